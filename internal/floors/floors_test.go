@@ -1,0 +1,94 @@
+package floors
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// floor of each package of the module, by its path inside it. A package that is
+// not here has no place in the house yet: give it one.
+var floor = map[string]int{
+	"cmd/tidemark":        5,
+	"reports":             4,
+	"ingest":              3,
+	"analysis":            3,
+	"internal/warehouse":  2,
+	"queries":             1,
+	"replay":              1,
+	"reports/chart":       1,
+	"internal/vllmsim":    1,
+	"fixtures":            1,
+	"internal/floors":     0,
+	"internal/realvllm":   0,
+	"internal/acceptance": 0,
+}
+
+// alone are rooms that import nothing of ours and build without cgo, so that
+// they are tested in a second and nothing of the store can disturb them.
+var alone = []string{"replay", "reports/chart", "internal/vllmsim"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func TestImportsOnlyGoDown(t *testing.T) {
+	for _, pkg := range ours(t) {
+		from, known := floor[inside(pkg.ImportPath)]
+		if !known {
+			t.Errorf("%s has no floor: add it to the table", pkg.ImportPath)
+		}
+		for _, imported := range pkg.Imports {
+			if !strings.HasPrefix(imported, "tidemark/") {
+				continue
+			}
+			if to := floor[inside(imported)]; to >= from {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", pkg.ImportPath, from, imported, to)
+			}
+		}
+	}
+}
+
+func TestRoomsThatStandAlone(t *testing.T) {
+	for _, pkg := range ours(t) {
+		for _, room := range alone {
+			if inside(pkg.ImportPath) != room {
+				continue
+			}
+			for _, dep := range pkg.Deps {
+				if dep == "runtime/cgo" || dep == "github.com/duckdb/duckdb-go/v2" ||
+					strings.HasPrefix(dep, "tidemark/") {
+					t.Errorf("%s needs %s; it stands alone", pkg.ImportPath, dep)
+				}
+			}
+		}
+	}
+}
+
+func ours(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "-tags", "duckdb_arrow", "tidemark/...")
+	// Without cgo the resolver of net is pure Go: what is left of runtime/cgo in
+	// a room that stands alone was put there by an import.
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var pkg listed
+		if err := decoder.Decode(&pkg); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		packages = append(packages, pkg)
+	}
+}
+
+func inside(importPath string) string { return strings.TrimPrefix(importPath, "tidemark/") }

@@ -1,0 +1,11 @@
+package vllmsim
+
+// Step is the work of one engine step, in the units that a step time depends on.
+type Step struct {
+	DecodeSequences int     // sequences that decode one token each
+	ContextTokens   int64   // sum of the decoding sequences' contexts, tokens
+	WindowTokens    int64   // the same with each context cut at Config.SlidingWindow; equal to ContextTokens without one
+	PrefillTokens   int     // uncached prompt tokens computed in this step
+	PrefillChunks   int     // sequences that those tokens belong to
+	PrefillPairs    float64 // sum over chunks of s*p + s*s/2: s new tokens after p earlier ones (query-key pairs)
+}
