@@ -1,0 +1,136 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"tidemark/queries"
+)
+
+// derived are the schemas that can be made anew at any time, because nothing in
+// them is a user's.
+var derived = []string{"seeds", "macros", "staging", "marts", "checks"}
+
+// part is one thing to make: a seed, a macro or a view.
+type part struct {
+	relation string // schema.name
+	path     string // the file that errors name
+	text     string // as it stands in the file
+	create   func(ctx context.Context, tx *sql.Tx) error
+}
+
+// rebuild makes seeds, macros, views and comments anew and stamps the file.
+func rebuild(ctx context.Context, tx *sql.Tx) error {
+	for i := range derived {
+		// The last made goes first: what depends on it is gone by then.
+		schema := derived[len(derived)-1-i]
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("drop schema if exists %s cascade; create schema %s", schema, schema)); err != nil {
+			return err
+		}
+	}
+	parts, err := ordered(append(append(seedParts(), macroParts()...), viewParts()...))
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := p.create(ctx, tx); err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+	}
+	if err := comment(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "delete from warehouse.stamp"); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC())
+	return err
+}
+
+var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)
+
+// macroParts are the statements of all macro files: one file may hold several
+// that need what stands in another.
+func macroParts() []part {
+	var parts []part
+	for _, file := range queries.In("macros", ".sql") {
+		for _, statement := range queries.Statements(file.Text) {
+			relation := file.Path // what is no macro is run after what it names, and nothing waits for it
+			code := strings.Join(strings.Fields(queries.WithoutComments(statement)), " ")
+			if found := macroName.FindStringSubmatch(code); found != nil {
+				relation = found[1]
+			}
+			parts = append(parts, part{relation, file.Path, statement, run(statement)})
+		}
+	}
+	return parts
+}
+
+func viewParts() []part {
+	var parts []part
+	for _, schema := range queries.Views {
+		for _, file := range queries.In(schema, ".sql") {
+			text := strings.TrimRight(strings.TrimSpace(file.Text), ";")
+			parts = append(parts, part{file.Relation(), file.Path, file.Text, run("create view " + file.Relation() + " as\n" + text)})
+		}
+	}
+	return parts
+}
+
+func run(statement string) func(context.Context, *sql.Tx) error {
+	return func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statement)
+		return err
+	}
+}
+
+var reference = regexp.MustCompile(`\b(?:seeds|macros|staging|marts|checks)\.\w+`)
+
+// ordered puts each part after those that its text names; parts that do not
+// need each other keep their order.
+func ordered(parts []part) ([]part, error) {
+	byName := map[string][]int{} // overloads of a macro share a name
+	for i, p := range parts {
+		byName[p.relation] = append(byName[p.relation], i)
+	}
+	const unseen, open, done = 0, 1, 2
+	seen := make([]int, len(parts))
+	var sorted []part
+	var visit func(i int, trail []string) error
+	visit = func(i int, trail []string) error {
+		p := parts[i]
+		trail = append(trail, p.relation)
+		switch seen[i] {
+		case done:
+			return nil
+		case open:
+			return fmt.Errorf("%s: names itself in a circle: %s", p.path, strings.Join(trail, " -> "))
+		}
+		seen[i] = open
+		for _, name := range reference.FindAllString(queries.WithoutComments(p.text), -1) {
+			for _, needed := range byName[name] {
+				if name == p.relation {
+					continue
+				}
+				if err := visit(needed, trail); err != nil {
+					return err
+				}
+			}
+		}
+		seen[i] = done
+		sorted = append(sorted, p)
+		return nil
+	}
+	for i := range parts {
+		if err := visit(i, nil); err != nil {
+			return nil, err
+		}
+	}
+	return sorted, nil
+}

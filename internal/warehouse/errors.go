@@ -1,0 +1,76 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// hinted is an error with what to do about it.
+type hinted struct{ message, hint string }
+
+func (e hinted) Error() string { return e.message }
+func (e hinted) Hint() string  { return e.hint }
+
+// ErrStale marks a warehouse whose views are of another version of the program.
+// Opening it with ReadWrite brings it up to date.
+var ErrStale = errors.New("its views were made by another version of tidemark")
+
+// within names the file and keeps the hint and what errors.Is looks for.
+func within(path string, err error) error {
+	return fmt.Errorf("warehouse %s: %w", path, err)
+}
+
+// holder finds who holds the file in DuckDB's own words:
+// "Conflicting lock is held in /usr/bin/tidemark (PID 4711)".
+var holder = regexp.MustCompile(`lock is held in (.*?) ?\(PID (\d+)\)`)
+
+// openError says in the user's words why DuckDB did not open the file.
+func openError(path string, err error) error {
+	text := err.Error()
+	switch found := holder.FindStringSubmatch(text); {
+	case found != nil:
+		return hinted{
+			fmt.Sprintf("warehouse %s: held by process %s (%s)", path, found[2], filepath.Base(found[1])),
+			fmt.Sprintf("wait until it has ended, stop it with \"kill %s\", or name another file with --warehouse FILE", found[2]),
+		}
+	case strings.Contains(text, "set lock on file"):
+		return hinted{fmt.Sprintf("warehouse %s: held by another process", path),
+			"wait until it has ended, or name another file with --warehouse FILE"}
+	case strings.Contains(text, "different configuration"):
+		return hinted{fmt.Sprintf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()),
+			"close it first"}
+	case strings.Contains(text, "not a valid DuckDB database"):
+		return foreign(path, "not a DuckDB file")
+	}
+	if index := strings.Index(text, "IO Error: "); index >= 0 {
+		text = text[index+len("IO Error: "):]
+	}
+	return hinted{fmt.Sprintf("warehouse %s: %s", path, text), "name another file with --warehouse FILE"}
+}
+
+// foreign refuses a file that Tidemark did not make.
+func foreign(path, why string) error {
+	return hinted{fmt.Sprintf("warehouse %s: %s", path, why),
+		"it was not made by tidemark and is left alone; name another file with --warehouse FILE"}
+}
+
+// writeError says plainly when the disk, not the data, is the reason.
+func writeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, mark := range []string{"No space left on device", "File too large", "Disk quota exceeded"} {
+		if strings.Contains(text, mark) {
+			return hinted{"the disk is full (" + strings.ToLower(mark) + "); nothing was changed",
+				"make room, or name a file on another disk with --warehouse FILE"}
+		}
+	}
+	return err
+}

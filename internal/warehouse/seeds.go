@@ -1,0 +1,102 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+	"encoding/csv"
+	"fmt"
+	"strings"
+
+	"tidemark/queries"
+)
+
+// seedParts are the seeds: a column list in <name>.sql, the rows in <name>.csv.
+func seedParts() []part {
+	rows := map[string]queries.File{}
+	for _, file := range queries.In("seeds", ".csv") {
+		rows[file.Name] = file
+	}
+	var parts []part
+	for _, file := range queries.In("seeds", ".sql") {
+		parts = append(parts, part{file.Relation(), file.Path, file.Text, func(ctx context.Context, tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, seedTable(file)); err != nil {
+				return err
+			}
+			source, ok := rows[file.Name]
+			if !ok {
+				return fmt.Errorf("no %s.csv beside it", file.Name)
+			}
+			if err := fillSeed(ctx, tx, file.Relation(), source); err != nil {
+				return fmt.Errorf("%s: %w", source.Path, err)
+			}
+			return nil
+		}})
+	}
+	return parts
+}
+
+// seedTable makes a statement of the file, which may be one already or only the
+// column list, with or without its brackets.
+func seedTable(file queries.File) string {
+	code := strings.ToLower(strings.TrimSpace(queries.WithoutComments(file.Text)))
+	switch {
+	case strings.HasPrefix(code, "create"):
+		return file.Text
+	case strings.HasPrefix(code, "("):
+		return "create table " + file.Relation() + "\n" + file.Text
+	default:
+		return "create table " + file.Relation() + " (\n" + file.Text + "\n)"
+	}
+}
+
+// fillSeed casts every cell to its column's type; an empty cell is null. Lines
+// that begin with # say where rows come from.
+func fillSeed(ctx context.Context, tx *sql.Tx, relation string, source queries.File) error {
+	reader := csv.NewReader(strings.NewReader(source.Text))
+	reader.Comment = '#'
+	lines, err := reader.ReadAll()
+	if err != nil || len(lines) < 2 {
+		return err
+	}
+	columns := strings.Join(lines[0], ", ")
+	// A statement of some thousand rows parses in time that grows with its
+	// square; this many is quick.
+	const atOnce = 200
+	for rows := lines[1:]; len(rows) > 0; {
+		chunk := rows[:min(atOnce, len(rows))]
+		rows = rows[len(chunk):]
+		if _, err := tx.ExecContext(ctx, "insert into "+relation+" ("+columns+") values "+literals(chunk)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func literals(rows [][]string) string {
+	var text strings.Builder
+	for i, row := range rows {
+		if i > 0 {
+			text.WriteString(",\n")
+		}
+		text.WriteByte('(')
+		for j, cell := range row {
+			if j > 0 {
+				text.WriteString(", ")
+			}
+			if cell == "" {
+				text.WriteString("null")
+			} else {
+				text.WriteString(quoted(cell))
+			}
+		}
+		text.WriteByte(')')
+	}
+	return text.String()
+}
+
+// quoted is a string literal of SQL.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}

@@ -1,0 +1,143 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
+)
+
+// Mode says what the warehouse is opened for.
+type Mode int
+
+const (
+	// ReadWrite makes the file where there is none and brings it up to date.
+	ReadWrite Mode = iota
+	// ReadOnly needs a file that is there and up to date, and changes nothing.
+	ReadOnly
+)
+
+// Memory is the path of a warehouse that is gone when it is closed.
+const Memory = ":memory:"
+
+// Warehouse is an open DuckDB file with everything in place.
+type Warehouse struct {
+	path string
+	db   *sql.DB
+}
+
+// Open opens the warehouse at path. Every error names the file, and those that
+// a user can act on carry a hint.
+func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
+	if err := checkPath(path, mode); err != nil {
+		return nil, err
+	}
+	db, err := connect(path, mode)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	w := &Warehouse{path: path, db: db}
+	if err := w.prepare(ctx, mode); err != nil {
+		return nil, errors.Join(within(path, err), db.Close())
+	}
+	return w, nil
+}
+
+// DB is the pool of connections; all of them see the same data, in memory too.
+func (w *Warehouse) DB() *sql.DB { return w.db }
+
+// Path is the file as the user named it.
+func (w *Warehouse) Path() string { return w.path }
+
+// Close writes what is still in the log to the file and lets go of it.
+func (w *Warehouse) Close() error {
+	if err := w.db.Close(); err != nil {
+		return fmt.Errorf("warehouse %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// prepare brings the file up to date, or sees that it is.
+func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
+	if mode == ReadOnly {
+		return checkStamp(ctx, w.db)
+	}
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit this does nothing
+	changed, err := bringUpToDate(ctx, tx)
+	if err != nil || !changed {
+		return err
+	}
+	return tx.Commit()
+}
+
+// checkPath refuses what DuckDB would answer in its own words or, worse, make.
+func checkPath(path string, mode Mode) error {
+	if path == Memory {
+		return nil
+	}
+	if strings.ContainsAny(path, "?%") {
+		return hinted{fmt.Sprintf("warehouse %s: a path with ? or %% cannot be opened", path), "name another one with --warehouse FILE"}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return hinted{fmt.Sprintf("warehouse %s: is a folder", path), "name a file with --warehouse FILE"}
+	case errors.Is(err, os.ErrNotExist) && mode == ReadOnly:
+		return hinted{fmt.Sprintf("warehouse %s: no such file", path),
+			`make it by taking in a trace: "tidemark ingest FILE", or name another one with --warehouse FILE`}
+	case errors.Is(err, os.ErrNotExist):
+		return checkFolder(path)
+	case err != nil:
+		return fmt.Errorf("warehouse %s: %w", path, errors.Unwrap(err))
+	}
+	return nil
+}
+
+func checkFolder(path string) error {
+	folder := filepath.Dir(path)
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return hinted{fmt.Sprintf("warehouse %s: no folder %s", path, folder), "make the folder, or name another file with --warehouse FILE"}
+	}
+	return nil
+}
+
+// connect opens the pool. Extensions are never fetched or loaded by themselves:
+// what is needed (json, icu, parquet) is linked in.
+func connect(path string, mode Mode) (*sql.DB, error) {
+	dsn := path
+	if path != Memory {
+		// An absolute path is never taken for a URL.
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		dsn = absolute
+	}
+	dsn += "?autoinstall_known_extensions=false&autoload_known_extensions=false"
+	if mode == ReadOnly && path != Memory {
+		dsn += "&access_mode=read_only"
+	}
+	connector, err := duckdb.NewConnector(dsn, inUTC)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// inUTC makes instants read the same on every machine.
+func inUTC(connection driver.ExecerContext) error {
+	_, err := connection.ExecContext(context.Background(), "set TimeZone = 'UTC'", nil)
+	return err
+}

@@ -1,0 +1,108 @@
+// Package queries holds all SQL of Tidemark as files: the folder is the schema,
+// the path is the relation, so queries/marts/tpot_gap.sql is marts.tpot_gap.
+//
+//	raw      numbered migrations: the only tables that a user's data lives in
+//	seeds    <name>.sql (the column list) beside <name>.csv (the rows)
+//	macros   <topic>.sql, each with one or more "create macro macros.name(...)"
+//	staging  bare selects, made into views; the first to read raw
+//	marts    bare selects, made into views; they read staging, never raw
+//	checks   bare selects, made into views: the rows that break a truth
+//
+// The package only holds and lists the text, and reads the header comments that
+// document it. It runs nothing: internal/warehouse does.
+package queries
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Files are the SQL texts and the seeds' CSVs.
+//
+//go:embed */*.sql seeds/*.csv
+var Files embed.FS
+
+// File is one embedded text.
+type File struct {
+	Schema string // its folder
+	Name   string // its base name without the extension
+	Path   string // as errors name it: queries/marts/tpot_gap.sql
+	Text   string
+}
+
+// Relation is the file's name in SQL.
+func (f File) Relation() string { return f.Schema + "." + f.Name }
+
+// Views are the schemas whose files are bare selects.
+var Views = []string{"staging", "marts", "checks"}
+
+// In lists a schema's files with the extension (".sql", ".csv"), by name.
+func In(schema, extension string) []File {
+	var found []File
+	for _, file := range all() {
+		if file.Schema == schema && path.Ext(file.Path) == extension {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// Migration is a numbered change of the raw tables.
+type Migration struct {
+	Number int
+	File
+}
+
+// Migrations lists them by number. A file of raw/ without a number, or with a
+// number that leaves a hole, is an error of the source tree.
+func Migrations() ([]Migration, error) {
+	var found []Migration
+	for _, file := range In("raw", ".sql") {
+		digits, _, _ := strings.Cut(file.Name, "_")
+		number, err := strconv.Atoi(digits)
+		if err != nil || number != len(found)+1 {
+			return nil, fmt.Errorf("%s: want migration number %04d in its name", file.Path, len(found)+1)
+		}
+		found = append(found, Migration{number, file})
+	}
+	return found, nil
+}
+
+// Stamp is a fingerprint of everything that is embedded. A warehouse that
+// carries the same stamp has the same seeds, macros, views and comments.
+func Stamp() string {
+	sum := sha256.New()
+	for _, file := range all() {
+		fmt.Fprintf(sum, "%s\x00%d\x00%s", file.Path, len(file.Text), file.Text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// all lists the embedded files by path.
+func all() []File {
+	var found []File
+	err := fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := Files.ReadFile(name)
+		base := path.Base(name)
+		found = append(found, File{
+			Schema: path.Dir(name),
+			Name:   strings.TrimSuffix(base, path.Ext(base)),
+			Path:   "queries/" + name,
+			Text:   string(text),
+		})
+		return err
+	})
+	if err != nil {
+		panic(err) // an embedded file system cannot fail to be read
+	}
+	return found
+}
