@@ -1,0 +1,263 @@
+//go:build duckdb_arrow
+
+package warehouse_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/warehouse"
+)
+
+// holdVariable makes the test binary open a warehouse and hold it until its
+// stdin ends: the second process of the tests about locks.
+const holdVariable = "TIDEMARK_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holdVariable); path != "" {
+		hold(path)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hold(path string) {
+	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("open")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	if err := w.Close(); err != nil {
+		os.Exit(1)
+	}
+}
+
+func open(t *testing.T, path string, mode warehouse.Mode) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), path, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func exec1(t *testing.T, w *warehouse.Warehouse, statement string) {
+	t.Helper()
+	if _, err := w.DB().Exec(statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func number(t *testing.T, w *warehouse.Warehouse, query string) (n int64) {
+	t.Helper()
+	if err := w.DB().QueryRow(query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func hint(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// refused opens the file and wants an error with these words and a hint.
+func refused(t *testing.T, path string, mode warehouse.Mode, words ...string) {
+	t.Helper()
+	w, err := warehouse.Open(t.Context(), path, mode)
+	if err == nil {
+		w.Close()
+		t.Fatalf("Open(%s): no error, want one with %q", path, words)
+	}
+	for _, word := range append(words, "warehouse "+path+": ") {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("Open: got %q, want %q in it", err, word)
+		}
+	}
+	if hint(err) == "" {
+		t.Errorf("Open: %q has no hint", err)
+	}
+}
+
+func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept.duckdb")
+	w := open(t, path, warehouse.ReadWrite)
+	exec1(t, w, "insert into raw.rejects values (1, 2, 'input_tokens', 'not an integer')")
+	exec1(t, w, "create view marts.left_over as select 1 as x")
+	exec1(t, w, "update warehouse.stamp set stamp = 'another version'")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	refused(t, path, warehouse.ReadOnly, "another version of tidemark")
+	if _, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly); !errors.Is(err, warehouse.ErrStale) {
+		t.Errorf("Open: got %v, want ErrStale", err)
+	}
+
+	w = open(t, path, warehouse.ReadWrite)
+	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
+		t.Errorf("rejects after the rebuild: got %d, want 1", got)
+	}
+	if got := number(t, w, "select count(*) from duckdb_views() where view_name = 'left_over'"); got != 0 {
+		t.Error("a view of the other version is still there")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	w = open(t, path, warehouse.ReadOnly)
+	if _, err := w.DB().Exec("delete from raw.rejects"); err == nil {
+		t.Error("a read-only warehouse took a delete")
+	}
+	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
+		t.Errorf("rejects read-only: got %d, want 1", got)
+	}
+}
+
+func TestRawTablesAndColumnsAreDocumented(t *testing.T) {
+	w := open(t, warehouse.Memory, warehouse.ReadWrite)
+	var comment sql.NullString
+	err := w.DB().QueryRow("select comment from duckdb_columns() where schema_name = 'raw' and table_name = 'arrivals' and column_name = 'arrival_ns'").Scan(&comment)
+	if err != nil || !strings.Contains(comment.String, "nanoseconds") {
+		t.Errorf("comment of raw.arrivals.arrival_ns: got %q, %v", comment.String, err)
+	}
+}
+
+func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
+	w := open(t, warehouse.Memory, warehouse.ReadWrite)
+	first, err := w.DB().Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := first.ExecContext(t.Context(), "insert into raw.rejects values (1, 1, null, 'x')"); err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 { // on a second connection
+		t.Errorf("got %d rows, want 1", got)
+	}
+}
+
+func TestNothingIsFetchedByItself(t *testing.T) {
+	w := open(t, warehouse.Memory, warehouse.ReadWrite)
+	for _, setting := range []string{"autoinstall_known_extensions", "autoload_known_extensions"} {
+		var on bool
+		if err := w.DB().QueryRow("select current_setting(?)", setting).Scan(&on); err != nil || on {
+			t.Errorf("%s: got %v, %v", setting, on, err)
+		}
+	}
+}
+
+func TestRefusesWhatIsNotOurs(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	foreign := filepath.Join(folder, "foreign.duckdb")
+	db, err := sql.Open("duckdb", foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("create table theirs (x integer)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := write("notes.txt", "these are notes, not a database")
+	cases := []struct {
+		why, path string
+		mode      warehouse.Mode
+		words     string
+	}{
+		{"text, for writing", text, warehouse.ReadWrite, "not a DuckDB file"},
+		{"text, for reading", text, warehouse.ReadOnly, "not a DuckDB file"},
+		{"somebody's DuckDB file, for writing", foreign, warehouse.ReadWrite, "without tidemark's tables"},
+		{"somebody's DuckDB file, for reading", foreign, warehouse.ReadOnly, "without tidemark's tables"},
+		{"no file, for reading", filepath.Join(folder, "none.duckdb"), warehouse.ReadOnly, "no such file"},
+		{"no folder", filepath.Join(folder, "none", "x.duckdb"), warehouse.ReadWrite, "no folder"},
+		{"a folder", folder, warehouse.ReadWrite, "is a folder"},
+		{"a question mark, which DuckDB takes for settings", filepath.Join(folder, "a?b"), warehouse.ReadWrite, "?"},
+	}
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) { refused(t, c.path, c.mode, c.words) })
+	}
+	if kept, _ := os.ReadFile(text); string(kept) != "these are notes, not a database" {
+		t.Error("a foreign file was changed")
+	}
+}
+
+func TestNewerWarehouseIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "newer.duckdb")
+	w := open(t, path, warehouse.ReadWrite)
+	exec1(t, w, "insert into warehouse.migrations values (9999, 'from the future', now())")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, path, warehouse.ReadWrite, "newer tidemark")
+}
+
+func TestSecondWriterIsToldWhoHoldsIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "held.duckdb")
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), holdVariable+"="+path)
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "open\n" {
+		t.Fatalf("the holder says %q, %v", line, err)
+	}
+	pid := fmt.Sprintf("held by process %d", child.Process.Pid)
+	refused(t, path, warehouse.ReadWrite, pid)
+	refused(t, path, warehouse.ReadOnly, pid)
+	stdin.Close()
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path, warehouse.ReadWrite) // free again
+}
+
+func TestWriteIsAllOrNothing(t *testing.T) {
+	w := open(t, filepath.Join(t.TempDir(), "whole.duckdb"), warehouse.ReadWrite)
+	broken := errors.New("the caller thinks better of it")
+	err := w.Write(t.Context(), func(tx *warehouse.Tx) error {
+		if err := tx.Exec(t.Context(), "insert into raw.rejects values (1, 1, null, 'x')"); err != nil {
+			return err
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("Write: got %v, want the caller's error", err)
+	}
+	if got := number(t, w, "select count(*) from raw.rejects"); got != 0 {
+		t.Errorf("got %d rows, want none", got)
+	}
+}
