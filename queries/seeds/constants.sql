@@ -1,0 +1,21 @@
+-- One row per constant of the bandwidth model and what it holds for. '*' is
+-- any; the row that says most about a deployment wins: engine first, then the
+-- nearest version, then GPU, then format.
+-- name            what it is: see the macros that use it
+-- engine          'vllm', ... or '*'
+-- engine_version  major.minor as measured; '*': where no version is known
+-- gpu             a name in seeds.gpus or '*'
+-- format          a name in seeds.formats or '*'
+-- value           in the unit beside it
+-- unit            's', 'bytes', 'ratio' or '1'
+-- source          measured how, or fitted on what
+create table seeds.constants (
+    name varchar not null,
+    engine varchar not null,
+    engine_version varchar not null,
+    gpu varchar not null,
+    format varchar not null,
+    value double not null,
+    unit varchar not null,
+    source varchar not null
+);
