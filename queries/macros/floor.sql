@@ -1,0 +1,23 @@
+-- What HBM alone needs for a decode step. `d` is a row of macros.deployment.
+
+-- Bytes that one GPU streams at least: of the experts of a layer only those of
+-- one token, because a skewed router may send all tokens to the same.
+create macro macros.floor_bytes(d, context, windowed) as
+    d.plain_bytes + d.packed_bytes + d.expert_bytes * d.experts_per_token
+    + macros.kv_bytes(d, context, windowed);
+
+-- Seconds at peak bandwidth: nothing decodes faster.
+create macro macros.floor_s(d, context, windowed) as
+    macros.floor_bytes(d, context, windowed) / d.hbm_bytes_per_s;
+
+-- Mean of 1/y along a straight line from y_begin to y_end, both positive: the
+-- logarithmic mean's inverse, as a series in their relative difference that is good
+-- to 1e-5 up to a factor of two between them.
+create macro macros.mean_inverse(y_begin, y_end) as
+    2 / (y_begin + y_end)
+    * (
+        1
+        + pow((y_end - y_begin) / (y_end + y_begin), 2) / 3
+        + pow((y_end - y_begin) / (y_end + y_begin), 4) / 5
+        + pow((y_end - y_begin) / (y_end + y_begin), 6) / 7
+    );

@@ -1,0 +1,21 @@
+-- What a prompt costs those who decode beside it. `d` is a row of macros.deployment.
+
+-- Query-key pairs of a prompt: `tokens` computed after `cached` earlier ones.
+create macro macros.prefill_pairs(tokens, cached) as
+    tokens::double * cached + tokens::double * tokens / 2;
+
+-- Steps that a prompt's uncached tokens are spread over, while `batch` others
+-- decode: each takes a token of the step's budget.
+create macro macros.prefill_chunks(d, batch, tokens) as
+    ceil(tokens::double / greatest(1, d.max_num_batched_tokens - batch));
+
+-- Extra seconds that one chunk adds to the step it rides in, attention aside.
+create macro macros.chunk_s(d, batch, tokens) as
+    macros.gemm_s(d, batch, tokens, 1) - macros.gemm_s(d, batch, 0, 0)
+    + macros.allreduce_s(d, batch + tokens) - macros.allreduce_s(d, batch);
+
+-- Extra seconds that a whole prompt adds to the steps of `batch` others.
+create macro macros.prompt_s(d, batch, tokens, cached) as
+    macros.prefill_chunks(d, batch, tokens)
+    * macros.chunk_s(d, batch, tokens / macros.prefill_chunks(d, batch, tokens))
+    + macros.prefill_attention_s(d, tokens, macros.prefill_pairs(tokens, cached));

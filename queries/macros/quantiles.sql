@@ -1,0 +1,5 @@
+-- The quantiles that a distribution is shown by.
+create macro macros.shown_quantiles() as [
+    0.01e0, 0.05e0, 0.1e0, 0.2e0, 0.25e0, 0.3e0, 0.4e0, 0.5e0,
+    0.6e0, 0.7e0, 0.75e0, 0.8e0, 0.9e0, 0.95e0, 0.99e0, 0.999e0
+];
