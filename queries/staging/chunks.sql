@@ -1,0 +1,26 @@
+-- One row per chunk that brought tokens: what every latency can be worked out from again.
+-- run_id      the replay
+-- seq         the request's place in its plan
+-- chunk_seq   0-based place in the stream
+-- at_s        when it was read, seconds since the run began
+-- tokens      tokens in it; null where the server does not say
+-- itl_s       since the chunk before, seconds; null for the first
+select
+    each.run_id,
+    each.seq,
+    each.chunk_seq - 1 as chunk_seq,
+    each.sent_s + each.offset_us * 1e-6 as at_s,
+    each.tokens,
+    (each.offset_us - each.earlier_us) * 1e-6 as itl_s
+from (
+    select
+        requests.run_id,
+        requests.seq,
+        requests.sent_s,
+        generate_subscripts(requests.chunk_offsets_us, 1) as chunk_seq,
+        unnest(requests.chunk_offsets_us) as offset_us,
+        unnest([null] || requests.chunk_offsets_us[:-2]) as earlier_us,
+        unnest(coalesce(requests.chunk_tokens, [])) as tokens
+    from raw.requests
+    where len(requests.chunk_offsets_us) > 0
+) as each

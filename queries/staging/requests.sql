@@ -1,0 +1,72 @@
+-- One row per planned request of a run: the definition of every latency.
+--
+-- Instants are seconds since the run began, on one monotonic clock. A request that
+-- was never sent keeps its row. Quantities are of failed requests too, as far as
+-- they got; whoever takes a percentile takes is_success and not is_warm_up.
+-- run_id                   the replay
+-- seq                      the request's place in its plan
+-- session_id               requests of one session share it
+-- turn                     0-based place in the session
+-- class                    what the trace calls its kind
+-- is_warm_up               left out of every quantity
+-- is_sent                  it left the client
+-- is_success               it was sent, brought tokens and did not fail
+-- failure                  kind of failure; null when there was none or it was never sent
+-- input_tokens             prompt as planned, tokens
+-- output_tokens            answer as planned, tokens
+-- input_tokens_reported    prompt as the server's usage says, tokens
+-- output_tokens_reported   answer as the server's usage says, tokens
+-- received_tokens          tokens really received: usage's count, else counted token ids; null when neither is known
+-- cached_tokens            prompt tokens that the server says it had; null when it does not say
+-- shared_tokens            planned prompt tokens whose blocks an earlier request had; null without blocks
+-- due_s                    when the plan says it should go out
+-- sent_s                   on a ready connection, just before the first byte is written
+-- first_token_s            first chunk that brought a token
+-- last_token_s             last such chunk
+-- done_s                   the stream ended, was cut or failed
+-- held_s                   wait behind a cap that the user asked for, seconds
+-- lateness_s               sent_s - due_s - held_s: the client's fault, seconds
+-- ttft_s                   first_token_s - sent_s, seconds
+-- ttft_from_due_s          first_token_s - due_s: free of coordinated omission, seconds
+-- tpot_s                   (last_token_s - first_token_s) / (received_tokens - 1), seconds; null below two tokens
+-- e2e_s                    last_token_s - sent_s, seconds
+-- e2e_from_due_s           last_token_s - due_s, seconds
+-- chunk_count              chunks that brought tokens
+select
+    requests.run_id,
+    requests.seq,
+    requests.session_id,
+    requests.turn,
+    requests.class,
+    requests.is_warm_up,
+    requests.sent_s is not null as is_sent,
+    requests.sent_s is not null and requests.first_token_s is not null and requests.failure is null as is_success,
+    case
+        when requests.failure is not null then requests.failure
+        when requests.sent_s is not null and requests.first_token_s is null then 'no_token'
+    end as failure,
+    requests.input_tokens,
+    requests.output_tokens,
+    requests.input_tokens_reported,
+    requests.output_tokens_reported,
+    coalesce(requests.output_tokens_reported, requests.output_tokens_counted) as received_tokens,
+    requests.cached_tokens_reported as cached_tokens,
+    requests.shared_tokens,
+    requests.due_s,
+    requests.sent_s,
+    requests.first_token_s,
+    requests.last_token_s,
+    requests.done_s,
+    requests.held_s,
+    requests.sent_s - requests.due_s - coalesce(requests.held_s, 0) as lateness_s,
+    requests.first_token_s - requests.sent_s as ttft_s,
+    requests.first_token_s - requests.due_s as ttft_from_due_s,
+    case
+        when coalesce(requests.output_tokens_reported, requests.output_tokens_counted) >= 2
+            then (requests.last_token_s - requests.first_token_s)
+                / (coalesce(requests.output_tokens_reported, requests.output_tokens_counted) - 1)
+    end as tpot_s,
+    requests.last_token_s - requests.sent_s as e2e_s,
+    requests.last_token_s - requests.due_s as e2e_from_due_s,
+    coalesce(len(requests.chunk_offsets_us), 0) as chunk_count
+from raw.requests

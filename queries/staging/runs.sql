@@ -1,0 +1,84 @@
+-- One row per replay: its settings and what it ran on, from run.json.
+--
+-- A run without an environment is a draft: it is measured and shown, not compared.
+-- run_id                   the replay
+-- name                     what the user called it
+-- note                     what the user wrote about it
+-- started_at               when it began
+-- ended_at                 when it ended; null while it runs or after a kill
+-- status                   'running', 'done', 'interrupted' or 'aborted'
+-- base_url                 the server that was asked
+-- endpoint                 the path on it
+-- served_model             the name that the server serves the model under
+-- source_name              the trace or profile that was sent
+-- source_sha256            fingerprint of that file
+-- plan_fingerprint         sha256 of the plan as sent
+-- seed                     of everything that was drawn
+-- speed                    the trace's clock ran so many times as fast
+-- thin                     share of sessions kept
+-- thicken                  copies made of each session
+-- planned_requests         requests in the plan
+-- duration_s               length of the run, seconds
+-- max_lateness_s           p99 lateness above this makes the run invalid, seconds
+-- gpu                      GPU as the user named it
+-- catalog_model            model as the user named it, for the bandwidth model
+-- tensor_parallel_size     GPUs that share the model
+-- quantization             format of the weights
+-- kv_cache_dtype           format of the KV cache
+-- engine                   'vllm', ...
+-- engine_version           as the user or the server said
+-- max_num_seqs             sequences that the engine runs at once
+-- max_num_batched_tokens   tokens of one engine step
+-- environment_source       who said what it ran on: 'flags', 'file' or 'server'
+-- server_version           what the server said
+-- is_simulated             the server said that it is a simulation
+-- simulates                what it said it simulates
+-- is_draft                 GPU or model is not known
+-- is_complete              the run ended by itself
+-- reported_valid           the engine's own verdict on its timing; null after a kill
+-- reported_reason          and why
+select
+    runs.run_id,
+    runs.document ->> '$.name' as name,
+    runs.document ->> '$.note' as note,
+    (runs.document ->> '$.started_at')::timestamptz as started_at,
+    try_cast(nullif(runs.document ->> '$.ended_at', '') as timestamptz) as ended_at,
+    runs.document ->> '$.status' as status,
+    runs.document ->> '$.target.base_url' as base_url,
+    runs.document ->> '$.target.endpoint' as endpoint,
+    runs.document ->> '$.target.model' as served_model,
+    runs.document ->> '$.plan.source' as source_name,
+    runs.document ->> '$.plan.source_sha256' as source_sha256,
+    runs.document ->> '$.plan.fingerprint' as plan_fingerprint,
+    coalesce(runs.document ->> '$.plan.seed', runs.document ->> '$.settings.seed')::ubigint as seed,
+    (runs.document ->> '$.plan.scaling.speed')::double as speed,
+    (runs.document ->> '$.plan.scaling.thin')::double as thin,
+    (runs.document ->> '$.plan.scaling.thicken')::double as thicken,
+    (runs.document ->> '$.plan.requests')::bigint as planned_requests,
+    (runs.document ->> '$.result.duration_s')::double as duration_s,
+    (runs.document ->> '$.settings.max_lateness_s')::double as max_lateness_s,
+    nullif(runs.document ->> '$.environment.gpu', '') as gpu,
+    nullif(runs.document ->> '$.environment.catalog_model', '') as catalog_model,
+    (runs.document ->> '$.environment.tensor_parallel_size')::integer as tensor_parallel_size,
+    nullif(runs.document ->> '$.environment.quantization', '') as quantization,
+    nullif(runs.document ->> '$.environment.kv_cache_dtype', '') as kv_cache_dtype,
+    nullif(runs.document ->> '$.environment.engine', '') as engine,
+    nullif(runs.document ->> '$.environment.engine_version', '') as engine_version,
+    nullif((runs.document ->> '$.environment.max_num_seqs')::bigint, 0) as max_num_seqs,
+    nullif((runs.document ->> '$.environment.max_num_batched_tokens')::bigint, 0) as max_num_batched_tokens,
+    runs.document ->> '$.environment_source' as environment_source,
+    nullif(runs.document ->> '$.server.version', '') as server_version,
+    coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
+    nullif(concat_ws(
+        ' ',
+        runs.document ->> '$.server.simulates.gpu',
+        'x' || nullif(runs.document ->> '$.server.simulates.tensor_parallel_size', ''),
+        runs.document ->> '$.server.simulates.catalog_model',
+        runs.document ->> '$.server.simulates.quantization'
+    ), '') as simulates,
+    nullif(runs.document ->> '$.environment.gpu', '') is null
+        or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
+    coalesce(runs.document ->> '$.status', '') = 'done' as is_complete,
+    (runs.document ->> '$.result.is_valid')::boolean as reported_valid,
+    nullif(runs.document ->> '$.result.invalid_reason', '') as reported_reason
+from raw.runs

@@ -1,0 +1,21 @@
+-- One row per file or stream that was taken in.
+-- source_id       number of the source
+-- source_name     what the user calls it
+-- kind            'arrivals' or 'run'
+-- format          the reader that took it in
+-- rows_read       lines or records read
+-- rows_kept       of these, taken in
+-- rows_rejected   of these, refused: raw.rejects says where and why
+-- origin_at       instant of offset zero of the file's own clock; null for relative times
+-- block_tokens    tokens of a prefix block; null where the trace has none
+select
+    sources.source_id,
+    sources.name as source_name,
+    sources.kind,
+    sources.format,
+    sources.rows_read,
+    sources.rows_kept,
+    sources.rows_rejected,
+    case when sources.is_dated then sources.origin_at end as origin_at,
+    sources.block_tokens
+from raw.sources
