@@ -1,0 +1,156 @@
+-- One row per stretch of a run in which the same requests decode: between two
+-- instants at which a request brings its first or its last token.
+--
+-- All that streamed counts, failed or not: it took its share of the steps. A request
+-- grows at its own average rate. At the begin of a stretch its context stands half
+-- a token below the count, because a step reads what stood at its begin: over a step
+-- this is right on average. Costs are of one step and null where the run's deployment
+-- is not known or nothing decodes.
+-- run_id                    the replay
+-- begin_s                   seconds since the run began
+-- end_s                     the next such instant; null for the last, which ends nothing
+-- batch                     requests that decode
+-- begin_context_tokens      sum of their contexts at begin_s, tokens
+-- end_context_tokens        the same at end_s, tokens
+-- begin_windowed_tokens     the same at begin_s with each context cut at the model's window, tokens
+-- end_windowed_tokens       the same at end_s, tokens
+-- begin_floor_s             what a step's bytes need at peak bandwidth, at begin_s, seconds
+-- end_floor_s               the same at end_s, seconds
+-- begin_decode_s            predicted time of a step without prefill, at begin_s, seconds
+-- end_decode_s              the same at end_s, seconds
+-- weights_s                 of it, streaming weights, seconds
+-- arithmetic_s              of it, what multiplying adds, seconds
+-- layers_s                  of it, the fixed time of the layers, seconds
+-- allreduce_s               of it, all-reduces, seconds
+-- host_s                    of it, host time, seconds
+with streams as (
+    select
+        requests.run_id,
+        requests.first_token_s,
+        coalesce(requests.last_token_s, requests.first_token_s) as last_token_s,
+        coalesce(requests.input_tokens_reported, requests.input_tokens) + 0.5e0 as first_context,
+        greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
+        / nullif(requests.last_token_s - requests.first_token_s, 0) as token_per_s,
+        deployments.window_tokens
+    from staging.requests
+    left join staging.deployments using (run_id)
+    where requests.first_token_s is not null
+),
+
+-- A context is a line over time: offset + token_per_s * t. Where it meets the
+-- window it goes on flat.
+lines as (
+    select
+        run_id,
+        first_token_s,
+        last_token_s,
+        coalesce(token_per_s, 0) as token_per_s,
+        first_context - coalesce(token_per_s, 0) * first_token_s as offset_tokens,
+        window_tokens,
+        case
+            when first_context >= window_tokens then first_token_s
+            when first_token_s + (window_tokens - first_context) / nullif(token_per_s, 0) < last_token_s
+                then first_token_s + (window_tokens - first_context) / token_per_s
+        end as full_s
+    from streams
+),
+
+changes as (
+    select
+        run_id,
+        first_token_s as begin_s,
+        case when last_token_s > first_token_s then 1 else 0 end as batch,
+        case when last_token_s > first_token_s then offset_tokens else 0 end as offset_tokens,
+        case when last_token_s > first_token_s then token_per_s else 0 end as token_per_s,
+        case when last_token_s > first_token_s then offset_tokens else 0 end as windowed_offset_tokens,
+        case when last_token_s > first_token_s then token_per_s else 0 end as windowed_token_per_s
+    from lines
+    union all
+    select
+        run_id,
+        full_s,
+        0,
+        0,
+        0,
+        window_tokens - offset_tokens,
+        -token_per_s
+    from lines
+    where full_s is not null and last_token_s > first_token_s
+    union all
+    select
+        run_id,
+        last_token_s,
+        -1,
+        -offset_tokens,
+        -token_per_s,
+        case when full_s is null then -offset_tokens else -window_tokens end,
+        case when full_s is null then -token_per_s else 0 end
+    from lines
+    where last_token_s > first_token_s
+),
+
+instants as (
+    select
+        run_id,
+        begin_s,
+        sum(batch) as batch,
+        sum(offset_tokens) as offset_tokens,
+        sum(token_per_s) as token_per_s,
+        sum(windowed_offset_tokens) as windowed_offset_tokens,
+        sum(windowed_token_per_s) as windowed_token_per_s
+    from changes
+    group by
+        run_id,
+        begin_s
+),
+
+stretches as (
+    select
+        run_id,
+        begin_s,
+        lead(begin_s) over in_time as end_s,
+        (sum(batch) over in_time)::bigint as batch,
+        sum(offset_tokens) over in_time as offset_tokens,
+        sum(token_per_s) over in_time as token_per_s,
+        sum(windowed_offset_tokens) over in_time as windowed_offset_tokens,
+        sum(windowed_token_per_s) over in_time as windowed_token_per_s
+    from instants
+    window in_time as (partition by run_id order by begin_s)
+),
+
+-- Sums of many lines leave a rounding error behind where nothing is left.
+shared as (
+    select
+        run_id,
+        begin_s,
+        end_s,
+        batch,
+        case when batch > 0 then greatest(offset_tokens + token_per_s * begin_s, 0) else 0 end as begin_context_tokens,
+        case when batch > 0 then greatest(offset_tokens + token_per_s * end_s, 0) else 0 end as end_context_tokens,
+        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * begin_s, 0) else 0 end
+            as begin_windowed_tokens,
+        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * end_s, 0) else 0 end
+            as end_windowed_tokens
+    from stretches
+)
+
+select
+    shared.run_id,
+    shared.begin_s,
+    shared.end_s,
+    shared.batch,
+    shared.begin_context_tokens,
+    shared.end_context_tokens,
+    shared.begin_windowed_tokens,
+    shared.end_windowed_tokens,
+    macros.floor_s(d, shared.begin_context_tokens, shared.begin_windowed_tokens) as begin_floor_s,
+    macros.floor_s(d, shared.end_context_tokens, shared.end_windowed_tokens) as end_floor_s,
+    macros.decode_s(d, shared.batch, shared.begin_context_tokens, shared.begin_windowed_tokens) as begin_decode_s,
+    macros.decode_s(d, shared.batch, shared.end_context_tokens, shared.end_windowed_tokens) as end_decode_s,
+    macros.weights_s(d, shared.batch) as weights_s,
+    macros.arithmetic_s(d, shared.batch, 0, 0) as arithmetic_s,
+    macros.layers_s(d) as layers_s,
+    macros.allreduce_s(d, shared.batch) as allreduce_s,
+    macros.host_s(d, shared.batch) as host_s
+from shared
+left join staging.deployments as d on d.run_id = shared.run_id and shared.batch > 0

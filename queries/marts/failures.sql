@@ -1,0 +1,15 @@
+-- One row per run and kind of failure, warm-up left out. Requests that were never
+-- sent did not fail: marts.runs counts them as unsent.
+-- run_id     the replay
+-- failure    kind: 'http_429', 'cut_stream', 'no_token', ...
+-- requests   how many
+select
+    run_id,
+    failure,
+    count(*) as requests
+from staging.requests
+where failure is not null
+    and not is_warm_up
+group by
+    run_id,
+    failure

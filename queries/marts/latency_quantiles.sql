@@ -1,0 +1,74 @@
+-- One row per run, metric and quantile, over successful requests without warm-up;
+-- lateness over all that were sent. Linear interpolation between the two nearest samples.
+-- run_id         the replay
+-- is_simulated   measured on a simulated server
+-- metric         'ttft_s', 'ttft_from_due_s', 'tpot_s', 'e2e_s', 'lateness_s' or 'itl_s', as staging.requests and staging.chunks define them
+-- quantile       0.5 is the median
+-- value_s        seconds; null above the 95th percentile where less than one sample lies beyond: p99 wants 100
+-- samples        how many there were
+with samples as (
+    unpivot (
+        select
+            run_id,
+            case when is_success then ttft_s end as ttft_s,
+            case when is_success then ttft_from_due_s end as ttft_from_due_s,
+            case when is_success then tpot_s end as tpot_s,
+            case when is_success then e2e_s end as e2e_s,
+            lateness_s
+        from staging.requests
+        where is_sent
+            and not is_warm_up
+    )
+    on ttft_s, ttft_from_due_s, tpot_s, e2e_s, lateness_s
+    into name metric value value_s
+),
+
+gaps as (
+    select
+        chunks.run_id,
+        'itl_s' as metric,
+        chunks.itl_s as value_s
+    from staging.chunks
+    inner join staging.requests
+        on requests.run_id = chunks.run_id
+        and requests.seq = chunks.seq
+        and requests.is_success
+        and not requests.is_warm_up
+    where chunks.itl_s is not null
+),
+
+spread as (
+    select
+        run_id,
+        metric,
+        quantile_cont(value_s, macros.shown_quantiles()) as values_s,
+        count(*) as samples
+    from (
+        select run_id, metric, value_s from samples
+        union all
+        select run_id, metric, value_s from gaps
+    ) as all_samples
+    group by
+        run_id,
+        metric
+),
+
+each as (
+    select
+        spread.run_id,
+        spread.metric,
+        unnest(macros.shown_quantiles()) as quantile,
+        unnest(spread.values_s) as value_s,
+        spread.samples
+    from spread
+)
+
+select
+    each.run_id,
+    runs.is_simulated,
+    each.metric,
+    each.quantile,
+    case when each.quantile <= 0.95e0 or each.samples * (1 - each.quantile) > 0.9999e0 then each.value_s end as value_s,
+    each.samples
+from each
+inner join staging.runs on runs.run_id = each.run_id

@@ -1,0 +1,183 @@
+-- One row per replay: what was sent where, what came back, how late the client was,
+-- and how far decoding is from what the memory allows. Warm-up is left out of all but
+-- what identifies the run.
+--
+-- Percentiles are over successful requests, p99 withheld (null) below 100 samples;
+-- lateness is over all that were sent. A run whose p99 lateness is above its limit is
+-- invalid, however few its samples: neither pass nor fail.
+-- run_id                   the replay
+-- name                     what the user called it
+-- note                     what the user wrote about it
+-- started_at               when it began
+-- ended_at                 when it ended; null while it runs or after a kill
+-- status                   'running', 'done', 'interrupted' or 'aborted'
+-- measured_on              what was measured: 'simulated ...', or the engine and what it ran on
+-- is_simulated             measured on a simulated server
+-- is_draft                 GPU or model is not known: shown, not compared
+-- base_url                 the server that was asked
+-- endpoint                 the path on it
+-- served_model             the name that the server serves the model under
+-- source_name              the trace or profile that was sent
+-- source_sha256            fingerprint of that file
+-- plan_fingerprint         sha256 of the plan as sent
+-- gpu                      GPU as the user named it
+-- catalog_model            model as the user named it
+-- tensor_parallel_size     GPUs that share the model
+-- quantization             format of the weights
+-- kv_cache_dtype           format of the KV cache
+-- engine                   'vllm', ...
+-- engine_version           as the user or the server said
+-- max_num_seqs             sequences that the engine runs at once
+-- max_num_batched_tokens   tokens of one engine step
+-- environment_source       who said what it ran on: 'flags', 'file' or 'server'
+-- server_version           what the server said
+-- speed, thin, thicken     how the trace was scaled
+-- seed                     of everything that was drawn
+-- duration_s               length of the run, seconds
+-- planned                  requests planned
+-- sent                     of these, sent
+-- completed                of these, successful
+-- failed                   sent and not successful
+-- unsent                   never sent
+-- ok_ratio                 completed / planned
+-- window_s                 from the first due time to the last stream's end, seconds
+-- request_per_s            completed requests per second of that window
+-- prompt_token_per_s       prompt tokens of completed requests per second of it
+-- output_token_per_s       received tokens of completed requests per second of it
+-- p50_ttft_s, p95_ttft_s, p99_ttft_s                               time to first token, from sent, seconds
+-- p50_ttft_from_due_s, p95_ttft_from_due_s, p99_ttft_from_due_s    time to first token, from due, seconds
+-- p50_tpot_s, p95_tpot_s, p99_tpot_s                               time per token after the first, seconds
+-- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
+-- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
+-- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
+-- is_valid                 the client kept time and something was sent
+-- invalid_reason           why not
+-- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
+-- predicted_tpot_s         median over requests: predicted, seconds
+-- slowdown_ratio           median over requests of measured / predicted time per token
+-- floor_ratio              median over requests of measured time per token / floor
+with counts as (
+    select
+        run_id,
+        count(*) as planned,
+        count(*) filter (where is_sent) as sent,
+        count(*) filter (where is_success) as completed,
+        count(*) filter (where failure is not null) as failed,
+        max(coalesce(done_s, last_token_s, sent_s)) - min(due_s) as window_s,
+        sum(coalesce(input_tokens_reported, input_tokens)) filter (where is_success) as input_tokens,
+        sum(received_tokens) filter (where is_success) as received_tokens,
+        count(*) filter (where is_success and tpot_s is not null) as with_tpot,
+        quantile_cont(ttft_s, [0.5, 0.95, 0.99]) filter (where is_success) as ttft,
+        quantile_cont(ttft_from_due_s, [0.5, 0.95, 0.99]) filter (where is_success) as ttft_from_due,
+        quantile_cont(tpot_s, [0.5, 0.95, 0.99]) filter (where is_success) as tpot,
+        quantile_cont(e2e_s, [0.5, 0.95, 0.99]) filter (where is_success) as e2e,
+        quantile_cont(lateness_s, [0.5, 0.99]) as lateness,
+        max(lateness_s) as max_lateness_s
+    from staging.requests
+    where not is_warm_up
+    group by run_id
+),
+
+gaps as (
+    select
+        run_id,
+        median(floor_tpot_s) as floor_tpot_s,
+        median(predicted_tpot_s) as predicted_tpot_s,
+        median(slowdown_ratio) as slowdown_ratio,
+        median(floor_ratio) as floor_ratio
+    from marts.tpot_gap
+    group by run_id
+),
+
+verdicts as (
+    select
+        runs.run_id,
+        case
+            when coalesce(counts.sent, 0) = 0 then 'no request was sent'
+            when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
+                then printf(
+                    'p99 lateness %.3g ms is above %.3g ms',
+                    counts.lateness[2] * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
+                )
+            when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
+        end as invalid_reason
+    from staging.runs
+    left join counts using (run_id)
+)
+
+select
+    runs.run_id,
+    runs.name,
+    runs.note,
+    runs.started_at,
+    runs.ended_at,
+    runs.status,
+    case
+        when runs.is_simulated then concat_ws(' ', 'simulated', coalesce(runs.simulates, 'server'))
+        else concat_ws(
+            ' ',
+            coalesce(runs.engine, case when runs.server_version is not null then 'vllm' end, 'unknown server'),
+            coalesce(runs.server_version, runs.engine_version),
+            case when runs.gpu is not null then concat_ws(' ', 'on', runs.gpu, 'x' || coalesce(runs.tensor_parallel_size, 1)) end
+        )
+    end as measured_on,
+    runs.is_simulated,
+    runs.is_draft,
+    runs.base_url,
+    runs.endpoint,
+    runs.served_model,
+    runs.source_name,
+    runs.source_sha256,
+    runs.plan_fingerprint,
+    runs.gpu,
+    runs.catalog_model,
+    runs.tensor_parallel_size,
+    runs.quantization,
+    runs.kv_cache_dtype,
+    runs.engine,
+    runs.engine_version,
+    runs.max_num_seqs,
+    runs.max_num_batched_tokens,
+    runs.environment_source,
+    runs.server_version,
+    runs.speed,
+    runs.thin,
+    runs.thicken,
+    runs.seed,
+    runs.duration_s,
+    coalesce(counts.planned, 0) as planned,
+    coalesce(counts.sent, 0) as sent,
+    coalesce(counts.completed, 0) as completed,
+    coalesce(counts.failed, 0) as failed,
+    coalesce(counts.planned - counts.sent, 0) as unsent,
+    counts.completed / counts.planned as ok_ratio,
+    counts.window_s,
+    counts.completed / nullif(counts.window_s, 0) as request_per_s,
+    coalesce(counts.input_tokens, 0) / nullif(counts.window_s, 0) as prompt_token_per_s,
+    coalesce(counts.received_tokens, 0) / nullif(counts.window_s, 0) as output_token_per_s,
+    counts.ttft[1] as p50_ttft_s,
+    counts.ttft[2] as p95_ttft_s,
+    case when counts.completed >= 100 then counts.ttft[3] end as p99_ttft_s,
+    counts.ttft_from_due[1] as p50_ttft_from_due_s,
+    counts.ttft_from_due[2] as p95_ttft_from_due_s,
+    case when counts.completed >= 100 then counts.ttft_from_due[3] end as p99_ttft_from_due_s,
+    counts.tpot[1] as p50_tpot_s,
+    counts.tpot[2] as p95_tpot_s,
+    case when counts.with_tpot >= 100 then counts.tpot[3] end as p99_tpot_s,
+    counts.e2e[1] as p50_e2e_s,
+    counts.e2e[2] as p95_e2e_s,
+    case when counts.completed >= 100 then counts.e2e[3] end as p99_e2e_s,
+    counts.lateness[1] as p50_lateness_s,
+    case when counts.sent >= 100 then counts.lateness[2] end as p99_lateness_s,
+    counts.max_lateness_s,
+    runs.max_lateness_s as lateness_limit_s,
+    verdicts.invalid_reason is null as is_valid,
+    verdicts.invalid_reason,
+    gaps.floor_tpot_s,
+    gaps.predicted_tpot_s,
+    gaps.slowdown_ratio,
+    gaps.floor_ratio
+from staging.runs
+inner join verdicts on verdicts.run_id = runs.run_id
+left join counts on counts.run_id = runs.run_id
+left join gaps on gaps.run_id = runs.run_id

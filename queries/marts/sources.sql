@@ -1,0 +1,120 @@
+-- One row per trace: what was taken in, how long and how fast it is, and how much of
+-- its prompts an engine has seen before.
+-- source_name            what the user calls it
+-- format                 the reader that took it in
+-- rows_read              lines or records read
+-- rows_kept              of these, taken in
+-- rows_rejected          of these, refused
+-- first_at               instant of the first arrival; null for relative times
+-- duration_s             from first to last arrival, seconds
+-- mean_rate_per_s        requests per second over that time
+-- p50_input_tokens       prompt, median, tokens
+-- p99_input_tokens       prompt, 99th percentile, tokens
+-- p50_output_tokens      answer, median, tokens
+-- p99_output_tokens      answer, 99th percentile, tokens
+-- peak_minute_requests   arrivals in the fullest minute
+-- peak_minute_at_s       when that minute began, seconds since the first arrival
+-- reused_blocks_ratio    share of prompt blocks that an earlier row had already; null without blocks
+-- tick_s                 smallest gap between two different arrival times, seconds: a coarse clock shows here
+with shapes as (
+    select
+        source_name,
+        count(*) as requests,
+        min(arrival_at) as first_at,
+        max(offset_s) as duration_s,
+        quantile_cont(input_tokens, [0.5, 0.99]) as input_tokens,
+        quantile_cont(output_tokens, [0.5, 0.99]) as output_tokens
+    from staging.arrivals
+    group by source_name
+),
+
+peaks as (
+    select
+        source_name,
+        max(requests) as requests,
+        arg_max(minute, (requests, -minute)) * 60e0 as at_s
+    from marts.arrival_minutes
+    group by source_name
+),
+
+gaps as (
+    select
+        source_name,
+        offset_s - lag(offset_s) over (partition by source_name order by offset_s) as gap_s
+    from staging.arrivals
+),
+
+ticks as (
+    select
+        source_name,
+        min(gap_s) as tick_s
+    from gaps
+    where gap_s > 0
+    group by source_name
+),
+
+prompt_blocks as (
+    select
+        source_name,
+        seq,
+        unnest(blocks) as block
+    from staging.arrivals
+    where len(blocks) > 0
+),
+
+rows_of_blocks as (
+    select
+        source_name,
+        block,
+        seq,
+        count(*) as uses
+    from prompt_blocks
+    group by
+        source_name,
+        block,
+        seq
+),
+
+blocks as (
+    select
+        source_name,
+        block,
+        sum(uses) as uses,
+        arg_min(uses, seq) as first_uses
+    from rows_of_blocks
+    group by
+        source_name,
+        block
+),
+
+reuse as (
+    select
+        source_name,
+        (sum(uses) - sum(first_uses)) / sum(uses) as ratio
+    from blocks
+    group by source_name
+)
+
+select
+    sources.source_name,
+    sources.format,
+    sources.rows_read,
+    sources.rows_kept,
+    sources.rows_rejected,
+    shapes.first_at,
+    shapes.duration_s,
+    shapes.requests / nullif(shapes.duration_s, 0) as mean_rate_per_s,
+    shapes.input_tokens[1] as p50_input_tokens,
+    shapes.input_tokens[2] as p99_input_tokens,
+    shapes.output_tokens[1] as p50_output_tokens,
+    shapes.output_tokens[2] as p99_output_tokens,
+    peaks.requests as peak_minute_requests,
+    peaks.at_s as peak_minute_at_s,
+    reuse.ratio as reused_blocks_ratio,
+    ticks.tick_s
+from staging.sources
+left join shapes on shapes.source_name = sources.source_name
+left join peaks on peaks.source_name = sources.source_name
+left join ticks on ticks.source_name = sources.source_name
+left join reuse on reuse.source_name = sources.source_name
+where sources.kind = 'arrivals'

@@ -1,0 +1,50 @@
+-- One row per run and term of the predicted time per token: the mean over all
+-- decoded tokens of the run, so that the terms and what is left unexplained add up to the
+-- measured mean. Runs without a known deployment have no rows.
+-- run_id         the replay
+-- is_simulated   measured on a simulated server
+-- term_seq       order in which terms are stacked
+-- term           'weights', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', or 'unexplained': measured less predicted
+-- mean_s         seconds per token
+-- share_ratio    of the measured mean
+with means as (
+    select
+        run_id,
+        is_simulated,
+        sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
+        [
+            sum(weights_s * decode_tokens) / sum(decode_tokens),
+            sum(kv_s * decode_tokens) / sum(decode_tokens),
+            sum(arithmetic_s * decode_tokens) / sum(decode_tokens),
+            sum(layers_s * decode_tokens) / sum(decode_tokens),
+            sum(allreduce_s * decode_tokens) / sum(decode_tokens),
+            sum(host_s * decode_tokens) / sum(decode_tokens),
+            sum(prefill_s * decode_tokens) / sum(decode_tokens),
+            sum((tpot_s - predicted_tpot_s) * decode_tokens) / sum(decode_tokens)
+        ] as terms_s
+    from marts.tpot_gap
+    where predicted_tpot_s is not null
+    group by
+        run_id,
+        is_simulated
+),
+
+terms as (
+    select
+        run_id,
+        is_simulated,
+        tpot_s,
+        unnest(range(1, 9)) as term_seq,
+        unnest(['weights', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', 'unexplained']) as term,
+        unnest(terms_s) as mean_s
+    from means
+)
+
+select
+    run_id,
+    is_simulated,
+    term_seq,
+    term,
+    mean_s,
+    mean_s / tpot_s as share_ratio
+from terms
