@@ -1,0 +1,148 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+)
+
+const runSchema = "tidemark.run/1"
+
+// Environment is the deployment a run was measured on, in the words of the catalogue. Without one a run is a draft.
+type Environment struct {
+	GPU                 string `json:"gpu"`
+	CatalogModel        string `json:"catalog_model"`
+	TensorParallelSize  int    `json:"tensor_parallel_size"`
+	Quantization        string `json:"quantization"`
+	KVCacheDtype        string `json:"kv_cache_dtype"`
+	Engine              string `json:"engine"`
+	EngineVersion       string `json:"engine_version"`
+	MaxNumSeqs          int    `json:"max_num_seqs"`
+	MaxNumBatchedTokens int    `json:"max_num_batched_tokens"`
+}
+
+// document is run.json.
+type document struct {
+	Schema            string         `json:"schema"`
+	RunID             string         `json:"run_id"`
+	Name              string         `json:"name"`
+	Note              string         `json:"note"`
+	Version           string         `json:"tidemark_version"`
+	StartedAt         string         `json:"started_at"`
+	EndedAt           string         `json:"ended_at,omitempty"`
+	Status            string         `json:"status"`
+	StopReason        string         `json:"stop_reason,omitempty"`
+	Target            targetRecord   `json:"target"`
+	Settings          settingsRecord `json:"settings"`
+	Plan              planRecord     `json:"plan"`
+	Environment       *Environment   `json:"environment"`
+	EnvironmentSource string         `json:"environment_source"`
+	Server            Server         `json:"server"`
+	Client            clientRecord   `json:"client"`
+	Result            *Result        `json:"result,omitempty"`
+}
+
+type targetRecord struct {
+	BaseURL  string `json:"base_url"`
+	Endpoint string `json:"endpoint"`
+	Model    string `json:"model"`
+}
+
+type settingsRecord struct {
+	Seed                 uint64   `json:"seed"`
+	MaxLatenessS         float64  `json:"max_lateness_s"`
+	ConnectTimeoutS      float64  `json:"connect_timeout_s"`
+	FirstByteTimeoutS    float64  `json:"first_byte_timeout_s"`
+	BetweenBytesTimeoutS float64  `json:"between_bytes_timeout_s"`
+	VocabLow             int      `json:"vocab_low"`
+	VocabHigh            int      `json:"vocab_high"`
+	WarmUpS              float64  `json:"warm_up_s"`
+	Mode                 string   `json:"mode"`
+	TokensCountedBy      string   `json:"tokens_counted_by"`
+	MetricsURL           string   `json:"metrics_url"`
+	Headers              []string `json:"headers"` // names only
+}
+
+type planRecord struct {
+	Header
+	Fingerprint string `json:"fingerprint"`
+}
+
+type clientRecord struct {
+	GoVersion  string `json:"go_version"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	CPUs       int    `json:"cpus"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+}
+
+func newDocument(s Settings, t target, plan *Plan, server Server) document {
+	countedBy := "token_ids"
+	if s.CountByUsage {
+		countedBy = "usage"
+	}
+	headers := []string{}
+	for name := range s.Headers {
+		headers = append(headers, name)
+	}
+	slices.Sort(headers)
+	d := document{
+		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
+		Target: targetRecord{t.base.String(), s.Endpoint, s.Model},
+		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
+			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), "open", countedBy, s.MetricsURL, headers},
+		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
+		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
+		Server: server,
+		Client: clientRecord{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0)},
+	}
+	if d.Environment == nil && server.Simulates != nil {
+		d.Environment, d.EnvironmentSource = server.Simulates, "server"
+	}
+	return d
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// write puts run.json in place as a whole: a reader sees the old one or the new one.
+func (d document) write(folder string, create createFunc) error {
+	text, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, "run.json")
+	file, err := create(path + ".new")
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	_, err = file.Write(append(text, '\n'))
+	if serr := file.Sync(); err == nil {
+		err = serr
+	}
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		os.Remove(path + ".new")
+		return fmt.Errorf("run: %s: %w", path, err)
+	}
+	return syncFolder(folder)
+}
+
+// syncFolder makes a rename last; not every file system offers it.
+func syncFolder(folder string) error {
+	dir, err := os.Open(folder)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	dir.Sync()
+	return nil
+}

@@ -1,0 +1,158 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Limits on what a server may send around its body.
+const (
+	maxHead      = 64 << 10
+	maxChunkLine = 4 << 10
+)
+
+var errFraming = errors.New("broken chunked coding")
+
+// parseHead reads a response head, its closing blank line included. The response has no usable body: framing does that.
+func parseHead(head []byte) (*http.Response, error) {
+	resp, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(head), 1<<10), nil)
+	if err != nil {
+		return nil, fmt.Errorf("not an HTTP response: %w", err)
+	}
+	resp.Body.Close()
+	return resp, nil
+}
+
+// headEnd is the length of a response head in data; 0 while it has not ended.
+func headEnd(data []byte) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 {
+			return 0
+		}
+		at += i + 1
+		switch rest := data[at:]; {
+		case bytes.HasPrefix(rest, []byte("\r\n")):
+			return at + 2
+		case len(rest) > 0 && rest[0] == '\n':
+			return at + 1
+		}
+	}
+}
+
+type framingState int
+
+const (
+	inData      framingState = iota
+	inSizeLine               // of a chunk
+	inChunkEnd               // the line end after a chunk's data
+	inTrailer                // lines after the last chunk
+	untilClosed              // no length: the body ends with the connection
+	ended
+)
+
+// framing takes a body out of its transfer coding, byte range by byte range as they come.
+type framing struct {
+	state   framingState
+	chunked bool
+	left    int64 // bytes of data before the state changes
+	line    int   // bytes of the line so far
+	size    int64
+	digits  int
+	ext     bool // past the size, in an extension that nobody needs
+}
+
+func newFraming(resp *http.Response) framing {
+	switch {
+	case len(resp.TransferEncoding) > 0 && resp.TransferEncoding[0] == "chunked":
+		return framing{state: inSizeLine, chunked: true}
+	case resp.ContentLength < 0:
+		return framing{state: untilClosed}
+	case resp.ContentLength == 0:
+		return framing{state: ended}
+	}
+	return framing{left: resp.ContentLength}
+}
+
+// next splits off the first run of body bytes in p; rest is what comes after it.
+func (f *framing) next(p []byte) (data, rest []byte, err error) {
+	for len(p) > 0 {
+		switch f.state {
+		case untilClosed:
+			return p, nil, nil
+		case inData:
+			n := min(f.left, int64(len(p)))
+			data, rest = p[:n], p[n:]
+			if f.left -= n; f.left == 0 {
+				f.state = ended
+				if f.chunked {
+					f.state = inChunkEnd
+				}
+			}
+			return data, rest, nil
+		case ended:
+			return nil, p, nil
+		}
+		if err := f.control(p[0]); err != nil {
+			return nil, nil, err
+		}
+		p = p[1:]
+	}
+	return nil, nil, nil
+}
+
+// control takes one byte of the coding itself.
+func (f *framing) control(b byte) error {
+	if f.line++; f.line > maxChunkLine {
+		return errFraming
+	}
+	switch f.state {
+	case inChunkEnd:
+		if b == '\n' {
+			*f = framing{state: inSizeLine, chunked: true}
+		} else if b != '\r' {
+			return errFraming
+		}
+	case inSizeLine:
+		return f.sizeByte(b)
+	case inTrailer:
+		if b == '\n' {
+			if f.line <= 1 || f.line == 2 && f.ext {
+				f.state = ended
+			}
+			f.line, f.ext = 0, false
+		} else {
+			f.ext = b == '\r' && f.line == 1 // so far the line is empty
+		}
+	}
+	return nil
+}
+
+func (f *framing) sizeByte(b byte) error {
+	switch {
+	case b == '\n':
+		if f.digits == 0 {
+			return errFraming
+		}
+		*f = framing{state: inData, chunked: true, left: f.size}
+		if f.left == 0 {
+			f.state = inTrailer
+		}
+	case f.ext:
+	case b == ';' || b == ' ' || b == '\t' || b == '\r':
+		f.ext = true
+	default:
+		digit := bytes.IndexByte([]byte("0123456789abcdef"), b|0x20)
+		if b >= '0' && b <= '9' {
+			digit = int(b - '0')
+		}
+		if f.digits++; digit < 0 || f.digits > 15 {
+			return errFraming
+		}
+		f.size = f.size<<4 | int64(digit)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// file is what the run's folder needs of a file.
+type file interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+type createFunc func(path string) (file, error)
+
+func createFile(path string) (file, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+}
+
+// makeFolder makes the run's folder, which must not be there: nobody's run is overwritten.
+func makeFolder(folder string) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	err := os.Mkdir(folder, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return folderExists(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+func folderExists(folder string) error {
+	return withHint(fmt.Errorf("run: %s exists", folder), "give this run another name or folder; nothing is overwritten")
+}
+
+// copyPlan puts the plan beside what became of it, and returns that copy.
+func copyPlan(plan *Plan, folder string, create createFunc) (*Plan, error) {
+	from, err := os.Open(plan.path)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	defer from.Close()
+	copied := *plan
+	copied.path = filepath.Join(folder, "plan.jsonl.zst")
+	to, err := create(copied.path)
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	_, err = io.Copy(to, from)
+	if cerr := to.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run: %s: %w", copied.path, err)
+	}
+	return &copied, nil
+}
+
+// flushEvery bounds what a killed run loses.
+const flushEvery = 250 * time.Millisecond
+
+// lineLog is a compressed file of lines with one writer, a goroutine of its own. What has been flushed can be read
+// whatever happens to the process.
+type lineLog struct {
+	path   string
+	file   file
+	lines  chan *[]byte
+	broken func(error) // called once, when the file cannot be written any more
+	ended  chan struct{}
+	err    error // of the writer, to be read after ended
+	bufs   sync.Pool
+}
+
+func openLog(path string, create createFunc, broken func(error)) (*lineLog, error) {
+	f, err := create(path)
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	out, err := newLineWriter(f)
+	if err != nil {
+		return nil, err
+	}
+	l := &lineLog{path: path, file: f, lines: make(chan *[]byte, 1024), broken: broken, ended: make(chan struct{})}
+	go l.run(out)
+	return l, nil
+}
+
+// add writes the line that fill appends to an empty buffer.
+func (l *lineLog) add(fill func([]byte) []byte) {
+	buf, _ := l.bufs.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	*buf = fill((*buf)[:0])
+	l.lines <- buf
+}
+
+func (l *lineLog) run(out *lineWriter) {
+	defer close(l.ended)
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	isDirty := false
+	for {
+		select {
+		case line, isOpen := <-l.lines:
+			if !isOpen {
+				l.check(out.Close())
+				l.check(l.file.Sync())
+				l.check(l.file.Close())
+				return
+			}
+			if l.err == nil { // after that lines are only taken off, so that nobody waits
+				_, err := out.Write(*line)
+				l.check(err)
+			}
+			isDirty = true
+			l.bufs.Put(line)
+		case <-tick.C:
+			if isDirty && l.err == nil {
+				l.check(out.Flush())
+			}
+			isDirty = false
+		}
+	}
+}
+
+func (l *lineLog) check(err error) {
+	if err == nil || l.err != nil {
+		return
+	}
+	l.err = withHint(fmt.Errorf("run: %s: %w", l.path, cutPath(err)),
+		"make room; what was written until then is readable and can be ingested")
+	l.broken(l.err)
+}
+
+// cutPath takes the file's name off an error that is given it anyway.
+func cutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (l *lineLog) close() error {
+	close(l.lines)
+	<-l.ended
+	return l.err
+}
+
+// journal is the rows of a run, as lines and as an outcome.
+type journal struct {
+	log     *lineLog
+	mu      sync.Mutex
+	outcome outcome
+}
+
+func newJournal(log *lineLog) *journal {
+	return &journal{log: log, outcome: outcome{result: Result{Failures: map[string]int64{}}}}
+}
+
+// add takes a row that is complete; nothing of it is kept after the call.
+func (j *journal) add(r *row) {
+	j.mu.Lock()
+	j.outcome.add(r)
+	j.mu.Unlock()
+	j.log.add(r.append)
+}

@@ -1,0 +1,109 @@
+package replay
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// idleLimit is how long an unused connection is kept. vLLM closes one after 5 s, and a request that is written while it
+// does so is lost.
+const idleLimit = 3 * time.Second
+
+// pool keeps connections to one server, the last one used on top.
+type pool struct {
+	address string
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	tls     *tls.Config // nil: plain HTTP
+	timeout time.Duration
+
+	mu     sync.Mutex
+	idle   []*conn
+	closed bool
+}
+
+// take is a connection that was quiet a moment ago: an idle one, or a new one.
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	for c := p.pop(); c != nil; c = p.pop() {
+		if time.Since(c.idle) < idleLimit && c.isUsable() {
+			return c, nil
+		}
+		c.Close()
+	}
+	return p.connect(ctx)
+}
+
+func (p *pool) pop() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := p.idle[last]
+	p.idle[last] = nil
+	p.idle = p.idle[:last]
+	return c
+}
+
+// put takes a connection back; the old ones at the bottom go.
+func (p *pool) put(c *conn) {
+	c.idle = time.Now()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		c.Close()
+		return
+	}
+	old := 0
+	for old < len(p.idle) && c.idle.Sub(p.idle[old].idle) >= idleLimit {
+		old++
+	}
+	expired := append([]*conn(nil), p.idle[:old]...)
+	p.idle = append(append(p.idle[:0], p.idle[old:]...), c)
+	p.mu.Unlock()
+	for _, c := range expired {
+		c.Close()
+	}
+}
+
+func (p *pool) connect(ctx context.Context) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	start := time.Now()
+	nc, err := p.dial(ctx, "tcp", p.address)
+	if err != nil {
+		return nil, err
+	}
+	if p.tls != nil {
+		secure := tls.Client(nc, p.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			nc.Close()
+			return nil, err
+		}
+		nc = secure
+	}
+	return newConn(nc, time.Since(start)), nil
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.Close()
+	}
+}
+
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// isClientLimit says whether this machine, not the server, could not make a connection.
+func isClientLimit(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
+}

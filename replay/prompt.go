@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+)
+
+// Default range of token ids: above the special ids of common tokenizers, and below the smallest vocabulary in use.
+const (
+	DefaultVocabLow  = 1000
+	DefaultVocabHigh = 8192
+)
+
+// Prompts turns planned lengths and block ids into token ids. A block's tokens depend on its id and the range alone:
+// the id's digits in the base of the range, lowest first, then filler drawn from the id. So equal ids give equal tokens
+// in every run, ids below the cube of the range differ within three tokens, and all ids differ within sixteen.
+type Prompts struct {
+	low, base uint64
+	digits    int // digits that any 64-bit id needs in this base
+	seed      uint64
+}
+
+// NewPrompts makes prompts of token ids in [low, high); seed moves the tokens that belong to no block.
+func NewPrompts(low, high int, seed uint64) (Prompts, error) {
+	if low < 0 || high-low < idTokens {
+		return Prompts{}, withHint(fmt.Errorf("prompts: token ids from %d to %d: at least %d ids are needed", low, high, idTokens),
+			"give the model's vocabulary with --vocab-size")
+	}
+	p := Prompts{low: uint64(low), base: uint64(high - low), seed: seed}
+	for rest := ^uint64(0); rest > 0; rest /= p.base {
+		p.digits++
+	}
+	return p, nil
+}
+
+// TokenIDs is the prompt of one request: its blocks, the last one cut to the prompt's length, then tokens that no other
+// request has.
+func (p Prompts) TokenIDs(req Request) []int {
+	ids := make([]int, 0, req.InputTokens)
+	p.each(req, func(id uint64) { ids = append(ids, int(id)) })
+	return ids
+}
+
+// appendJSON writes the prompt as a JSON array.
+func (p Prompts) appendJSON(dst []byte, req Request) []byte {
+	dst = append(dst, '[')
+	p.each(req, func(id uint64) {
+		dst = append(strconv.AppendUint(dst, id, 10), ',')
+	})
+	dst[len(dst)-1] = ']' // in place of the last comma: a prompt has at least one token
+	return dst
+}
+
+func (p Prompts) each(req Request, yield func(uint64)) {
+	left := req.InputTokens
+	for _, id := range req.Blocks {
+		left -= p.run(id, min(left, req.BlockTokens), yield)
+	}
+	p.run(p.privateID(req), left, yield)
+}
+
+// run yields the first n tokens of a block.
+func (p Prompts) run(id uint64, n int, yield func(uint64)) int {
+	filler := mix(id ^ 0xb10c)
+	for i := range n {
+		if i < p.digits {
+			yield(p.low + id%p.base)
+			id /= p.base
+			continue
+		}
+		filler += 0x9e3779b97f4a7c15
+		high, _ := bits.Mul64(mix(filler), p.base)
+		yield(p.low + high)
+	}
+	return n
+}
+
+// privateID is drawn from 64 bits: two requests of a run that meet are not to be expected within 10^9 requests.
+func (p Prompts) privateID(req Request) uint64 {
+	return mix(mix(p.seed^0x9a11a7e) ^ mix(hashString(req.Session)) ^ mix(uint64(req.Seq)<<1|1))
+}

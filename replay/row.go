@@ -1,0 +1,126 @@
+package replay
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// unknown is an instant that was never reached.
+const unknown = time.Duration(math.MinInt64)
+
+// row is what became of one request: a line of requests.jsonl.zst. Instants are since the run began.
+type row struct {
+	req      Request
+	isWarmUp bool
+	sent     time.Duration // on a ready connection, before the first byte is written
+	written  time.Duration // after the last byte
+	headers  time.Duration
+	first    time.Duration // first and last chunk that bears a token
+	last     time.Duration
+	done     time.Duration // the stream ended, was cut, or failed
+	connect  time.Duration // how long making the connection took; unknown when one was reused
+	usage    usage
+	counted  int64 // token ids seen; unknownCount where the server sends none
+	status   int   // of HTTP; 0 without an answer
+	finish   string
+	failure  string // kind; empty for a success
+	detail   string // short; no prompt, no key
+	offsets  []int32
+	counts   []int32 // tokens per chunk; 0 where not known
+	noCounts bool    // not one of them is known
+	reads    int
+}
+
+func newRow(req Request) row {
+	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
+		done: unknown, connect: unknown, usage: emptyChunk().usage, counted: unknownCount}
+}
+
+// lateness is the client's fault: how long after its due time a request went out. Nothing is held back here.
+func (r *row) lateness() time.Duration { return r.sent - r.req.Due }
+
+func (r *row) append(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"seq":`...), r.req.Seq, 10)
+	if r.req.Session != "" {
+		dst = appendString(append(dst, `,"session":`...), r.req.Session)
+	}
+	dst = strconv.AppendInt(append(dst, `,"turn":`...), int64(r.req.Turn), 10)
+	if r.req.Class != "" {
+		dst = appendString(append(dst, `,"class":`...), r.req.Class)
+	}
+	dst = strconv.AppendBool(append(dst, `,"is_warm_up":`...), r.isWarmUp)
+	dst = strconv.AppendInt(append(dst, `,"input_tokens":`...), int64(r.req.InputTokens), 10)
+	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), int64(r.req.OutputTokens), 10)
+	if len(r.req.Blocks) > 0 {
+		dst = strconv.AppendInt(append(dst, `,"shared_tokens":`...), int64(r.req.SharedTokens), 10)
+	}
+	dst = r.instants(dst)
+	dst = appendCount(dst, `,"input_tokens_reported":`, r.usage.prompt)
+	dst = appendCount(dst, `,"output_tokens_reported":`, r.usage.completion)
+	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
+	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.cached)
+	if r.status != 0 {
+		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
+	}
+	dst = appendWord(dst, `,"finish_reason":`, r.finish)
+	dst = appendWord(dst, `,"failure":`, r.failure)
+	dst = appendWord(dst, `,"failure_detail":`, r.detail)
+	return append(r.chunks(dst), '}', '\n')
+}
+
+func (r *row) instants(dst []byte) []byte {
+	for _, at := range [...]struct {
+		key   string
+		value time.Duration
+	}{
+		{`,"due_s":`, r.req.Due}, {`,"sent_s":`, r.sent}, {`,"written_s":`, r.written}, {`,"headers_s":`, r.headers},
+		{`,"first_token_s":`, r.first}, {`,"last_token_s":`, r.last}, {`,"done_s":`, r.done},
+		{`,"held_s":`, 0}, {`,"connect_s":`, r.connect},
+	} {
+		if at.value != unknown {
+			dst = appendSeconds(append(dst, at.key...), at.value)
+		}
+	}
+	return dst
+}
+
+func (r *row) chunks(dst []byte) []byte {
+	if len(r.offsets) == 0 {
+		return dst
+	}
+	dst = appendInts(append(dst, `,"chunk_offsets_us":`...), r.offsets, false)
+	if !r.noCounts {
+		dst = appendInts(append(dst, `,"chunk_tokens":`...), r.counts, true)
+	}
+	return strconv.AppendInt(append(dst, `,"reads":`...), int64(r.reads), 10)
+}
+
+func appendInts(dst []byte, ints []int32, zeroIsNull bool) []byte {
+	dst = append(dst, '[')
+	for i, n := range ints {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if n == 0 && zeroIsNull {
+			dst = append(dst, "null"...)
+			continue
+		}
+		dst = strconv.AppendInt(dst, int64(n), 10)
+	}
+	return append(dst, ']')
+}
+
+func appendCount(dst []byte, key string, n int64) []byte {
+	if n == unknownCount {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, key...), n, 10)
+}
+
+func appendWord(dst []byte, key, word string) []byte {
+	if word == "" {
+		return dst
+	}
+	return appendString(append(dst, key...), word)
+}

@@ -1,0 +1,150 @@
+package replay
+
+import (
+	"bytes"
+	"math"
+	"time"
+)
+
+// stream turns the events of one answer into the instants and counts of its tokens.
+type stream struct {
+	sent   time.Time
+	first  time.Time // zero: no token yet
+	last   time.Time
+	meter  *meter
+	read   int // the read that is being parsed
+	marked int // the last read that brought a token
+	reads  int // reads that brought one
+
+	offsets []int32 // of token-bearing chunks, microseconds since sent
+	counts  []int32 // tokens of each; 0 where the server does not say
+	unknown bool    // some chunk's tokens are not known
+	counted int64   // entries of token_ids
+	hasIDs  bool    // the server sends token_ids
+	running bool    // every chunk carries the usage so far
+	sofar   int64   // tokens by the last running usage
+
+	plainFirst time.Time // chunks that show no token although the stream may hold some
+	plainLast  time.Time
+	inferred   bool // the token instants are those of plain chunks
+
+	usage    usage
+	finish   string
+	isDone   bool // [DONE] came
+	failure  *serverError
+	protocol error
+}
+
+func (s *stream) reset(sent time.Time, m *meter) {
+	*s = stream{sent: sent, meter: m, marked: -1, offsets: s.offsets[:0], counts: s.counts[:0],
+		usage: emptyChunk().usage}
+}
+
+var doneMark = []byte("[DONE]")
+
+// event takes one event of the stream, which came with the read at the given instant.
+func (s *stream) event(name, data []byte, at time.Time) {
+	if len(data) == 0 || s.isDone {
+		return
+	}
+	if bytes.Equal(bytes.TrimSpace(data), doneMark) {
+		s.isDone = true
+		return
+	}
+	if string(name) == "error" {
+		s.failure = errorBody(data)
+		return
+	}
+	c, err := chunkOf(data)
+	if err != nil {
+		if s.protocol == nil {
+			s.protocol = err
+		}
+		return
+	}
+	s.take(c, at)
+}
+
+func (s *stream) take(c chunk, at time.Time) {
+	if c.failure != nil {
+		s.failure = c.failure
+		return
+	}
+	if tokens, is := s.tokens(c); is {
+		s.token(tokens, at)
+	} else if c.hasChoices && !c.hasRole && !c.hasPromptIDs {
+		if s.plainFirst.IsZero() {
+			s.plainFirst = at
+		}
+		s.plainLast = at
+	}
+	if c.hasUsage {
+		s.count(c.usage)
+	}
+	if c.finish != "" {
+		s.finish = c.finish
+	}
+}
+
+// tokens says whether the chunk bears tokens, and how many; 0 when the server does not say. Token ids decide, then a
+// running usage, then text: an empty text may hide a token, and a role or a repeated prompt is none.
+func (s *stream) tokens(c chunk) (n int64, is bool) {
+	if c.tokens != noTokens {
+		s.hasIDs = true
+		s.counted += int64(c.tokens)
+		return int64(c.tokens), c.tokens > 0
+	}
+	if c.hasUsage && c.hasChoices && c.usage.completion != unknownCount && (s.running || s.first.IsZero()) {
+		n = c.usage.completion - s.sofar
+		s.sofar = c.usage.completion
+		s.running = s.running || n > 0
+		return n, n > 0
+	}
+	return 0, c.hasText
+}
+
+func (s *stream) token(n int64, at time.Time) {
+	if s.first.IsZero() {
+		s.first = at
+		s.meter.addTokens(max(n, 1))
+	} else {
+		s.meter.addGap(at.Sub(s.last), max(n, 1))
+	}
+	s.last = at
+	if s.marked != s.read {
+		s.marked = s.read
+		s.reads++
+	}
+	s.unknown = s.unknown || n == 0
+	// 2^31 us are 35 minutes into one answer; later offsets stay at the end of the column's range.
+	s.offsets = append(s.offsets, int32(min(at.Sub(s.sent).Microseconds(), math.MaxInt32)))
+	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
+}
+
+func (s *stream) count(u usage) {
+	if u.prompt != unknownCount {
+		s.usage.prompt = u.prompt
+	}
+	if u.completion != unknownCount {
+		s.usage.completion = u.completion
+	}
+	if u.cached != unknownCount {
+		s.usage.cached = u.cached
+	}
+}
+
+// received is the number of tokens that came: the server's count, else the ids seen, else not known.
+func (s *stream) received() (n int64, isKnown bool) {
+	if s.usage.completion != unknownCount {
+		return s.usage.completion, true
+	}
+	return s.counted, s.hasIDs
+}
+
+// infer takes the instants of the first and last plain chunk where no chunk showed a token and the server still counts
+// some; such a row is marked.
+func (s *stream) infer() {
+	if s.first.IsZero() && s.usage.completion > 0 && !s.plainFirst.IsZero() {
+		s.first, s.last, s.inferred = s.plainFirst, s.plainLast, true
+	}
+}
