@@ -1,0 +1,29 @@
+package ingest
+
+// hinted is an error with what to do about it.
+type hinted struct{ message, hint string }
+
+func (e hinted) Error() string { return e.message }
+func (e hinted) Hint() string  { return e.hint }
+
+// reject is a line that was not taken in: where and why, never its text.
+type reject struct {
+	line   int64
+	column string
+	reason string
+}
+
+// The reasons of rejects. They are few, so that they can be counted.
+const (
+	notAnInteger   = "not an integer"
+	notATime       = "not a time"
+	notANumber     = "not a number"
+	notFinite      = "not a finite number"
+	negative       = "negative"
+	outOfRange     = "out of range"
+	isMissing      = "missing"
+	tooManyColumns = "more columns than the header"
+	tooLong        = "line is too long"
+	notJSON        = "not a JSON object"
+	tooFewBlocks   = "blocks cover less than the prompt"
+)

@@ -1,0 +1,163 @@
+// Package ingest takes traces and runs into the warehouse: bytes -> checked rows
+// -> Arrow batches -> one transaction.
+//
+//	open.go    a file, folder or stdin; gzip and zstd undone; sha256 of the bytes as they lie on disk
+//	blocks.go  blocks of whole lines, each with the number of its first line
+//	road.go    blocks -> parse workers -> batches in the order of the file
+//	detect.go  what a file is, from its content
+//	load.go    one file in one transaction, with its source row and its rejects
+//	azure.go mooncake.go run.go   one file per format
+//
+// A file is in the warehouse whole or not at all, once, whatever it is called:
+// the same bytes are one source. A row that cannot be read is a reject with line,
+// column and reason, never its text; rows read = kept + rejected, always.
+//
+// Kept arrival times are integer nanoseconds since the source's origin_at. A
+// dated trace has its first row's instant as origin, cut to the microsecond that
+// an SQL timestamp can hold; a row before it (the file is unsorted) is negative.
+// A trace with relative times has no origin_at: its zero is the file's own.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tidemark/internal/warehouse"
+)
+
+// Options say how files are taken in. The zero value is fit for use.
+type Options struct {
+	Format           string         // "" recognises it from the content
+	Name             string         // the source's name; "" makes one from the file's. For one file only
+	MaxRejectedRatio float64        // more rejected than this fails the file; 0 means 0.001, below 0 none at all
+	Stdin            io.Reader      // what the path "-" reads; nil is os.Stdin
+	Progress         func(Progress) // called now and then while a file is read, from one goroutine at a time
+}
+
+// Progress is how far a file has been read.
+type Progress struct {
+	Path  string
+	Bytes int64 // read from disk so far
+	Size  int64 // of the file; 0 where that is not known
+	Rows  int64 // kept so far
+}
+
+// Result is what became of one file. Format is empty for a file of a folder that
+// was passed over because it holds no data; its note says why.
+type Result struct {
+	Path         string
+	Name         string // of the source
+	Format       string // azure, mooncake, run
+	FormatWhy    string // what in the content says so
+	RowsRead     int64
+	RowsKept     int64
+	RowsRejected int64
+	AlreadyKnown bool     // the same bytes are in the warehouse, as Name; nothing was changed
+	Notes        []string // what a reader of the numbers must know
+	Seconds      float64
+}
+
+const defaultMaxRejectedRatio = 0.001
+
+// Load takes in the paths one after the other. A path that fails does not keep
+// the others out: its error is joined to the end, and its result is not listed.
+func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Options) ([]Result, error) {
+	if opts.MaxRejectedRatio == 0 {
+		opts.MaxRejectedRatio = defaultMaxRejectedRatio
+	}
+	if err := checkFormat(opts.Format); err != nil {
+		return nil, err
+	}
+	files, results, errs := gather(paths)
+	if opts.Name != "" && len(files) > 1 {
+		return nil, hinted{fmt.Sprintf("ingest: one name for %d files", len(files)), "leave --name out, or name one file"}
+	}
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return results, errors.Join(append(errs, err)...)
+		}
+		result, err := loadOne(ctx, w, file, opts)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ingest %s: %w", file.path, err))
+			continue
+		}
+		results = append(results, result)
+	}
+	return results, errors.Join(errs...)
+}
+
+// found is one file, or one run's folder, to take in.
+type found struct {
+	path     string
+	isRun    bool
+	inFolder bool // came from a folder: what is no data is passed over
+}
+
+// gather lists what the paths name. Folders are walked; a folder with a run.json
+// is one run.
+func gather(paths []string) (files []found, passedOver []Result, errs []error) {
+	for _, path := range paths {
+		if path == "-" {
+			files = append(files, found{path: path})
+			continue
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			errs = append(errs, missing(path, err))
+		case !info.IsDir():
+			files = append(files, found{path: path})
+		default:
+			inside, passed, err := walk(path)
+			if err == nil && len(inside) == 0 {
+				err = hinted{"ingest " + path + ": a folder with no file in it", "name a trace, or a run's folder (it has a run.json)"}
+			}
+			files, passedOver = append(files, inside...), append(passedOver, passed...)
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return files, passedOver, errs
+}
+
+// walk lists a folder's files by name. Hidden ones and what is no regular file
+// (a link, a pipe) are not followed.
+func walk(root string) (files []found, passedOver []Result, err error) {
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return missing(path, err)
+		case path != root && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case entry.IsDir():
+			if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
+				files = append(files, found{path: path, isRun: true})
+				return fs.SkipDir
+			}
+		case !entry.Type().IsRegular():
+			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: not a regular file"}})
+		default:
+			files = append(files, found{path: path, inFolder: true})
+		}
+		return nil
+	})
+	return files, passedOver, err
+}
+
+func missing(path string, err error) error {
+	var pathError *fs.PathError
+	reason := err
+	if errors.As(err, &pathError) {
+		reason = pathError.Err
+	}
+	return hinted{fmt.Sprintf("ingest %s: %v", path, reason), "check the path"}
+}

@@ -1,0 +1,276 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tidemark/internal/warehouse"
+)
+
+// readerVersion says by which state of the readers a source was read. It grows
+// when the same file would come out differently.
+const readerVersion = 1
+
+func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+	began := time.Now()
+	var result Result
+	var err error
+	if file.isRun {
+		result, err = loadRun(ctx, w, file.path, opts)
+	} else {
+		result, err = loadTrace(ctx, w, file.path, opts)
+	}
+	var unknown unknownFormat
+	if file.inFolder && opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
+		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
+	}
+	result.Path = file.path
+	result.Seconds = time.Since(began).Seconds()
+	return result, err
+}
+
+var errEmpty = hinted{"the file is empty", "check where it came from"}
+
+// loadTrace takes in one file of arrivals.
+func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Options) (Result, error) {
+	in, err := open(ctx, path, opts.Stdin)
+	if err != nil {
+		return Result{}, err
+	}
+	defer in.close()
+	if known, err := knownFile(ctx, w.DB(), path, in.size); err != nil || known != nil {
+		return known.result(), err
+	}
+	lines := newBlocks(in, blockSize)
+	first, err := lines.next()
+	if errors.Is(err, io.EOF) {
+		return Result{}, errEmpty
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if len(bytes.TrimSpace(first.data)) == 0 && !first.overlong && lines.ended {
+		return Result{}, errEmpty
+	}
+	format, why, err := recognise(first.data, opts.Format)
+	if err != nil {
+		return Result{}, err
+	}
+	t, first, err := format.open(first)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Name: opts.Name, Format: format.name, FormatWhy: why}
+	if result.Name == "" {
+		result.Name = sourceName(path)
+	}
+	if in.size > 0 { // a stream may yet turn out to be known
+		if err := nameIsFree(ctx, pool{w.DB()}, result.Name); err != nil {
+			return Result{}, err
+		}
+	}
+	l := &loading{path: path, in: in, trace: t, opts: opts, result: &result}
+	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, lines, first) })
+	var known *knownSource
+	if errors.As(err, &known) {
+		return known.result(), nil
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	return result, err
+}
+
+// loading is one file on its way into the warehouse.
+type loading struct {
+	path   string
+	in     *input
+	trace  *trace
+	opts   Options
+	result *Result
+}
+
+func (l *loading) run(ctx context.Context, tx *warehouse.Tx, lines *blocks, first block) error {
+	var id int64
+	if err := tx.QueryRow(ctx, "select coalesce(max(source_id), 0) + 1 from raw.sources").Scan(&id); err != nil {
+		return err
+	}
+	road := start(ctx, l.trace.parser, lines, first, l.progress())
+	err := tx.Stream(ctx, road, "arriving", fmt.Sprintf(
+		"insert into raw.arrivals (source_id, %s) select %d, %s from arriving", l.trace.columns, id, l.trace.columns))
+	road.close()
+	if road.err != nil {
+		return road.err // DuckDB repeats it in its own words
+	}
+	if err != nil {
+		return err
+	}
+	sum := road.tally
+	if err := l.accept(sum); err != nil {
+		return err
+	}
+	sha256, size, err := l.in.sum()
+	if err != nil {
+		return err
+	}
+	if known, err := knownSum(ctx, tx, sha256); err != nil || known != nil {
+		if err == nil {
+			err = known
+		}
+		return err
+	}
+	if err := nameIsFree(ctx, tx, l.result.Name); err != nil {
+		return err
+	}
+	if err := l.insertSource(ctx, tx, id, sha256, size, sum); err != nil {
+		return err
+	}
+	return insertRejects(ctx, tx, id, sum.rejects)
+}
+
+func (l *loading) progress() func(tally) {
+	if l.opts.Progress == nil {
+		return nil
+	}
+	return func(sum tally) {
+		l.opts.Progress(Progress{Path: l.path, Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
+	}
+}
+
+// accept decides whether what was read is good enough to keep, and writes the
+// result.
+func (l *loading) accept(sum tally) error {
+	r := l.result
+	r.RowsRead, r.RowsKept, r.RowsRejected = sum.read, sum.kept, sum.rejected
+	if sum.read == 0 {
+		return hinted{"a header and no rows", "check where it came from"}
+	}
+	if err := tooManyRejects(sum, l.opts.MaxRejectedRatio); err != nil {
+		return err
+	}
+	if l.trace.zone != "" {
+		r.Notes = append(r.Notes, l.trace.zone)
+	}
+	if sum.rejected > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d rows rejected: %s", sum.rejected, firstRejects(sum.rejects)))
+	}
+	if sum.backwards > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d rows are earlier than the row before them", sum.backwards))
+	}
+	r.Notes = append(r.Notes, l.trace.notes(sum)...)
+	return nil
+}
+
+func tooManyRejects(sum tally, allowed float64) error {
+	ratio := float64(sum.rejected) / float64(max(sum.read, 1))
+	switch {
+	case sum.rejected == 0:
+		return nil
+	case sum.kept == 0:
+		return fmt.Errorf("no row can be read: %s", firstRejects(sum.rejects))
+	case ratio <= allowed:
+		return nil
+	}
+	return hinted{
+		fmt.Sprintf("%d of %d rows rejected, more than %g of them: %s", sum.rejected, sum.read, max(allowed, 0), firstRejects(sum.rejects)),
+		fmt.Sprintf("mend the file, or take it in without these rows: --max-rejected %.2g", ratio*1.1),
+	}
+}
+
+// firstRejects names the first few: where and why, never the text.
+func firstRejects(rejects []reject) string {
+	const few = 3
+	var parts []string
+	for _, r := range rejects[:min(len(rejects), few)] {
+		part := fmt.Sprintf("line %d: ", r.line)
+		if r.column != "" {
+			part += r.column + ": "
+		}
+		parts = append(parts, part+r.reason)
+	}
+	if len(rejects) > few {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, sha256 string, size int64, sum tally) error {
+	t := l.trace
+	return tx.Exec(ctx, `
+		insert into raw.sources (
+			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
+			origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
+		values (?, ?, 'arrivals', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, 0), ?, ?)`,
+		id, l.result.Name, l.result.Format, l.path, sha256, size, sum.read, sum.kept, sum.rejected,
+		t.originAt, t.originAt != nil, t.timeUnit, t.zone, t.blockTokens, readerVersion, time.Now().UTC())
+}
+
+// knownSource says that the same bytes are in the warehouse.
+type knownSource struct {
+	name, format         string
+	read, kept, rejected int64
+}
+
+func (k *knownSource) Error() string { return "known already as " + k.name }
+
+func (k *knownSource) result() Result {
+	if k == nil {
+		return Result{}
+	}
+	return Result{Name: k.name, Format: k.format, FormatWhy: "known already", AlreadyKnown: true,
+		RowsRead: k.read, RowsKept: k.kept, RowsRejected: k.rejected}
+}
+
+type rowQuerier interface {
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func knownSum(ctx context.Context, tx rowQuerier, sha256 string) (*knownSource, error) {
+	var k knownSource
+	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 = ?", sha256).
+		Scan(&k.name, &k.format, &k.read, &k.kept, &k.rejected)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &k, err
+}
+
+type pool struct{ db *sql.DB }
+
+func (p pool) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return p.db.QueryRowContext(ctx, query, args...)
+}
+
+// knownFile spares reading a file that is known: where a source has its size, it
+// is hashed first. A file whose size is not known is found out at its end.
+func knownFile(ctx context.Context, db *sql.DB, path string, size int64) (*knownSource, error) {
+	var same int
+	err := db.QueryRowContext(ctx, "select count(*) from raw.sources where size_bytes = ?", size).Scan(&same)
+	if err != nil || same == 0 || size == 0 {
+		return nil, err
+	}
+	sha256, err := sumOf(path)
+	if err != nil {
+		return nil, err
+	}
+	return knownSum(ctx, pool{db}, sha256)
+}
+
+// nameIsFree refuses a name that other bytes have.
+func nameIsFree(ctx context.Context, db rowQuerier, name string) error {
+	var path string
+	err := db.QueryRow(ctx, "select path from raw.sources where name = ?", name).Scan(&path)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return hinted{fmt.Sprintf("the name %s is taken by another file (%s)", name, path), "choose another one with --name NAME"}
+}

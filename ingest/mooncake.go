@@ -1,0 +1,456 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Mooncake's traces, which aiperf calls mooncake_trace: JSON lines, milliseconds
+// since the trace began, and one id per block of 512 prompt tokens. Ids are kept
+// exactly, as 64-bit integers; they are chained, so that equal leading ids are
+// an equal prefix.
+var _ = register(format{
+	name:  "mooncake",
+	sees:  seesMooncake,
+	open:  openMooncake,
+	wants: `JSON lines with "timestamp" (ms), "input_length", "output_length" and "hash_ids"`,
+})
+
+// mooncakeBlock is how many tokens an id stands for. The file does not say; where
+// the ids of its head fit another size exactly, that one is taken and said.
+const mooncakeBlock = 512
+
+func seesMooncake(head []byte) string {
+	line := firstLine(head)
+	keys := jsonKeys(line)
+	has := func(key string) bool { return slices.Contains(keys, key) }
+	// chat_id is Bailian's, whose times are seconds and whose blocks are of 16.
+	if has("chat_id") || !has("input_length") || !has("output_length") || !has("timestamp") {
+		return ""
+	}
+	return "JSON lines with " + listed(keys)
+}
+
+type mooncake struct {
+	blockTokens int64
+	hasBlocks   bool
+	hasSessions bool
+	foreign     atomic.Int64 // rows with keys that were passed over
+}
+
+func openMooncake(first block) (*trace, block, error) {
+	first.data = bytes.TrimPrefix(first.data, utf8BOM)
+	p := &mooncake{}
+	p.look(first)
+	t := &trace{parser: p, timeUnit: "ms", columns: strings.Join(columnNames(p.schema()), ", ")}
+	if p.hasBlocks {
+		t.blockTokens = int(p.blockTokens)
+	}
+	t.notes = func(sum tally) []string { return p.notes(sum) }
+	return t, first, nil
+}
+
+func columnNames(schema *arrow.Schema) []string {
+	var names []string
+	for _, field := range schema.Fields() {
+		names = append(names, field.Name)
+	}
+	return names
+}
+
+func (p *mooncake) notes(sum tally) []string {
+	var notes []string
+	if p.hasBlocks && p.blockTokens != mooncakeBlock {
+		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that, not %d", p.blockTokens, mooncakeBlock))
+	}
+	if p.hasBlocks && sum.extra > 0 {
+		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.extra, p.blockTokens))
+	}
+	if rows := p.foreign.Load(); rows > 0 {
+		notes = append(notes, fmt.Sprintf("%d rows have keys that were passed over", rows))
+	}
+	return notes
+}
+
+// look decides from the first block which columns there are and how long a block
+// is: the first of the usual sizes that fits every row.
+func (p *mooncake) look(first block) {
+	sizes := []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
+	fits := func(size int64, r *mooncakeRow) bool {
+		return len(r.ids) == 0 || int64(len(r.ids)) == (r.input+size-1)/size
+	}
+	var r mooncakeRow
+	first.eachLine(func(_ int64, line []byte) {
+		if r.parse(line) != nil {
+			return
+		}
+		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
+		p.hasSessions = p.hasSessions || r.session != nil
+		sizes = slices.DeleteFunc(sizes, func(size int64) bool { return !fits(size, &r) })
+	})
+	p.blockTokens = mooncakeBlock
+	if len(sizes) > 0 {
+		p.blockTokens = sizes[0]
+	}
+}
+
+func (p *mooncake) schema() *arrow.Schema {
+	fields := slices.Clone(azureSchema.Fields())
+	if p.hasBlocks {
+		fields = append(fields, arrow.Field{Name: "blocks", Type: arrow.ListOf(arrow.PrimitiveTypes.Uint64), Nullable: true})
+	}
+	if p.hasSessions {
+		fields = append(fields, arrow.Field{Name: "session_id", Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+func (p *mooncake) parse(b block) *batch {
+	capacity := bytes.Count(b.data, []byte{'\n'}) + 1
+	lines, arrivals := newInt64s(capacity), newInt64s(capacity)
+	inputs, outputs := newInt64s(capacity), newInt64s(capacity)
+	ids := newBlockLists(capacity, len(b.data)/6)
+	sessions := array.NewStringBuilder(outside)
+	defer sessions.Release()
+	made := &batch{}
+	var r mooncakeRow
+	b.eachLine(func(number int64, line []byte) {
+		made.read++
+		problem := r.parse(line)
+		if problem == nil {
+			problem = p.check(&r, made)
+		}
+		if problem != nil {
+			problem.line = number
+			made.rejects = append(made.rejects, *problem)
+			return
+		}
+		if r.hasForeign {
+			p.foreign.Add(1)
+		}
+		made.keep(r.arrival)
+		lines.append(number)
+		arrivals.append(r.arrival)
+		inputs.append(r.input)
+		outputs.append(r.output)
+		ids.append(r.ids)
+		if r.session == nil {
+			sessions.AppendNull()
+		} else {
+			sessions.Append(string(r.session))
+		}
+	})
+	kind := arrow.PrimitiveTypes.Int64
+	columns := []arrow.Array{lines.array(kind), arrivals.array(kind), inputs.array(kind), outputs.array(kind)}
+	if list := ids.array(); p.hasBlocks {
+		columns = append(columns, list)
+	} else {
+		list.Release()
+	}
+	if p.hasSessions {
+		columns = append(columns, sessions.NewArray())
+	}
+	made.record = record(p.schema(), columns...)
+	return made
+}
+
+// check holds a row's ids against its length.
+func (p *mooncake) check(r *mooncakeRow, made *batch) *reject {
+	count := int64(len(r.ids))
+	switch {
+	case count == 0:
+		return nil
+	case r.input > math.MaxInt64-p.blockTokens || count*p.blockTokens < r.input:
+		return &reject{column: "hash_ids", reason: tooFewBlocks}
+	case (count-1)*p.blockTokens >= r.input && r.input > 0:
+		made.extra++
+	}
+	return nil
+}
+
+// blockLists is the column of block ids under construction.
+type blockLists struct {
+	offsets *numbers[int32]
+	values  *numbers[uint64]
+	absent  []int // rows without ids
+}
+
+func newBlockLists(rows, values int) *blockLists {
+	l := &blockLists{
+		offsets: newNumbers(rows+1, arrow.Int32SizeBytes, arrow.Int32Traits.CastFromBytes),
+		values:  newNumbers(values, arrow.Uint64SizeBytes, arrow.Uint64Traits.CastFromBytes),
+	}
+	l.offsets.append(0)
+	return l
+}
+
+func (l *blockLists) append(ids []uint64) {
+	if len(ids) == 0 {
+		l.absent = append(l.absent, l.offsets.n-1)
+	}
+	for _, id := range ids {
+		l.values.append(id)
+	}
+	l.offsets.append(int32(l.values.n))
+}
+
+func (l *blockLists) array() arrow.Array {
+	rows := l.offsets.n - 1
+	values := l.values.data(arrow.PrimitiveTypes.Uint64)
+	defer values.Release()
+	defer l.offsets.buffer.Release()
+	data := array.NewData(arrow.ListOf(arrow.PrimitiveTypes.Uint64), rows,
+		[]*memory.Buffer{l.validity(rows), l.offsets.buffer}, []arrow.ArrayData{values}, len(l.absent), 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+// validity is the bitmap of rows with ids; nil where all have them.
+func (l *blockLists) validity(rows int) *memory.Buffer {
+	if len(l.absent) == 0 {
+		return nil
+	}
+	bitmap := memory.NewResizableBuffer(outside)
+	bitmap.Resize((rows + 7) / 8)
+	bits := bitmap.Bytes()
+	for i := range bits {
+		bits[i] = 0xff
+	}
+	for _, row := range l.absent {
+		bits[row/8] &^= 1 << (row % 8)
+	}
+	return bitmap
+}
+
+// mooncakeRow is one row; its memory is used again for the next.
+type mooncakeRow struct {
+	arrival, input, output int64
+	ids                    []uint64
+	session                []byte
+	hasForeign             bool
+}
+
+// parse reads a line by hand, and by encoding/json where it is written in some
+// other way than usual.
+func (r *mooncakeRow) parse(line []byte) *reject {
+	if r.fast(line) {
+		return nil
+	}
+	return r.slow(line)
+}
+
+// Which of the keys that must be there were there.
+const (
+	hasTimestamp = 1 << iota
+	hasInput
+	hasOutput
+	hasAll = hasTimestamp | hasInput | hasOutput
+)
+
+func (r *mooncakeRow) reset() {
+	r.ids, r.session, r.hasForeign = r.ids[:0], nil, false
+}
+
+// fast says false for everything that is not the usual line, right or wrong.
+func (r *mooncakeRow) fast(line []byte) bool {
+	r.reset()
+	s := scanner{text: line}
+	if !s.take('{') {
+		return false
+	}
+	seen := 0
+	for {
+		key := s.key()
+		var bit int
+		var ok bool
+		switch string(key) {
+		case "timestamp":
+			bit, ok = hasTimestamp, s.number(&r.arrival, 6)
+		case "input_length":
+			bit, ok = hasInput, s.number(&r.input, 0)
+		case "output_length":
+			bit, ok = hasOutput, s.number(&r.output, 0)
+		case "hash_ids":
+			r.ids, ok = s.ids(r.ids)
+			ok = ok && len(r.ids) > 0
+		}
+		if !ok || bit != 0 && seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+		if s.take(',') {
+			continue
+		}
+		return s.take('}') && s.atEnd() && seen == hasAll
+	}
+}
+
+// scanner reads the plain parts of a JSON line.
+type scanner struct {
+	text []byte
+	at   int
+}
+
+func (s *scanner) blanks() {
+	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\t') {
+		s.at++
+	}
+}
+
+func (s *scanner) take(c byte) bool {
+	s.blanks()
+	if s.at < len(s.text) && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) atEnd() bool {
+	s.blanks()
+	return s.at == len(s.text)
+}
+
+// key reads "name": and returns nil where there is none.
+func (s *scanner) key() []byte {
+	if !s.take('"') {
+		return nil
+	}
+	width := bytes.IndexByte(s.text[s.at:], '"')
+	if width < 0 {
+		return nil
+	}
+	name := s.text[s.at : s.at+width]
+	s.at += width + 1
+	if !s.take(':') {
+		return nil
+	}
+	return name
+}
+
+// number reads a number times 10^digits; without digits it must be an integer.
+func (s *scanner) number(into *int64, digits int) bool {
+	s.blanks()
+	rest := s.text[s.at:]
+	if len(rest) > 1 && rest[0] == '0' && rest[1]-'0' <= 9 {
+		return false // JSON has no leading zeros
+	}
+	value, used, reason := integer(rest)
+	if reason != "" || used < len(rest) && !isEnd(rest[used]) || value > math.MaxInt64/powersOfTen[digits] {
+		return false
+	}
+	*into = value * powersOfTen[digits]
+	s.at += used
+	return true
+}
+
+func (s *scanner) ids(into []uint64) ([]uint64, bool) {
+	if !s.take('[') {
+		return into, false
+	}
+	for {
+		s.blanks()
+		start, value := s.at, uint64(0)
+		for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
+			value = value*10 + uint64(s.text[s.at]-'0')
+			s.at++
+		}
+		width := s.at - start
+		if width == 0 || width > 19 || width > 1 && s.text[start] == '0' { // 19 digits always fit 64 bits
+			return into, false
+		}
+		into = append(into, value)
+		if s.take(',') {
+			continue
+		}
+		return into, s.take(']')
+	}
+}
+
+// slow reads any JSON object and says what is wrong with it.
+func (r *mooncakeRow) slow(line []byte) *reject {
+	r.reset()
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(line, &object); err != nil || object == nil {
+		return &reject{reason: notJSON}
+	}
+	for _, field := range []struct {
+		key    string
+		into   *int64
+		digits int
+	}{{"timestamp", &r.arrival, 6}, {"input_length", &r.input, 0}, {"output_length", &r.output, 0}} {
+		value, reason := jsonNumber(object[field.key], field.digits)
+		if reason != "" {
+			return &reject{column: field.key, reason: reason}
+		}
+		*field.into = value
+		delete(object, field.key)
+	}
+	if reason := r.readIDs(object["hash_ids"]); reason != "" {
+		return &reject{column: "hash_ids", reason: reason}
+	}
+	r.session = jsonText(object["session_id"])
+	delete(object, "hash_ids")
+	delete(object, "session_id")
+	r.hasForeign = len(object) > 0
+	return nil
+}
+
+func jsonNumber(raw json.RawMessage, digits int) (int64, string) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, isMissing
+	}
+	if digits > 0 {
+		value, used, reason := decimal(raw, digits)
+		if reason == "" && used != len(raw) {
+			reason = notANumber
+		}
+		return value, reason
+	}
+	value, used, reason := integer(raw)
+	if reason == "" && used != len(raw) {
+		reason = notAnInteger
+	}
+	return value, reason
+}
+
+func (r *mooncakeRow) readIDs(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	var ids []json.Number
+	if json.Unmarshal(raw, &ids) != nil {
+		return notAnInteger
+	}
+	for _, id := range ids {
+		value, err := strconv.ParseUint(id.String(), 10, 64)
+		if err != nil {
+			r.ids = r.ids[:0]
+			return notAnInteger
+		}
+		r.ids = append(r.ids, value)
+	}
+	return ""
+}
+
+// jsonText is a string's content or a number as it is written; nil for the rest.
+func jsonText(raw json.RawMessage) []byte {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
+		return []byte(text)
+	}
+	if len(raw) > 0 && (raw[0] == '-' || raw[0]-'0' <= 9) {
+		return raw
+	}
+	return nil
+}

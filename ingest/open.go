@@ -1,0 +1,172 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Limits against files made to blow up. Real traces compress 5 to 30 times.
+const (
+	bombAfterBytes    = 256 << 20 // decompressed bytes before the ratio counts
+	bombRatio         = 250       // decompressed to compressed
+	zstdWindowBytes   = 128 << 20 // what zstd --long=27 needs
+	compressedBufSize = 256 << 10
+)
+
+// input is an open file: Read yields its decompressed bytes, and the hash sees
+// the bytes as they lie on disk.
+type input struct {
+	ctx     context.Context
+	disk    *counted // below the decompression
+	content io.Reader
+	packed  string // "gzip", "zstd" or ""
+	unpacks int64  // decompressed bytes so far
+	size    int64  // on disk; 0 where that is not known
+	closers []func() error
+}
+
+// counted hashes and counts what is read through it.
+type counted struct {
+	reader io.Reader
+	sum    hash.Hash
+	bytes  atomic.Int64 // read so far; the progress line looks at it from another goroutine
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.reader.Read(p)
+	c.sum.Write(p[:n])
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+func open(ctx context.Context, path string, stdin io.Reader) (*input, error) {
+	in := &input{ctx: ctx}
+	if path == "-" {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		return in, in.attach(stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	in.closers = append(in.closers, file.Close)
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		in.size = info.Size()
+	}
+	if err := in.attach(file); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// attach looks at the first bytes and puts the right decompression on top.
+func (in *input) attach(raw io.Reader) error {
+	in.disk = &counted{reader: raw, sum: sha256.New()}
+	buffered := bufio.NewReaderSize(in.disk, compressedBufSize)
+	head, err := buffered.Peek(4)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(head, gzipMagic):
+		unpacked, err := gzip.NewReader(buffered)
+		if err != nil {
+			return fmt.Errorf("gzip: %w", unpackError(err))
+		}
+		in.packed, in.content = "gzip", unpacked
+	case bytes.HasPrefix(head, zstdMagic):
+		unpacked, err := zstd.NewReader(buffered, zstd.WithDecoderMaxWindow(zstdWindowBytes),
+			zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return fmt.Errorf("zstd: %w", err)
+		}
+		in.packed, in.content = "zstd", unpacked
+		in.closers = append(in.closers, func() error { unpacked.Close(); return nil })
+	default:
+		in.content = buffered
+	}
+	return nil
+}
+
+// Read is where a cancelled context and a bomb are noticed.
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := in.content.Read(p)
+	in.unpacks += int64(n)
+	if in.packed == "" {
+		return n, err
+	}
+	if in.unpacks > bombAfterBytes && in.unpacks > bombRatio*in.disk.bytes.Load() {
+		return n, hinted{fmt.Sprintf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio),
+			"unpack it yourself if it is what you think it is"}
+	}
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%s: %w", in.packed, unpackError(err))
+	}
+	return n, err
+}
+
+// errCut marks a compressed stream that ends before its end.
+var errCut = errors.New("the file is cut: it ends in the middle of the compressed stream")
+
+func unpackError(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errCut
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
+		return errors.New("something that is not compressed data follows the compressed stream")
+	default:
+		return err
+	}
+}
+
+// sum reads what is left below the decompression and returns the sha256 of all
+// bytes on disk, and their number.
+func (in *input) sum() (string, int64, error) {
+	if _, err := io.Copy(io.Discard, in.disk); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(in.disk.sum.Sum(nil)), in.disk.bytes.Load(), nil
+}
+
+func (in *input) close() {
+	for i := len(in.closers) - 1; i >= 0; i-- {
+		_ = in.closers[i]() // only read from: nothing can be lost
+	}
+}
+
+// sumOf hashes a file without reading it as anything.
+func sumOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

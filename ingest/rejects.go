@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"tidemark/internal/warehouse"
+)
+
+var rejectSchema = arrow.NewSchema([]arrow.Field{
+	{Name: "line", Type: arrow.PrimitiveTypes.Int64},
+	{Name: "column_name", Type: arrow.BinaryTypes.String, Nullable: true},
+	{Name: "reason", Type: arrow.BinaryTypes.String},
+}, nil)
+
+// insertRejects writes them beside their source, in the same transaction.
+func insertRejects(ctx context.Context, tx *warehouse.Tx, source int64, rejects []reject) error {
+	if len(rejects) == 0 {
+		return nil
+	}
+	builder := array.NewRecordBuilder(outside, rejectSchema)
+	defer builder.Release()
+	lines := builder.Field(0).(*array.Int64Builder)
+	columns := builder.Field(1).(*array.StringBuilder)
+	reasons := builder.Field(2).(*array.StringBuilder)
+	for _, r := range rejects {
+		lines.Append(r.line)
+		if r.column == "" {
+			columns.AppendNull()
+		} else {
+			columns.Append(r.column)
+		}
+		reasons.Append(r.reason)
+	}
+	batch := builder.NewRecordBatch()
+	defer batch.Release()
+	reader, err := array.NewRecordReader(rejectSchema, []arrow.RecordBatch{batch})
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	return tx.Stream(ctx, reader, "rejected", fmt.Sprintf(
+		"insert into raw.rejects select %d, line, column_name, reason from rejected", source))
+}
