@@ -99,12 +99,12 @@ func start(t *testing.T) (baseURL string) {
 	ended := make(chan struct{})
 	go func() { cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
-		stop(t, cmd, ended)
-		stdin.Close()
-		log.Close()
 		if t.Failed() {
 			t.Logf("the end of the server's log:\n%s", tail(log.Name()))
 		}
+		stop(t, cmd, ended)
+		stdin.Close()
+		log.Close()
 	})
 	baseURL = fmt.Sprintf("http://127.0.0.1:%d", port)
 	waitHealthy(t, baseURL, ended)
@@ -122,7 +122,8 @@ func command(t *testing.T, place string, port int) *exec.Cmd {
 		"--host", "127.0.0.1", "--port", fmt.Sprint(port),
 		"--distributed-executor-backend", "uni", "--enforce-eager", "--load-format", "dummy", "--dtype", "bfloat16",
 		"--max-model-len", maxModelLen, "--max-num-batched-tokens", "4096", "--max-num-seqs", "32",
-		"--enable-prompt-tokens-details", "--enable-per-request-metrics", "--enable-request-id-headers")
+		"--enable-prompt-tokens-details", "--enable-per-request-metrics", "--enable-request-id-headers",
+		"--disable-uvicorn-access-log")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(),
 		"VLLM_ENABLE_V1_MULTIPROCESSING=0", "VLLM_SERVER_DEV_MODE=1", // the latter for /reset_prefix_cache
@@ -134,7 +135,7 @@ func command(t *testing.T, place string, port int) *exec.Cmd {
 
 // stop ends the server and its engine: they are a process group of their own.
 func stop(t *testing.T, cmd *exec.Cmd, ended <-chan struct{}) {
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:
 	case <-time.After(stopLimit):

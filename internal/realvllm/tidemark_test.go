@@ -85,7 +85,6 @@ type request struct {
 	Output        int      `json:"output_tokens"`
 	InputReport   *int     `json:"input_tokens_reported"`
 	OutputReport  *int     `json:"output_tokens_reported"`
-	Received      *int     `json:"received_tokens"`
 	Cached        *int     `json:"cached_tokens"`
 	Shared        *int     `json:"shared_tokens"`
 	LatenessS     *float64 `json:"lateness_s"`
@@ -100,7 +99,7 @@ const askRequests = `
 select
     requests.seq, requests.is_sent, requests.is_success, requests.failure,
     requests.input_tokens, requests.output_tokens, requests.input_tokens_reported, requests.output_tokens_reported,
-    requests.received_tokens, requests.cached_tokens, requests.shared_tokens,
+    requests.cached_tokens, requests.shared_tokens,
     requests.lateness_s, requests.ttft_s, requests.tpot_s, requests.e2e_s, requests.chunk_count,
     raw_requests.output_tokens_counted
 from staging.requests as requests
