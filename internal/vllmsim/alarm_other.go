@@ -1,0 +1,5 @@
+//go:build !linux
+
+package vllmsim
+
+func newAlarm() alarm { return newTimerAlarm() }

@@ -1,0 +1,64 @@
+package vllmsim
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// apiError is a refusal in vLLM's words.
+type apiError struct {
+	code    int
+	kind    string // "BadRequestError", "Bad Request", ...: vLLM has both spellings
+	message string
+	param   string // empty: null
+	inFrame bool   // found out only after the 200 of a stream was sent
+}
+
+func (e *apiError) Error() string { return e.message }
+
+func badRequest(param, format string, args ...any) *apiError {
+	return &apiError{code: 400, kind: "BadRequestError", param: param, message: fmt.Sprintf(format, args...)}
+}
+
+func validationError(where, kind, msg, input string) *apiError {
+	return &apiError{code: 400, kind: "Bad Request", param: where,
+		message: fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': '%s', 'input': %s}", kind, where, msg, input)}
+}
+
+func notJSON(e *jsonError) *apiError {
+	where := fmt.Sprintf("body.%d", e.at)
+	return &apiError{code: 400, kind: "Bad Request", param: where,
+		message: fmt.Sprintf("1 validation error:\n  {'type': 'json_invalid', 'loc': '%s', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': '%s'}}", where, e.why)}
+}
+
+func queueFull() *apiError {
+	return &apiError{code: 503, kind: "Service Unavailable",
+		message: "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."}
+}
+
+func engineGone() *apiError {
+	return &apiError{code: 500, kind: "InternalServerError",
+		message: "EngineCore encountered an issue. See stack trace (above) for the root cause."}
+}
+
+// body is the error as the answer to a request.
+func (e *apiError) body() []byte { return e.append(nil, ":", ",") }
+
+// frame is the same within a stream, where vLLM prints it with blanks.
+func (e *apiError) frame() []byte { return e.append([]byte("data: "), ": ", ", ") }
+
+func (e *apiError) append(out []byte, colon, comma string) []byte {
+	out = append(out, `{"error"`+colon+`{"message"`+colon...)
+	out = appendJSONString(out, e.message)
+	out = append(out, comma+`"type"`+colon...)
+	out = appendJSONString(out, e.kind)
+	out = append(out, comma+`"param"`+colon...)
+	if e.param == "" {
+		out = append(out, "null"...)
+	} else {
+		out = appendJSONString(out, e.param)
+	}
+	out = append(out, comma+`"code"`+colon...)
+	out = strconv.AppendInt(out, int64(e.code), 10)
+	return append(out, "}}"...)
+}

@@ -1,0 +1,307 @@
+package vllmsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// ask is a checked request for text: what to make and in which dress to send it.
+type ask struct {
+	id       string // with its cmpl- or chatcmpl- in front
+	isChat   bool
+	isStream bool
+	prompts  []prompt
+	n        int // outputs per prompt
+	sampling sampling
+	hasEcho  bool
+	interval int // tokens between two chunks
+
+	wantsIDs   bool // return_token_ids
+	wantsUsage bool // a usage chunk at the end
+	wantsTally bool // usage in every chunk
+}
+
+type prompt struct {
+	ids    []int32
+	start  uint64 // of its hash chain
+	hashes []uint64
+	tail   []int32
+}
+
+// readAsk turns a body into an ask, or into vLLM's refusal.
+func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *apiError) {
+	f, refusal := readFields(body)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if refusal := s.checkModel(f); refusal != nil {
+		return nil, refusal
+	}
+	a := &ask{isChat: isChat, isStream: f.boolean("stream"), n: f.integer("n", 1), hasEcho: f.boolean("echo") && !isChat, wantsIDs: f.boolean("return_token_ids")}
+	a.interval = max(s.cfg.StreamInterval, f.integer("stream_interval", 1))
+	a.id = s.responseID(isChat, requestID, f.text("request_id"))
+	a.readUsage(f, s.cfg.ForceIncludeUsage)
+	if refusal := s.readPrompts(a, f); refusal != nil {
+		return nil, refusal
+	}
+	s.readSampling(a, f)
+	if f.bad != nil {
+		return nil, f.bad
+	}
+	if a.n < 1 {
+		return nil, badRequest("n", "n must be at least 1, got %d. (parameter=n, value=%d)", a.n, a.n)
+	}
+	if refusal := s.checkLength(a, f); refusal != nil {
+		return nil, refusal
+	}
+	for i := range a.prompts {
+		p := &a.prompts[i]
+		p.hashes, p.tail = hashBlocks(p.ids, p.start, s.cfg.BlockSize)
+	}
+	return a, s.checkIDs(a)
+}
+
+func readFields(body []byte) (*fields, *apiError) {
+	f, err := scanFields(body)
+	var broken *jsonError
+	switch {
+	case errors.As(err, &broken):
+		return nil, notJSON(broken)
+	case err != nil:
+		return nil, validationError("body", "model_attributes_type", "Input should be a valid dictionary or object to extract fields from", pythonRepr(body))
+	}
+	return f, nil
+}
+
+func (s *Server) checkModel(f *fields) *apiError {
+	name := f.text("model")
+	if name == "" || name == s.cfg.Model {
+		return nil
+	}
+	return &apiError{code: 404, kind: "NotFoundError", param: "model",
+		message: fmt.Sprintf("The model `%s` does not exist. Valid aliases: %s.", name, s.cfg.Model)}
+}
+
+func (s *Server) responseID(isChat bool, header, field string) string {
+	id := header
+	if id == "" {
+		id = field
+	}
+	if id == "" {
+		id = fmt.Sprintf("%016x", rand.Uint64())
+	}
+	if isChat {
+		return "chatcmpl-" + id
+	}
+	return "cmpl-" + id
+}
+
+func (a *ask) readUsage(f *fields, isForced bool) {
+	var options struct {
+		IncludeUsage         bool `json:"include_usage"`
+		ContinuousUsageStats bool `json:"continuous_usage_stats"`
+	}
+	f.decode("stream_options", &options)
+	a.wantsUsage = options.IncludeUsage || isForced
+	a.wantsTally = options.IncludeUsage && options.ContinuousUsageStats || isForced
+}
+
+func (s *Server) readPrompts(a *ask, f *fields) *apiError {
+	start := chainStart
+	for _, b := range []byte(f.text("cache_salt")) {
+		start = chain(start, int32(b))
+	}
+	defer func() {
+		for i := range a.prompts {
+			a.prompts[i].start = start
+		}
+	}()
+	if a.isChat {
+		ids, refusal := s.chatIDs(f)
+		a.prompts = []prompt{{ids: ids}}
+		return refusal
+	}
+	raw := f.get("prompt")
+	missing := badRequest("prompt", "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)")
+	if len(raw) == 0 || string(raw) == `""` {
+		return missing
+	}
+	switch {
+	case raw[0] == '"':
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return wrongPrompt(raw)
+		}
+		a.prompts = []prompt{{ids: tokenize(nil, text, s.cfg.Vocab)}}
+		return nil
+	case raw[0] == '[':
+		if ids, ok := parseIDs(raw); ok {
+			a.prompts = []prompt{{ids: ids}}
+			return nil
+		}
+		return s.promptList(a, raw)
+	}
+	return wrongPrompt(raw)
+}
+
+// promptList reads several prompts, as texts or as lists of ids.
+func (s *Server) promptList(a *ask, raw []byte) *apiError {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return wrongPrompt(raw)
+	}
+	for _, item := range items {
+		item = bytes.TrimSpace(item)
+		var text string
+		if ids, ok := parseIDs(item); ok {
+			a.prompts = append(a.prompts, prompt{ids: ids})
+		} else if json.Unmarshal(item, &text) == nil && item[0] == '"' {
+			a.prompts = append(a.prompts, prompt{ids: tokenize(nil, text, s.cfg.Vocab)})
+		} else {
+			return wrongPrompt(raw)
+		}
+	}
+	return nil
+}
+
+func wrongPrompt(raw []byte) *apiError {
+	return validationError("body.prompt", "list_type", "Input should be a valid list", pythonRepr(raw))
+}
+
+// chatIDs renders messages as the tiny model's template does:
+// <|im_start|>role\ncontent<|im_end|>\n ... <|im_start|>assistant\n.
+func (s *Server) chatIDs(f *fields) ([]int32, *apiError) {
+	var messages []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if f.get("messages") == nil {
+		return nil, validationError("body.messages", "missing", "Field required", "<dict of "+strconv.Itoa(len(f.raw))+" items>")
+	}
+	f.decode("messages", &messages)
+	if f.bad != nil {
+		return nil, f.bad
+	}
+	var ids []int32
+	for _, m := range messages {
+		text, ok := contentText(m.Content)
+		if !ok {
+			return nil, validationError("body.messages", "string_type", "Input should be a valid string", pythonRepr(m.Content))
+		}
+		ids = append(ids, imStart)
+		ids = tokenize(ids, m.Role+"\n"+text, s.cfg.Vocab)
+		ids = append(ids, imEnd, firstByte+'\n')
+	}
+	ids = append(ids, imStart)
+	return tokenize(ids, "assistant\n", s.cfg.Vocab), nil
+}
+
+// contentText is a message's text: a string, null, or a list of text parts.
+func contentText(raw json.RawMessage) (string, bool) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", true
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, true
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", false
+	}
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.Text)
+	}
+	return strings.Join(all, "\n"), true
+}
+
+func (s *Server) readSampling(a *ask, f *fields) {
+	p := &a.sampling
+	p.vocab = s.cfg.Vocab
+	p.ignoreEOS = f.boolean("ignore_eos")
+	p.minTokens = f.integer("min_tokens", 0)
+	if s.cfg.EndOfText > 0 {
+		p.eosBelow = uint64(min(s.cfg.EndOfText, 1) * (1<<64 - 1<<11))
+	}
+	f.decode("stop_token_ids", &p.stopIDs)
+	var bias map[string]float64
+	f.decode("logit_bias", &bias)
+	for key, weight := range bias {
+		if id, err := strconv.Atoi(key); err == nil && weight >= 100 && id >= 0 && id < s.cfg.Vocab {
+			p.forced = append(p.forced, int32(id))
+		}
+	}
+	switch {
+	case f.get("seed") != nil:
+		p.seed = mix(uint64(f.integer("seed", 0)) + 1)
+	case string(f.get("temperature")) == "0" || string(f.get("temperature")) == "0.0":
+		for _, q := range a.prompts {
+			for _, id := range q.ids {
+				p.seed = chain(p.seed, id)
+			}
+		}
+	default:
+		p.seed = mix(s.cfg.Seed ^ s.asks.Add(1)<<20)
+	}
+}
+
+// checkLength settles max_tokens: what does not fit after the prompt is cut off,
+// a prompt that leaves no room at all is refused.
+func (s *Server) checkLength(a *ask, f *fields) *apiError {
+	limit, longest := s.cfg.MaxModelLen, 0
+	for _, p := range a.prompts {
+		longest = max(longest, len(p.ids))
+	}
+	if longest >= limit {
+		return badRequest("input_tokens", "This model's maximum context length is %d tokens. However, your prompt contains %d input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=%d)", limit, longest, longest)
+	}
+	asked := 16
+	if a.isChat {
+		asked = f.integer("max_completion_tokens", f.integer("max_tokens", limit-longest))
+	} else {
+		asked = f.integer("max_tokens", asked)
+	}
+	if f.bad != nil {
+		return f.bad
+	}
+	if asked < 1 {
+		return badRequest("max_tokens", "max_tokens must be at least 1, got %d. (parameter=max_tokens, value=%d)", asked, asked)
+	}
+	p := &a.sampling
+	p.maxTokens = min(asked, limit-longest)
+	if p.minTokens < 0 {
+		return badRequest("", "min_tokens must be greater than or equal to 0, got %d.", p.minTokens)
+	}
+	if p.minTokens > p.maxTokens {
+		return badRequest("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", p.maxTokens, p.minTokens)
+	}
+	return nil
+}
+
+// checkIDs refuses what vLLM's engine refuses: in a stream its 200 is out by then.
+func (s *Server) checkIDs(a *ask) *apiError {
+	refuse := func(format string, args ...any) *apiError {
+		refusal := badRequest("", format, args...)
+		refusal.inFrame = true
+		return refusal
+	}
+	for _, p := range a.prompts {
+		if len(p.ids) == 0 {
+			return refuse("The decoder prompt cannot be empty")
+		}
+		for _, id := range p.ids {
+			if int(id) >= s.cfg.Vocab {
+				return refuse("Token id %d is out of vocabulary", id)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+package vllmsim
+
+func runBenchClient() bool { return false }

@@ -1,0 +1,161 @@
+package vllmsim
+
+// blockPool is the paged KV cache: blocks with reference counts, a free list in
+// order of last use, and the full blocks that can be found again by the hash of
+// everything up to their end. A free block keeps its content, and can be taken
+// by its hash again, until it is the least recently used one and is needed.
+type blockPool struct {
+	blocks []block
+	head   int32 // of the free list: least recently used
+	tail   int32
+	free   int
+	byHash map[uint64]int32 // first of the blocks with that hash
+}
+
+const noBlock = -1
+
+type block struct {
+	refs       int32
+	prev, next int32 // in the free list, while refs is 0
+	hash       uint64
+	isCached   bool
+	twin       int32 // next block with the same hash
+}
+
+func newBlockPool(n int) *blockPool {
+	p := &blockPool{blocks: make([]block, n), head: noBlock, tail: noBlock, byHash: map[uint64]int32{}}
+	for i := range p.blocks {
+		p.blocks[i].twin = noBlock
+		p.pushFree(int32(i))
+	}
+	return p
+}
+
+func (p *blockPool) pushFree(i int32) {
+	b := &p.blocks[i]
+	b.prev, b.next = p.tail, noBlock
+	if p.tail == noBlock {
+		p.head = i
+	} else {
+		p.blocks[p.tail].next = i
+	}
+	p.tail = i
+	p.free++
+}
+
+func (p *blockPool) dropFree(i int32) {
+	b := &p.blocks[i]
+	if b.prev == noBlock {
+		p.head = b.next
+	} else {
+		p.blocks[b.prev].next = b.next
+	}
+	if b.next == noBlock {
+		p.tail = b.prev
+	} else {
+		p.blocks[b.next].prev = b.prev
+	}
+	p.free--
+}
+
+// find returns the cached blocks of the longest leading run of hashes.
+func (p *blockPool) find(hashes []uint64) []int32 {
+	var found []int32
+	for _, h := range hashes {
+		i, ok := p.byHash[h]
+		if !ok {
+			break
+		}
+		found = append(found, i)
+	}
+	return found
+}
+
+// idle counts those of the blocks that nobody holds: taking them uses up free
+// blocks too.
+func (p *blockPool) idle(found []int32) int {
+	n := 0
+	for _, i := range found {
+		if p.blocks[i].refs == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// hold adds a reference to a block found by its hash.
+func (p *blockPool) hold(i int32) {
+	if p.blocks[i].refs == 0 {
+		p.dropFree(i)
+	}
+	p.blocks[i].refs++
+}
+
+// take gives out the least recently used free block and forgets what it held.
+func (p *blockPool) take() int32 {
+	i := p.head
+	p.dropFree(i)
+	p.forget(i)
+	p.blocks[i].refs = 1
+	return i
+}
+
+// release gives back one reference to each, last block first, so that of one
+// sequence the end is evicted before the beginning.
+func (p *blockPool) release(held []int32) {
+	for k := len(held) - 1; k >= 0; k-- {
+		i := held[k]
+		p.blocks[i].refs--
+		if p.blocks[i].refs == 0 {
+			p.pushFree(i)
+		}
+	}
+}
+
+// remember makes a full block findable.
+func (p *blockPool) remember(i int32, hash uint64) {
+	b := &p.blocks[i]
+	if b.isCached {
+		return
+	}
+	b.hash, b.isCached, b.twin = hash, true, noBlock
+	first, ok := p.byHash[hash]
+	if !ok {
+		p.byHash[hash] = i
+		return
+	}
+	b.twin = p.blocks[first].twin
+	p.blocks[first].twin = i
+}
+
+func (p *blockPool) forget(i int32) {
+	b := &p.blocks[i]
+	if !b.isCached {
+		return
+	}
+	b.isCached = false
+	if first := p.byHash[b.hash]; first != i {
+		for p.blocks[first].twin != i {
+			first = p.blocks[first].twin
+		}
+		p.blocks[first].twin = b.twin
+		return
+	}
+	if b.twin == noBlock {
+		delete(p.byHash, b.hash)
+		return
+	}
+	p.byHash[b.hash] = b.twin
+}
+
+// reset forgets every cached block; like vLLM it refuses while any is in use.
+func (p *blockPool) reset() bool {
+	if p.free != len(p.blocks) {
+		return false
+	}
+	for i := range p.blocks {
+		p.blocks[i].isCached, p.blocks[i].twin = false, noBlock
+	}
+	clear(p.byHash)
+	return true
+}

@@ -1,0 +1,285 @@
+package vllmsim
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// render appends everything that can be sent now.
+func (s *stream) render(out []byte) []byte {
+	if s.isRendered {
+		return out
+	}
+	if !s.ask.isStream {
+		if s.open > 0 {
+			return out
+		}
+		s.closeRendering()
+		if s.refusal != nil {
+			return s.conn.answer(out, s.refusal.code, "application/json", s.refusal.body())
+		}
+		return s.conn.answer(out, http.StatusOK, "application/json", s.whole(nil))
+	}
+	if !s.isHeaded {
+		s.isHeaded = true
+		out = s.conn.head(out, http.StatusOK, -1, "text/event-stream; charset=utf-8")
+		out = append(out, "transfer-encoding: chunked\r\n\r\n"...)
+	}
+	if s.refusal != nil {
+		out = appendChunk(out, append(s.refusal.frame(), "\n\n"...))
+		return s.renderEnd(out)
+	}
+	for i := range s.choices {
+		out = s.renderChoice(out, &s.choices[i])
+	}
+	if s.open > 0 {
+		return out
+	}
+	if s.ask.wantsUsage {
+		out = appendChunk(out, s.usageChunk(s.event[:0]))
+	}
+	return s.renderEnd(out)
+}
+
+func (s *stream) renderEnd(out []byte) []byte {
+	s.closeRendering()
+	out = appendChunk(out, []byte("data: [DONE]\n\n"))
+	return append(out, "0\r\n\r\n"...)
+}
+
+// closeRendering starts the keep-alive clock before the client can see the end:
+// set later it could fall into the next request.
+func (s *stream) closeRendering() {
+	s.isRendered = true
+	s.conn.Conn.SetReadDeadline(time.Now().Add(s.conn.server.cfg.IdleTimeout))
+}
+
+// appendChunk frames one event in HTTP's chunked coding.
+func appendChunk(out, event []byte) []byte {
+	out = strconv.AppendUint(out, uint64(len(event)), 16)
+	out = append(out, "\r\n"...)
+	out = append(out, event...)
+	return append(out, "\r\n"...)
+}
+
+// renderChoice appends the chunk for the tokens that came in since the last one.
+func (s *stream) renderChoice(out []byte, c *choice) []byte {
+	fresh, isFinal := c.delivered-c.written, c.finish != "" && !c.isClosed
+	if !isFinal && (fresh == 0 || c.written > 0 && fresh < s.ask.interval) {
+		return out
+	}
+	out = s.renderRoles(out)
+	isFirst := c.written == 0
+	s.text = s.text[:0]
+	if isFirst && s.ask.hasEcho {
+		for _, id := range c.prompt.ids {
+			s.text = appendText(s.text, id)
+		}
+	}
+	for i := c.written; i < c.delivered; i++ {
+		if id := c.sampling.token(i); len(c.held) > 0 || id < firstWord {
+			c.held = appendText(c.held, id)
+			s.text, c.held = appendWhole(s.text, c.held, false)
+		} else {
+			s.text = appendText(s.text, id)
+		}
+	}
+	if isFinal {
+		c.isClosed = true
+		s.text, c.held = appendWhole(s.text, c.held, true)
+	}
+	from := c.written
+	c.written = c.delivered
+	s.truth.note(s.conn.server, fresh)
+	s.event = s.tokenChunk(append(s.event[:0], c.head...), c, from, isFirst, isFinal)
+	return appendChunk(out, s.event)
+}
+
+func (s *stream) chunkStart(out []byte) []byte {
+	object := "text_completion"
+	if s.ask.isChat {
+		object = "chat.completion.chunk"
+	}
+	return s.bodyStart(append(out, "data: "...), object)
+}
+
+// bodyStart is how every body begins, up to the list of choices.
+func (s *stream) bodyStart(out []byte, object string) []byte {
+	out = append(out, `{"id":`...)
+	out = appendJSONString(out, s.ask.id)
+	out = append(out, `,"object":"`+object+`","created":`...)
+	out = strconv.AppendInt(out, s.created, 10)
+	out = append(out, `,"model":`...)
+	out = appendJSONString(out, s.conn.server.cfg.Model)
+	return append(out, `,"choices":[`...)
+}
+
+func (s *stream) chunkHead(index int) []byte {
+	out := append(s.chunkStart(nil), `{"index":`...)
+	out = strconv.AppendInt(out, int64(index), 10)
+	if s.ask.isChat {
+		return append(out, `,"delta":{"content":`...)
+	}
+	return append(out, `,"text":`...)
+}
+
+func (s *stream) tokenChunk(out []byte, c *choice, from int, isFirst, isFinal bool) []byte {
+	out = appendJSONString(out, s.text)
+	if s.ask.isChat {
+		out = append(out, '}')
+	}
+	out = append(out, `,"logprobs":null,"finish_reason":`...)
+	if isFinal {
+		out = append(out, '"')
+		out = append(out, c.finish...)
+		out = append(out, '"')
+	} else {
+		out = append(out, "null"...)
+	}
+	if isFinal || !s.ask.isChat {
+		out = c.appendStopReason(out, isFinal)
+	}
+	if !s.ask.isChat {
+		out = append(out, `,"prompt_token_ids":`...)
+		out = s.promptIDs(out, c, isFirst)
+	}
+	out = append(out, `,"token_ids":`...)
+	out = s.tokenIDs(out, c, from, c.written)
+	out = append(out, "}]"...)
+	out = s.tally(out, c, c.written)
+	if isFinal && s.open == 0 && !s.ask.wantsUsage {
+		out = append(out, `,"system_fingerprint":`...)
+		out = append(out, s.conn.server.fingerprint...)
+	}
+	return append(out, "}\n\n"...)
+}
+
+func (c *choice) appendStopReason(out []byte, isFinal bool) []byte {
+	out = append(out, `,"stop_reason":`...)
+	if isFinal && c.finish == finishStop && c.stopID >= 0 {
+		return strconv.AppendInt(out, int64(c.stopID), 10)
+	}
+	return append(out, "null"...)
+}
+
+func (s *stream) promptIDs(out []byte, c *choice, isFirst bool) []byte {
+	if isFirst && (s.ask.wantsIDs || s.ask.hasEcho) {
+		return appendIDs(out, c.prompt.ids)
+	}
+	return append(out, "null"...)
+}
+
+func (s *stream) tokenIDs(out []byte, c *choice, from, to int) []byte {
+	if !s.ask.wantsIDs {
+		return append(out, "null"...)
+	}
+	out = append(out, '[')
+	for i := from; i < to; i++ {
+		if i > from {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(out, int64(c.sampling.token(i)), 10)
+	}
+	return append(out, ']')
+}
+
+// renderRoles sends chat's role chunks, which come with the first output.
+func (s *stream) renderRoles(out []byte) []byte {
+	if !s.ask.isChat || s.hasRoles {
+		return out
+	}
+	s.hasRoles = true
+	for i := range s.choices {
+		c := &s.choices[i]
+		s.event = append(s.chunkStart(s.event[:0]), `{"index":`...)
+		s.event = strconv.AppendInt(s.event, int64(i), 10)
+		s.event = append(s.event, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+		s.event = s.tally(s.event, c, 0)
+		s.event = append(s.event, `,"prompt_token_ids":`...)
+		s.event = s.promptIDs(s.event, c, true)
+		s.event = append(s.event, `,"prompt_text":null}`+"\n\n"...)
+		out = appendChunk(out, s.event)
+	}
+	return out
+}
+
+// tally is the usage so far, which every chunk carries when asked for.
+func (s *stream) tally(out []byte, c *choice, tokens int) []byte {
+	if !s.ask.wantsTally {
+		return out
+	}
+	out = appendCounts(append(out, `,"usage":{`...), len(c.prompt.ids), tokens)
+	if s.ask.isChat {
+		out = append(out, `,"completion_tokens_details":null`...)
+	}
+	return append(out, '}')
+}
+
+func appendCounts(out []byte, prompt, completion int) []byte {
+	out = append(out, `"prompt_tokens":`...)
+	out = strconv.AppendInt(out, int64(prompt), 10)
+	out = append(out, `,"total_tokens":`...)
+	out = strconv.AppendInt(out, int64(prompt+completion), 10)
+	out = append(out, `,"completion_tokens":`...)
+	return strconv.AppendInt(out, int64(completion), 10)
+}
+
+// totals counts over all prompts once and over all outputs.
+func (s *stream) totals() (prompt, completion int) {
+	for i := range s.ask.prompts {
+		prompt += len(s.ask.prompts[i].ids)
+	}
+	for i := range s.choices {
+		completion += s.choices[i].delivered
+	}
+	return prompt, completion
+}
+
+func (s *stream) usageChunk(out []byte) []byte {
+	out = append(s.chunkStart(out), `],"usage":{`...)
+	prompt, completion := s.totals()
+	out = appendCounts(out, prompt, completion)
+	if !s.conn.server.cfg.HidePromptTokensDetails {
+		// Of several prompts only the first one's, as vLLM reports it.
+		out = append(out, `,"prompt_tokens_details":{"cached_tokens":`...)
+		out = strconv.AppendInt(out, int64(s.choices[0].cached), 10)
+		if s.ask.isChat {
+			out = append(out, `,"created_cache_tokens":0`...)
+		}
+		out = append(out, '}')
+	}
+	out = append(out, `},"system_fingerprint":`...)
+	out = append(out, s.conn.server.fingerprint...)
+	if s.hasTimings() {
+		out = s.timings(append(out, `,"metrics":{`...))
+		out = append(out, '}')
+	}
+	s.event = append(out, "}\n\n"...)
+	return s.event
+}
+
+func (s *stream) hasTimings() bool {
+	return s.conn.server.cfg.PerRequestMetrics && len(s.choices) == 1 && s.choices[0].delivered > 0
+}
+
+// timings are milliseconds; TTFT counts from when the request was scheduled.
+func (s *stream) timings(out []byte) []byte {
+	c := &s.choices[0]
+	t, n := c.times, c.delivered
+	ms := func(name string, d time.Duration) {
+		out = append(out, '"')
+		out = append(out, name...)
+		out = append(out, `":`...)
+		out = append(out, pythonFloat(float64(d)/1e6)...)
+		out = append(out, ',')
+	}
+	ms("time_to_first_token_ms", t.first-t.scheduled)
+	ms("generation_time_ms", t.last-t.first)
+	ms("queue_time_ms", t.scheduled-t.queued)
+	if n > 1 {
+		ms("mean_itl_ms", (t.last-t.first)/time.Duration(n-1))
+	}
+	out = append(out, `"tokens_per_second":`...)
+	return append(out, pythonFloat(float64(n)/max((t.last-t.scheduled).Seconds(), 1e-9))...)
+}

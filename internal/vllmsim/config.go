@@ -1,0 +1,119 @@
+package vllmsim
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is what a server simulates. Zero values take the defaults named here.
+type Config struct {
+	Model   string // served name; default "simulated"
+	Version string // of vLLM, as /version tells it; default "0.32.0"
+
+	// Simulates says of what this is a simulation (gpu, catalog_model, ...); it
+	// is repeated word for word in /version and /server_info.
+	Simulates map[string]any
+
+	Vocab               int  // token ids are below it; default 128256, at least 512
+	MaxModelLen         int  // prompt + output tokens of one request; default 131072
+	MaxNumSeqs          int  // sequences in one step; default 256
+	MaxNumBatchedTokens int  // tokens in one step; default 8192
+	BlockSize           int  // tokens in one KV block; default 16
+	KVBlocks            int  // KV blocks in all; default holds 8 requests of MaxModelLen
+	SlidingWindow       int  // tokens a sequence attends to, for Step.WindowTokens; 0: all
+	EnablePrefixCaching bool // as vLLM's flag, which is on there by default
+
+	// StepTime is how long one engine step lasts. Needed unless Fixed is set. It
+	// is called from one goroutine.
+	StepTime func(Step) time.Duration
+
+	// Fixed replaces scheduler and step time by exact instants.
+	Fixed *Fixed
+
+	Seed      uint64  // of outputs whose request names no seed
+	EndOfText float64 // chance of an end-of-text per token where the request allows it; default 0.001, below 0: never
+
+	APIKey                  string // guards /v1 paths; empty: open
+	StreamInterval          int    // tokens between two chunks of a stream; default 1
+	ForceIncludeUsage       bool   // usage in every chunk, asked for or not
+	HidePromptTokensDetails bool   // no cached_tokens in usage (vLLM's own default)
+	PerRequestMetrics       bool   // timings in the final usage chunk
+	RequestIDHeaders        bool   // answer with x-request-id
+	MaxQueuedReqs           int    // waiting requests before 503; 0: no limit
+
+	MaxBodyBytes int64         // of a request; default 64 MiB
+	IdleTimeout  time.Duration // of a keep-alive connection; default 5 s, as vLLM's
+
+	// RecordTruth keeps the true send instants of the last requests for
+	// GET /sim/truth.
+	RecordTruth bool
+}
+
+// Fixed asks for exact times. TTFT runs from the instant at which the last byte
+// of the request had been read off the socket to the write of the first token's
+// chunk; every further token is due one TPOT after the one before. Deadlines
+// are absolute: a late one does not push the next.
+type Fixed struct{ TTFT, TPOT time.Duration }
+
+func (c Config) withDefaults() (Config, error) {
+	orInt := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	if c.Model == "" {
+		c.Model = "simulated"
+	}
+	if c.Version == "" {
+		c.Version = "0.32.0"
+	}
+	orInt(&c.Vocab, 128256)
+	orInt(&c.MaxModelLen, 131072)
+	orInt(&c.MaxNumSeqs, 256)
+	orInt(&c.MaxNumBatchedTokens, 8192)
+	orInt(&c.BlockSize, 16)
+	orInt(&c.StreamInterval, 1)
+	if c.BlockSize > 0 {
+		orInt(&c.KVBlocks, 8*ceilDiv(c.MaxModelLen, c.BlockSize))
+	}
+	if c.EndOfText == 0 {
+		c.EndOfText = 0.001
+	}
+	if c.MaxBodyBytes == 0 {
+		c.MaxBodyBytes = 64 << 20
+	}
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = 5 * time.Second
+	}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	for _, f := range []struct {
+		name       string
+		value, min int
+	}{
+		{"Vocab", c.Vocab, 512}, {"MaxModelLen", c.MaxModelLen, 2}, {"MaxNumSeqs", c.MaxNumSeqs, 1},
+		{"MaxNumBatchedTokens", c.MaxNumBatchedTokens, 1}, {"BlockSize", c.BlockSize, 1}, {"KVBlocks", c.KVBlocks, 1},
+		{"StreamInterval", c.StreamInterval, 1}, {"MaxQueuedReqs", c.MaxQueuedReqs, 0}, {"SlidingWindow", c.SlidingWindow, 0},
+	} {
+		if f.value < f.min {
+			return fmt.Errorf("simulator: %s is %d, must be at least %d", f.name, f.value, f.min)
+		}
+	}
+	switch {
+	case c.MaxNumBatchedTokens < c.MaxNumSeqs:
+		return fmt.Errorf("simulator: MaxNumBatchedTokens %d is below MaxNumSeqs %d", c.MaxNumBatchedTokens, c.MaxNumSeqs)
+	case c.KVBlocks*c.BlockSize < c.MaxModelLen:
+		return fmt.Errorf("simulator: %d KV blocks of %d tokens cannot hold one request of MaxModelLen %d", c.KVBlocks, c.BlockSize, c.MaxModelLen)
+	case c.MaxBodyBytes < 0 || c.IdleTimeout < 0:
+		return fmt.Errorf("simulator: MaxBodyBytes and IdleTimeout must not be negative")
+	case c.Fixed == nil && c.StepTime == nil:
+		return fmt.Errorf("simulator: neither StepTime nor Fixed is given")
+	case c.Fixed != nil && (c.Fixed.TTFT < 0 || c.Fixed.TPOT < 0):
+		return fmt.Errorf("simulator: TTFT and TPOT must not be negative")
+	}
+	return nil
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

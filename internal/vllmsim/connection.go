@@ -1,0 +1,241 @@
+package vllmsim
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// connection is one client's TCP connection with its keep-alive. The server
+// speaks HTTP/1.1 itself instead of through net/http's server because a stream's
+// chunks are written by the driver, straight to the socket.
+type connection struct {
+	net.Conn
+	server *Server
+	raw    syscall.RawConn // nil where the connection is not the kernel's
+	limit  io.LimitedReader
+	in     *bufio.Reader
+	once   func(fd uintptr) bool
+
+	// of the request under way
+	requestID string
+	isLast    bool // the connection is closed after the answer
+
+	pending  []byte // for once
+	written  int
+	writeErr error
+
+	stream *stream // the answer under way; Server.mu guards it
+}
+
+const (
+	headerLimit = 1 << 20
+	readTimeout = time.Minute      // for the rest of a request that has begun
+	replyWait   = 10 * time.Second // for a client to take a short answer
+)
+
+func newConnection(s *Server, conn net.Conn) *connection {
+	c := &connection{Conn: conn, server: s}
+	c.limit.R = conn
+	c.in = bufio.NewReaderSize(&c.limit, 16<<10)
+	if kernel, ok := conn.(syscall.Conn); ok {
+		c.raw, _ = kernel.SyscallConn()
+	}
+	c.once = func(fd uintptr) bool {
+		c.written, c.writeErr = writeNow(fd, c.pending)
+		return true
+	}
+	return c
+}
+
+// tryWrite writes what the socket takes without waiting.
+func (c *connection) tryWrite(b []byte) (int, error) {
+	if c.raw == nil {
+		return 0, nil
+	}
+	c.pending = b
+	if err := c.raw.Write(c.once); err != nil {
+		return 0, err
+	}
+	return c.written, c.writeErr
+}
+
+// serve answers requests one after the other until either side leaves.
+func (c *connection) serve() {
+	defer c.Conn.Close()
+	for {
+		c.limit.N = headerLimit
+		if _, err := c.in.Peek(1); err != nil {
+			return
+		}
+		c.SetReadDeadline(time.Now().Add(readTimeout))
+		request, err := http.ReadRequest(c.in)
+		if err != nil {
+			c.isLast = true
+			if !isDisconnect(err) {
+				c.reply(http.StatusBadRequest, "text/plain; charset=utf-8", []byte("Invalid HTTP request received."))
+			}
+			return
+		}
+		c.isLast = request.Close || c.server.closed()
+		c.requestID = request.Header.Get("X-Request-Id")
+		body, err := c.readBody(request)
+		began := c.server.sinceBegin()
+		if err != nil {
+			return
+		}
+		c.SetReadDeadline(time.Time{})
+		c.server.route(c, request, body, began)
+		if c.isLast {
+			return
+		}
+	}
+}
+
+func isDisconnect(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ECONNRESET)
+}
+
+var errTooLarge = errors.New("request body too large")
+
+func (c *connection) readBody(request *http.Request) ([]byte, error) {
+	most := c.server.cfg.MaxBodyBytes
+	if request.ContentLength > most {
+		return nil, c.tooLarge()
+	}
+	if request.Header.Get("Expect") == "100-continue" {
+		if _, err := io.WriteString(c.Conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			return nil, err
+		}
+	}
+	c.limit.N = most + headerLimit
+	var body bytes.Buffer
+	if request.ContentLength > 0 {
+		body.Grow(int(request.ContentLength) + bytes.MinRead)
+	}
+	if _, err := body.ReadFrom(io.LimitReader(request.Body, most+1)); err != nil {
+		return nil, err
+	}
+	if int64(body.Len()) > most {
+		return nil, c.tooLarge()
+	}
+	return body.Bytes(), nil
+}
+
+func (c *connection) tooLarge() error {
+	c.isLast = true
+	c.reply(http.StatusRequestEntityTooLarge, "application/json", []byte(`{"detail":"Request body too large"}`))
+	return errTooLarge
+}
+
+// head appends the status line and the headers that every answer has, in
+// uvicorn's order; a length below 0 is not told.
+func (c *connection) head(out []byte, status, length int, contentType string) []byte {
+	out = append(out, "HTTP/1.1 "...)
+	out = strconv.AppendInt(out, int64(status), 10)
+	out = append(out, ' ')
+	out = append(out, http.StatusText(status)...)
+	out = append(out, "\r\ndate: "...)
+	out = time.Now().UTC().AppendFormat(out, http.TimeFormat)
+	out = append(out, "\r\nserver: uvicorn\r\n"...)
+	if length >= 0 {
+		out = append(out, "content-length: "...)
+		out = strconv.AppendInt(out, int64(length), 10)
+		out = append(out, "\r\n"...)
+	}
+	if contentType != "" {
+		out = append(out, "content-type: "+contentType+"\r\n"...)
+	}
+	if status != http.StatusUnauthorized { // answered before the CORS layer
+		out = append(out, "vary: Origin\r\n"...)
+		if c.server.cfg.RequestIDHeaders {
+			out = append(out, "x-request-id: "+c.headerID()+"\r\n"...)
+		}
+	}
+	if c.isLast {
+		out = append(out, "connection: close\r\n"...)
+	}
+	return out
+}
+
+func (c *connection) headerID() string {
+	if c.requestID != "" {
+		return c.requestID
+	}
+	return randomHex()
+}
+
+// answer appends a whole answer with its body.
+func (c *connection) answer(out []byte, status int, contentType string, body []byte) []byte {
+	out = append(c.head(out, status, len(body), contentType), "\r\n"...)
+	return append(out, body...)
+}
+
+func (c *connection) reply(status int, contentType string, body []byte) {
+	c.SetReadDeadline(time.Now().Add(c.server.cfg.IdleTimeout))
+	c.SetWriteDeadline(time.Now().Add(replyWait))
+	_, err := c.Conn.Write(c.answer(nil, status, contentType, body))
+	c.SetWriteDeadline(time.Time{})
+	if err != nil {
+		c.isLast = true
+	}
+}
+
+// attach makes s the answer under way. False: the server is closing.
+func (c *connection) attach(s *stream) bool {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.stream = s
+	return !c.server.isClosed
+}
+
+// watch waits for the end of the answer, and for the client's leaving: a read
+// that fails, also after half a close. It returns with the read deadline that
+// the next request may use.
+func (c *connection) watch(s *stream) {
+	for {
+		c.limit.N = headerLimit
+		_, err := c.in.Peek(1)
+		switch {
+		case err == nil: // the next request is there
+			<-s.done
+			c.SetReadDeadline(time.Now().Add(c.server.cfg.IdleTimeout))
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			select {
+			case <-s.done:
+				c.isLast = true // idle for too long
+				return
+			default:
+			}
+			<-s.done // a reader slower than the keep-alive time
+			c.SetReadDeadline(time.Now().Add(c.server.cfg.IdleTimeout))
+		default:
+			s.abandon() // from here on no one else looks at isLast
+			c.isLast = true
+			return
+		}
+	}
+}
+
+// closeSoon ends an idle connection at once and one with an answer under way
+// when that has been taken, or after the grace. Server.mu is held.
+func (c *connection) closeSoon(grace time.Duration) {
+	s := c.stream
+	if s == nil {
+		c.Conn.Close()
+		return
+	}
+	c.SetWriteDeadline(time.Now().Add(grace))
+	c.server.work.Go(func() {
+		<-s.done
+		c.Conn.Close()
+	})
+}

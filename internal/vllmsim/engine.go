@@ -1,0 +1,287 @@
+package vllmsim
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// engine runs the scheduler's steps against the clock. A step begins where the
+// one before was due to end, so that late wake-ups do not add up; requests that
+// arrive during a step are seen at its end, as in vLLM.
+type engine struct {
+	server *Server
+	sched  *scheduler
+	alarm  alarm
+
+	mu        sync.Mutex
+	inbox     []func() // what connections want done between two steps
+	isIdle    bool
+	wokenAt   time.Time // when the inbox stopped being empty
+	isClosing bool
+
+	waiting   atomic.Int64 // as of the last step, which is what the frontend knows
+	sequences map[*stream][]*sequence
+	touched   []*stream
+}
+
+// mostLag is how far the engine may fall behind its timeline before it gives up
+// catching up: a machine that stood still must not answer with a burst.
+const mostLag = 250 * time.Millisecond
+
+func newEngine(s *Server) *engine {
+	return &engine{server: s, sched: newScheduler(s.cfg), sequences: map[*stream][]*sequence{}}
+}
+
+func (e *engine) wakeBy(a alarm) { e.alarm = a }
+
+func (e *engine) submit(st *stream) *apiError {
+	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && e.waiting.Load() >= int64(limit) {
+		e.server.metrics.reject()
+		return queueFull()
+	}
+	if !e.post(func() { e.accept(st) }) {
+		return engineGone()
+	}
+	return nil
+}
+
+func (e *engine) abandon(st *stream) { e.post(func() { e.abort(st) }) }
+
+// post hands work to the engine's goroutine; false when that is ending.
+func (e *engine) post(do func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isClosing {
+		return false
+	}
+	e.inbox = append(e.inbox, do)
+	if e.isIdle {
+		e.isIdle = false
+		e.wokenAt = time.Now()
+		e.alarm.ring()
+	}
+	return true
+}
+
+func (e *engine) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.isClosing = true
+	e.alarm.ring()
+}
+
+// resetPrefixCache forgets the cached blocks unless any is in use.
+func (e *engine) resetPrefixCache() bool {
+	done := make(chan bool, 1)
+	if !e.post(func() { done <- e.sched.pool.reset() }) {
+		return false
+	}
+	return <-done
+}
+
+func (e *engine) run() {
+	defer e.alarm.close()
+	clock := time.Now()
+	for e.takeIn() {
+		if e.sched.isIdle() {
+			e.publish()
+			clock = e.rest(clock)
+			continue
+		}
+		b := e.sched.schedule()
+		e.begin(&b)
+		clock = clock.Add(max(e.server.cfg.StepTime(b.step), 0))
+		if !e.waitUntil(clock) {
+			break
+		}
+		if now := time.Now(); now.Sub(clock) > mostLag {
+			clock = now
+		}
+		e.finish(b)
+	}
+	e.abortAll()
+}
+
+// takeIn does what the inbox holds; false when the engine is to end. Its lock is
+// free while it works, so that no connection waits for it.
+func (e *engine) takeIn() bool {
+	for {
+		e.mu.Lock()
+		inbox, isClosing := e.inbox, e.isClosing
+		e.inbox = nil
+		e.mu.Unlock()
+		for _, do := range inbox {
+			do()
+		}
+		if len(inbox) == 0 {
+			return !isClosing
+		}
+	}
+}
+
+// rest waits for work, and returns when it came: there the next step begins.
+func (e *engine) rest(clock time.Time) time.Time {
+	e.mu.Lock()
+	if len(e.inbox) > 0 || e.isClosing {
+		e.mu.Unlock()
+		return time.Now()
+	}
+	e.isIdle = true
+	e.mu.Unlock()
+	e.alarm.wait(time.Time{})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isIdle { // rung for another reason
+		e.isIdle = false
+		return time.Now()
+	}
+	if e.wokenAt.After(clock) {
+		return e.wokenAt
+	}
+	return clock
+}
+
+// waitUntil returns at the end of a step; false when the engine is to end.
+func (e *engine) waitUntil(end time.Time) bool {
+	for {
+		e.mu.Lock()
+		isClosing := e.isClosing
+		e.mu.Unlock()
+		if isClosing || !time.Now().Before(end) {
+			return !isClosing
+		}
+		e.alarm.wait(end)
+	}
+}
+
+func (e *engine) accept(st *stream) {
+	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && len(e.sched.waiting) >= limit {
+		e.server.metrics.reject()
+		st.refuse(queueFull())
+		return
+	}
+	now := e.server.sinceBegin()
+	for i := range st.choices {
+		c := &st.choices[i]
+		q := &sequence{
+			sampling: &c.sampling, prompt: len(c.prompt.ids), output: c.tokens,
+			start: c.prompt.start, tail: c.prompt.tail,
+			hashes: c.prompt.hashes[:len(c.prompt.hashes):len(c.prompt.hashes)], // appended to by each of n outputs
+			stream: st, choice: i, times: sequenceTimes{queued: now},
+		}
+		e.sequences[st] = append(e.sequences[st], q)
+		e.sched.add(q)
+	}
+}
+
+func (e *engine) abort(st *stream) {
+	for _, q := range e.sequences[st] {
+		e.sched.abort(q)
+	}
+	delete(e.sequences, st)
+}
+
+// begin notes what a step that starts now holds.
+func (e *engine) begin(b *batch) {
+	now := e.server.sinceBegin()
+	for _, q := range b.admitted {
+		if q.preemptions == 0 {
+			q.times.scheduled = now
+		}
+	}
+	m := e.server.metrics
+	m.mu.Lock()
+	m.preemptions += uint64(len(b.preempted))
+	m.prefixQueries += uint64(b.queried)
+	m.prefixHits += uint64(b.hit)
+	m.mu.Unlock()
+	e.publish()
+}
+
+// publish sets the gauges.
+func (e *engine) publish() {
+	e.waiting.Store(int64(len(e.sched.waiting)))
+	m := e.server.metrics
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running, m.waiting, m.kvUsage = len(e.sched.running), len(e.sched.waiting), e.sched.usage()
+}
+
+// finish ends a step: its tokens go to the streams, and then every stream
+// touched writes once.
+func (e *engine) finish(b batch) {
+	yielded := e.sched.complete(b)
+	now := e.server.sinceBegin()
+	e.touched = e.touched[:0]
+	m := e.server.metrics
+	m.mu.Lock()
+	tokens := 0
+	for _, q := range yielded {
+		tokens += e.yield(q, now)
+	}
+	if len(yielded) > 0 {
+		m.iterationTokens.observe(float64(tokens))
+	}
+	m.mu.Unlock()
+	for _, st := range e.touched {
+		st.flush()
+	}
+}
+
+// yield hands q's newest token on, and counts it. It returns the tokens that
+// this sequence adds to the step as vLLM counts them: a prompt counts whole in
+// the step of its first token. The metrics' lock is held.
+func (e *engine) yield(q *sequence, now time.Duration) int {
+	m, tokens := e.server.metrics, 1
+	if q.generated == 1 {
+		q.times.first = now
+		m.firstToken(q.prompt, q.cached, now-q.stream.began)
+		tokens += q.prompt
+	} else {
+		m.gap(now - q.times.last)
+	}
+	q.times.last = now
+	finish := finishReason("")
+	if q.isGone {
+		c := &q.stream.choices[q.choice]
+		finish = c.why
+		m.finished(q, finish, now)
+		e.forget(q)
+	}
+	q.stream.deliver(q.choice, 1, finish, max(q.cached, 0), q.times)
+	if n := len(e.touched); n == 0 || e.touched[n-1] != q.stream {
+		e.touched = append(e.touched, q.stream)
+	}
+	return tokens
+}
+
+func (e *engine) forget(q *sequence) {
+	for _, other := range e.sequences[q.stream] {
+		if !other.isGone {
+			return
+		}
+	}
+	delete(e.sequences, q.stream)
+}
+
+// abortAll ends every stream with finish_reason "abort".
+func (e *engine) abortAll() {
+	now := e.server.sinceBegin()
+	for st, sequences := range e.sequences {
+		for _, q := range sequences {
+			if q.isGone {
+				continue
+			}
+			e.sched.abort(q)
+			m := e.server.metrics
+			m.mu.Lock()
+			m.finished(q, finishAbort, now)
+			m.mu.Unlock()
+			st.deliver(q.choice, 0, finishAbort, max(q.cached, 0), q.times)
+		}
+		st.flush()
+	}
+	clear(e.sequences)
+	e.publish()
+}

@@ -1,0 +1,248 @@
+package vllmsim
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pacer yields tokens at exact instants (Fixed). One goroutine serves all
+// streams: since every stream has the same TTFT and TPOT, first tokens fall due
+// in order of arrival and later ones in the order in which the tokens before
+// them did, so two queues hold all deadlines in order, without a heap.
+type pacer struct {
+	server *Server
+	fixed  Fixed
+	alarm  alarm
+	active atomic.Int64
+
+	mu        sync.Mutex
+	first     dueQueue
+	next      dueQueue
+	sleepsTo  time.Duration // what the goroutine waits for; never: for anything
+	isAsleep  bool
+	isClosing bool
+}
+
+const never time.Duration = 1<<63 - 1
+
+// paced is one stream's next deadline.
+type paced struct {
+	stream *stream
+	due    time.Duration // since the server began
+	made   int           // tokens so far, of each of its choices
+	times  sequenceTimes
+}
+
+func newPacer(s *Server) *pacer { return &pacer{server: s, fixed: *s.cfg.Fixed} }
+
+func (p *pacer) wakeBy(a alarm) { p.alarm = a }
+
+func (p *pacer) submit(st *stream) *apiError {
+	x := &paced{stream: st, due: st.began + p.fixed.TTFT}
+	x.times.queued, x.times.scheduled = st.began, st.began
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isClosing {
+		return engineGone()
+	}
+	p.active.Add(1)
+	p.first.push(x)
+	if p.isAsleep && x.due < p.sleepsTo {
+		p.isAsleep = false
+		p.alarm.ring()
+	}
+	return nil
+}
+
+// abandon needs no message: the stream says itself that it is over.
+func (p *pacer) abandon(*stream) {}
+
+func (p *pacer) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isClosing = true
+	p.alarm.ring()
+}
+
+func (p *pacer) run() {
+	defer p.alarm.close()
+	for {
+		x, until, isClosing := p.pop()
+		switch {
+		case isClosing:
+			p.abortAll()
+			return
+		case x != nil:
+			p.emit(x)
+		case until == never:
+			p.publish()
+			p.alarm.wait(time.Time{})
+		default:
+			p.alarm.wait(p.server.begin.Add(until))
+		}
+	}
+}
+
+// pop takes the earliest deadline if it has come, else says when it will.
+func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
+	now := p.server.sinceBegin()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := &p.first
+	if p.next.due() < q.due() {
+		q = &p.next
+	}
+	until = q.due()
+	if p.isClosing || until > now {
+		p.isAsleep, p.sleepsTo = true, until
+		return nil, until, p.isClosing
+	}
+	p.isAsleep = false
+	return q.pop(), 0, false
+}
+
+// emit yields the token that is due, and with it those that have fallen due
+// since: a late server merges, it does not shift.
+func (p *pacer) emit(x *paced) {
+	st := x.stream
+	if st.isGivenUp() {
+		p.active.Add(-1)
+		return
+	}
+	now := p.server.sinceBegin()
+	most := 0
+	for i := range st.choices {
+		most = max(most, st.choices[i].tokens-x.made)
+	}
+	n := most
+	if p.fixed.TPOT > 0 {
+		n = min(most, 1+int((now-x.due)/p.fixed.TPOT))
+	}
+	p.count(x, n, now)
+	for i := range st.choices {
+		c := &st.choices[i]
+		k := min(n, c.tokens-x.made)
+		if k <= 0 {
+			continue
+		}
+		why := finishReason("")
+		if x.made+k == c.tokens {
+			why = c.why
+		}
+		st.deliver(i, k, why, 0, x.times)
+	}
+	st.flush()
+	x.made += n
+	if n == most {
+		p.active.Add(-1)
+		return
+	}
+	x.due += time.Duration(n) * p.fixed.TPOT
+	p.mu.Lock()
+	p.next.push(x)
+	p.mu.Unlock()
+}
+
+// count keeps the metrics for n tokens more of each choice.
+func (p *pacer) count(x *paced, n int, now time.Duration) {
+	m, st := p.server.metrics, x.stream
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = int(p.active.Load())
+	before := x.times
+	if x.made == 0 {
+		x.times.first, before.last = now, now
+	}
+	x.times.last = now
+	total := 0
+	for i := range st.choices {
+		c := &st.choices[i]
+		k := min(n, c.tokens-x.made)
+		if k <= 0 {
+			continue
+		}
+		total += k
+		gaps := k
+		if x.made == 0 {
+			m.firstToken(len(c.prompt.ids), 0, now-st.began)
+			total += len(c.prompt.ids)
+			gaps--
+		}
+		for range gaps {
+			m.gap((now - before.last) / time.Duration(gaps))
+		}
+		if x.made+k == c.tokens {
+			q := &sequence{prompt: len(c.prompt.ids), generated: c.tokens, stream: st, choice: i, times: x.times}
+			m.finished(q, c.why, now)
+		}
+	}
+	m.iterationTokens.observe(float64(total))
+}
+
+func (p *pacer) publish() {
+	m := p.server.metrics
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = int(p.active.Load())
+}
+
+// abortAll ends every stream with finish_reason "abort".
+func (p *pacer) abortAll() {
+	now := p.server.sinceBegin()
+	for _, q := range []*dueQueue{&p.first, &p.next} {
+		for q.due() != never {
+			x := q.pop()
+			if !x.stream.isGivenUp() {
+				p.abort(x, now)
+			}
+		}
+	}
+	p.active.Store(0)
+	p.publish()
+}
+
+func (p *pacer) abort(x *paced, now time.Duration) {
+	m, st := p.server.metrics, x.stream
+	for i := range st.choices {
+		if c := &st.choices[i]; x.made < c.tokens {
+			m.mu.Lock()
+			m.finished(&sequence{prompt: len(c.prompt.ids), generated: x.made, stream: st, choice: i, times: x.times}, finishAbort, now)
+			m.mu.Unlock()
+			st.deliver(i, 0, finishAbort, 0, x.times)
+		}
+	}
+	st.flush()
+}
+
+// dueQueue is a queue that is nearly in order when it is filled.
+type dueQueue struct {
+	items []*paced
+	head  int
+}
+
+func (q *dueQueue) due() time.Duration {
+	if q.head == len(q.items) {
+		return never
+	}
+	return q.items[q.head].due
+}
+
+func (q *dueQueue) push(x *paced) {
+	if q.head > 1024 && q.head*2 > len(q.items) {
+		kept := copy(q.items, q.items[q.head:])
+		clear(q.items[kept:])
+		q.items, q.head = q.items[:kept], 0
+	}
+	q.items = append(q.items, x)
+	for i := len(q.items) - 1; i > q.head && q.items[i-1].due > x.due; i-- {
+		q.items[i], q.items[i-1] = q.items[i-1], x
+	}
+}
+
+func (q *dueQueue) pop() *paced {
+	x := q.items[q.head]
+	q.items[q.head] = nil
+	q.head++
+	return x
+}

@@ -1,0 +1,217 @@
+package vllmsim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if runBenchClient() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// small is a server with a tiny vocabulary and an instant engine.
+func small() Config {
+	return Config{
+		Model: "tiny", Vocab: 8192, MaxModelLen: 4096, MaxNumSeqs: 32, MaxNumBatchedTokens: 4096, BlockSize: 16, KVBlocks: 1024,
+		EnablePrefixCaching: true, EndOfText: -1, StepTime: func(Step) time.Duration { return time.Millisecond },
+	}
+}
+
+// serve runs a simulator on a real socket for the time of the test.
+func serve(t testing.TB, c Config) (s *Server, url string) {
+	t.Helper()
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		s.Close()
+		if err := <-done; err != net.ErrClosed {
+			t.Errorf("Serve: got %v, want %v", err, net.ErrClosed)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s, "http://" + l.Addr().String()
+}
+
+func post(t testing.TB, url, body string) *http.Response {
+	t.Helper()
+	answer, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+func postAll(t testing.TB, url, body string) (status int, answer string) {
+	t.Helper()
+	r := post(t, url, body)
+	all, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(all)
+}
+
+func get(t testing.TB, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+// reading is what a client learns of one stream.
+type reading struct {
+	id           string
+	tokens       int // counted from token_ids
+	chunks       int
+	ids          []int32
+	finish       string
+	prompt       int // as usage says
+	completion   int
+	cached       int
+	isDone       bool // [DONE] came
+	errorCode    int
+	firstToken   time.Time
+	lastToken    time.Time
+	mostPerChunk int
+}
+
+func readStream(body io.Reader) (r reading, err error) {
+	all := newLines(body)
+	for {
+		line, err := all.next()
+		if err == io.EOF {
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		if !ok {
+			continue
+		}
+		if string(data) == "[DONE]" {
+			r.isDone = true
+			continue
+		}
+		var event struct {
+			ID      string
+			Choices []struct {
+				TokenIDs []int32 `json:"token_ids"`
+				Finish   *string `json:"finish_reason"`
+			}
+			Usage *struct {
+				Prompt     int `json:"prompt_tokens"`
+				Completion int `json:"completion_tokens"`
+				Details    struct {
+					Cached int `json:"cached_tokens"`
+				} `json:"prompt_tokens_details"`
+			}
+			Error *struct{ Code int }
+		}
+		if err := json.Unmarshal(data, &event); err != nil {
+			return r, err
+		}
+		r.id = event.ID
+		if event.Error != nil {
+			r.errorCode = event.Error.Code
+		}
+		for _, c := range event.Choices {
+			r.ids = append(r.ids, c.TokenIDs...)
+			if n := len(c.TokenIDs); n > 0 {
+				r.lastToken = time.Now()
+				if r.tokens == 0 {
+					r.firstToken = r.lastToken
+				}
+				r.tokens += n
+				r.chunks++
+				r.mostPerChunk = max(r.mostPerChunk, n)
+			}
+			if c.Finish != nil {
+				r.finish = *c.Finish
+			}
+		}
+		if u := event.Usage; u != nil {
+			r.prompt, r.completion, r.cached = u.Prompt, u.Completion, u.Details.Cached
+		}
+	}
+}
+
+type lines struct {
+	from io.Reader
+	buf  []byte
+	err  error
+}
+
+func newLines(from io.Reader) *lines { return &lines{from: from} }
+
+func (l *lines) next() ([]byte, error) {
+	for {
+		if i := bytes.IndexByte(l.buf, '\n'); i >= 0 {
+			line := l.buf[:i]
+			l.buf = l.buf[i+1:]
+			return line, nil
+		}
+		if l.err != nil {
+			return nil, l.err
+		}
+		more := make([]byte, 32<<10)
+		n, err := l.from.Read(more)
+		l.buf, l.err = append(l.buf, more[:n]...), err
+	}
+}
+
+// streamed posts body to /v1/completions and reads the stream to its end.
+func streamed(t testing.TB, url, body string) reading {
+	t.Helper()
+	answer := post(t, url+"/v1/completions", body)
+	r, err := readStream(answer.Body)
+	if err != nil {
+		t.Fatalf("stream: %v", err)
+	}
+	return r
+}
+
+func withTimeout(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func fromHex(s string) int {
+	n, err := strconv.ParseInt(s, 16, 64)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}

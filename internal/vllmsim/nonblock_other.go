@@ -1,0 +1,6 @@
+//go:build !unix
+
+package vllmsim
+
+// writeNow takes nothing here: every write is left to a goroutine.
+func writeNow(uintptr, []byte) (int, error) { return 0, nil }

@@ -1,0 +1,81 @@
+package vllmsim
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// route answers one request; began is when its last byte had been read.
+func (s *Server) route(c *connection, r *http.Request, body []byte, began time.Duration) {
+	path := r.URL.Path
+	status := s.dispatch(c, r, path, body, began)
+	if status == http.StatusNotFound {
+		path = "none"
+	}
+	if path != "/metrics" {
+		s.metrics.answered(path, r.Method, status)
+	}
+}
+
+// postOnly are the paths that take a body; all others are read with GET.
+var postOnly = map[string]bool{"/v1/completions": true, "/v1/chat/completions": true, "/tokenize": true, "/detokenize": true, "/reset_prefix_cache": true}
+
+func (s *Server) dispatch(c *connection, r *http.Request, path string, body []byte, began time.Duration) int {
+	if s.cfg.APIKey != "" && strings.HasPrefix(path, "/v1") && r.Header.Get("Authorization") != "Bearer "+s.cfg.APIKey {
+		return s.json(c, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+	}
+	isText := path == "/v1/completions" || path == "/v1/chat/completions"
+	inspect := s.inspector(path)
+	if !isText && inspect == nil {
+		return s.json(c, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+	}
+	isAllowed := r.Method == http.MethodGet
+	if postOnly[path] || path == "/ping" && r.Method == http.MethodPost {
+		isAllowed = r.Method == http.MethodPost
+	}
+	switch {
+	case !isAllowed:
+		return s.json(c, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+	case isText:
+		return s.text(c, body, path == "/v1/chat/completions", began)
+	}
+	status, contentType, answer := inspect(r, body)
+	c.reply(status, contentType, answer)
+	return status
+}
+
+func (s *Server) json(c *connection, status int, body []byte) int {
+	c.reply(status, "application/json", body)
+	return status
+}
+
+// text answers a request for completions and stays until that answer is out.
+func (s *Server) text(c *connection, body []byte, isChat bool, began time.Duration) int {
+	s.answering.Add(1)
+	defer s.answering.Add(-1)
+	a, refusal := s.readAsk(body, isChat, c.requestID)
+	if refusal != nil && (a == nil || !refusal.inFrame || !a.isStream) {
+		return s.json(c, refusal.code, refusal.body())
+	}
+	st := newStream(c, a, began)
+	if !c.attach(st) {
+		c.isLast = true
+		return s.json(c, http.StatusInternalServerError, engineGone().body())
+	}
+	defer c.attach(nil)
+	if refusal != nil {
+		st.refuse(refusal)
+		c.watch(st)
+		return http.StatusOK
+	}
+	// The headers go out before any token, as vLLM's do. The tokens of a
+	// refused request never come, so submit before the headers are flushed.
+	if refusal := s.driver.submit(st); refusal != nil {
+		st.abandon()
+		return s.json(c, refusal.code, refusal.body())
+	}
+	st.flush()
+	c.watch(st)
+	return http.StatusOK
+}

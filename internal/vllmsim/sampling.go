@@ -1,0 +1,78 @@
+package vllmsim
+
+import "slices"
+
+// finishReason is why an output ended, in vLLM's words; empty while it goes on.
+type finishReason string
+
+const (
+	finishStop   finishReason = "stop"
+	finishLength finishReason = "length"
+	finishAbort  finishReason = "abort"
+)
+
+// sampling makes an output a pure function of a seed: token i is known without
+// the tokens before it, so nothing of an output is stored, a preempted sequence
+// yields what it would have yielded, and the length is known beforehand.
+type sampling struct {
+	seed      uint64
+	vocab     int
+	maxTokens int
+	minTokens int // neither end-of-text nor a stop id comes before so many tokens
+	ignoreEOS bool
+	eosBelow  uint64 // an end-of-text comes where the draw is below it
+	stopIDs   []int32
+	forced    []int32 // ids that logit_bias raised by 100 or more: only these are drawn
+}
+
+// mix is splitmix64's output function.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// token is the i-th token of the output, from 0.
+func (s *sampling) token(i int) int32 {
+	draw := mix(s.seed + uint64(i+1)*0x9e3779b97f4a7c15)
+	if len(s.forced) > 0 {
+		id := s.forced[draw%uint64(len(s.forced))]
+		if i >= s.minTokens || !s.ends(id) {
+			return id
+		}
+	} else if draw < s.eosBelow && !s.ignoreEOS && i >= s.minTokens {
+		return endOfText
+	}
+	words := uint64(s.vocab - firstWord)
+	n := mix(draw) % words
+	for i < s.minTokens && slices.Contains(s.stopIDs, firstWord+int32(n)) {
+		n = (n + 1) % words
+	}
+	return firstWord + int32(n)
+}
+
+// ends says whether the output is over after id.
+func (s *sampling) ends(id int32) bool {
+	return id == endOfText && !s.ignoreEOS || slices.Contains(s.stopIDs, id)
+}
+
+// length is how many tokens the output has, why it ends there, and the stop id
+// that ended it, -1 where none did.
+func (s *sampling) length() (tokens int, why finishReason, stopID int32) {
+	if s.ignoreEOS && len(s.stopIDs) == 0 {
+		return s.maxTokens, finishLength, -1
+	}
+	for i := range s.maxTokens {
+		id := s.token(i)
+		if !s.ends(id) {
+			continue
+		}
+		if id == endOfText && !s.ignoreEOS {
+			return i + 1, finishStop, -1
+		}
+		return i + 1, finishStop, id
+	}
+	return s.maxTokens, finishLength, -1
+}

@@ -1,0 +1,274 @@
+package vllmsim
+
+import "slices"
+
+// sequence is one output being made: a prompt, how far its KV is computed, and
+// the blocks that hold it.
+type sequence struct {
+	sampling *sampling
+	prompt   int     // tokens
+	output   int     // tokens it will yield in all
+	start    uint64  // where the hash chain begins
+	tail     []int32 // prompt tokens after the last full block, for the hash of the block they end up in
+	hashes   []uint64
+
+	generated   int
+	computed    int // tokens whose KV is there
+	planned     int // tokens of the step under way
+	blocks      []int32
+	remembered  int // leading blocks already offered to the prefix cache
+	cached      int // prompt tokens found in the cache when first admitted; -1 before
+	preemptions int
+	isGone      bool // finished or aborted
+
+	stream *stream // nil where no one listens (tests)
+	choice int
+	times  sequenceTimes
+}
+
+func (s *sequence) tokens() int { return s.prompt + s.generated }
+
+// batch is one step's work.
+type batch struct {
+	step      Step
+	sequences []*sequence
+	admitted  []*sequence // those of them that were waiting before
+	preempted []*sequence
+	queried   int // tokens looked up in the prefix cache, and found, by first admissions
+	hit       int
+}
+
+// scheduler decides what an engine step holds, as vLLM's V1 scheduler does. It
+// knows neither time nor HTTP: schedule and complete are called in turn.
+type scheduler struct {
+	cfg     Config
+	pool    *blockPool
+	running []*sequence // in order of admission
+	waiting []*sequence
+}
+
+func newScheduler(cfg Config) *scheduler {
+	return &scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks)}
+}
+
+func (s *scheduler) add(q *sequence) {
+	q.cached = -1
+	s.waiting = append(s.waiting, q)
+}
+
+func (s *scheduler) isIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
+
+// usage is the share of KV blocks in use.
+func (s *scheduler) usage() float64 {
+	return 1 - float64(s.pool.free)/float64(len(s.pool.blocks))
+}
+
+// schedule fills one step: running sequences in order, then, if none had to be
+// preempted, waiting ones in order while budget, places and blocks last.
+func (s *scheduler) schedule() batch {
+	var b batch
+	budget := s.cfg.MaxNumBatchedTokens
+	for i := 0; i < len(s.running) && budget > 0; i++ {
+		q := s.running[i]
+		n := min(q.tokens()-q.computed, budget)
+		if !s.makeRoom(q, n, &b) {
+			break
+		}
+		budget -= s.plan(&b, q, n)
+	}
+	if len(b.preempted) == 0 {
+		s.admit(&b, budget)
+	}
+	return b
+}
+
+// makeRoom finds blocks for n more tokens of q, preempting from the end of the
+// running list. False: q itself was the last one and had to go.
+func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
+	for !s.grow(q, q.computed+n) {
+		last := s.running[len(s.running)-1]
+		s.running = s.running[:len(s.running)-1]
+		s.preempt(last)
+		b.preempted = append(b.preempted, last)
+		if last == q {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scheduler) preempt(q *sequence) {
+	s.drop(q)
+	q.preemptions++
+	s.waiting = slices.Insert(s.waiting, 0, q)
+}
+
+// grow gives q the blocks for so many tokens, or nothing.
+func (s *scheduler) grow(q *sequence, tokens int) bool {
+	need := ceilDiv(tokens, s.cfg.BlockSize) - len(q.blocks)
+	if need > s.pool.free {
+		return false
+	}
+	for range need {
+		q.blocks = append(q.blocks, s.pool.take())
+	}
+	return true
+}
+
+func (s *scheduler) admit(b *batch, budget int) {
+	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
+		q := s.waiting[0]
+		found := s.lookUp(q)
+		// The whole sequence must fit, not only its first chunk: else many
+		// long prompts are begun and thrown out again.
+		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
+			return
+		}
+		for _, i := range found {
+			s.pool.hold(i)
+		}
+		q.blocks, q.remembered = found, len(found)
+		q.computed = len(found) * s.cfg.BlockSize
+		if q.cached < 0 {
+			q.cached = q.computed
+			if s.cfg.EnablePrefixCaching {
+				b.queried += q.prompt
+				b.hit += q.computed
+			}
+		}
+		n := min(q.tokens()-q.computed, budget)
+		s.grow(q, q.computed+n)
+		s.waiting = s.waiting[1:]
+		s.running = append(s.running, q)
+		b.admitted = append(b.admitted, q)
+		budget -= s.plan(b, q, n)
+	}
+}
+
+// lookUp finds q's cached blocks. The last token is always computed, so at most
+// tokens-1, in whole blocks, can come from the cache.
+func (s *scheduler) lookUp(q *sequence) []int32 {
+	if !s.cfg.EnablePrefixCaching {
+		return nil
+	}
+	most := min(len(q.hashes), (q.tokens()-1)/s.cfg.BlockSize)
+	return s.pool.find(q.hashes[:most])
+}
+
+// plan puts n tokens of q into the step. Blocks that the step fills can be
+// found by others from now on, in the same step too, as in vLLM.
+func (s *scheduler) plan(b *batch, q *sequence, n int) int {
+	q.planned = n
+	b.sequences = append(b.sequences, q)
+	if n == 1 && q.generated > 0 {
+		context := int64(q.computed + 1)
+		b.step.DecodeSequences++
+		b.step.ContextTokens += context
+		if w := int64(s.cfg.SlidingWindow); w > 0 {
+			context = min(context, w)
+		}
+		b.step.WindowTokens += context
+	} else {
+		b.step.PrefillTokens += n
+		b.step.PrefillChunks++
+		b.step.PrefillPairs += float64(n)*float64(q.computed) + float64(n)*float64(n)/2
+	}
+	s.remember(q, q.computed+n)
+	return n
+}
+
+func (s *scheduler) remember(q *sequence, tokens int) {
+	if !s.cfg.EnablePrefixCaching {
+		return
+	}
+	for full := min(tokens/s.cfg.BlockSize, len(q.hashes)); q.remembered < full; q.remembered++ {
+		s.pool.remember(q.blocks[q.remembered], q.hashes[q.remembered])
+	}
+}
+
+// complete ends the step: it returns the sequences that have one token more.
+// Those whose output is whole have left, and their blocks are free.
+func (s *scheduler) complete(b batch) []*sequence {
+	yielded := b.sequences[:0]
+	isAnyDone := false
+	for _, q := range b.sequences {
+		if q.isGone {
+			continue // aborted during the step
+		}
+		q.computed += q.planned
+		if q.computed < q.tokens() {
+			continue // more prompt to compute
+		}
+		q.generated++
+		s.extendHashes(q)
+		yielded = append(yielded, q)
+		if q.generated == q.output {
+			q.isGone = true
+			isAnyDone = true
+			s.drop(q)
+		}
+	}
+	if isAnyDone {
+		s.running = slices.DeleteFunc(s.running, func(q *sequence) bool { return q.isGone })
+	}
+	return yielded
+}
+
+// extendHashes adds the hash of a block that the newest token fills.
+func (s *scheduler) extendHashes(q *sequence) {
+	size := s.cfg.BlockSize
+	if !s.cfg.EnablePrefixCaching || q.tokens()%size != 0 {
+		return
+	}
+	block := len(q.hashes)
+	hash := q.start
+	if block > 0 {
+		hash = q.hashes[block-1]
+	}
+	for at := block * size; at < (block+1)*size; at++ {
+		if at < q.prompt {
+			hash = chain(hash, q.tail[at-q.prompt/size*size])
+			continue
+		}
+		hash = chain(hash, q.sampling.token(at-q.prompt))
+	}
+	q.hashes = append(q.hashes, hash)
+}
+
+func (s *scheduler) drop(q *sequence) {
+	s.pool.release(q.blocks)
+	q.blocks, q.remembered, q.computed = nil, 0, 0
+}
+
+// abort removes q wherever it is.
+func (s *scheduler) abort(q *sequence) {
+	if q.isGone {
+		return
+	}
+	q.isGone = true
+	s.drop(q)
+	is := func(other *sequence) bool { return other == q }
+	s.running = slices.DeleteFunc(s.running, is)
+	s.waiting = slices.DeleteFunc(s.waiting, is)
+}
+
+// chainStart begins the hash chain of a prompt without a cache salt.
+const chainStart uint64 = 0x243f6a8885a308d3
+
+func chain(hash uint64, id int32) uint64 {
+	return mix((hash ^ uint64(uint32(id))) + 0x9e3779b97f4a7c15)
+}
+
+// hashBlocks are the chained hashes of the prompt's full blocks, and the tokens
+// after them.
+func hashBlocks(ids []int32, start uint64, size int) (hashes []uint64, tail []int32) {
+	hashes = make([]uint64, 0, len(ids)/size+1)
+	hash := start
+	for full := len(ids) / size; len(hashes) < full; {
+		for _, id := range ids[len(hashes)*size : (len(hashes)+1)*size] {
+			hash = chain(hash, id)
+		}
+		hashes = append(hashes, hash)
+	}
+	return hashes, slices.Clone(ids[len(hashes)*size:])
+}

@@ -1,0 +1,317 @@
+package vllmsim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// rig drives a scheduler without time and without HTTP.
+type rig struct {
+	t     *testing.T
+	sched *scheduler
+	cfg   Config
+	added []*sequence // in order of arrival
+	open  map[*sequence]bool
+}
+
+func newRig(t *testing.T, c Config) *rig {
+	cfg, err := c.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t: t, sched: newScheduler(cfg), cfg: cfg, open: map[*sequence]bool{}}
+}
+
+func (r *rig) add(ids []int32, output int) *sequence {
+	s := &sampling{seed: uint64(len(r.added)), vocab: r.cfg.Vocab, maxTokens: output, ignoreEOS: true}
+	q := &sequence{sampling: s, prompt: len(ids), output: output, start: chainStart}
+	q.hashes, q.tail = hashBlocks(ids, chainStart, r.cfg.BlockSize)
+	r.sched.add(q)
+	r.added = append(r.added, q)
+	r.open[q] = true
+	return q
+}
+
+// step runs one engine step and checks everything that must hold after any.
+func (r *rig) step() (batch, []*sequence) {
+	r.t.Helper()
+	b := r.sched.schedule()
+	r.checkStep(b)
+	r.checkBlocks()
+	planned := slices.Clone(b.sequences)
+	yielded := slices.Clone(r.sched.complete(b))
+	for _, q := range yielded {
+		if q.isGone {
+			delete(r.open, q)
+			if q.generated != q.output {
+				r.t.Fatalf("a sequence left with %d of %d tokens", q.generated, q.output)
+			}
+		}
+	}
+	r.checkBlocks()
+	b.sequences = planned
+	return b, yielded
+}
+
+func (r *rig) checkStep(b batch) {
+	r.t.Helper()
+	tokens := 0
+	for _, q := range b.sequences {
+		tokens += q.planned
+	}
+	if tokens > r.cfg.MaxNumBatchedTokens || tokens != b.step.DecodeSequences+b.step.PrefillTokens {
+		r.t.Fatalf("step of %d tokens, budget %d, told %+v", tokens, r.cfg.MaxNumBatchedTokens, b.step)
+	}
+	if tokens == 0 && !r.sched.isIdle() {
+		r.t.Fatalf("an empty step with %d running and %d waiting", len(r.sched.running), len(r.sched.waiting))
+	}
+	if len(r.sched.running) > r.cfg.MaxNumSeqs {
+		r.t.Fatalf("%d sequences run, at most %d may", len(r.sched.running), r.cfg.MaxNumSeqs)
+	}
+	// First come, first served: whoever runs came before whoever waits, but for
+	// a preempted one, which waits at the head.
+	newest := -1
+	for _, q := range r.sched.running {
+		newest = max(newest, slices.Index(r.added, q))
+	}
+	for _, q := range r.sched.waiting {
+		if q.preemptions == 0 && slices.Index(r.added, q) < newest {
+			r.t.Fatalf("sequence %d waits while %d runs", slices.Index(r.added, q), newest)
+		}
+	}
+}
+
+// checkBlocks compares every reference count with the sequences' own lists.
+func (r *rig) checkBlocks() {
+	r.t.Helper()
+	p := r.sched.pool
+	refs := make([]int32, len(p.blocks))
+	for q := range r.open {
+		for _, i := range q.blocks {
+			refs[i]++
+		}
+		if need := ceilDiv(q.computed, r.cfg.BlockSize); len(q.blocks) < need {
+			r.t.Fatalf("%d blocks hold %d tokens", len(q.blocks), q.computed)
+		}
+	}
+	free := 0
+	for i := p.head; i != noBlock; i = p.blocks[i].next {
+		if refs[i] != 0 {
+			r.t.Fatalf("block %d is free and held %d times", i, refs[i])
+		}
+		free++
+	}
+	for i := range refs {
+		if refs[i] != p.blocks[i].refs {
+			r.t.Fatalf("block %d counts %d references, has %d", i, p.blocks[i].refs, refs[i])
+		}
+		if refs[i] == 0 {
+			free--
+		}
+	}
+	if free != 0 || p.free < 0 {
+		r.t.Fatalf("the free list is off by %d", free)
+	}
+	for hash, first := range p.byHash {
+		for i := first; i != noBlock; i = p.blocks[i].twin {
+			if !p.blocks[i].isCached || p.blocks[i].hash != hash {
+				r.t.Fatalf("block %d is listed under a hash it does not have", i)
+			}
+		}
+	}
+}
+
+func (r *rig) drain() (steps int) {
+	r.t.Helper()
+	for ; !r.sched.isIdle(); steps++ {
+		r.step()
+		if steps > 1_000_000 {
+			r.t.Fatal("the scheduler does not come to an end")
+		}
+	}
+	return steps
+}
+
+func ids(from, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(from + i)
+	}
+	return out
+}
+
+func TestSchedulerHoldsItsPromises(t *testing.T) {
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	preempted := 0
+	for round := range rounds {
+		random := rand.New(rand.NewPCG(7, uint64(round)))
+		size := 1 << random.IntN(6)
+		longest := 2 + random.IntN(200)
+		c := small()
+		c.BlockSize, c.MaxModelLen = size, longest
+		c.KVBlocks = ceilDiv(longest, size) + random.IntN(20)
+		c.MaxNumSeqs = 1 + random.IntN(12)
+		c.MaxNumBatchedTokens = c.MaxNumSeqs + random.IntN(100)
+		c.EnablePrefixCaching = random.IntN(3) > 0
+		r := newRig(t, c)
+		for left := 1 + random.IntN(60); left > 0 || !r.sched.isIdle(); {
+			if left > 0 && (r.sched.isIdle() || random.IntN(3) == 0) {
+				prompt := 1 + random.IntN(longest-1)
+				r.add(ids(1000*random.IntN(3), prompt), 1+random.IntN(longest-prompt))
+				left--
+			}
+			if len(r.added) > 0 && random.IntN(20) == 0 {
+				q := r.added[random.IntN(len(r.added))]
+				r.sched.abort(q)
+				delete(r.open, q)
+			}
+			if !r.sched.isIdle() {
+				b, _ := r.step()
+				preempted += len(b.preempted)
+			}
+		}
+		if p := r.sched.pool; p.free != len(p.blocks) {
+			t.Fatalf("round %d: %d of %d blocks free at the end", round, p.free, len(p.blocks))
+		}
+	}
+	if preempted == 0 {
+		t.Fatal("no round preempted anything: the test does not test that")
+	}
+}
+
+func TestSchedulerChunksAPromptByTheBudget(t *testing.T) {
+	c := small()
+	c.MaxNumSeqs, c.MaxNumBatchedTokens = 8, 100
+	r := newRig(t, c)
+	r.add(ids(0, 10), 50)
+	r.step() // the first sequence now decodes
+	r.add(ids(500, 250), 2)
+	// 99 tokens a step stay beside the decode: 99, 99, 52, and then both decode.
+	for i, want := range []Step{
+		{DecodeSequences: 1, ContextTokens: 11, WindowTokens: 11, PrefillTokens: 99, PrefillChunks: 1, PrefillPairs: 99 * 99 / 2.0},
+		{DecodeSequences: 1, ContextTokens: 12, WindowTokens: 12, PrefillTokens: 99, PrefillChunks: 1, PrefillPairs: 99*99 + 99*99/2.0},
+		{DecodeSequences: 1, ContextTokens: 13, WindowTokens: 13, PrefillTokens: 52, PrefillChunks: 1, PrefillPairs: 52*198 + 52*52/2.0},
+		{DecodeSequences: 2, ContextTokens: 14 + 251, WindowTokens: 14 + 251},
+	} {
+		if b, _ := r.step(); b.step != want {
+			t.Fatalf("step %d: got %+v, want %+v", i, b.step, want)
+		}
+	}
+	r.drain()
+}
+
+func TestSchedulerCutsContextsAtTheWindow(t *testing.T) {
+	c := small()
+	c.SlidingWindow = 32
+	r := newRig(t, c)
+	r.add(ids(0, 10), 5)
+	r.add(ids(500, 100), 5)
+	r.step()
+	b, _ := r.step()
+	if b.step.ContextTokens != 11+101 || b.step.WindowTokens != 11+32 {
+		t.Fatalf("got %+v, want contexts 11+101, in the window 11+32", b.step)
+	}
+}
+
+func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
+	c := small()
+	c.MaxModelLen, c.BlockSize, c.KVBlocks = 64, 4, 16 // 64 tokens in all
+	r := newRig(t, c)
+	first, last := r.add(ids(0, 16), 40), r.add(ids(100, 16), 40)
+	yielded := map[*sequence]int{}
+	for !r.sched.isIdle() {
+		_, out := r.step()
+		for _, q := range out {
+			yielded[q]++
+		}
+	}
+	// 64 tokens hold 32 of each; the 33rd needs a block that only the last can give.
+	if first.preemptions != 0 || last.preemptions == 0 {
+		t.Errorf("preemptions: got %d and %d, want 0 and at least 1", first.preemptions, last.preemptions)
+	}
+	if yielded[first] != 40 || yielded[last] != 40 {
+		t.Errorf("tokens: got %d and %d, want 40 of both", yielded[first], yielded[last])
+	}
+}
+
+func TestPrefixCacheFindsWholeBlocksBelowTheLastToken(t *testing.T) {
+	c := small()
+	c.BlockSize = 16
+	shared := ids(0, 64)
+	for _, one := range []struct {
+		sentence string
+		before   []int32
+		prompt   []int32
+		want     int
+	}{
+		{"nothing before it", nil, shared, 0},
+		{"the same prompt: its last block is computed again", shared, shared, 48},
+		{"the same and one token more: all four blocks", shared, append(slices.Clone(shared), 999), 64},
+		{"a shared beginning of 40 tokens: two blocks", shared, append(slices.Clone(shared[:40]), ids(2000, 40)...), 32},
+		{"another first token: nothing", shared, append([]int32{999}, shared[1:]...), 0},
+		{"the same blocks in another place: nothing", shared, append(slices.Clone(shared[16:32]), shared[:32]...), 0},
+	} {
+		r := newRig(t, c)
+		if one.before != nil {
+			r.add(one.before, 1)
+			r.drain()
+		}
+		q := r.add(one.prompt, 1)
+		r.drain()
+		if q.cached != one.want {
+			t.Errorf("%s: got %d cached tokens, want %d", one.sentence, q.cached, one.want)
+		}
+	}
+}
+
+func TestPrefixCacheKeepsOutputs(t *testing.T) {
+	r := newRig(t, small())
+	first := r.add(ids(0, 20), 30)
+	r.drain()
+	// The next turn repeats prompt and output; the last of 50 tokens was never
+	// computed, so 48 are cached.
+	turn := ids(0, 20)
+	for i := range 30 {
+		turn = append(turn, first.sampling.token(i))
+	}
+	q := r.add(append(turn, 7, 8, 9), 1)
+	r.drain()
+	if q.cached != 48 {
+		t.Errorf("got %d cached tokens, want 48", q.cached)
+	}
+}
+
+func TestPrefixCacheEvictsTheLeastRecentlyUsed(t *testing.T) {
+	c := small()
+	c.MaxModelLen, c.KVBlocks = 64, 8 // of 16 tokens
+	r := newRig(t, c)
+	hits := ""
+	for _, prompt := range [][]int32{ids(0, 49), ids(1000, 49), ids(0, 49), ids(2000, 49), ids(0, 49), ids(1000, 49)} {
+		q := r.add(prompt, 1)
+		r.drain()
+		hits += fmt.Sprintf(" %d", q.cached)
+	}
+	// 3 full blocks and a part of one more each. The third request finds the
+	// first's and makes them the newest; the fourth takes the second's.
+	if hits != " 0 0 48 0 48 0" {
+		t.Errorf("cached tokens:%s", hits)
+	}
+}
+
+func TestCacheSaltSeparates(t *testing.T) {
+	_, url := serve(t, small())
+	body := `{"prompt":` + string(appendIDs(nil, ids(300, 100))) + `,"max_tokens":1,"stream":true,"stream_options":{"include_usage":true}`
+	for _, one := range []struct {
+		salt string
+		want int
+	}{{"", 0}, {"", 96}, {`,"cache_salt":"beef"`, 0}, {`,"cache_salt":"beef"`, 96}} {
+		if got := streamed(t, url, body+one.salt+"}"); got.cached != one.want {
+			t.Errorf("salt %q: got %d cached tokens, want %d", one.salt, got.cached, one.want)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package vllmsim
+
+import (
+	"sync"
+	"time"
+)
+
+// stream is one answer under way: tokens come in from a driver, chunks go out on
+// the connection. The driver never waits for a reader: what the socket does not
+// take at once is written by a goroutine of its own, and tokens that arrive
+// meanwhile go into one chunk together, as vLLM merges deltas.
+type stream struct {
+	ask     *ask
+	conn    *connection
+	driver  driver
+	created int64         // Unix seconds
+	began   time.Duration // last byte of the request read, since the server began
+	done    chan struct{} // closed when the answer is out or given up
+
+	mu         sync.Mutex
+	choices    []choice
+	open       int // choices not finished
+	refusal    *apiError
+	isHeaded   bool
+	hasRoles   bool
+	isRendered bool // the last byte is in buf
+	isBusy     bool // a drain goroutine owns buf
+	isOver     bool
+	buf        []byte
+	event      []byte // the chunk being made
+	text       []byte // and its text
+	truth      truth
+	siblings   []sibling // of the outputs of each prompt; the driver's
+}
+
+// choice is one output of the answer.
+type choice struct {
+	prompt    *prompt
+	sampling  sampling
+	tokens    int          // it will have
+	why       finishReason // it will end
+	stopID    int32
+	delivered int // tokens handed over by the driver
+	written   int // and put into chunks
+	finish    finishReason
+	isClosed  bool // finish has been written
+	held      []byte
+	cached    int
+	times     sequenceTimes
+	head      []byte // of each of its chunks, up to the text
+}
+
+// sequenceTimes are instants of one output, since the server began.
+type sequenceTimes struct{ queued, scheduled, first, last time.Duration }
+
+// driver yields tokens: the engine, or the fixed-time pacer.
+type driver interface {
+	// submit takes over a stream; the refusal is for before anything was sent.
+	submit(*stream) *apiError
+	abandon(*stream)
+	wakeBy(alarm)
+	run()
+	close()
+}
+
+func newStream(c *connection, a *ask, began time.Duration) *stream {
+	s := &stream{ask: a, conn: c, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
+	s.truth.id = a.id
+	for i := range a.prompts {
+		for j := range a.n {
+			k := choice{prompt: &a.prompts[i], sampling: a.sampling}
+			k.sampling.seed += uint64(j)
+			k.tokens, k.why, k.stopID = k.sampling.length()
+			k.head = s.chunkHead(len(s.choices))
+			s.choices = append(s.choices, k)
+		}
+	}
+	s.open = len(s.choices)
+	return s
+}
+
+// deliver hands over more tokens of a choice; finish is empty while it goes on.
+func (s *stream) deliver(choice, tokens int, finish finishReason, cached int, times sequenceTimes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &s.choices[choice]
+	if c.finish != "" {
+		return
+	}
+	c.delivered += tokens
+	if finish != "" {
+		c.finish, c.cached, c.times = finish, cached, times
+		s.open--
+	}
+}
+
+// refuse ends the answer with an error.
+func (s *stream) refuse(why *apiError) {
+	s.mu.Lock()
+	s.refusal = why
+	s.open = 0
+	s.mu.Unlock()
+	s.flush()
+}
+
+// flush writes what has been delivered, as far as the socket takes it.
+func (s *stream) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isBusy || s.isOver {
+		return
+	}
+	s.buf = s.render(s.buf[:0])
+	if len(s.buf) == 0 {
+		return
+	}
+	n, err := s.conn.tryWrite(s.buf)
+	switch {
+	case err != nil:
+		s.end(true)
+	case n < len(s.buf):
+		s.isBusy = true
+		s.conn.server.work.Go(func() { s.drain(s.buf[n:]) })
+	case s.isRendered:
+		s.end(false)
+	}
+}
+
+// drain writes rest and then whatever has come in meanwhile.
+func (s *stream) drain(rest []byte) {
+	for {
+		_, err := s.conn.Conn.Write(rest)
+		s.mu.Lock()
+		if err != nil || s.isRendered {
+			s.end(err != nil)
+			s.mu.Unlock()
+			return
+		}
+		s.buf = s.render(s.buf[:0])
+		if len(s.buf) == 0 || s.isOver {
+			s.isBusy = false
+			s.mu.Unlock()
+			return
+		}
+		rest = s.buf
+		s.mu.Unlock()
+	}
+}
+
+// end closes done, and the connection where nothing can follow on it.
+func (s *stream) end(isBroken bool) {
+	if s.isOver {
+		return
+	}
+	s.isOver = true
+	if isBroken || s.conn.isLast {
+		s.conn.Conn.Close()
+	}
+	if !isBroken {
+		s.conn.server.keepTruth(s)
+	}
+	close(s.done)
+}
+
+// abandon gives the answer up: the client has left. vLLM aborts the request
+// then, and so does this.
+func (s *stream) abandon() {
+	s.mu.Lock()
+	isOpen := s.open > 0
+	if !s.isOver {
+		s.isOver = true
+		close(s.done)
+	}
+	s.mu.Unlock()
+	if isOpen {
+		s.driver.abandon(s)
+	}
+}
+
+func (s *stream) isGivenUp() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOver
+}
