@@ -52,11 +52,11 @@ with named as (
     cross join seeds.models
     cross join seeds.formats as weights
     cross join seeds.formats as kv
-    where macros.is_named(gpus.name, gpus.aliases, of_gpu)
-        and macros.is_named(models.name, models.aliases, of_model)
-        and macros.is_named(weights.name, weights.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
+    where macros.is_named(gpus.gpu, gpus.aliases, of_gpu)
+        and macros.is_named(models.model, models.aliases, of_model)
+        and macros.is_named(weights.format, weights.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
         and (weights.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv.name, kv.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))
+        and macros.is_named(kv.format, kv.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))
         and kv.kv_bytes is not null
 ),
 
@@ -64,8 +64,8 @@ constant as (
     select map_from_entries(list((nearest.name || ' ' || nearest.format, nearest.value))) as value_of
     from named
     cross join lateral macros.constants_for(
-        named.gpu.name, named.engine, of_engine_version,
-        list_distinct(['bf16', named.weight.name, named.kv.name, named.compute])
+        named.gpu.gpu, named.engine, of_engine_version,
+        list_distinct(['bf16', named.weight.format, named.kv.format, named.compute])
     ) as nearest
 ),
 
@@ -77,11 +77,11 @@ all_reduce as (
 )
 
 select
-    named.gpu.name as gpu,
-    named.model.name as model,
+    named.gpu.gpu as gpu,
+    named.model.model as model,
     named.gpu_count::bigint as tensor_parallel_size,
-    named.weight.name as weight_format,
-    named.kv.name as kv_format,
+    named.weight.format as weight_format,
+    named.kv.format as kv_format,
     named.engine,
     of_engine_version as engine_version,
     coalesce(of_max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
@@ -131,9 +131,9 @@ select
     named.gpu.memory_bytes,
     named.gpu.hbm_bytes_per_s,
     named.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio bf16'] as plain_bytes_per_s,
-    named.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || named.weight.name]
+    named.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || named.weight.format]
         as packed_bytes_per_s,
-    named.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || named.kv.name] as kv_bytes_per_s,
+    named.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || named.kv.format] as kv_bytes_per_s,
     named.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
     case named.compute
         when 'fp4' then named.gpu.fp4_flop_per_s

@@ -6,11 +6,11 @@
 -- output_tokens   of their answers, tokens
 select
     source_name,
-    floor(offset_s / 60)::bigint as minute,
+    offset_ns // 60_000_000_000 as minute,
     count(*) as requests,
     sum(input_tokens)::bigint as input_tokens,
     sum(output_tokens)::bigint as output_tokens
-from staging.arrivals
+from staging.trace_rows
 group by
     source_name,
     minute

@@ -21,10 +21,10 @@ with shapes as (
         source_name,
         count(*) as requests,
         min(arrival_at) as first_at,
-        max(offset_s) as duration_s,
+        max(offset_ns) * 1e-9 as duration_s,
         quantile_cont(input_tokens, [0.5, 0.99]) as input_tokens,
         quantile_cont(output_tokens, [0.5, 0.99]) as output_tokens
-    from staging.arrivals
+    from staging.trace_rows
     group by source_name
 ),
 
@@ -40,16 +40,16 @@ peaks as (
 gaps as (
     select
         source_name,
-        offset_s - lag(offset_s) over (partition by source_name order by offset_s) as gap_s
-    from staging.arrivals
+        offset_ns - lag(offset_ns) over (partition by source_name order by offset_ns) as gap_ns
+    from staging.trace_rows
 ),
 
 ticks as (
     select
         source_name,
-        min(gap_s) as tick_s
+        min(gap_ns) * 1e-9 as tick_s
     from gaps
-    where gap_s > 0
+    where gap_ns > 0
     group by source_name
 ),
 

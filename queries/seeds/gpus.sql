@@ -1,6 +1,6 @@
 -- One row per GPU that the bandwidth model knows. Rates are dense (datasheets
 -- print twice as much, with sparsity); bandwidth is the peak of one GPU.
--- name                 what --gpu takes, in any case
+-- gpu                  what --gpu takes, in any case
 -- aliases              other names for the same GPU, separated by ';'
 -- memory_bytes         what the driver reports, bytes; 1-7 % from the number on the box
 -- hbm_bytes_per_s      peak memory bandwidth, bytes/s
@@ -10,7 +10,7 @@
 -- link                 'nvlink', or 'pcie' where GPUs meet over PCIe only
 -- source               where the numbers are from
 create table seeds.gpus (
-    name varchar primary key,
+    gpu varchar primary key,
     aliases varchar,
     memory_bytes double not null,
     hbm_bytes_per_s double not null,

@@ -1,6 +1,6 @@
 -- One row per model, by the fields of its config.json. What can be worked out
 -- from them (parameters, bytes) is not kept here: see the macros.
--- name                 what --catalog-model takes, in any case
+-- model                what --catalog-model takes, in any case
 -- aliases              other names for the same weights, separated by ';'
 -- layers               transformer layers
 -- hidden               hidden size
@@ -19,7 +19,7 @@
 -- published_params     parameters as published or as derived by others, to check the macros with
 -- source               where the fields were read
 create table seeds.models (
-    name varchar primary key,
+    model varchar primary key,
     aliases varchar,
     layers bigint not null,
     hidden bigint not null,

@@ -1,4 +1,4 @@
--- One row per request of a trace, in order of time: one shape for every format.
+-- One row per request of a trace, in order of time.
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- seq             0-based place in order of time; the file's order parts equal instants
@@ -12,18 +12,16 @@
 -- blocks          prefix block ids of the prompt; the last block may be partial
 -- block_tokens    tokens of a block
 select
-    arrivals.source_id,
-    sources.source_name,
-    row_number() over in_time - 1 as seq,
-    (arrivals.arrival_ns - first_value(arrivals.arrival_ns) over in_time) * 1e-9 as offset_s,
-    sources.origin_at + to_microseconds(arrivals.arrival_ns // 1000) as arrival_at,
-    arrivals.input_tokens,
-    arrivals.output_tokens,
-    arrivals.session_id,
-    arrivals.turn,
-    arrivals.class,
-    arrivals.blocks,
-    sources.block_tokens
-from raw.arrivals
-inner join staging.sources using (source_id)
-window in_time as (partition by arrivals.source_id order by arrivals.arrival_ns, arrivals.line)
+    source_id,
+    source_name,
+    row_number() over (partition by source_name order by offset_ns, line) - 1 as seq,
+    offset_ns * 1e-9 as offset_s,
+    arrival_at,
+    input_tokens,
+    output_tokens,
+    session_id,
+    turn,
+    class,
+    blocks,
+    block_tokens
+from staging.trace_rows

@@ -3,6 +3,7 @@
 -- source_name     what the user calls it
 -- kind            'arrivals' or 'run'
 -- format          the reader that took it in
+-- sha256          fingerprint of the file's bytes
 -- rows_read       lines or records read
 -- rows_kept       of these, taken in
 -- rows_rejected   of these, refused: raw.rejects says where and why
@@ -13,6 +14,7 @@ select
     sources.name as source_name,
     sources.kind,
     sources.format,
+    sources.sha256,
     sources.rows_read,
     sources.rows_kept,
     sources.rows_rejected,

@@ -1,0 +1,195 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+)
+
+// SourceStats describe the part of a trace that was asked for.
+type SourceStats struct {
+	SHA256          string   // of the file
+	FromS, UntilS   *float64 // the window's bounds since the first arrival, seconds; nil: the trace's own
+	Requests        int64
+	Sessions        int64   // requests without a session are one each
+	DurationS       float64 // from the window's begin to its end, seconds; an open end is the last arrival
+	MeanRatePerS    float64 // requests per second of DurationS
+	MeanSessionGapS float64 // between the begins of two sessions, seconds
+}
+
+// partRows are read at once: enough that a part costs little more than its rows, few
+// enough that a plan of any length needs tens of megabytes.
+const partRows = 1 << 16
+
+// Arrivals yields the requests of a trace in the order of their arrival. Due is
+// the offset since the window's begin. Rows are read part by part while they are
+// taken, so the warehouse must stay open until the last one.
+func Arrivals(ctx context.Context, w *warehouse.Warehouse, sourceName string, window Window) (iter.Seq2[replay.Request, error], SourceStats, error) {
+	s, stats, err := extent(ctx, w.DB(), sourceName)
+	if err != nil {
+		return nil, SourceStats{}, err
+	}
+	from, until, err := window.resolve(s)
+	if err != nil {
+		return nil, SourceStats{}, err
+	}
+	p := part{source: sourceName, begin: 0, end: s.length + 1}
+	if from != nil {
+		p.begin = *from
+		stats.FromS = seconds(*from)
+	}
+	if until != nil {
+		p.end = min(*until, p.end)
+		stats.UntilS = seconds(*until)
+	}
+	if err := count(ctx, w.DB(), p, until != nil, &stats); err != nil {
+		return nil, SourceStats{}, err
+	}
+	if stats.Requests == 0 {
+		return nil, SourceStats{}, withHint(s.String(), "source %s: no arrivals between %s and %s", sourceName, or(window.From, "its begin"), or(window.Until, "its end"))
+	}
+	parts, err := p.split(ctx, w.DB(), stats.Requests)
+	if err != nil {
+		return nil, SourceStats{}, err
+	}
+	return requests(ctx, w, parts), stats, nil
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// extent finds a trace and how far it reaches.
+func extent(ctx context.Context, db *sql.DB, name string) (span, SourceStats, error) {
+	var stats SourceStats
+	var begin sql.NullTime
+	var lengthNs int64
+	err := db.QueryRowContext(ctx, `
+select
+    any_value(sources.sha256),
+    min(trace_rows.arrival_at),
+    coalesce(max(trace_rows.offset_ns), 0)
+from staging.sources
+left join staging.trace_rows on trace_rows.source_id = sources.source_id
+where sources.kind = 'arrivals'
+    and sources.source_name = ?
+group by sources.source_id`, name).Scan(&stats.SHA256, &begin, &lengthNs)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return span{}, stats, unknownSource(ctx, db, name)
+	case err != nil:
+		return span{}, stats, fmt.Errorf("source %s: %w", name, err)
+	}
+	s := span{source: name, length: time.Duration(lengthNs)}
+	if begin.Valid {
+		s.begin = &begin.Time
+	}
+	return s, stats, nil
+}
+
+func count(ctx context.Context, db *sql.DB, p part, hasEnd bool, stats *SourceStats) error {
+	var lastNs int64
+	err := db.QueryRowContext(ctx, `
+select
+    count(*),
+    coalesce(max(offset_ns), 0),
+    count(distinct session_id) + count(*) filter (where session_id is null)
+from staging.trace_rows
+where source_name = ?
+    and offset_ns >= ?
+    and offset_ns < ?`, p.source, int64(p.begin), int64(p.end)).Scan(&stats.Requests, &lastNs, &stats.Sessions)
+	if err != nil {
+		return fmt.Errorf("source %s: %w", p.source, err)
+	}
+	stats.DurationS = (time.Duration(lastNs) - p.begin).Seconds()
+	if hasEnd {
+		stats.DurationS = (p.end - p.begin).Seconds()
+	}
+	if stats.DurationS > 0 {
+		stats.MeanRatePerS = float64(stats.Requests) / stats.DurationS
+	}
+	if stats.Sessions > 0 {
+		stats.MeanSessionGapS = stats.DurationS / float64(stats.Sessions)
+	}
+	return nil
+}
+
+// part is the arrivals of a source in [begin, end), as offsets since its first;
+// due times count from origin.
+type part struct {
+	source     string
+	begin, end time.Duration
+	origin     time.Duration
+}
+
+// split cuts at arrival times so that each part has about partRows rows; more only
+// where more arrive at one instant.
+func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error) {
+	p.origin = p.begin
+	count := (rows + partRows - 1) / partRows
+	if count <= 1 {
+		return []part{p}, nil
+	}
+	var shares []string
+	for i := int64(1); i < count; i++ {
+		shares = append(shares, fmt.Sprintf("%d.0/%d", i, count))
+	}
+	table, err := Query(ctx, db, `
+select unnest(quantile_disc(offset_ns, [`+strings.Join(shares, ", ")+`]))
+from staging.trace_rows
+where source_name = ?
+    and offset_ns >= ?
+    and offset_ns < ?`, p.source, int64(p.begin), int64(p.end))
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", p.source, err)
+	}
+	cuts := []time.Duration{p.begin, p.end}
+	for _, row := range table.Rows {
+		cuts = append(cuts, time.Duration(row[0].(int64)))
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	var parts []part
+	for i, cut := range cuts[1:] {
+		parts = append(parts, part{p.source, cuts[i], cut, p.origin})
+	}
+	return parts, nil
+}
+
+func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Seq2[replay.Request, error] {
+	return func(yield func(replay.Request, error) bool) {
+		var seq int64
+		for _, p := range parts {
+			read, err := p.read(ctx, w)
+			if err != nil {
+				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.source, err))
+				return
+			}
+			for _, request := range read {
+				request.Seq = seq
+				seq++
+				if !yield(request, nil) {
+					return
+				}
+			}
+		}
+	}
+}

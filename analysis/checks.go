@@ -1,0 +1,51 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Check is what one view of the schema checks found: the rows that break its
+// truth.
+type Check struct {
+	Name    string // of the view, without its schema
+	Comment string // the truth
+	Rows    int64  // that break it
+	First   Table  // the first of them
+}
+
+// shownRows are enough to see what is wrong.
+const shownRows = 5
+
+// RunChecks asks every check. A broken truth is a result, not an error.
+func RunChecks(ctx context.Context, db *sql.DB) ([]Check, error) {
+	views, err := Query(ctx, db, `
+select
+    view_name,
+    coalesce(comment, '') as comment
+from duckdb_views()
+where schema_name = 'checks'
+order by view_name`)
+	if err != nil {
+		return nil, err
+	}
+	var checks []Check
+	for _, view := range views.Rows {
+		check := Check{Name: view[0].(string), Comment: view[1].(string)}
+		if err := check.run(ctx, db); err != nil {
+			return nil, fmt.Errorf("check %s: %w", check.Name, err)
+		}
+		checks = append(checks, check)
+	}
+	return checks, nil
+}
+
+func (c *Check) run(ctx context.Context, db *sql.DB) error {
+	err := db.QueryRowContext(ctx, "select count(*) from checks."+c.Name).Scan(&c.Rows)
+	if err != nil || c.Rows == 0 {
+		return err
+	}
+	c.First, err = Query(ctx, db, fmt.Sprintf("from checks.%s limit %d", c.Name, shownRows))
+	return err
+}

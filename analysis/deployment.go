@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Deployment is a model in a format on some GPUs under an engine: what a run was
+// measured on, or what is asked about. Its JSON is the environment in run.json.
+type Deployment struct {
+	GPU                 string `json:"gpu"`                    // a name or alias in seeds.gpus
+	Model               string `json:"catalog_model"`          // a name or alias in seeds.models
+	TensorParallelSize  int    `json:"tensor_parallel_size"`   // GPUs that share the model
+	WeightFormat        string `json:"quantization"`           // in seeds.formats; empty: the model's own
+	KVFormat            string `json:"kv_cache_dtype"`         // in seeds.formats; empty: bf16
+	Engine              string `json:"engine"`                 // empty: vllm
+	EngineVersion       string `json:"engine_version"`         // empty: not known
+	MaxNumSeqs          int    `json:"max_num_seqs"`           // 0: the engine's default
+	MaxNumBatchedTokens int    `json:"max_num_batched_tokens"` // 0: the engine's default
+}
+
+// args are the arguments of macros.deployment; what is not said is null.
+func (d Deployment) args() []any {
+	text := func(s string) any {
+		if s == "" {
+			return nil
+		}
+		return s
+	}
+	number := func(n int) any {
+		if n == 0 {
+			return nil
+		}
+		return n
+	}
+	return []any{
+		d.GPU, d.Model, number(d.TensorParallelSize), text(d.WeightFormat), text(d.KVFormat),
+		text(d.Engine), text(d.EngineVersion), number(d.MaxNumSeqs), number(d.MaxNumBatchedTokens),
+	}
+}
+
+// fromDeployment is the macro's row as d, cast so that a null argument has a type.
+const fromDeployment = `
+from macros.deployment(
+    ?::varchar, ?::varchar, ?::bigint, ?::varchar, ?::varchar, ?::varchar, ?::varchar, ?::bigint, ?::bigint
+) as d`
+
+// Resolve checks a deployment against the seeds and gives it with their names and
+// with the defaults filled in. An unknown GPU, model or format is an error that names
+// the known ones.
+func (d Deployment) Resolve(ctx context.Context, db *sql.DB) (Deployment, error) {
+	if d.TensorParallelSize < 0 || d.MaxNumSeqs < 0 || d.MaxNumBatchedTokens < 0 {
+		return Deployment{}, fmt.Errorf("deployment: a negative number of GPUs, sequences or tokens")
+	}
+	resolved := Deployment{EngineVersion: d.EngineVersion}
+	err := db.QueryRowContext(ctx, `
+select
+    d.gpu,
+    d.model,
+    d.tensor_parallel_size,
+    d.weight_format,
+    d.kv_format,
+    d.engine,
+    d.max_num_seqs,
+    d.max_num_batched_tokens`+fromDeployment, d.args()...).Scan(
+		&resolved.GPU, &resolved.Model, &resolved.TensorParallelSize, &resolved.WeightFormat, &resolved.KVFormat,
+		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens,
+	)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Deployment{}, d.mistake(ctx, db)
+	}
+	if err != nil {
+		return Deployment{}, fmt.Errorf("deployment: %w", err)
+	}
+	return resolved, nil
+}
+
+// Validate says whether the bandwidth model knows the deployment.
+func (d Deployment) Validate(ctx context.Context, db *sql.DB) error {
+	_, err := d.Resolve(ctx, db)
+	return err
+}
+
+// mistake finds which of its names is not in the seeds.
+func (d Deployment) mistake(ctx context.Context, db *sql.DB) error {
+	named := []struct{ thing, name, query, known string }{
+		{"GPU", d.GPU, "select count(*) from seeds.gpus where macros.is_named(gpu, aliases, ?)",
+			"select gpu from seeds.gpus"},
+		{"model", d.Model, "select count(*) from seeds.models where macros.is_named(model, aliases, ?)",
+			"select model from seeds.models"},
+		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)",
+			"select format from seeds.formats"},
+		{"KV cache format", d.KVFormat, "select count(*) from seeds.formats where kv_bytes is not null and macros.is_named(format, aliases, ?)",
+			"select format from seeds.formats where kv_bytes is not null"},
+	}
+	for i, n := range named {
+		if optional := i >= 2; optional && (n.name == "" || n.name == "auto") {
+			continue
+		}
+		var found int
+		if err := db.QueryRowContext(ctx, n.query, n.name).Scan(&found); err != nil {
+			return fmt.Errorf("deployment: %w", err)
+		}
+		if found == 0 {
+			return unknown(ctx, db, n.thing, n.name, n.known, "")
+		}
+	}
+	return withHint("leave the format out to take the model's own",
+		"format %s quantizes experts alone, and %s has none", d.WeightFormat, d.Model)
+}

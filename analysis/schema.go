@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+)
+
+// Schema lists what there is to ask: all relations and macros, or, with a
+// relation named, its columns.
+func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
+	if relation == "" {
+		return Query(ctx, db, relationsQuery)
+	}
+	table, err := Query(ctx, db, columnsQuery, relation)
+	if err != nil {
+		return Table{}, err
+	}
+	if len(table.Rows) == 0 {
+		return Table{}, unknown(ctx, db, "relation", relation, relationNames, "")
+	}
+	table.Name = relation
+	table.Comment, err = relationComment(ctx, db, relation)
+	return table, err
+}
+
+const relations = `
+    select
+        schema_name || '.' || table_name as relation,
+        'table' as kind,
+        comment
+    from duckdb_tables()
+    where not internal
+        and schema_name in ('raw', 'seeds')
+    union all
+    select
+        schema_name || '.' || view_name,
+        'view',
+        comment
+    from duckdb_views()
+    where not internal
+        and schema_name in ('staging', 'marts', 'checks')`
+
+const relationsQuery = `
+select
+    relation,
+    kind,
+    comment
+from (` + relations + `
+    union all
+    select
+        schema_name || '.' || function_name,
+        'macro',
+        '(' || array_to_string(parameters, ', ') || ')'
+    from duckdb_functions()
+    where schema_name = 'macros'
+)
+order by
+    list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'], split_part(relation, '.', 1)),
+    relation`
+
+const relationNames = `select relation from (` + relations + `) order by relation`
+
+const columnsQuery = `
+select
+    column_name as "column",
+    data_type as type,
+    comment
+from duckdb_columns()
+where schema_name || '.' || table_name = ?
+    and not internal
+order by column_index`
+
+func relationComment(ctx context.Context, db *sql.DB, relation string) (string, error) {
+	var comment sql.NullString
+	err := db.QueryRowContext(ctx, "select comment from ("+relations+") where relation = ?", relation).Scan(&comment)
+	return comment.String, err
+}
+
+// described fills in the comments that the warehouse keeps on a relation whose
+// columns the table shows.
+func described(ctx context.Context, db *sql.DB, table Table, relation string) (Table, error) {
+	about, err := Schema(ctx, db, relation)
+	if err != nil {
+		return table, err
+	}
+	comments := map[any]any{}
+	for _, row := range about.Rows {
+		comments[row[0]] = row[2]
+	}
+	for i, column := range table.Columns {
+		table.Columns[i].Comment, _ = comments[column.Name].(string)
+	}
+	table.Name, table.Comment = relation, about.Comment
+	return table, nil
+}
+
+// unknown says that a thing is not there, and which are. names is a query with
+// one column.
+func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
+	table, err := Query(ctx, db, names)
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, row := range table.Rows {
+		known = append(known, row[0].(string))
+	}
+	hint := "there is no " + thing + " yet"
+	if len(known) > 0 {
+		hint = "known " + thing + "s are " + strings.Join(known, ", ")
+	}
+	if otherwise != "" {
+		hint += "; " + otherwise
+	}
+	return withHint(hint, "no %s named %q", thing, name)
+}

@@ -1,0 +1,152 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+)
+
+// StepCost is the step macros of one deployment, evaluated once: what depends on
+// the tokens of a step along a law is kept at many points, what is proportional to
+// something is kept as its factor. Seconds needs no database and is safe for
+// concurrent use.
+type StepCost struct {
+	SlidingWindow    int   // tokens; 0: none
+	KVCapacityTokens int64 // tokens whose KV cache fits
+
+	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ...
+	weightsS   []float64 // streaming weights at each of them
+	allreduceS []float64
+
+	decodeS, prefillS, chunkS          float64 // arithmetic of one token or one prompt's head
+	contextS, windowS                  float64 // reading the KV cache of one token
+	fixedS, sequenceS                  float64 // layers and host of a step; host of each sequence
+	pairS, windowedPairS, roofHardness float64
+}
+
+// denseTokens are kept each; beyond, points lie 2 % apart, up to lastTokens.
+const (
+	denseTokens = 128
+	lastTokens  = 1 << 18
+)
+
+func grid() []float64 {
+	var tokens []float64
+	for n := 0; n <= denseTokens; n++ {
+		tokens = append(tokens, float64(n))
+	}
+	for n := float64(denseTokens); n < lastTokens; {
+		n = math.Ceil(n * 1.02)
+		tokens = append(tokens, n)
+	}
+	return tokens
+}
+
+// LoadStepCost evaluates the step macros for a deployment. A model that does not
+// fit the GPUs' memory is an error.
+func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, error) {
+	if err := d.Validate(ctx, db); err != nil {
+		return StepCost{}, err
+	}
+	cost := StepCost{tokens: grid()}
+	if err := cost.loadFactors(ctx, db, d); err != nil {
+		return StepCost{}, fmt.Errorf("step cost: %w", err)
+	}
+	if cost.KVCapacityTokens <= 0 {
+		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight format",
+			"%s does not fit in the memory of %d x %s", d.Model, max(d.TensorParallelSize, 1), d.GPU)
+	}
+	if err := cost.loadGrid(ctx, db, d); err != nil {
+		return StepCost{}, fmt.Errorf("step cost: %w", err)
+	}
+	return cost, nil
+}
+
+// loadFactors asks the macros for one of each. Prefill attention of a pair is split
+// into layers without and with a window by asking once with no token to look back from.
+func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d Deployment) error {
+	err := db.QueryRowContext(ctx, `
+select
+    coalesce(d.window_tokens, 0),
+    macros.kv_capacity_tokens(d)::bigint,
+    macros.multiply_s(d, 1, 0, 0),
+    macros.multiply_s(d, 0, 1, 0),
+    macros.multiply_s(d, 0, 0, 1),
+    macros.kv_s(d, 1, 0),
+    macros.kv_s(d, 0, 1),
+    macros.layers_s(d) + macros.host_s(d, 0),
+    macros.host_s(d, 1) - macros.host_s(d, 0),
+    macros.prefill_attention_s(d, 0, 1),
+    macros.prefill_attention_s(d, 1, 1) - macros.prefill_attention_s(d, 0, 1),
+    d.roof_hardness`+fromDeployment, d.args()...).Scan(
+		&c.SlidingWindow, &c.KVCapacityTokens,
+		&c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
+		&c.pairS, &c.windowedPairS, &c.roofHardness,
+	)
+	if c.SlidingWindow == 0 {
+		c.pairS, c.windowedPairS = c.pairS+c.windowedPairS, 0
+	}
+	return err
+}
+
+func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d Deployment) error {
+	points := make([]string, len(c.tokens))
+	for i, n := range c.tokens {
+		points[i] = fmt.Sprintf("%.0f", n)
+	}
+	table, err := Query(ctx, db, `
+select
+    macros.weights_s(d, points.tokens),
+    case when points.tokens = 0 then 0 else macros.allreduce_s(d, greatest(points.tokens, 1)) end`+fromDeployment+`
+cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens) as points
+order by points.tokens`, d.args()...)
+	if err != nil {
+		return err
+	}
+	for _, row := range table.Rows {
+		c.weightsS = append(c.weightsS, row[0].(float64))
+		c.allreduceS = append(c.allreduceS, row[1].(float64))
+	}
+	return nil
+}
+
+// Seconds is the predicted time of one engine step.
+//
+//	decode          sequences that decode one token each
+//	contextTokens   sum of their contexts
+//	windowTokens    the same with each context cut at SlidingWindow; not read without one
+//	prefillTokens   uncached prompt tokens computed in the step
+//	prefillChunks   sequences that those belong to
+//	prefillPairs    query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
+func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefillTokens, prefillChunks int, prefillPairs float64) float64 {
+	weights, allreduce := c.at(float64(decode + prefillTokens))
+	multiply := float64(decode)*c.decodeS + float64(prefillTokens)*c.prefillS + float64(prefillChunks)*c.chunkS
+	windowedPairs := min(prefillPairs, float64(prefillTokens)*float64(c.SlidingWindow))
+	return c.roof(weights, multiply) + allreduce +
+		float64(contextTokens)*c.contextS + float64(windowTokens)*c.windowS +
+		c.fixedS + float64(decode)*c.sequenceS +
+		prefillPairs*c.pairS + windowedPairs*c.windowedPairS
+}
+
+// roof is macros.roof_s.
+func (c StepCost) roof(weights, multiply float64) float64 {
+	if c.roofHardness == 1 {
+		return weights + multiply
+	}
+	return math.Pow(math.Pow(weights, c.roofHardness)+math.Pow(multiply, c.roofHardness), 1/c.roofHardness)
+}
+
+// at interpolates between the points, and goes straight on beyond the last.
+func (c StepCost) at(tokens float64) (weights, allreduce float64) {
+	i := int(tokens)
+	if i > denseTokens {
+		i = sort.SearchFloat64s(c.tokens, tokens) - 1
+	}
+	i = max(0, min(i, len(c.tokens)-2))
+	share := (tokens - c.tokens[i]) / (c.tokens[i+1] - c.tokens[i])
+	between := func(values []float64) float64 { return values[i] + share*(values[i+1]-values[i]) }
+	return between(c.weightsS), between(c.allreduceS)
+}

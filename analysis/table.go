@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/duckdb/duckdb-go/v2"
+)
+
+// Table is the answer to a question. It is held whole: a question that has more
+// rows than a person would read says "limit" itself.
+type Table struct {
+	Name    string
+	Comment string
+	Columns []Column
+	Rows    [][]any // nil, bool, int64, float64, string, time.Time, []any or map[string]any
+}
+
+// Column is one column of a Table. Type is DuckDB's name of its type.
+type Column struct {
+	Name    string
+	Comment string
+	Type    string
+}
+
+// Query asks the warehouse in SQL.
+func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return Table{}, err
+	}
+	defer rows.Close()
+	var table Table
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return Table{}, err
+	}
+	for _, column := range types {
+		table.Columns = append(table.Columns, Column{Name: column.Name(), Type: column.DatabaseTypeName()})
+	}
+	for rows.Next() {
+		row, err := scanned(rows, len(table.Columns))
+		if err != nil {
+			return Table{}, err
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table, rows.Err()
+}
+
+func scanned(rows *sql.Rows, columns int) ([]any, error) {
+	row := make([]any, columns)
+	targets := make([]any, columns)
+	for i := range row {
+		targets[i] = &row[i]
+	}
+	if err := rows.Scan(targets...); err != nil {
+		return nil, err
+	}
+	for i := range row {
+		row[i] = simple(row[i])
+	}
+	return row, nil
+}
+
+// simple reduces the driver's many types to the few of a Table.
+func simple(value any) any {
+	switch v := value.(type) {
+	case nil, bool, int64, float64, string, time.Time:
+		return v
+	case int8:
+		return int64(v)
+	case int16:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case int:
+		return int64(v)
+	case uint8:
+		return int64(v)
+	case uint16:
+		return int64(v)
+	case uint32:
+		return int64(v)
+	case uint64:
+		return whole(new(big.Int).SetUint64(v))
+	case *big.Int: // sums of integers are 128 bits wide
+		return whole(v)
+	case float32:
+		return float64(v)
+	case duckdb.Decimal:
+		return v.Float64()
+	case []byte:
+		return fmt.Sprintf("%x", v)
+	case []any:
+		for i := range v {
+			v[i] = simple(v[i])
+		}
+		return v
+	case map[string]any:
+		for key := range v {
+			v[key] = simple(v[key])
+		}
+		return v
+	case duckdb.OrderedMap:
+		return mapped(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// whole is an int64 where the number fits, else its digits.
+func whole(number *big.Int) any {
+	if number.IsInt64() {
+		return number.Int64()
+	}
+	return number.String()
+}
+
+func mapped(m duckdb.OrderedMap) map[string]any {
+	values := m.Values()
+	named := make(map[string]any, len(values))
+	for i, key := range m.Keys() {
+		named[fmt.Sprint(simple(key))] = simple(values[i])
+	}
+	return named
+}

@@ -1,0 +1,124 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Fewer samples than these hold a p99 back, or flag it.
+const (
+	withheldBelow = 100
+	flaggedBelow  = 500
+)
+
+// Verdict is a run in a few numbers. A number that is nil was not measured, or
+// was withheld. Times are seconds.
+type Verdict struct {
+	RunID         string
+	MeasuredOn    string
+	IsSimulated   bool
+	IsDraft       bool // not compared: GPU or model is not known
+	IsValid       bool
+	InvalidReason string
+	Planned       int64
+	Completed     int64
+	P50TTFTS      *float64
+	P99TTFTS      *float64
+	P50TPOTS      *float64
+	P99TPOTS      *float64
+	SlowdownRatio *float64 // median of measured over predicted time per token
+}
+
+// Judge gives a run's verdict.
+func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
+	v := Verdict{RunID: runID}
+	var reason sql.NullString
+	err := db.QueryRowContext(ctx, `
+select
+    measured_on,
+    is_simulated,
+    is_draft,
+    is_valid,
+    invalid_reason,
+    planned,
+    completed,
+    p50_ttft_s,
+    p99_ttft_s,
+    p50_tpot_s,
+    p99_tpot_s,
+    slowdown_ratio
+from marts.runs
+where run_id = ?`, runID).Scan(
+		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.Planned, &v.Completed,
+		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
+	)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Verdict{}, unknown(ctx, db, "run", runID, "select run_id from staging.runs order by started_at desc limit 10", "")
+	}
+	if err != nil {
+		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
+	}
+	v.InvalidReason = reason.String
+	return v, nil
+}
+
+// FirstLine says validity first, then p99 TTFT and TPOT, then how far the run is
+// from the prediction, and what it was measured on.
+func (v Verdict) FirstLine() string {
+	parts := []string{"valid"}
+	if !v.IsValid {
+		parts[0] = "invalid, neither pass nor fail: " + v.InvalidReason
+	}
+	parts = append(parts, v.latencies()...)
+	parts = append(parts, v.comparison())
+	if v.Completed < v.Planned {
+		parts = append(parts, fmt.Sprintf("%d of %d requests completed", v.Completed, v.Planned))
+	}
+	return strings.Join(append(parts, v.MeasuredOn), "; ")
+}
+
+func (v Verdict) latencies() []string {
+	switch {
+	case v.P50TTFTS == nil:
+		return []string{"no latency measured"}
+	case v.Completed < withheldBelow || v.P99TTFTS == nil:
+		return []string{fmt.Sprintf("p50 TTFT %s, p50 TPOT %s (p99 withheld below %d samples: %d)",
+			milliseconds(v.P50TTFTS), milliseconds(v.P50TPOTS), withheldBelow, v.Completed)}
+	case v.Completed < flaggedBelow:
+		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s (of %d samples only)",
+			milliseconds(v.P99TTFTS), milliseconds(v.P99TPOTS), v.Completed)}
+	default:
+		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s", milliseconds(v.P99TTFTS), milliseconds(v.P99TPOTS))}
+	}
+}
+
+func (v Verdict) comparison() string {
+	switch {
+	case v.IsDraft:
+		return "a draft, not compared with the prediction"
+	case v.SlowdownRatio == nil:
+		return "no prediction for this deployment"
+	default:
+		return fmt.Sprintf("time per token %s times the prediction (median)", digits(*v.SlowdownRatio))
+	}
+}
+
+func milliseconds(s *float64) string {
+	if s == nil {
+		return "unknown"
+	}
+	return digits(*s*1e3) + " ms"
+}
+
+// digits writes three significant digits, without an exponent.
+func digits(x float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+	if err != nil {
+		return "unknown"
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}

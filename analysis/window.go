@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Window is a part of a trace by its own clock, from (with) until (without). Each
+// bound is empty, an offset since the first arrival ("+10m"), a full instant
+// ("2023-11-16T18:20:00Z", for dated traces) or a time of day ("18:20", for
+// dated traces of one day). Times are UTC unless they say otherwise.
+type Window struct{ From, Until string }
+
+// span is a trace's own extent; begin is nil where its times are relative.
+type span struct {
+	source string
+	begin  *time.Time
+	length time.Duration
+}
+
+// resolve gives the bounds as offsets since the first arrival; nil where the
+// window says nothing.
+func (w Window) resolve(s span) (from, until *time.Duration, err error) {
+	if from, err = s.offset("--from", w.From); err != nil {
+		return nil, nil, err
+	}
+	if until, err = s.offset("--until", w.Until); err != nil {
+		return nil, nil, err
+	}
+	// A window that begins before its trace begins with it.
+	if from != nil && *from < 0 {
+		from = new(time.Duration)
+	}
+	if from != nil && until != nil && *until <= *from {
+		return nil, nil, withHint("swap them, or leave one out", "source %s: --until %s is not after --from %s", s.source, w.Until, w.From)
+	}
+	return from, until, nil
+}
+
+func (s span) offset(flag, text string) (*time.Duration, error) {
+	switch {
+	case text == "":
+		return nil, nil
+	case strings.HasPrefix(text, "+"):
+		offset, err := time.ParseDuration(text[1:])
+		if err != nil {
+			return nil, withHint("write it like +90s, +10m or +1h30m", "source %s: %s %q: not an offset", s.source, flag, text)
+		}
+		return &offset, nil
+	case s.begin == nil:
+		return nil, withHint("give an offset since its begin, such as +10m",
+			"source %s: %s %q: its times are relative, it has no clock", s.source, flag, text)
+	}
+	at, err := s.instant(flag, text)
+	if err != nil {
+		return nil, err
+	}
+	offset := at.Sub(*s.begin)
+	return &offset, nil
+}
+
+func (s span) instant(flag, text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	clock, err := timeOfDay(text)
+	if err != nil {
+		return time.Time{}, withHint("write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m",
+			"source %s: %s %q: not a time", s.source, flag, text)
+	}
+	first, last := s.begin.UTC(), s.begin.Add(s.length).UTC()
+	day := first.Truncate(24 * time.Hour)
+	if !last.Before(day.Add(24 * time.Hour)) {
+		return time.Time{}, withHint("give a full instant, such as "+day.Add(clock).Format(time.RFC3339),
+			"source %s: %s %q: the trace lasts from %s to %s, more than one day", s.source, flag, text, readable(first), readable(last))
+	}
+	return day.Add(clock), nil
+}
+
+func timeOfDay(text string) (time.Duration, error) {
+	for _, layout := range []string{"15:04", "15:04:05", "15:04:05.999999999"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.Sub(at.Truncate(24 * time.Hour)), nil
+		}
+	}
+	return 0, fmt.Errorf("no time of day: %q", text)
+}
+
+func readable(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
+
+// String says how far the trace reaches, for errors.
+func (s span) String() string {
+	if s.begin == nil {
+		return fmt.Sprintf("it lasts %s", s.length.Round(time.Second))
+	}
+	return fmt.Sprintf("it lasts from %s to %s UTC", readable(*s.begin), readable(s.begin.Add(s.length)))
+}
