@@ -142,11 +142,11 @@ func (p *azure) complete(line int64) error {
 func (p *azure) findOrigin(first block) (*time.Time, string) {
 	var at time.Time
 	zone := ""
-	first.eachLine(func(_ int64, line []byte) {
+	var c clock
+	first.rows(&batch{}, func(_ int64, line []byte) *reject {
 		if !at.IsZero() {
-			return
+			return nil
 		}
-		var c clock
 		r, problem := p.row(&c, line)
 		if problem == nil {
 			at = time.Unix(0, r.arrival).UTC().Truncate(time.Microsecond)
@@ -154,6 +154,7 @@ func (p *azure) findOrigin(first block) (*time.Time, string) {
 				zone = "no zone given, read as UTC"
 			}
 		}
+		return nil
 	})
 	if at.IsZero() {
 		at = time.Unix(0, 0).UTC()
@@ -170,13 +171,10 @@ func (p *azure) parse(b block) *batch {
 	inputs, outputs := newInt64s(capacity), newInt64s(capacity)
 	made := &batch{}
 	var c clock
-	b.eachLine(func(number int64, line []byte) {
-		made.read++
+	b.rows(made, func(number int64, line []byte) *reject {
 		r, problem := p.row(&c, line)
 		if problem != nil {
-			problem.line = number
-			made.rejects = append(made.rejects, *problem)
-			return
+			return problem
 		}
 		arrival := r.arrival - p.origin
 		made.keep(arrival)
@@ -184,6 +182,7 @@ func (p *azure) parse(b block) *batch {
 		arrivals.append(arrival)
 		inputs.append(r.input)
 		outputs.append(r.output)
+		return nil
 	})
 	kind := arrow.PrimitiveTypes.Int64
 	made.record = record(azureSchema, lines.array(kind), arrivals.array(kind), inputs.array(kind), outputs.array(kind))

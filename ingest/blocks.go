@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// blockSize is how much a parse worker gets at once, and lineLimit the longest
-// line that is read as one. A block holds at least four of the longest.
+// blockSize is how much a parse worker gets at once. A line may be a quarter as
+// long; a longer one is rejected.
 const (
-	blockSize = 4 << 20
-	lineLimit = 1 << 20
+	blockSize    = 4 << 20
+	runBlockSize = 16 << 20 // a run's lines hold every chunk of an answer, or a whole exposition
+	linesInBlock = 4        // at least
 )
 
 // block is some whole lines of a file. The last line of the file may lack its
@@ -30,7 +31,12 @@ type blocks struct {
 	rest   []byte // the beginning of a line whose end is not read yet
 	line   int64  // of the next block
 	ended  bool
+	torn   bool // the file ends in the middle of a line, and that was cut off
 	pool   *sync.Pool
+
+	// wholeLines is set for files whose writer ends each line: what has no end
+	// was still being written.
+	wholeLines bool
 }
 
 func newBlocks(reader io.Reader, size int) *blocks {
@@ -53,6 +59,10 @@ func (b *blocks) next() (block, error) {
 	switch {
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		b.ended = true
+		if b.wholeLines {
+			end := bytes.LastIndexByte(buffer[:n], '\n') + 1
+			b.torn, n = b.torn || end < n, end
+		}
 		if n == 0 {
 			return block{}, io.EOF
 		}
@@ -103,10 +113,12 @@ func (b *blocks) done(used block) {
 	}
 }
 
-// eachLine calls use with every line that is not blank, without its line end.
-func (b block) eachLine(use func(number int64, line []byte)) {
+// rows calls use with every line that is not blank, without its line end, and
+// counts what use says of it.
+func (b block) rows(made *batch, use func(number int64, line []byte) *reject) {
 	data, number := b.data, b.line
-	for len(data) > 0 {
+	longest := cap(b.data) / linesInBlock
+	for ; len(data) > 0; number++ {
 		line := data
 		if end := bytes.IndexByte(data, '\n'); end >= 0 {
 			line, data = data[:end], data[end+1:]
@@ -116,9 +128,17 @@ func (b block) eachLine(use func(number int64, line []byte)) {
 		if n := len(line); n > 0 && line[n-1] == '\r' {
 			line = line[:n-1]
 		}
-		if len(line) > 0 && len(bytes.TrimSpace(line)) > 0 {
-			use(number, line)
+		if len(line) == 0 || len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
-		number++
+		made.read++
+		problem := &reject{reason: tooLong}
+		if len(line) <= longest {
+			problem = use(number, line)
+		}
+		if problem != nil {
+			problem.line = number
+			made.rejects = append(made.rejects, *problem)
+		}
 	}
 }

@@ -90,13 +90,14 @@ func (p *mooncake) look(first block) {
 		return len(r.ids) == 0 || int64(len(r.ids)) == (r.input+size-1)/size
 	}
 	var r mooncakeRow
-	first.eachLine(func(_ int64, line []byte) {
+	first.rows(&batch{}, func(_ int64, line []byte) *reject {
 		if r.parse(line) != nil {
-			return
+			return nil
 		}
 		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
 		p.hasSessions = p.hasSessions || r.session != nil
 		sizes = slices.DeleteFunc(sizes, func(size int64) bool { return !fits(size, &r) })
+		return nil
 	})
 	p.blockTokens = mooncakeBlock
 	if len(sizes) > 0 {
@@ -124,16 +125,13 @@ func (p *mooncake) parse(b block) *batch {
 	defer sessions.Release()
 	made := &batch{}
 	var r mooncakeRow
-	b.eachLine(func(number int64, line []byte) {
-		made.read++
+	b.rows(made, func(number int64, line []byte) *reject {
 		problem := r.parse(line)
 		if problem == nil {
 			problem = p.check(&r, made)
 		}
 		if problem != nil {
-			problem.line = number
-			made.rejects = append(made.rejects, *problem)
-			return
+			return problem
 		}
 		if r.hasForeign {
 			p.foreign.Add(1)
@@ -149,6 +147,7 @@ func (p *mooncake) parse(b block) *batch {
 		} else {
 			sessions.Append(string(r.session))
 		}
+		return nil
 	})
 	kind := arrow.PrimitiveTypes.Int64
 	columns := []arrow.Array{lines.array(kind), arrivals.array(kind), inputs.array(kind), outputs.array(kind)}

@@ -35,6 +35,10 @@ type input struct {
 	unpacks int64  // decompressed bytes so far
 	size    int64  // on disk; 0 where that is not known
 	closers []func() error
+
+	// mayBeCut is set for files that may still be written, or whose writer was
+	// killed: an end in the middle of a frame is the end, and isCut tells of it.
+	mayBeCut, isCut bool
 }
 
 // counted hashes and counts what is read through it.
@@ -121,6 +125,10 @@ func (in *input) Read(p []byte) (int, error) {
 	if in.unpacks > bombAfterBytes && in.unpacks > bombRatio*in.disk.bytes.Load() {
 		return n, hinted{fmt.Sprintf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio),
 			"unpack it yourself if it is what you think it is"}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) && in.mayBeCut {
+		in.isCut = true
+		return n, io.EOF
 	}
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%s: %w", in.packed, unpackError(err))

@@ -76,14 +76,14 @@ func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row 
 
 // Stream runs the statement with the reader's batches as a view of that name.
 // The reader is read from DuckDB's own threads and must be safe for that.
-func (tx *Tx) Stream(ctx context.Context, reader array.RecordReader, view, statement string) error {
+func (tx *Tx) Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error {
 	err := withArrow(tx.conn, func(arrow *duckdb.Arrow) error {
 		release, err := arrow.RegisterView(reader, view)
 		if err != nil {
 			return err
 		}
 		defer release()
-		result, err := arrow.QueryContext(ctx, statement)
+		result, err := arrow.QueryContext(ctx, statement, args...)
 		if err != nil {
 			return err
 		}
