@@ -178,6 +178,8 @@ func (p *page) cacheConfig(c Config) {
 }
 
 func (p *page) requests(m *metrics) {
+	m.requestsMu.Lock()
+	defer m.requestsMu.Unlock()
 	var all []series
 	for h, n := range m.requests {
 		all = append(all, series{`handler="` + h.path + `",method="` + h.method + `",status="` + h.status + `"`, float64(n)})

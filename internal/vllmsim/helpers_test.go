@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +34,16 @@ func small() Config {
 // serve runs a simulator on a real socket for the time of the test.
 func serve(t testing.TB, c Config) (s *Server, url string) {
 	t.Helper()
-	s, err := New(c)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return serveOn(t, c, l), "http://" + l.Addr().String()
+}
+
+func serveOn(t testing.TB, c Config, l net.Listener) *Server {
+	t.Helper()
+	s, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +56,40 @@ func serve(t testing.TB, c Config) (s *Server, url string) {
 		}
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return s, "http://" + l.Addr().String()
+	return s
 }
+
+// pipes is a listener whose connections are net.Pipes: no kernel, no buffer.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return pipeAddr{} }
+
+func (p *pipes) dial() net.Conn {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }
 
 func post(t testing.TB, url, body string) *http.Response {
 	t.Helper()

@@ -26,7 +26,8 @@ type metrics struct {
 	requestN, requestPreemptions, requestComputed, iterationTokens           *histogram
 	ttft, itl, tpot, e2e, queue, inference, prefill, decode                  *histogram
 
-	requests map[handled]uint64 // answered HTTP requests
+	requestsMu sync.Mutex // its own: a stream counts its end under its lock, and mu is taken before that one
+	requests   map[handled]uint64
 }
 
 // handled is a kind of answered HTTP request.
@@ -138,7 +139,7 @@ func (m *metrics) reject() {
 
 // answered counts an HTTP request, its status as a class ("2xx").
 func (m *metrics) answered(path, method string, status int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.requestsMu.Lock()
+	defer m.requestsMu.Unlock()
 	m.requests[handled{path, method, string(rune('0'+status/100)) + "xx"}]++
 }

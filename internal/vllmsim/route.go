@@ -10,6 +10,9 @@ import (
 func (s *Server) route(c *connection, r *http.Request, body []byte, began time.Duration) {
 	path := r.URL.Path
 	status := s.dispatch(c, r, path, body, began)
+	if status == isStreamed {
+		return // counted when the stream ended, long before the connection is used again
+	}
 	if status == http.StatusNotFound {
 		path = "none"
 	}
@@ -17,6 +20,8 @@ func (s *Server) route(c *connection, r *http.Request, body []byte, began time.D
 		s.metrics.answered(path, r.Method, status)
 	}
 }
+
+const isStreamed = 0
 
 // postOnly are the paths that take a body; all others are read with GET.
 var postOnly = map[string]bool{"/v1/completions": true, "/v1/chat/completions": true, "/tokenize": true, "/detokenize": true, "/reset_prefix_cache": true}
@@ -38,7 +43,7 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	case !isAllowed:
 		return s.json(c, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	case isText:
-		return s.text(c, body, path == "/v1/chat/completions", began)
+		return s.text(c, path, body, began)
 	}
 	status, contentType, answer := inspect(r, body)
 	c.reply(status, contentType, answer)
@@ -51,15 +56,14 @@ func (s *Server) json(c *connection, status int, body []byte) int {
 }
 
 // text answers a request for completions and stays until that answer is out.
-func (s *Server) text(c *connection, body []byte, isChat bool, began time.Duration) int {
-	s.answering.Add(1)
-	defer s.answering.Add(-1)
-	a, refusal := s.readAsk(body, isChat, c.requestID)
+func (s *Server) text(c *connection, path string, body []byte, began time.Duration) int {
+	a, refusal := s.readAsk(body, path == "/v1/chat/completions", c.requestID)
 	if refusal != nil && (a == nil || !refusal.inFrame || !a.isStream) {
 		return s.json(c, refusal.code, refusal.body())
 	}
-	st := newStream(c, a, began)
+	st := newStream(c, a, path, began)
 	if !c.attach(st) {
+		st.drop()
 		c.isLast = true
 		return s.json(c, http.StatusInternalServerError, engineGone().body())
 	}
@@ -67,15 +71,15 @@ func (s *Server) text(c *connection, body []byte, isChat bool, began time.Durati
 	if refusal != nil {
 		st.refuse(refusal)
 		c.watch(st)
-		return http.StatusOK
+		return isStreamed
 	}
 	// The headers go out before any token, as vLLM's do. The tokens of a
 	// refused request never come, so submit before the headers are flushed.
 	if refusal := s.driver.submit(st); refusal != nil {
-		st.abandon()
+		st.drop()
 		return s.json(c, refusal.code, refusal.body())
 	}
 	st.flush()
 	c.watch(st)
-	return http.StatusOK
+	return isStreamed
 }

@@ -145,34 +145,55 @@ func within(t testing.TB, what string, is func() bool) {
 // read to its end; then it reads the first, whose tokens come merged, all of them.
 func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 	c := small()
-	c.MaxModelLen, c.KVBlocks = 100_000, 20_000
-	c.StepTime = func(Step) time.Duration { return 20 * time.Microsecond }
-	_, url := serve(t, c)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.(*net.TCPConn).SetReadBuffer(4096)
-	const tokens = 40_000
-	body := fmt.Sprintf(`{"prompt":[300],"max_tokens":%d,"ignore_eos":true,"stream":true,"return_token_ids":true,"stream_options":{"include_usage":true}}`, tokens)
-	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
-	within(t, "the slow reader's tokens are all made", func() bool {
-		return scrape(t, url)["vllm:generation_tokens_total"] == tokens
+	c.StepTime = func(Step) time.Duration { return 50 * time.Microsecond }
+	t.Run("on a socket, whose buffer fills", func(t *testing.T) {
+		l, err := net.Listen("unix", t.TempDir()+"/s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		serveOn(t, c, l)
+		slowAndQuick(t, func() net.Conn {
+			conn, err := net.Dial("unix", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return conn
+		})
 	})
-	if quick := streamed(t, url, `{"prompt":[301],"max_tokens":50,"ignore_eos":true,"stream":true,"return_token_ids":true}`); quick.tokens != 50 {
-		t.Fatalf("the quick reader got %d of 50 tokens", quick.tokens)
+	t.Run("on a pipe, which has none", func(t *testing.T) {
+		l := newPipes()
+		serveOn(t, c, l)
+		slowAndQuick(t, l.dial)
+	})
+}
+
+func slowAndQuick(t *testing.T, dial func() net.Conn) {
+	ask := func(conn net.Conn, tokens int) {
+		body := fmt.Sprintf(`{"prompt":[300],"max_tokens":%d,"ignore_eos":true,"stream":true,"return_token_ids":true,"stream_options":{"include_usage":true}}`, tokens)
+		fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
 	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
+	read := func(conn net.Conn) reading {
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := readStream(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
-	slow, err := readStream(answer.Body)
-	if err != nil {
-		t.Fatal(err)
+	slow, quick := dial(), dial()
+	defer slow.Close()
+	defer quick.Close()
+	ask(slow, 4000)
+	// As many tokens: when these are read, the slow ones have been made too.
+	ask(quick, 4000)
+	if r := read(quick); r.tokens != 4000 {
+		t.Fatalf("the quick reader got %d of 4000 tokens", r.tokens)
 	}
-	if slow.tokens != tokens || slow.completion != tokens || slow.mostPerChunk < 2 {
-		t.Errorf("the slow reader got %d of %d tokens, at most %d in a chunk", slow.tokens, tokens, slow.mostPerChunk)
+	if r := read(slow); r.tokens != 4000 || r.completion != 4000 || r.mostPerChunk < 2 {
+		t.Errorf("the slow reader got %d of 4000 tokens, at most %d in a chunk", r.tokens, r.mostPerChunk)
 	}
 }
 

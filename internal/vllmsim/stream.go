@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"net/http"
 	"sync"
 	"time"
 )
@@ -12,6 +13,7 @@ import (
 type stream struct {
 	ask     *ask
 	conn    *connection
+	path    string
 	driver  driver
 	created int64         // Unix seconds
 	began   time.Duration // last byte of the request read, since the server began
@@ -63,8 +65,9 @@ type driver interface {
 	close()
 }
 
-func newStream(c *connection, a *ask, began time.Duration) *stream {
-	s := &stream{ask: a, conn: c, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
+func newStream(c *connection, a *ask, path string, began time.Duration) *stream {
+	c.server.answering.Add(1)
+	s := &stream{ask: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
 	s.truth.id = a.id
 	for i := range a.prompts {
 		for j := range a.n {
@@ -147,19 +150,40 @@ func (s *stream) drain(rest []byte) {
 	}
 }
 
-// end closes done, and the connection where nothing can follow on it.
+// end closes the connection where nothing can follow on it; mu is held.
 func (s *stream) end(isBroken bool) {
 	if s.isOver {
 		return
 	}
-	s.isOver = true
 	if isBroken || s.conn.isLast {
 		s.conn.Conn.Close()
 	}
 	if !isBroken {
 		s.conn.server.keepTruth(s)
 	}
+	s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
+	s.leave()
+}
+
+func (s *stream) status() int {
+	if s.refusal != nil && !s.ask.isStream {
+		return s.refusal.code
+	}
+	return http.StatusOK
+}
+
+// leave makes the stream over; mu is held.
+func (s *stream) leave() {
+	s.isOver = true
+	s.conn.server.answering.Add(-1)
 	close(s.done)
+}
+
+// drop leaves a stream that another answer takes the place of.
+func (s *stream) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave()
 }
 
 // abandon gives the answer up: the client has left. vLLM aborts the request
@@ -168,8 +192,8 @@ func (s *stream) abandon() {
 	s.mu.Lock()
 	isOpen := s.open > 0
 	if !s.isOver {
-		s.isOver = true
-		close(s.done)
+		s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
+		s.leave()
 	}
 	s.mu.Unlock()
 	if isOpen {

@@ -1,0 +1,144 @@
+package vllmsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestFixedInstants runs in fake time: every token must come at exactly its
+// instant, however many streams there are.
+func TestFixedInstants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := small()
+		c.Fixed = &Fixed{TTFT: 70 * time.Millisecond, TPOT: 9 * time.Millisecond}
+		s, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newPipes()
+		var work sync.WaitGroup
+		work.Go(func() { s.Serve(l) })
+		for i := range 20 {
+			work.Go(func() {
+				time.Sleep(time.Duration(i*13) * time.Millisecond / 10)
+				began, at := timed(t, l, 5+i)
+				for k, instant := range at {
+					if want := began.Add(c.Fixed.TTFT + time.Duration(k)*c.Fixed.TPOT); !instant.Equal(want) {
+						t.Errorf("stream %d, token %d: %v late", i, k, instant.Sub(want))
+					}
+				}
+				if len(at) != 5+i {
+					t.Errorf("stream %d: %d tokens, want %d", i, len(at), 5+i)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		s.Close()
+		work.Wait()
+	})
+}
+
+// TestStepsFollowTheTimeline runs the engine in fake time: a step that began
+// where the one before ended, whatever came in between.
+func TestStepsFollowTheTimeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := small()
+		// 10 ms a step and 1 ms for each 100 prompt tokens.
+		c.StepTime = func(s Step) time.Duration {
+			return 10*time.Millisecond + time.Duration(s.PrefillTokens)*10*time.Microsecond
+		}
+		s, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newPipes()
+		var work sync.WaitGroup
+		work.Go(func() { s.Serve(l) })
+		began, at := timed(t, l, 6)
+		// One prompt token: the first step lasts 10.01 ms, the others 10.
+		for k, instant := range at {
+			if want := began.Add(10*time.Millisecond*time.Duration(k+1) + 10*time.Microsecond); !instant.Equal(want) {
+				t.Errorf("token %d: %v late", k, instant.Sub(want))
+			}
+		}
+		if len(at) != 6 {
+			t.Errorf("%d tokens, want 6", len(at))
+		}
+		s.Close()
+		work.Wait()
+	})
+}
+
+// timed asks for so many tokens and says when the request went out and when each
+// token's chunk came.
+func timed(t *testing.T, l *pipes, tokens int) (began time.Time, at []time.Time) {
+	conn := l.dial()
+	defer conn.Close()
+	body := fmt.Sprintf(`{"prompt":[300],"max_tokens":%d,"ignore_eos":true,"stream":true}`, tokens)
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
+	began = time.Now()
+	in := newLines(conn)
+	for {
+		line, err := in.next()
+		if err != nil {
+			t.Error(err)
+			return began, at
+		}
+		if strings.Contains(string(line), `"text":`) {
+			at = append(at, time.Now())
+		}
+		if string(line) == "data: [DONE]" {
+			return began, at
+		}
+	}
+}
+
+// TestTruth asks for the true send instants, which no token may precede.
+func TestTruth(t *testing.T) {
+	c := small()
+	c.Fixed = &Fixed{TTFT: 20 * time.Millisecond, TPOT: 2 * time.Millisecond}
+	c.RecordTruth = true
+	_, url := serve(t, c)
+	r := streamed(t, url, `{"prompt":[300],"max_tokens":11,"ignore_eos":true,"stream":true,"return_token_ids":true}`)
+	var truth struct {
+		ID     string
+		First  float64 `json:"first_token_s"`
+		Last   float64 `json:"last_token_s"`
+		Tokens int
+		Chunks int
+	}
+	within(t, "the truth is kept", func() bool {
+		return json.Unmarshal([]byte(get(t, url+"/sim/truth?id="+r.id)), &truth) == nil && truth.ID == r.id
+	})
+	if truth.Tokens != 11 || truth.Chunks != r.chunks || truth.First < 0.020 || truth.Last < 0.040 {
+		t.Errorf("got %+v for %+v", truth, r)
+	}
+	if answer, err := http.Get(url + "/sim/truth?id=none"); err != nil || answer.StatusCode != 404 {
+		t.Errorf("an unknown id: %v, %v", answer, err)
+	} else {
+		answer.Body.Close()
+	}
+}
+
+func TestDueQueueKeepsOrder(t *testing.T) {
+	var q dueQueue
+	for round := range 3000 {
+		q.push(&paced{due: time.Duration(round*10 + 15*(round%2))})
+		if round%3 == 0 {
+			q.pop()
+		}
+	}
+	for last := time.Duration(0); q.due() != never; {
+		x := q.pop()
+		if x.due < last {
+			t.Fatalf("%v came after %v", x.due, last)
+		}
+		last = x.due
+	}
+}
