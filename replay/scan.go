@@ -30,20 +30,30 @@ func emptyChunk() chunk {
 // legal but rare: escaped or repeated keys, an error object, numbers that are no plain integers where one is wanted.
 // decodeChunk then decides.
 func scanChunk(data []byte) (chunk, bool) {
-	s := scanner{data: data}
-	c := emptyChunk()
-	ok := s.object(&c, (*scanner).topField) && s.atEnd()
-	return c, ok
+	s := scanner{data: data, chunk: emptyChunk()}
+	ok := s.object(topObject) && s.atEnd()
+	return s.chunk, ok
 }
 
 type scanner struct {
 	data  []byte
 	at    int
 	depth int
+	seen  uint32 // a bit for each key that matters and was met in the object being read
+	chunk chunk
 }
 
-// A field reader handles the value of one key; seen holds a bit for each key that matters and was met.
-type fieldReader func(s *scanner, c *chunk, key []byte, seen *uint32) bool
+// objectKind says which keys of an object matter. It is no function value: that would put the scanner on the heap.
+type objectKind int
+
+const (
+	anyObject objectKind = iota
+	topObject
+	choiceObject
+	deltaObject
+	usageObject
+	detailsObject
+)
 
 const maxDepth = 64
 
@@ -90,18 +100,19 @@ func (s *scanner) word(w string) bool {
 	return false
 }
 
-// object reads {...}, giving each value to field.
-func (s *scanner) object(c *chunk, field fieldReader) bool {
+// object reads {...}.
+func (s *scanner) object(kind objectKind) bool {
 	if !s.take('{') || s.depth >= maxDepth {
 		return false
 	}
 	s.depth++
-	var seen uint32
+	outer := s.seen
+	s.seen = 0
 	if !s.take('}') {
 		for {
 			s.space()
 			key, plain := s.str()
-			if !plain || !s.take(':') || !field(s, c, key, &seen) {
+			if !plain || !s.take(':') || !s.field(kind, key) {
 				return false
 			}
 			if s.take('}') {
@@ -112,12 +123,29 @@ func (s *scanner) object(c *chunk, field fieldReader) bool {
 			}
 		}
 	}
+	s.seen = outer
 	s.depth--
 	return true
 }
 
-// list reads [...], calling item for each value.
-func (s *scanner) list(item func(s *scanner) bool) (n int, ok bool) {
+func (s *scanner) field(kind objectKind, key []byte) bool {
+	switch kind {
+	case topObject:
+		return s.topField(key)
+	case choiceObject:
+		return s.choiceField(key)
+	case deltaObject:
+		return s.deltaField(key)
+	case usageObject:
+		return s.usageField(key)
+	case detailsObject:
+		return s.detailsField(key)
+	}
+	return s.skip()
+}
+
+// list passes [...] and counts its entries.
+func (s *scanner) list() (n int, ok bool) {
 	if !s.take('[') || s.depth >= maxDepth {
 		return 0, false
 	}
@@ -126,7 +154,7 @@ func (s *scanner) list(item func(s *scanner) bool) (n int, ok bool) {
 	}
 	s.depth++
 	for {
-		if !item(s) {
+		if !s.skip() {
 			return n, false
 		}
 		n++
@@ -212,9 +240,9 @@ func (s *scanner) skip() bool {
 		_, ok := s.skipStr()
 		return ok
 	case '{':
-		return s.object(nil, skipField)
+		return s.object(anyObject)
 	case '[':
-		_, ok := s.list((*scanner).skip)
+		_, ok := s.list()
 		return ok
 	case 'n':
 		return s.word("null")
@@ -225,8 +253,6 @@ func (s *scanner) skip() bool {
 	}
 	return s.number()
 }
-
-func skipField(s *scanner, _ *chunk, _ []byte, _ *uint32) bool { return s.skip() }
 
 // number passes a number as the JSON grammar has it.
 func (s *scanner) number() bool {

@@ -22,36 +22,35 @@ const (
 	keyRefusal
 )
 
-func first(seen *uint32, bit uint32) bool {
-	if *seen&bit != 0 {
-		return false
-	}
-	*seen |= bit
-	return true
+// first notes a key of the object being read; false when it was there before.
+func (s *scanner) first(bit uint32) bool {
+	isFirst := s.seen&bit == 0
+	s.seen |= bit
+	return isFirst
 }
 
-func (s *scanner) topField(c *chunk, key []byte, seen *uint32) bool {
+func (s *scanner) topField(key []byte) bool {
 	switch string(key) {
 	case "choices":
-		return first(seen, keyChoices) && s.choices(c)
+		return s.first(keyChoices) && s.choices()
 	case "usage":
-		if !first(seen, keyUsage) {
+		if !s.first(keyUsage) {
 			return false
 		}
 		if s.peek() == 'n' {
 			return s.word("null")
 		}
-		c.hasUsage = true
-		return s.object(c, (*scanner).usageField)
+		s.chunk.hasUsage = true
+		return s.object(usageObject)
 	case "prompt_token_ids":
-		return first(seen, keyPromptIDs) && s.promptIDs(c)
+		return s.first(keyPromptIDs) && s.promptIDs()
 	case "error":
 		return false
 	}
 	return s.skip()
 }
 
-func (s *scanner) choices(c *chunk) bool {
+func (s *scanner) choices() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
@@ -61,9 +60,9 @@ func (s *scanner) choices(c *chunk) bool {
 	if s.take(']') {
 		return true
 	}
-	c.hasChoices = true
+	s.chunk.hasChoices = true
 	for {
-		if !s.object(c, (*scanner).choiceField) {
+		if !s.object(choiceObject) {
 			return false
 		}
 		if s.take(']') {
@@ -75,88 +74,88 @@ func (s *scanner) choices(c *chunk) bool {
 	}
 }
 
-func (s *scanner) choiceField(c *chunk, key []byte, seen *uint32) bool {
+func (s *scanner) choiceField(key []byte) bool {
 	switch string(key) {
 	case "text":
-		return first(seen, keyText) && s.text(c)
+		return s.first(keyText) && s.text()
 	case "token_ids":
-		return first(seen, keyTokenIDs) && s.tokenIDs(c)
+		return s.first(keyTokenIDs) && s.tokenIDs()
 	case "finish_reason":
-		return first(seen, keyFinish) && s.finish(c)
+		return s.first(keyFinish) && s.finish()
 	case "prompt_token_ids":
-		return first(seen, keyPromptIDs) && s.promptIDs(c)
+		return s.first(keyPromptIDs) && s.promptIDs()
 	case "delta":
-		if !first(seen, keyDelta) {
+		if !s.first(keyDelta) {
 			return false
 		}
 		if s.peek() == 'n' {
 			return s.word("null")
 		}
-		return s.object(c, (*scanner).deltaField)
+		return s.object(deltaObject)
 	}
 	return s.skip()
 }
 
-func (s *scanner) deltaField(c *chunk, key []byte, seen *uint32) bool {
+func (s *scanner) deltaField(key []byte) bool {
 	switch string(key) {
 	case "content":
-		return first(seen, keyContent) && s.text(c)
+		return s.first(keyContent) && s.text()
 	case "reasoning_content":
-		return first(seen, keyReasoningContent) && s.text(c)
+		return s.first(keyReasoningContent) && s.text()
 	case "reasoning":
-		return first(seen, keyReasoning) && s.text(c)
+		return s.first(keyReasoning) && s.text()
 	case "refusal":
-		return first(seen, keyRefusal) && s.text(c)
+		return s.first(keyRefusal) && s.text()
 	case "role":
-		if !first(seen, keyRole) {
+		if !s.first(keyRole) {
 			return false
 		}
 		if s.peek() != 'n' {
-			c.hasRole = true
+			s.chunk.hasRole = true
 		}
 		return s.skip()
 	case "tool_calls":
-		if !first(seen, keyToolCalls) {
+		if !s.first(keyToolCalls) {
 			return false
 		}
 		if s.peek() == 'n' {
 			return s.word("null")
 		}
-		n, ok := s.list((*scanner).skip)
-		c.hasText = c.hasText || n > 0
+		n, ok := s.list()
+		s.chunk.hasText = s.chunk.hasText || n > 0
 		return ok
 	}
 	return s.skip()
 }
 
-func (s *scanner) text(c *chunk) bool {
+func (s *scanner) text() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
 	notEmpty, ok := s.skipStr()
-	c.hasText = c.hasText || notEmpty
+	s.chunk.hasText = s.chunk.hasText || notEmpty
 	return ok
 }
 
-func (s *scanner) tokenIDs(c *chunk) bool {
+func (s *scanner) tokenIDs() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
-	n, ok := s.list((*scanner).skip)
-	c.tokens = max(c.tokens, 0) + n
+	n, ok := s.list()
+	s.chunk.tokens = max(s.chunk.tokens, 0) + n
 	return ok
 }
 
-func (s *scanner) promptIDs(c *chunk) bool {
+func (s *scanner) promptIDs() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
-	n, ok := s.list((*scanner).skip)
-	c.hasPromptIDs = c.hasPromptIDs || n > 0
+	n, ok := s.list()
+	s.chunk.hasPromptIDs = s.chunk.hasPromptIDs || n > 0
 	return ok
 }
 
-func (s *scanner) finish(c *chunk) bool {
+func (s *scanner) finish() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
@@ -164,7 +163,7 @@ func (s *scanner) finish(c *chunk) bool {
 	if !plain || len(raw) == 0 {
 		return false
 	}
-	c.finish = finishReason(raw)
+	s.chunk.finish = finishReason(raw)
 	return isASCII(raw)
 }
 
@@ -191,36 +190,36 @@ func isASCII(raw []byte) bool {
 	return true
 }
 
-func (s *scanner) usageField(c *chunk, key []byte, seen *uint32) (ok bool) {
+func (s *scanner) usageField(key []byte) (ok bool) {
 	switch string(key) {
 	case "prompt_tokens":
-		if ok = first(seen, keyPromptTokens); ok {
-			c.usage.prompt, ok = s.count()
+		if ok = s.first(keyPromptTokens); ok {
+			s.chunk.usage.prompt, ok = s.count()
 		}
 		return ok
 	case "completion_tokens":
-		if ok = first(seen, keyCompletionTokens); ok {
-			c.usage.completion, ok = s.count()
+		if ok = s.first(keyCompletionTokens); ok {
+			s.chunk.usage.completion, ok = s.count()
 		}
 		return ok
 	case "prompt_tokens_details":
-		if !first(seen, keyPromptDetails) {
+		if !s.first(keyPromptDetails) {
 			return false
 		}
 		if s.peek() == 'n' {
 			return s.word("null")
 		}
-		return s.object(c, (*scanner).detailsField)
+		return s.object(detailsObject)
 	}
 	return s.skip()
 }
 
-func (s *scanner) detailsField(c *chunk, key []byte, seen *uint32) (ok bool) {
+func (s *scanner) detailsField(key []byte) (ok bool) {
 	if string(key) != "cached_tokens" {
 		return s.skip()
 	}
-	if ok = first(seen, keyCached); ok {
-		c.usage.cached, ok = s.count()
+	if ok = s.first(keyCached); ok {
+		s.chunk.usage.cached, ok = s.count()
 	}
 	return ok
 }

@@ -1,0 +1,116 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// ctxOfStdin ends when the parent process closes the pipe.
+func ctxOfStdin() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return ctx
+}
+
+// BenchmarkFidelity sends an open loop of 200 requests/s for some seconds from a process on core 0 to a fixed server on
+// core 1, and compares what was reported with what the server did. One iteration is the whole run.
+func BenchmarkFidelity(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		rate   int
+		tokens int
+		tpot   time.Duration
+	}{
+		{"200 per s, 20 tokens of 10 ms", 200, 20, 10 * time.Millisecond},
+		{"200 per s, 50 tokens of 20 ms", 200, 50, 20 * time.Millisecond},
+		{"500 per s, 20 tokens of 20 ms", 500, 20, 20 * time.Millisecond},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				base := startFixed(b, 1, 50*time.Millisecond, c.tpot)
+				plan := planOf(b, every(time.Second/time.Duration(c.rate), c.rate*8, 500, c.tokens))
+				folder := filepath.Join(b.TempDir(), "run")
+				report := clientOn(b, 0, clientOrder{base, plan.Path(), folder})
+				reportFidelity(b, base, folder, report, c.rate*8*c.tokens)
+			}
+		})
+	}
+}
+
+func reportFidelity(b *testing.B, base, folder string, report clientReport, tokens int) {
+	b.Helper()
+	truths := truthsOf(b, base)
+	var late, ttft, tpot []float64
+	for _, r := range rowsIn(b, folder) {
+		if r.Failure != "" {
+			b.Fatalf("row %d: %s %s", r.Seq, r.Failure, r.Detail)
+		}
+		true_ := truths[fmt.Sprintf("r1-%d", r.Seq)]
+		late = append(late, *r.Sent-r.Due)
+		ttft = append(ttft, *r.First-*r.Sent-true_.TTFT)
+		tpot = append(tpot, (*r.Last-*r.First)/float64(r.OutputTokens-1)/true_.TPOT-1)
+	}
+	slices.Sort(late)
+	slices.Sort(ttft)
+	for i := range tpot {
+		tpot[i] = math.Abs(tpot[i])
+	}
+	slices.Sort(tpot)
+	b.ReportMetric(quantile(late, 0.5)*1e6, "late-p50-us")
+	b.ReportMetric(quantile(late, 0.99)*1e6, "late-p99-us")
+	b.ReportMetric(quantile(late, 1)*1e6, "late-max-us")
+	b.ReportMetric(quantile(ttft, 0.5)*1e6, "ttft-error-p50-us")
+	b.ReportMetric(quantile(ttft, 0.99)*1e6, "ttft-error-p99-us")
+	b.ReportMetric(quantile(tpot, 0.5)*100, "tpot-error-p50-%")
+	b.ReportMetric(quantile(tpot, 0.99)*100, "tpot-error-p99-%")
+	b.ReportMetric(report.CPUSeconds/float64(tokens)*1e6, "cpu-us/token")
+	b.ReportMetric(float64(report.PeakRSS)/1e6, "peak-rss-MB")
+	b.ReportMetric(0, "ns/op")
+}
+
+func truthsOf(b testing.TB, base string) map[string]truth {
+	b.Helper()
+	resp, err := http.Get(base + "/truths")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	var list []truth
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		b.Fatal(err)
+	}
+	byID := map[string]truth{}
+	for _, t := range list {
+		byID[t.ID] = t
+	}
+	return byID
+}
+
+// BenchmarkMemory replays 100,000 planned requests and reports the peak of the client's resident memory.
+func BenchmarkMemory(b *testing.B) {
+	for range b.N {
+		base := startFixed(b, 1, 5*time.Millisecond, time.Millisecond)
+		plan := planOf(b, every(time.Second/2500, 100_000, 100, 2))
+		report := clientOn(b, 0, clientOrder{base, plan.Path(), filepath.Join(b.TempDir(), "run")})
+		if report.Result.Completed != 100_000 {
+			b.Errorf("%+v", report.Result)
+		}
+		b.ReportMetric(float64(report.PeakRSS)/1e6, "peak-rss-MB")
+		b.ReportMetric(report.Result.LatenessS.P99*1e6, "late-p99-us")
+		b.ReportMetric(report.CPUSeconds/1e5*1e6, "cpu-us/request")
+		b.ReportMetric(0, "ns/op")
+	}
+}

@@ -1,0 +1,74 @@
+package replay
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The scanner may give up on any input; where it does not, it says what encoding/json says.
+func FuzzScanChunk(f *testing.F) {
+	files, _ := filepath.Glob("testdata/streams/*.txt")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for line := range bytes.Lines(text) {
+			f.Add(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("data:"))))
+		}
+	}
+	for _, text := range []string{
+		`{}`, ` { } `, `{"choices":null,"usage":{}}`, `{"choices":[{"text":"\ud800","token_ids":[1,"x",{"a":[]}]}]}`,
+		`{"usage":{"completion_tokens":16.0,"prompt_tokens":1e3}}`, `{"usage":{"completion_tokens":007}}`,
+		`{"choices":[{"delta":{"role":null,"content":"x","tool_calls":[]}}]}`, `{"a":-0.5e+7,"b":true,"c":[[]],"d":"\u00e9"}`,
+		`{"choices":[{"finish_reason":"étrange"}]}`, `{"error":null,"choices":[]}`, `{"choices":[null]}`, `[]`, `null`,
+		`{"Choices":[{"text":"x"}]}`, `{"choices":[{"token_ids":[01]}]}`, "{\"a\":\"\xff\"}", "{\"a\":\"\x01\"}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fast, sure := scanChunk(data)
+		if !sure {
+			return
+		}
+		slow, err := decodeChunk(data)
+		if err != nil || !reflect.DeepEqual(fast, slow) {
+			t.Errorf("%q: scanned %+v, decoded %+v, %v", data, fast, slow, err)
+		}
+	})
+}
+
+func TestTheScannerIsSureOfWhatServersSend(t *testing.T) {
+	for _, name := range []string{"python-token-ids", "rust-token-ids", "running-usage", "held-back", "chat", "usage-with-finish"} {
+		text, err := os.ReadFile("testdata/streams/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			data := strings.TrimPrefix(strings.TrimSpace(line), "data: ")
+			if data == "" || data == "[DONE]" {
+				continue
+			}
+			if _, sure := scanChunk([]byte(data)); !sure {
+				t.Errorf("%s: gave up on %s", name, data)
+			}
+		}
+	}
+}
+
+// However a stream is cut and whatever is in it, the parser neither panics nor grows past its limit.
+func FuzzStream(f *testing.F) {
+	files, _ := filepath.Glob("testdata/streams/*.txt")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		f.Add(text, uint8(7))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
+		whole := read(text, func() int { return len(text) })
+		cut := read(text, func() int { return int(size) + 1 })
+		if !reflect.DeepEqual(whole, cut) {
+			t.Errorf("%q: whole %+v, in pieces of %d %+v", text, whole, size+1, cut)
+		}
+	})
+}
