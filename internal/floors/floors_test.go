@@ -11,19 +11,18 @@ import (
 // floor of each package of the module, by its path inside it. A package that is
 // not here has no place in the house yet: give it one.
 var floor = map[string]int{
-	"cmd/tidemark":        5,
-	"reports":             4,
-	"ingest":              3,
-	"analysis":            3,
-	"internal/warehouse":  2,
-	"queries":             1,
-	"replay":              1,
-	"reports/chart":       1,
-	"internal/vllmsim":    1,
-	"fixtures":            1,
-	"internal/floors":     0,
-	"internal/realvllm":   0,
-	"internal/acceptance": 0,
+	"cmd/tidemark":       5,
+	"reports":            4,
+	"ingest":             3,
+	"analysis":           3,
+	"internal/warehouse": 2,
+	"queries":            1,
+	"replay":             1,
+	"reports/chart":      1,
+	"internal/vllmsim":   1,
+	"fixtures":           1,
+	"internal/floors":    0,
+	"internal/realvllm":  0,
 }
 
 // alone are rooms that import nothing of ours and build without cgo, so that

@@ -1,0 +1,50 @@
+# Everything is built with the driver's Arrow interface.
+TAGS    := duckdb_arrow
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
+GO      := go
+FUZZTIME := 5s
+
+# No target here names a file that it makes.
+.PHONY: help build demo test lint race fuzz test-pages test-vllm bench ci ci-rest
+
+help: ## what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+build: ## ./tidemark
+	$(GO) build -tags $(TAGS) -ldflags "-X main.version=$(VERSION)" -o tidemark ./cmd/tidemark
+
+demo: build ## the whole journey on what is built in: trace, simulated vLLM, report
+	rm -rf tidemark-demo
+	./tidemark demo --output tidemark-demo
+
+test: ## every test that needs Go and a C compiler alone
+	$(GO) test -tags $(TAGS) ./...
+
+lint: ## formatting and vet
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet -tags $(TAGS) ./...
+
+race: ## the load engine and the simulator under the race detector
+	$(GO) test -race ./replay ./internal/vllmsim
+
+fuzz: ## each fuzz target for FUZZTIME (5s)
+	@set -e; for package in ingest replay; do \
+	  for target in $$($(GO) test -tags $(TAGS) ./$$package -list '^Fuzz' | grep '^Fuzz'); do \
+	    echo "fuzz $$package $$target"; \
+	    $(GO) test -tags $(TAGS) ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
+	  done; done
+
+test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
+	./reports/pages_setup.sh
+	$(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
+
+test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
+	./internal/realvllm/setup.sh
+	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 15m
+
+bench: ## the figures of docs/benchmarks.md, side by side in one run
+	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./reports -run '^$$' -bench . -benchtime 1x -timeout 30m
+
+ci: test ci-rest ## all that CI runs
+
+ci-rest: lint race fuzz test-pages test-vllm

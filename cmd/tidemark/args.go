@@ -1,0 +1,58 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// flagsFirst moves the flags of a verb in front of its arguments, because users
+// write "replay azure --speed 2" and urfave/cli stops reading flags at the first
+// argument. Flags before the verb go behind it: every verb has the common ones.
+func flagsFirst(app *cli.App, args []string) []string {
+	if len(args) < 2 {
+		return args
+	}
+	verbAt := slices.IndexFunc(args[1:], func(arg string) bool {
+		return slices.ContainsFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(arg) })
+	}) + 1
+	if verbAt == 0 {
+		return args
+	}
+	verb := args[verbAt]
+	command := app.Commands[slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(verb) })]
+	flags, rest := splitFlags(command, slices.Concat(args[1:verbAt], args[verbAt+1:]))
+	return slices.Concat(args[:1], []string{verb}, flags, []string{"--"}, rest)
+}
+
+func splitFlags(command *cli.Command, args []string) (flags, rest []string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			return flags, append(rest, args[i+1:]...)
+		case arg == "-" || !strings.HasPrefix(arg, "-"):
+			rest = append(rest, arg)
+		case strings.Contains(arg, "=") || !takesValue(command, arg) || i+1 == len(args):
+			flags = append(flags, arg)
+		default:
+			flags = append(flags, arg, args[i+1])
+			i++
+		}
+	}
+	return flags, rest
+}
+
+// takesValue reports whether the flag is followed by its value. A flag that is
+// not known is left alone, for urfave to name it.
+func takesValue(command *cli.Command, arg string) bool {
+	name := strings.TrimLeft(arg, "-")
+	for _, flag := range command.Flags {
+		if slices.Contains(flag.Names(), name) {
+			_, isBool := flag.(*cli.BoolFlag)
+			return !isBool
+		}
+	}
+	return false
+}

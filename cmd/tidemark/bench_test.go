@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// 200 requests/s of 16 tokens against a server of exactly known times, client
+// and server on a core each: how late, and how true.
+func BenchmarkReplayAtTwoHundredPerSecond(b *testing.B) {
+	for b.Loop() {
+		bench := newReplayBench(b, 200, 4000, 16)
+		bench.replay(b)
+		bench.report(b, `select
+			quantile_cont(lateness_s, 0.5) * 1e3 as "late-p50-ms",
+			quantile_cont(lateness_s, 0.99) * 1e3 as "late-p99-ms",
+			max(lateness_s) * 1e3 as "late-max-ms",
+			(quantile_cont(ttft_s, 0.5) - 50e-3) * 1e3 as "ttft-p50-error-ms",
+			(quantile_cont(ttft_s, 0.99) - 50e-3) * 1e3 as "ttft-p99-error-ms",
+			(quantile_cont(tpot_s, 0.5) / 10e-3 - 1) * 100 as "tpot-p50-error-%",
+			(quantile_cont(tpot_s, 0.99) / 10e-3 - 1) * 100 as "tpot-p99-error-%",
+			count(*) filter (not is_success) as "failed"
+		from staging.requests`)
+	}
+}
+
+// 100,000 planned requests at 2,000/s: the plan streams, so memory does not grow
+// with it.
+func BenchmarkHundredThousandPlanned(b *testing.B) {
+	for b.Loop() {
+		bench := newReplayBench(b, 2000, 100_000, 2)
+		usage := bench.replay(b)
+		b.ReportMetric(float64(usage.Maxrss)/1024, "peak-MB")
+		bench.report(b, `select
+			count(*) filter (is_success) as "completed",
+			quantile_cont(lateness_s, 0.99) * 1e3 as "late-p99-ms"
+		from staging.requests`)
+	}
+}
+
+// BenchmarkDemo is the README's first command, warm.
+func BenchmarkDemo(b *testing.B) {
+	for b.Loop() {
+		dir := filepath.Join(b.TempDir(), "demo")
+		if out, err := exec.Command("tidemark", "demo", "--output", dir).CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		info, err := os.Stat(filepath.Join(dir, "report.html"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(info.Size())/1e6, "report-MB")
+	}
+}
+
+type replayBench struct{ dir, url string }
+
+// newReplayBench plans requests of 100 prompt tokens at a steady rate and
+// starts the server on the second core.
+func newReplayBench(b *testing.B, perSecond, requests, outputTokens int) replayBench {
+	b.Helper()
+	r := replayBench{dir: b.TempDir()}
+	var trace strings.Builder
+	for i := range requests {
+		// Seconds since the first row, as Vidur's header says.
+		fmt.Fprintf(&trace, "%.6f,100,%d\n", float64(i)/float64(perSecond), outputTokens)
+	}
+	text := "arrived_at,num_prefill_tokens,num_decode_tokens\n" + trace.String()
+	if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(text), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	r.run(b, "ingest", "steady.csv", "--name", "steady")
+	r.run(b, "plan", "steady", "--output", "plan.jsonl.zst")
+	r.url = startPinnedServer(b, 1)
+	return r
+}
+
+func startPinnedServer(b *testing.B, core int) string {
+	b.Helper()
+	server := exec.Command("tidemark", "simulate", "--fixed-ttft", "50ms", "--fixed-tpot", "10ms", "--port", "0")
+	server.Env = append(os.Environ(), "GOMAXPROCS=1")
+	stderr, err := server.StderrPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { server.Process.Signal(syscall.SIGINT); server.Wait() })
+	pin(b, server.Process.Pid, core)
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	url := regexp.MustCompile(`http://[0-9.:]+`).FindString(line)
+	if err != nil || url == "" {
+		b.Fatalf("the server said %q: %v", line, err)
+	}
+	return url
+}
+
+func pin(b *testing.B, pid, core int) {
+	b.Helper()
+	var cores unix.CPUSet
+	cores.Set(core)
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, thread := range threads {
+		var id int
+		fmt.Sscan(filepath.Base(thread), &id)
+		if err := unix.SchedSetaffinity(id, &cores); err != nil {
+			b.Fatalf("pin to core %d: %v", core, err)
+		}
+	}
+}
+
+// replay sends the plan from the first core.
+func (r replayBench) replay(b *testing.B) *syscall.Rusage {
+	b.Helper()
+	client := exec.Command("taskset", "-c", "0", "tidemark", "replay", "plan.jsonl.zst",
+		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--quiet")
+	client.Dir = r.dir
+	if out, err := client.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return client.ProcessState.SysUsage().(*syscall.Rusage)
+}
+
+// report prints each column of a query's only row as a metric.
+func (r replayBench) report(b *testing.B, query string) {
+	b.Helper()
+	var rows []map[string]float64
+	if err := json.Unmarshal([]byte(r.run(b, "sql", "--json", query)), &rows); err != nil {
+		b.Fatal(err)
+	}
+	for name, value := range rows[0] {
+		b.ReportMetric(value, name)
+	}
+}
+
+func (r replayBench) run(b *testing.B, args ...string) string {
+	b.Helper()
+	cmd := exec.Command("tidemark", args...)
+	cmd.Dir = r.dir
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("tidemark %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}

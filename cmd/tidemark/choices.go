@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+)
+
+// choiceFlags choose what is sent of a source; the same for plan and replay,
+// because a replay is a plan sent.
+func choiceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "from", Usage: "begin at a `TIME` of the trace's clock: 09:00, 2023-11-16T18:20:00Z or an offset +10m"},
+		&cli.StringFlag{Name: "until", Usage: "end before a `TIME`, written like --from"},
+		&cli.DurationFlag{Name: "duration", Usage: "send for `10m` at most, as played"},
+		&cli.Float64Flag{Name: "speed", Usage: "play `2` times as fast: gaps and think times shrink"},
+		&cli.Float64Flag{Name: "thin", Usage: "keep the clock and a `0.5` share of the sessions"},
+		&cli.Float64Flag{Name: "thicken", Usage: "keep the clock and clone sessions to `2` times as many"},
+		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
+		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
+		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
+		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse"},
+		seedFlag(),
+	}
+}
+
+// writePlan draws the plan of a source into a file. The warehouse is closed
+// when it returns, so that nothing of it disturbs the replay.
+func writePlan(c *cli.Context, source, path string) (replay.Header, error) {
+	var header replay.Header
+	err := withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		window := analysis.Window{From: c.String("from"), Until: c.String("until")}
+		requests, stats, err := analysis.Arrivals(ctx, w, source, window)
+		if err != nil {
+			return err
+		}
+		choices, err := choicesOf(c, stats)
+		if err != nil {
+			return err
+		}
+		header, err = replay.WritePlan(path, planHeader(source, stats), choices, requests)
+		return err
+	})
+	return header, err
+}
+
+func planHeader(source string, stats analysis.SourceStats) replay.Header {
+	return replay.Header{
+		Source: source, SourceSHA256: stats.SHA256,
+		Scaling: replay.Scaling{FromS: stats.FromS, UntilS: stats.UntilS},
+	}
+}
+
+func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, error) {
+	choices := replay.Choices{
+		Speed: orOne(c, "speed"), Thin: orOne(c, "thin"), Thicken: orOne(c, "thicken"),
+		Duration: c.Duration("duration"), Limit: c.Int64("limit"),
+		MaxModelLen: c.Int("max-model-len"), Overlong: c.String("overlong"), Seed: c.Uint64("seed"),
+	}
+	if c.IsSet("thin") && c.IsSet("thicken") {
+		return choices, misuse("--thin and --thicken exclude each other")
+	}
+	if !c.IsSet("request-rate") {
+		return choices, nil
+	}
+	for _, other := range []string{"speed", "thin", "thicken"} {
+		if c.IsSet(other) {
+			return choices, misuse("--request-rate and --%s exclude each other", other).
+				hint("--request-rate thins or thickens by itself")
+		}
+	}
+	return toRate(c, choices, stats)
+}
+
+// toRate turns a mean rate into thinning or thickening, and says which.
+func toRate(c *cli.Context, choices replay.Choices, stats analysis.SourceStats) (replay.Choices, error) {
+	rate := c.Float64("request-rate")
+	if rate <= 0 || math.IsInf(rate, 0) || math.IsNaN(rate) {
+		return choices, misuse("--request-rate: %v is no rate", rate)
+	}
+	if stats.MeanRatePerS <= 0 {
+		return choices, fmt.Errorf("source has no mean rate: all its requests arrive at once")
+	}
+	if share := rate / stats.MeanRatePerS; share <= 1 {
+		choices.Thin = share
+		tell(c, "rate: %s/s of the trace's %s/s, by --thin %s", digits(rate), digits(stats.MeanRatePerS), digits(share))
+	} else {
+		choices.Thicken = share
+		tell(c, "rate: %s/s of the trace's %s/s, by --thicken %s", digits(rate), digits(stats.MeanRatePerS), digits(share))
+	}
+	return choices, nil
+}
+
+func orOne(c *cli.Context, flag string) float64 {
+	if c.IsSet(flag) {
+		return c.Float64(flag)
+	}
+	return 1
+}

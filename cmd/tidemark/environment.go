@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+)
+
+// environmentFlags name the hardware and the model that a server runs on.
+func environmentFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"},
+		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
+		&cli.StringFlag{Name: "catalog-model", Usage: "`MODEL` as in seeds.models: llama-3.1-8b, ..."},
+		&cli.IntFlag{Name: "tensor-parallel-size", Usage: "GPUs that share one replica", Value: 1},
+		&cli.StringFlag{Name: "quantization", Usage: "`FORMAT` of the weights as in seeds.formats (default: the model's own)"},
+		&cli.StringFlag{Name: "kv-cache-dtype", Usage: "`FORMAT` of the KV cache (default: bf16)"},
+		&cli.StringFlag{Name: "engine-version", Usage: "vLLM's `VERSION`"},
+		&cli.IntFlag{Name: "max-num-seqs", Usage: "sequences in a batch at most (0: vLLM's default)"},
+		&cli.IntFlag{Name: "max-num-batched-tokens", Usage: "tokens in a step at most (0: vLLM's default)"},
+	}
+}
+
+// deploymentOf reads the flags above; ok is false when neither GPU nor model is
+// named.
+func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
+	gpu, model := c.String("gpu"), c.String("catalog-model")
+	if gpu == "" && model == "" {
+		return d, false, nil
+	}
+	if gpu == "" || model == "" {
+		return d, false, misuse("--gpu and --catalog-model go together").
+			hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
+	}
+	return analysis.Deployment{
+		GPU: gpu, Model: model, TensorParallelSize: c.Int("tensor-parallel-size"),
+		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"),
+		Engine: "vllm", EngineVersion: c.String("engine-version"),
+		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"),
+	}, true, nil
+}
+
+// inMemory gives a function the catalogue and the model without a file.
+func inMemory(ctx context.Context, use func(*warehouse.Warehouse) error) error {
+	w, err := warehouse.Open(ctx, ":memory:", warehouse.ReadWrite)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return use(w)
+}
+
+// environmentOf is what a run was on, from --environment or the flags, checked
+// against the catalogue; nil for a draft.
+func environmentOf(c *cli.Context) (environment *replay.Environment, source string, err error) {
+	d, named, err := deploymentOf(c)
+	if err != nil {
+		return nil, "", err
+	}
+	path := c.String("environment")
+	switch {
+	case path == "" && !named:
+		return nil, "", nil
+	case path == "":
+		environment, err = catalogued(c.Context, environmentFrom(d))
+		return environment, "flags", err
+	case named:
+		return nil, "", misuse("--environment and --gpu, --catalog-model exclude each other")
+	}
+	environment, err = environmentFile(path)
+	if err == nil {
+		environment, err = catalogued(c.Context, environment)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("environment %s: %w", path, err)
+	}
+	return environment, "file", nil
+}
+
+func environmentFile(path string) (*replay.Environment, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var environment replay.Environment
+	decoder := json.NewDecoder(file)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&environment); err != nil {
+		return nil, hinted{err.Error(), `it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`}
+	}
+	return &environment, nil
+}
+
+// catalogued refuses what the catalogue does not hold, while it costs nothing,
+// and fills the defaults in.
+func catalogued(ctx context.Context, e *replay.Environment) (*replay.Environment, error) {
+	var resolved analysis.Deployment
+	err := inMemory(ctx, func(w *warehouse.Warehouse) (err error) {
+		resolved, err = deploymentFrom(*e).Resolve(ctx, w.DB())
+		return err
+	})
+	return environmentFrom(resolved), err
+}
+
+func environmentFrom(d analysis.Deployment) *replay.Environment {
+	return &replay.Environment{
+		GPU: d.GPU, CatalogModel: d.Model, TensorParallelSize: d.TensorParallelSize,
+		Quantization: d.WeightFormat, KVCacheDtype: d.KVFormat, Engine: d.Engine, EngineVersion: d.EngineVersion,
+		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
+	}
+}
+
+func deploymentFrom(e replay.Environment) analysis.Deployment {
+	return analysis.Deployment{
+		GPU: e.GPU, Model: e.CatalogModel, TensorParallelSize: e.TensorParallelSize,
+		WeightFormat: e.Quantization, KVFormat: e.KVCacheDtype, Engine: e.Engine, EngineVersion: e.EngineVersion,
+		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens,
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Exit codes, a promise to scripts.
+const (
+	exitNotMet  = 1 // an SLO or a check was not met
+	exitMisuse  = 2
+	exitInvalid = 3 // the measurement cannot be trusted
+	exitFailed  = 4
+)
+
+// exitError ends the program with a code; err may be nil when all was said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return fmt.Sprint(e.err) }
+func (e exitError) Unwrap() error { return e.err }
+
+// hinted is an error with what to do about it.
+type hinted struct {
+	text, todo string
+}
+
+func (h hinted) Error() string { return h.text }
+func (h hinted) Hint() string  { return h.todo }
+
+// misuse is a command line that cannot be meant.
+func misuse(format string, args ...any) exitError {
+	return exitError{exitMisuse, fmt.Errorf(format, args...)}
+}
+
+func (e exitError) hint(format string, args ...any) exitError {
+	return exitError{e.code, hinted{e.err.Error(), fmt.Sprintf(format, args...)}}
+}
+
+func printError(w io.Writer, err error) {
+	fmt.Fprintf(w, "tidemark: error: %v\n", err)
+	var hint interface{ Hint() string }
+	if errors.As(err, &hint) && hint.Hint() != "" {
+		fmt.Fprintf(w, "tidemark: hint: %s\n", hint.Hint())
+	}
+}

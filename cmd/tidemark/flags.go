@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/warehouse"
+)
+
+func warehouseFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "warehouse", Usage: "the DuckDB `FILE` to work in",
+		Value: "tidemark.duckdb", EnvVars: []string{"TIDEMARK_WAREHOUSE"},
+	}
+}
+
+func quietFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "quiet", Usage: "no talk on stderr"}
+}
+
+// everywhere are the flags of each verb that works on a warehouse.
+func everywhere(flags ...cli.Flag) []cli.Flag {
+	return append(flags, warehouseFlag(), quietFlag())
+}
+
+// tabular are the flags of a verb whose product is a table.
+func tabular(flags ...cli.Flag) []cli.Flag {
+	return everywhere(slices.Concat(flags, []cli.Flag{
+		&cli.BoolFlag{Name: "csv", Usage: "print CSV: full precision, base units"},
+		&cli.BoolFlag{Name: "json", Usage: "print a JSON array of objects: full precision, base units"},
+	})...)
+}
+
+func seedFlag() cli.Flag {
+	return &cli.Uint64Flag{Name: "seed", Usage: "seed of whatever is drawn; printed and stored", Value: 1}
+}
+
+// need is misuse when a flag is missing that the verb cannot do without.
+func need(c *cli.Context, flags ...string) error {
+	for _, flag := range flags {
+		if c.String(flag) == "" {
+			return misuse("%s: --%s is missing", c.Command.Name, flag).hint("tidemark %s --help", c.Command.Name)
+		}
+	}
+	return nil
+}
+
+// withWarehouse opens the warehouse that the command names for the time of one
+// function.
+func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	w, err := warehouse.Open(ctx, c.String("warehouse"), mode)
+	if err != nil {
+		return err
+	}
+	err = use(ctx, w)
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// oneArgument is the only argument of a verb, or an error that says what it is
+// for.
+func oneArgument(c *cli.Context, what string) (string, error) {
+	switch c.NArg() {
+	case 0:
+		return "", misuse("%s: no %s given", c.Command.Name, what).hint("tidemark %s --help", c.Command.Name)
+	case 1:
+		return c.Args().First(), nil
+	default:
+		return "", misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).hint("tidemark %s --help", c.Command.Name)
+	}
+}

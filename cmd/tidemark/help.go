@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Columns of the help: urfave indents flags by three.
+const (
+	helpFlagColumns  = 31
+	helpUsageColumns = 80 - 3 - helpFlagColumns
+	// What urfave puts in front of a further line of a flag is 6.
+	helpIndent = 3 + helpFlagColumns - 6
+)
+
+// Help keeps to 80 columns and leaves out defaults that say nothing.
+func init() { cli.FlagStringer = flagHelp }
+
+func flagHelp(flag cli.Flag) string {
+	documented, ok := flag.(cli.DocGenerationFlag)
+	if !ok {
+		return ""
+	}
+	value, usage := valueName(documented)
+	head := "--" + flag.Names()[0]
+	if documented.TakesValue() {
+		head += " " + value
+	}
+	lines := wrapped(usage+defaultHelp(documented), helpUsageColumns)
+	text := fmt.Sprintf("%-*s%s", helpFlagColumns, head, lines[0])
+	if len(head) >= helpFlagColumns {
+		text = head + "\n" + strings.Repeat(" ", helpIndent) + lines[0]
+	}
+	for _, line := range lines[1:] {
+		text += "\n" + strings.Repeat(" ", helpIndent) + line
+	}
+	return text
+}
+
+// valueName is the part of a flag's usage in back quotes.
+func valueName(flag cli.DocGenerationFlag) (value, usage string) {
+	usage = flag.GetUsage()
+	before, rest, found := strings.Cut(usage, "`")
+	if !found {
+		return "N", usage
+	}
+	value, after, _ := strings.Cut(rest, "`")
+	return value, before + value + after
+}
+
+func defaultHelp(flag cli.DocGenerationFlag) string {
+	text := ""
+	switch value := flag.GetDefaultText(); value {
+	case "", "0", "0s", "false", `""`:
+	default:
+		text = " (default " + strings.Trim(value, `"`) + ")"
+	}
+	for _, name := range flag.GetEnvVars() {
+		text += " [$" + name + "]"
+	}
+	return text
+}
+
+func wrapped(text string, columns int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) > columns:
+			lines = append(lines, word)
+		default:
+			*last += " " + word
+		}
+	}
+	return lines
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/ingest"
+	"tidemark/internal/warehouse"
+)
+
+func ingestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "ingest",
+		Usage:     "take in traces and runs: files, folders, - for stdin",
+		ArgsUsage: "PATH...",
+		Description: `The format is recognised from the content and said. gzip and zstd are read as
+they are. A row that cannot be read is a reject with line, column and reason.
+
+Example:
+  tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code`,
+		Flags: tabular(
+			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: azure, mooncake, run"},
+			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
+			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
+		),
+		Action: runIngest,
+	}
+}
+
+func runIngest(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return misuse("ingest: no file given").hint("tidemark ingest PATH...")
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+		results, err := ingest.Load(ctx, w, c.Args().Slice(), ingest.Options{
+			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
+			Stdin: c.App.Reader,
+		})
+		for _, result := range results {
+			tellIngested(c, result)
+		}
+		if len(results) > 0 {
+			if printErr := printTable(c, ingestTable(results)); printErr != nil {
+				return printErr
+			}
+		}
+		return err
+	})
+}
+
+func tellIngested(c *cli.Context, r ingest.Result) {
+	if r.AlreadyKnown {
+		tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
+	} else if r.Format != "" {
+		tell(c, "%s: taken for %s (%s)", r.Path, r.Format, r.FormatWhy)
+	}
+	for _, note := range r.Notes {
+		tell(c, "%s: %s", r.Path, note)
+	}
+}
+
+func ingestTable(results []ingest.Result) analysis.Table {
+	table := analysis.Table{Columns: []analysis.Column{
+		{Name: "name"}, {Name: "format"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
+	}}
+	for _, r := range results {
+		table.Rows = append(table.Rows, []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds})
+	}
+	return table
+}
+
+// takeIn ingests a run's folder and says what to do when that cannot be done
+// now: the run itself is safe on disk.
+func takeIn(c *cli.Context, folder string) error {
+	// An interrupted run is taken in too.
+	ctx := context.WithoutCancel(c.Context)
+	err := withWarehouse(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
+		for _, result := range results {
+			for _, note := range result.Notes {
+				tell(c, "%s: %s", folder, note)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return hinted{
+			fmt.Sprintf("the run is whole in %s but was not taken in: %v", folder, err),
+			fmt.Sprintf("tidemark ingest %s --warehouse %s", folder, c.String("warehouse")),
+		}
+	}
+	return nil
+}

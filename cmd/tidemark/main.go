@@ -1,0 +1,159 @@
+// Command tidemark replays production traffic shapes against a vLLM server and
+// sets what it measures against what memory bandwidth allows.
+//
+// Each file holds one verb: its flags, the wiring of the rooms that do the
+// work, what is printed and the exit code. Nothing here measures, parses or
+// computes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// version is set by the Makefile from the repository's state.
+var version = "0.1.0-dev"
+
+func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the program as a function: what tests call in place of main.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stop := watchSignals()
+	defer stop.release()
+
+	app := newApp(stdin, stdout, stderr)
+	err := app.RunContext(withStop(context.Background(), stop), flagsFirst(app, args))
+	if code := stop.code(); code != 0 {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			printError(stderr, err)
+		}
+		return code
+	}
+	var coded exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &coded):
+		if coded.err != nil {
+			printError(stderr, coded.err)
+		}
+		return coded.code
+	default:
+		printError(stderr, err)
+		return exitFailed
+	}
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:      "tidemark",
+		Usage:     "replay LLM traffic; set TPOT against memory bandwidth",
+		Version:   version,
+		Reader:    stdin,
+		Writer:    stdout,
+		ErrWriter: stderr,
+		Suggest:   true,
+		Commands: []*cli.Command{
+			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), replayCommand(), simulateCommand(),
+			runsCommand(), reportCommand(), sqlCommand(), schemaCommand(), checkCommand(),
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return misuse("no verb named %q", c.Args().First()).
+					hint(`"tidemark help" lists the verbs`)
+			}
+			return cli.ShowAppHelp(c)
+		},
+		// urfave would print and exit by itself; run does both.
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return misuse("%v", err) },
+	}
+	for _, command := range app.Commands {
+		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
+			return misuse("%s: %v", c.Command.Name, err).hint("tidemark %s --help", c.Command.Name)
+		}
+	}
+	return app
+}
+
+// stopSignals counts what the user or the system sent: the first signal asks a
+// verb to come to an end, the second tells it to leave.
+type stopSignals struct {
+	soft, hard context.Context
+	release    func()
+	code       func() int
+}
+
+func watchSignals() stopSignals {
+	soft, cancelSoft := context.WithCancel(context.Background())
+	hard, cancelHard := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	got := make(chan int, 1)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case s := <-signals:
+				if soft.Err() != nil {
+					cancelHard()
+					// A verb that does not leave on the second asking is left.
+					time.AfterFunc(5*time.Second, func() { os.Exit(130) })
+					continue
+				}
+				got <- map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143}[s]
+				cancelSoft()
+			}
+		}
+	}()
+	return stopSignals{
+		soft: soft, hard: hard,
+		release: func() { signal.Stop(signals); close(done); cancelSoft(); cancelHard() },
+		code: func() int {
+			select {
+			case code := <-got:
+				return code
+			default:
+				return 0
+			}
+		},
+	}
+}
+
+type stopKey struct{}
+
+// withStop makes the first signal cancel the context; the second is found by
+// hardStop.
+func withStop(ctx context.Context, stop stopSignals) context.Context {
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, stopKey{}, stop.hard))
+	context.AfterFunc(stop.soft, cancel)
+	return ctx
+}
+
+// hardStop is done at the second signal.
+func hardStop(ctx context.Context) context.Context {
+	return ctx.Value(stopKey{}).(context.Context)
+}
+
+// talk is where a verb talks to the person: stderr, unless --quiet.
+func talk(c *cli.Context) io.Writer {
+	if c.Bool("quiet") {
+		return io.Discard
+	}
+	return c.App.ErrWriter
+}
+
+// tell says one line on stderr.
+func tell(c *cli.Context, format string, args ...any) {
+	fmt.Fprintf(talk(c), format+"\n", args...)
+}

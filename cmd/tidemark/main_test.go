@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tidemark/internal/warehouse"
+)
+
+// Scripts run the real program, as a user's shell would.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"tidemark": main,
+		"hold":     hold,
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("SIM", startSimulator(e))
+			for name, handler := range badServers {
+				server := httptest.NewServer(handler)
+				e.Defer(func() { server.CloseClientConnections(); server.Close() })
+				e.Setenv("SERVER_"+name, server.URL)
+			}
+			down := httptest.NewServer(nil)
+			down.Close()
+			e.Setenv("SERVER_DOWN", down.URL)
+			return nil
+		},
+	})
+}
+
+// execCode runs a program and wants an exit code: exec-code 2 tidemark walk.
+func execCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exec-code CODE PROGRAM ARGS...")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%s: %v", args[1], err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("%s: exit code %d, want %s", args[1], code, args[0])
+	}
+}
+
+// waitFor waits until a file is there: another program has come so far.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	for range 500 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("%s did not come", args[0])
+}
+
+// startSimulator serves the demo's deployment.
+func startSimulator(e *testscript.Env) string {
+	config, err := simulatorOf(context.Background(), demoDeployment)
+	if err != nil {
+		panic(err)
+	}
+	server, url, err := startServer(config)
+	if err != nil {
+		panic(err)
+	}
+	e.Defer(func() { server.Close() })
+	return url
+}
+
+// badServers each fail in one way that a real deployment fails.
+var badServers = map[string]http.HandlerFunc{
+	"401": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"error":"Unauthorized"}`)
+	},
+	"429": serving(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"error":{"message":"slow down","type":"RateLimit","code":429}}`)
+	}),
+	"500": serving(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, `{"error":{"message":"engine dead","type":"InternalServerError","code":500}}`)
+	}),
+	"ERROR_IN_200": serving(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"error\":{\"message\":\"out of vocabulary\",\"type\":\"BadRequestError\",\"code\":400}}\n\ndata: [DONE]\n\n")
+	}),
+	"CUT": serving(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"id\":\"cmpl-1\",\"choices\":[{\"index\":0,\"text\":\" a\",\"token_ids\":[300],\"finish_reason\":null}]}\n\n")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}),
+	"SILENT": serving(func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}),
+}
+
+// serving answers what a client asks before it sends, and fails at completions.
+func serving(completions http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v1/models":
+			fmt.Fprint(w, `{"object":"list","data":[{"id":"llama-3.1-8b","object":"model","max_model_len":131072}]}`)
+		case r.URL.Path == "/version":
+			fmt.Fprint(w, `{"version":"0.0.0"}`)
+		case strings.HasSuffix(r.URL.Path, "/completions"):
+			completions(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	}
+}
+
+// hold keeps a warehouse open for writing until it is killed.
+func hold() {
+	w, err := warehouse.Open(context.Background(), os.Args[1], warehouse.ReadWrite)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer w.Close()
+	os.WriteFile(os.Args[1]+".held", nil, 0o644)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	<-stop
+}

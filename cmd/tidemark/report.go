@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/warehouse"
+	"tidemark/reports"
+)
+
+func reportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "write one HTML file that opens anywhere",
+		ArgsUsage: "[RUN...]   (none: all runs)",
+		Description: `Example:
+  tidemark report --output week.html`,
+		Flags: everywhere(
+			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
+		),
+		Action: runReport,
+	}
+}
+
+func runReport(c *cli.Context) error {
+	if err := need(c, "output"); err != nil {
+		return err
+	}
+	if err := writeReport(c, c.Args().Slice(), c.String("output"), c.Bool("force")); err != nil {
+		return err
+	}
+	if c.String("output") != "-" {
+		tell(c, "report in %s: open it in any browser", c.String("output"))
+	}
+	return nil
+}
+
+// writeReport writes beside the file and renames, so that a report is whole or
+// not there.
+func writeReport(c *cli.Context, runs []string, path string, replace bool) error {
+	if _, err := os.Stat(path); path != "-" && !replace && !errors.Is(err, fs.ErrNotExist) {
+		return hinted{fmt.Sprintf("report: %s is there already", path), "name another file, or say --force"}
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		options := reports.Options{RunIDs: runs, Version: version, GeneratedAt: now()}
+		if path == "-" {
+			return reports.Write(ctx, w.DB(), options, c.App.Writer)
+		}
+		file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file.Name())
+		if err := reports.Write(ctx, w.DB(), options, file); err != nil {
+			file.Close()
+			return err
+		}
+		if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
+			return err
+		}
+		return os.Rename(file.Name(), path)
+	})
+}
+
+// now is the instant that a report says it was made at; SOURCE_DATE_EPOCH fixes
+// it, so that the same data give the same bytes.
+func now() time.Time {
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		return time.Unix(seconds, 0).UTC()
+	}
+	return time.Now().UTC()
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/vllmsim"
+	"tidemark/internal/warehouse"
+)
+
+func simulateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "simulate",
+		Usage: "a simulated vLLM over HTTP, as fast as a chosen GPU",
+		Description: `Whatever is measured against it says so. With --fixed-ttft and --fixed-tpot
+every token leaves at an exactly known time, to test clients.
+
+Example:
+  tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
+		Flags: append(environmentFlags()[3:],
+			&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ...", Value: "H100"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models", Value: "llama-3.1-8b"},
+			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)"},
+			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1"},
+			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000},
+			&cli.IntFlag{Name: "max-model-len", Usage: "longest prompt and answer in `TOKENS`", Value: 131072},
+			&cli.IntFlag{Name: "block-size", Usage: "`TOKENS` of a KV block", Value: 16},
+			&cli.BoolFlag{Name: "no-prefix-caching", Usage: "switch the prefix cache off"},
+			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request"},
+			&cli.DurationFlag{Name: "fixed-tpot", Usage: "then a token exactly every `10ms`"},
+			quietFlag(),
+		),
+		Action: runSimulate,
+	}
+}
+
+func runSimulate(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return misuse("simulate: takes no arguments, got %q", c.Args().First()).hint("name the model by --model")
+	}
+	config, err := simulatorConfig(c)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
+	if err != nil {
+		return hinted{fmt.Sprintf("simulate: %v", err), "take another --port, or --port 0 for a free one"}
+	}
+	return serve(c, config, listener)
+}
+
+func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
+	server, err := vllmsim.New(config)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	tell(c, "simulated vLLM at http://%s, model %s; Ctrl-C ends it", listener.Addr(), config.Model)
+	stop := context.AfterFunc(c.Context, func() { server.Close() })
+	defer stop()
+	err = server.Serve(listener)
+	if c.Context.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
+	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
+	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
+		return vllmsim.Config{}, misuse("--fixed-ttft and --fixed-tpot go together")
+	}
+	d := analysis.Deployment{
+		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
+		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"),
+		Engine: "vllm", EngineVersion: c.String("engine-version"),
+		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"),
+	}
+	config, err := simulatorOf(c.Context, d)
+	if err != nil {
+		return config, err
+	}
+	if name := c.String("served-model-name"); name != "" {
+		config.Model = name
+	}
+	config.MaxModelLen = c.Int("max-model-len")
+	config.BlockSize = c.Int("block-size")
+	config.EnablePrefixCaching = !c.Bool("no-prefix-caching")
+	if fixed {
+		config.Fixed = &vllmsim.Fixed{TTFT: c.Duration("fixed-ttft"), TPOT: c.Duration("fixed-tpot")}
+	}
+	return config, nil
+}
+
+// simulatorOf gives the simulator its step time: the SQL model, evaluated once,
+// so that no step asks the database.
+func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, error) {
+	var config vllmsim.Config
+	err := inMemory(ctx, func(w *warehouse.Warehouse) error {
+		d, err := d.Resolve(ctx, w.DB())
+		if err != nil {
+			return err
+		}
+		cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
+		if err != nil {
+			return err
+		}
+		simulates, err := asMap(d)
+		if err != nil {
+			return err
+		}
+		config = vllmsim.Config{
+			Model: d.Model, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
+			BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
+			Simulates: simulates, StepTime: stepTime(cost),
+		}
+		return nil
+	})
+	return config, err
+}
+
+func stepTime(cost analysis.StepCost) func(vllmsim.Step) time.Duration {
+	return func(s vllmsim.Step) time.Duration {
+		seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens,
+			s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
+		return time.Duration(seconds * float64(time.Second))
+	}
+}
+
+// asMap is the deployment under the names that a run's environment uses.
+func asMap(d analysis.Deployment) (map[string]any, error) {
+	text, err := json.Marshal(environmentFrom(d))
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	return m, json.Unmarshal(text, &m)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func sqlCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sql",
+		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
+		ArgsUsage: "[QUERY]   (- or nothing reads it from stdin)",
+		Description: `The warehouse is opened read-only.
+
+Example:
+  tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
+		Flags:  tabular(),
+		Action: runSQL,
+	}
+}
+
+func runSQL(c *cli.Context) error {
+	query, err := queryText(c)
+	if err != nil {
+		return err
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.Query(ctx, w.DB(), query)
+		if err != nil {
+			return hinted{"sql: " + err.Error(), `"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`}
+		}
+		return printTable(c, table)
+	})
+}
+
+func queryText(c *cli.Context) (string, error) {
+	if c.NArg() > 1 {
+		return "", misuse("sql: one query, not %d", c.NArg()).hint("put the query in quotes")
+	}
+	if query := c.Args().First(); query != "" && query != "-" {
+		return query, nil
+	}
+	text, err := io.ReadAll(c.App.Reader)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return "", misuse("sql: no query given").hint(`tidemark sql "from marts.sources"`)
+	}
+	return string(text), nil
+}
+
+func schemaCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "schema",
+		Usage:     "list the relations of the warehouse, or the columns of one",
+		ArgsUsage: "[RELATION]",
+		Description: `Example:
+  tidemark schema marts.tpot_gap`,
+		Flags:  tabular(),
+		Action: runSchema,
+	}
+}
+
+func runSchema(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return misuse("schema: one relation, not %d", c.NArg())
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.Schema(ctx, w.DB(), c.Args().First())
+		if err != nil {
+			return err
+		}
+		return printTable(c, table)
+	})
+}
