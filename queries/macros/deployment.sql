@@ -3,6 +3,8 @@
 -- row:
 --   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000)
 --   from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
+-- Columns that are given as arguments want their table's name in front: bare names are
+-- looked up inside the macro first.
 -- No row: the GPU, the model or a format is not in the seeds, or the format covers
 -- experts alone and the model has none. A null weight format is the model's own, a null
 -- or 'auto' format of the KV cache is BF16, null limits are the engine's defaults.
@@ -38,26 +40,26 @@ with named as (
     select
         gpus as gpu,
         models as model,
-        weights as weight,
-        kv as kv,
+        weight_formats as weight,
+        kv_formats as kv,
         coalesce(of_tensor_parallel_size, 1)::double as gpu_count,
         coalesce(nullif(lower(of_engine), ''), 'vllm') as engine,
         -- What multiplies the weights: a GPU without FP8 or FP4 unpacks to BF16.
         case
-            when weights.compute = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
-            when weights.compute = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
+            when weight_formats.compute = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
+            when weight_formats.compute = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
     from seeds.gpus
     cross join seeds.models
-    cross join seeds.formats as weights
-    cross join seeds.formats as kv
+    cross join seeds.formats as weight_formats
+    cross join seeds.formats as kv_formats
     where macros.is_named(gpus.gpu, gpus.aliases, of_gpu)
         and macros.is_named(models.model, models.aliases, of_model)
-        and macros.is_named(weights.format, weights.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
-        and (weights.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv.format, kv.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))
-        and kv.kv_bytes is not null
+        and macros.is_named(weight_formats.format, weight_formats.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
+        and (weight_formats.covers = 'all' or models.experts > 0)
+        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))
+        and kv_formats.kv_bytes is not null
 ),
 
 constant as (
