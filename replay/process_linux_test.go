@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +35,6 @@ func runClient() {
 	if err := json.Unmarshal([]byte(os.Getenv("CLIENT_ORDER")), &order); err != nil {
 		panic(err)
 	}
-	if p := os.Getenv("CPUPROF"); p != "" { f, _ := os.Create(p); pprof.StartCPUProfile(f); defer pprof.StopCPUProfile() }
 	plan, err := OpenPlan(order.Plan)
 	if err != nil {
 		panic(err)

@@ -1,0 +1,330 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// hijack takes the connection away from net/http, to break it in ways that it would not.
+func hijack(w http.ResponseWriter) net.Conn {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	return conn
+}
+
+const rawHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+// rawStream answers with these bytes and hangs up.
+func rawStream(parts ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn := hijack(w)
+		defer conn.Close()
+		io.WriteString(conn, strings.Join(parts, ""))
+	}
+}
+
+func rawChunk(data string) string { return string(appendChunk(nil, "data: "+data+"\n\n")) }
+
+// silent holds the answer back until the client leaves.
+func silent(first ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		openStream(w)
+		for _, data := range first {
+			event(w, data)
+		}
+		<-r.Context().Done()
+	}
+}
+
+func status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}
+}
+
+func events(data ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		openStream(w)
+		for _, d := range data {
+			event(w, d)
+		}
+	}
+}
+
+func TestEveryFailureHasItsKind(t *testing.T) {
+	vllmError := `{"error":{"message":"too many requests","type":"Service Unavailable","param":null,"code":429}}`
+	for _, c := range []struct {
+		what    string
+		answer  http.HandlerFunc
+		failure string // kind
+		detail  string // part of it
+		status  int
+	}{
+		{"answers 401 with a string", status(401, `{"error":"Unauthorized"}`), "http_401", "Unauthorized", 401},
+		{"answers 404", status(404, `{"detail":"Not Found"}`), "http_404", "Not Found", 404},
+		{"answers 429", status(429, vllmError), "http_429", "429 Service Unavailable too many requests", 429},
+		{"answers 500 without JSON", status(500, "Internal\nServer Error"), "http_500", "Internal Server Error", 500},
+		{"redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "http_307", "not followed", 307},
+		{"an error frame in a 200", events(`{"error":{"message":"busy","type":"x","code":503}}`, "[DONE]"), "error_frame", "503 x busy", 200},
+		{"an error frame after tokens", events(tokenChunk(1, ""), `{"error":{"message":"died","code":"500"}}`, "[DONE]"), "error_frame", "500 died", 200},
+		{"a plain JSON answer", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"choices":[{"text":"all at once"}]}`)
+		}, "protocol", "no event stream", 200},
+		{"an event that is no chunk", events(`{"choices":7}`, "[DONE]"), "protocol", "not a completion chunk", 200},
+		{"bytes that are no HTTP", rawStream("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "protocol", "not an HTTP response", 0},
+		{"broken chunked coding", rawStream(rawHead, "zz\r\n"), "protocol", "chunked", 200},
+		{"hangs up before an answer", rawStream(), "cut_stream", "connection closed", 0},
+		{"hangs up in the head", rawStream("HTTP/1.1 200 OK\r\n"), "cut_stream", "connection closed", 0},
+		{"hangs up in the stream", rawStream(rawHead, rawChunk(tokenChunk(1, ""))), "cut_stream", "1 of 3 tokens", 200},
+		{"ends in peace without a finish", rawStream(rawHead, rawChunk(tokenChunk(1, "")), "0\r\n\r\n"), "cut_stream", "1 of 3 tokens", 200},
+		{"never answers", silent(), "timeout_first_byte", "time-out", 200},
+		{"falls silent", silent(tokenChunk(1, "")), "timeout_between_bytes", "1 of 3 tokens", 200},
+		{"stops early", events(tokenChunk(1, "stop"), usageChunk(9, 1), "[DONE]"), "short_output", "1 of 3 tokens", 200},
+		{"aborts politely", events(tokenChunk(1, ""), tokenChunk(2, "abort"), usageChunk(9, 2), "[DONE]"), "bad_finish", "abort", 200},
+		{"counts tokens and shows nothing", events(usageChunk(9, 0), "[DONE]"), "no_token", "", 200},
+		{"an empty stream", events("[DONE]"), "no_token", "", 200},
+
+		{"all tokens and no [DONE]", rawStream(rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")), rawChunk(tokenChunk(3, "length"))), "", "", 200},
+		{"body until the connection closes", rawStream("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ",
+			tokenChunk(1, ""), "\n\ndata: ", tokenChunk(2, ""), "\n\ndata: ", tokenChunk(3, "length"), "\n\n"), "", "", 200},
+		{"an interim answer first", rawStream("HTTP/1.1 100 Continue\r\n\r\n", rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")),
+			rawChunk(tokenChunk(3, "length")), rawChunk("[DONE]"), "0\r\nTrailer: x\r\n\r\n"), "", "", 200},
+		{"tokens that nobody saw", events(`{"choices":[{"text":""}]}`, `{"choices":[{"text":"","finish_reason":"length"}]}`, usageChunk(9, 3), "[DONE]"),
+			"", "no token", 200},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			fake := newFake(t, c.answer)
+			s := settingsFor(fake.URL)
+			s.FirstByteTimeout, s.BetweenBytesTimeout = 300*time.Millisecond, 300*time.Millisecond
+			result, rows, err := replayed(t, planOf(t, every(0, 1, 9, 3)), s)
+			if err != nil || len(rows) != 1 {
+				t.Fatalf("%d rows, %v", len(rows), err)
+			}
+			r := rows[0]
+			if r.Failure != c.failure || !strings.Contains(r.Detail, c.detail) || r.Status != c.status {
+				t.Errorf("got %q %q, status %d; want %q %q, status %d", r.Failure, r.Detail, r.Status, c.failure, c.detail, c.status)
+			}
+			if c.failure != "" && result.Failures[c.failure] != 1 || result.Status != "done" || r.Done == nil || r.Sent == nil {
+				t.Errorf("result %+v, row %+v", result, r)
+			}
+		})
+	}
+}
+
+func TestNothingStartsWithoutAServerThatHasTheModel(t *testing.T) {
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	down := "http://" + l.Addr().String()
+	l.Close()
+	probing := func(h http.HandlerFunc) string {
+		f := newFake(t, nil)
+		f.probe = h
+		return f.URL
+	}
+	for _, c := range []struct{ what, base, model, want, hint string }{
+		{"down", down, "tiny", "no server at", "start it"},
+		{"another model", newFake(t, nil).URL, "large", `does not serve the model "large"`, "it serves tiny"},
+		{"no model named", newFake(t, nil).URL, "", "no model named", "it serves tiny"},
+		{"401", probing(status(401, `{"error":"Unauthorized"}`)), "tiny", "answers 401 to /v1/models: Unauthorized", "OPENAI_API_KEY"},
+		{"404", probing(status(404, `{"detail":"Not Found"}`)), "tiny", "answers 404", "--base-url"},
+		{"429", probing(status(429, ``)), "tiny", "answers 429", "limits requests"},
+		{"500", probing(status(500, `oops`)), "tiny", "answers 500 to /v1/models: oops", "log"},
+		{"302", probing(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", 302) }), "tiny", "answers 302", "not followed"},
+		{"no list", probing(status(200, `<html>`)), "tiny", "not a list of models", "--base-url"},
+		{"no address", "localhost:8000", "tiny", "not an http or https address", "http://host:8000"},
+		{"a password in the address", "http://u:p@h", "tiny", "must not carry a password", ""},
+	} {
+		s := settingsFor(c.base)
+		s.Model = c.model
+		folder := filepath.Join(t.TempDir(), "run")
+		_, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder)
+		var hint interface{ Hint() string }
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), c.hint) {
+			t.Errorf("%s: got %v, hint %v; want %q", c.what, err, hint, c.want)
+		}
+		if _, err := os.Stat(folder); err == nil {
+			t.Errorf("%s: left a folder", c.what)
+		}
+	}
+}
+
+func TestAnExistingFolderIsNotTouched(t *testing.T) {
+	fake := newFake(t, well(0))
+	folder := t.TempDir()
+	_, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder)
+	if err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(folder); len(left) > 0 || len(fake.bodies) > 0 {
+		t.Errorf("wrote %v, sent %d", left, len(fake.bodies))
+	}
+}
+
+func TestAServerThatGoesEndsTheRun(t *testing.T) {
+	var fake *fakeVLLM
+	var served atomic.Int64
+	fake = newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		well(0)(w, r)
+		if served.Add(1) == 5 {
+			fake.Listener.Close()
+		}
+	})
+	result, rows, err := replayed(t, planOf(t, every(30*time.Millisecond, 200, 9, 3)), settingsFor(fake.URL))
+	if err == nil || !strings.Contains(err.Error(), "the server has gone") {
+		t.Errorf("got %v", err)
+	}
+	if result.Status != "aborted" || result.Unsent < 100 || result.Failures["refused"] < refusedLimit ||
+		result.Completed+result.Failed+result.Unsent != 200 || int64(len(rows)) != result.Completed+result.Failed {
+		t.Errorf("%+v, %d rows", result, len(rows))
+	}
+}
+
+func TestAConnectionThatDiedIdleCostsNoRequest(t *testing.T) {
+	// The server promises to keep the connection and closes it right after the answer.
+	fake := newFake(t, rawStream(rawHead, rawChunk(tokenChunk(1, "length")), rawChunk(usageChunk(9, 1)), rawChunk("[DONE]"), "0\r\n\r\n"))
+	result, rows, err := replayed(t, planOf(t, every(250*time.Millisecond, 6, 9, 1)), settingsFor(fake.URL))
+	if err != nil || result.Completed != 6 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, r := range rows {
+		if r.Connect == nil {
+			t.Errorf("row %d went over a connection that the server had closed", r.Seq)
+		}
+	}
+}
+
+func TestConnectionsAreMadeBeforehandAndReused(t *testing.T) {
+	fake := newFake(t, well(0))
+	s := settingsFor(fake.URL)
+	s.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		time.Sleep(200 * time.Millisecond) // a far server
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	_, rows, err := replayed(t, planOf(t, every(700*time.Millisecond, 3, 9, 1)), s)
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if rows[0].Connect == nil || *rows[0].Connect < 0.2 || *rows[0].Sent-rows[0].Due > 0.19 {
+		t.Errorf("the first connection was not made beforehand: %+v", rows[0])
+	}
+	if rows[1].Connect != nil || rows[2].Connect != nil {
+		t.Error("an idle connection was not used again")
+	}
+}
+
+func TestASlowServerDelaysNoDueTime(t *testing.T) {
+	release := make(chan struct{})
+	var begun atomic.Int64
+	fake := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if begun.Add(1) == 60 { // every request is there although none has had an answer
+			close(release)
+		}
+		<-release
+		well(0)(w, r)
+	})
+	result, rows, err := replayed(t, planOf(t, every(5*time.Millisecond, 60, 200, 2)), settingsFor(fake.URL))
+	if err != nil || result.Completed != 60 || len(rows) != 60 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+}
+
+func TestTheKeyIsNowhere(t *testing.T) {
+	const key, header = "sk-canary-7f3a9", "tenant-canary-1b2c"
+	fake := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("X-Tenant") != header {
+			w.WriteHeader(400)
+		}
+		w.WriteHeader(403)
+		io.WriteString(w, `{"error":{"message":"not for you: `+r.Header.Get("Authorization")+" "+r.Header.Get("X-Tenant")+`","code":403}}`)
+	})
+	fake.metrics = func() string { return "# " + key + "\nvllm:num_requests_running 0\n" }
+	fake.info = `{"vllm_config":"--api-key sk-other-key --model tiny","argv":["--api-key","sk-listed-key"],"env":{"HF_TOKEN":"hf-canary","VLLM_API_KEY":"` + key + `"},"system":"x ` + key + `","cfg":{"vocab_size":5000}}`
+	s := settingsFor(fake.URL + "/v1/")
+	s.APIKey, s.Headers = key, http.Header{"X-Tenant": {header}}
+	folder := filepath.Join(t.TempDir(), "run")
+	result, err := Run(t.Context(), planOf(t, every(0, 3, 9, 3)), s, folder)
+	if err != nil || result.Failures["http_403"] != 3 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	all := everything(t, folder)
+	for _, secret := range []string{key, header, "sk-other-key", "sk-listed-key", "hf-canary"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%s is in the run's folder", secret)
+		}
+	}
+	if d := documentIn(t, folder); d.Settings.VocabHigh != 5000 || !strings.Contains(string(d.Server.ServerInfo), "--model tiny") {
+		t.Errorf("server info: %s", d.Server.ServerInfo)
+	}
+	fake.probe = status(401, `{"error":"bad key `+key+`"}`)
+	_, err = Run(t.Context(), planOf(t, every(0, 3, 9, 3)), s, filepath.Join(t.TempDir(), "run"))
+	if err == nil || strings.Contains(err.Error(), key) {
+		t.Errorf("the error shows the key: %v", err)
+	}
+}
+
+// fullDisk takes some bytes and then has no room, as /dev/full.
+type fullDisk struct {
+	file
+	room int
+}
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room -= len(p); d.room < 0 {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer full.Close()
+		return full.Write(p)
+	}
+	return d.file.Write(p)
+}
+
+func TestAFullDiskStopsTheRunAndKeepsWhatIsThere(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full here")
+	}
+	fake := newFake(t, well(0))
+	s := settingsFor(fake.URL)
+	s.create = func(path string) (file, error) {
+		f, err := createFile(path)
+		if filepath.Base(path) == "requests.jsonl.zst" {
+			f = &fullDisk{f, 6000}
+		}
+		return f, err
+	}
+	result, rows, err := replayed(t, planOf(t, every(5*time.Millisecond, 2000, 9, 3)), s)
+	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "requests.jsonl.zst") {
+		t.Errorf("got %v", err)
+	}
+	if result.Status != "aborted" || result.Unsent < 500 || len(rows) == 0 || int64(len(rows)) > result.Sent {
+		t.Errorf("%+v, %d rows readable", result, len(rows))
+	}
+}
+
+func TestTheServerSaysWhatItSimulates(t *testing.T) {
+	fake := newFake(t, well(0))
+	fake.info = `{"version":"sim 1","tidemark_simulated":true,"simulates":{"gpu":"H100","catalog_model":"llama-3.1-8b","tensor_parallel_size":1}}`
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), settingsFor(fake.URL), folder); err != nil {
+		t.Fatal(err)
+	}
+	d := documentIn(t, folder)
+	if !d.Server.IsSimulated || d.Environment == nil || d.Environment.GPU != "H100" || d.EnvironmentSource != "server" {
+		t.Errorf("%+v", d)
+	}
+}
