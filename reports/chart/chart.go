@@ -96,11 +96,10 @@ type Point struct {
 	Weight float64
 }
 
-// Limit is a reference line across the chart: horizontal at a Y, or vertical at an X.
+// Limit is a reference line across the chart at a Y.
 type Limit struct {
-	At         float64
-	Text       string
-	IsVertical bool
+	At   float64
+	Text string
 }
 
 // Span is a floating bar from From to To in the row Category, with its label at its right.

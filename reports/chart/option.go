@@ -15,7 +15,7 @@ import (
 type option struct {
 	Animation bool           `json:"animation"`
 	TextStyle opts.TextStyle `json:"textStyle"`
-	Legend    opts.Legend    `json:"legend"`
+	Legend    legendOption   `json:"legend"`
 	Grid      grid           `json:"grid"`
 	XAxis     axis           `json:"xAxis"`
 	YAxis     axis           `json:"yAxis"`
@@ -81,7 +81,7 @@ const (
 	ink       = "#1f2933"
 	gridLine  = "#e3e7eb"
 	axisLine  = "#7b8794"
-	legendRow = 22 // height of one row of the legend, pixels
+	legendRow = 29 // height of one row of the legend, pixels
 )
 
 var noEmphasis = map[string]bool{"disabled": true}
@@ -90,7 +90,7 @@ func (c Chart) option(size Size) option {
 	named := c.named()
 	top := 6
 	if len(named) > 1 {
-		top += legendRow * legendRows(named, size.Width)
+		top += legendRow*legendRows(named, size.Width) - legendRow/4
 	}
 	o := option{
 		TextStyle: opts.TextStyle{FontFamily: font, FontSize: fontSize, Color: ink},
@@ -115,6 +115,7 @@ func (c Chart) option(size Size) option {
 	o.Series = append(o.Series, spanSeries(c.Spans)...)
 	if len(c.Limits) > 0 && len(o.Series) > 0 {
 		o.Series[0].MarkLine = limitLines(c.Limits)
+		o.Series = append(o.Series, reach(c.Limits))
 	}
 	return o
 }
@@ -149,12 +150,17 @@ func shorten(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
+type legendOption struct {
+	opts.Legend
+	ItemGap int `json:"itemGap"`
+}
+
 type legendEntry struct {
 	Name      string          `json:"name"`
 	ItemStyle *opts.ItemStyle `json:"itemStyle,omitempty"`
 }
 
-func legend(named []Series) opts.Legend {
+func legend(named []Series) legendOption {
 	entries := make([]legendEntry, len(named))
 	for i, s := range named {
 		entries[i].Name = s.Name
@@ -162,17 +168,17 @@ func legend(named []Series) opts.Legend {
 			entries[i].ItemStyle = &opts.ItemStyle{Opacity: opts.Float(0)}
 		}
 	}
-	return opts.Legend{
+	return legendOption{ItemGap: 15, Legend: opts.Legend{
 		Show: opts.Bool(len(named) > 1), Left: "0", Top: "0", Padding: 0, ItemWidth: 30, SelectedMode: "false",
 		Data: entries, TextStyle: &opts.TextStyle{Color: ink, FontSize: fontSize},
-	}
+	}}
 }
 
-// legendRows estimates the rows of a legend from the width of its names: seven pixels a character and the icon.
+// legendRows estimates the rows of a legend from the width of its names: eight pixels a character, the icon and the gap.
 func legendRows(named []Series, width int) int {
 	rows, used := 1, 0
 	for _, s := range named {
-		wide := 45 + 7*utf8.RuneCountInString(s.Name)
+		wide := 53 + 8*utf8.RuneCountInString(s.Name)
 		if used > 0 && used+wide > width {
 			rows, used = rows+1, 0
 		}
@@ -237,7 +243,7 @@ func (s Series) option(x, y Axis, size Size) series {
 		switch {
 		case s.Kind == Points:
 			d.SymbolSize = dotSize(p.Weight)
-		case i%every != 0 && !isAlone(points, i, y):
+		case i%every != 0 && i != len(points)-1 && !isAlone(points, i, y):
 			d.Symbol = string(NoMarker)
 		}
 		out.Data = append(out.Data, d)
@@ -285,11 +291,16 @@ func limitLines(limits []Limit) *markLines {
 	out.Label = &opts.Label{Position: "insideEndTop", Color: ink, FontSize: fontSize - 1}
 	out.LineStyle = &opts.LineStyle{Color: string(Black), Width: 1.5, Type: "dotted"}
 	for _, limit := range limits {
-		if limit.IsVertical {
-			out.Data = append(out.Data, opts.MarkLineNameXAxisItem{Name: shorten(limit.Text, 60), XAxis: limit.At})
-			continue
-		}
 		out.Data = append(out.Data, opts.MarkLineNameYAxisItem{Name: shorten(limit.Text, 60), YAxis: limit.At})
+	}
+	return out
+}
+
+// reach is a series that is not seen and makes the axes include the limits.
+func reach(limits []Limit) series {
+	out := series{Type: "scatter", Name: "reach", Silent: true, Emphasis: noEmphasis, Symbol: string(NoMarker)}
+	for _, limit := range limits {
+		out.Data = append(out.Data, datum{Value: []any{nil, limit.At}})
 	}
 	return out
 }

@@ -24,6 +24,22 @@
     });
   }
 
+  // There is no canvas to measure with, and the reader's font is unknown: a little too wide is right, because names
+  // that are taken for narrower than they are run into each other.
+  function measureText(text, font) {
+    var size = parseFloat((/(\d+(\.\d+)?)px/.exec(font || '') || [0, 12])[1]);
+    var width = 0;
+    Array.from(String(text)).forEach(function (character) {
+      var code = character.codePointAt(0);
+      if (code >= 0x2e80) { width += 1; }
+      else if ('iIl.,:;\'|!()[]{} '.indexOf(character) >= 0) { width += 0.36; }
+      else if ('mwMW%@'.indexOf(character) >= 0) { width += 0.92; }
+      else { width += character >= 'A' && character <= 'Z' ? 0.7 : 0.6; }
+    });
+    return { width: width * size };
+  }
+  echarts.setPlatformAPI({ measureText: measureText });
+
   return function (json, width, height) {
     var option = JSON.parse(json);
     labelTicks(option.xAxis);

@@ -1,0 +1,209 @@
+package reports
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tidemark/reports/chart"
+)
+
+// Result is what a view answered. Sections read it by column name.
+type Result struct {
+	View    string
+	Grain   string // what one row is, from the view's comment
+	Query   string // as a reader can ask it again, values in place
+	Columns []string
+	Rows    [][]any
+}
+
+// ask puts a query to the warehouse. view names the relation that answers, whose comment explains the rows.
+func ask(ctx context.Context, db *sql.DB, view, query string, args ...any) (*Result, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", view, err)
+	}
+	defer rows.Close()
+	r := &Result{View: view, Query: inPlace(query, args)}
+	if r.Columns, err = rows.Columns(); err != nil {
+		return nil, fmt.Errorf("%s: %w", view, err)
+	}
+	for rows.Next() {
+		row := make([]any, len(r.Columns))
+		into := make([]any, len(row))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, fmt.Errorf("%s: %w", view, err)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", view, err)
+	}
+	r.Grain, err = grain(ctx, db, view)
+	return r, err
+}
+
+// inPlace writes the arguments into a query, for reading.
+func inPlace(query string, args []any) string {
+	for i, arg := range slices.Backward(args) {
+		query = strings.ReplaceAll(query, fmt.Sprintf("$%d", i+1), literal(arg))
+	}
+	return query
+}
+
+func literal(arg any) string {
+	many, isList := arg.([]any)
+	if !isList {
+		return "'" + strings.ReplaceAll(fmt.Sprint(arg), "'", "''") + "'"
+	}
+	texts := make([]string, len(many))
+	for i, one := range many {
+		texts[i] = literal(one)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func grain(ctx context.Context, db *sql.DB, view string) (string, error) {
+	schema, name, _ := strings.Cut(view, ".")
+	var comment sql.NullString
+	err := db.QueryRowContext(ctx, `
+select max(comment)
+from (
+    select schema_name, view_name as name, comment from duckdb_views()
+    union all
+    select schema_name, table_name, comment from duckdb_tables()
+)
+where schema_name = $1 and name = $2`, schema, name).Scan(&comment)
+	if err != nil {
+		return "", fmt.Errorf("%s: comment: %w", view, err)
+	}
+	return firstWords(comment.String), nil
+}
+
+// firstWords is a comment up to its first full stop or colon: what one row is.
+func firstWords(comment string) string {
+	text := strings.Join(strings.Fields(comment), " ")
+	for _, end := range []string{". ", ": "} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	return strings.TrimSuffix(text, ".")
+}
+
+// Len is the number of rows.
+func (r *Result) Len() int { return len(r.Rows) }
+
+func (r *Result) at(row int, column string) any {
+	if i := slices.Index(r.Columns, column); i >= 0 && row < len(r.Rows) {
+		return r.Rows[row][i]
+	}
+	return nil
+}
+
+// First is the value of a column in the first row, nil without one.
+func (r *Result) First(column string) (any, error) {
+	if !slices.Contains(r.Columns, column) {
+		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	}
+	return r.at(0, column), nil
+}
+
+// Where keeps the rows in which a column has a value.
+func (r *Result) Where(column string, value any) (*Result, error) {
+	if !slices.Contains(r.Columns, column) {
+		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	}
+	kept := *r
+	kept.Rows = nil
+	for i, row := range r.Rows {
+		if fmt.Sprint(r.at(i, column)) == fmt.Sprint(value) {
+			kept.Rows = append(kept.Rows, row)
+		}
+	}
+	return &kept, nil
+}
+
+// Max is the largest number of a column, nil when it holds none.
+func (r *Result) Max(column string) (any, error) {
+	return r.fold(column, math.Max)
+}
+
+// Min is the smallest number of a column, nil when it holds none.
+func (r *Result) Min(column string) (any, error) {
+	return r.fold(column, math.Min)
+}
+
+// Sum adds up a column, nil when it holds no number.
+func (r *Result) Sum(column string) (any, error) {
+	return r.fold(column, func(a, b float64) float64 { return a + b })
+}
+
+func (r *Result) fold(column string, join func(a, b float64) float64) (any, error) {
+	if !slices.Contains(r.Columns, column) {
+		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	}
+	var total any
+	for i := range r.Rows {
+		v, isNumber := number(r.at(i, column))
+		switch {
+		case !isNumber:
+		case total == nil:
+			total = v
+		default:
+			total = join(total.(float64), v)
+		}
+	}
+	return total, nil
+}
+
+// Points are two columns as places of a chart, y times factor. A missing value is a gap.
+func (r *Result) Points(x, y string, factor float64) ([]chart.Point, error) {
+	return r.points(x, y, func(v float64) float64 { return v }, factor)
+}
+
+// Bins are Points of bins that begin at x: the last one gets its end, so that a step shows all of it.
+func (r *Result) Bins(x, y string, width any) ([]chart.Point, error) {
+	points, err := r.Points(x, y, 1)
+	if w, ok := number(width); ok && len(points) > 0 {
+		last := points[len(points)-1]
+		points = append(points, chart.Point{X: last.X + w, Y: last.Y})
+	}
+	return points, err
+}
+
+// Scaled are Points with x times factor too, and what each stands for in weight.
+func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, error) {
+	points, err := r.points(x, y, func(v float64) float64 { return v * factor }, factor)
+	for i := range points {
+		points[i].Weight, _ = number(r.at(i, weight))
+	}
+	return points, err
+}
+
+// Nines are Points over quantiles, on the scale where each further nine takes the same room.
+func (r *Result) Nines(quantile, y string, factor float64) ([]chart.Point, error) {
+	return r.points(quantile, y, chart.Nine, factor)
+}
+
+func (r *Result) points(x, y string, place func(float64) float64, factor float64) ([]chart.Point, error) {
+	for _, column := range []string{x, y} {
+		if !slices.Contains(r.Columns, column) {
+			return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+		}
+	}
+	points := make([]chart.Point, len(r.Rows))
+	for i := range r.Rows {
+		across, hasX := number(r.at(i, x))
+		up, hasY := number(r.at(i, y))
+		points[i] = chart.Point{X: place(across), Y: up * factor}
+		if !hasX || !hasY {
+			points[i].Y = math.NaN()
+		}
+	}
+	return points, nil
+}

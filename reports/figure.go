@@ -1,0 +1,188 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"tidemark/reports/chart"
+)
+
+// The two drawings of each chart: for screens and paper, and for a phone.
+var (
+	wide   = chart.Size{Width: 880, Height: 320}
+	narrow = chart.Size{Width: 360, Height: 300}
+)
+
+// Figure is a chart with what it shows in words, where it comes from, and the numbers behind it.
+type Figure struct {
+	ID, Caption  string
+	Wide, Narrow template.HTML
+	Fault        string // why there is no drawing
+	Samples      string
+	Runs         []string
+	Results      []*Result
+	Views        []*Result // of each view one
+	Tables       []Table
+}
+
+// figure draws a chart for a section. samples says how many of what it stands on.
+func (p *page) figure(s section, name string, c chart.Chart, caption, samples string, results ...*Result) Figure {
+	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, Runs: s.runNames(), Results: results}
+	for _, r := range results {
+		f.Tables = append(f.Tables, r.table(caption))
+		if !slices.ContainsFunc(f.Views, func(v *Result) bool { return v.View == r.View }) {
+			f.Views = append(f.Views, r)
+		}
+	}
+	// A chart that cannot be drawn must not take the page with it: the table below has its numbers.
+	var err error
+	if f.Wide, err = drawing(c, f.ID+"-w", caption, wide); err == nil {
+		f.Narrow, err = drawing(c, f.ID+"-n", caption, narrow)
+	}
+	if err != nil {
+		f.Fault = err.Error()
+	}
+	return f
+}
+
+func drawing(c chart.Chart, id, label string, size chart.Size) (template.HTML, error) {
+	if len(c.Spans) > 0 {
+		size.Height = 60 + 32*len(c.Y.Categories)
+	}
+	svg, err := c.SVG(id, label, size)
+	return template.HTML(svg), err // chart lets only plain drawing through
+}
+
+// newChart puts axes and parts together: series, limits and spans.
+func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
+	c := chart.Chart{X: x, Y: y}
+	for _, part := range parts {
+		switch v := part.(type) {
+		case chart.Series:
+			if hasPoint(v) { // a name in the legend promises a line
+				c.Series = append(c.Series, v)
+			}
+		case chart.Limit:
+			c.Limits = append(c.Limits, v)
+		case []chart.Span:
+			c.Spans = v
+		case []any:
+			more, err := newChart(x, y, v...)
+			if err != nil {
+				return c, err
+			}
+			c.Series, c.Limits = append(c.Series, more.Series...), append(c.Limits, more.Limits...)
+		default:
+			return c, fmt.Errorf("chart: a %T is no part of one", part)
+		}
+	}
+	return c, nil
+}
+
+func hasPoint(s chart.Series) bool {
+	return slices.ContainsFunc(s.Points, func(p chart.Point) bool { return !math.IsNaN(p.Y) })
+}
+
+var (
+	colours = map[string]chart.Colour{"blue": chart.Blue, "vermillion": chart.Vermillion, "green": chart.Green, "purple": chart.Purple, "black": chart.Black}
+	markers = map[string]chart.Marker{"circle": chart.Circle, "triangle": chart.Triangle, "square": chart.Square, "diamond": chart.Diamond, "unmarked": chart.NoMarker}
+	kinds   = map[string]chart.Kind{"line": chart.Line, "step": chart.Step, "area": chart.Area, "points": chart.Points}
+	mean    = map[string]chart.Meaning{"measured": chart.Measured, "predicted": chart.Predicted}
+)
+
+// series is a named sequence of points; look is its style in words, such as "blue circle measured step".
+func series(name, look string, points []chart.Point) (chart.Series, error) {
+	s := chart.Series{Name: name, Colour: chart.Blue, Points: points}
+	for word := range strings.FieldsSeq(look) {
+		if v, ok := colours[word]; ok {
+			s.Colour = v
+		} else if v, ok := markers[word]; ok {
+			s.Marker = v
+		} else if v, ok := kinds[word]; ok {
+			s.Kind = v
+		} else if v, ok := mean[word]; ok {
+			s.Meaning = v
+		} else {
+			return s, fmt.Errorf("series %s: no look %q", name, word)
+		}
+	}
+	return s, nil
+}
+
+// look gives the i-th of several runs (from 1) a colour and a shape of its own, as far as they last.
+func look(i int) string {
+	looks := []string{"blue circle", "vermillion triangle", "green square", "purple diamond", "black circle"}
+	return looks[(i-1)%len(looks)]
+}
+
+func axis(name string) chart.Axis { return chart.Axis{Name: name} }
+
+// ninesAxis is an axis of quantiles up to the highest that is known.
+func ninesAxis(name string, highest any) chart.Axis {
+	q, _ := number(highest)
+	last := math.Max(math.Ceil(chart.Nine(math.Min(q, 0.99999))-1e-9), 1)
+	ticks := []chart.Tick{{At: 0, Text: "0 %"}, {At: chart.Nine(0.5), Text: "50 %"}}
+	for nines := 1.0; nines <= last; nines++ {
+		ticks = append(ticks, chart.Tick{At: nines, Text: trimZeros(100-math.Pow(10, 2-nines)) + " %"})
+	}
+	return chart.Axis{Name: name, Ticks: ticks, Max: last}
+}
+
+func trimZeros(v float64) string {
+	text := fmt.Sprintf("%.5f", v)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// diagonal is where measured equals predicted, up to the larger of both.
+func diagonal(factor float64, ends ...any) []chart.Point {
+	far := 0.0
+	for _, end := range ends {
+		v, _ := number(end)
+		far = math.Max(far, v*factor)
+	}
+	return []chart.Point{{}, {X: far, Y: far}}
+}
+
+// Waterfall is parts that add up, each beginning where the one before ended.
+type Waterfall struct {
+	Categories []string
+	Spans      []chart.Span
+}
+
+// waterfall lays out the parts of a prediction and, beside their sum, what was measured: it is the parts and the last
+// row, named rest, added up.
+func waterfall(r *Result, name, value, rest string, names map[string]string, factor float64) (Waterfall, error) {
+	if !slices.Contains(r.Columns, name) || !slices.Contains(r.Columns, value) {
+		return Waterfall{}, fmt.Errorf("%s: columns %q, %q: %w", r.View, name, value, errNoColumn)
+	}
+	var w Waterfall
+	row := func(label string, from, to float64, meaning chart.Meaning, colour chart.Colour) {
+		w.Spans = append(w.Spans, chart.Span{Category: len(w.Categories), From: from, To: to, Meaning: meaning, Colour: colour, Label: figures(to - from)})
+		w.Categories = append(w.Categories, label)
+	}
+	sum := 0.0
+	for i := range r.Rows {
+		key := fmt.Sprint(r.at(i, name))
+		v, ok := number(r.at(i, value))
+		if !ok || key == rest {
+			continue
+		}
+		label := key
+		if better, found := names[key]; found {
+			label = better
+		}
+		row(label, sum, sum+v*factor, chart.Predicted, chart.Green)
+		sum += v * factor
+	}
+	row("predicted", 0, sum, chart.Predicted, chart.Black)
+	for i := range r.Rows {
+		if v, ok := number(r.at(i, value)); ok && fmt.Sprint(r.at(i, name)) == rest {
+			row(rest, sum, sum+v*factor, chart.Measured, chart.Vermillion)
+			row("measured", 0, sum+v*factor, chart.Measured, chart.Blue)
+		}
+	}
+	return w, nil
+}

@@ -1,0 +1,132 @@
+//go:build duckdb_arrow
+
+package reports_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"testing"
+
+	"tidemark/internal/warehouse"
+	"tidemark/reports"
+)
+
+// recorded is a run as ingest would have left it in the raw tables.
+type recorded struct {
+	id, name, note string
+	isSimulated    bool
+	isDraft        bool // no environment
+	requests       int
+	slowness       float64 // 1: as the rest, 2: each gap twice as long
+	lateness       float64 // seconds, of the latest
+	text           string  // stands in every other field that users or servers fill; empty: something usual
+}
+
+// record makes a warehouse that holds these runs and the trace they were made from.
+func record(t testing.TB, runs ...recorded) *sql.DB {
+	t.Helper()
+	w, err := warehouse.Open(context.Background(), warehouse.Memory, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	insert(t, w.DB(), `
+insert into raw.sources
+values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0, null, true, 'datetime', 'UTC', null, 1, '2026-11-20 12:00:00+00')`)
+	insert(t, w.DB(), `insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (1, 1, 0, 900, 20), (1, 2, 1000000000, 500, 30), (1, 3, 9000000000, 700, 10)`)
+	for i, run := range runs {
+		insertRun(t, w.DB(), i+2, run)
+	}
+	return w.DB()
+}
+
+func insertRun(t testing.TB, db *sql.DB, sourceID int, run recorded) {
+	t.Helper()
+	insert(t, db, `insert into raw.sources values ($1, $2, 'run', 'run', 'runs', $2, 1, 1, 1, 0, null, false, 's', null, null, 1, '2026-11-20 12:00:00+00')`, sourceID, "run of "+run.id)
+	document, err := json.Marshal(run.document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert(t, db, `insert into raw.runs values ($1, $2, $3)`, run.id, sourceID, string(document))
+	// Two a second, 16 to 63 tokens each in gaps of about 6 ms that grow with the run; every hundredth is refused.
+	insert(t, db, `
+insert into raw.requests (run_id, seq, session_id, class, is_warm_up, input_tokens, output_tokens, due_s, sent_s,
+    first_token_s, last_token_s, done_s, held_s, input_tokens_reported, output_tokens_reported, http_status, finish_reason,
+    failure, chunk_offsets_us, chunk_tokens, reads)
+with planned as (
+    select
+        seq,
+        seq / 2 as due_s,
+        seq / 2 + $3 * ((seq * 7919) % 101) / 100 as sent_s,
+        500 + (seq * 37) % 900 as input_tokens,
+        16 + (seq * 13) % 48 as output_tokens,
+        0.040 + 0.0004 * ((seq * 31) % 97) as ttft_s,
+        $4 * (0.006 + 0.000002 * seq + 0.00001 * ((seq * 17) % 89)) as gap_s,
+        seq % 100 = 99 as is_refused
+    from range($2) as numbers (seq)
+)
+select
+    $1, seq, 's' || seq, $5, false, input_tokens, output_tokens, due_s, sent_s,
+    case when not is_refused then sent_s + ttft_s end,
+    case when not is_refused then sent_s + ttft_s + gap_s * (output_tokens - 1) end,
+    sent_s + ttft_s + case when is_refused then 0 else gap_s * output_tokens end,
+    0, case when not is_refused then input_tokens end, case when not is_refused then output_tokens end,
+    case when is_refused then 429 else 200 end, case when not is_refused then 'length' end,
+    case when is_refused then coalesce(nullif($5, ''), 'http_429') end,
+    case when not is_refused then [(1e6 * (ttft_s + gap_s * token))::integer for token in range(output_tokens)] end,
+    case when not is_refused then [1 for token in range(output_tokens)] end,
+    output_tokens
+from planned`, run.id, run.requests, run.lateness, max(run.slowness, 1), run.text)
+}
+
+// document is run.json. What names hardware stays usual: the bandwidth model knows no other.
+func (run recorded) document() map[string]any {
+	usual := func(text string) string {
+		if run.text != "" {
+			return run.text
+		}
+		return text
+	}
+	environment := map[string]any{
+		"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1, "quantization": "bf16", "kv_cache_dtype": "bf16",
+		"engine": "vllm", "engine_version": "0.24.0", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
+	}
+	document := map[string]any{
+		"schema": "tidemark.run/1", "run_id": run.id, "name": run.name, "note": run.note,
+		"started_at": "2026-11-20T12:00:00Z", "ended_at": "2026-11-20T12:10:00Z", "status": "done",
+		"target":   map[string]any{"base_url": usual("http://127.0.0.1:8000"), "endpoint": usual("/v1/completions"), "model": usual("llama")},
+		"settings": map[string]any{"seed": 1, "max_lateness_s": 0.010},
+		"plan": map[string]any{
+			"source": usual("azure-code"), "source_sha256": usual("ab12"), "fingerprint": usual("cd34"), "seed": 1, "requests": run.requests,
+			"scaling": map[string]any{"speed": 1, "thin": 1, "thicken": 1},
+		},
+		"environment": environment, "environment_source": usual("server"),
+		"server": map[string]any{"version": usual("0.24.0"), "is_simulated": run.isSimulated},
+		"result": map[string]any{"is_valid": true, "invalid_reason": "", "duration_s": float64(run.requests) / 2},
+	}
+	if run.isSimulated {
+		document["server"].(map[string]any)["simulates"] = environment
+	}
+	if run.isDraft {
+		document["environment"] = nil
+	}
+	return document
+}
+
+func insert(t testing.TB, db *sql.DB, query string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, db *sql.DB, o reports.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := reports.Write(context.Background(), db, o, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,148 @@
+package reports
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed sections
+var sections embed.FS
+
+// page is one report while it is written.
+type page struct {
+	ctx     context.Context
+	db      *sql.DB
+	options Options
+	Runs    []Run
+}
+
+// section is what a template of sections/ gets as its dot.
+type section struct {
+	*page
+	Run    Run    // the run that it is about; zero in begin and end
+	Prefix string // begins every id, so that ids are unique in the page
+	Level  int    // of its heading
+}
+
+func (s section) runNames() []string {
+	if s.Run.ID != "" {
+		return []string{s.Run.Name}
+	}
+	names := make([]string, len(s.Runs))
+	for i, run := range s.Runs {
+		names[i] = run.Name
+	}
+	return names
+}
+
+// group is a run's heading, when there are several, and its sections.
+type group struct {
+	Run      Run
+	Sections []template.HTML
+}
+
+type document struct {
+	Title, Generated, Version string
+	Style                     template.CSS
+	Simulated                 []Run
+	Runs                      []Run
+	Begin, End                []template.HTML
+	Groups                    []group
+}
+
+func (p *page) write(w io.Writer) error {
+	shared, err := template.New("page.html").Funcs(p.functions()).ParseFS(sections, "sections/*.html")
+	if err != nil {
+		return err
+	}
+	style, err := sections.ReadFile("sections/style.css")
+	if err != nil {
+		return err
+	}
+	d := document{Title: p.title(), Version: p.options.Version, Style: template.CSS(style), Runs: p.Runs}
+	if !p.options.GeneratedAt.IsZero() {
+		d.Generated = p.options.GeneratedAt.UTC().Format(time.RFC3339)
+	}
+	for _, run := range p.Runs {
+		if run.IsSimulated {
+			d.Simulated = append(d.Simulated, run)
+		}
+	}
+	if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {
+		return err
+	}
+	for _, run := range p.Runs {
+		s := section{page: p, Run: run, Prefix: fmt.Sprintf("run%d-", run.Index), Level: 2}
+		if len(p.Runs) > 1 {
+			s.Level = 3
+		}
+		g := group{Run: run}
+		if g.Sections, err = p.execute(shared, "run", s); err != nil {
+			return err
+		}
+		d.Groups = append(d.Groups, g)
+	}
+	if d.End, err = p.execute(shared, "end", section{page: p, Level: 2}); err != nil {
+		return err
+	}
+	return shared.ExecuteTemplate(w, "page.html", d)
+}
+
+// execute runs every template of one folder, in the order of their names.
+func (p *page) execute(shared *template.Template, folder string, s section) ([]template.HTML, error) {
+	files, err := fs.Glob(sections, path.Join("sections", folder, "*.html"))
+	if err != nil {
+		return nil, err
+	}
+	var out []template.HTML
+	for _, file := range files {
+		source, err := sections.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		set, err := shared.Clone() // once a set has run, it takes no more templates
+		if err != nil {
+			return nil, err
+		}
+		t, err := set.New(file).Parse(string(source))
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		if err := t.Execute(&text, s); err != nil {
+			return nil, err
+		}
+		if html := strings.TrimSpace(text.String()); html != "" {
+			out = append(out, template.HTML(html)) // made by html/template from escaped parts
+		}
+	}
+	return out, nil
+}
+
+func (p *page) title() string {
+	if p.options.Title != "" {
+		return p.options.Title
+	}
+	if len(p.Runs) == 1 {
+		return p.Runs[0].Name + " on " + p.Runs[0].MeasuredOn
+	}
+	return fmt.Sprintf("%d runs compared", len(p.Runs))
+}
+
+// Joined names runs in a sentence.
+func (d document) Joined(runs []Run) string {
+	names := make([]string, len(runs))
+	for i, run := range runs {
+		names[i] = run.Name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,140 @@
+//go:build duckdb_arrow && pages
+
+package reports_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/reports"
+)
+
+// hostileTexts are what users, traces and servers may name things. On the page each must be text.
+var hostileTexts = []string{
+	`</script><script>window.__pwned=1</script>`,
+	`<img src=x onerror="window.__pwned=1;alert(1)">`,
+	`__f__function(){window.__pwned=1}__f__`,
+	`"><svg onload=window.__pwned=1>' {{.}} ${1} {a}{b}{c} $&`,
+	`</style><style>*{display:none}</style> <!-- --> ]]>`,
+	`javascript:window.__pwned=1 url(http://127.0.0.1:1/x)`,
+	`שלום עולם مرحبا بالعالم 🚀👩‍💻`,
+}
+
+// The page, in a real browser without a network: every hostile string is there as text, nothing is asked for, nothing
+// runs, nothing complains, it fits a phone, and it prints.
+func TestPagesInABrowser(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("ten kilobytes of name ", 470))
+	all := strings.Join(hostileTexts, " · ")
+	slices.Reverse(hostileTexts)
+	reversed := strings.Join(hostileTexts, " · ")
+	runs := []recorded{{id: "usual", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 900, lateness: 0.003}}
+	for i, text := range []string{all, reversed, long} {
+		runs = append(runs, recorded{id: text, name: text, note: text, text: text, requests: 120, lateness: 0.02, isSimulated: i > 0})
+	}
+	db := record(t, runs...)
+	for name, page := range map[string]struct {
+		o     reports.Options
+		texts []string
+	}{
+		"one run":       {reports.Options{RunIDs: []string{"usual"}}, []string{"SIMULATED", "azure-code at noon", "before the upgrade"}},
+		"hostile names": {reports.Options{RunIDs: []string{all, reversed, long}, Title: all}, []string{all, reversed, long}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkPage(t, strings.ReplaceAll(name, " ", "-"), write(t, db, page.o), page.texts)
+		})
+	}
+}
+
+func checkPage(t *testing.T, name, html string, texts []string) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := startBrowser(t)
+	b.open("file://" + file)
+
+	for _, url := range b.requested() {
+		if url != "file://"+file {
+			t.Errorf("the page asks for %s", url)
+		}
+	}
+	for _, complaint := range b.complaints() {
+		t.Errorf("the browser complains: %s", complaint)
+	}
+	if got := b.evaluate(`String(window.__pwned)`); got != "undefined" {
+		t.Errorf("a script of a label ran: window.__pwned is %s", got)
+	}
+	if got := b.evaluate(`String(document.querySelectorAll('script, img, iframe, object, embed, link, foreignObject').length)`); got != "0" {
+		t.Errorf("got %s elements that could load or run something, want none", got)
+	}
+	if got := b.evaluate(`String(Array.from(document.querySelectorAll('*')).filter(e => Array.from(e.attributes).some(a => /^on/i.test(a.name))).length)`); got != "0" {
+		t.Errorf("got %s elements with an event handler, want none", got)
+	}
+	shown := strings.Join(strings.Fields(b.evaluate(`document.body.innerText`)), " ")
+	for _, text := range texts {
+		if !strings.Contains(shown, strings.Join(strings.Fields(text), " ")) {
+			t.Errorf("the page does not show %.80q as it is", text)
+		}
+	}
+	for _, width := range []int{390, 820, 1280} {
+		b.size(width)
+		if got := b.evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+			t.Errorf("at %d px the page is %s px too wide", width, got)
+		}
+		b.screenshot(fmt.Sprintf("%s-%d", name, width))
+	}
+	if pdf := b.pdf(name); !strings.HasPrefix(pdf, "%PDF-") {
+		t.Errorf("printing gives %.20q, want a PDF", pdf)
+	}
+	checkPrintedTables(t, b)
+	checkAccessibility(t, b)
+}
+
+// On paper nothing can be opened: what is folded on the screen must be visible.
+func checkPrintedTables(t *testing.T, b *browser) {
+	b.media("print")
+	defer b.media("")
+	hidden := b.evaluate(`String(Array.from(document.querySelectorAll('details .table:not(.long)')).filter(e => e.getBoundingClientRect().height < 20 || !e.checkVisibility()).length)`)
+	if hidden != "0" {
+		t.Errorf("%s tables are folded on paper", hidden)
+	}
+}
+
+func checkAccessibility(t *testing.T, b *browser) {
+	path := os.Getenv("AXE_CORE_JS")
+	if path == "" {
+		t.Log("LEFT OUT: accessibility by axe-core; name its axe.min.js in $AXE_CORE_JS (npm package axe-core)")
+		return
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.evaluate(string(source) + "; 'loaded'")
+	found := b.evaluate(`axe.run(document).then(r => JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))}))))`)
+	var violations []struct {
+		ID, Help string
+		Nodes    []string
+	}
+	if err := json.Unmarshal([]byte(found), &violations); err != nil {
+		t.Fatalf("axe-core: %v in %.200q", err, found)
+	}
+	for _, v := range violations {
+		t.Errorf("accessibility: %s: %s: %q", v.ID, v.Help, v.Nodes)
+	}
+}
+
+func decode(t *testing.T, b64 string) []byte {
+	t.Helper()
+	bytes, err := base64.StdEncoding.DecodeString(b64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}

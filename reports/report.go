@@ -1,0 +1,148 @@
+// Package reports writes what the warehouse knows of one or several runs as one self-contained HTML file: no script,
+// no request, nothing beside it.
+//
+// A section is one template in sections/begin, sections/run (once per run) or sections/end, in the order of the file
+// names. It asks a view, says what it found, and shows a chart with its numbers, through the functions in
+// functions.go; so a new section is a new template and nothing else. ask.go asks, figure.go draws, format.go writes
+// numbers for people, page.go puts the sections together.
+//
+// It refuses to compute a quantity of its own (that is a view's work) and to put into the page anything that could
+// differ between two reports of the same data.
+package reports
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options choose what a report is about.
+type Options struct {
+	RunIDs      []string  // in reading order; empty: every run, oldest first
+	Title       string    // empty: from the runs' names
+	GeneratedAt time.Time // goes into a meta tag, never into the text; zero: left out
+	Version     string    // of the program, for the same place
+}
+
+// Run is one run as every section knows it.
+type Run struct {
+	Index       int    // 1 for the first of the page
+	ID          string // the warehouse's run_id
+	Name        string
+	Note        string
+	MeasuredOn  string
+	IsSimulated bool
+	IsDraft     bool // no environment given: measured, shown, not compared
+	IsValid     bool
+	FirstLine   string  // the verdict's
+	Facts       *Result // its row of marts.runs
+}
+
+// Write writes the report. Nothing is written before all of it is made.
+func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
+	runs, err := findRuns(ctx, db, o.RunIDs)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	p := &page{ctx: ctx, db: db, options: o, Runs: runs}
+	var out bytes.Buffer
+	if err := p.write(&out); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = w.Write(out.Bytes())
+	return err
+}
+
+// unknownRun says which run is not there and which are.
+type unknownRun struct {
+	id    string
+	known []string
+}
+
+func (e *unknownRun) Error() string { return fmt.Sprintf("no run %q", e.id) }
+
+// Hint names some of the runs that are there.
+func (e *unknownRun) Hint() string {
+	const shown = 5
+	if len(e.known) > shown {
+		return fmt.Sprintf("known runs are %s and %d more", strings.Join(e.known[:shown], ", "), len(e.known)-shown)
+	}
+	return "known runs are " + strings.Join(e.known, ", ")
+}
+
+// noRuns is an empty warehouse.
+type noRuns struct{}
+
+func (noRuns) Error() string { return "the warehouse holds no run" }
+
+// Hint says how a run comes in.
+func (noRuns) Hint() string {
+	return `make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`
+}
+
+func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
+	known, err := knownRuns(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if len(known) == 0 {
+		return nil, noRuns{}
+	}
+	if len(ids) == 0 {
+		ids = known
+	}
+	runs := make([]Run, len(ids))
+	for i, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, &unknownRun{id, known}
+		}
+		if runs[i], err = findRun(ctx, db, id); err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
+		runs[i].Index = i + 1
+	}
+	return runs, nil
+}
+
+func knownRuns(ctx context.Context, db *sql.DB) ([]string, error) {
+	r, err := ask(ctx, db, "staging.runs", `select run_id
+from staging.runs
+order by started_at, run_id`)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, r.Len())
+	for i := range ids {
+		ids[i], _ = r.at(i, "run_id").(string)
+	}
+	return ids, nil
+}
+
+func findRun(ctx context.Context, db *sql.DB, id string) (Run, error) {
+	// Whole, because it is dear to compute and every section takes something else from it.
+	facts, err := ask(ctx, db, "marts.runs", `select *
+from marts.runs
+where run_id = $1`, id)
+	if err != nil {
+		return Run{}, err
+	}
+	text := func(column string) string { s, _ := facts.at(0, column).(string); return s }
+	yes := func(column string) bool { b, _ := facts.at(0, column).(bool); return b }
+	run := Run{
+		ID: id, Name: text("name"), Note: text("note"), MeasuredOn: text("measured_on"),
+		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), Facts: facts,
+	}
+	if run.Name == "" {
+		run.Name = id
+	}
+	run.FirstLine, err = firstLine(ctx, db, id)
+	return run, err
+}
+
+var errNoColumn = errors.New("no such column")

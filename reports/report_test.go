@@ -1,0 +1,169 @@
+//go:build duckdb_arrow
+
+package reports_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tidemark/reports"
+)
+
+var update = flag.Bool("update", false, "write the golden report anew")
+
+var (
+	usual = recorded{id: "r1", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 120, lateness: 0.003}
+	late  = recorded{id: "r2", name: "azure-code, late", requests: 120, lateness: 0.03, slowness: 1.5}
+	draft = recorded{id: "r3", name: "a draft", requests: 60, lateness: 0.003, isDraft: true}
+)
+
+// The three on one page, and the last alone, written once: a report takes seconds.
+var (
+	database = sync.OnceValue(func() *sql.DB { return record(keeper{}, usual, late, draft) })
+	together = sync.OnceValue(func() string {
+		return write(keeper{}, database(), reports.Options{GeneratedAt: time.Unix(1_800_000_000, 0), Version: "test"})
+	})
+	alone = sync.OnceValue(func() string { return write(keeper{}, database(), reports.Options{RunIDs: []string{"r3"}}) })
+)
+
+// keeper lets what was made for one test live for all; it ends with the process.
+type keeper struct{ testing.TB }
+
+func (keeper) Helper()           {}
+func (keeper) Cleanup(func())    {}
+func (keeper) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+var drawing = regexp.MustCompile(`<svg [\s\S]*?</svg>`)
+
+// Drawings have golden files of their own in reports/chart; here the page around them is held.
+func TestReportIsAsItsGoldenFile(t *testing.T) {
+	got := drawing.ReplaceAllString(together(), "<svg/>")
+	const path = "testdata/report.html"
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the report differs from %s; look at it, then run with -update", path)
+	}
+}
+
+func TestTheSameDataIsTheSameBytes(t *testing.T) {
+	if again := write(t, record(t, draft), reports.Options{}); alone() != again {
+		t.Error("two reports of the same data differ")
+	}
+}
+
+func TestAReportIsOneSafeFile(t *testing.T) {
+	html := together()
+	const policy = `content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"`
+	if !strings.Contains(html, policy) {
+		t.Errorf("the page does not forbid requests by %s", policy)
+	}
+	if found := regexp.MustCompile(`<script|<iframe|<img|<link|\son[a-z]+=|@import|src=|href="[^#]|url\([^#]`).FindString(html); found != "" {
+		t.Errorf("the page has %q, which could load or run something", found)
+	}
+	if found := regexp.MustCompile(`NaN|\bInf\b|&lt;nil&gt;|%!|could not be drawn`).FindString(html); found != "" {
+		t.Errorf("the page says %q", found)
+	}
+	if len(html) > 1_500_000 {
+		t.Errorf("the page is %d bytes, want less than 1.5 MB", len(html))
+	}
+	seen := map[string]bool{}
+	for _, id := range regexp.MustCompile(`\sid="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		if seen[id[1]] {
+			t.Errorf("id %s is there twice", id[1])
+		}
+		seen[id[1]] = true
+	}
+	figures, captions, tables := strings.Count(html, "<figure "), strings.Count(html, "<figcaption>"), strings.Count(html, "<details>")
+	if figures < 9 || figures != captions || figures != tables {
+		t.Errorf("got %d figures, %d captions and %d tables behind them, want one of each", figures, captions, tables)
+	}
+	checkHeadings(t, html)
+}
+
+func checkHeadings(t *testing.T, html string) {
+	t.Helper()
+	before := byte('0')
+	for _, heading := range regexp.MustCompile(`<h([1-6])`).FindAllStringSubmatch(html, -1) {
+		level := heading[1][0]
+		if level > before+1 || level == '1' && before != '0' {
+			t.Errorf("a heading of level %c follows one of level %c", level, before)
+		}
+		before = level
+	}
+}
+
+func TestWhatAReportSays(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		html       string
+		says, nots []string
+	}{
+		{"simulated runs are named at the top", together(),
+			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: azure-code at noon.</aside>"}, nil},
+		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
+		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
+		{"a draft is not compared, and 60 requests have no p99", alone(),
+			[]string{"not compared", "withheld", "so it is a draft"}, []string{"TPOT against the prediction", "SIMULATED"}},
+	} {
+		for _, text := range c.says {
+			if !strings.Contains(c.html, text) {
+				t.Errorf("%s: the page does not say %q", c.what, text)
+			}
+		}
+		for _, text := range c.nots {
+			if strings.Contains(c.html, text) {
+				t.Errorf("%s: the page says %q", c.what, text)
+			}
+		}
+	}
+}
+
+func TestRunsThatAreNotThere(t *testing.T) {
+	for what, c := range map[string]struct {
+		db         *sql.DB
+		ids        []string
+		text, hint string
+	}{
+		"an unknown run":     {database(), []string{"r9"}, `report: no run "r9"`, "known runs are r1, r2, r3"},
+		"an empty warehouse": {record(t), nil, "report: the warehouse holds no run", `make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`},
+	} {
+		err := reports.Write(context.Background(), c.db, reports.Options{RunIDs: c.ids}, nothing{t})
+		var hinted interface{ Hint() string }
+		if err == nil || err.Error() != c.text || !errors.As(err, &hinted) || hinted.Hint() != c.hint {
+			t.Errorf("%s: got %v, want %q with hint %q", what, err, c.text, c.hint)
+		}
+	}
+}
+
+// nothing is where a failed report must write nothing.
+type nothing struct{ t *testing.T }
+
+func (n nothing) Write(p []byte) (int, error) {
+	n.t.Errorf("%.40q was written", p)
+	return len(p), nil
+}
+
+func TestNothingIsWrittenAfterCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := reports.Write(ctx, database(), reports.Options{}, nothing{t}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}

@@ -1,0 +1,95 @@
+package reports
+
+import (
+	"math"
+	"strings"
+)
+
+// Table is a result as people read it: columns named and formatted by what their names end in.
+type Table struct {
+	Caption string
+	Heads   []string
+	Numeric []bool
+	Rows    [][]string
+	IsLong  bool // too long for paper
+}
+
+// longTable is how many rows a printed page may spend on one table.
+const longTable = 24
+
+func (r *Result) table(caption string) Table {
+	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable}
+	for c, name := range r.Columns {
+		head, write := r.style(c)
+		t.Heads = append(t.Heads, head)
+		isNumeric := true
+		for i, row := range r.Rows {
+			_, isNumber := number(row[c])
+			isNumeric = isNumeric && (row[c] == nil || isNumber)
+			t.Rows[i] = append(t.Rows[i], cellText(name, row[c], write))
+		}
+		t.Numeric = append(t.Numeric, isNumeric && len(r.Rows) > 0)
+	}
+	return t
+}
+
+// cellText leaves words alone, and says withheld where a tail has too few samples.
+func cellText(column string, v any, write func(float64) string) string {
+	if n, ok := number(v); ok {
+		return write(n)
+	}
+	if v == nil && strings.HasPrefix(column, "p99_") {
+		return withheld
+	}
+	return plain(v)
+}
+
+// style is a column's heading, with its unit, and how its numbers are written. House names end in their unit.
+func (r *Result) style(column int) (head string, write func(float64) string) {
+	name := r.Columns[column]
+	switch {
+	case strings.HasSuffix(name, "_per_s"):
+		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", figures
+	case strings.HasSuffix(name, "_s"):
+		u := unitFor(r.largest(column))
+		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return figures(s * u.Factor) }
+	case name == "slowdown_ratio", name == "floor_ratio":
+		return words(strings.TrimSuffix(name, "_ratio")) + ", ×", figures
+	case strings.HasSuffix(name, "_ratio"):
+		return words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return figures(share * 100) }
+	case name == "quantile":
+		return "quantile, %", func(q float64) string { return trimZeros(q * 100) }
+	}
+	return words(name), func(n float64) string {
+		if n == math.Trunc(n) {
+			return count(n)
+		}
+		return figures(n)
+	}
+}
+
+func (r *Result) largest(column int) float64 {
+	largest := 0.0
+	for _, row := range r.Rows {
+		if n, ok := number(row[column]); ok {
+			largest = math.Max(largest, math.Abs(n))
+		}
+	}
+	return largest
+}
+
+var spelled = map[string]string{
+	"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "itl": "ITL", "kv": "KV", "p50": "median", "gpu": "GPU", "id": "id",
+	"ok": "completed",
+}
+
+// words turns a column's name into a heading: p99_ttft is "p99 TTFT".
+func words(name string) string {
+	parts := strings.Split(name, "_")
+	for i, part := range parts {
+		if better, ok := spelled[part]; ok {
+			parts[i] = better
+		}
+	}
+	return strings.Join(parts, " ")
+}
