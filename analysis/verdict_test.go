@@ -1,0 +1,116 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+)
+
+// run is a run of n requests, one a second, each 50 ms to its first token and then
+// 10 tokens in 100 ms, sent late by so much.
+func run(id string, n int, lateS float64, document string) string {
+	return fmt.Sprintf(`
+insert into raw.runs values ('%[1]s', 1, '%[4]s');
+insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
+select '%[1]s', seq, false, 100, 11, seq, seq + %[3]g, seq + %[3]g + 0.05, seq + %[3]g + 0.15, seq + %[3]g + 0.15, 11
+from range(%[2]d) as numbers (seq)`, id, n, lateS, document)
+}
+
+const simulated = `{"status": "done", "settings": {"max_lateness_s": 0.01}, "result": {"is_valid": true},
+  "environment": {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1, "quantization": "bf16"},
+  "server": {"version": "0.24.0", "is_simulated": true, "simulates": {"gpu": "H100", "tensor_parallel_size": 1, "catalog_model": "llama-3.1-8b", "quantization": "bf16"}}}`
+
+const draft = `{"status": "done", "settings": {"max_lateness_s": 0.01}, "server": {"version": "0.32.0"}}`
+
+func TestFirstLine(t *testing.T) {
+	w := open(t,
+		run("many", 600, 1e-3, simulated),
+		run("few", 120, 1e-3, simulated),
+		run("tiny", 20, 1e-3, draft),
+		run("late", 600, 0.05, draft),
+		run("lost", 600, 1e-3, draft),
+		"update raw.requests set failure = 'cut_stream' where run_id = 'lost' and seq < 3",
+		`insert into raw.runs values ('empty', 1, '{"status": "running"}')`,
+	)
+	for _, test := range []struct{ run, want string }{
+		{"many", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms; time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"few", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms (of 120 samples only); time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"tiny", "valid; p50 TTFT 50 ms, p50 TPOT 10 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"late", "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50 ms, p99 TPOT 10 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"lost", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms; a draft, not compared with the prediction; 597 of 600 requests completed; vllm 0.32.0"},
+		{"empty", "invalid, neither pass nor fail: no request was sent; no latency measured; a draft, not compared with the prediction; unknown server"},
+	} {
+		verdict, err := analysis.Judge(context.Background(), w.DB(), test.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := verdict.FirstLine(); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.run, got, test.want)
+		}
+	}
+	_, err := analysis.Judge(context.Background(), w.DB(), "none")
+	wantError(t, err, `no run named "none"`, "known runs are")
+}
+
+func TestRunChecks(t *testing.T) {
+	w := open(t, run("a", 3, 1e-3, `{"plan": {"requests": 3}}`),
+		"update raw.requests set last_token_s = first_token_s - 1 where seq = 1")
+	checks, err := analysis.RunChecks(context.Background(), w.DB())
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := map[string]int64{}
+	for _, check := range checks {
+		if check.Comment == "" {
+			t.Errorf("check %s does not say its truth", check.Name)
+		}
+		if check.Rows > 0 {
+			broken[check.Name] = check.Rows
+			if len(check.First.Rows) != int(check.Rows) {
+				t.Errorf("check %s: %d rows break it, %d are shown", check.Name, check.Rows, len(check.First.Rows))
+			}
+		}
+	}
+	if broken["instants_in_order"] != 1 || broken["planned_requests"] != 0 {
+		t.Errorf("broken: got %v, want instants_in_order by one row and planned_requests by none", broken)
+	}
+}
+
+func TestSchemaAndSource(t *testing.T) {
+	w := open(t, traces)
+	ctx := context.Background()
+	all, err := analysis.Schema(ctx, w.DB(), "")
+	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_minutes" {
+		t.Errorf("Schema: got %d rows, %v", len(all.Rows), err)
+	}
+	columns, err := analysis.Schema(ctx, w.DB(), "marts.tpot_gap")
+	if err != nil || columns.Rows[0][0] != "run_id" || columns.Rows[0][2] != "the replay" || !strings.HasPrefix(columns.Comment, "One row per successful request") {
+		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
+	}
+	_, err = analysis.Schema(ctx, w.DB(), "marts.nothing")
+	wantError(t, err, `no relation named "marts.nothing"`, "marts.tpot_gap")
+	source, err := analysis.Source(ctx, w.DB(), "day")
+	if err != nil || len(source.Rows) != 1 || source.Columns[0].Comment != "what the user calls it" {
+		t.Errorf("Source(day): got %v, %v", source, err)
+	}
+	_, err = analysis.Source(ctx, w.DB(), "night")
+	wantError(t, err, `no source named "night"`, "day, days, relative")
+}
+
+func TestQueryReducesTypes(t *testing.T) {
+	w := open(t)
+	table, err := analysis.Query(context.Background(), w.DB(), `
+select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
+	if got := fmt.Sprint(table.Rows[0]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
