@@ -104,13 +104,19 @@ func steadyBatch(cost analysis.StepCost, h replay.Header) (batch, tpotS float64)
 	tokensPerS := float64(h.OutputTokens) / h.DurationS
 	promptPerS := float64(h.InputTokens-h.SharedTokens) / h.DurationS
 	context := float64(h.InputTokens)/float64(h.Requests) + float64(h.OutputTokens)/float64(h.Requests)/2
+	windowed := context
+	if cost.SlidingWindow > 0 {
+		windowed = min(context, float64(cost.SlidingWindow))
+	}
 	batch = 1
 	for range 200 {
 		decoding := max(1, int(batch+0.5))
-		tokens := int64(batch * context)
-		tpotS = cost.Seconds(decoding, tokens, tokens, 0, 0, 0)
-		perStep := int(promptPerS * tpotS)
-		tpotS = cost.Seconds(decoding, tokens, tokens, perStep, 1, float64(perStep)*float64(perStep)/2)
+		step := func(prefill int) float64 {
+			return cost.Seconds(decoding, int64(batch*context), int64(batch*windowed),
+				prefill, min(prefill, 1), float64(prefill)*float64(prefill)/2)
+		}
+		tpotS = step(0)
+		tpotS = step(int(promptPerS * tpotS))
 		next := tokensPerS * tpotS
 		if next > 1e6 {
 			return next, tpotS

@@ -27,7 +27,6 @@ select
     source_name as name,
     format,
     rows_kept as rows,
-    rows_rejected as rejected,
     duration_s,
     mean_rate_per_s as rate_per_s,
     p50_input_tokens as p50_in,
