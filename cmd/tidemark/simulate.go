@@ -98,10 +98,17 @@ func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	return config, nil
 }
 
+// simulatedVersion of vLLM is what a simulator passes for unless told otherwise:
+// the one whose wire format it was held to.
+const simulatedVersion = "0.32.0"
+
 // simulatorOf gives the simulator its step time: the SQL model, evaluated once,
 // so that no step asks the database.
 func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
+	if d.EngineVersion == "" {
+		d.EngineVersion = simulatedVersion
+	}
 	err := inMemory(ctx, func(w *warehouse.Warehouse) error {
 		d, err := d.Resolve(ctx, w.DB())
 		if err != nil {
@@ -116,7 +123,7 @@ func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, er
 			return err
 		}
 		config = vllmsim.Config{
-			Model: d.Model, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
+			Model: d.Model, Version: d.EngineVersion, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
 			BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
 			Simulates: simulates, StepTime: stepTime(cost),
 		}
