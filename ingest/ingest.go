@@ -75,8 +75,8 @@ func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Opti
 		return nil, err
 	}
 	files, results, errs := gather(paths)
-	if opts.Name != "" && len(files) > 1 {
-		return nil, hinted{fmt.Sprintf("ingest: one name for %d files", len(files)), "leave --name out, or name one file"}
+	if opts.Name != "" && max(len(paths), len(files)) > 1 {
+		return nil, hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}
 	}
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {

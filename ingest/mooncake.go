@@ -27,7 +27,7 @@ var _ = register(format{
 })
 
 // mooncakeBlock is how many tokens an id stands for. The file does not say; where
-// the ids of its head fit another size exactly, that one is taken and said.
+// the ids of its head fit another size better, that one is taken and said.
 const mooncakeBlock = 512
 
 func seesMooncake(head []byte) string {
@@ -71,7 +71,7 @@ func columnNames(schema *arrow.Schema) []string {
 func (p *mooncake) notes(sum tally) []string {
 	var notes []string
 	if p.hasBlocks && p.blockTokens != mooncakeBlock {
-		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that, not %d", p.blockTokens, mooncakeBlock))
+		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that better than %d", p.blockTokens, mooncakeBlock))
 	}
 	if p.hasBlocks && sum.extra > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.extra, p.blockTokens))
@@ -82,13 +82,13 @@ func (p *mooncake) notes(sum tally) []string {
 	return notes
 }
 
-// look decides from the first block which columns there are and how long a block
-// is: the first of the usual sizes that fits every row.
+// blockSizes are the usual ones; of two that fit as well, the one before.
+var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
+
+// look decides from the first block which columns there are, and how long a
+// prefix block is: the size that fits the most rows exactly.
 func (p *mooncake) look(first block) {
-	sizes := []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
-	fits := func(size int64, r *mooncakeRow) bool {
-		return len(r.ids) == 0 || int64(len(r.ids)) == (r.input+size-1)/size
-	}
+	fits := make([]int, len(blockSizes))
 	var r mooncakeRow
 	first.rows(&batch{}, func(_ int64, line []byte) *reject {
 		if r.parse(line) != nil {
@@ -96,13 +96,14 @@ func (p *mooncake) look(first block) {
 		}
 		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
 		p.hasSessions = p.hasSessions || r.session != nil
-		sizes = slices.DeleteFunc(sizes, func(size int64) bool { return !fits(size, &r) })
+		for i, size := range blockSizes {
+			if count := int64(len(r.ids)); count > 0 && (count-1)*size < r.input && r.input <= count*size {
+				fits[i]++
+			}
+		}
 		return nil
 	})
-	p.blockTokens = mooncakeBlock
-	if len(sizes) > 0 {
-		p.blockTokens = sizes[0]
-	}
+	p.blockTokens = blockSizes[slices.Index(fits, slices.Max(fits))]
 }
 
 func (p *mooncake) schema() *arrow.Schema {

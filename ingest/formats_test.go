@@ -1,0 +1,120 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+// Every file of fixtures/traces comes out as the .want.csv beside it says.
+func TestFixtures(t *testing.T) {
+	paths, err := filepath.Glob("../fixtures/traces/*.want.csv")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	for _, wanted := range paths {
+		base := strings.TrimSuffix(wanted, ".want.csv")
+		t.Run(filepath.Base(base), func(t *testing.T) {
+			path := base + ".csv"
+			if _, err := os.Stat(path); err != nil {
+				path = base + ".jsonl"
+			}
+			w := open(t)
+			result := load(t, w, path, ingest.Options{})
+			want := readCSV(t, wanted)
+			got := table(t, w, fmt.Sprintf("select %s from raw.arrivals order by line", strings.Join(want[0], ", ")))
+			if !slices.EqualFunc(got, want[1:], slices.Equal) {
+				t.Errorf("got\n%v\nwant\n%v", got, want[1:])
+			}
+			if kept := int64(len(want) - 1); result.RowsRead != kept || result.RowsKept != kept || result.RowsRejected != 0 {
+				t.Errorf("got %d read, %d kept, %d rejected; want %d kept", result.RowsRead, result.RowsKept, result.RowsRejected, kept)
+			}
+		})
+	}
+}
+
+// What is known of a whole file stands in raw.sources.
+func TestSources(t *testing.T) {
+	cases := []struct{ file, want string }{
+		{"azure-2023.csv", "azure,2023-11-16 23:59:58.97996+00,true,datetime,no zone given, read as UTC,"},
+		{"azure-2024.csv", "azure,2024-05-10 00:00:00.00993+00,true,datetime,,"},
+		{"vidur.csv", "azure,,false,s,,"},
+		{"splitwise-sim.csv", "azure,,false,s,,"},
+		{"mooncake.jsonl", "mooncake,,false,ms,,512"},
+		{"mooncake-16.jsonl", "mooncake,,false,ms,,16"},
+		{"mooncake-sessions.jsonl", "mooncake,,false,ms,,"},
+	}
+	for _, c := range cases {
+		w := open(t)
+		load(t, w, "../fixtures/traces/"+c.file, ingest.Options{})
+		got := table(t, w, "select format, origin_at, is_dated, time_unit, zone_assumption, block_tokens from raw.sources")
+		if strings.Join(got[0], ",") != c.want {
+			t.Errorf("%s: got %s, want %s", c.file, strings.Join(got[0], ","), c.want)
+		}
+	}
+}
+
+// Whatever is worth knowing of a file is said once, in its notes.
+func TestNotes(t *testing.T) {
+	azure := "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+	cases := []struct{ why, name, content, want string }{
+		{"rows out of order are taken in and counted", "a.csv",
+			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:01,1,1\n2024-01-01 00:00:03,1,1\n", "1 rows are earlier than the row before them"},
+		{"a column that nobody asked for", "b.csv",
+			"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-01-01 00:00:02,0,1,1\n", "columns passed over: NumImages"},
+		{"a key that nobody asked for", "c.jsonl",
+			`{"timestamp":1,"input_length":2,"output_length":3,"text_input":"secret"}` + "\n", "1 rows have keys that were passed over"},
+		{"more block ids than the prompt has blocks", "d.jsonl",
+			`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2]}` + "\n" +
+				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2,3]}` + "\n", "1 rows have more block ids"},
+		{"blocks of another size", "e.jsonl",
+			`{"timestamp":1,"input_length":33,"output_length":3,"hash_ids":[1,2,3]}` + "\n", "prefix blocks of 16 tokens"},
+	}
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) {
+			result := load(t, open(t), write(t, c.name, []byte(c.content)), ingest.Options{})
+			if !strings.Contains(strings.Join(result.Notes, "\n"), c.want) {
+				t.Errorf("notes: got %q, want %q", result.Notes, c.want)
+			}
+			if strings.Contains(fmt.Sprintf("%+v", result), "secret") {
+				t.Errorf("the text of a row is in the result: %+v", result)
+			}
+		})
+	}
+}
+
+// The format is seen in the content, whatever the file is called.
+func TestWhatItTakesAFileFor(t *testing.T) {
+	w := open(t)
+	path := write(t, "trace.parquet", []byte("\xef\xbb\xbf\n\n timestamp , \"ContextTokens\",GeneratedTokens\n2024-01-01T00:00:00Z, 7 ,\"8\"\n\n"))
+	result := load(t, w, path, ingest.Options{})
+	if result.Format != "azure" || result.Name != "trace.parquet" || !strings.Contains(result.FormatWhy, "ContextTokens") {
+		t.Errorf("got %+v", result)
+	}
+	if got := table(t, w, "select line, input_tokens, output_tokens from raw.arrivals"); fmt.Sprint(got) != "[[4 7 8]]" {
+		t.Errorf("byte order mark, blank lines, blanks and quotes: got %v", got)
+	}
+}
+
+func TestSourceNames(t *testing.T) {
+	cases := []struct{ file, want string }{
+		{"AzureLLMInferenceTrace_code.csv", "azure-code"},
+		{"AzureLLMInferenceTrace_conv_1week.csv", "azure-conv-1week"},
+		{"conversation_trace.jsonl", "conversation-trace"},
+		{"my Trace (2).csv.gz", "my-trace-2"},
+		{"llama3.1.jsonl", "llama3.1"},
+	}
+	for _, c := range cases {
+		content := []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:02,1,1\n")
+		if got := load(t, open(t), write(t, c.file, content), ingest.Options{}).Name; got != c.want {
+			t.Errorf("name of %s: got %s, want %s", c.file, got, c.want)
+		}
+	}
+}

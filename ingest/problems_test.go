@@ -1,0 +1,236 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+const header = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+// A file that cannot be taken in says where, what and what to do; what was in
+// the warehouse stays as it was.
+func TestRefusedFiles(t *testing.T) {
+	good := "2024-01-01 00:00:00,1,1\n"
+	many := strings.Repeat(good, 998)
+	cases := []struct {
+		why, content string
+		opts         ingest.Options
+		words, hint  string
+	}{
+		{why: "an empty file", words: "the file is empty"},
+		{why: "blank lines alone", content: "\n \r\n\n", words: "the file is empty"},
+		{why: "a header alone", content: header, words: "a header and no rows"},
+		{why: "no header", content: good + good, words: "no format that is known; saw a CSV with 3 columns", hint: "TIMESTAMP"},
+		{why: "a column is missing", content: "TIMESTAMP,ContextTokens\n2024-01-01 00:00:00,1\n", words: "line 1: no column of output tokens", hint: "GeneratedTokens"},
+		{why: "no arrivals", content: "num_prefill_tokens,num_decode_tokens\n1,2\n", words: "a list of lengths, not a trace", hint: "take in"},
+		{why: "a column twice", content: "TIMESTAMP,ContextTokens,ContextTokens,GeneratedTokens\n", words: "line 1: column ContextTokens: there twice"},
+		{why: "a bad row among too few good ones", content: header + "yesterday,1,1\n" + good,
+			words: "1 of 2 rows rejected, more than 0.001 of them: line 2: TIMESTAMP: not a time", hint: "--max-rejected"},
+		{why: "every row is bad", content: header + "x,1,1\ny,1,1\n", opts: ingest.Options{MaxRejectedRatio: 1}, words: "no row can be read: line 2: TIMESTAMP: not a time"},
+		{why: "a hopeless file is not read to its end", content: header + strings.Repeat("x,1,1\n", 2_000_000), words: "not one of the first"},
+		{why: "two of a thousand, and then three dots", content: header + many + "x,1,1\nx,1,1\nx,1,1\nx,1,1\n",
+			words: "4 of 1002 rows rejected, more than 0.001 of them: line 1000: TIMESTAMP: not a time; line 1001: TIMESTAMP: not a time; line 1002: TIMESTAMP: not a time; ..."},
+		{why: "none at all is allowed", content: header + many + good + "x,1,1\n", opts: ingest.Options{MaxRejectedRatio: -1}, words: "1 of 1000 rows rejected"},
+		{why: "told wrong", content: `{"timestamp":1,"input_length":2,"output_length":3}` + "\n", opts: ingest.Options{Format: "azure"},
+			words: "told azure, but it is mooncake: JSON lines with input_length, output_length, timestamp", hint: "--format mooncake"},
+		{why: "told something else of something unknown", content: "a,b\n1,2\n", opts: ingest.Options{Format: "mooncake"},
+			words: "told mooncake, but saw a CSV with a, b", hint: "hash_ids"},
+		{why: "told run of a file", content: "a,b\n1,2\n", opts: ingest.Options{Format: "run"}, words: "told run, but it is a file", hint: "run.json"},
+		{why: "BurstGPT has no reader yet", content: "Timestamp,Model,Request tokens,Response tokens\n5,GPT-4,1,2\n",
+			words: "saw a CSV with Timestamp, Model, Request tokens, Response tokens"},
+		{why: "Bailian has other units", content: `{"chat_id":1,"timestamp":61.1,"input_length":521,"output_length":132,"hash_ids":[1]}` + "\n", words: "no format that is known; saw JSON lines with chat_id"},
+		{why: "Parquet", content: "PAR1\x15\x04", words: "saw a Parquet file"},
+		{why: "UTF-16", content: "\xff\xfeT\x00I\x00", words: "saw UTF-16 text"},
+		{why: "binary", content: "\x7fELF\x00\x00", words: "saw binary data"},
+		{why: "a JSON array", content: "[1,2]", words: "saw a JSON array"},
+		{why: "prose", content: "It was a dark night.\n", words: "neither CSV nor JSON lines"},
+	}
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) {
+			w := open(t)
+			load(t, w, "../fixtures/traces/vidur.csv", ingest.Options{})
+			path := write(t, "bad", []byte(c.content))
+			err := refused(t, w, path, c.opts, "ingest "+path+": ", c.words)
+			if !strings.Contains(hint(err), c.hint) {
+				t.Errorf("hint: got %q, want %q in it", hint(err), c.hint)
+			}
+			if strings.Contains(err.Error(), "yesterday") {
+				t.Errorf("the text of a row is in the error: %v", err)
+			}
+		})
+	}
+}
+
+func TestRefusedPaths(t *testing.T) {
+	w := open(t)
+	folder := t.TempDir()
+	refused(t, w, filepath.Join(folder, "none.csv"), ingest.Options{}, "none.csv: no such file or directory")
+	refused(t, w, folder, ingest.Options{}, "a folder with no file in it")
+	refused(t, w, "../fixtures/traces/vidur-lengths.csv", ingest.Options{}, "no column of arrival times")
+	refused(t, w, "../fixtures/traces/vidur.csv", ingest.Options{Format: "parquet"}, `no format "parquet"`)
+	if os.Geteuid() != 0 {
+		secret := write(t, "secret.csv", []byte(header))
+		if err := os.Chmod(secret, 0); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, w, secret, ingest.Options{}, "permission denied")
+	}
+}
+
+// A row that cannot be read is a reject with its line, column and reason; the
+// rest is kept, and the counts add up.
+func TestRejects(t *testing.T) {
+	azure := func(row string) string {
+		return header + "2024-01-01 00:00:00,1,1\n" + row + "\n2024-01-01 00:00:09,1,1\n"
+	}
+	vidur := func(row string) string {
+		return "arrived_at,num_prefill_tokens,num_decode_tokens\n0,1,1\n" + row + "\n2,1,1\n"
+	}
+	const head = `{"timestamp":0,"input_length":600,"output_length":3,"hash_ids":[1,2]}` + "\n\n"
+	mooncake := func(row string) string { return head + row + "\n" + head }
+	cases := []struct{ why, content, column, reason string }{
+		{"not a number", azure("2024-01-01 00:00:01,many,1"), "ContextTokens", "not an integer"},
+		{"a fraction of a token", azure("2024-01-01 00:00:01,1,1.5"), "GeneratedTokens", "not an integer"},
+		{"negative tokens", azure("2024-01-01 00:00:01,-5,1"), "ContextTokens", "negative"},
+		{"2^63", azure("2024-01-01 00:00:01,9223372036854775808,1"), "ContextTokens", "out of range"},
+		{"nothing", azure("2024-01-01 00:00:01,,1"), "ContextTokens", "missing"},
+		{"a column short", azure("2024-01-01 00:00:01,1"), "GeneratedTokens", "missing"},
+		{"a column too many", azure("2024-01-01 00:00:01,1,1,1"), "", "more columns than the header"},
+		{"a day that is not", azure("2023-02-29 00:00:01,1,1"), "TIMESTAMP", "not a time"},
+		{"an hour that is not", azure("2024-01-01 24:00:01,1,1"), "TIMESTAMP", "not a time"},
+		{"a year past what 64 bits of nanoseconds hold", azure("2999-01-01 00:00:01,1,1"), "TIMESTAMP", "out of range"},
+		{"the header again", azure(strings.TrimSpace(header)), "TIMESTAMP", "not a time"},
+		{"NaN", vidur("NaN,1,1"), "arrived_at", "not a finite number"},
+		{"infinity", vidur("inf,1,1"), "arrived_at", "not a finite number"},
+		{"before the begin", vidur("-0.5,1,1"), "arrived_at", "negative"},
+		{"292 years", vidur("9.3e9,1,1"), "arrived_at", "out of range"},
+		{"no JSON", mooncake(`{"timestamp":`), "", "not a JSON object"},
+		{"an array", mooncake(`[1,2]`), "", "not a JSON object"},
+		{"something behind the object", mooncake(`{"timestamp":1,"input_length":2,"output_length":3} x`), "", "not a JSON object"},
+		{"no timestamp", mooncake(`{"input_length":2,"output_length":3}`), "timestamp", "missing"},
+		{"a null", mooncake(`{"timestamp":1,"input_length":null,"output_length":3}`), "input_length", "missing"},
+		{"a string", mooncake(`{"timestamp":"1","input_length":2,"output_length":3}`), "timestamp", "not a number"},
+		{"half a token", mooncake(`{"timestamp":1,"input_length":2.5,"output_length":3}`), "input_length", "not an integer"},
+		{"negative", mooncake(`{"timestamp":1,"input_length":2,"output_length":-3}`), "output_length", "negative"},
+		{"2^63 ms", mooncake(`{"timestamp":9223372036854775808,"input_length":2,"output_length":3}`), "timestamp", "out of range"},
+		{"an id that is none", mooncake(`{"timestamp":1,"input_length":2,"output_length":3,"hash_ids":[1.5]}`), "hash_ids", "not an integer"},
+		{"an id past 64 bits", mooncake(`{"timestamp":1,"input_length":2,"output_length":3,"hash_ids":[18446744073709551616]}`), "hash_ids", "not an integer"},
+		{"fewer blocks than the prompt has", mooncake(`{"timestamp":1,"input_length":513,"output_length":3,"hash_ids":[1]}`), "hash_ids", "blocks cover less than the prompt"},
+	}
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) {
+			w := open(t)
+			result := load(t, w, write(t, "trace", []byte(c.content)), ingest.Options{MaxRejectedRatio: 0.5})
+			got := table(t, w, "select line, column_name, reason from raw.rejects")
+			if want := fmt.Sprintf("[[3 %s %s]]", c.column, c.reason); fmt.Sprint(got) != want {
+				t.Errorf("rejects: got %v, want %s", got, want)
+			}
+			if result.RowsRejected != 1 || result.RowsRead != result.RowsKept+1 {
+				t.Errorf("counts: got %+v", result)
+			}
+			if broken := table(t, w, "select * from checks.rows_add_up"); len(broken) > 0 {
+				t.Errorf("checks.rows_add_up: %v", broken)
+			}
+		})
+	}
+}
+
+// One bad row in a million does not keep the others out.
+func TestOneBadRowInManyIsKeptApart(t *testing.T) {
+	var content bytes.Buffer
+	content.WriteString(header)
+	const rows, bad = 200_000, 123_456
+	for i := range rows {
+		if i == bad {
+			content.WriteString("2024-01-01 00:00:00,1,?\n")
+			continue
+		}
+		fmt.Fprintf(&content, "2024-01-01 %02d:%02d:%02d.%03d,%d,%d\n", i/3600000, i/60000%60, i/1000%60, i%1000, i%5000, i%700)
+	}
+	w := open(t)
+	result := load(t, w, write(t, "many.csv", content.Bytes()), ingest.Options{})
+	if result.RowsRead != rows || result.RowsKept != rows-1 || result.RowsRejected != 1 {
+		t.Errorf("got %+v", result)
+	}
+	if line := number(t, w, "select line from raw.rejects"); line != bad+2 {
+		t.Errorf("the reject is on line %d, want %d", line, bad+2)
+	}
+	// Each row is where its line says, whichever worker read it.
+	wrong := number(t, w, `
+		select count(*) from raw.arrivals
+		where arrival_ns <> (line - 2) * 1000000 or input_tokens <> (line - 2) % 5000 or output_tokens <> (line - 2) % 700`)
+	if wrong != 0 {
+		t.Errorf("%d rows are not what their line says", wrong)
+	}
+	if order := number(t, w, "select count(*) from (select line, lag(line) over (order by rowid) as before from raw.arrivals) where before > line"); order != 0 {
+		t.Errorf("%d rows lie out of the order of the file", order)
+	}
+}
+
+// A line of ten megabytes is one reject, and the lines around it are kept with
+// their right numbers.
+func TestLongLines(t *testing.T) {
+	good := "2024-01-01 00:00:00,1,1\n"
+	for _, megabytes := range []int{2, 10} {
+		t.Run(fmt.Sprint(megabytes, " MB"), func(t *testing.T) {
+			w := open(t)
+			content := header + good + strings.Repeat("9", megabytes<<20) + "\n" + good + good
+			result := load(t, w, write(t, "long.csv", []byte(content)), ingest.Options{MaxRejectedRatio: 0.5})
+			if result.RowsKept != 3 || result.RowsRejected != 1 {
+				t.Errorf("got %+v", result)
+			}
+			if got := table(t, w, "select line, reason from raw.rejects"); fmt.Sprint(got) != "[[3 line is too long]]" {
+				t.Errorf("rejects: got %v", got)
+			}
+			if got := table(t, w, "select line from raw.arrivals order by line"); fmt.Sprint(got) != "[[2] [4] [5]]" {
+				t.Errorf("lines: got %v", got)
+			}
+		})
+	}
+}
+
+// A folder is walked; what is no data is passed over and said.
+func TestFolders(t *testing.T) {
+	folder := t.TempDir()
+	put := func(name, content string) {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a.csv", header+"2024-01-01 00:00:00,1,1\n")
+	put("deep/b.csv", header+"2024-01-01 00:00:00,2,2\n")
+	put("deep/README.md", "These are traces.\n")
+	put("deep/empty.csv", "")
+	put(".hidden/c.csv", header+"2024-01-01 00:00:00,3,3\n")
+	put("broken.csv", header+"x,1,1\n")
+	w := open(t)
+	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "broken.csv: no row can be read") {
+		t.Errorf("Load: got %v, want the broken file named", err)
+	}
+	var got []string
+	for _, r := range results {
+		got = append(got, fmt.Sprint(filepath.Base(r.Path), " ", r.Name, " ", r.Notes))
+	}
+	text := strings.Join(got, "\n")
+	for _, want := range []string{"a.csv a [", "b.csv b [", "README.md  [passed over: ", "empty.csv  [passed over: the file is empty]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("results: no %q in\n%s", want, text)
+		}
+	}
+	if len(results) != 4 {
+		t.Errorf("got %d results, want 4:\n%s", len(results), text)
+	}
+}
