@@ -3,16 +3,18 @@ package vllmsim
 import (
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// kernelAlarm is made of a timerfd read through the runtime's poller: late by
-// tens of microseconds, where the runtime's own timers round up to a
-// millisecond once a process is idle. It holds no processor while it waits.
+// kernelAlarm is made of a timerfd that the runtime's poller watches: late by
+// tens of microseconds, where the runtime's own timers round up to a millisecond
+// once a process is idle. It holds no processor while it waits.
 type kernelAlarm struct {
 	timer *os.File
+	raw   syscall.RawConn
 	fd    int
 	rung  chan struct{}
 
@@ -25,9 +27,18 @@ func newAlarm() alarm {
 	if err != nil {
 		return newTimerAlarm()
 	}
-	return &kernelAlarm{timer: os.NewFile(uintptr(fd), "timerfd"), fd: fd, rung: make(chan struct{}, 1)}
+	timer := os.NewFile(uintptr(fd), "timerfd")
+	raw, err := timer.SyscallConn()
+	if err != nil {
+		timer.Close()
+		return newTimerAlarm()
+	}
+	return &kernelAlarm{timer: timer, raw: raw, fd: fd, rung: make(chan struct{}, 1)}
 }
 
+// wait lets the poller wait for the timer to fire and never reads it: to set it
+// anew is enough for it to be reported again. The setting is done between the
+// poller's getting ready and its wait, so that no firing falls before the wait.
 func (a *kernelAlarm) wait(until time.Time) {
 	if until.IsZero() {
 		<-a.rung
@@ -37,19 +48,24 @@ func (a *kernelAlarm) wait(until time.Time) {
 	if left <= 0 {
 		return
 	}
-	// Set first, look second: a ring in between is either seen here or sets the
-	// timer after us.
-	a.set(left)
+	isSet := false
+	a.raw.Read(func(uintptr) bool {
+		if isSet {
+			return true
+		}
+		isSet = true
+		a.set(left)
+		return a.wasRung() // before the setting; a later ring fires the timer
+	})
+	a.wasRung()
+}
+
+func (a *kernelAlarm) wasRung() bool {
 	select {
 	case <-a.rung:
-		return
+		return true
 	default:
-	}
-	var expirations [8]byte
-	a.timer.Read(expirations[:])
-	select {
-	case <-a.rung:
-	default:
+		return false
 	}
 }
 

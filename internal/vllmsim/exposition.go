@@ -17,7 +17,7 @@ type page struct {
 	begun  float64 // Unix seconds
 }
 
-// label is a name and its value; a series is told by an even list of them.
+// series is one line of a family.
 type series struct {
 	labels string // what stands between the braces
 	value  float64

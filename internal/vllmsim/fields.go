@@ -147,6 +147,10 @@ func (s *scanner) skipValue() error {
 			s.at++
 			continue
 		default:
+			if depth > 0 {
+				s.at++
+				continue
+			}
 			word := s.at
 			for s.at < len(s.body) && isWordByte(s.body[s.at]) {
 				s.at++
