@@ -141,6 +141,9 @@ func (s *Server) readPrompts(a *ask, f *fields) *apiError {
 		return nil
 	case raw[0] == '[':
 		if ids, ok := parseIDs(raw); ok {
+			if len(ids) == 0 {
+				return badRequest("", "You must pass at least one prompt")
+			}
 			a.prompts = []prompt{{ids: ids}}
 			return nil
 		}

@@ -26,7 +26,8 @@ type connection struct {
 
 	// of the request under way
 	requestID string
-	isLast    bool // the connection is closed after the answer
+	isLast    bool   // the connection is closed after the answer
+	allow     string // methods that the path takes, told with a 405
 
 	pending  []byte // for once
 	written  int
@@ -145,6 +146,9 @@ func (c *connection) head(out []byte, status, length int, contentType string) []
 	out = append(out, "\r\ndate: "...)
 	out = time.Now().UTC().AppendFormat(out, http.TimeFormat)
 	out = append(out, "\r\nserver: uvicorn\r\n"...)
+	if status == http.StatusMethodNotAllowed {
+		out = append(out, "allow: "+c.allow+"\r\n"...)
+	}
 	if length >= 0 {
 		out = append(out, "content-length: "...)
 		out = strconv.AppendInt(out, int64(length), 10)

@@ -230,14 +230,14 @@ func (e *engine) finish(b batch) {
 }
 
 // yield hands q's newest token on, and counts it. It returns the tokens that
-// this sequence adds to the step as vLLM counts them: a prompt counts whole in
-// the step of its first token. The metrics' lock is held.
+// this sequence adds to the step as vLLM counts them: what of a prompt was not
+// cached counts whole in the step of its first token. The metrics' lock is held.
 func (e *engine) yield(q *sequence, now time.Duration) int {
 	m, tokens := e.server.metrics, 1
 	if q.generated == 1 {
 		q.times.first = now
 		m.firstToken(q.prompt, q.cached, now-q.stream.began)
-		tokens += q.prompt
+		tokens += q.prompt - max(q.cached, 0)
 	} else {
 		m.gap(now - q.times.last)
 	}

@@ -35,12 +35,12 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	if !isText && inspect == nil {
 		return s.json(c, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	}
-	isAllowed := r.Method == http.MethodGet
+	c.allow = http.MethodGet
 	if postOnly[path] || path == "/ping" && r.Method == http.MethodPost {
-		isAllowed = r.Method == http.MethodPost
+		c.allow = http.MethodPost
 	}
 	switch {
-	case !isAllowed:
+	case r.Method != c.allow:
 		return s.json(c, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
 	case isText:
 		return s.text(c, path, body, began)

@@ -74,7 +74,7 @@ func TestMetricsEqualTheClientsSums(t *testing.T) {
 		"vllm:request_success_total": requests, "vllm:time_to_first_token_seconds_count": requests, "vllm:e2e_request_latency_seconds_count": requests,
 		"vllm:inter_token_latency_seconds_count": output - requests, "vllm:request_time_per_output_token_seconds_count": requests,
 		"vllm:request_prompt_tokens_sum": prompt, "vllm:request_generation_tokens_sum": output, "vllm:request_params_max_tokens_sum": hundreds,
-		"vllm:request_max_num_generation_tokens_sum": output, "vllm:request_params_n_sum": requests, "vllm:iteration_tokens_total_sum": prompt + output,
+		"vllm:request_max_num_generation_tokens_sum": output, "vllm:request_params_n_sum": requests, "vllm:iteration_tokens_total_sum": prompt - cached + output,
 		"vllm:request_queue_time_seconds_count": requests, "vllm:request_inference_time_seconds_count": requests, "vllm:request_prefill_time_seconds_count": requests,
 		"vllm:request_decode_time_seconds_count": requests, "vllm:request_prefill_kv_computed_tokens_sum": prompt - cached,
 		"vllm:num_preemptions_total": 0, "vllm:num_requests_running": 0, "vllm:num_requests_waiting": 0, "vllm:kv_cache_usage_perc": 0, "vllm:cache_config_info": 1,
