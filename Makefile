@@ -3,6 +3,8 @@ TAGS    := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 GO      := go
 FUZZTIME := 5s
+# Tools that a target sets up for itself are kept here and used again.
+CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
 .PHONY: help build demo test lint race fuzz test-pages test-vllm bench ci ci-rest
@@ -35,8 +37,8 @@ fuzz: ## each fuzz target for FUZZTIME (5s)
 	  done; done
 
 test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
-	./reports/pages_setup.sh
-	$(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
+	./reports/pages_setup.sh $(CACHE)
+	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/realvllm/setup.sh
