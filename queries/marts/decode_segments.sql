@@ -122,6 +122,7 @@ stretches as (
 shared as (
     select
         run_id,
+        case when batch > 0 then run_id end as busy_run_id,
         begin_s,
         end_s,
         batch,
@@ -153,4 +154,4 @@ select
     macros.allreduce_s(d, shared.batch) as allreduce_s,
     macros.host_s(d, shared.batch) as host_s
 from shared
-left join staging.deployments as d on d.run_id = shared.run_id and shared.batch > 0
+left join staging.deployments as d on d.run_id = shared.busy_run_id

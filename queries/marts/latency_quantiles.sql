@@ -44,9 +44,17 @@ spread as (
         quantile_cont(value_s, macros.shown_quantiles()) as values_s,
         count(*) as samples
     from (
-        select run_id, metric, value_s from samples
+        select
+            run_id,
+            metric,
+            value_s
+        from samples
         union all
-        select run_id, metric, value_s from gaps
+        select
+            run_id,
+            metric,
+            value_s
+        from gaps
     ) as all_samples
     group by
         run_id,

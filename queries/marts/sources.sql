@@ -21,7 +21,7 @@ with shapes as (
         source_name,
         count(*) as requests,
         min(arrival_at) as first_at,
-        max(offset_ns) * 1e-9 as duration_s,
+        max(offset_ns) / 1e9 as duration_s,
         quantile_cont(input_tokens, [0.5, 0.99]) as input_tokens,
         quantile_cont(output_tokens, [0.5, 0.99]) as output_tokens
     from staging.trace_rows
@@ -47,7 +47,7 @@ gaps as (
 ticks as (
     select
         source_name,
-        min(gap_ns) * 1e-9 as tick_s
+        min(gap_ns) / 1e9 as tick_s
     from gaps
     where gap_ns > 0
     group by source_name

@@ -55,24 +55,70 @@ bins as (
 -- What changes at an instant: how many are in flight or running, and how many tokens
 -- are there or come per second.
 changes as (
-    select run_id, due_s as at_s, 1 as due, 0 as sent, 0 as completed, 0 as failed,
-        0 as in_flight, 0 as running, 0e0 as tokens, 0e0 as token_per_s
+    select
+        run_id,
+        due_s as at_s,
+        1 as due,
+        0 as sent,
+        0 as completed,
+        0 as failed,
+        0 as in_flight,
+        0 as running,
+        0e0 as tokens,
+        0e0 as token_per_s
     from staging.requests
     union all
-    select run_id, sent_s, 0, 1, 0, 0, 1, 0, 0, 0
+    select
+        run_id,
+        sent_s,
+        0,
+        1,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0
     from staging.requests
     where sent_s is not null
     union all
-    select run_id, coalesce(done_s, last_token_s), 0, 0, is_success::integer, (failure is not null)::integer, -1, 0, 0, 0
+    select
+        run_id,
+        coalesce(done_s, last_token_s),
+        0,
+        0,
+        is_success::integer,
+        (failure is not null)::integer,
+        -1,
+        0,
+        0,
+        0
     from staging.requests
     where sent_s is not null and coalesce(done_s, last_token_s) is not null
     union all
-    select run_id, first_token_s, 0, 0, 0, 0, 0, 1, 1,
+    select
+        run_id,
+        first_token_s,
+        0,
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
         coalesce((coalesce(received_tokens, chunk_count) - 1) / nullif(last_token_s - first_token_s, 0), 0)
     from staging.requests
     where first_token_s is not null and last_token_s is not null
     union all
-    select run_id, last_token_s, 0, 0, 0, 0, 0, -1,
+    select
+        run_id,
+        last_token_s,
+        0,
+        0,
+        0,
+        0,
+        0,
+        -1,
         case when last_token_s > first_token_s then 0 else coalesce(received_tokens, chunk_count, 1) - 1 end,
         -coalesce((coalesce(received_tokens, chunk_count) - 1) / nullif(last_token_s - first_token_s, 0), 0)
     from staging.requests

@@ -15,7 +15,7 @@ select
     source_id,
     source_name,
     row_number() over (partition by source_name order by offset_ns, line) - 1 as seq,
-    offset_ns * 1e-9 as offset_s,
+    offset_ns / 1e9 as offset_s,
     arrival_at,
     input_tokens,
     output_tokens,
