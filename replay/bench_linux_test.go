@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -40,12 +42,26 @@ func BenchmarkFidelity(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
 				base := startFixed(b, 1, 50*time.Millisecond, c.tpot)
-				plan := planOf(b, every(time.Second/time.Duration(c.rate), c.rate*8, 500, c.tokens))
+				plan := planOf(b, atRandom(c.rate, c.rate*8, 500, c.tokens))
 				folder := filepath.Join(b.TempDir(), "run")
 				report := clientOn(b, 0, clientOrder{base, plan.Path(), folder})
 				reportFidelity(b, base, folder, report, c.rate*8*c.tokens)
 			}
 		})
+	}
+}
+
+// atRandom makes n requests at a mean rate per second. Evenly spaced ones would fall into step with the server's tokens.
+func atRandom(rate, n, input, output int) iter.Seq2[Request, error] {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	return func(yield func(Request, error) bool) {
+		at := time.Duration(0)
+		for i := range n {
+			if !yield(Request{Seq: int64(i), Due: at, InputTokens: input, OutputTokens: output}, nil) {
+				return
+			}
+			at += time.Duration(rnd.ExpFloat64() / float64(rate) * 1e9)
+		}
 	}
 }
 
