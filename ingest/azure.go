@@ -68,6 +68,7 @@ type azure struct {
 	names  []string
 	roles  []role
 	origin int64 // Unix nanoseconds of arrival_ns = 0; 0 for relative times
+	plain  bool  // instant, input, output and nothing else, as Azure writes it
 }
 
 var azureSchema = arrow.NewSchema([]arrow.Field{
@@ -94,6 +95,7 @@ func openAzure(first block) (*trace, block, error) {
 	if err := p.complete(first.line - 1); err != nil {
 		return nil, first, err
 	}
+	p.plain = slices.Equal(p.roles, []role{dated, inputTokens, outputTokens})
 	t := &trace{parser: p, columns: "line, arrival_ns, input_tokens, output_tokens", timeUnit: "s"}
 	if slices.Contains(p.roles, dated) {
 		t.timeUnit = "datetime"
@@ -166,7 +168,7 @@ func (p *azure) findOrigin(first block) (*time.Time, string) {
 func (p *azure) schema() *arrow.Schema { return azureSchema }
 
 func (p *azure) parse(b block) *batch {
-	capacity := bytes.Count(b.data, []byte{'\n'}) + 1
+	capacity := b.ends + 1 // the last line may have no end
 	lines, arrivals := newInt64s(capacity), newInt64s(capacity)
 	inputs, outputs := newInt64s(capacity), newInt64s(capacity)
 	made := &batch{}
@@ -208,7 +210,33 @@ type azureRow struct {
 }
 
 // row reads the columns from left to right in one pass.
-func (p *azure) row(c *clock, line []byte) (r azureRow, problem *reject) {
+func (p *azure) row(c *clock, line []byte) (azureRow, *reject) {
+	if p.plain {
+		if r, ok := plainRow(c, line); ok {
+			return r, nil
+		}
+	}
+	return p.anyRow(c, line)
+}
+
+// plainRow reads a row that is written in the usual way, and says false of every
+// other, right or wrong.
+func plainRow(c *clock, line []byte) (r azureRow, ok bool) {
+	at, used, zoned, reason := c.instant(line)
+	if reason != "" || used >= len(line) || line[used] != ',' {
+		return r, false
+	}
+	rest := line[used+1:]
+	in, used, reason := integer(rest)
+	if reason != "" || used >= len(rest) || rest[used] != ',' {
+		return r, false
+	}
+	rest = rest[used+1:]
+	out, used, reason := integer(rest)
+	return azureRow{at, in, out, zoned}, reason == "" && used == len(rest)
+}
+
+func (p *azure) anyRow(c *clock, line []byte) (r azureRow, problem *reject) {
 	at := 0
 	for i, role := range p.roles {
 		if at > len(line) {

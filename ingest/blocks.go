@@ -6,12 +6,14 @@ import (
 	"sync"
 )
 
-// blockSize is how much a parse worker gets at once. A line may be a quarter as
-// long; a longer one is rejected.
+// A parse worker gets as many lines as DuckDB puts into a row group, so that a
+// batch is written as it is and not put together with its neighbours first; or
+// fewer, where the lines are long. A line longer than the limit is rejected.
 const (
-	blockSize    = 4 << 20
-	runBlockSize = 16 << 20 // a run's lines hold every chunk of an answer, or a whole exposition
-	linesInBlock = 4        // at least
+	linesInBlock = 122_880
+	blockSize    = 8 << 20
+	lineLimit    = 1 << 20
+	runLineLimit = 4 << 20 // a run's lines hold every chunk of an answer, or a whole exposition
 )
 
 // block is some whole lines of a file. The last line of the file may lack its
@@ -19,6 +21,9 @@ const (
 type block struct {
 	data []byte
 	line int64 // number of its first line, from 1
+	ends int   // line ends in it
+	// limit is the longest line that is read, bytes.
+	limit int
 	// overlong says that the block is one line of more than blockSize bytes,
 	// which was passed over.
 	overlong bool
@@ -28,6 +33,7 @@ type block struct {
 type blocks struct {
 	reader io.Reader
 	size   int
+	limit  int    // longest line that is read, bytes
 	rest   []byte // the beginning of a line whose end is not read yet
 	line   int64  // of the next block
 	ended  bool
@@ -39,8 +45,8 @@ type blocks struct {
 	wholeLines bool
 }
 
-func newBlocks(reader io.Reader, size int) *blocks {
-	return &blocks{reader: reader, size: size, line: 1, pool: &sync.Pool{New: func() any {
+func newBlocks(reader io.Reader, size, limit int) *blocks {
+	return &blocks{reader: reader, size: size, limit: limit, line: 1, pool: &sync.Pool{New: func() any {
 		buffer := make([]byte, size)
 		return &buffer
 	}}}
@@ -48,41 +54,59 @@ func newBlocks(reader io.Reader, size int) *blocks {
 
 // next returns io.EOF after the last block.
 func (b *blocks) next() (block, error) {
-	if b.ended {
-		return block{}, io.EOF
-	}
 	buffer := *b.pool.Get().(*[]byte)
 	n := copy(buffer, b.rest)
 	b.rest = b.rest[:0]
-	more, err := io.ReadFull(b.reader, buffer[n:])
-	n += more
+	if !b.ended {
+		more, err := io.ReadFull(b.reader, buffer[n:])
+		n += more
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			b.ended = true
+		} else if err != nil {
+			return block{}, err
+		}
+	}
+	ends, end := linesOf(buffer[:n])
 	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
-		b.ended = true
-		if b.wholeLines {
-			end := bytes.LastIndexByte(buffer[:n], '\n') + 1
-			b.torn, n = b.torn || end < n, end
-		}
-		if n == 0 {
-			return block{}, io.EOF
-		}
-		return b.cut(buffer[:n], n), nil
-	case err != nil:
-		return block{}, err
+	case n == 0:
+		return block{}, io.EOF
+	case ends == 0 && !b.ended:
+		return b.skipLine(buffer)
+	case ends < linesInBlock && b.ended && b.wholeLines:
+		b.torn = b.torn || end < n
+		n = end
+	case ends < linesInBlock && b.ended:
+		end = n // the last line has no end
 	}
-	if end := bytes.LastIndexByte(buffer, '\n') + 1; end > 0 {
-		b.rest = append(b.rest, buffer[end:]...)
-		return b.cut(buffer, end), nil
+	if end == 0 {
+		return block{}, io.EOF
 	}
-	return b.skipLine(buffer)
+	made := block{data: buffer[:end], line: b.line, ends: ends, limit: b.limit}
+	b.rest = append(b.rest, buffer[end:n]...)
+	b.line += int64(ends)
+	return made, nil
 }
 
-// cut makes a block of the first end bytes.
-func (b *blocks) cut(buffer []byte, end int) block {
-	made := block{data: buffer[:end], line: b.line}
-	b.line += int64(bytes.Count(made.data, []byte{'\n'}))
-	return made
+// linesOf counts the line ends that make a block, and says where the last is.
+func linesOf(text []byte) (ends, end int) {
+	const piece = 64 << 10
+	for end < len(text) {
+		next := text[end:min(end+piece, len(text))]
+		count := bytes.Count(next, newline)
+		if ends+count > linesInBlock {
+			break
+		}
+		ends += count
+		end += len(next)
+	}
+	for ends < linesInBlock && end < len(text) {
+		end += bytes.IndexByte(text[end:], '\n') + 1 // there is one: the piece has too many
+		ends++
+	}
+	return ends, bytes.LastIndexByte(text[:end], '\n') + 1
 }
+
+var newline = []byte{'\n'}
 
 // skipLine reads on to the end of a line that does not fit a block.
 func (b *blocks) skipLine(buffer []byte) (block, error) {
@@ -117,7 +141,6 @@ func (b *blocks) done(used block) {
 // counts what use says of it.
 func (b block) rows(made *batch, use func(number int64, line []byte) *reject) {
 	data, number := b.data, b.line
-	longest := cap(b.data) / linesInBlock
 	for ; len(data) > 0; number++ {
 		line := data
 		if end := bytes.IndexByte(data, '\n'); end >= 0 {
@@ -128,12 +151,12 @@ func (b block) rows(made *batch, use func(number int64, line []byte) *reject) {
 		if n := len(line); n > 0 && line[n-1] == '\r' {
 			line = line[:n-1]
 		}
-		if len(line) == 0 || len(bytes.TrimSpace(line)) == 0 {
+		if isBlank(line) {
 			continue
 		}
 		made.read++
 		problem := &reject{reason: tooLong}
-		if len(line) <= longest {
+		if len(line) <= b.limit {
 			problem = use(number, line)
 		}
 		if problem != nil {
@@ -141,4 +164,13 @@ func (b block) rows(made *batch, use func(number int64, line []byte) *reject) {
 			made.rejects = append(made.rejects, *problem)
 		}
 	}
+}
+
+func isBlank(line []byte) bool {
+	for _, c := range line {
+		if c > ' ' {
+			return false
+		}
+	}
+	return true
 }

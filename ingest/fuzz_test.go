@@ -18,7 +18,7 @@ import (
 // row is in the record, and no reject carries a piece of the text.
 func parsed(t *testing.T, f format, content []byte) (*batch, bool) {
 	t.Helper()
-	lines := newBlocks(bytes.NewReader(content), blockSize)
+	lines := newBlocks(bytes.NewReader(content), 1<<20, 1<<18)
 	first, err := lines.next()
 	if err != nil || f.sees(first.data) == "" {
 		return nil, false

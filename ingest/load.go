@@ -47,7 +47,7 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Op
 	if known, err := knownFile(ctx, w.DB(), path, in.size); err != nil || known != nil {
 		return known.result(), err
 	}
-	lines := newBlocks(in, blockSize)
+	lines := newBlocks(in, blockSize, lineLimit)
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {
 		return Result{}, errEmpty

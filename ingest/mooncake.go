@@ -118,7 +118,7 @@ func (p *mooncake) schema() *arrow.Schema {
 }
 
 func (p *mooncake) parse(b block) *batch {
-	capacity := bytes.Count(b.data, []byte{'\n'}) + 1
+	capacity := b.ends + 1 // the last line may have no end
 	lines, arrivals := newInt64s(capacity), newInt64s(capacity)
 	inputs, outputs := newInt64s(capacity), newInt64s(capacity)
 	ids := newBlockLists(capacity, len(b.data)/6)

@@ -210,7 +210,7 @@ func (l *runLoading) file(ctx context.Context, tx *warehouse.Tx, name string, p 
 	}
 	defer in.close()
 	in.mayBeCut = true
-	lines := newBlocks(in, runBlockSize)
+	lines := newBlocks(in, blockSize, runLineLimit)
 	lines.wholeLines = true
 	first, err := lines.next()
 	if errors.Is(err, io.EOF) {

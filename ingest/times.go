@@ -82,14 +82,13 @@ func twoDigits(text []byte) (int64, bool) {
 // nineDigits reads a fraction as billionths. Digits past the ninth are read and
 // cut off.
 func nineDigits(text []byte) (billionths int64, digits int) {
-	for digits < len(text) && text[digits]-'0' <= 9 {
-		if digits < 9 {
-			billionths = billionths*10 + int64(text[digits]-'0')
-		}
+	for digits < len(text) && digits < 9 && text[digits]-'0' <= 9 {
+		billionths = billionths*10 + int64(text[digits]-'0')
 		digits++
 	}
-	for i := digits; i < 9; i++ {
-		billionths *= 10
+	billionths *= powersOfTen[9-digits]
+	for digits < len(text) && text[digits]-'0' <= 9 {
+		digits++
 	}
 	return billionths, digits
 }
