@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -126,6 +127,7 @@ func serving(completions http.HandlerFunc) http.HandlerFunc {
 		case r.URL.Path == "/version":
 			fmt.Fprint(w, `{"version":"0.0.0"}`)
 		case strings.HasSuffix(r.URL.Path, "/completions"):
+			io.Copy(io.Discard, r.Body) // else the server does not notice that the client left
 			completions(w, r)
 		default:
 			http.NotFound(w, r)

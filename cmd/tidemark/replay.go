@@ -77,18 +77,17 @@ func runReplay(c *cli.Context) error {
 	defer drop()
 	settings.RunID = runID
 	folder := filepath.Join(c.String("runs"), runID)
-	result, err := send(c, planPath, folder, settings)
-	if err != nil {
+	if err := send(c, planPath, folder, settings); err != nil {
 		return err
 	}
-	return conclude(c, folder, runID, result)
+	return conclude(c, folder, runID)
 }
 
 // send replays a plan into a folder.
-func send(c *cli.Context, planPath, folder string, settings replay.Settings) (replay.Result, error) {
+func send(c *cli.Context, planPath, folder string, settings replay.Settings) error {
 	plan, err := replay.OpenPlan(planPath)
 	if err != nil {
-		return replay.Result{}, err
+		return err
 	}
 	h := plan.Header()
 	tell(c, "sending %d requests in %s at %s/s to %s; seed %d", h.Requests,
@@ -99,13 +98,13 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) (re
 		tell(c, "stopping: nothing more is sent, streams are let finish; Ctrl-C again leaves at once")
 	})
 	defer silent()
-	result, err := replay.Run(c.Context, plan, settings, folder)
+	_, err = replay.Run(c.Context, plan, settings, folder)
 	end()
-	return result, err
+	return err
 }
 
 // conclude takes the run in, prints the verdict and gives the exit code.
-func conclude(c *cli.Context, folder, runID string, result replay.Result) error {
+func conclude(c *cli.Context, folder, runID string) error {
 	if err := takeIn(c, folder); err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func conclude(c *cli.Context, folder, runID string, result replay.Result) error 
 	}
 	fmt.Fprintln(c.App.Writer, verdict.FirstLine())
 	tell(c, "run in %s; see it: tidemark runs %s, or tidemark report %s --output report.html", folder, runID, runID)
-	if !result.IsValid {
+	if !verdict.IsValid {
 		return exitError{code: exitInvalid}
 	}
 	return nil

@@ -50,7 +50,7 @@
 -- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
 -- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
 -- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
--- is_valid                 the client kept time and something was sent
+-- is_valid                 the client kept time and some request succeeded
 -- invalid_reason           why not
 -- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
 -- predicted_tpot_s         median over requests: predicted, seconds
@@ -94,6 +94,7 @@ verdicts as (
         runs.run_id,
         case
             when coalesce(counts.sent, 0) = 0 then 'no request was sent'
+            when counts.completed = 0 then 'no request succeeded, so nothing was measured'
             when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
                 then printf(
                     'p99 lateness %.3g ms is above %.3g ms',
