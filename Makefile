@@ -20,7 +20,7 @@ demo: build ## the whole journey on what is built in: trace, simulated vLLM, rep
 	./tidemark demo --output tidemark-demo
 
 test: ## every test that needs Go and a C compiler alone
-	$(GO) test -tags $(TAGS) ./...
+	$(GO) test -tags $(TAGS) -timeout 5m ./...
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

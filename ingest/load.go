@@ -44,8 +44,13 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Op
 		return Result{}, err
 	}
 	defer in.close()
-	if known, err := knownFile(ctx, w.DB(), path, in.size); err != nil || known != nil {
-		return known.result(), err
+	known, err := knownFile(ctx, w.DB(), path, in.size)
+	if err != nil {
+		return Result{}, err
+	}
+	// Whoever insists on another format is told what the file is.
+	if known != nil && (opts.Format == "" || opts.Format == known.format) {
+		return known.result(), nil
 	}
 	lines := newBlocks(in, blockSize, lineLimit)
 	first, err := lines.next()
@@ -77,7 +82,6 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Op
 	}
 	l := &loading{path: path, in: in, trace: t, opts: opts, result: &result}
 	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, lines, first) })
-	var known *knownSource
 	if errors.As(err, &known) {
 		return known.result(), nil
 	}
