@@ -120,6 +120,7 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 		sleep, release = newSleep()
 		defer release()
 	}
+	roomForFiles()
 	r.sampler.baseline(r.sender.stop)
 	begin := time.Now().Add(beginAhead)
 	r.document.StartedAt = stamp(r.settings.Wall().Add(beginAhead))
