@@ -103,7 +103,7 @@ func (v Verdict) comparison() string {
 	case v.SlowdownRatio == nil:
 		return "no prediction for this deployment"
 	default:
-		return fmt.Sprintf("time per token %s times the prediction (median)", digits(*v.SlowdownRatio))
+		return fmt.Sprintf("time per token %.2f times the prediction (median)", *v.SlowdownRatio)
 	}
 }
 
