@@ -64,3 +64,57 @@ func record(schema *arrow.Schema, columns ...arrow.Array) arrow.RecordBatch {
 	}
 	return batch
 }
+
+// blockLists is the column of block ids under construction.
+type blockLists struct {
+	offsets *numbers[int32]
+	values  *numbers[uint64]
+	absent  []int // rows without ids
+}
+
+func newBlockLists(rows, values int) *blockLists {
+	l := &blockLists{
+		offsets: newNumbers(rows+1, arrow.Int32SizeBytes, arrow.Int32Traits.CastFromBytes),
+		values:  newNumbers(values, arrow.Uint64SizeBytes, arrow.Uint64Traits.CastFromBytes),
+	}
+	l.offsets.append(0)
+	return l
+}
+
+func (l *blockLists) append(ids []uint64) {
+	if len(ids) == 0 {
+		l.absent = append(l.absent, l.offsets.n-1)
+	}
+	for _, id := range ids {
+		l.values.append(id)
+	}
+	l.offsets.append(int32(l.values.n))
+}
+
+func (l *blockLists) array() arrow.Array {
+	rows := l.offsets.n - 1
+	values := l.values.data(arrow.PrimitiveTypes.Uint64)
+	defer values.Release()
+	defer l.offsets.buffer.Release()
+	data := array.NewData(arrow.ListOf(arrow.PrimitiveTypes.Uint64), rows,
+		[]*memory.Buffer{l.validity(rows), l.offsets.buffer}, []arrow.ArrayData{values}, len(l.absent), 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+// validity is the bitmap of rows with ids; nil where all have them.
+func (l *blockLists) validity(rows int) *memory.Buffer {
+	if len(l.absent) == 0 {
+		return nil
+	}
+	bitmap := memory.NewResizableBuffer(outside)
+	bitmap.Resize((rows + 7) / 8)
+	bits := bitmap.Bytes()
+	for i := range bits {
+		bits[i] = 0xff
+	}
+	for _, row := range l.absent {
+		bits[row/8] &^= 1 << (row % 8)
+	}
+	return bitmap
+}
