@@ -35,10 +35,14 @@ func runIngest(c *cli.Context) error {
 		return misuse("ingest: no file given").hint("tidemark ingest PATH...")
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
-		results, err := ingest.Load(ctx, w, c.Args().Slice(), ingest.Options{
+		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
 			Stdin: c.App.Reader,
-		})
+		}
+		if options.MaxRejectedRatio == 0 {
+			options.MaxRejectedRatio = -1 // none at all, where the zero value is the default
+		}
+		results, err := ingest.Load(ctx, w, c.Args().Slice(), options)
 		for _, result := range results {
 			tellIngested(c, result)
 		}
@@ -67,6 +71,9 @@ func ingestTable(results []ingest.Result) analysis.Table {
 		{Name: "name"}, {Name: "format"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
 	}}
 	for _, r := range results {
+		if r.Format == "" {
+			continue // passed over, as was said
+		}
 		table.Rows = append(table.Rows, []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds})
 	}
 	return table

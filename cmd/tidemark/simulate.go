@@ -19,7 +19,8 @@ func simulateCommand() *cli.Command {
 		Name:  "simulate",
 		Usage: "a simulated vLLM over HTTP, as fast as a chosen GPU",
 		Description: `Whatever is measured against it says so. With --fixed-ttft and --fixed-tpot
-every token leaves at an exactly known time, to test clients.
+every token leaves at an exactly known time, to test clients; GET /sim/truth
+tells when each answer's first and last token really left.
 
 Example:
   tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
@@ -94,6 +95,7 @@ func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	config.EnablePrefixCaching = !c.Bool("no-prefix-caching")
 	if fixed {
 		config.Fixed = &vllmsim.Fixed{TTFT: c.Duration("fixed-ttft"), TPOT: c.Duration("fixed-tpot")}
+		config.RecordTruth = true
 	}
 	return config, nil
 }
