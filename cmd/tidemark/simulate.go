@@ -96,6 +96,8 @@ func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	if fixed {
 		config.Fixed = &vllmsim.Fixed{TTFT: c.Duration("fixed-ttft"), TPOT: c.Duration("fixed-tpot")}
 		config.RecordTruth = true
+		// It stands for no GPU: nothing that is measured against it may be compared with one.
+		config.Simulates = map[string]any{"engine": "fixed times"}
 	}
 	return config, nil
 }

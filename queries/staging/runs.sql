@@ -71,10 +71,15 @@ select
     coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
     nullif(concat_ws(
         ' ',
-        runs.document ->> '$.server.simulates.gpu',
-        'x' || nullif(runs.document ->> '$.server.simulates.tensor_parallel_size', ''),
-        runs.document ->> '$.server.simulates.catalog_model',
-        runs.document ->> '$.server.simulates.quantization'
+        nullif(runs.document ->> '$.server.simulates.gpu', ''),
+        'x' || nullif(nullif(runs.document ->> '$.server.simulates.tensor_parallel_size', ''), '0'),
+        nullif(runs.document ->> '$.server.simulates.catalog_model', ''),
+        nullif(runs.document ->> '$.server.simulates.quantization', ''),
+        -- A server that stands for no GPU says what it is instead.
+        case
+            when coalesce(runs.document ->> '$.server.simulates.gpu', '') = ''
+                then nullif(runs.document ->> '$.server.simulates.engine', '')
+        end
     ), '') as simulates,
     nullif(runs.document ->> '$.environment.gpu', '') is null
         or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
