@@ -26,6 +26,7 @@ func (p *page) functions() template.FuncMap {
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },
 		"names": func(pairs ...string) (map[string]string, error) { return pairUp(pairs) },
 		"num":   func(v any) float64 { n, _ := number(v); return n },
+		"minus": func(a, b float64) float64 { return a - b },
 	}
 }
 
