@@ -45,7 +45,7 @@ test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in th
 	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 15m
 
 bench: ## the figures of docs/benchmarks.md, side by side in one run
-	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./reports -run '^$$' -bench . -benchtime 1x -timeout 30m
+	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 ci: test ci-rest ## all that CI runs
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -51,6 +52,9 @@ func need(c *cli.Context, flags ...string) error {
 // function.
 func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	w, err := warehouse.Open(ctx, c.String("warehouse"), mode)
+	if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
+		w, err = renewed(ctx, c, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,6 +63,21 @@ func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use
 		err = closeErr
 	}
 	return err
+}
+
+// renewed brings the views of a warehouse up to this version, so that an upgrade
+// of the program does not keep an analyst out. Data is not touched. Where that
+// cannot be done, the first error stands.
+func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Warehouse, error) {
+	w, err := warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadWrite)
+	if err != nil {
+		return nil, stale
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	tell(c, "%s: its views are now those of this version of tidemark", c.String("warehouse"))
+	return warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadOnly)
 }
 
 // oneArgument is the only argument of a verb, or an error that says what it is

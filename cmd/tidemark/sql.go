@@ -77,6 +77,20 @@ func runSchema(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		if c.NArg() == 0 && !c.Bool("csv") && !c.Bool("json") {
+			firstLines(table)
+		}
 		return printTable(c, table)
 	})
+}
+
+// firstLines shortens a list for people: of a relation's comment its grain.
+func firstLines(table analysis.Table) {
+	for _, row := range table.Rows {
+		for i, value := range row {
+			if text, ok := value.(string); ok {
+				row[i], _, _ = strings.Cut(text, "\n")
+			}
+		}
+	}
 }

@@ -132,6 +132,9 @@ func names(table analysis.Table) []string {
 	return names
 }
 
+// leastText is the width below which a column of text is not worth reading.
+const leastText = 30
+
 // writeText lays a table out for people: aligned columns where they fit the
 // terminal, else one block of lines a row.
 func writeText(w io.Writer, table analysis.Table, width int) error {
@@ -144,10 +147,15 @@ func writeText(w io.Writer, table analysis.Table, width int) error {
 		}
 	}
 	var b strings.Builder
-	if widths := columnWidths(header, cells); total(widths) <= width {
+	widths := columnWidths(header, cells)
+	last := len(widths) - 1
+	if left := width - (total(widths) - widths[last]); left < widths[last] && left >= leastText && !isNumber(table, last) {
+		widths[last] = left // its text goes on in further lines
+	}
+	if total(widths) <= width {
 		writeAligned(&b, table, header, cells, widths)
 	} else {
-		writeBlocks(&b, header, cells)
+		writeBlocks(&b, header, cells, width)
 	}
 	if len(cells) == 0 {
 		b.WriteString("(no rows)\n")
@@ -178,10 +186,16 @@ func total(widths []int) int {
 }
 
 func writeAligned(b *strings.Builder, table analysis.Table, header []string, cells [][]string, widths []int) {
+	last := len(widths) - 1
 	line := func(row []string) {
 		var text strings.Builder
+		further := []string(nil)
 		for j, cell := range row {
-			gap := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
+			if j == last && utf8.RuneCountInString(cell) > widths[j] {
+				lines := wrapped(cell, widths[j])
+				cell, further = lines[0], lines[1:]
+			}
+			gap := strings.Repeat(" ", max(0, widths[j]-utf8.RuneCountInString(cell)))
 			if j > 0 {
 				text.WriteString("  ")
 			}
@@ -192,6 +206,9 @@ func writeAligned(b *strings.Builder, table analysis.Table, header []string, cel
 			}
 		}
 		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+		for _, more := range further {
+			b.WriteString(strings.Repeat(" ", total(widths)-widths[last]) + more + "\n")
+		}
 	}
 	line(header)
 	for _, row := range cells {
@@ -211,7 +228,7 @@ func isNumber(table analysis.Table, column int) bool {
 	return false
 }
 
-func writeBlocks(b *strings.Builder, header []string, cells [][]string) {
+func writeBlocks(b *strings.Builder, header []string, cells [][]string, width int) {
 	widest := 0
 	for _, name := range header {
 		widest = max(widest, len(name))
@@ -221,7 +238,11 @@ func writeBlocks(b *strings.Builder, header []string, cells [][]string) {
 			b.WriteString("\n")
 		}
 		for j, cell := range row {
-			fmt.Fprintf(b, "%-*s  %s\n", widest, header[j], cell)
+			lines := wrapped(cell, max(leastText, width-widest-2))
+			fmt.Fprintf(b, "%-*s  %s\n", widest, header[j], lines[0])
+			for _, more := range lines[1:] {
+				fmt.Fprintf(b, "%*s  %s\n", widest, "", more)
+			}
 		}
 	}
 }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/internal/warehouse"
+)
+
+// A warehouse whose views another version made is renewed by whoever reads it.
+func TestReadersRenewStaleViews(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w.duckdb")
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.DB().Exec("update warehouse.stamp set stamp = 'another version'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	for _, wantTalk := range []bool{true, false} {
+		stderr.Reset()
+		if code := run([]string{"tidemark", "sources", "--warehouse", path}, nil, io.Discard, &stderr); code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr.String())
+		}
+		if got := strings.Contains(stderr.String(), "now those of this version"); got != wantTalk {
+			t.Errorf("said that views were renewed: %v, want %v; stderr: %s", got, wantTalk, stderr.String())
+		}
+	}
+}
