@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -63,6 +64,15 @@ func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use
 		err = closeErr
 	}
 	return err
+}
+
+// warehouseWords is what a command that follows must say to find the same
+// warehouse.
+func warehouseWords(c *cli.Context) string {
+	if path := c.String("warehouse"); path != "tidemark.duckdb" && path != os.Getenv("TIDEMARK_WAREHOUSE") {
+		return " --warehouse " + path
+	}
+	return ""
 }
 
 // renewed brings the views of a warehouse up to this version, so that an upgrade

@@ -96,7 +96,7 @@ func takeIn(c *cli.Context, folder string) error {
 	if err != nil {
 		return hinted{
 			fmt.Sprintf("the run is whole in %s but was not taken in: %v", folder, err),
-			fmt.Sprintf("tidemark ingest %s --warehouse %s", folder, c.String("warehouse")),
+			fmt.Sprintf("tidemark ingest %s%s", folder, warehouseWords(c)),
 		}
 	}
 	return nil

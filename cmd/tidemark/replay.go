@@ -118,7 +118,7 @@ func conclude(c *cli.Context, folder, runID string) error {
 		return err
 	}
 	fmt.Fprintln(c.App.Writer, verdict.FirstLine())
-	tell(c, "run in %s; see it: tidemark runs %s, or tidemark report %s --output report.html", folder, runID, runID)
+	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
 	if !verdict.IsValid {
 		return exitError{code: exitInvalid}
 	}
@@ -217,12 +217,16 @@ func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
 	if !isTerminal(w) {
 		return func(replay.Progress) {}, func() {}
 	}
-	return func(p replay.Progress) { fmt.Fprintf(w, "\r\x1b[K%s", progressText(p)) },
+	return func(p replay.Progress) {
+			// A line that wraps could not be rewritten.
+			text := progressText(p)
+			fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
+		},
 		func() { fmt.Fprint(w, "\r\x1b[K") }
 }
 
 func progressText(p replay.Progress) string {
-	text := fmt.Sprintf("%s/%s  sent %d/%d  in flight %d  failed %d  late %s  %s tok/s",
+	text := fmt.Sprintf("%s/%s  sent %d/%d  open %d  failed %d  late %s  %s tok/s",
 		p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second), p.Sent, p.Planned, p.InFlight, p.Failed,
 		readableNumber("_s", p.LateP99.Seconds()), digits(p.OutputTokensPer))
 	if p.TPOT > 0 {
