@@ -23,7 +23,25 @@ func flagsFirst(app *cli.App, args []string) []string {
 	verb := args[verbAt]
 	command := app.Commands[slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(verb) })]
 	flags, rest := splitFlags(command, slices.Concat(args[1:verbAt], args[verbAt+1:]))
+	if n := len(flags); n > 0 && n == lastWithoutValue(command, flags) {
+		// Behind it nothing may stand that could be taken for its value.
+		return slices.Concat(args[:1], []string{verb}, flags)
+	}
 	return slices.Concat(args[:1], []string{verb}, flags, []string{"--"}, rest)
+}
+
+// lastWithoutValue is the number of flags when the last of them lacks its value,
+// else 0.
+func lastWithoutValue(command *cli.Command, flags []string) int {
+	for i := 0; i < len(flags); i++ {
+		if strings.HasPrefix(flags[i], "-") && !strings.Contains(flags[i], "=") && takesValue(command, flags[i]) {
+			i++
+			if i == len(flags) {
+				return len(flags)
+			}
+		}
+	}
+	return 0
 }
 
 func splitFlags(command *cli.Command, args []string) (flags, rest []string) {

@@ -45,6 +45,11 @@ func TestFlagsMayFollowArguments(t *testing.T) {
 			[]string{"ingest", "a.csv", "--name", "sql"},
 			[]string{"ingest", "--name", "sql", "--", "a.csv"},
 		},
+		{
+			"a flag without its value takes nothing for it",
+			[]string{"ingest", "a.csv", "--name"},
+			[]string{"ingest", "--name"},
+		},
 		{"no verb: left as it is", []string{"--version"}, []string{"--version"}},
 	} {
 		got := flagsFirst(app, append([]string{"tidemark"}, c.args...))

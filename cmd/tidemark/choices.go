@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -34,9 +35,16 @@ func choiceFlags() []cli.Flag {
 // when it returns, so that nothing of it disturbs the replay.
 func writePlan(c *cli.Context, source, path string) (replay.Header, error) {
 	var header replay.Header
+	if err := checkChoices(c); err != nil {
+		return header, err
+	}
 	err := withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		window := analysis.Window{From: c.String("from"), Until: c.String("until")}
 		requests, stats, err := analysis.Arrivals(ctx, w, source, window)
+		if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
+			// The rate is that of the part that is sent.
+			requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")))
+		}
 		if err != nil {
 			return err
 		}
@@ -48,6 +56,48 @@ func writePlan(c *cli.Context, source, path string) (replay.Header, error) {
 		return err
 	})
 	return header, err
+}
+
+// shortened ends a window after a duration, if it does not end before.
+func shortened(window analysis.Window, stats analysis.SourceStats, duration time.Duration) analysis.Window {
+	end := duration.Seconds()
+	if stats.FromS != nil {
+		end += *stats.FromS
+	}
+	if stats.UntilS == nil || end < *stats.UntilS {
+		window.Until = "+" + time.Duration(end*float64(time.Second)).String()
+	}
+	return window
+}
+
+// checkChoices refuses what cannot be meant. A value that is not given is not
+// looked at: zero is a value too.
+func checkChoices(c *cli.Context) error {
+	for _, flag := range []struct {
+		name  string
+		value float64
+		fits  func(float64) bool
+		wants string
+	}{
+		{"speed", c.Float64("speed"), func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }, "above 0"},
+		{"thin", c.Float64("thin"), func(v float64) bool { return v > 0 && v <= 1 }, "above 0 and at most 1"},
+		{"thicken", c.Float64("thicken"), func(v float64) bool { return v >= 1 && v <= 1000 }, "between 1 and 1000"},
+		{"request-rate", c.Float64("request-rate"), func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }, "above 0"},
+		{"duration", c.Duration("duration").Seconds(), func(v float64) bool { return v > 0 }, "above 0"},
+		{"limit", float64(c.Int64("limit")), func(v float64) bool { return v > 0 }, "above 0"},
+		{"max-model-len", float64(c.Int("max-model-len")), func(v float64) bool { return v > 1 }, "above 1"},
+	} {
+		if c.IsSet(flag.name) && !flag.fits(flag.value) {
+			return misuse("%s: --%s must be %s", c.Command.Name, flag.name, flag.wants)
+		}
+	}
+	if overlong := c.String("overlong"); overlong != "refuse" && overlong != "drop" && overlong != "cap" {
+		return misuse("%s: --overlong %s: must be refuse, drop or cap", c.Command.Name, overlong)
+	}
+	if c.IsSet("overlong") && !c.IsSet("max-model-len") {
+		return misuse("%s: --overlong needs --max-model-len", c.Command.Name)
+	}
+	return nil
 }
 
 func planHeader(source string, stats analysis.SourceStats) replay.Header {
@@ -81,9 +131,6 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 // toRate turns a mean rate into thinning or thickening, and says which.
 func toRate(c *cli.Context, choices replay.Choices, stats analysis.SourceStats) (replay.Choices, error) {
 	rate := c.Float64("request-rate")
-	if rate <= 0 || math.IsInf(rate, 0) || math.IsNaN(rate) {
-		return choices, misuse("--request-rate: %v is no rate", rate)
-	}
 	if stats.MeanRatePerS <= 0 {
 		return choices, fmt.Errorf("source has no mean rate: all its requests arrive at once")
 	}

@@ -32,6 +32,11 @@ func environmentFlags() []cli.Flag {
 // named.
 func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
 	gpu, model := c.String("gpu"), c.String("catalog-model")
+	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens"} {
+		if c.IsSet(flag) && c.Int(flag) < 1 {
+			return d, false, misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+		}
+	}
 	if gpu == "" && model == "" {
 		return d, false, nil
 	}

@@ -34,6 +34,9 @@ func runIngest(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return misuse("ingest: no file given").hint("tidemark ingest PATH...")
 	}
+	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
+		return misuse("ingest: --max-rejected %v is no share", share).hint("a share lies between 0 and 1")
+	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
@@ -58,6 +61,9 @@ func runIngest(c *cli.Context) error {
 func tellIngested(c *cli.Context, r ingest.Result) {
 	if r.AlreadyKnown {
 		tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
+		if name := c.String("name"); name != "" && name != r.Name {
+			tell(c, "%s: the name %s is not used", r.Path, name)
+		}
 	} else if r.Format != "" {
 		tell(c, "%s: taken for %s (%s)", r.Path, r.Format, r.FormatWhy)
 	}

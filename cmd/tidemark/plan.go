@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,7 +22,7 @@ func planCommand() *cli.Command {
 Example:
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
 		Flags: everywhere(append(append(choiceFlags(), environmentFlags()...),
-			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE` (ends in .jsonl.zst by custom)"})...),
+			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, by custom .jsonl.zst; - is stdout"})...),
 		Action: runPlan,
 	}
 }
@@ -38,7 +39,11 @@ func runPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	header, err := writePlan(c, source, c.String("output"))
+	output := c.String("output")
+	if output == "-" {
+		return planToStdout(c, source)
+	}
+	header, err := writePlan(c, source, output)
 	if err != nil {
 		return err
 	}
@@ -48,8 +53,29 @@ func runPlan(c *cli.Context) error {
 			return err
 		}
 	}
-	tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", c.String("output"), c.String("output"))
+	tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", output, output)
 	return nil
+}
+
+// planToStdout sends the plan itself to stdout and says on stderr what it is.
+func planToStdout(c *cli.Context, source string) error {
+	path, drop, err := planFor(c, source)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	plan, err := replay.OpenPlan(path)
+	if err != nil {
+		return err
+	}
+	printPlan(talk(c), plan.Header())
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(c.App.Writer, file)
+	return err
 }
 
 func printPlan(w io.Writer, h replay.Header) {
@@ -77,51 +103,54 @@ func printPlan(w io.Writer, h replay.Header) {
 	}
 }
 
-// printInFlight predicts how many requests decode at once: the batch at which
-// tokens leave as fast as the plan asks for them.
+// printInFlight predicts how many requests decode at once, or says what keeps
+// the rate from being sustained.
 func printInFlight(c *cli.Context, d analysis.Deployment, h replay.Header) error {
 	return inMemory(c.Context, func(w *warehouse.Warehouse) error {
 		cost, err := analysis.LoadStepCost(c.Context, w.DB(), d)
 		if err != nil {
 			return err
 		}
-		if h.DurationS <= 0 || h.Requests == 0 {
-			return nil
+		if h.DurationS > 0 {
+			fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, d, h))
 		}
-		batch, tpot := steadyBatch(cost, h)
-		if batch >= float64(d.MaxNumSeqs) {
-			fmt.Fprintf(c.App.Writer, "in flight      more than --max-num-seqs %d: this rate is not sustained\n", d.MaxNumSeqs)
-			return nil
-		}
-		fmt.Fprintf(c.App.Writer, "in flight      about %s decoding at %s a token\n", digits(batch), readableNumber("tpot_s", tpot))
 		return nil
 	})
 }
 
-// steadyBatch iterates the batch B = (output tokens per second) * TPOT(B), with
-// the prefill of the arriving prompts spread over the steps.
-func steadyBatch(cost analysis.StepCost, h replay.Header) (batch, tpotS float64) {
-	tokensPerS := float64(h.OutputTokens) / h.DurationS
-	promptPerS := float64(h.InputTokens-h.SharedTokens) / h.DurationS
-	context := float64(h.InputTokens)/float64(h.Requests) + float64(h.OutputTokens)/float64(h.Requests)/2
+// steadyState is the mean-field server of an open loop: at a rate of lam
+// requests a second, each of which adds x seconds of prefill to the steps of
+// others and decodes n tokens after its first,
+//
+//	tau = T_dec(B) / (1 - lam x)    B = lam n tau
+//
+// iterated to the batch B that keeps itself up.
+func steadyState(cost analysis.StepCost, d analysis.Deployment, h replay.Header) string {
+	requests := float64(h.Requests)
+	lam := requests / h.DurationS
+	prompt := float64(h.InputTokens-h.SharedTokens) / requests
+	context := float64(h.InputTokens)/requests + float64(h.OutputTokens)/requests/2
 	windowed := context
 	if cost.SlidingWindow > 0 {
 		windowed = min(context, float64(cost.SlidingWindow))
 	}
-	batch = 1
-	for range 200 {
-		decoding := max(1, int(batch+0.5))
-		step := func(prefill int) float64 {
-			return cost.Seconds(decoding, int64(batch*context), int64(batch*windowed),
-				prefill, min(prefill, 1), float64(prefill)*float64(prefill)/2)
-		}
-		tpotS = step(0)
-		tpotS = step(int(promptPerS * tpotS))
-		next := tokensPerS * tpotS
-		if next > 1e6 {
-			return next, tpotS
-		}
-		batch = 0.5*batch + 0.5*next
+	step := func(batch float64, prefill int) float64 {
+		return cost.Seconds(max(1, int(batch+0.5)), int64(batch*context), int64(batch*windowed),
+			prefill, min(prefill, 1), float64(prefill)*(context-float64(prefill)/2))
 	}
-	return batch, tpotS
+	prefill := step(1, int(prompt)) - step(1, 0)
+	if lam*prefill >= 1 {
+		return fmt.Sprintf("not sustained: each second brings %s of prefill", readableNumber("_s", lam*prefill))
+	}
+	seats := min(float64(d.MaxNumSeqs), float64(cost.KVCapacityTokens)/context)
+	batch, tau := 1.0, 0.0
+	for range 1000 {
+		tau = step(batch, 0) / (1 - lam*prefill)
+		batch += (lam*max(0, float64(h.OutputTokens)/requests-1)*tau - batch) / 2
+		if batch > seats {
+			return fmt.Sprintf("not sustained: more than %d, all that --max-num-seqs and the KV cache let in", int(seats))
+		}
+	}
+	return fmt.Sprintf("about %s decoding at %s a token; prefill takes %s %% of the time",
+		digits(batch), readableNumber("_s", tau), digits(100*lam*prefill))
 }

@@ -47,8 +47,8 @@ func runReport(c *cli.Context) error {
 // writeReport writes beside the file and renames, so that a report is whole or
 // not there.
 func writeReport(c *cli.Context, runs []string, path string, replace bool) error {
-	if _, err := os.Stat(path); path != "-" && !replace && !errors.Is(err, fs.ErrNotExist) {
-		return hinted{fmt.Sprintf("report: %s is there already", path), "name another file, or say --force"}
+	if err := mayWrite(path, replace); err != nil {
+		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := reports.Options{RunIDs: runs, Version: version, GeneratedAt: now()}
@@ -69,6 +69,24 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 		}
 		return os.Rename(file.Name(), path)
 	})
+}
+
+// mayWrite finds out what is wrong with a path before the work is done.
+func mayWrite(path string, replace bool) error {
+	if path == "-" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return hinted{fmt.Sprintf("report: %s is a folder", path), "name a file in it"}
+	case err == nil && !replace:
+		return hinted{fmt.Sprintf("report: %s is there already", path), "name another file, or say --force"}
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return hinted{fmt.Sprintf("report: no folder %s", filepath.Dir(path)), "make the folder, or name another file"}
+	}
+	return nil
 }
 
 // now is the instant that a report says it was made at; SOURCE_DATE_EPOCH fixes
