@@ -8,6 +8,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,8 +31,10 @@ const Memory = ":memory:"
 
 // Warehouse is an open DuckDB file with everything in place.
 type Warehouse struct {
-	path string
-	db   *sql.DB
+	path      string
+	db        *sql.DB
+	isNew     bool // Open made the file
+	isUnasked bool // see DiscardIfNew
 }
 
 // Open opens the warehouse at path. Every error names the file, and those that
@@ -40,11 +43,13 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err := checkPath(path, mode); err != nil {
 		return nil, err
 	}
+	_, err := os.Stat(path)
+	isNew := path != Memory && errors.Is(err, os.ErrNotExist)
 	db, err := connect(path, mode)
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	w := &Warehouse{path: path, db: db}
+	w := &Warehouse{path: path, db: db, isNew: isNew}
 	if err := w.prepare(ctx, mode); err != nil {
 		return nil, errors.Join(within(path, err), db.Close())
 	}
@@ -57,12 +62,32 @@ func (w *Warehouse) DB() *sql.DB { return w.db }
 // Path is the file as the user named it.
 func (w *Warehouse) Path() string { return w.path }
 
+// DiscardIfNew says that nothing came of what the file was made for. Close then
+// removes it, unless it was there before Open or a source is in it.
+func (w *Warehouse) DiscardIfNew() { w.isUnasked = true }
+
 // Close writes what is still in the log to the file and lets go of it.
 func (w *Warehouse) Close() error {
+	discards := w.isNew && w.isUnasked && w.isEmpty()
 	if err := w.db.Close(); err != nil {
 		return fmt.Errorf("warehouse %s: %w", w.path, err)
 	}
+	if !discards {
+		return nil
+	}
+	for _, path := range []string{w.path, w.path + ".wal"} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return within(w.path, err)
+		}
+	}
 	return nil
+}
+
+// isEmpty says that no source is in it; what cannot be asked is not empty.
+func (w *Warehouse) isEmpty() bool {
+	var sources int64
+	err := w.db.QueryRow("select count(*) from raw.sources").Scan(&sources)
+	return err == nil && sources == 0
 }
 
 // prepare brings the file up to date, or sees that it is.
@@ -101,6 +126,25 @@ func checkPath(path string, mode Mode) error {
 		return checkFolder(path)
 	case err != nil:
 		return fmt.Errorf("warehouse %s: %w", path, errors.Unwrap(err))
+	}
+	return checkContent(path, info)
+}
+
+// checkContent refuses every file that does not begin like a DuckDB file. DuckDB
+// itself would open a CSV or a JSON file as a view of a database in memory, and
+// what is then written to it is gone.
+func checkContent(path string, info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return hinted{fmt.Sprintf("warehouse %s: not a regular file", path), "name another file with --warehouse FILE"}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return hinted{fmt.Sprintf("warehouse %s: %v", path, errors.Unwrap(err)), "name another file with --warehouse FILE"}
+	}
+	defer file.Close()
+	var head [12]byte // a checksum of 8 bytes, and the mark
+	if _, err := io.ReadFull(file, head[:]); err != nil || string(head[8:]) != "DUCK" {
+		return foreign(path, "not a DuckDB file")
 	}
 	return nil
 }

@@ -207,6 +207,70 @@ func TestRefusesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
+// DuckDB opens a data file as a view of a database in memory: what was taken in
+// was gone, and the verb reported success.
+func TestDataFilesAreNotTakenForWarehouses(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,1,1\n", "a.tsv": "a\tb\n1\t2\n",
+		"a.json": "[{\"a\":1}]", "a.jsonl": "{\"a\":1}\n{\"a\":2}\n", "a.csv.gz": "\x1f\x8b\x08\x00\x00\x00\x00\x00",
+		"a.parquet": "PAR1\x15\x04\x15\x10\x15\x14\x4c\x15", "short.csv": "a\n", "empty.csv": "",
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, path, warehouse.ReadWrite, "not a DuckDB file")
+		refused(t, path, warehouse.ReadOnly, "not a DuckDB file")
+		if kept, _ := os.ReadFile(path); string(kept) != content {
+			t.Errorf("%s was changed", name)
+		}
+	}
+}
+
+// Whatever a new warehouse is called, what is written to it is there afterwards.
+func TestWarehouseNamedLikeADataFileKeepsWhatIsWritten(t *testing.T) {
+	for _, name := range []string{"new.csv", "new.json", "new.csv.gz", "new.parquet"} {
+		path := filepath.Join(t.TempDir(), name)
+		w := open(t, path, warehouse.ReadWrite)
+		exec1(t, w, "insert into raw.rejects values (1, 1, null, 'x')")
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w = open(t, path, warehouse.ReadOnly)
+		if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
+			t.Errorf("%s: got %d rows, want 1", name, got)
+		}
+	}
+}
+
+// A file that was made in vain is removed; one that was there, or that holds a
+// source, is not.
+func TestWarehouseMadeInVainIsRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vain.duckdb")
+	const source = `insert into raw.sources values (1, 'a', 'arrivals', 'azure', 'a', 'a', 1, 1, 1, 0, null, false, 's', null, null, 1, now())`
+	for _, c := range []struct {
+		why, fill string
+		isKept    bool
+	}{
+		{"in vain", "", false},
+		{"in vain, but a source is in it", source, true},
+		{"in vain, but it was there before", "delete from raw.sources", true},
+	} {
+		w := open(t, path, warehouse.ReadWrite)
+		if c.fill != "" {
+			exec1(t, w, c.fill)
+		}
+		w.DiscardIfNew()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left, err := filepath.Glob(path + "*")
+		if err != nil || (len(left) > 0) != c.isKept {
+			t.Errorf("%s: left are %v, %v", c.why, left, err)
+		}
+	}
+}
+
 func TestNewerWarehouseIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "newer.duckdb")
 	w := open(t, path, warehouse.ReadWrite)
