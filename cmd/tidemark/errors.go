@@ -20,7 +20,12 @@ type exitError struct {
 	err  error
 }
 
-func (e exitError) Error() string { return fmt.Sprint(e.err) }
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
 func (e exitError) Unwrap() error { return e.err }
 
 // hinted is an error with what to do about it.
@@ -41,6 +46,12 @@ func (e exitError) hint(format string, args ...any) exitError {
 }
 
 func printError(w io.Writer, err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			printError(w, one)
+		}
+		return
+	}
 	fmt.Fprintf(w, "tidemark: error: %v\n", err)
 	var hint interface{ Hint() string }
 	if errors.As(err, &hint) && hint.Hint() != "" {

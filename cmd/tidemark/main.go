@@ -26,30 +26,22 @@ func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the program as a function: what tests call in place of main.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// A file-size limit is a full disk: writes fail and are told, the program
+	// does not die of it.
+	signal.Ignore(syscall.SIGXFSZ)
 	stop := watchSignals()
 	defer stop.release()
 
 	app := newApp(stdin, stdout, stderr)
 	err := app.RunContext(withStop(context.Background(), stop), flagsFirst(app, args))
-	if code := stop.code(); code != 0 {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			printError(stderr, err)
-		}
-		return code
+	code := exitCode(err)
+	if signalled := stop.code(); signalled != 0 {
+		code = signalled
 	}
-	var coded exitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &coded):
-		if coded.err != nil {
-			printError(stderr, coded.err)
-		}
-		return coded.code
-	default:
+	if isWorthSaying(err, code) {
 		printError(stderr, err)
-		return exitFailed
 	}
+	return code
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
@@ -82,6 +74,27 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		}
 	}
 	return app
+}
+
+func exitCode(err error) int {
+	var coded exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &coded):
+		return coded.code
+	default:
+		return exitFailed
+	}
+}
+
+// isWorthSaying leaves out an exit code alone, and that what a signal cancelled
+// was cancelled.
+func isWorthSaying(err error, code int) bool {
+	if coded, isCode := err.(exitError); isCode && coded.err == nil {
+		return false
+	}
+	return err != nil && !(code > 128 && errors.Is(err, context.Canceled))
 }
 
 // stopSignals counts what the user or the system sent: the first signal asks a

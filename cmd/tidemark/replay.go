@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,10 +76,19 @@ func runReplay(c *cli.Context) error {
 	defer drop()
 	settings.RunID = runID
 	folder := filepath.Join(c.String("runs"), runID)
-	if err := send(c, planPath, folder, settings); err != nil {
+	sendErr := send(c, planPath, folder, settings)
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
+		return sendErr // stopped before there was a run
+	}
+	err = conclude(c, folder, runID)
+	if sendErr == nil {
 		return err
 	}
-	return conclude(c, folder, runID)
+	// A run that stopped by itself was taken in too; why it stopped is the news.
+	if exitCode(err) == exitInvalid {
+		err = nil
+	}
+	return errors.Join(sendErr, err)
 }
 
 // send replays a plan into a folder.
@@ -205,7 +213,8 @@ func newRunID(runs, what string) string {
 	base := time.Now().UTC().Format("20060102-150405") + "-" + stem
 	id := base
 	for n := 2; ; n++ {
-		if _, err := os.Stat(filepath.Join(runs, id)); errors.Is(err, fs.ErrNotExist) {
+		// Any error is as good as "not there": making the folder names it.
+		if _, err := os.Stat(filepath.Join(runs, id)); err != nil {
 			return id
 		}
 		id = fmt.Sprintf("%s-%d", base, n)

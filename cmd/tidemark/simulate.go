@@ -73,6 +73,11 @@ func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 }
 
 func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
+	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens", "max-model-len", "block-size"} {
+		if c.IsSet(flag) && c.Int(flag) < 1 {
+			return vllmsim.Config{}, misuse("simulate: --%s must be at least 1", flag)
+		}
+	}
 	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
 	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
 		return vllmsim.Config{}, misuse("--fixed-ttft and --fixed-tpot go together")
