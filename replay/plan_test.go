@@ -90,7 +90,7 @@ func TestPlanKeepsEveryFieldAndCountsByHand(t *testing.T) {
 	header, got := planned(t, Choices{}, requests)
 	// Shared: 2 blocks of the second request, 1 of the third. The first one's last block has 1030 - 1024 = 6 tokens.
 	want := Header{Schema: planSchema, Source: "trace", Scaling: header.Scaling, Requests: 3, InputTokens: 2654, OutputTokens: 60,
-		DurationS: 2, MeanRatePerS: 1.5, PeakRatePerS: 2, BlockTokens: 512, SharedTokens: 1024 + 512, ShortLastBlocks: 1,
+		DurationS: 2, MeanRatePerS: 1, PeakRatePerS: 2, BlockTokens: 512, SharedTokens: 1024 + 512, ShortLastBlocks: 1,
 		SourceRequests: 4, ZeroOutputDropped: 1}
 	if header != want {
 		t.Errorf("header: got %+v, want %+v", header, want)
@@ -99,6 +99,30 @@ func TestPlanKeepsEveryFieldAndCountsByHand(t *testing.T) {
 	if last.Seq != 2 || last.Due != 2*time.Second || *last.Think != think || last.SharedTokens != 512 ||
 		last.Blocks[1] != 1<<63 || last.Turn != 1 || got[1].Session != `b"é` || got[0].Class != "chat" {
 		t.Errorf("read back: %+v", got)
+	}
+}
+
+// The mean was requests over the last due time: five of them, due in 0.45 s, came to a mean of 11.2/s and a peak of 5/s.
+func TestMeanRateIsNeverAboveThePeak(t *testing.T) {
+	every := func(n int, first, gap time.Duration) (all []Request) {
+		for i := range n {
+			all = append(all, Request{Due: first + time.Duration(i)*gap, InputTokens: 1, OutputTokens: 1})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		why        string
+		requests   []Request
+		mean, peak float64
+	}{
+		{"five in 0.4 s: four gaps of 0.1 s", every(5, 0, 100*time.Millisecond), 10, 10},
+		{"a late begin is no slower", every(5, time.Minute, 2*time.Second), 0.5, 1},
+		{"all at once have no mean", every(7, 0, 0), 0, 7},
+		{"one alone has no mean", every(1, time.Second, 0), 0, 1},
+	} {
+		header, _ := planned(t, Choices{}, test.requests)
+		near(t, test.why+", mean", header.MeanRatePerS, test.mean)
+		near(t, test.why+", peak", header.PeakRatePerS, test.peak)
 	}
 }
 

@@ -30,8 +30,8 @@ type Header struct {
 	InputTokens       int64   `json:"input_tokens"`
 	OutputTokens      int64   `json:"output_tokens"`
 	DurationS         float64 `json:"duration_s"`          // when the last request is due
-	MeanRatePerS      float64 `json:"mean_rate_per_s"`     // requests / duration_s
-	PeakRatePerS      float64 `json:"peak_rate_per_s"`     // most requests due within any one second
+	MeanRatePerS      float64 `json:"mean_rate_per_s"`     // (requests - 1) / (last due - first due); 0 when all are due at once
+	PeakRatePerS      float64 `json:"peak_rate_per_s"`     // most requests due within any one second, and never below the mean
 	BlockTokens       int     `json:"block_tokens"`        // 0: the source has no prefix blocks
 	SharedTokens      int64   `json:"shared_tokens"`       // prompt tokens whose blocks an earlier request had
 	ShortLastBlocks   int64   `json:"short_last_blocks"`   // last blocks under 16 tokens: too short to tell every id apart

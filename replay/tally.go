@@ -10,6 +10,7 @@ type tally struct {
 	header *Header
 	seen   map[uint64]struct{} // block ids of earlier requests
 	recent []time.Duration     // due times within the last second
+	first  time.Duration
 	last   time.Duration
 }
 
@@ -52,6 +53,9 @@ func (t *tally) blocks(req *Request) {
 
 // rate keeps the due times of the last second; the most there ever are is the peak rate.
 func (t *tally) rate(due time.Duration) {
+	if t.header.Requests == 1 {
+		t.first = due
+	}
 	t.last = due
 	old := 0
 	for old < len(t.recent) && t.recent[old] <= due-time.Second {
@@ -63,7 +67,9 @@ func (t *tally) rate(due time.Duration) {
 
 func (t *tally) end() {
 	t.header.DurationS = t.last.Seconds()
-	if t.header.DurationS > 0 {
-		t.header.MeanRatePerS = float64(t.header.Requests) / t.header.DurationS
+	// Of n requests there are n - 1 gaps: n over them would be a rate that no second of a short plan has.
+	if span := (t.last - t.first).Seconds(); span > 0 {
+		t.header.MeanRatePerS = float64(t.header.Requests-1) / span
 	}
+	t.header.PeakRatePerS = max(t.header.PeakRatePerS, t.header.MeanRatePerS)
 }
