@@ -18,7 +18,7 @@
 -- p99_tpot_s           the same, 99th percentile; null below 100 samples
 -- mean_in_flight       requests sent and not ended, mean over the bin
 -- mean_running         requests between first and last token, mean over the bin
--- output_token_per_s   tokens received per second
+-- output_token_per_s   tokens received per second, to a millionth
 with spans as (
     select
         run_id,
@@ -202,11 +202,12 @@ select
     case when latencies.with_tpot >= 100 then latencies.tpot[2] end as p99_tpot_s,
     coalesce(filled.in_flight_before, 0) + coalesce(filled.in_flight_s, 0) / filled.bin_width_s as mean_in_flight,
     coalesce(filled.running_before, 0) + coalesce(filled.running_s, 0) / filled.bin_width_s as mean_running,
-    greatest(
+    -- Sums of doubles leave something like 1e-13 where all streams have ended; abs is for -0.
+    abs(round(greatest(
         coalesce(filled.token_per_s_before, 0)
         + (coalesce(filled.tokens, 0) + coalesce(filled.spread_tokens, 0)) / filled.bin_width_s,
         0
-    ) as output_token_per_s
+    ), 6)) as output_token_per_s
 from filled
 inner join staging.runs on runs.run_id = filled.run_id
 left join latencies on latencies.run_id = filled.run_id and latencies.bin = filled.bin
