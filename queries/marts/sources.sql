@@ -15,7 +15,9 @@
 -- peak_minute_requests   arrivals in the fullest minute
 -- peak_minute_at_s       when that minute began, seconds since the first arrival
 -- reused_blocks_ratio    share of prompt blocks that an earlier row had already; null without blocks
--- tick_s                 smallest gap between two different arrival times, seconds: a coarse clock shows here
+-- tick_s                 what the trace's clock counts in, seconds: the most common gap between two different arrival
+--                        times, else the smallest one, if 9 in 10 gaps are a whole multiple of it to 1 % of it; null
+--                        where neither is, or with fewer than 3 gaps: no coarse clock is seen
 with shapes as (
     select
         source_name,
@@ -44,12 +46,48 @@ gaps as (
     from staging.trace_rows
 ),
 
+gap_counts as (
+    select
+        source_name,
+        gap_ns,
+        count(*) as gaps
+    from gaps
+    where gap_ns > 0
+    group by
+        source_name,
+        gap_ns
+),
+
+candidates as (
+    select
+        source_name,
+        unnest(list_distinct([arg_max(gap_ns, (gaps, -gap_ns)), min(gap_ns)])) as tick_ns
+    from gap_counts
+    group by source_name
+    having sum(gaps) >= 3
+),
+
+-- A clock that ticks every 3 s also writes 2.999 s; the smallest gap alone would be that.
 ticks as (
     select
         source_name,
-        min(gap_ns) / 1e9 as tick_s
-    from gaps
-    where gap_ns > 0
+        max(tick_ns) / 1e9 as tick_s
+    from (
+        select
+            candidates.source_name,
+            candidates.tick_ns,
+            sum(gap_counts.gaps) as gaps,
+            sum(gap_counts.gaps) filter (
+                where gap_counts.gap_ns > candidates.tick_ns / 2
+                    and abs(gap_counts.gap_ns / candidates.tick_ns - round(gap_counts.gap_ns / candidates.tick_ns)) <= 1e-2
+            ) as multiples
+        from candidates
+        inner join gap_counts on gap_counts.source_name = candidates.source_name
+        group by
+            candidates.source_name,
+            candidates.tick_ns
+    ) as tried
+    where multiples >= 0.9e0 * gaps
     group by source_name
 ),
 
