@@ -11,4 +11,4 @@ select
     tpot_s,
     floor_tpot_s
 from marts.tpot_gap
-where tpot_s < 0.98e0 * floor_tpot_s
+where macros.is_below_floor(tpot_s, floor_tpot_s)

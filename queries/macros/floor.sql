@@ -21,3 +21,8 @@ create macro macros.mean_inverse(y_begin, y_end) as
         + pow((y_end - y_begin) / (y_end + y_begin), 4) / 5
         + pow((y_end - y_begin) / (y_end + y_begin), 6) / 7
     );
+
+-- A measurement below the floor: a wrong GPU, model, format or number of GPUs beside it, or a
+-- broken clock. 2 % are allowed for what the client cannot see of a step.
+create macro macros.is_below_floor(tpot_s, floor_tpot_s) as
+    tpot_s < 0.98e0 * floor_tpot_s;

@@ -3,14 +3,16 @@
 -- what identifies the run.
 --
 -- Percentiles are over successful requests, p99 withheld (null) below 100 samples;
--- lateness is over all that were sent. A run whose p99 lateness is above its limit is
--- invalid, however few its samples: neither pass nor fail.
+-- lateness is over all that were sent. A run is invalid, neither pass nor fail, when it
+-- never ended, lost measurements, sent nothing or nothing succeeded, when its p99 lateness
+-- is above its limit, however few its samples, or when a request beat the floor: a data error.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
 -- started_at               when it began
 -- ended_at                 when it ended; null while it runs or after a kill
 -- status                   'running', 'done', 'interrupted' or 'aborted'
+-- has_ended                false while it runs and after a kill: what has no row was not sent or did not end
 -- measured_on              what was measured: 'simulated ...', or the engine and what it ran on
 -- is_simulated             measured on a simulated server
 -- is_draft                 GPU or model is not known: shown, not compared
@@ -38,7 +40,7 @@
 -- sent                     of these, sent
 -- completed                of these, successful
 -- failed                   sent and not successful
--- unsent                   never sent
+-- unsent                   never sent; of a run that has not ended: not sent or not ended
 -- ok_ratio                 completed / planned
 -- window_s                 from the first due time to the last stream's end, seconds
 -- request_per_s            completed requests per second of that window
@@ -50,8 +52,8 @@
 -- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
 -- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
 -- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
--- is_valid                 the client kept time and some request succeeded
--- invalid_reason           why not
+-- is_valid                 the run is whole, the client kept time, some request succeeded and none beat the floor
+-- invalid_reason           why not, and what to look at
 -- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
 -- predicted_tpot_s         median over requests: predicted, seconds
 -- slowdown_ratio           median over requests of measured / predicted time per token
@@ -61,6 +63,7 @@ with counts as (
         run_id,
         count(*) as planned,
         count(*) filter (where is_sent) as sent,
+        count(*) filter (where not is_sent and failure is null) as without_row,
         count(*) filter (where is_success) as completed,
         count(*) filter (where failure is not null) as failed,
         max(coalesce(done_s, last_token_s, sent_s)) - min(due_s) as window_s,
@@ -78,13 +81,24 @@ with counts as (
     group by run_id
 ),
 
-gaps as (
+-- Warm-up is in: run.json counts it too.
+stored as (
+    select
+        run_id,
+        count(*) filter (where is_sent) as sent,
+        count(*) filter (where is_success) as completed
+    from staging.requests
+    group by run_id
+),
+
+gaps as materialized (
     select
         run_id,
         median(floor_tpot_s) as floor_tpot_s,
         median(predicted_tpot_s) as predicted_tpot_s,
         median(slowdown_ratio) as slowdown_ratio,
-        median(floor_ratio) as floor_ratio
+        median(floor_ratio) as floor_ratio,
+        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s)) as below_floor
     from marts.tpot_gap
     group by run_id
 ),
@@ -93,6 +107,20 @@ verdicts as (
     select
         runs.run_id,
         case
+            when not runs.has_ended
+                then 'the run never ended (killed?): '
+                    || case
+                        when counts.without_row = 1 then '1 request has no row'
+                        when counts.without_row > 1 then counts.without_row || ' requests have no row'
+                        else 'run.json holds no result'
+                    end
+                    || '; look at the run''s folder, or run it again'
+            when runs.reported_sent <> coalesce(stored.sent, 0) or runs.reported_completed <> coalesce(stored.completed, 0)
+                then printf(
+                    'measurements are missing: run.json says %d sent and %d completed, the rows say %d and %d; '
+                    || 'look at requests.jsonl.zst, it may be cut or of another run',
+                    runs.reported_sent, runs.reported_completed, coalesce(stored.sent, 0), coalesce(stored.completed, 0)
+                )
             when coalesce(counts.sent, 0) = 0 then 'no request was sent'
             when counts.completed = 0 then 'no request succeeded, so nothing was measured'
             when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
@@ -101,9 +129,14 @@ verdicts as (
                     counts.lateness[2] * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
                 )
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
+            when gaps.below_floor > 0
+                then macros.counted(gaps.below_floor, 'request')
+                    || ' decoded faster than memory allows: check GPU, model, format, tensor parallel size'
         end as invalid_reason
     from staging.runs
-    left join counts using (run_id)
+    left join counts on counts.run_id = runs.run_id
+    left join stored on stored.run_id = runs.run_id
+    left join gaps on gaps.run_id = runs.run_id
 )
 
 select
@@ -113,6 +146,7 @@ select
     runs.started_at,
     runs.ended_at,
     runs.status,
+    runs.has_ended,
     case
         when runs.is_simulated then concat_ws(' ', 'simulated', coalesce(runs.simulates, 'server'))
         else concat_ws(

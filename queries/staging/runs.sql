@@ -35,6 +35,9 @@
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
 -- is_complete              the run ended by itself
+-- has_ended                it wrote its result: by itself, or stopped by the user; false while it runs and after a kill
+-- reported_sent            requests sent, as counted while it ran; null after a kill
+-- reported_completed       requests that succeeded, as counted while it ran; null after a kill
 -- reported_valid           the engine's own verdict on its timing; null after a kill
 -- reported_reason          and why
 select
@@ -84,6 +87,10 @@ select
     nullif(runs.document ->> '$.environment.gpu', '') is null
         or nullif(runs.document ->> '$.environment.catalog_model', '') is null as is_draft,
     coalesce(runs.document ->> '$.status', '') = 'done' as is_complete,
+    coalesce(runs.document ->> '$.status', '') in ('done', 'interrupted', 'aborted')
+        and (runs.document ->> '$.result.is_valid') is not null as has_ended,
+    (runs.document ->> '$.result.sent')::bigint as reported_sent,
+    (runs.document ->> '$.result.completed')::bigint as reported_completed,
     (runs.document ->> '$.result.is_valid')::boolean as reported_valid,
     nullif(runs.document ->> '$.result.invalid_reason', '') as reported_reason
 from raw.runs
