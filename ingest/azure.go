@@ -81,6 +81,9 @@ var azureSchema = arrow.NewSchema([]arrow.Field{
 func openAzure(first block) (*trace, block, error) {
 	first.data = bytes.TrimPrefix(first.data, utf8BOM)
 	header, first := takeHeader(first)
+	if reason := csvProblem(header); reason != "" {
+		return nil, first, fmt.Errorf("line %d: the header: %s", first.line-1, reason)
+	}
 	p := &azure{names: headerNames(header)}
 	var extra []string
 	for _, name := range p.names {
@@ -197,6 +200,8 @@ func (b *batch) keep(arrival int64) {
 		b.first = arrival
 	} else if arrival < b.last {
 		b.backwards++
+	} else if arrival == b.last {
+		b.ties++
 	}
 	b.last = arrival
 	b.kept++
@@ -227,16 +232,19 @@ func plainRow(c *clock, line []byte) (r azureRow, ok bool) {
 		return r, false
 	}
 	rest := line[used+1:]
-	in, used, reason := integer(rest)
+	in, used, reason := tokenCount(rest)
 	if reason != "" || used >= len(rest) || rest[used] != ',' {
 		return r, false
 	}
 	rest = rest[used+1:]
-	out, used, reason := integer(rest)
+	out, used, reason := tokenCount(rest)
 	return azureRow{at, in, out, zoned}, reason == "" && used == len(rest)
 }
 
 func (p *azure) anyRow(c *clock, line []byte) (r azureRow, problem *reject) {
+	if bytes.IndexByte(line, '"') >= 0 {
+		return p.quotedRow(c, line)
+	}
 	at := 0
 	for i, role := range p.roles {
 		if at > len(line) {
@@ -265,9 +273,9 @@ func (r *azureRow) read(as role, c *clock, text []byte) (used int, reason string
 	case offset:
 		r.arrival, used, reason = decimal(text, 9)
 	case inputTokens:
-		r.input, used, reason = integer(text)
+		r.input, used, reason = tokenCount(text)
 	case outputTokens:
-		r.output, used, reason = integer(text)
+		r.output, used, reason = tokenCount(text)
 	default:
 		if used = bytes.IndexByte(text, ','); used < 0 {
 			used = len(text)
@@ -276,21 +284,45 @@ func (r *azureRow) read(as role, c *clock, text []byte) (used int, reason string
 	return used, reason
 }
 
-// readDressed takes a value that has quotes or blanks around it.
+// readDressed takes a value that has blanks around it.
 func (r *azureRow) readDressed(as role, c *clock, text []byte, before string) (used int, reason string) {
 	field, _, _ := bytes.Cut(text, []byte{','})
-	bare := bytes.Trim(field, " \t\"")
+	return len(field), r.readWhole(as, c, field, before)
+}
+
+// readWhole takes a value that is all of a field but for blanks.
+func (r *azureRow) readWhole(as role, c *clock, field []byte, before string) (reason string) {
+	bare := bytes.Trim(field, " \t")
 	read, reason := r.read(as, c, bare)
-	if reason != "" {
-		return 0, reason
+	switch {
+	case reason != "" || read == len(bare):
+		return reason
+	case before != "":
+		return before
 	}
-	if read != len(bare) {
-		if before == "" {
-			before = malformed[as]
+	return malformed[as]
+}
+
+// quotedRow reads a row with quotes in it.
+func (p *azure) quotedRow(c *clock, line []byte) (r azureRow, problem *reject) {
+	at := 0
+	for i, role := range p.roles {
+		if at > len(line) {
+			return r, &reject{column: p.names[i], reason: isMissing}
 		}
-		return 0, before
+		field, next, reason := csvField(line, at)
+		if reason == "" && role != passedOver {
+			reason = r.readWhole(role, c, field, "")
+		}
+		if reason != "" {
+			return r, &reject{column: p.names[i], reason: reason}
+		}
+		at = next
 	}
-	return len(field), ""
+	if at <= len(line) {
+		return r, &reject{reason: tooManyColumns}
+	}
+	return r, nil
 }
 
 // malformed is what is wrong with a value that has something behind it.

@@ -121,7 +121,11 @@ func firstLine(head []byte) []byte {
 	return bytes.TrimSpace(line)
 }
 
+// headerNames are the columns of a CSV header, or what comes nearest to that.
 func headerNames(line []byte) []string {
+	if names, reason := csvFields(line); reason == "" {
+		return names
+	}
 	names := strings.Split(string(line), ",")
 	for i, name := range names {
 		names[i] = strings.Trim(strings.TrimSpace(name), `"`)

@@ -74,6 +74,16 @@ func TestNotes(t *testing.T) {
 		{"more block ids than the prompt has blocks", "d.jsonl",
 			`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2]}` + "\n" +
 				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2,3]}` + "\n", "1 rows have more block ids"},
+		{"rows that are there twice", "f.csv",
+			azure + strings.Repeat("2024-01-01 00:00:02,1,1\n", 3) + "2024-01-01 00:00:03,1,1\n2024-01-01 00:00:03,1,2\n", "2 rows are exact duplicates; kept"},
+		{"rows that are there twice, not one behind the other", "i.csv",
+			azure + "2024-01-01 00:00:02,1,1\n2024-01-01 00:00:03,1,1\n2024-01-01 00:00:02,1,1\n", "1 rows are exact duplicates; kept"},
+		{"rows that are there twice, blocks and all", "g.jsonl",
+			strings.Repeat(`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,2]}`+"\n", 2) +
+				`{"timestamp":1,"input_length":600,"output_length":3,"hash_ids":[1,3]}` + "\n", "1 rows are exact duplicates; kept"},
+		{"Unix seconds where milliseconds should be", "h.jsonl",
+			`{"timestamp":1700000000,"input_length":2,"output_length":3}` + "\n" + `{"timestamp":1700000001,"input_length":2,"output_length":3}` + "\n",
+			"stamps look like Unix seconds; read as milliseconds"},
 		{"blocks of another size", "e.jsonl",
 			`{"timestamp":1,"input_length":33,"output_length":3,"hash_ids":[1,2,3]}` + "\n", "prefix blocks of 16 tokens"},
 	}
@@ -87,6 +97,26 @@ func TestNotes(t *testing.T) {
 				t.Errorf("the text of a row is in the result: %+v", result)
 			}
 		})
+	}
+}
+
+// A note that is not true of a file is not said of it.
+func TestNotesThatDoNotHold(t *testing.T) {
+	row := func(stamps ...int64) (content string) {
+		for i, stamp := range stamps {
+			content += fmt.Sprintf(`{"timestamp":%d,"input_length":%d,"output_length":3}`+"\n", stamp, i)
+		}
+		return content
+	}
+	for why, content := range map[string]string{
+		"a trace from its begin":                        row(0, 1000, 2_000_000_000),
+		"Unix milliseconds":                             row(1_700_000_000_000, 1_700_000_000_500),
+		"a cut from a long trace, with minutes between": row(1_000_000_000, 1_000_060_000, 1_000_120_000),
+	} {
+		result := load(t, open(t), write(t, "a.jsonl", []byte(content)), ingest.Options{})
+		if len(result.Notes) > 0 {
+			t.Errorf("%s: notes %q", why, result.Notes)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func parsed(t *testing.T, f format, content []byte) (*batch, bool) {
 	return made, true
 }
 
-var reasons = []string{notAnInteger, notATime, notANumber, notFinite, negative, outOfRange, isMissing, tooManyColumns, tooLong, notJSON, tooFewBlocks}
+var reasons = []string{notAnInteger, notATime, notANumber, notFinite, negative, outOfRange, tooLarge, isMissing, tooManyColumns, openQuote, strayQuote, tooLong, notJSON, tooFewBlocks}
 
 func named(name string) format {
 	return formats[slices.IndexFunc(formats, func(f format) bool { return f.name == name })]
@@ -53,6 +53,8 @@ func FuzzAzure(f *testing.F) {
 		head + "2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:17:04.0319600,3180,8",
 		head + "2024-05-10 00:00:00.009930+00:00,2162,5\n",
 		head + "2024-05-10T00:00:00Z,\"1\", 2 \n",
+		head + "\"2024-05-10T00:00:00Z\",1,\"2\n3\"\n",
+		"\"a,\"\"b\"\"\",TIMESTAMP,ContextTokens,GeneratedTokens\n\"x,\"\"y\"\"\",2024-05-10 00:00:00,1,2\nx\",2024-05-10 00:00:00,1,2\n",
 		"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2025-01-05 10:00:00.1+0530,0,350,20\n",
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0.052,1,2\n1e3,1,2\nNaN,1,2\n-1,2,3\n9e99,1,1\n",
 		"request_id,arrival_timestamp,prompt_size,token_size\nx,0.5,1,9223372036854775808\n",
@@ -67,8 +69,8 @@ func FuzzAzure(f *testing.F) {
 		}
 		for i := 2; i < 4; i++ {
 			for _, tokens := range made.record.Column(i).(*array.Int64).Int64Values() {
-				if tokens < 0 {
-					t.Fatalf("negative tokens: %d", tokens)
+				if tokens < 0 || tokens > maxTokens {
+					t.Fatalf("tokens: %d", tokens)
 				}
 			}
 		}

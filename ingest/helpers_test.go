@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		child(path)
 		return
 	}
+	tellLeftOut()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if path, err := template(); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))

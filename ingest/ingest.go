@@ -67,7 +67,18 @@ const defaultMaxRejectedRatio = 0.001
 
 // Load takes in the paths one after the other. A path that fails does not keep
 // the others out: its error is joined to the end, and its result is not listed.
+//
+// A warehouse that was made for this, and in which nothing lies when it fails, is
+// gone after its Close.
 func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Options) ([]Result, error) {
+	results, err := loadAll(ctx, w, paths, opts)
+	if err != nil {
+		w.DiscardIfNew()
+	}
+	return results, err
+}
+
+func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Options) ([]Result, error) {
 	if opts.MaxRejectedRatio == 0 {
 		opts.MaxRejectedRatio = defaultMaxRejectedRatio
 	}
@@ -79,6 +90,7 @@ func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Opti
 		return nil, hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}
 	}
 	for _, file := range files {
+		file.isOneOfMany = len(files) > 1
 		if err := ctx.Err(); err != nil {
 			return results, errors.Join(append(errs, err)...)
 		}
@@ -97,6 +109,9 @@ type found struct {
 	path     string
 	isRun    bool
 	inFolder bool // came from a folder: what is no data is passed over
+
+	// isOneOfMany files cannot be named by hand: a name that is taken gives way.
+	isOneOfMany bool
 }
 
 // gather lists what the paths name. Folders are walked; a folder with a run.json

@@ -13,16 +13,18 @@ import (
 // jsonLines parses lines that are objects of one struct. A field of the struct
 // is a column of the table: a pointer is null where the key is absent, the tag
 // sql names the column where it is not called like the key, and a tag
-// must:"be" rejects the line that lacks it.
+// must:"be" rejects the line that lacks it. An integer with tokens in its
+// key is a number of tokens, and bounded like one.
 type jsonLines[T any] struct {
 	shape   *arrow.Schema
 	columns []jsonColumn
 }
 
 type jsonColumn struct {
-	key    string
-	must   bool
-	append func(b array.Builder, value reflect.Value)
+	key      string
+	must     bool
+	isTokens bool
+	append   func(b array.Builder, value reflect.Value)
 }
 
 func newJSONLines[T any]() *jsonLines[T] {
@@ -38,7 +40,7 @@ func newJSONLines[T any]() *jsonLines[T] {
 		}
 		dataType, appendValue := arrowColumn(field.Type)
 		fields = append(fields, arrow.Field{Name: name, Type: dataType, Nullable: true})
-		p.columns = append(p.columns, jsonColumn{key, field.Tag.Get("must") != "", appendValue})
+		p.columns = append(p.columns, jsonColumn{key, field.Tag.Get("must") != "", countsTokens(key, field.Type), appendValue})
 	}
 	p.shape = arrow.NewSchema(fields, nil)
 	return p
@@ -81,8 +83,8 @@ func (p *jsonLines[T]) parse(b block) *batch {
 		}
 		value := reflect.ValueOf(row)
 		for i, column := range p.columns {
-			if column.must && value.Field(i).IsNil() {
-				return &reject{column: column.key, reason: isMissing}
+			if reason := column.problem(value.Field(i)); reason != "" {
+				return &reject{column: column.key, reason: reason}
 			}
 		}
 		for i, column := range p.columns {
@@ -97,6 +99,22 @@ func (p *jsonLines[T]) parse(b block) *batch {
 	})
 	made.record = builder.NewRecordBatch()
 	return made
+}
+
+func (c jsonColumn) problem(value reflect.Value) string {
+	switch {
+	case value.IsNil() && c.must:
+		return isMissing
+	case !value.IsNil() && c.isTokens && value.Elem().Int() > maxTokens:
+		return tooLarge
+	case !value.IsNil() && c.isTokens && value.Elem().Int() < 0:
+		return negative
+	}
+	return ""
+}
+
+func countsTokens(key string, kind reflect.Type) bool {
+	return kind == reflect.TypeFor[*int64]() && strings.Contains(key+"_", "_tokens_")
 }
 
 func jsonReject(err error) *reject {

@@ -15,7 +15,7 @@ import (
 
 // readerVersion says by which state of the readers a source was read. It grows
 // when the same file would come out differently.
-const readerVersion = 1
+const readerVersion = 2
 
 func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
 	began := time.Now()
@@ -24,7 +24,7 @@ func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 	if file.isRun {
 		result, err = loadRun(ctx, w, file.path, opts)
 	} else {
-		result, err = loadTrace(ctx, w, file.path, opts)
+		result, err = loadTrace(ctx, w, file, opts)
 	}
 	var unknown unknownFormat
 	if file.inFolder && opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
@@ -38,13 +38,13 @@ func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 var errEmpty = hinted{"the file is empty", "check where it came from"}
 
 // loadTrace takes in one file of arrivals.
-func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Options) (Result, error) {
-	in, err := open(ctx, path, opts.Stdin)
+func loadTrace(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+	in, err := open(ctx, file.path, opts.Stdin)
 	if err != nil {
 		return Result{}, err
 	}
 	defer in.close()
-	known, err := knownFile(ctx, w.DB(), path, in.size)
+	known, err := knownFile(ctx, w.DB(), file.path, in.size)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,14 +73,14 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Op
 	}
 	result := Result{Name: opts.Name, Format: format.name, FormatWhy: why}
 	if result.Name == "" {
-		result.Name = sourceName(path)
+		result.Name = sourceName(file.path)
 	}
+	l := &loading{file: file, in: in, trace: t, opts: opts, result: &result}
 	if in.size > 0 { // a stream may yet turn out to be known
-		if err := nameIsFree(ctx, pool{w.DB()}, result.Name); err != nil {
+		if err := l.name(ctx, pool{w.DB()}); err != nil {
 			return Result{}, err
 		}
 	}
-	l := &loading{path: path, in: in, trace: t, opts: opts, result: &result}
 	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, lines, first) })
 	if errors.As(err, &known) {
 		return known.result(), nil
@@ -93,11 +93,21 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, path string, opts Op
 
 // loading is one file on its way into the warehouse.
 type loading struct {
-	path   string
+	file   found
 	in     *input
 	trace  *trace
 	opts   Options
 	result *Result
+}
+
+// name settles what the source is called.
+func (l *loading) name(ctx context.Context, db rowQuerier) error {
+	name, note, err := freeName(ctx, db, l.file, l.result.Name)
+	if note != "" {
+		l.result.Notes = append(l.result.Notes, note)
+	}
+	l.result.Name = name
+	return err
 }
 
 func (l *loading) run(ctx context.Context, tx *warehouse.Tx, lines *blocks, first block) error {
@@ -129,7 +139,10 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx, lines *blocks, firs
 		}
 		return err
 	}
-	if err := nameIsFree(ctx, tx, l.result.Name); err != nil {
+	if err := l.name(ctx, tx); err != nil {
+		return err
+	}
+	if err := l.noteDuplicates(ctx, tx, id, sum); err != nil {
 		return err
 	}
 	if err := l.insertSource(ctx, tx, id, sha256, size, sum); err != nil {
@@ -143,7 +156,7 @@ func (l *loading) progress() func(tally) {
 		return nil
 	}
 	return func(sum tally) {
-		l.opts.Progress(Progress{Path: l.path, Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
+		l.opts.Progress(Progress{Path: l.file.path, Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
 	}
 }
 
@@ -204,6 +217,32 @@ func firstRejects(rejects []reject) string {
 	return strings.Join(parts, "; ")
 }
 
+// Duplicates are counted by grouping, which costs memory and time with the rows.
+const countDuplicatesUpTo = 2_000_000
+
+// noteDuplicates says how many rows are there already, with the same time, the
+// same tokens and all else that is kept of them. They may be two requests that
+// came together, so they stay. Where each row is later than the one before it
+// there are none, and nothing needs to be counted.
+func (l *loading) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source int64, sum tally) error {
+	if sum.ties == 0 && sum.backwards == 0 {
+		return nil
+	}
+	if l.result.RowsKept > countDuplicatesUpTo {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("duplicates were not counted: more than %d rows", countDuplicatesUpTo))
+		return nil
+	}
+	columns := strings.TrimPrefix(l.trace.columns, "line, ")
+	var duplicates int64
+	err := tx.QueryRow(ctx, fmt.Sprintf(`
+		select coalesce(sum(copies - 1), 0)::bigint
+		from (select count(*) as copies from raw.arrivals where source_id = ? group by %s having count(*) > 1)`, columns), source).Scan(&duplicates)
+	if err == nil && duplicates > 0 {
+		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%d rows are exact duplicates; kept", duplicates))
+	}
+	return err
+}
+
 func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, sha256 string, size int64, sum tally) error {
 	t := l.trace
 	return tx.Exec(ctx, `
@@ -211,7 +250,7 @@ func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, 
 			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
 			origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
 		values (?, ?, 'arrivals', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, 0), ?, ?)`,
-		id, l.result.Name, l.result.Format, l.path, sha256, size, sum.read, sum.kept, sum.rejected,
+		id, l.result.Name, l.result.Format, l.file.path, sha256, size, sum.read, sum.kept, sum.rejected,
 		t.originAt, t.originAt != nil, t.timeUnit, t.zone, t.blockTokens, readerVersion, time.Now().UTC())
 }
 
@@ -276,5 +315,7 @@ func nameIsFree(ctx context.Context, db rowQuerier, name string) error {
 	case err != nil:
 		return err
 	}
-	return hinted{fmt.Sprintf("the name %s is taken by another file (%s)", name, path), "choose another one with --name NAME"}
+	return nameTaken{hinted{fmt.Sprintf("the name %s is taken by another file (%s)", name, path), "choose another one with --name NAME"}}
 }
+
+type nameTaken struct{ hinted }

@@ -75,10 +75,23 @@ func (p *mooncake) notes(sum tally) []string {
 	if p.hasBlocks && sum.extra > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.extra, p.blockTokens))
 	}
+	if looksLikeUnixSeconds(sum) {
+		notes = append(notes, "stamps look like Unix seconds; read as milliseconds")
+	}
 	if rows := p.foreign.Load(); rows > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have keys that were passed over", rows))
 	}
 	return notes
+}
+
+// looksLikeUnixSeconds doubts stamps that are read as milliseconds since the
+// trace began: as such, the first would be eleven days in, and as Unix
+// milliseconds they would be of 1970. As seconds they are of this century, with
+// a request at least every quarter of an hour.
+func looksLikeUnixSeconds(sum tally) bool {
+	const stamp, least, most, meanGap = int64(1e6), int64(1e9), int64(1e10), int64(900)
+	first, last := sum.first/stamp, sum.last/stamp
+	return min(first, last) >= least && max(first, last) < most && last-first <= meanGap*sum.kept
 }
 
 // blockSizes are the usual ones; of two that fit as well, the one before.
@@ -169,7 +182,7 @@ func (p *mooncake) check(r *mooncakeRow, made *batch) *reject {
 	switch {
 	case count == 0:
 		return nil
-	case r.input > math.MaxInt64-p.blockTokens || count*p.blockTokens < r.input:
+	case count*p.blockTokens < r.input:
 		return &reject{column: "hash_ids", reason: tooFewBlocks}
 	case (count-1)*p.blockTokens >= r.input && r.input > 0:
 		made.extra++
@@ -283,7 +296,7 @@ func (s *scanner) key() []byte {
 	return name
 }
 
-// number reads a number times 10^digits; without digits it must be an integer.
+// number reads a number times 10^digits; without digits it is a number of tokens.
 func (s *scanner) number(into *int64, digits int) bool {
 	s.blanks()
 	rest := s.text[s.at:]
@@ -291,7 +304,7 @@ func (s *scanner) number(into *int64, digits int) bool {
 		return false // JSON has no leading zeros
 	}
 	value, used, reason := integer(rest)
-	if reason != "" || used < len(rest) && !isEnd(rest[used]) || value > math.MaxInt64/powersOfTen[digits] {
+	if reason != "" || used < len(rest) && !isEnd(rest[used]) || value > math.MaxInt64/powersOfTen[digits] || digits == 0 && value > maxTokens {
 		return false
 	}
 	*into = value * powersOfTen[digits]
@@ -362,7 +375,7 @@ func jsonNumber(raw json.RawMessage, digits int) (int64, string) {
 		}
 		return value, reason
 	}
-	value, used, reason := integer(raw)
+	value, used, reason := tokenCount(raw)
 	if reason == "" && used != len(raw) {
 		reason = notAnInteger
 	}

@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -27,6 +30,31 @@ func sourceName(path string) string {
 		return kebab
 	}
 	return "trace"
+}
+
+// freeName is the file's name or, where another file of many has taken that, one
+// with the folder in front, or a number behind. The note says so.
+func freeName(ctx context.Context, db rowQuerier, file found, name string) (free, note string, err error) {
+	taken := nameIsFree(ctx, db, name)
+	var is nameTaken
+	if taken == nil || !file.isOneOfMany || !errors.As(taken, &is) {
+		return name, "", taken
+	}
+	longer := name
+	if absolute, err := filepath.Abs(file.path); err == nil && file.path != "-" {
+		longer = strings.Trim(kebabCase(filepath.Base(filepath.Dir(absolute)))+"-"+name, "-")
+	}
+	free = longer
+	for number := 2; ; number++ {
+		err := nameIsFree(ctx, db, free)
+		if err == nil {
+			return free, fmt.Sprintf("called %s: %v", free, taken), nil
+		}
+		if !errors.As(err, &is) {
+			return name, "", err
+		}
+		free = fmt.Sprintf("%s-%d", longer, number)
+	}
 }
 
 func kebabCase(name string) string {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/warehouse"
 )
 
 const header = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -100,7 +101,16 @@ func TestRejects(t *testing.T) {
 		{"not a number", azure("2024-01-01 00:00:01,many,1"), "ContextTokens", "not an integer"},
 		{"a fraction of a token", azure("2024-01-01 00:00:01,1,1.5"), "GeneratedTokens", "not an integer"},
 		{"negative tokens", azure("2024-01-01 00:00:01,-5,1"), "ContextTokens", "negative"},
-		{"2^63", azure("2024-01-01 00:00:01,9223372036854775808,1"), "ContextTokens", "out of range"},
+		{"2^63", azure("2024-01-01 00:00:01,9223372036854775808,1"), "ContextTokens", "too large"},
+		{"2^63 - 1 input tokens, whose sums wrap", azure("2024-01-01 00:00:01,9223372036854775807,1"), "ContextTokens", "too large"},
+		{"2^31 output tokens", azure("2024-01-01 00:00:01,1,2147483648"), "GeneratedTokens", "too large"},
+		{"2^31 tokens, quoted", azure(`2024-01-01 00:00:01,1,"2147483648"`), "GeneratedTokens", "too large"},
+		{"a quote that is not closed", azure(`"2024-01-01 00:00:01",5,"1`), "GeneratedTokens", "a quote is not closed on its line"},
+		{"a quote that is not opened", azure(`2024-01-01 00:00:01,5,1"`), "GeneratedTokens", "a quote where none can be"},
+		{"something behind the quote", azure(`2024-01-01 00:00:01,"5"0,1`), "ContextTokens", "a quote where none can be"},
+		{"quotes around nothing", azure(`2024-01-01 00:00:01,"",1`), "ContextTokens", "missing"},
+		{"two values in one pair of quotes", azure(`2024-01-01 00:00:01,"5,1"`), "ContextTokens", "not an integer"},
+		{"a quoted column too many", azure(`2024-01-01 00:00:01,5,1,"x,y"`), "", "more columns than the header"},
 		{"nothing", azure("2024-01-01 00:00:01,,1"), "ContextTokens", "missing"},
 		{"a column short", azure("2024-01-01 00:00:01,1"), "GeneratedTokens", "missing"},
 		{"a column too many", azure("2024-01-01 00:00:01,1,1,1"), "", "more columns than the header"},
@@ -112,6 +122,8 @@ func TestRejects(t *testing.T) {
 		{"infinity", vidur("inf,1,1"), "arrived_at", "not a finite number"},
 		{"before the begin", vidur("-0.5,1,1"), "arrived_at", "negative"},
 		{"292 years", vidur("9.3e9,1,1"), "arrived_at", "out of range"},
+		{"2^31 prompt tokens", mooncake(`{"timestamp":1,"input_length":2147483648,"output_length":3}`), "input_length", "too large"},
+		{"2^63 - 1 tokens, and keys in need of a JSON reader", mooncake(`{"timestamp":1,"input_length":2,"output_length":9223372036854775807,"x":"\u0041"}`), "output_length", "too large"},
 		{"no JSON", mooncake(`{"timestamp":`), "", "not a JSON object"},
 		{"an array", mooncake(`[1,2]`), "", "not a JSON object"},
 		{"something behind the object", mooncake(`{"timestamp":1,"input_length":2,"output_length":3} x`), "", "not a JSON object"},
@@ -141,6 +153,67 @@ func TestRejects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A list of lengths has no arrivals, and says so.
+func TestLengthsWithoutArrivalsAreRefused(t *testing.T) {
+	err := refused(t, open(t), "../fixtures/traces/vidur-lengths.csv", ingest.Options{},
+		"line 1: no column of arrival times: this is a list of lengths, not a trace")
+	if want := "take in the trace that it was made from"; hint(err) != want {
+		t.Errorf("hint: got %q, want %q", hint(err), want)
+	}
+}
+
+// Sums of the largest counts that are kept do not wrap.
+func TestLargestTokenCountIsKept(t *testing.T) {
+	w := open(t)
+	load(t, w, write(t, "large.csv", []byte(header+strings.Repeat("2024-01-01 00:00:00,2147483647,2147483647\n", 3))), ingest.Options{})
+	if got := number(t, w, "select sum(input_tokens + output_tokens)::bigint from raw.arrivals"); got != 6*2147483647 {
+		t.Errorf("sum: got %d", got)
+	}
+}
+
+// Quotes may hold commas and quotes in columns that nobody asked for, in the
+// header as well.
+func TestQuotedCommas(t *testing.T) {
+	content := "\"note, free\",TIMESTAMP,ContextTokens,\"GeneratedTokens\"\r\n" +
+		"\"a, b\",2024-01-01 00:00:00,1,2\r\n" +
+		"\"said \"\"c, d\"\"\", \"2024-01-01 00:00:01\" ,\"3\",\" 4 \"\r\n" +
+		"plain,2024-01-01 00:00:02,5,6\r\n" +
+		"\"\",2024-01-01 00:00:03,7,8"
+	w := open(t)
+	result := load(t, w, write(t, "quoted.csv", []byte(content)), ingest.Options{})
+	want := "[[2 0 1 2] [3 1000000000 3 4] [4 2000000000 5 6] [5 3000000000 7 8]]"
+	if got := table(t, w, "select line, arrival_ns, input_tokens, output_tokens from raw.arrivals order by line"); fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if result.RowsRejected != 0 {
+		t.Errorf("got %+v", result)
+	}
+}
+
+// Of a row with a line break in its quotes no half is kept.
+func TestQuotedLineBreaksAreRejectedOnBothLines(t *testing.T) {
+	const row = "2024-01-01 00:00:00,1,2,ok\n"
+	for _, c := range []struct{ why, content, want string }{
+		{"in the last column", "TIMESTAMP,ContextTokens,GeneratedTokens,note\n" + row + "2024-01-01 00:00:01,3,4,\"first\nsecond\"\n" + row,
+			"[[3 note a quote is not closed on its line] [4 TIMESTAMP a quote where none can be]]"},
+		{"in the first column", "note,TIMESTAMP,ContextTokens,GeneratedTokens\nok,2024-01-01 00:00:00,1,2\n\"first\nsecond\",2024-01-01 00:00:01,3,4\n",
+			"[[3 note a quote is not closed on its line] [4 note a quote where none can be]]"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			w := open(t)
+			load(t, w, write(t, "broken.csv", []byte(c.content)), ingest.Options{MaxRejectedRatio: 1})
+			if got := table(t, w, "select line, column_name, reason from raw.rejects order by line"); fmt.Sprint(got) != c.want {
+				t.Errorf("rejects: got %v, want %s", got, c.want)
+			}
+			if got := number(t, w, "select count(*) from raw.arrivals where input_tokens <> 1"); got != 0 {
+				t.Errorf("%d halves are kept", got)
+			}
+		})
+	}
+	refused(t, open(t), write(t, "header.csv", []byte("TIMESTAMP,ContextTokens,GeneratedTokens,\"a\nb\"\n"+row)), ingest.Options{},
+		"line 1: the header: a quote is not closed on its line")
 }
 
 // One bad row in a million does not keep the others out.
@@ -194,6 +267,68 @@ func TestLongLines(t *testing.T) {
 				t.Errorf("lines: got %v", got)
 			}
 		})
+	}
+}
+
+// Two files of one name in a folder are two sources, and the second says what it
+// is called and why. Nobody can name it by hand.
+func TestSameNameTwiceInAFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "two")
+	for i, name := range []string{"t.csv", "x/t.csv", "y/x/t.csv"} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, fmt.Appendf(nil, "%s2024-01-01 00:00:00,%d,1\n", header, i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := open(t)
+	for _, known := range []bool{false, true} {
+		results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
+		if err != nil || len(results) != 3 {
+			t.Fatalf("got %+v, %v", results, err)
+		}
+		for i, want := range []string{"t", "x-t", "x-t-2"} {
+			if results[i].Name != want || results[i].AlreadyKnown != known {
+				t.Errorf("got %+v, want it called %s", results[i], want)
+			}
+		}
+		note := "called x-t: the name t is taken by another file (" + filepath.Join(folder, "t.csv") + ")"
+		if got := strings.Join(results[1].Notes, "\n"); !known && got != note+"\nno zone given, read as UTC" {
+			t.Errorf("notes: got %q, want %q", got, note)
+		}
+	}
+}
+
+// A first file that cannot be taken in leaves no warehouse behind; a second does
+// not take what is there with it.
+func TestFailedFirstIngestLeavesNoWarehouse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new.duckdb")
+	good, bad := write(t, "good.csv", []byte(header+"2024-01-01 00:00:00,1,1\n")), write(t, "bad.csv", []byte("It was a dark night.\n"))
+	for _, c := range []struct {
+		paths  []string
+		opts   ingest.Options
+		isLeft bool
+	}{
+		{[]string{bad}, ingest.Options{}, false},
+		{[]string{bad}, ingest.Options{Format: "none"}, false},
+		{[]string{good, bad}, ingest.Options{}, true},
+		{[]string{bad}, ingest.Options{}, true},
+	} {
+		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ingest.Load(t.Context(), w, c.paths, c.opts); err == nil {
+			t.Errorf("Load(%v): no error", c.paths)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != c.isLeft {
+			t.Errorf("after Load(%v): the file is there: %v, want %v", c.paths, err == nil, c.isLeft)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package ingest_test
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,13 +15,23 @@ import (
 // shared finds the data that is not part of the repository.
 func shared(t testing.TB, path string) string {
 	t.Helper()
-	root := cmp.Or(os.Getenv("TIDEMARK_SHARED"), filepath.Join("..", "..", "shared"))
-	full := filepath.Join(root, path)
+	full := filepath.Join(sharedRoot(), path)
 	if _, err := os.Stat(full); err != nil {
-		t.Logf("LEFT OUT: %s is not here ($TIDEMARK_SHARED is where it is looked for); the fixtures alone were compared", path)
-		t.SkipNow()
+		t.Skipf("LEFT OUT: %s is not here ($TIDEMARK_SHARED is where it is looked for); the fixtures alone were compared", path)
 	}
 	return full
+}
+
+func sharedRoot() string {
+	return cmp.Or(os.Getenv("TIDEMARK_SHARED"), filepath.Join("..", "..", "shared"))
+}
+
+// tellLeftOut says once, aloud, that the real traces are not here: the words of a
+// skipped test are not shown where all others pass.
+func tellLeftOut() {
+	if _, err := os.Stat(filepath.Join(sharedRoot(), "traces")); err != nil {
+		fmt.Fprintf(os.Stderr, "LEFT OUT: the real traces: no %s; $TIDEMARK_SHARED names another folder\n", filepath.Join(sharedRoot(), "traces"))
+	}
 }
 
 // The real traces come in whole: every row, every block id.

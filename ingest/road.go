@@ -28,6 +28,7 @@ type batch struct {
 	first     int64 // arrival of the first and of the last kept row, nanoseconds
 	last      int64
 	backwards int64 // kept rows that are earlier than the row before them in the block
+	ties      int64 // kept rows that are of the same instant as the row before them in the block
 	extra     int64 // rows with something that the format's notes count
 }
 
@@ -63,8 +64,9 @@ type job struct {
 // tally is the sum of the batches so far.
 type tally struct {
 	read, kept, rejected int64
-	backwards, extra     int64
-	last                 int64
+	backwards, ties      int64
+	extra                int64
+	first, last          int64 // arrival of the first and of the last kept row, nanoseconds
 	rejects              []reject
 }
 
@@ -169,8 +171,12 @@ func (r *road) Next() bool {
 func (r *road) add(made *batch) {
 	t := &r.tally
 	if made.kept > 0 {
-		if t.kept > 0 && made.first < t.last {
+		if t.kept == 0 {
+			t.first = made.first
+		} else if made.first < t.last {
 			t.backwards++
+		} else if made.first == t.last {
+			t.ties++
 		}
 		t.last = made.last
 	}
@@ -178,6 +184,7 @@ func (r *road) add(made *batch) {
 	t.kept += made.kept
 	t.rejected += int64(len(made.rejects))
 	t.backwards += made.backwards
+	t.ties += made.ties
 	t.extra += made.extra
 	t.rejects = append(t.rejects, made.rejects...)
 	switch {

@@ -207,6 +207,7 @@ func TestBrokenRuns(t *testing.T) {
 		{"a plan without its header", replace("plan.jsonl.zst", "tidemark.plan/1", "x"), "plan.jsonl.zst: its first line is not the header"},
 		{"a line that is no JSON", replace("requests.jsonl.zst", `{"seq":1`, `"seq":1`), "1 of 4 rows rejected, more than 0.001 of them: line 1: not a JSON object"},
 		{"a number that is a string", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":"20"`), "line 1: input_tokens: not of the kind that it has to be"},
+		{"tokens whose sums wrap", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":9223372036854775807`), "line 1: input_tokens: too large"},
 		{"an exposition that is none", replace("samples.jsonl.zst", "# TYPE vllm:num_requests_running gauge", "<html>"), "line 2: exposition: not Prometheus text"},
 	}
 	for _, c := range cases {

@@ -172,6 +172,19 @@ func float(text []byte, digits int) (value int64, used int, reason string) {
 	return int64(scaled), used, ""
 }
 
+// maxTokens is far more than any request has, and so little that the sum of all
+// rows of a file fits 64 bits.
+const maxTokens = math.MaxInt32
+
+// tokenCount reads a number of tokens at the start of text.
+func tokenCount(text []byte) (value int64, used int, reason string) {
+	value, used, reason = integer(text)
+	if reason == outOfRange || value > maxTokens {
+		return 0, 0, tooLarge
+	}
+	return value, used, reason
+}
+
 // integer reads digits at the start of text. What follows them is the caller's.
 func integer(text []byte) (value int64, used int, reason string) {
 	for used < len(text) && text[used]-'0' <= 9 {
