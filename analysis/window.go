@@ -28,12 +28,12 @@ func (w Window) resolve(s span) (from, until *time.Duration, err error) {
 	if until, err = s.offset("--until", w.Until); err != nil {
 		return nil, nil, err
 	}
-	// A window that begins before its trace begins with it.
-	if from != nil && *from < 0 {
-		from = new(time.Duration)
-	}
 	if from != nil && until != nil && *until <= *from {
 		return nil, nil, withHint("swap them, or leave one out", "source %s: --until %s is not after --from %s", s.source, w.Until, w.From)
+	}
+	// A window that begins before its trace begins with it; compared with its end before, as the user wrote it.
+	if from != nil && *from < 0 {
+		from = new(time.Duration)
 	}
 	return from, until, nil
 }
