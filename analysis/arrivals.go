@@ -152,7 +152,7 @@ func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error)
 	for i := int64(1); i < count; i++ {
 		shares = append(shares, fmt.Sprintf("%d.0/%d", i, count))
 	}
-	table, err := Query(ctx, db, `
+	table, err := ask(ctx, db, `
 select unnest(quantile_disc(offset_ns, [`+strings.Join(shares, ", ")+`]))
 from staging.trace_rows
 where source_name = ?

@@ -20,7 +20,7 @@ const shownRows = 5
 
 // RunChecks asks every check. A broken truth is a result, not an error.
 func RunChecks(ctx context.Context, db *sql.DB) ([]Check, error) {
-	views, err := Query(ctx, db, `
+	views, err := ask(ctx, db, `
 select
     view_name,
     coalesce(comment, '') as comment
@@ -46,6 +46,6 @@ func (c *Check) run(ctx context.Context, db *sql.DB) error {
 	if err != nil || c.Rows == 0 {
 		return err
 	}
-	c.First, err = Query(ctx, db, fmt.Sprintf("from checks.%s limit %d", c.Name, shownRows))
+	c.First, err = ask(ctx, db, fmt.Sprintf("from checks.%s limit %d", c.Name, shownRows))
 	return err
 }

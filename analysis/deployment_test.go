@@ -38,6 +38,9 @@ func TestResolve(t *testing.T) {
 	}
 	_, err = analysis.LoadStepCost(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b"})
 	wantError(t, err, "does not fit in the memory of 1 x H100", "more GPUs")
+	// It fitted, with a KV cache of 293 tokens.
+	_, err = analysis.LoadStepCost(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8"})
+	wantError(t, err, "leaves room for the KV cache of 293 tokens", "more GPUs")
 }
 
 // The simulator's step time and the analysis' are one: what StepCost interpolates

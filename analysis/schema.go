@@ -6,23 +6,64 @@ import (
 	"strings"
 )
 
-// Schema lists what there is to ask: all relations and macros, or, with a
-// relation named, its columns.
+// Schema lists what there is to ask: all relations and macros, or, with one of them
+// named, its columns, or its parameters and what it stands for.
 func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 	if relation == "" {
-		return Query(ctx, db, relationsQuery)
+		return ask(ctx, db, relationsQuery)
 	}
-	table, err := Query(ctx, db, columnsQuery, relation)
+	table, err := ask(ctx, db, columnsQuery, relation)
 	if err != nil {
 		return Table{}, err
 	}
 	if len(table.Rows) == 0 {
+		table, err = macro(ctx, db, relation)
+		if err != nil || len(table.Rows) > 0 {
+			return table, err
+		}
 		return Table{}, unknown(ctx, db, "relation", relation, relationNames, "")
 	}
 	table.Name = relation
 	table.Comment, err = relationComment(ctx, db, relation)
 	return table, err
 }
+
+// macro is empty where there is none of that name.
+func macro(ctx context.Context, db *sql.DB, name string) (Table, error) {
+	table, err := ask(ctx, db, macroQuery, name)
+	table.Name = name
+	return table, err
+}
+
+const macroQuery = `
+with macro as (
+    select
+        parameters,
+        comment,
+        macro_definition
+    from duckdb_functions()
+    where schema_name = 'macros'
+        and schema_name || '.' || function_name = ?
+),
+
+parts as (
+    select
+        'parameter' as part,
+        unnest(parameters) as text,
+        generate_subscripts(parameters, 1) as place
+    from macro
+    union all
+    select 'comment', comment, 1000 from macro
+    union all
+    select 'definition', macro_definition, 1001 from macro
+)
+
+select
+    part,
+    text
+from parts
+where text is not null
+order by place`
 
 const relations = `
     select
@@ -98,7 +139,7 @@ func described(ctx context.Context, db *sql.DB, table Table, relation string) (T
 // unknown says that a thing is not there, and which are. names is a query with
 // one column.
 func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
-	table, err := Query(ctx, db, names)
+	table, err := ask(ctx, db, names)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ const sourceNames = `select source_name from staging.sources where kind = 'arriv
 
 // Source is all that is known of one trace: one row of marts.sources.
 func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {
-	table, err := Query(ctx, db, "from marts.sources where source_name = ?", name)
+	table, err := ask(ctx, db, "from marts.sources where source_name = ?", name)
 	if err != nil {
 		return Table{}, err
 	}

@@ -45,8 +45,12 @@ func grid() []float64 {
 	return tokens
 }
 
+// leastKVTokens is the KV cache of one request of a sensible length: an engine with
+// less would start and then serve nobody.
+const leastKVTokens = 2048
+
 // LoadStepCost evaluates the step macros for a deployment. A model that does not
-// fit the GPUs' memory is an error.
+// fit the GPUs' memory, or leaves no room there for one request, is an error.
 func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, error) {
 	if err := d.Validate(ctx, db); err != nil {
 		return StepCost{}, err
@@ -58,6 +62,11 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, erro
 	if cost.KVCapacityTokens <= 0 {
 		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight format",
 			"%s does not fit in the memory of %d x %s", d.Model, max(d.TensorParallelSize, 1), d.GPU)
+	}
+	if cost.KVCapacityTokens < leastKVTokens {
+		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight or KV cache format",
+			"%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
+			d.Model, max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens)
 	}
 	if err := cost.loadGrid(ctx, db, d); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
@@ -97,7 +106,7 @@ func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d Deployment) error
 	for i, n := range c.tokens {
 		points[i] = fmt.Sprintf("%.0f", n)
 	}
-	table, err := Query(ctx, db, `
+	table, err := ask(ctx, db, `
 select
     macros.weights_s(d, points.tokens),
     case when points.tokens = 0 then 0 else macros.allreduce_s(d, greatest(points.tokens, 1)) end`+fromDeployment+`

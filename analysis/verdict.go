@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -103,7 +104,7 @@ func (v Verdict) comparison() string {
 	case v.SlowdownRatio == nil:
 		return "no prediction for this deployment"
 	default:
-		return fmt.Sprintf("time per token %.2f times the prediction (median)", *v.SlowdownRatio)
+		return fmt.Sprintf("time per token %s times the prediction (median)", digits(*v.SlowdownRatio))
 	}
 }
 
@@ -111,14 +112,22 @@ func milliseconds(s *float64) string {
 	if s == nil {
 		return "unknown"
 	}
+	if *s >= 10 {
+		return digits(*s) + " s"
+	}
 	return digits(*s*1e3) + " ms"
 }
 
-// digits writes three significant digits, without an exponent.
+// digits writes three significant digits without an exponent, as the report does: 20.0.
 func digits(x float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
-	if err != nil {
-		return "unknown"
+	if err != nil || rounded == 0 {
+		return "0"
 	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
+	decimals := 2 - int(math.Floor(math.Log10(math.Abs(rounded))))
+	text := strconv.FormatFloat(rounded, 'f', max(decimals, 0), 64)
+	for i := len(text) - 3; decimals < 0 && i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

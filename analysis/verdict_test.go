@@ -25,7 +25,7 @@ const simulated = `{"status": "done", "settings": {"max_lateness_s": 0.01}, "res
   "environment": {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1, "quantization": "bf16"},
   "server": {"version": "0.24.0", "is_simulated": true, "simulates": {"gpu": "H100", "tensor_parallel_size": 1, "catalog_model": "llama-3.1-8b", "quantization": "bf16"}}}`
 
-const draft = `{"status": "done", "settings": {"max_lateness_s": 0.01}, "server": {"version": "0.32.0"}}`
+const draft = `{"status": "done", "settings": {"max_lateness_s": 0.01}, "result": {"is_valid": true}, "server": {"version": "0.32.0"}}`
 
 func TestFirstLine(t *testing.T) {
 	w := open(t,
@@ -36,14 +36,21 @@ func TestFirstLine(t *testing.T) {
 		run("lost", 600, 1e-3, draft),
 		"update raw.requests set failure = 'cut_stream' where run_id = 'lost' and seq < 3",
 		`insert into raw.runs values ('empty', 1, '{"status": "running"}')`,
+		run("killed", 401, 1e-3, `{"status": "running"}`),
+		run("cut", 401, 1e-3, `{"status": "done", "result": {"is_valid": true, "sent": 401, "completed": 401}}`),
+		"update raw.requests set sent_s = null, first_token_s = null, last_token_s = null, done_s = null where run_id in ('killed', 'cut') and seq >= 235",
+		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
 	)
 	for _, test := range []struct{ run, want string }{
-		{"many", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms; time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
-		{"few", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms (of 120 samples only); time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
-		{"tiny", "valid; p50 TTFT 50 ms, p50 TPOT 10 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
-		{"late", "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50 ms, p99 TPOT 10 ms; a draft, not compared with the prediction; vllm 0.32.0"},
-		{"lost", "valid; p99 TTFT 50 ms, p99 TPOT 10 ms; a draft, not compared with the prediction; 597 of 600 requests completed; vllm 0.32.0"},
-		{"empty", "invalid, neither pass nor fail: no request was sent; no latency measured; a draft, not compared with the prediction; unknown server"},
+		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"late", "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"lost", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed; vllm 0.32.0"},
+		{"empty", "invalid, neither pass nor fail: the run never ended (killed?): run.json holds no result; look at the run's folder, or run it again; no latency measured; a draft, not compared with the prediction; unknown server"},
+		{"killed", "invalid, neither pass nor fail: the run never ended (killed?): 166 requests have no row; look at the run's folder, or run it again; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
+		{"cut", "invalid, neither pass nor fail: measurements are missing: run.json says 401 sent and 401 completed, the rows say 235 and 235; look at requests.jsonl.zst, it may be cut or of another run; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
+		{"fast", "invalid, neither pass nor fail: 600 requests decoded faster than memory allows: check GPU, model, format, tensor parallel size; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 0.198 times the prediction (median); unknown server on H100 x1"},
 	} {
 		verdict, err := analysis.Judge(context.Background(), w.DB(), test.run)
 		if err != nil {
@@ -94,6 +101,12 @@ func TestSchemaAndSource(t *testing.T) {
 	}
 	_, err = analysis.Schema(ctx, w.DB(), "marts.nothing")
 	wantError(t, err, `no relation named "marts.nothing"`, "marts.tpot_gap")
+	// Listed, and then "no relation named".
+	macro, err := analysis.Schema(ctx, w.DB(), "macros.floor_s")
+	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||
+		macro.Rows[3][0] != "definition" || !strings.Contains(fmt.Sprint(macro.Rows[3][1]), "hbm_bytes_per_s") {
+		t.Errorf("Schema(macros.floor_s): got %v, %v", macro.Rows, err)
+	}
 	source, err := analysis.Source(ctx, w.DB(), "day")
 	if err != nil || len(source.Rows) != 1 || source.Columns[0].Comment != "what the user calls it" {
 		t.Errorf("Source(day): got %v, %v", source, err)
