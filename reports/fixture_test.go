@@ -18,6 +18,7 @@ type recorded struct {
 	id, name, note string
 	isSimulated    bool
 	isDraft        bool // no environment
+	isKilled       bool // its last half never ended, and nothing was written at its end
 	requests       int
 	slowness       float64 // 1: as the rest, 2: each gap twice as long
 	lateness       float64 // seconds, of the latest
@@ -79,6 +80,12 @@ select
     case when not is_refused then [1 for token in range(output_tokens)] end,
     output_tokens
 from planned`, run.id, run.requests, run.lateness, max(run.slowness, 1), run.text)
+	if run.isKilled {
+		insert(t, db, `
+update raw.requests
+set sent_s = null, first_token_s = null, last_token_s = null, done_s = null, failure = null, chunk_offsets_us = null, chunk_tokens = null
+where run_id = $1 and seq >= $2`, run.id, run.requests/2)
+	}
 }
 
 // document is run.json. What names hardware stays usual: the bandwidth model knows no other.
@@ -111,6 +118,10 @@ func (run recorded) document() map[string]any {
 	}
 	if run.isDraft {
 		document["environment"] = nil
+	}
+	if run.isKilled {
+		document["status"], document["ended_at"] = "running", ""
+		delete(document, "result")
 	}
 	return document
 }

@@ -96,6 +96,15 @@ func duration(v any) string {
 	return figures(s*u.Factor) + " " + u.Name
 }
 
+// between says what least and most leave room for: "between 11.2 ms and 14.0 ms", or "at 11.2 ms".
+func between(least, most any) string {
+	from, to := duration(least), duration(most)
+	if from == to {
+		return "at " + from
+	}
+	return "between " + from + " and " + to
+}
+
 func percent(v any) string {
 	share, ok := number(v)
 	if !ok {

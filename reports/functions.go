@@ -20,7 +20,7 @@ func (p *page) functions() template.FuncMap {
 		"unit": func(largest ...any) unit { return unitFor(greatest(largest)) },
 		// telling
 		"heading": heading, "table": func(r *Result, caption string) Table { return r.table(caption) },
-		"say": fmt.Sprintf, "duration": duration, "percent": percent, "times": times, "rate": rate, "count": count,
+		"say": fmt.Sprintf, "duration": duration, "between": between, "percent": percent, "times": times, "rate": rate, "count": count,
 		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": words,
 		// holding
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },

@@ -52,6 +52,7 @@ type group struct {
 
 type document struct {
 	Title, Generated, Version string
+	Subject                   *Run // the one run that the title is made of; nil: the title stands for itself
 	Style                     template.CSS
 	Simulated                 []Run
 	Runs                      []Run
@@ -71,6 +72,9 @@ func (p *page) write(w io.Writer) error {
 	d := document{Title: p.title(), Version: p.options.Version, Style: template.CSS(style), Runs: p.Runs}
 	if !p.options.GeneratedAt.IsZero() {
 		d.Generated = p.options.GeneratedAt.UTC().Format(time.RFC3339)
+	}
+	if p.options.Title == "" && len(p.Runs) == 1 {
+		d.Subject = &p.Runs[0]
 	}
 	for _, run := range p.Runs {
 		if run.IsSimulated {
@@ -136,13 +140,4 @@ func (p *page) title() string {
 		return p.Runs[0].Name + " on " + p.Runs[0].MeasuredOn
 	}
 	return fmt.Sprintf("%d runs compared", len(p.Runs))
-}
-
-// Joined names runs in a sentence.
-func (d document) Joined(runs []Run) string {
-	names := make([]string, len(runs))
-	for i, run := range runs {
-		names[i] = run.Name
-	}
-	return strings.Join(names, ", ")
 }

@@ -107,7 +107,21 @@ func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 		}
 		runs[i].Index = i + 1
 	}
+	tellApart(runs)
 	return runs, nil
+}
+
+// tellApart puts its id behind each name that several runs have.
+func tellApart(runs []Run) {
+	named := map[string]int{}
+	for _, run := range runs {
+		named[run.Name]++
+	}
+	for i, run := range runs {
+		if named[run.Name] > 1 {
+			runs[i].Name = fmt.Sprintf("%s (%s)", run.Name, run.ID)
+		}
+	}
 }
 
 func knownRuns(ctx context.Context, db *sql.DB) ([]string, error) {

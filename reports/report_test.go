@@ -116,7 +116,7 @@ func TestWhatAReportSays(t *testing.T) {
 		says, nots []string
 	}{
 		{"simulated runs are named at the top", together(),
-			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: azure-code at noon.</aside>"}, nil},
+			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: <bdi>azure-code at noon</bdi>.</aside>"}, nil},
 		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
 		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
 		{"a draft is not compared, and 60 requests have no p99", alone(),
@@ -132,6 +132,45 @@ func TestWhatAReportSays(t *testing.T) {
 				t.Errorf("%s: the page says %q", c.what, text)
 			}
 		}
+	}
+}
+
+func TestAKilledRunIsNotCalledValid(t *testing.T) {
+	html := write(t, record(t, recorded{id: "k1", name: "killed", requests: 40, lateness: 0.003, isKilled: true}), reports.Options{})
+	for _, text := range []string{
+		"invalid, neither pass nor fail: the run never ended (killed?): 20 requests have no row",
+		"20 not sent or not ended",
+		"40 requests, speed 1",
+	} {
+		if !strings.Contains(html, text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+}
+
+// A median of 11.2 ms lay "between 11.2 ms and 11.2 ms", two runs were both "demo", and a name with U+202E turned round
+// what followed it.
+func TestRunsOfOneNameAreToldApart(t *testing.T) {
+	const turning = "demo \u202e odd"
+	one := recorded{id: "d1", name: turning, requests: 40, lateness: 0.003}
+	two := one
+	two.id = "d2"
+	html := write(t, record(t, one, two), reports.Options{})
+	for _, name := range []string{turning + " (d1)", turning + " (d2)"} {
+		bare, isolated := strings.Count(drawing.ReplaceAllString(html, ""), name), strings.Count(html, "<bdi>"+name+"</bdi>")
+		if isolated == 0 || bare != isolated {
+			t.Errorf("%q stands %d times on the page and %d times for itself", name, bare, isolated)
+		}
+	}
+	if !strings.Contains(html, "Median TPOT lies at ") {
+		t.Error("two equal medians are said to differ")
+	}
+	alone := write(t, record(t, one), reports.Options{})
+	if !strings.Contains(alone, "<h1><bdi>"+turning+"</bdi> on <bdi>") {
+		t.Error("the title is turned round by the run's name")
+	}
+	if !strings.Contains(alone, "40 requests over 20.0 s, speed 1") {
+		t.Error("the run's length is not written with three digits")
 	}
 }
 
