@@ -12,9 +12,7 @@ import (
 // {"error":{...}}, {"error":"text"} and {"detail":...}; code is a number or a string.
 type serverError struct{ code, kind, message string }
 
-// detailLimit cuts what a server says: enough to know the cause, too little to carry a prompt.
-const detailLimit = 160
-
+// String is all of it: cut and shown only after a scrubber has seen it whole.
 func (e *serverError) String() string {
 	parts := make([]string, 0, 3)
 	for _, part := range []string{e.code, e.kind, e.message} {
@@ -22,11 +20,7 @@ func (e *serverError) String() string {
 			parts = append(parts, part)
 		}
 	}
-	text := strings.Join(parts, " ")
-	if len(text) > detailLimit {
-		text = strings.ToValidUTF8(text[:detailLimit], "") + "..."
-	}
-	return text
+	return strings.Join(parts, " ")
 }
 
 type object = map[string]json.RawMessage
@@ -126,7 +120,8 @@ func isNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "nul
 
 // plainText is a string as it reads, or any other value as one line.
 func plainText(raw []byte) string {
-	if s := text(raw); s != "" || isNull(raw) {
+	var s string // stays empty for null
+	if isNull(raw) || json.Unmarshal(raw, &s) == nil {
 		return oneLine(s)
 	}
 	return oneLine(string(raw))

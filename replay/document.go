@@ -55,6 +55,7 @@ type targetRecord struct {
 type settingsRecord struct {
 	Seed                 uint64   `json:"seed"`
 	MaxLatenessS         float64  `json:"max_lateness_s"`
+	MaxStallS            float64  `json:"max_stall_s"`
 	ConnectTimeoutS      float64  `json:"connect_timeout_s"`
 	FirstByteTimeoutS    float64  `json:"first_byte_timeout_s"`
 	BetweenBytesTimeoutS float64  `json:"between_bytes_timeout_s"`
@@ -93,8 +94,8 @@ func newDocument(s Settings, t target, plan *Plan, server Server) document {
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
 		Target: targetRecord{t.base.String(), s.Endpoint, s.Model},
-		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
-			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), "open", countedBy, s.MetricsURL, headers},
+		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
+			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), "open", countedBy, shownURL(s.MetricsURL), headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
 		Server: server,

@@ -1,13 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -177,16 +177,28 @@ func isEventStream(resp *http.Response) bool {
 func (x *exchange) rejected(resp *http.Response, body *framing) (err error, isReusable bool) {
 	text, err := x.shortBody(body)
 	x.row.done = x.since(x.conn.at)
-	said := errorBody(text).String()
+	said := errorBody(text).String() // fail scrubs and cuts
 	switch {
 	case resp.StatusCode == http.StatusOK:
-		x.fail("protocol", "the answer is no event stream: "+said)
+		x.fail("protocol", "the answer is no event stream: "+cmp.Or(said, bodyWords(resp, text)))
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		x.fail(fmt.Sprintf("http_%d", resp.StatusCode), "a redirect, not followed")
 	default:
-		x.fail(fmt.Sprintf("http_%d", resp.StatusCode), said)
+		x.fail(fmt.Sprintf("http_%d", resp.StatusCode), cmp.Or(said, bodyWords(resp, text)))
 	}
 	return nil, err == nil && body.state == ended && len(x.conn.data) == 0 && !resp.Close
+}
+
+// bodyWords says what came where the server itself says nothing.
+func bodyWords(resp *http.Response, body []byte) string {
+	words := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	if len(body) == 0 {
+		return words + ", no body"
+	}
+	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil {
+		return fmt.Sprintf("%s, %d bytes of %s", words, len(body), kind)
+	}
+	return fmt.Sprintf("%s, %d bytes", words, len(body))
 }
 
 const errorBodyLimit = 16 << 10
@@ -232,6 +244,9 @@ func (x *exchange) events(body *framing) error {
 			x.parser.end()
 			return nil
 		}
+		if x.stream.isLong(x.row.req.OutputTokens) {
+			return errLongOutput
+		}
 		if err := c.read(x.abort, x.patience()); err != nil {
 			x.parser.end()
 			if x.stream.isDone || err == io.EOF && body.state == untilClosed {
@@ -242,20 +257,21 @@ func (x *exchange) events(body *framing) error {
 	}
 }
 
-// patience is until when the next bytes must come: the first token has one limit, the gaps after it another. Bytes
-// without a token (headers, comments, a repeated prompt) do not extend the first.
+// patience is until when the next token must come, or the end: the first token has one limit, the gaps after it another.
+// Bytes without a token (headers, comments, a repeated prompt) extend neither, and none the grace after [DONE].
 func (x *exchange) patience() time.Time {
+	s := &x.stream
 	switch {
-	case x.stream.isDone:
-		return x.conn.at.Add(doneGrace)
-	case x.stream.first.IsZero():
-		return x.stream.sent.Add(x.settings.FirstByteTimeout)
+	case s.isDone:
+		return s.doneAt.Add(doneGrace)
+	case s.first.IsZero():
+		return s.sent.Add(x.settings.FirstByteTimeout)
 	}
-	return x.conn.at.Add(x.settings.BetweenBytesTimeout)
+	return s.last.Add(x.settings.BetweenBytesTimeout)
 }
 
 func (x *exchange) fail(kind, detail string) {
-	x.row.failure, x.row.detail = kind, x.scrub.text(detail)
+	x.row.failure, x.row.detail = kind, x.scrub.detail(detail)
 }
 
 // settle moves what the stream saw into the row and says whether it was a success.
@@ -271,7 +287,7 @@ func (x *exchange) settle(end error) {
 	}
 	s.infer()
 	r.first, r.last = x.since(s.first), x.since(s.last)
-	r.usage, r.finish, r.reads = s.usage, x.scrub.text(s.finish), s.reads
+	r.usage, r.finish, r.reads = s.usage, x.scrub.detail(s.finish), s.reads
 	r.offsets, r.counts = s.offsets, s.counts
 	r.noCounts = s.unknown && allZero(s.counts)
 	if s.hasIDs {
@@ -283,83 +299,4 @@ func (x *exchange) settle(end error) {
 	if kind, detail := x.verdict(end); kind != "" {
 		x.fail(kind, detail)
 	}
-}
-
-// verdict is the kind of failure, empty for a success: tokens as asked, and a finish reason of stop or length.
-func (x *exchange) verdict(end error) (kind, detail string) {
-	s, asked := &x.stream, int64(x.row.req.OutputTokens)
-	got, isKnown := s.received()
-	count := fmt.Sprintf("%d of %d tokens", got, asked)
-	isWhole := isKnown && got >= asked
-	isGood := s.finish == "length" || s.finish == "stop"
-	switch {
-	case s.failure != nil:
-		return "error_frame", s.failure.String()
-	case s.protocol != nil:
-		return "protocol", s.protocol.Error()
-	case !s.first.IsZero() && isGood && (isWhole || !isKnown && s.isDone):
-		return "", "" // whatever came after it
-	case end != nil:
-		return endFailure(end, x), cause(end) + " after " + count
-	case s.finish != "" && !isGood:
-		return "bad_finish", s.finish + " after " + count
-	case s.first.IsZero():
-		return "no_token", ""
-	case isKnown && !isWhole && (isGood || s.isDone):
-		return "short_output", count
-	case s.finish == "" && !isWhole:
-		return "cut_stream", "ended without a finish reason after " + count
-	}
-	return "", ""
-}
-
-func endFailure(end error, x *exchange) string {
-	var protocol protocolError
-	switch {
-	case x.abort.Err() != nil:
-		return "cancelled"
-	case errors.As(end, &protocol):
-		return "protocol"
-	case (errors.Is(end, errTimeout) || isTimeout(end)) && x.stream.first.IsZero():
-		return "timeout_first_byte"
-	case errors.Is(end, errTimeout):
-		return "timeout_between_bytes"
-	}
-	return "cut_stream"
-}
-
-func connectFailure(err error) string {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "cancelled"
-	case isRefused(err):
-		return "refused"
-	}
-	return "connect"
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// cause is the innermost reason of a network error, without addresses.
-func cause(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
-		err = op.Err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "connection closed"
-	}
-	return err.Error()
-}
-
-func allZero(counts []int32) bool {
-	for _, n := range counts {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
 }

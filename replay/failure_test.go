@@ -63,6 +63,21 @@ func events(data ...string) http.HandlerFunc {
 	}
 }
 
+// dripping sends some events and then one thing again and again, until the client leaves.
+func dripping(drop string, first ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		openStream(w)
+		for _, data := range first {
+			event(w, data)
+		}
+		for r.Context().Err() == nil {
+			time.Sleep(2 * time.Millisecond)
+			io.WriteString(w, drop)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
 func TestEveryFailureHasItsKind(t *testing.T) {
 	vllmError := `{"error":{"message":"too many requests","type":"Service Unavailable","param":null,"code":429}}`
 	for _, c := range []struct {
@@ -79,10 +94,15 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		{"redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, "http_307", "not followed", 307},
 		{"an error frame in a 200", events(`{"error":{"message":"busy","type":"x","code":503}}`, "[DONE]"), "error_frame", "503 x busy", 200},
 		{"an error frame after tokens", events(tokenChunk(1, ""), `{"error":{"message":"died","code":"500"}}`, "[DONE]"), "error_frame", "500 died", 200},
+		{"answers 204", status(204, ""), "http_204", "204 No Content, no body", 204},
+		{"answers 503 without a body", status(503, ""), "http_503", "503 Service Unavailable, no body", 503},
+		{"an error of no words", events(`{"error":""}`), "error_frame", "without words", 200},
+		{"an empty page", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Content-Type", "text/html") },
+			"protocol", "no event stream: 200 OK, no body", 200},
 		{"a plain JSON answer", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[{"text":"all at once"}]}`)
-		}, "protocol", "no event stream", 200},
+		}, "protocol", "no event stream: 200 OK, 36 bytes of application/json", 200},
 		{"an event that is no chunk", events(`{"choices":7}`, "[DONE]"), "protocol", "not a completion chunk", 200},
 		{"bytes that are no HTTP", rawStream("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "protocol", "not an HTTP response", 0},
 		{"broken chunked coding", rawStream(rawHead, "zz\r\n"), "protocol", "chunked", 200},
@@ -94,9 +114,23 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		{"falls silent", silent(tokenChunk(1, "")), "timeout_between_bytes", "1 of 3 tokens", 200},
 		{"stops early", events(tokenChunk(1, "stop"), usageChunk(9, 1), "[DONE]"), "short_output", "1 of 3 tokens", 200},
 		{"aborts politely", events(tokenChunk(1, ""), tokenChunk(2, "abort"), usageChunk(9, 2), "[DONE]"), "bad_finish", "abort", 200},
-		{"counts tokens and shows nothing", events(usageChunk(9, 0), "[DONE]"), "no_token", "", 200},
+		{"counts tokens and shows nothing", events(usageChunk(9, 0), "[DONE]"), "no_token", "no token", 200},
 		{"an empty stream", events("[DONE]"), "no_token", "", 200},
+		{"drips comments after a token", dripping(": ping\n\n", tokenChunk(1, "")), "timeout_between_bytes", "1 of 3 tokens", 200},
+		{"drips empty chunks after a token", dripping("data: {\"choices\":[{\"text\":\"\"}]}\n\n", tokenChunk(1, "")), "timeout_between_bytes", "1 of 3 tokens", 200},
+		{"drips before any token", dripping(": ping\n\n"), "timeout_first_byte", "0 of 3 tokens", 200},
+		{"tokens without end", dripping("data: " + tokenChunk(1, "") + "\n\n"), "long_output", "left after 68 tokens, asked for 3", 200},
+		{"text without end", dripping("data: {\"choices\":[{\"text\":\"x\"}]}\n\n"), "long_output", "left after 113 tokens, asked for 3", 200},
+		{"more than asked for", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, ""), tokenChunk(4, "length"), usageChunk(9, 4), "[DONE]"),
+			"long_output", "4 of 3 tokens", 200},
+		{"a usage from nowhere", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, "length"), usageChunk(9, 900_000_000_000_000), "[DONE]"),
+			"token_mismatch", "the usage says 900000000000000 tokens, the ids are 3, asked for 3", 200},
+		{"a usage that flatters", events(tokenChunk(1, ""), tokenChunk(2, "length"), usageChunk(9, 3), "[DONE]"), "token_mismatch", "the ids are 2", 200},
+		{"ends in peace with all tokens and no word", rawStream(rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")), rawChunk(tokenChunk(3, "")), "0\r\n\r\n"),
+			"cut_stream", "3 of 3 tokens", 200},
+		{"no finish reason", events(tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, ""), usageChunk(9, 3), "[DONE]"), "bad_finish", "no finish reason", 200},
 
+		{"drips after [DONE]", dripping(": ping\n\n", tokenChunk(1, ""), tokenChunk(2, ""), tokenChunk(3, "length"), usageChunk(9, 3), "[DONE]"), "", "", 200},
 		{"all tokens and no [DONE]", rawStream(rawHead, rawChunk(tokenChunk(1, "")), rawChunk(tokenChunk(2, "")), rawChunk(tokenChunk(3, "length"))), "", "", 200},
 		{"body until the connection closes", rawStream("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ",
 			tokenChunk(1, ""), "\n\ndata: ", tokenChunk(2, ""), "\n\ndata: ", tokenChunk(3, "length"), "\n\n"), "", "", 200},
@@ -184,8 +218,12 @@ func TestAServerThatGoesEndsTheRun(t *testing.T) {
 		}
 	})
 	result, rows, err := replayed(t, planOf(t, every(30*time.Millisecond, 200, 9, 3)), settingsFor(fake.URL))
-	if err == nil || !strings.Contains(err.Error(), "the server has gone") {
+	if err == nil || !strings.Contains(err.Error(), "the server at "+fake.Listener.Addr().String()+" has gone") ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
+	}
+	if result.IsValid || !strings.HasPrefix(result.InvalidReason, "the run stopped by itself: the server at ") {
+		t.Errorf("a run that stopped by itself: %+v", result)
 	}
 	if result.Status != "aborted" || result.Unsent < 100 || result.Failures["refused"] < refusedLimit ||
 		result.Completed+result.Failed+result.Unsent != 200 || int64(len(rows)) != result.Completed+result.Failed {
@@ -310,6 +348,9 @@ func TestAFullDiskStopsTheRunAndKeepsWhatIsThere(t *testing.T) {
 	result, rows, err := replayed(t, planOf(t, every(5*time.Millisecond, 2000, 9, 3)), s)
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "requests.jsonl.zst") {
 		t.Errorf("got %v", err)
+	}
+	if result.IsValid || !strings.Contains(result.InvalidReason, "no space left on device") {
+		t.Errorf("a run that stopped by itself: %+v", result)
 	}
 	if result.Status != "aborted" || result.Unsent < 500 || len(rows) == 0 || int64(len(rows)) > result.Sent {
 		t.Errorf("%+v, %d rows readable", result, len(rows))

@@ -59,7 +59,7 @@ func (a *asker) get(ctx context.Context, address string) (status int, body []byt
 	if err != nil {
 		return 0, nil, err
 	}
-	if req.URL.Host == a.target.base.Host {
+	if req.URL.Host == a.target.base.Host && req.URL.Scheme == a.target.base.Scheme {
 		req.Header = a.headers.Clone()
 	}
 	resp, err := a.client.Do(req)
@@ -170,7 +170,7 @@ func (a *asker) refused(status int, body []byte) error {
 	}
 	said := ""
 	if text := errorBody(body).String(); text != "" && status >= 400 {
-		said = ": " + a.scrub.text(text)
+		said = ": " + a.scrub.detail(text)
 	}
 	return withHint(fmt.Errorf("replay: %s answers %d to /v1/models%s", a.target.base, status, said), hint)
 }

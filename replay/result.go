@@ -26,7 +26,8 @@ type Result struct {
 	InputTokensReported  int64            `json:"input_tokens_reported"`
 	OutputTokensReported int64            `json:"output_tokens_reported"`
 	LatenessS            Quantiles        `json:"lateness_s"`
-	DurationS            float64          `json:"duration_s"` // from the run's zero to the end of the last request
+	DurationS            float64          `json:"duration_s"`     // from the run's zero to the end of the last request
+	ClientStallS         float64          `json:"client_stall_s"` // the longest that the client itself stood still with requests in flight
 	IsValid              bool             `json:"is_valid"`
 	InvalidReason        string           `json:"invalid_reason"`
 	Status               string           `json:"-"` // done, interrupted or aborted
@@ -62,8 +63,12 @@ func (o *outcome) add(r *row) {
 	o.end = max(o.end, r.done)
 }
 
-func (o *outcome) finish(planned int64, maxLateness time.Duration, clientLimit *string) Result {
+// limits is what a run may be off and still be believed.
+type limits struct{ lateness, stall time.Duration }
+
+func (o *outcome) finish(planned int64, most limits, stall time.Duration, clientLimit *string) Result {
 	r := o.result
+	r.ClientStallS = stall.Seconds()
 	r.Planned, r.Unsent, r.DurationS = planned, planned-r.Completed-r.Failed, o.end.Seconds()
 	slices.Sort(o.lateness)
 	r.LatenessS = Quantiles{quantile(o.lateness, 0.5), quantile(o.lateness, 0.99), quantile(o.lateness, 1)}
@@ -72,8 +77,10 @@ func (o *outcome) finish(planned int64, maxLateness time.Duration, clientLimit *
 		r.InvalidReason = *clientLimit
 	case r.Sent == 0:
 		r.InvalidReason = "nothing was sent"
-	case r.LatenessS.P99 > maxLateness.Seconds():
-		r.InvalidReason = fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, maxLateness.Seconds())
+	case r.LatenessS.P99 > most.lateness.Seconds():
+		r.InvalidReason = fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds())
+	case stall > most.stall:
+		r.InvalidReason = fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", stall.Seconds(), most.stall.Seconds())
 	}
 	r.IsValid = r.InvalidReason == ""
 	return r

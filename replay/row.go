@@ -24,7 +24,7 @@ type row struct {
 	counted  int64 // token ids seen; unknownCount where the server sends none
 	status   int   // of HTTP; 0 without an answer
 	finish   string
-	failure  string // kind; empty for a success
+	failure  string // one of the kinds listed in doc.go; empty for a success
 	detail   string // short; no prompt, no key
 	offsets  []int32
 	counts   []int32 // tokens per chunk; 0 where not known

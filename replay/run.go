@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -66,6 +67,9 @@ type run struct {
 	sampler  *sampler
 }
 
+// stoppedBy begins the error of a run that stopped by itself.
+const stoppedBy = "replay: stopped: "
+
 var errLeft = errors.New("left before it had ended")
 
 func (r *run) do(ctx context.Context, plan *Plan, prompts Prompts) (Result, error) {
@@ -74,9 +78,10 @@ func (r *run) do(ctx context.Context, plan *Plan, prompts Prompts) (Result, erro
 	if err := r.document.write(r.folder, s.create); err != nil { // first of all files: a killed run can be told
 		return Result{}, err
 	}
+	unsent := Result{Planned: plan.Header().Requests, Unsent: plan.Header().Requests, Failures: map[string]int64{}}
 	plan, err := copyPlan(plan, r.folder, s.create)
 	if err != nil {
-		return Result{}, err
+		return r.conclude(unsent, err)
 	}
 	abort, leave := context.WithCancelCause(s.Abort)
 	defer leave(nil)
@@ -85,7 +90,7 @@ func (r *run) do(ctx context.Context, plan *Plan, prompts Prompts) (Result, erro
 	defer giveUp(nil)
 	defer context.AfterFunc(s.Abort, func() { giveUp(errLeft) })()
 	if err := r.open(stop, abort, giveUp, prompts); err != nil {
-		return Result{}, err
+		return r.conclude(unsent, err)
 	}
 	r.play(plan, s.Sleep)
 	return r.close(ctx, plan.Header().Requests)
@@ -109,7 +114,7 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 		writer: newWriter(r.target.base.EscapedPath()+s.Endpoint, r.target.base.Host, s.headers(), s.Model,
 			s.RunID+"-", s.CountByUsage, prompts),
 	}
-	r.sampler = &sampler{asker: r.asker, url: s.MetricsURL, log: samples, meter: m}
+	r.sampler = &sampler{asker: r.asker, url: s.MetricsURL, log: samples, meter: m, beat: s.beat, heart: heartbeat{meter: m}}
 	return nil
 }
 
@@ -161,23 +166,29 @@ func (r *run) progress(ctx context.Context, plan Header) (ended chan struct{}) {
 func (r *run) close(ctx context.Context, planned int64) (Result, error) {
 	rowsErr := r.sender.journal.log.close()
 	err := errors.Join(rowsErr, r.sampler.log.close())
-	result := r.sender.journal.outcome.finish(planned, r.settings.MaxLateness, r.sender.clientLimit.Load())
+	most := limits{r.settings.MaxLateness, r.settings.MaxStall}
+	result := r.sender.journal.outcome.finish(planned, most, r.sampler.heart.longest(), r.sender.clientLimit.Load())
 	cause := context.Cause(r.sender.stop)
 	wasAsked := ctx.Err() != nil || r.settings.Abort.Err() != nil
 	switch {
-	case err != nil:
-		result.Status = statusAborted
+	case err != nil: // conclude says so
 	case cause != nil && !wasAsked:
-		result.Status = statusAborted
-		err = fmt.Errorf("replay: stopped: %w", cause)
+		err = fmt.Errorf(stoppedBy+"%w", cause)
 	case result.Unsent > 0 || result.Failures["cancelled"] > 0:
 		result.Status = statusInterrupted
 	default:
 		result.Status = statusDone
 	}
-	r.document.Status, r.document.EndedAt, r.document.Result = result.Status, stamp(r.settings.Wall()), &result
+	return r.conclude(result, err)
+}
+
+// conclude writes run.json for good. A run that stopped by itself has measured something else than its plan.
+func (r *run) conclude(result Result, err error) (Result, error) {
 	if err != nil {
 		r.document.StopReason = r.asker.scrub.text(err.Error())
+		result.Status, result.IsValid = statusAborted, false
+		result.InvalidReason = "the run stopped by itself: " + strings.TrimPrefix(r.document.StopReason, stoppedBy)
 	}
+	r.document.Status, r.document.EndedAt, r.document.Result = result.Status, stamp(r.settings.Wall()), &result
 	return result, errors.Join(err, r.document.write(r.folder, r.settings.create))
 }

@@ -21,6 +21,8 @@ type sampler struct {
 	url    string // "none": the server is not sampled
 	log    *lineLog
 	meter  *meter
+	beat   Sleep
+	heart  heartbeat
 	begin  time.Time
 	missed atomic.Int64 // scrapes without an answer
 	loops  sync.WaitGroup
@@ -37,6 +39,7 @@ func (p *sampler) baseline(ctx context.Context) {
 func (p *sampler) start(ctx context.Context) {
 	p.loops.Go(func() { p.each(ctx, p.client) })
 	p.loops.Go(func() { p.each(ctx, p.server) })
+	p.loops.Go(func() { p.heart.beat(ctx, p.beat) })
 }
 
 // each calls sample every whole second of the run; a slow answer skips seconds and moves none.
@@ -75,7 +78,7 @@ func (p *sampler) last(ctx context.Context) {
 }
 
 func (p *sampler) scrape(ctx context.Context) []byte {
-	if p.url == "none" {
+	if p.url == noMetrics {
 		return nil
 	}
 	status, text, err := p.asker.get(ctx, p.url)
@@ -90,7 +93,7 @@ func (p *sampler) keep(text []byte, at time.Duration) {
 	exposition := p.asker.scrub.text(string(text))
 	p.log.add(func(dst []byte) []byte {
 		dst = appendSeconds(append(dst, `{"at_s":`...), at)
-		dst = appendString(append(dst, `,"origin":"server","url":`...), p.url)
+		dst = appendString(append(dst, `,"origin":"server","url":`...), shownURL(p.url))
 		return append(appendString(append(dst, `,"exposition":`...), exposition), '}', '\n')
 	})
 }
@@ -104,6 +107,7 @@ func (p *sampler) client(context.Context) {
 		{"goroutines", float64(runtime.NumGoroutine())},
 		{"gc_pause_s", gc.PauseTotal.Seconds()},
 		{"scrapes_missed", float64(p.missed.Load())},
+		{"stall_s", p.heart.sinceLast().Seconds()},
 	}
 	values = append(values, processState()...)
 	p.log.add(func(dst []byte) []byte {
@@ -119,7 +123,8 @@ func (p *sampler) client(context.Context) {
 	})
 }
 
-// value is one figure of the client's state; cpu_s and gc_pause_s count from the process's start.
+// value is one figure of the client's state; cpu_s and gc_pause_s count from the process's start, stall_s is the
+// longest time since the last sample that the client itself stood still.
 type value struct {
 	name  string
 	value float64

@@ -93,7 +93,8 @@ func (s *sender) connect() (*conn, error) {
 		s.refused.Store(0)
 	case isRefused(err):
 		if s.refused.Add(1) == refusedLimit {
-			s.giveUp(fmt.Errorf("the server has gone: %d connections in a row were refused", refusedLimit))
+			s.giveUp(fmt.Errorf("the server at %s has gone: %d connections in a row were refused, the last with: %s",
+				s.pool.address, refusedLimit, cause(err)))
 		}
 	case isClientLimit(err):
 		reason := "this machine ran out of descriptors or ports: " + cause(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
@@ -14,12 +15,12 @@ import (
 
 // Settings say where and how a plan is sent. BaseURL, Model and RunID are needed; the rest has defaults.
 type Settings struct {
-	BaseURL    string // with or without /v1
+	BaseURL    string // with or without /v1; no query, no password
 	Endpoint   string // default /v1/completions, the only one so far
 	Model      string // as the server names it
 	APIKey     string // sent as a bearer token; kept nowhere
 	Headers    http.Header
-	MetricsURL string // default: /metrics of the server; "none": not sampled
+	MetricsURL string // default: /metrics of the server; "none": not sampled. No password; a query is not kept
 
 	RunID       string
 	Name        string
@@ -35,9 +36,12 @@ type Settings struct {
 	CountByUsage        bool          // count tokens by a running usage instead of token ids
 	WarmUp              time.Duration // requests due before it are flagged
 	MaxLateness         time.Duration // p99 above it makes the run invalid; default 10 ms
+	// MaxStall makes the run invalid when the client itself stood still for longer while requests were in flight;
+	// default 250 ms. A busy virtual machine loses some 10 ms now and then, and all streams together lose what it is off.
+	MaxStall            time.Duration
 	ConnectTimeout      time.Duration // default 10 s
 	FirstByteTimeout    time.Duration // from sent to the first token; default 300 s
-	BetweenBytesTimeout time.Duration // between bytes after that; default 60 s
+	BetweenBytesTimeout time.Duration // between tokens after that; default 60 s
 
 	Abort    context.Context // ended: leave at once, what is in flight counts as cancelled
 	Progress func(Progress)  // called about once a second
@@ -48,10 +52,14 @@ type Settings struct {
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
 	create createFunc // files of the run; tests put a full disk here
+	beat   Sleep      // of the heartbeat; default TimerSleep. Tests stand still here
 }
 
 // TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.
 func TimerSleep(ctx context.Context, d time.Duration) bool { return timerSleep(ctx, d) }
+
+// noMetrics is a MetricsURL: the server is not sampled.
+const noMetrics = "none"
 
 // target is BaseURL taken apart.
 type target struct {
@@ -60,6 +68,12 @@ type target struct {
 }
 
 func (s Settings) settled(plan *Plan) (Settings, target, error) {
+	if s.RunID == "" {
+		return s, target{}, errors.New("replay: a run needs an id")
+	}
+	if err := s.Check(); err != nil {
+		return s, target{}, err
+	}
 	t, err := parseTarget(s.BaseURL)
 	if err != nil {
 		return s, t, err
@@ -68,6 +82,7 @@ func (s Settings) settled(plan *Plan) (Settings, target, error) {
 	setDefault(&s.MetricsURL, t.base.String()+"/metrics")
 	setDefault(&s.Seed, plan.Header().Seed)
 	setDefault(&s.MaxLateness, 10*time.Millisecond)
+	setDefault(&s.MaxStall, 250*time.Millisecond)
 	setDefault(&s.ConnectTimeout, 10*time.Second)
 	setDefault(&s.FirstByteTimeout, 300*time.Second)
 	setDefault(&s.BetweenBytesTimeout, 60*time.Second)
@@ -80,10 +95,13 @@ func (s Settings) settled(plan *Plan) (Settings, target, error) {
 	if s.Wall == nil {
 		s.Wall = time.Now
 	}
+	if s.beat == nil {
+		s.beat = timerSleep
+	}
 	if s.create == nil {
 		s.create = createFile
 	}
-	return s, t, s.check()
+	return s, t, nil
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -91,25 +109,6 @@ func setDefault[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
-}
-
-func (s Settings) check() error {
-	switch {
-	case s.RunID == "":
-		return errors.New("replay: a run needs an id")
-	case s.Endpoint != "/v1/completions":
-		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known one is /v1/completions")
-	case strings.ContainsAny(s.APIKey, "\r\n"):
-		return withHint(errors.New("replay: the API key holds a line end"), "put the key alone on one line")
-	}
-	for name, values := range s.Headers {
-		for _, text := range append([]string{name}, values...) {
-			if strings.ContainsAny(text, "\r\n") || name == "" {
-				return fmt.Errorf("replay: header %q is not one line", strings.TrimSpace(name))
-			}
-		}
-	}
-	return nil
 }
 
 func parseTarget(base string) (target, error) {
@@ -124,9 +123,11 @@ func parseTarget(base string) (target, error) {
 		return bad("not an http or https address")
 	case u.User != nil:
 		return bad("must not carry a password")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return bad("must not carry a query: the run's folder keeps the address")
 	}
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), "/")
-	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
+	u.RawPath = ""
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -152,6 +153,9 @@ func (t target) tlsConfig(s Settings) *tls.Config {
 func (s Settings) headers() http.Header {
 	h := http.Header{"User-Agent": {"tidemark/" + s.Version}}
 	for name, values := range s.Headers {
+		if name = textproto.CanonicalMIMEHeaderKey(name); name == "User-Agent" {
+			h.Del(name)
+		}
 		for _, value := range values {
 			h.Add(name, value)
 		}

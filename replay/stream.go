@@ -21,6 +21,8 @@ type stream struct {
 	unknown bool    // some chunk's tokens are not known
 	counted int64   // entries of token_ids
 	hasIDs  bool    // the server sends token_ids
+	hasBare bool    // some chunk that may bear tokens has no token_ids
+	brought int64   // tokens, a chunk of unknown ones as one
 	running bool    // every chunk carries the usage so far
 	sofar   int64   // tokens by the last running usage
 
@@ -29,8 +31,10 @@ type stream struct {
 	inferred   bool // the token instants are those of plain chunks
 
 	usage    usage
+	hasTotal bool // a usage that is no running one came
 	finish   string
 	isDone   bool // [DONE] came
+	doneAt   time.Time
 	failure  *serverError
 	protocol error
 }
@@ -48,7 +52,7 @@ func (s *stream) event(name, data []byte, at time.Time) {
 		return
 	}
 	if bytes.Equal(bytes.TrimSpace(data), doneMark) {
-		s.isDone = true
+		s.isDone, s.doneAt = true, at
 		return
 	}
 	if string(name) == "error" {
@@ -77,9 +81,11 @@ func (s *stream) take(c chunk, at time.Time) {
 			s.plainFirst = at
 		}
 		s.plainLast = at
+		s.hasBare = s.hasBare || c.tokens == noTokens && c.finish == ""
 	}
 	if c.hasUsage {
 		s.count(c.usage)
+		s.hasTotal = s.hasTotal || !c.hasChoices || c.finish != ""
 	}
 	if c.finish != "" {
 		s.finish = c.finish
@@ -98,8 +104,10 @@ func (s *stream) tokens(c chunk) (n int64, is bool) {
 		n = c.usage.completion - s.sofar
 		s.sofar = c.usage.completion
 		s.running = s.running || n > 0
+		s.hasBare = s.hasBare || n > 0
 		return n, n > 0
 	}
+	s.hasBare = s.hasBare || c.hasText
 	return 0, c.hasText
 }
 
@@ -116,6 +124,7 @@ func (s *stream) token(n int64, at time.Time) {
 		s.reads++
 	}
 	s.unknown = s.unknown || n == 0
+	s.brought += max(n, 1)
 	// 2^31 us are 35 minutes into one answer; later offsets stay at the end of the column's range.
 	s.offsets = append(s.offsets, int32(min(at.Sub(s.sent).Microseconds(), math.MaxInt32)))
 	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
@@ -139,6 +148,30 @@ func (s *stream) received() (n int64, isKnown bool) {
 		return s.usage.completion, true
 	}
 	return s.counted, s.hasIDs
+}
+
+// longMargin is by how many tokens an answer may pass what was asked for before it is left; a chunk of text of unknown
+// tokens may be a single character of one.
+const (
+	longMargin    = 64
+	chunksInToken = 16
+)
+
+// isLong says that the server does not keep to the length that was asked for, and that waiting for its end is no use.
+func (s *stream) isLong(asked int) bool {
+	limit := int64(asked)
+	if s.unknown {
+		limit *= chunksInToken
+	}
+	return s.brought > limit+longMargin
+}
+
+// isTold says that the server itself has ended the stream, by any of the three ways it has.
+func (s *stream) isTold() bool { return s.finish != "" || s.isDone || s.hasTotal }
+
+// isMiscounted says that the server's count is not that of its token ids. With ids on every chunk vLLM's agree exactly.
+func (s *stream) isMiscounted() bool {
+	return s.hasIDs && !s.hasBare && s.usage.completion != unknownCount && s.usage.completion != s.counted
 }
 
 // infer takes the instants of the first and last plain chunk where no chunk showed a token and the server still counts

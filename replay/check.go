@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Check says what cannot be meant, before anything is sent or written. Run does it too, after its defaults.
+func (s Settings) Check() error {
+	if _, err := parseTarget(s.BaseURL); err != nil {
+		return err
+	}
+	if err := checkMetricsURL(s.MetricsURL); err != nil {
+		return err
+	}
+	if s.Endpoint != "" && s.Endpoint != "/v1/completions" {
+		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known one is /v1/completions")
+	}
+	if hasControl(s.APIKey) {
+		return withHint(errors.New("replay: the API key holds a line end or another control character"), "put the key alone on one line")
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"connect time-out", s.ConnectTimeout}, {"first-byte time-out", s.FirstByteTimeout},
+		{"between-bytes time-out", s.BetweenBytesTimeout}, {"largest lateness", s.MaxLateness},
+		{"largest stall of the client", s.MaxStall}, {"warm-up", s.WarmUp},
+	} {
+		if d.value < 0 {
+			return withHint(fmt.Errorf("replay: the %s is negative: %v", d.name, d.value), "leave it out for its default")
+		}
+	}
+	if err := s.checkVocabulary(); err != nil {
+		return err
+	}
+	return s.checkHeaders()
+}
+
+// minVocabulary is that of a model of bytes: nothing real has fewer ids.
+const minVocabulary = 256
+
+func (s Settings) checkVocabulary() error {
+	switch {
+	case s.VocabLow < 0 || s.VocabHigh < 0 || s.VocabHigh != 0 && s.VocabHigh < minVocabulary:
+		return withHint(fmt.Errorf("replay: token ids from %d to %d: a vocabulary has at least %d ids", s.VocabLow, s.VocabHigh, minVocabulary),
+			"give the model's vocabulary with --vocab-size")
+	case s.VocabHigh != 0 && s.VocabLow > 0:
+		_, err := NewPrompts(s.VocabLow, s.VocabHigh, 0)
+		return err
+	}
+	return nil
+}
+
+// ownHeaders are those that the engine writes itself, or that would change what a connection or an answer is.
+var ownHeaders = []string{
+	"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host",
+	"Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
+	"Upgrade", "X-Request-Id",
+}
+
+// checkHeaders names headers, never their values: those may be secrets.
+func (s Settings) checkHeaders() error {
+	for name, values := range s.Headers {
+		switch {
+		case name == "":
+			return withHint(errors.New("replay: a header without a name"), "give it as Name: value")
+		case strings.ContainsFunc(name, isNoHeaderName):
+			return withHint(fmt.Errorf("replay: %q is no name of a header", name), "give it as Name: value")
+		case slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)):
+			return withHint(fmt.Errorf("replay: header %s: it belongs to the connection or is set by the replay itself", name), "leave it out")
+		case slices.ContainsFunc(values, hasControl):
+			return withHint(fmt.Errorf("replay: header %s: its value is not one line", name), "give it as Name: value")
+		}
+	}
+	return nil
+}
+
+// isNoHeaderName finds what RFC 9110 has no place for in a name.
+func isNoHeaderName(r rune) bool {
+	isLetterOrDigit := r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9'
+	return !isLetterOrDigit && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// checkMetricsURL does not repeat the address: it may hold the password that is refused.
+func checkMetricsURL(address string) error {
+	if address == "" || address == noMetrics {
+		return nil
+	}
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return withHint(errors.New("replay: metrics url: not an http or https address"),
+			"give it as --metrics-url http://host:8000/metrics, or none")
+	case u.User != nil:
+		return withHint(errors.New("replay: metrics url: must not carry a password"),
+			"the run's folder keeps the address: serve /metrics without one, or give --metrics-url none")
+	}
+	return nil
+}
+
+// shownURL is an address as it is written down: what follows the path may be a secret.
+func shownURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
+}

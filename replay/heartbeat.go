@@ -1,0 +1,45 @@
+package replay
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// beatEvery is often enough to see a stall that matters and costs a core less than a thousandth.
+const beatEvery = 10 * time.Millisecond
+
+// heartbeat finds out when the client itself stands still: suspended, out of CPU, or in a long collection. What was read
+// from a stream just after that bears an instant that the server is not to blame for.
+type heartbeat struct {
+	meter  *meter
+	recent atomic.Int64
+	worst  atomic.Int64 // while something was in flight
+}
+
+// beat runs until ctx ends. A stall is by how much a sleep was longer than asked for.
+func (h *heartbeat) beat(ctx context.Context, sleep Sleep) {
+	for {
+		left, began := h.meter.left.Load(), time.Now()
+		goesOn := sleep(ctx, beatEvery)
+		stall := int64(time.Since(began) - beatEvery)
+		raise(&h.recent, stall)
+		if h.meter.sent.Load() > left { // something was in flight at some time, so a stall spoils a measurement
+			raise(&h.worst, stall)
+		}
+		if !goesOn {
+			return
+		}
+	}
+}
+
+func raise(most *atomic.Int64, value int64) {
+	for old := most.Load(); value > old && !most.CompareAndSwap(old, value); {
+		old = most.Load()
+	}
+}
+
+// sinceLast is the longest stall since it was last asked for.
+func (h *heartbeat) sinceLast() time.Duration { return time.Duration(h.recent.Swap(0)) }
+
+func (h *heartbeat) longest() time.Duration { return time.Duration(h.worst.Load()) }

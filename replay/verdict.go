@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// errLongOutput ends a stream that brings far more tokens than were asked for.
+var errLongOutput = errors.New("too many tokens")
+
+// verdict is the kind of failure, empty for a success: tokens as asked, and a finish reason of stop or length.
+func (x *exchange) verdict(end error) (kind, detail string) {
+	s, asked := &x.stream, int64(x.row.req.OutputTokens)
+	got, isKnown := s.received()
+	count := fmt.Sprintf("%d of %d tokens", got, asked)
+	isShort := isKnown && got < asked
+	isGood := s.finish == "length" || s.finish == "stop"
+	isSettled := isGood && !s.first.IsZero() && (isKnown && !isShort || !isKnown && s.isDone) // whatever came after it
+	switch {
+	case s.failure != nil:
+		return "error_frame", cmp.Or(s.failure.String(), "an error without words")
+	case s.protocol != nil:
+		return "protocol", s.protocol.Error()
+	case errors.Is(end, errLongOutput):
+		return "long_output", fmt.Sprintf("left after %d tokens, asked for %d", s.brought, asked)
+	case end != nil && !isSettled:
+		return endFailure(end, x), cause(end) + " after " + count
+	case s.finish != "" && !isGood:
+		return "bad_finish", s.finish + " after " + count
+	case s.first.IsZero():
+		return "no_token", "the stream brought no token"
+	case !s.isTold():
+		return "cut_stream", "ended without a finish reason, a usage or [DONE] after " + count
+	case s.isMiscounted():
+		return "token_mismatch", fmt.Sprintf("the usage says %d tokens, the ids are %d, asked for %d", s.usage.completion, s.counted, asked)
+	case isShort && (isGood || s.isDone):
+		return "short_output", count
+	case isShort:
+		return "cut_stream", "ended without a finish reason after " + count
+	case isKnown && got > asked:
+		return "long_output", count
+	case !isGood:
+		return "bad_finish", "no finish reason after " + count
+	}
+	return "", ""
+}
+
+func endFailure(end error, x *exchange) string {
+	var protocol protocolError
+	switch {
+	case x.abort.Err() != nil:
+		return "cancelled"
+	case errors.As(end, &protocol):
+		return "protocol"
+	case (errors.Is(end, errTimeout) || isTimeout(end)) && x.stream.first.IsZero():
+		return "timeout_first_byte"
+	case errors.Is(end, errTimeout):
+		return "timeout_between_bytes"
+	}
+	return "cut_stream"
+}
+
+func connectFailure(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	case isRefused(err):
+		return "refused"
+	}
+	return "connect"
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// cause is the innermost reason of a network error, without addresses.
+func cause(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		err = op.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "connection closed"
+	}
+	return err.Error()
+}
+
+func allZero(counts []int32) bool {
+	for _, n := range counts {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
