@@ -25,8 +25,12 @@ type Verdict struct {
 	IsDraft       bool // not compared: GPU or model is not known
 	IsValid       bool
 	InvalidReason string
+	Status        string // running, done, interrupted or aborted
 	Planned       int64
 	Completed     int64
+	MostFailed    string // the commonest kind of failure; empty: none failed
+	MostFailedBy  int64  // requests that failed so
+	Example       string // what the server said of the first of them
 	P50TTFTS      *float64
 	P99TTFTS      *float64
 	P50TPOTS      *float64
@@ -37,24 +41,45 @@ type Verdict struct {
 // Judge gives a run's verdict.
 func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
 	v := Verdict{RunID: runID}
-	var reason sql.NullString
+	var reason, failure, example sql.NullString
+	var failed sql.NullInt64
 	err := db.QueryRowContext(ctx, `
+with commonest_failure as (
+    select
+        run_id,
+        failure,
+        requests,
+        example
+    from marts.failures
+    where run_id = $1
+    order by
+        requests desc,
+        failure
+    limit 1
+)
+
 select
-    measured_on,
-    is_simulated,
-    is_draft,
-    is_valid,
-    invalid_reason,
-    planned,
-    completed,
-    p50_ttft_s,
-    p99_ttft_s,
-    p50_tpot_s,
-    p99_tpot_s,
-    slowdown_ratio
+    runs.measured_on,
+    runs.is_simulated,
+    runs.is_draft,
+    runs.is_valid,
+    runs.invalid_reason,
+    coalesce(runs.status, ''),
+    runs.planned,
+    runs.completed,
+    commonest_failure.failure,
+    commonest_failure.requests,
+    commonest_failure.example,
+    runs.p50_ttft_s,
+    runs.p99_ttft_s,
+    runs.p50_tpot_s,
+    runs.p99_tpot_s,
+    runs.slowdown_ratio
 from marts.runs
-where run_id = ?`, runID).Scan(
-		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.Planned, &v.Completed,
+left join commonest_failure using (run_id)
+where runs.run_id = $1`, runID).Scan(
+		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.Status, &v.Planned, &v.Completed,
+		&failure, &failed, &example,
 		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -64,6 +89,7 @@ where run_id = ?`, runID).Scan(
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
 	}
 	v.InvalidReason = reason.String
+	v.MostFailed, v.MostFailedBy, v.Example = failure.String, failed.Int64, example.String
 	return v, nil
 }
 
@@ -77,9 +103,24 @@ func (v Verdict) FirstLine() string {
 	parts = append(parts, v.latencies()...)
 	parts = append(parts, v.comparison())
 	if v.Completed < v.Planned {
-		parts = append(parts, fmt.Sprintf("%d of %d requests completed", v.Completed, v.Planned))
+		parts = append(parts, v.shortfall())
 	}
 	return strings.Join(append(parts, v.MeasuredOn), "; ")
+}
+
+// shortfall says how many requests did not complete, and why most did not.
+func (v Verdict) shortfall() string {
+	text := fmt.Sprintf("%d of %d requests completed", v.Completed, v.Planned)
+	if v.Status == "interrupted" {
+		text += " before the run was interrupted"
+	}
+	if v.MostFailed != "" {
+		text += fmt.Sprintf(", %d failed by %s", v.MostFailedBy, v.MostFailed)
+	}
+	if v.Example != "" {
+		text += fmt.Sprintf(" (%s)", v.Example)
+	}
+	return text
 }
 
 func (v Verdict) latencies() []string {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -32,8 +34,12 @@ func runSQL(c *cli.Context) error {
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.Query(ctx, w.DB(), query)
+		var knowsBetter interface{ Hint() string }
+		if err != nil && !errors.As(err, &knowsBetter) {
+			err = hinted{err.Error(), `"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`}
+		}
 		if err != nil {
-			return hinted{"sql: " + err.Error(), `"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`}
+			return fmt.Errorf("sql: %w", err)
 		}
 		return printTable(c, table)
 	})

@@ -98,7 +98,7 @@ gaps as materialized (
         median(predicted_tpot_s) as predicted_tpot_s,
         median(slowdown_ratio) as slowdown_ratio,
         median(floor_ratio) as floor_ratio,
-        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s)) as below_floor
+        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens)) as below_floor
     from marts.tpot_gap
     group by run_id
 ),

@@ -12,6 +12,7 @@
 -- is_sent                  it left the client
 -- is_success               it was sent, brought tokens and did not fail
 -- failure                  kind of failure; null when there was none or it was never sent
+-- failure_detail           what the server or the network said of it, short
 -- input_tokens             prompt as planned, tokens
 -- output_tokens            answer as planned, tokens
 -- input_tokens_reported    prompt as the server's usage says, tokens
@@ -45,6 +46,7 @@ select
         when requests.failure is not null then requests.failure
         when requests.sent_s is not null and requests.first_token_s is null then 'no_token'
     end as failure,
+    requests.failure_detail,
     requests.input_tokens,
     requests.output_tokens,
     requests.input_tokens_reported,
