@@ -146,14 +146,18 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if err != nil {
 		return replay.Settings{}, err
 	}
-	return replay.Settings{
+	settings := replay.Settings{
 		BaseURL: c.String("base-url"), Model: c.String("model"), APIKey: key, Headers: headers,
 		MetricsURL: c.String("metrics-url"), Name: c.String("name"), Note: c.String("note"), Version: version,
 		Environment: environment, EnvironmentSource: from,
 		MaxLateness: c.Duration("max-lateness"), FirstByteTimeout: c.Duration("first-byte-timeout"),
 		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
 		Abort: hardStop(c.Context),
-	}, nil
+	}
+	if err := settings.Check(); err != nil {
+		return replay.Settings{}, exitError{exitMisuse, err}
+	}
+	return settings, nil
 }
 
 func headersOf(lines []string) (http.Header, error) {
