@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"html"
 	"net/url"
@@ -52,7 +53,8 @@ func (c *scrubber) add(secret string) {
 	}
 	quoted, _ := json.Marshal(secret) // a string always marshals
 	for _, form := range []string{secret, strings.Trim(string(quoted), `"`), oneLine(secret), url.QueryEscape(secret),
-		url.PathEscape(secret), html.EscapeString(secret)} {
+		url.PathEscape(secret), html.EscapeString(secret), strings.ToUpper(secret), strings.ToLower(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret))} {
 		if !slices.Contains(c.secrets, form) {
 			c.secrets = append(c.secrets, form)
 		}

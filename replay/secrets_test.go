@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,6 +43,9 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 		func(pad string) string { return `{"error":"` + pad + escaped(canary) + `"}` },
 		func(pad string) string { return pad + ` no JSON: "` + escaped(canary) + `"` },
 		func(pad string) string { return pad + canary[:len(canary)-5] }, // the answer broke off
+		func(pad string) string {
+			return pad + " " + strings.ToUpper(canary) + " " + base64.StdEncoding.EncodeToString([]byte(canary))
+		},
 	}
 	fake := newFake(t, func(w http.ResponseWriter, r *http.Request) {
 		length := len(bodyOf(r).Prompt) - 1 // the plan says which case it is
@@ -73,6 +77,11 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 	if piece := leaked(all); piece != "" {
 		at := strings.Index(all, piece)
 		t.Errorf("%q is in the run's folder: %s", piece, all[max(0, at-200):at+len(piece)])
+	}
+	for _, form := range []string{strings.ToUpper(canary), base64.StdEncoding.EncodeToString([]byte(canary))} {
+		if strings.Contains(all, form[:12]) {
+			t.Errorf("%s is in the run's folder", form)
+		}
 	}
 	if !strings.Contains(all, redacted) {
 		t.Error("nothing was redacted: the server did not echo the key")

@@ -31,7 +31,8 @@ type stream struct {
 	inferred   bool // the token instants are those of plain chunks
 
 	usage    usage
-	hasTotal bool // a usage that is no running one came
+	absurd   int64 // a count in a usage that no answer has
+	hasTotal bool  // a usage that is no running one came
 	finish   string
 	isDone   bool // [DONE] came
 	doneAt   time.Time
@@ -130,7 +131,12 @@ func (s *stream) token(n int64, at time.Time) {
 	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
 }
 
+// count takes what a usage says, except what does not even fit the column it is kept in.
 func (s *stream) count(u usage) {
+	if most := max(u.prompt, u.completion, u.cached); most > math.MaxInt32 {
+		s.absurd = most
+		return
+	}
 	if u.prompt != unknownCount {
 		s.usage.prompt = u.prompt
 	}

@@ -35,6 +35,8 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 		return "no_token", "the stream brought no token"
 	case !s.isTold():
 		return "cut_stream", "ended without a finish reason, a usage or [DONE] after " + count
+	case s.absurd > 0:
+		return "token_mismatch", fmt.Sprintf("the usage says %d tokens", s.absurd)
 	case s.isMiscounted():
 		return "token_mismatch", fmt.Sprintf("the usage says %d tokens, the ids are %d, asked for %d", s.usage.completion, s.counted, asked)
 	case isShort && (isGood || s.isDone):
