@@ -128,7 +128,7 @@ func pin(b *testing.B, pid, core int) {
 func (r replayBench) replay(b *testing.B) *syscall.Rusage {
 	b.Helper()
 	client := exec.Command("taskset", "-c", "0", "tidemark", "replay", "plan.jsonl.zst",
-		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--quiet")
+		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--max-stall", "1h", "--quiet")
 	client.Dir = r.dir
 	if out, err := client.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)

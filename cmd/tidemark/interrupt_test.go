@@ -101,7 +101,7 @@ func startReplay(t *testing.T, fixed vllmsim.Fixed) *running {
 		t.Fatal(err)
 	}
 	r.tidemark(t, "ingest", "steady.jsonl")
-	r.cmd = exec.Command("tidemark", "replay", "steady", "--base-url", url, "--model", "llama-3.1-8b", "--max-lateness", "10s")
+	r.cmd = exec.Command("tidemark", "replay", "steady", "--base-url", url, "--model", "llama-3.1-8b", "--max-lateness", "10s", "--max-stall", "10s")
 	r.cmd.Dir, r.cmd.Stderr = r.dir, r.stderr
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -50,6 +50,7 @@ func targetFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request"},
 		&cli.StringFlag{Name: "metrics-url", Usage: "read the server's metrics from `URL` (default: its /metrics)"},
 		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid", Value: 10 * time.Millisecond},
+		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
 		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
 		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
 		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)"},
@@ -150,7 +151,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 		BaseURL: c.String("base-url"), Model: c.String("model"), APIKey: key, Headers: headers,
 		MetricsURL: c.String("metrics-url"), Name: c.String("name"), Note: c.String("note"), Version: version,
 		Environment: environment, EnvironmentSource: from,
-		MaxLateness: c.Duration("max-lateness"), FirstByteTimeout: c.Duration("first-byte-timeout"),
+		MaxLateness: c.Duration("max-lateness"), MaxStall: c.Duration("max-stall"), FirstByteTimeout: c.Duration("first-byte-timeout"),
 		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
 		Abort: hardStop(c.Context),
 	}
