@@ -55,6 +55,7 @@ func (d Deployment) Resolve(ctx context.Context, db *sql.DB) (Deployment, error)
 		return Deployment{}, fmt.Errorf("deployment: a negative number of GPUs, sequences or tokens")
 	}
 	resolved := Deployment{EngineVersion: d.EngineVersion}
+	var heads int
 	err := db.QueryRowContext(ctx, `
 select
     d.gpu,
@@ -64,15 +65,20 @@ select
     d.kv_format,
     d.engine,
     d.max_num_seqs,
-    d.max_num_batched_tokens`+fromDeployment, d.args()...).Scan(
+    d.max_num_batched_tokens,
+    d.query_heads::bigint`+fromDeployment, d.args()...).Scan(
 		&resolved.GPU, &resolved.Model, &resolved.TensorParallelSize, &resolved.WeightFormat, &resolved.KVFormat,
-		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens,
+		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &heads,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Deployment{}, d.mistake(ctx, db)
 	}
 	if err != nil {
 		return Deployment{}, fmt.Errorf("deployment: %w", err)
+	}
+	if heads%resolved.TensorParallelSize != 0 {
+		return Deployment{}, withHint("take a number of GPUs that divides the heads, as vLLM does",
+			"deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, resolved.Model, resolved.TensorParallelSize)
 	}
 	return resolved, nil
 }

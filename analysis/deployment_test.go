@@ -32,6 +32,7 @@ func TestResolve(t *testing.T) {
 		{analysis.Deployment{GPU: "H100", Model: "gpt-2"}, `no model named "gpt-2"`, "llama-3.1-8b"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", WeightFormat: "fp3"}, `no weight format named "fp3"`, "awq"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", KVFormat: "awq"}, `no KV cache format named "awq"`, "bf16, fp8"},
+		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", TensorParallelSize: 3}, "64 attention heads of qwen3-32b cannot be shared by 3 GPUs", "divides"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", WeightFormat: "mxfp4"}, "quantizes experts alone", "leave the format out"},
 	} {
 		wantError(t, test.d.Validate(context.Background(), w.DB()), test.text, test.hint)

@@ -81,7 +81,11 @@ func planToStdout(c *cli.Context, source string) error {
 func printPlan(w io.Writer, h replay.Header) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", digits(h.DurationS/60))
-	fmt.Fprintf(w, "rate           %s/s mean, %s/s at its peak\n", digits(h.MeanRatePerS), digits(h.PeakRatePerS))
+	if h.MeanRatePerS > 0 {
+		fmt.Fprintf(w, "rate           %s/s mean, %s/s at its peak\n", digits(h.MeanRatePerS), digits(h.PeakRatePerS))
+	} else {
+		fmt.Fprintf(w, "rate           all at once\n")
+	}
 	fmt.Fprintf(w, "input tokens   %d\n", h.InputTokens)
 	if h.BlockTokens > 0 {
 		fmt.Fprintf(w, "  of them      %d in blocks that an earlier request had\n", h.SharedTokens)
