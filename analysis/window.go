@@ -29,7 +29,7 @@ func (w Window) resolve(s span) (from, until *time.Duration, err error) {
 		return nil, nil, err
 	}
 	if from != nil && until != nil && *until <= *from {
-		return nil, nil, withHint("swap them, or leave one out", "source %s: --until %s is not after --from %s", s.source, w.Until, w.From)
+		return nil, nil, misuse("swap them, or leave one out", "source %s: --until %s is not after --from %s", s.source, w.Until, w.From)
 	}
 	// A window that begins before its trace begins with it; compared with its end before, as the user wrote it.
 	if from != nil && *from < 0 {
@@ -45,11 +45,11 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 	case strings.HasPrefix(text, "+"):
 		offset, err := time.ParseDuration(text[1:])
 		if err != nil {
-			return nil, withHint("write it like +90s, +10m or +1h30m", "source %s: %s %q: not an offset", s.source, flag, text)
+			return nil, misuse("write it like +90s, +10m or +1h30m", "source %s: %s %q: not an offset", s.source, flag, text)
 		}
 		return &offset, nil
 	case s.begin == nil:
-		return nil, withHint("give an offset since its begin, such as +10m",
+		return nil, misuse("give an offset since its begin, such as +10m",
 			"source %s: %s %q: its times are relative, it has no clock", s.source, flag, text)
 	}
 	at, err := s.instant(flag, text)
@@ -68,13 +68,13 @@ func (s span) instant(flag, text string) (time.Time, error) {
 	}
 	clock, err := timeOfDay(text)
 	if err != nil {
-		return time.Time{}, withHint("write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m",
+		return time.Time{}, misuse("write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m",
 			"source %s: %s %q: not a time", s.source, flag, text)
 	}
 	first, last := s.begin.UTC(), s.begin.Add(s.length).UTC()
 	day := first.Truncate(24 * time.Hour)
 	if !last.Before(day.Add(24 * time.Hour)) {
-		return time.Time{}, withHint("give a full instant, such as "+day.Add(clock).Format(time.RFC3339),
+		return time.Time{}, misuse("give a full instant, such as "+day.Add(clock).Format(time.RFC3339),
 			"source %s: %s %q: the trace lasts from %s to %s, more than one day", s.source, flag, text, readable(first), readable(last))
 	}
 	return day.Add(clock), nil

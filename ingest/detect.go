@@ -49,8 +49,8 @@ func checkFormat(name string) error {
 	for _, f := range formats {
 		known = append(known, f.name)
 	}
-	return hinted{fmt.Sprintf("ingest: no format %q", name),
-		"known are " + strings.Join(append(known, "run"), ", ") + "; without --format it is recognised from the content"}
+	return misused{hinted{fmt.Sprintf("ingest: no format %q", name),
+		"known are " + strings.Join(append(known, "run"), ", ") + "; without --format it is recognised from the content"}}
 }
 
 // recognise says which format the file's first block is of. Told a format, it

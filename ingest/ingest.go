@@ -87,7 +87,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	}
 	files, results, errs := gather(paths)
 	if opts.Name != "" && max(len(paths), len(files)) > 1 {
-		return nil, hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}
+		return nil, misused{hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}}
 	}
 	for _, file := range files {
 		file.isOneOfMany = len(files) > 1

@@ -78,11 +78,14 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 
 func exitCode(err error) int {
 	var coded exitError
+	var misused interface{ Misuse() } // as the rooms say it
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &coded):
 		return coded.code
+	case errors.As(err, &misused):
+		return exitMisuse
 	default:
 		return exitFailed
 	}
