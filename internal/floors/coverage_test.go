@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var testNamed = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+|[a-z_/-]+\\.txtar)`")
+var testNamed = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Za-z0-9_]+|[a-z_./-]+\\.txtar)`")
 
 // What docs/coverage.md names as proof must be there.
 func TestCoverageNamesTestsThatExist(t *testing.T) {
