@@ -194,3 +194,17 @@ func (r *running) tidemark(t *testing.T, args ...string) string {
 	}
 	return string(out)
 }
+
+// fails runs the program and gives its exit code and what it said on stderr.
+func (r *running) fails(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.Command("tidemark", args...)
+	cmd.Dir = r.dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		t.Fatalf("tidemark %s: got %v, want a failure", strings.Join(args, " "), err)
+	}
+	return exit.ExitCode(), stderr.String()
+}

@@ -59,9 +59,6 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 // DB is the pool of connections; all of them see the same data, in memory too.
 func (w *Warehouse) DB() *sql.DB { return w.db }
 
-// Path is the file as the user named it.
-func (w *Warehouse) Path() string { return w.path }
-
 // DiscardIfNew says that nothing came of what the file was made for. Close then
 // removes it, unless it was there before Open or a source is in it.
 func (w *Warehouse) DiscardIfNew() { w.isUnasked = true }
