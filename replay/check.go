@@ -12,11 +12,13 @@ import (
 
 // Check says what cannot be meant, before anything is sent or written. Run does it too, after its defaults.
 func (s Settings) Check() error {
-	if _, err := parseTarget(s.BaseURL); err != nil {
+	if _, err := s.targets(); err != nil {
 		return err
 	}
-	if err := checkMetricsURL(s.MetricsURL); err != nil {
-		return err
+	for _, address := range s.MetricsURLs {
+		if err := checkMetricsURL(address); err != nil {
+			return err
+		}
 	}
 	if s.Endpoint != "" && s.Endpoint != "/v1/completions" {
 		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known one is /v1/completions")

@@ -19,11 +19,11 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 		set  func(*Settings)
 		want string
 	}{
-		{"a key in the base url", func(s *Settings) { s.BaseURL += "?key=canary" }, "must not carry a query"},
-		{"an empty query", func(s *Settings) { s.BaseURL += "/v1?" }, "must not carry a query"},
-		{"a password in the base url", func(s *Settings) { s.BaseURL = "http://u:canary@host" }, "must not carry a password"},
-		{"a password in the metrics url", func(s *Settings) { s.MetricsURL = "http://u:canary@host/metrics" }, "metrics url: must not carry a password"},
-		{"no metrics url", func(s *Settings) { s.MetricsURL = "host/metrics?canary" }, "metrics url: not an http or https address"},
+		{"a key in the base url", func(s *Settings) { s.BaseURLs[0] += "?key=canary" }, "must not carry a query"},
+		{"an empty query", func(s *Settings) { s.BaseURLs[0] += "/v1?" }, "must not carry a query"},
+		{"a password in the base url", func(s *Settings) { s.BaseURLs = []string{"http://u:canary@host"} }, "must not carry a password"},
+		{"a password in the metrics url", func(s *Settings) { s.MetricsURLs = []string{"http://u:canary@host/metrics"} }, "metrics url: must not carry a password"},
+		{"no metrics url", func(s *Settings) { s.MetricsURLs = []string{"host/metrics?canary"} }, "metrics url: not an http or https address"},
 		{"a nameless header", header("", "canary"), "without a name"},
 		{"a header with a space", header("X A", "canary"), "no name of a header"},
 		{"a header of two lines", header("X-A", "canary\r\nX-B: c"), "X-A: its value is not one line"},
@@ -59,7 +59,7 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 	}
 	s := settingsFor("https://host/some/path/v1/")
 	s.RunID, s.Model = "", ""
-	s.Headers, s.MetricsURL = http.Header{"X-Tenant": {"a b\tc"}, "User-Agent": {"me"}}, "none"
+	s.Headers, s.MetricsURLs = http.Header{"X-Tenant": {"a b\tc"}, "User-Agent": {"me"}}, []string{"none"}
 	if err := s.Check(); err != nil {
 		t.Errorf("good settings, without what is known later: %v", err)
 	}

@@ -25,6 +25,17 @@ type Environment struct {
 	MaxNumBatchedTokens int    `json:"max_num_batched_tokens"`
 }
 
+// Series says which step of an experiment a run is.
+type Series struct {
+	ID         string `json:"id"`         // the same for all its runs
+	Name       string `json:"name"`       // of the experiment
+	Hypothesis string `json:"hypothesis"` // what it is to show
+	Variable   string `json:"variable"`   // the one setting that differs between rows
+	Value      string `json:"value"`      // of it in this row
+	Row        int    `json:"row"`        // 0-based
+	Repeat     int    `json:"repeat"`     // 0-based
+}
+
 // document is run.json.
 type document struct {
 	Schema            string         `json:"schema"`
@@ -64,7 +75,7 @@ type settingsRecord struct {
 	WarmUpS              float64  `json:"warm_up_s"`
 	Mode                 string   `json:"mode"`
 	TokensCountedBy      string   `json:"tokens_counted_by"`
-	MetricsURL           string   `json:"metrics_url"`
+	MetricsURLs          []string `json:"metrics_urls"`
 	Headers              []string `json:"headers"` // names only
 }
 
@@ -91,11 +102,15 @@ func newDocument(s Settings, t target, plan *Plan, server Server) document {
 		headers = append(headers, name)
 	}
 	slices.Sort(headers)
+	shown := make([]string, len(s.MetricsURLs))
+	for i, address := range s.MetricsURLs {
+		shown[i] = shownURL(address)
+	}
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
 		Target: targetRecord{t.base.String(), s.Endpoint, s.Model},
 		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
-			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), "open", countedBy, shownURL(s.MetricsURL), headers},
+			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, countedBy, shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
 		Server: server,

@@ -175,7 +175,7 @@ func planOf(t testing.TB, requests iter.Seq2[Request, error]) *Plan {
 }
 
 func settingsFor(base string) Settings {
-	return Settings{BaseURL: base, Model: "tiny", RunID: "r1", Version: "test", MaxLateness: 5 * time.Second, MaxStall: 5 * time.Second}
+	return Settings{BaseURLs: []string{base}, Model: "tiny", RunID: "r1", Version: "test", MaxLateness: 5 * time.Second, MaxStall: 5 * time.Second}
 }
 
 // replayed runs the plan and reads its folder back.

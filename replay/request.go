@@ -15,4 +15,6 @@ type Request struct {
 	BlockTokens  int            // tokens per block; the last block of a prompt may be shorter
 	SharedTokens int            // leading prompt tokens whose blocks an earlier request of the plan already had
 	Class        string
+	// HistoryTokens are the leading prompt tokens that repeat the turn before: its prompt and its answer. 0: not known.
+	HistoryTokens int
 }

@@ -17,13 +17,14 @@ const beginAhead = connectAhead + 20*time.Millisecond
 // flight finish; when s.Abort ends too, they are left and count as cancelled. A request that fails is a row, not an
 // error. An error with a Result says why the run stopped by itself; the folder is whole then too.
 func Run(ctx context.Context, plan *Plan, s Settings, folder string) (Result, error) {
-	s, t, err := s.settled(plan)
+	s, targets, err := s.settled(plan)
 	if err != nil {
 		return Result{}, err
 	}
 	if _, err := os.Lstat(folder); err == nil {
 		return Result{}, folderExists(folder)
 	}
+	t := targets[0]
 	asker := newAsker(s, t)
 	defer asker.close()
 	server, err := asker.probe(ctx, s.Model)
@@ -114,7 +115,7 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 		writer: newWriter(r.target.base.EscapedPath()+s.Endpoint, r.target.base.Host, s.headers(), s.Model,
 			s.RunID+"-", s.CountByUsage, prompts),
 	}
-	r.sampler = &sampler{asker: r.asker, url: s.MetricsURL, log: samples, meter: m, beat: s.beat, heart: heartbeat{meter: m}}
+	r.sampler = &sampler{asker: r.asker, url: s.MetricsURLs[0], log: samples, meter: m, beat: s.beat, heart: heartbeat{meter: m}}
 	return nil
 }
 

@@ -32,7 +32,11 @@ func newScrubber(s Settings) scrubber {
 			}
 		}
 	}
-	if metrics, err := url.Parse(s.MetricsURL); err == nil {
+	for _, address := range s.MetricsURLs {
+		metrics, err := url.Parse(address)
+		if err != nil {
+			continue
+		}
 		for _, values := range metrics.Query() {
 			for _, value := range values {
 				c.add(value)

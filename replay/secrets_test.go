@@ -138,7 +138,7 @@ func TestAQueryOfTheMetricsAddressIsUsedAndNotKept(t *testing.T) {
 		io.WriteString(w, "# for "+r.URL.Query().Get("token")+"\nvllm:num_requests_running 0\n")
 	})
 	s := settingsFor(fake.URL)
-	s.MetricsURL = metrics.URL + "/m?token=canary-in-query#canary-behind"
+	s.MetricsURLs = []string{metrics.URL + "/m?token=canary-in-query#canary-behind"}
 	folder := filepath.Join(t.TempDir(), "run")
 	if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
 		t.Fatal(err)

@@ -3,24 +3,46 @@ package replay
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Settings say where and how a plan is sent. BaseURL, Model and RunID are needed; the rest has defaults.
+// Settings say where and how a plan is sent. BaseURLs, Model and RunID are needed; the rest has defaults.
 type Settings struct {
-	BaseURL    string // with or without /v1; no query, no password
-	Endpoint   string // default /v1/completions, the only one so far
-	Model      string // as the server names it
-	APIKey     string // sent as a bearer token; kept nowhere
-	Headers    http.Header
-	MetricsURL string // default: /metrics of the server; "none": not sampled. No password; a query is not kept
+	// BaseURLs are replicas of one server, with or without /v1; no query, no password. Requests go to them in turn, those
+	// of a session all to one.
+	BaseURLs []string
+	Routes   map[string]string // class -> the base url its requests go to, ahead of BaseURLs
+	Endpoint string            // "/v1/completions" (the default) or "/v1/chat/completions"
+	Model    string            // as the servers name it
+	APIKey   string            // sent as a bearer token; kept nowhere
+	Headers  http.Header
+	// MetricsURLs are sampled each second; default: /metrics of each server; "none": nothing is. No password; a query is
+	// not kept. An address of its own may be that of a DCGM exporter.
+	MetricsURLs []string
+
+	// Mode is "open" (the default), "sessions" (a turn is due when the one before has ended and its think time is over) or
+	// "closed" (MaxConcurrency in flight, due times of the plan ignored).
+	Mode           string
+	MaxConcurrency int    // closed: requests in flight; else a cap over the due times, whose wait is held_s; 0: no cap
+	History        string // of a session's later turns: "planned" (the default) or "answered", with what the server said
+	// Cache is "" (as it is), "reset" (the prefix cache is emptied before the run, or a salt for the run keeps it apart) or
+	// "cold" (a salt for each request: nothing is ever shared).
+	Cache        string
+	DrainTimeout time.Duration // wait so long for a server that still runs other requests; 0: only look
+	// PredictTPOT is what the progress line sets TPOT against; nil: nothing.
+	PredictTPOT func(inFlight int, contextTokens float64) time.Duration
+	Series      *Series         // of which this run is a step; nil: it stands alone
+	SLO         json.RawMessage // kept in run.json as it is; the warehouse judges by it
 
 	RunID       string
 	Name        string
@@ -58,28 +80,33 @@ type Settings struct {
 // TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.
 func TimerSleep(ctx context.Context, d time.Duration) bool { return timerSleep(ctx, d) }
 
-// noMetrics is a MetricsURL: the server is not sampled.
+// noMetrics is an entry of MetricsURLs: nothing is sampled.
 const noMetrics = "none"
 
-// target is BaseURL taken apart.
+// target is a base url taken apart.
 type target struct {
 	base    *url.URL // without /v1, without a slash at the end
 	address string   // host:port
 }
 
-func (s Settings) settled(plan *Plan) (Settings, target, error) {
+func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 	if s.RunID == "" {
-		return s, target{}, errors.New("replay: a run needs an id")
+		return s, nil, errors.New("replay: a run needs an id")
 	}
 	if err := s.Check(); err != nil {
-		return s, target{}, err
+		return s, nil, err
 	}
-	t, err := parseTarget(s.BaseURL)
+	targets, err := s.targets()
 	if err != nil {
-		return s, t, err
+		return s, nil, err
 	}
 	setDefault(&s.Endpoint, "/v1/completions")
-	setDefault(&s.MetricsURL, t.base.String()+"/metrics")
+	setDefault(&s.Mode, "open")
+	if len(s.MetricsURLs) == 0 {
+		for _, t := range targets {
+			s.MetricsURLs = append(s.MetricsURLs, t.base.String()+"/metrics")
+		}
+	}
 	setDefault(&s.Seed, plan.Header().Seed)
 	setDefault(&s.MaxLateness, 10*time.Millisecond)
 	setDefault(&s.MaxStall, 250*time.Millisecond)
@@ -101,7 +128,29 @@ func (s Settings) settled(plan *Plan) (Settings, target, error) {
 	if s.create == nil {
 		s.create = createFile
 	}
-	return s, t, nil
+	return s, targets, nil
+}
+
+// targets are all servers that are sent to, each once: BaseURLs in their order, then those of Routes by class.
+func (s Settings) targets() ([]target, error) {
+	addresses := slices.Clone(s.BaseURLs)
+	for _, class := range slices.Sorted(maps.Keys(s.Routes)) {
+		addresses = append(addresses, s.Routes[class])
+	}
+	if len(addresses) == 0 {
+		addresses = []string{""}
+	}
+	var targets []target
+	for _, address := range addresses {
+		t, err := parseTarget(address)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(targets, func(other target) bool { return other.base.String() == t.base.String() }) {
+			targets = append(targets, t)
+		}
+	}
+	return targets, nil
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -100,7 +100,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	}
 	h := plan.Header()
 	tell(c, "sending %d requests in %s at %s/s to %s; seed %d", h.Requests,
-		readableNumber("_s", h.DurationS), digits(h.MeanRatePerS), settings.BaseURL, h.Seed)
+		readableNumber("_s", h.DurationS), digits(h.MeanRatePerS), strings.Join(settings.BaseURLs, ", "), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
 	silent := context.AfterFunc(c.Context, func() {
@@ -148,12 +148,15 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 		return replay.Settings{}, err
 	}
 	settings := replay.Settings{
-		BaseURL: c.String("base-url"), Model: c.String("model"), APIKey: key, Headers: headers,
-		MetricsURL: c.String("metrics-url"), Name: c.String("name"), Note: c.String("note"), Version: version,
+		BaseURLs: []string{c.String("base-url")}, Model: c.String("model"), APIKey: key, Headers: headers,
+		Name: c.String("name"), Note: c.String("note"), Version: version,
 		Environment: environment, EnvironmentSource: from,
 		MaxLateness: c.Duration("max-lateness"), MaxStall: c.Duration("max-stall"), FirstByteTimeout: c.Duration("first-byte-timeout"),
 		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
 		Abort: hardStop(c.Context),
+	}
+	if address := c.String("metrics-url"); address != "" {
+		settings.MetricsURLs = []string{address}
 	}
 	if err := settings.Check(); err != nil {
 		return replay.Settings{}, exitError{exitMisuse, err}
