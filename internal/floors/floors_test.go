@@ -18,6 +18,8 @@ var floor = map[string]int{
 	"internal/warehouse": 2,
 	"queries":            1,
 	"replay":             1,
+	"replay/experiment":  1,
+	"replay/profile":     2,
 	"reports/chart":      1,
 	"internal/vllmsim":   1,
 	"fixtures":           1,
@@ -27,7 +29,7 @@ var floor = map[string]int{
 
 // alone are rooms that import nothing of ours and build without cgo, so that
 // they are tested in a second and nothing of the store can disturb them.
-var alone = []string{"replay", "reports/chart", "internal/vllmsim"}
+var alone = []string{"replay", "replay/experiment", "reports/chart", "internal/vllmsim"}
 
 type listed struct {
 	ImportPath string

@@ -1,0 +1,158 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const logSchema = "tidemark.experiment-log/1"
+
+// Outcome is how a run was judged.
+type Outcome string
+
+const (
+	Met       Outcome = "met"
+	NotMet    Outcome = "not met"
+	Undecided Outcome = "undecided"
+	Invalid   Outcome = "invalid" // neither pass nor fail
+	Measured  Outcome = "measured"
+)
+
+// Done is a step that has ended.
+type Done struct {
+	Row       int     `json:"row"`
+	Repeat    int     `json:"repeat"`
+	Value     string  `json:"value"`
+	RunID     string  `json:"run_id"`
+	Outcome   Outcome `json:"outcome"`
+	FirstLine string  `json:"first_line"` // of the verdict
+}
+
+// Log is the journal of an experiment: a line when a step begins and one when it has ended, each on disk before the next
+// thing is done.
+type Log struct {
+	SeriesID string // the same for all runs of the experiment
+	file     *os.File
+	done     map[[2]int]Done
+	wall     func() time.Time
+}
+
+// logLine is a line of the journal; the first one says whose it is.
+type logLine struct {
+	Schema   string `json:"schema,omitempty"`
+	SHA256   string `json:"sha256,omitempty"`
+	SeriesID string `json:"series_id,omitempty"`
+	At       string `json:"at"`
+	Event    string `json:"event"` // begun, started, ended, stopped, finished
+	Why      string `json:"why,omitempty"`
+	*Done
+}
+
+// OpenLog begins the journal at path or goes on with the one that is there. A line that a kill has cut is forgotten:
+// its step had not ended.
+func OpenLog(path string, f File, wall func() time.Time) (*Log, error) {
+	l := &Log{done: map[[2]int]Done{}, wall: wall}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if len(whole) > 0 {
+		if err := l.replay(whole, f); err != nil {
+			return nil, fmt.Errorf("experiment: %s: %w", path, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	if err := errors.Join(l.file.Truncate(int64(len(whole))), seekEnd(l.file)); err != nil {
+		l.file.Close()
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	if len(whole) == 0 {
+		l.SeriesID = f.Name + "-" + wall().UTC().Format("20060102-150405")
+		return l, l.add(logLine{Schema: logSchema, SHA256: f.SHA256, SeriesID: l.SeriesID, Event: "begun"})
+	}
+	return l, nil
+}
+
+func seekEnd(file *os.File) error {
+	_, err := file.Seek(0, 2)
+	return err
+}
+
+// replay takes up what an earlier time has written.
+func (l *Log) replay(text []byte, f File) error {
+	for n, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+		var entry logLine
+		if err := json.Unmarshal(line, &entry); err != nil {
+			return fmt.Errorf("line %d: not a line of a journal", n+1)
+		}
+		if n == 0 {
+			if entry.Schema != logSchema {
+				return errors.New("not the journal of an experiment")
+			}
+			if entry.SHA256 != f.SHA256 {
+				return changedError{f.Name}
+			}
+			l.SeriesID = entry.SeriesID
+		}
+		if entry.Event == "ended" && entry.Done != nil {
+			l.done[[2]int{entry.Row, entry.Repeat}] = *entry.Done
+		}
+	}
+	return nil
+}
+
+// changedError is a journal whose experiment reads otherwise now.
+type changedError struct{ name string }
+
+func (e changedError) Error() string {
+	return "the experiment's file has changed since this journal was begun"
+}
+
+// Hint says what to do.
+func (e changedError) Hint() string {
+	return fmt.Sprintf("give the new experiment another name than %q, or say --restart: what was done is then left out", e.name)
+}
+
+// Has is the ended step, if it has ended.
+func (l *Log) Has(s Step) (Done, bool) {
+	d, has := l.done[[2]int{s.Row, s.Repeat}]
+	return d, has
+}
+
+func (l *Log) add(line logLine) error {
+	line.At = l.wall().UTC().Format(time.RFC3339Nano)
+	text, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	if _, err := l.file.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return l.file.Sync()
+}
+
+func (l *Log) started(s Step) error {
+	return l.add(logLine{Event: "started", Done: &Done{Row: s.Row, Repeat: s.Repeat, Value: s.Value}})
+}
+
+func (l *Log) ended(d Done) error {
+	l.done[[2]int{d.Row, d.Repeat}] = d
+	return l.add(logLine{Event: "ended", Done: &d})
+}
+
+func (l *Log) end(event, why string) error { return l.add(logLine{Event: event, Why: why}) }
+
+// Close closes the journal's file.
+func (l *Log) Close() error { return l.file.Close() }
