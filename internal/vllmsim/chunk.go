@@ -91,7 +91,8 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 	}
 	from := c.written
 	c.written = c.delivered
-	s.truth.note(s.conn.server, fresh)
+	s.truth.noteChunk(fresh)
+	s.unsent += fresh
 	s.event = s.tokenChunk(append(s.event[:0], c.head...), c, from, isFirst, isFinal)
 	return appendChunk(out, s.event)
 }

@@ -44,14 +44,14 @@ type Config struct {
 	MaxBodyBytes int64         // of a request; default 64 MiB
 	IdleTimeout  time.Duration // of a keep-alive connection; default 5 s, as vLLM's
 
-	// RecordTruth keeps the true send instants of the last requests for
-	// GET /sim/truth.
+	// RecordTruth keeps for GET /sim/truth when each of the last requests came
+	// and when its first and last token were written.
 	RecordTruth bool
 }
 
 // Fixed asks for exact times. TTFT runs from the instant at which the last byte
-// of the request had been read off the socket to the write of the first token's
-// chunk; every further token is due one TPOT after the one before. Deadlines
+// of the request had reached the socket (the kernel's own stamp where there is
+// one, else the read) to the write of the first token's chunk; every further token is due one TPOT after the one before. Deadlines
 // are absolute: a late one does not push the next.
 type Fixed struct{ TTFT, TPOT time.Duration }
 

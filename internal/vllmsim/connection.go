@@ -23,11 +23,13 @@ type connection struct {
 	limit  io.LimitedReader
 	in     *bufio.Reader
 	once   func(fd uintptr) bool
+	stamps *arrivals // nil where arrivals are taken for the reads
 
 	// of the request under way
 	requestID string
-	isLast    bool   // the connection is closed after the answer
-	allow     string // methods that the path takes, told with a 405
+	arrived   time.Duration // its first bytes, since the server began
+	isLast    bool          // the connection is closed after the answer
+	allow     string        // methods that the path takes, told with a 405
 
 	pending  []byte // for once
 	written  int
@@ -48,6 +50,12 @@ func newConnection(s *Server, conn net.Conn) *connection {
 	c.in = bufio.NewReaderSize(&c.limit, 16<<10)
 	if kernel, ok := conn.(syscall.Conn); ok {
 		c.raw, _ = kernel.SyscallConn()
+	}
+	if s.cfg.Fixed != nil {
+		c.stamps = newArrivals(conn, c.raw, s.sinceBegin)
+	}
+	if c.stamps != nil {
+		c.limit.R = c.stamps
 	}
 	c.once = func(fd uintptr) bool {
 		c.written, c.writeErr = writeNow(fd, c.pending)
@@ -76,6 +84,7 @@ func (c *connection) serve() {
 		if _, err := c.in.Peek(1); err != nil {
 			return
 		}
+		c.arrived = c.lastRead()
 		c.SetReadDeadline(time.Now().Add(readTimeout))
 		request, err := http.ReadRequest(c.in)
 		if err != nil {
@@ -88,7 +97,7 @@ func (c *connection) serve() {
 		c.isLast = request.Close || c.server.closed()
 		c.requestID = request.Header.Get("X-Request-Id")
 		body, err := c.readBody(request)
-		began := c.server.sinceBegin()
+		began := c.lastRead()
 		if err != nil {
 			return
 		}
@@ -98,6 +107,14 @@ func (c *connection) serve() {
 			return
 		}
 	}
+}
+
+// lastRead is when what was read last had come, since the server began.
+func (c *connection) lastRead() time.Duration {
+	if c.stamps == nil {
+		return c.server.sinceBegin()
+	}
+	return c.stamps.last
 }
 
 func isDisconnect(err error) bool {

@@ -11,6 +11,7 @@
 //	engine.go                  the loop of engine steps; Config.StepTime says how long one lasts
 //	scheduler.go, blocks.go    what a step holds: budget, chunked prefill, paged KV, prefix cache
 //	fixed.go                   instead of these two: first token and gaps at exact instants
+//	arrival_linux.go, truth.go when a request really came and its tokens really left
 //	stream.go, chunk.go        tokens become server-sent events on the connection
 //	metrics.go, exposition.go  what /metrics says
 //

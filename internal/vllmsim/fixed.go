@@ -106,10 +106,6 @@ func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
 // since: a late server merges, it does not shift.
 func (p *pacer) emit(x *paced) {
 	st := x.stream
-	if st.isGivenUp() {
-		p.active.Add(-1)
-		return
-	}
 	now := p.server.sinceBegin()
 	most := 0
 	for i := range st.choices {
@@ -118,6 +114,31 @@ func (p *pacer) emit(x *paced) {
 	n := most
 	if p.fixed.TPOT > 0 {
 		n = min(most, 1+int((now-x.due)/p.fixed.TPOT))
+	}
+	if !p.hand(x, n, now) {
+		p.active.Add(-1)
+		return
+	}
+	x.made += n
+	if n == most {
+		p.active.Add(-1)
+		return
+	}
+	x.due += time.Duration(n) * p.fixed.TPOT
+	p.mu.Lock()
+	p.next.push(x)
+	p.mu.Unlock()
+}
+
+// hand gives the stream n tokens more of each choice and writes them; false when
+// the client has left. The metrics' lock is taken under the stream's: the engine,
+// which takes them the other way round, never runs beside a pacer.
+func (p *pacer) hand(x *paced, n int, now time.Duration) bool {
+	st := x.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.isOver {
+		return false
 	}
 	p.count(x, n, now)
 	for i := range st.choices {
@@ -130,18 +151,10 @@ func (p *pacer) emit(x *paced) {
 		if x.made+k == c.tokens {
 			why = c.why
 		}
-		st.deliver(i, k, why, 0, x.times)
+		st.take(i, k, why, 0, x.times)
 	}
-	st.flush()
-	x.made += n
-	if n == most {
-		p.active.Add(-1)
-		return
-	}
-	x.due += time.Duration(n) * p.fixed.TPOT
-	p.mu.Lock()
-	p.next.push(x)
-	p.mu.Unlock()
+	st.write()
+	return true
 }
 
 // count keeps the metrics for n tokens more of each choice.

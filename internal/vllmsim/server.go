@@ -29,9 +29,8 @@ type Server struct {
 	listeners   map[net.Listener]bool
 	connections map[*connection]bool
 
-	truthMu    sync.Mutex
-	truths     map[string]truth
-	truthOrder []string
+	truthMu sync.Mutex
+	truths  []truth
 }
 
 // shutdownGrace is how long Close waits for readers to take the ends of their
@@ -49,7 +48,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, begin: time.Now(), metrics: newMetrics(cfg),
 		fingerprint: fmt.Appendf(nil, `"vllm-%s-%08x"`, cfg.Version, h.Sum32()),
-		listeners:   map[net.Listener]bool{}, connections: map[*connection]bool{}, truths: map[string]truth{},
+		listeners:   map[net.Listener]bool{}, connections: map[*connection]bool{},
 	}
 	if cfg.Fixed != nil {
 		s.driver = newPacer(s)

@@ -32,6 +32,7 @@ type stream struct {
 	event      []byte // the chunk being made
 	text       []byte // and its text
 	truth      truth
+	unsent     int       // tokens in buf that have not been handed to the socket
 	siblings   []sibling // of the outputs of each prompt; the driver's
 }
 
@@ -68,7 +69,7 @@ type driver interface {
 func newStream(c *connection, a *ask, path string, began time.Duration) *stream {
 	c.server.answering.Add(1)
 	s := &stream{ask: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
-	s.truth.id = a.id
+	s.truth = truth{id: a.id, arrived: c.arrived, began: began}
 	for i := range a.prompts {
 		for j := range a.n {
 			k := choice{prompt: &a.prompts[i], sampling: a.sampling}
@@ -86,6 +87,11 @@ func newStream(c *connection, a *ask, path string, began time.Duration) *stream 
 func (s *stream) deliver(choice, tokens int, finish finishReason, cached int, times sequenceTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.take(choice, tokens, finish, cached, times)
+}
+
+// take is deliver; mu is held.
+func (s *stream) take(choice, tokens int, finish finishReason, cached int, times sequenceTimes) {
 	c := &s.choices[choice]
 	if c.finish != "" {
 		return
@@ -110,6 +116,11 @@ func (s *stream) refuse(why *apiError) {
 func (s *stream) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.write()
+}
+
+// write is flush; mu is held.
+func (s *stream) write() {
 	if s.isBusy || s.isOver {
 		return
 	}
@@ -117,6 +128,7 @@ func (s *stream) flush() {
 	if len(s.buf) == 0 {
 		return
 	}
+	s.noteWrite()
 	n, err := s.conn.tryWrite(s.buf)
 	switch {
 	case err != nil:
@@ -127,6 +139,14 @@ func (s *stream) flush() {
 	case s.isRendered:
 		s.end(false)
 	}
+}
+
+// noteWrite is called right before a write; mu is held.
+func (s *stream) noteWrite() {
+	if s.conn.server.cfg.RecordTruth {
+		s.truth.noteWrite(s.conn.server.sinceBegin(), s.unsent)
+	}
+	s.unsent = 0
 }
 
 // drain writes rest and then whatever has come in meanwhile.
@@ -146,6 +166,7 @@ func (s *stream) drain(rest []byte) {
 			return
 		}
 		rest = s.buf
+		s.noteWrite()
 		s.mu.Unlock()
 	}
 }
@@ -158,9 +179,7 @@ func (s *stream) end(isBroken bool) {
 	if isBroken || s.conn.isLast {
 		s.conn.Conn.Close()
 	}
-	if !isBroken {
-		s.conn.server.keepTruth(s)
-	}
+	s.conn.server.keepTruth(s, !isBroken)
 	s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
 	s.leave()
 }
@@ -192,6 +211,7 @@ func (s *stream) abandon() {
 	s.mu.Lock()
 	isOpen := s.open > 0
 	if !s.isOver {
+		s.conn.server.keepTruth(s, false)
 		s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
 		s.leave()
 	}

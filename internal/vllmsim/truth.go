@@ -6,72 +6,84 @@ import (
 	"time"
 )
 
-// truth is when the tokens of one answer were handed to the socket.
+// truth is when one request came and when its tokens were handed to the socket.
+// All instants are since the server began.
 type truth struct {
 	id          string
-	began       time.Duration // all three since the server began
-	first, last time.Duration
+	arrived     time.Duration // its first bytes were there
+	began       time.Duration // its last byte was there
+	first, last time.Duration // of its tokens
 	tokens      int
 	chunks      int
+	isWhole     bool // the answer went out to its end
 }
 
 const truthsKept = 200_000
 
-func (t *truth) note(s *Server, tokens int) {
-	if !s.cfg.RecordTruth || tokens == 0 {
-		return
+// noteChunk counts tokens that were put into a chunk; the write says when.
+func (t *truth) noteChunk(tokens int) {
+	if tokens > 0 {
+		t.tokens += tokens
+		t.chunks++
 	}
-	t.last = s.sinceBegin()
-	if t.tokens == 0 {
-		t.first = t.last
-	}
-	t.tokens += tokens
-	t.chunks++
 }
 
-func (s *Server) keepTruth(st *stream) {
+// noteWrite says that whatever was counted leaves now.
+func (t *truth) noteWrite(now time.Duration, tokens int) {
+	if tokens == 0 {
+		return
+	}
+	t.last = now
+	if t.first == 0 {
+		t.first = now
+	}
+}
+
+func (s *Server) keepTruth(st *stream, isWhole bool) {
 	if !s.cfg.RecordTruth {
 		return
 	}
-	st.truth.began = st.began
+	t := st.truth
+	t.isWhole = isWhole
 	s.truthMu.Lock()
 	defer s.truthMu.Unlock()
-	if len(s.truthOrder) == truthsKept {
-		delete(s.truths, s.truthOrder[0])
-		s.truthOrder = s.truthOrder[1:]
+	if len(s.truths) == truthsKept {
+		s.truths = append(s.truths[:0], s.truths[truthsKept/2:]...)
 	}
-	if _, ok := s.truths[st.truth.id]; !ok {
-		s.truthOrder = append(s.truthOrder, st.truth.id)
-	}
-	s.truths[st.truth.id] = st.truth
+	s.truths = append(s.truths, t)
 }
 
-// truthOf is one answer's record as JSON: seconds since the last byte of the
-// request was read.
+// truthOf is the newest record with that id as JSON.
 func (s *Server) truthOf(id string) ([]byte, bool) {
 	s.truthMu.Lock()
 	defer s.truthMu.Unlock()
-	t, ok := s.truths[id]
-	return t.json(nil), ok
+	for i := len(s.truths) - 1; i >= 0; i-- {
+		if s.truths[i].id == id {
+			return s.appendTruth(nil, s.truths[i]), true
+		}
+	}
+	return nil, false
 }
 
-// allTruths is every record kept, one a line, oldest first.
+// allTruths is every record kept, one a line, in the order in which they ended.
 func (s *Server) allTruths() []byte {
 	s.truthMu.Lock()
 	defer s.truthMu.Unlock()
 	var out []byte
-	for _, id := range s.truthOrder {
-		t := s.truths[id]
-		out = append(t.json(out), '\n')
+	for _, t := range s.truths {
+		out = append(s.appendTruth(out, t), '\n')
 	}
 	return out
 }
 
-func (t *truth) json(out []byte) []byte {
+// appendTruth tells token instants in seconds since the last byte of the request
+// was there, and the arrival as Unix seconds.
+func (s *Server) appendTruth(out []byte, t truth) []byte {
 	out = append(out, `{"id":`...)
 	out = appendJSONString(out, t.id)
-	return fmt.Appendf(out, `,"first_token_s":%s,"last_token_s":%s,"tokens":%d,"chunks":%d}`,
-		seconds(t.first-t.began), seconds(t.last-t.began), t.tokens, t.chunks)
+	return fmt.Appendf(out, `,"arrived_unix_s":%s,"body_s":%s,"first_token_s":%s,"last_token_s":%s,"tokens":%d,"chunks":%d,"is_whole":%t}`,
+		seconds(time.Duration(s.begin.UnixNano())+t.arrived), seconds(t.began-t.arrived),
+		seconds(t.first-t.began), seconds(t.last-t.began), t.tokens, t.chunks, t.isWhole)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 9, 64) }

@@ -44,7 +44,8 @@ func (s *stream) wholeChoice(out []byte, index int) []byte {
 	}
 	text, _ := appendWhole(nil, raw, true)
 	c.written = c.delivered
-	s.truth.note(s.conn.server, c.delivered)
+	s.truth.noteChunk(c.delivered)
+	s.unsent += c.delivered
 
 	out = append(out, `{"index":`...)
 	out = strconv.AppendInt(out, int64(index), 10)
