@@ -31,6 +31,11 @@ type requestLine struct {
 	ChunkOffsets         *[]int32 `json:"chunk_offsets_us"`
 	ChunkTokens          *[]int32 `json:"chunk_tokens"`
 	Reads                *int64   `json:"reads"`
+	Endpoint             *string  `json:"endpoint"`
+	ServerTTFT           *float64 `json:"server_ttft_s"`
+	ServerGeneration     *float64 `json:"server_generation_s"`
+	ServerQueue          *float64 `json:"server_queue_s"`
+	ServerMeanITL        *float64 `json:"server_mean_itl_s"`
 }
 
 // planLine is a line of plan.jsonl.zst, less what only the sender needs.

@@ -21,6 +21,7 @@ type samples struct{}
 type sampleLine struct {
 	At         *float64           `json:"at_s"`
 	Origin     string             `json:"origin"`
+	URL        string             `json:"url"`
 	Exposition string             `json:"exposition"`
 	Values     map[string]float64 `json:"values"`
 }
@@ -31,6 +32,7 @@ var sampleSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "name", Type: arrow.BinaryTypes.String},
 	{Name: "labels", Type: arrow.BinaryTypes.String},
 	{Name: "value", Type: arrow.PrimitiveTypes.Float64},
+	{Name: "url", Type: arrow.BinaryTypes.String, Nullable: true},
 }, nil)
 
 func (samples) schema() *arrow.Schema { return sampleSchema }
@@ -58,6 +60,11 @@ func (samples) parse(b block) *batch {
 			builder.Field(2).(*array.StringBuilder).Append(row.name)
 			builder.Field(3).(*array.StringBuilder).Append(row.labels)
 			builder.Field(4).(*array.Float64Builder).Append(row.value)
+			if url := builder.Field(5).(*array.StringBuilder); look.URL == "" {
+				url.AppendNull() // the client's own state
+			} else {
+				url.Append(look.URL)
+			}
 		}
 		made.kept++
 		return nil

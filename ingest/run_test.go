@@ -36,16 +36,16 @@ func TestRun(t *testing.T) {
 			t.Errorf("request %d: got %v, want %s", i, got, line)
 		}
 	}
-	samples := table(t, w, "select at_s, origin, name, labels, value from raw.samples order by all")
+	samples := table(t, w, "select at_s, origin, name, labels, value, url from raw.samples order by all")
 	wantSamples := [][]string{
-		{"1.0", "client", "cpu_s", "", "0.25"},
-		{"1.0", "client", "in_flight", "", "1.0"},
-		{"1.0", "server", "vllm:num_requests_running", `engine="0",model_name="m"`, "3.0"},
-		{"1.0", "server", "vllm:prompt_tokens_total", `engine="0"`, "125.0"},
-		{"1.0", "server", "vllm:time_to_first_token_seconds_bucket", `le="+Inf"`, "2.0"},
-		{"1.0", "server", "vllm:time_to_first_token_seconds_bucket", `le="1"`, "2.0"},
-		{"1.0", "server", "vllm:time_to_first_token_seconds_count", "", "2.0"},
-		{"1.0", "server", "vllm:time_to_first_token_seconds_sum", "", "0.5"},
+		{"1.0", "client", "cpu_s", "", "0.25", ""},
+		{"1.0", "client", "in_flight", "", "1.0", ""},
+		{"1.0", "server", "vllm:num_requests_running", `engine="0",model_name="m"`, "3.0", "http://127.0.0.1:8000/metrics"},
+		{"1.0", "server", "vllm:prompt_tokens_total", `engine="0"`, "125.0", "http://127.0.0.1:8000/metrics"},
+		{"1.0", "server", "vllm:time_to_first_token_seconds_bucket", `le="+Inf"`, "2.0", "http://127.0.0.1:8000/metrics"},
+		{"1.0", "server", "vllm:time_to_first_token_seconds_bucket", `le="1"`, "2.0", "http://127.0.0.1:8000/metrics"},
+		{"1.0", "server", "vllm:time_to_first_token_seconds_count", "", "2.0", "http://127.0.0.1:8000/metrics"},
+		{"1.0", "server", "vllm:time_to_first_token_seconds_sum", "", "0.5", "http://127.0.0.1:8000/metrics"},
 	}
 	if fmt.Sprint(samples) != fmt.Sprint(wantSamples) {
 		t.Errorf("samples: got\n%v\nwant\n%v", samples, wantSamples)
@@ -61,6 +61,21 @@ func TestRun(t *testing.T) {
 	}
 	if inFolder := load(t, w, filepath.Dir(folder), ingest.Options{}); !inFolder.AlreadyKnown {
 		t.Errorf("found in a folder of runs: got %+v", inFolder)
+	}
+}
+
+// What newer runs say beside it: where a request went, and the server's own times of it.
+func TestRunWithTheServersOwnTimes(t *testing.T) {
+	folder := runFolder(t, "three-planned")
+	edit(t, folder, "requests.jsonl.zst", func(text string) string {
+		return strings.Replace(text, `"reads":2}`,
+			`"reads":2,"endpoint":"http://127.0.0.1:8001","server_ttft_s":0.04,"server_generation_s":0.02,"server_queue_s":0.001,"server_mean_itl_s":0.0199}`, 1)
+	})
+	w := open(t)
+	load(t, w, folder, ingest.Options{})
+	got := table(t, w, "select seq, endpoint, server_ttft_s, server_generation_s, server_queue_s, server_mean_itl_s from raw.requests order by seq")
+	if fmt.Sprint(got) != "[[0 http://127.0.0.1:8001 0.04 0.02 0.001 0.0199] [1     ] [2     ]]" {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -18,6 +18,7 @@ var (
 	continuation = regexp.MustCompile(`^-- {3,}(\S.*)$`)
 	tableColumn  = regexp.MustCompile(`^\s+"?([a-z_][a-z0-9_]*)"? [^-]*--\s*(.*)$`)
 	tableStart   = regexp.MustCompile(`(?i)^\s*create table (\w+\.\w+)`)
+	addedColumn  = regexp.MustCompile(`(?i)^alter table (\w+\.\w+) add column "?([a-z_][a-z0-9_]*)"? [^-]*--\s*(.*)$`)
 )
 
 // ReadHeader reads the comment lines before the first line of SQL.
@@ -59,7 +60,7 @@ func paragraphs(lines []string) string {
 }
 
 // TableColumns reads the comments beside the columns of the text's "create
-// table" statements: relation, then column, then text.
+// table" and "alter table ... add column" statements: relation, then column, then text.
 func TableColumns(text string) map[string]map[string]string {
 	tables := map[string]map[string]string{}
 	var columns map[string]string
@@ -68,6 +69,11 @@ func TableColumns(text string) map[string]map[string]string {
 		if found := tableStart.FindStringSubmatch(line); found != nil {
 			columns = map[string]string{}
 			tables[found[1]] = columns
+		} else if found := addedColumn.FindStringSubmatch(line); found != nil {
+			if tables[found[1]] == nil {
+				tables[found[1]] = map[string]string{}
+			}
+			tables[found[1]][found[2]] = found[3]
 		} else if strings.HasPrefix(line, ")") {
 			columns = nil
 		} else if found := tableColumn.FindStringSubmatch(line); found != nil && columns != nil {

@@ -20,7 +20,8 @@
 -- received_tokens          tokens really received: usage's count, else counted token ids; null when neither is known
 -- cached_tokens            prompt tokens that the server says it had; null when it does not say
 -- shared_tokens            planned prompt tokens whose blocks an earlier request had; null without blocks
--- due_s                    when the plan says it should go out
+-- due_s                    when it should go out: by the plan; in a session the end of the turn before plus its think time; in a
+--                          closed loop when its slot became free. Of a request of those two that was never sent, a lower bound
 -- sent_s                   on a ready connection, just before the first byte is written
 -- first_token_s            first chunk that brought a token
 -- last_token_s             last such chunk
@@ -32,7 +33,16 @@
 -- tpot_s                   (last_token_s - first_token_s) / (received_tokens - 1), seconds; null below two tokens
 -- e2e_s                    last_token_s - sent_s, seconds
 -- e2e_from_due_s           last_token_s - due_s, seconds
+-- wait_s                   sent_s - due_s: held and late together, seconds
 -- chunk_count              chunks that brought tokens
+-- read_count               socket reads that brought them; fewer than chunks: some came together
+-- http_status              of the answer; null without one
+-- finish_reason            of the stream; null where the server said none
+-- endpoint                 base url that it went to; null where the run had one only
+-- server_ttft_s            the server's own time, from scheduled to the first token, seconds; null where it does not say
+-- server_queue_s           the server's own time in its queue, seconds
+-- server_tpot_s            the server's own time from the first token to the last / (received_tokens - 1), seconds
+-- server_mean_itl_s        the server's own mean gap between tokens, seconds
 select
     requests.run_id,
     requests.seq,
@@ -70,5 +80,18 @@ select
     end as tpot_s,
     requests.last_token_s - requests.sent_s as e2e_s,
     requests.last_token_s - requests.due_s as e2e_from_due_s,
-    coalesce(len(requests.chunk_offsets_us), 0) as chunk_count
+    requests.sent_s - requests.due_s as wait_s,
+    coalesce(len(requests.chunk_offsets_us), 0) as chunk_count,
+    requests.reads as read_count,
+    requests.http_status,
+    requests.finish_reason,
+    requests.endpoint,
+    requests.server_ttft_s,
+    requests.server_queue_s,
+    case
+        when coalesce(requests.output_tokens_reported, requests.output_tokens_counted) >= 2
+            then requests.server_generation_s
+                / (coalesce(requests.output_tokens_reported, requests.output_tokens_counted) - 1)
+    end as server_tpot_s,
+    requests.server_mean_itl_s
 from raw.requests

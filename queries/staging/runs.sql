@@ -20,6 +20,23 @@
 -- planned_requests         requests in the plan
 -- duration_s               length of the run, seconds
 -- max_lateness_s           p99 lateness above this makes the run invalid, seconds
+-- mode                     'open', 'sessions' or 'closed'
+-- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
+-- history                  of a session's later turns: 'planned', or 'answered' by the server
+-- cache_asked              what was asked for: '', 'reset' or 'cold'
+-- cache_method             what was done: 'none', 'reset', 'salt_per_run' or 'salt_per_request'; null where the run does not say
+-- warm_up_s                requests due before it are flagged, seconds
+-- is_drained               the server said before the first request that it ran nothing; null where it did not say
+-- drain_waited_s           how long that was waited for, seconds
+-- running_before           requests that the server ran when it was asked first
+-- endpoints                base urls that were sent to
+-- series_id                runs of one experiment share it; null: the run stands alone, as are the next six
+-- series_name              name of the experiment
+-- hypothesis               what it is to show
+-- variable                 the one setting that differs between its rows
+-- value                    of that setting in this run
+-- series_row               0-based row
+-- series_repeat            0-based repeat of the row
 -- gpu                      GPU as the user named it
 -- catalog_model            model as the user named it, for the bandwidth model
 -- tensor_parallel_size     GPUs that share the model
@@ -60,6 +77,26 @@ select
     (runs.document ->> '$.plan.requests')::bigint as planned_requests,
     (runs.document ->> '$.result.duration_s')::double as duration_s,
     (runs.document ->> '$.settings.max_lateness_s')::double as max_lateness_s,
+    coalesce(nullif(runs.document ->> '$.settings.mode', ''), 'open') as mode,
+    nullif((runs.document ->> '$.settings.max_concurrency')::bigint, 0) as max_concurrency,
+    coalesce(nullif(runs.document ->> '$.settings.history', ''), 'planned') as history,
+    coalesce(runs.document ->> '$.readiness.cache.asked', runs.document ->> '$.settings.cache', '') as cache_asked,
+    runs.document ->> '$.readiness.cache.method' as cache_method,
+    coalesce((runs.document ->> '$.settings.warm_up_s')::double, 0) as warm_up_s,
+    (runs.document ->> '$.readiness.is_drained')::boolean as is_drained,
+    (runs.document ->> '$.readiness.waited_s')::double as drain_waited_s,
+    (runs.document ->> '$.readiness.running_before')::double as running_before,
+    coalesce(
+        nullif((runs.document -> '$.target.base_urls')::varchar[], []),
+        case when runs.document ->> '$.target.base_url' is not null then [runs.document ->> '$.target.base_url'] end
+    ) as endpoints,
+    nullif(runs.document ->> '$.series.id', '') as series_id,
+    runs.document ->> '$.series.name' as series_name,
+    runs.document ->> '$.series.hypothesis' as hypothesis,
+    runs.document ->> '$.series.variable' as variable,
+    runs.document ->> '$.series.value' as value,
+    (runs.document ->> '$.series.row')::integer as series_row,
+    (runs.document ->> '$.series.repeat')::integer as series_repeat,
     nullif(runs.document ->> '$.environment.gpu', '') as gpu,
     nullif(runs.document ->> '$.environment.catalog_model', '') as catalog_model,
     (runs.document ->> '$.environment.tensor_parallel_size')::integer as tensor_parallel_size,

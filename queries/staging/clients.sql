@@ -1,0 +1,38 @@
+-- One row per replay: how the client itself fared while it ran, from run.json. A figure
+-- that the run does not say is null; a run that was killed says none.
+-- run_id               the replay
+-- lag_p50_s            how late the client's own timers were while requests were in flight, and so may a read have been, seconds
+-- lag_p99_s            the same, 99th percentile
+-- lag_max_s            the same, worst
+-- stall_s              the longest that the client stood still with requests in flight, seconds
+-- max_stall_s          a longer one makes the run invalid, seconds
+-- cpu_s                CPU time used, seconds
+-- cores                cores that it could use
+-- busiest_cpu_ratio    CPU time of its busiest second over what its cores have
+-- gc_pause_s           all pauses of the garbage collector together, seconds
+-- gc_cycles            collections
+-- open_files_max       most files and connections open at once
+-- open_files_limit     as many were allowed
+-- rss_max_bytes        most memory held, bytes
+-- wall_step_s          largest jump of the wall clock against the monotonic one, seconds; no due time looks at it
+-- retransmits          TCP segments that the host sent again while the run lasted
+-- coalesced_ratio      token chunks that came in a read together with another, of all
+select
+    runs.run_id,
+    (runs.document ->> '$.result.client.lag_s.p50')::double as lag_p50_s,
+    (runs.document ->> '$.result.client.lag_s.p99')::double as lag_p99_s,
+    (runs.document ->> '$.result.client.lag_s.max')::double as lag_max_s,
+    (runs.document ->> '$.result.client_stall_s')::double as stall_s,
+    (runs.document ->> '$.settings.max_stall_s')::double as max_stall_s,
+    (runs.document ->> '$.result.client.cpu_s')::double as cpu_s,
+    (runs.document ->> '$.result.client.cores')::double as cores,
+    (runs.document ->> '$.result.client.busiest_cpu_ratio')::double as busiest_cpu_ratio,
+    (runs.document ->> '$.result.client.gc_pause_s')::double as gc_pause_s,
+    (runs.document ->> '$.result.client.gc_cycles')::double as gc_cycles,
+    (runs.document ->> '$.result.client.open_files_max')::double as open_files_max,
+    (runs.document ->> '$.result.client.open_files_limit')::double as open_files_limit,
+    (runs.document ->> '$.result.client.rss_max_bytes')::double as rss_max_bytes,
+    (runs.document ->> '$.result.client.wall_step_s')::double as wall_step_s,
+    (runs.document ->> '$.result.client.retransmits')::double as retransmits,
+    (runs.document ->> '$.result.client.coalesced_ratio')::double as coalesced_ratio
+from raw.runs
