@@ -18,12 +18,18 @@ type Choices struct {
 	MaxModelLen int           // prompt and output tokens the server can hold; 0: not checked
 	Overlong    string        // what happens to longer ones: "refuse" (the default), "drop" or "cap"
 	Seed        uint64        // of what is drawn: sessions kept and cloned, offsets of clones
+	// Mode is "open" (the default) or "sessions": due times are then the earliest a turn can be due, and Duration keeps
+	// the sessions that begin before it, whole.
+	Mode string
 }
 
 func (c Choices) settled() (Choices, error) {
 	c.Speed, c.Thin, c.Thicken = orOne(c.Speed), orOne(c.Thin), orOne(c.Thicken)
 	if c.Overlong == "" {
 		c.Overlong = "refuse"
+	}
+	if c.Mode == "" {
+		c.Mode = "open"
 	}
 	switch {
 	case !(c.Speed > 0) || math.IsInf(c.Speed, 0):
@@ -38,6 +44,8 @@ func (c Choices) settled() (Choices, error) {
 		return c, fmt.Errorf("plan: max-model-len 1: a request has at least one prompt and one output token")
 	case c.Overlong != "refuse" && c.Overlong != "drop" && c.Overlong != "cap":
 		return c, fmt.Errorf("plan: overlong %q: must be refuse, drop or cap", c.Overlong)
+	case c.Mode != "open" && c.Mode != "sessions":
+		return c, fmt.Errorf("plan: mode %q: must be open or sessions", c.Mode)
 	}
 	return c, nil
 }
@@ -61,6 +69,9 @@ type draft struct {
 // chosen is the source after every choice, in order of due time.
 func (d *draft) chosen(source iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	kept := d.kept(source)
+	if d.choices.Mode == "sessions" {
+		kept = d.byDue(bounded(kept))
+	}
 	if d.choices.Thicken > 1 {
 		kept = d.thickened(kept)
 	}
@@ -123,12 +134,9 @@ func divided(d time.Duration, speed float64) time.Duration {
 func (d *draft) within(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		sent := int64(0)
-		for req, err := range requests {
+		for req, err := range d.inTime(requests) {
 			if err != nil {
 				yield(req, err)
-				return
-			}
-			if d.choices.Duration > 0 && req.Due >= d.choices.Duration {
 				return
 			}
 			if !d.fits(&req) {

@@ -89,9 +89,9 @@ func TestPlanKeepsEveryFieldAndCountsByHand(t *testing.T) {
 	}
 	header, got := planned(t, Choices{}, requests)
 	// Shared: 2 blocks of the second request, 1 of the third. The first one's last block has 1030 - 1024 = 6 tokens.
-	want := Header{Schema: planSchema, Source: "trace", Scaling: header.Scaling, Requests: 3, InputTokens: 2654, OutputTokens: 60,
+	want := Header{Schema: planSchema, Source: "trace", Mode: "open", Scaling: header.Scaling, Requests: 3, InputTokens: 2654, OutputTokens: 60,
 		DurationS: 2, MeanRatePerS: 1, PeakRatePerS: 2, BlockTokens: 512, SharedTokens: 1024 + 512, ShortLastBlocks: 1,
-		SourceRequests: 4, ZeroOutputDropped: 1}
+		SourceRequests: 4, ZeroOutputDropped: 1, Sessions: 2, LongestTokens: 1044, LongestInputTokens: 1030}
 	if header != want {
 		t.Errorf("header: got %+v, want %+v", header, want)
 	}
@@ -323,6 +323,10 @@ func TestPlanErrors(t *testing.T) {
 		"before 2s": func() error {
 			_, err := WritePlan(filepath.Join(dir, "unsorted"), Header{}, Choices{}, streamed([]Request{
 				{Due: 2 * time.Second, InputTokens: 1, OutputTokens: 1}, {Due: time.Second, InputTokens: 1, OutputTokens: 1}}))
+			return err
+		},
+		`mode "closed"`: func() error {
+			_, err := WritePlan(filepath.Join(dir, "mode"), Header{}, Choices{Mode: "closed"}, every(1, 1, 1, 1))
 			return err
 		},
 		"thin 2": func() error {

@@ -25,6 +25,7 @@ type Header struct {
 	Source            string  `json:"source"`
 	SourceSHA256      string  `json:"source_sha256"`
 	Seed              uint64  `json:"seed"`
+	Mode              string  `json:"mode"` // what it was made for: "open" or "sessions"; "" is open
 	Scaling           Scaling `json:"scaling"`
 	Requests          int64   `json:"requests"`
 	InputTokens       int64   `json:"input_tokens"`
@@ -41,6 +42,10 @@ type Header struct {
 	ZeroInputDropped  int64   `json:"zero_input_dropped"`  // without a prompt in the source
 	OverlongDropped   int64   `json:"overlong_dropped"`
 	OverlongCapped    int64   `json:"overlong_capped"`
+
+	Sessions           int64 `json:"sessions"`             // requests without a session are one each
+	LongestTokens      int   `json:"longest_tokens"`       // most prompt and output tokens of one request
+	LongestInputTokens int   `json:"longest_input_tokens"` // most prompt tokens of one request
 }
 
 // Scaling is how the source became the plan. A nil FromS or UntilS is the source's own begin or end.
@@ -57,7 +62,7 @@ type Scaling struct {
 }
 
 // WritePlan streams the source, which comes in order of due time, through the choices into a plan file at path, which
-// must not exist. It holds no more than the block ids in memory. The header it returns is the plan's first line.
+// must not exist. It holds no more than what it must know of block ids and sessions in memory. The header it returns is the plan's first line.
 func WritePlan(path string, header Header, choices Choices, source iter.Seq2[Request, error]) (_ Header, err error) {
 	if choices, err = choices.settled(); err != nil {
 		return header, err
@@ -94,7 +99,7 @@ func WritePlan(path string, header Header, choices Choices, source iter.Seq2[Req
 }
 
 func (h *Header) begin(c Choices) {
-	h.Schema, h.Seed = planSchema, c.Seed
+	h.Schema, h.Seed, h.Mode = planSchema, c.Seed, c.Mode
 	s := &h.Scaling
 	s.Speed, s.Thin, s.Thicken = c.Speed, c.Thin, c.Thicken
 	s.DurationS, s.Limit, s.MaxModelLen, s.Overlong = c.Duration.Seconds(), c.Limit, c.MaxModelLen, c.Overlong
@@ -102,7 +107,7 @@ func (h *Header) begin(c Choices) {
 
 func (h *Header) fill(body *lineFile, choices Choices, source iter.Seq2[Request, error]) error {
 	d := &draft{choices: choices, header: h, folder: filepath.Dir(body.file.Name())}
-	t := tally{header: h, seen: map[uint64]struct{}{}}
+	t := newTally(h)
 	for req, err := range d.chosen(source) {
 		if err != nil {
 			return fmt.Errorf("plan: %w", err)

@@ -22,6 +22,7 @@ type planLine struct {
 	BlockTokens  int      `json:"block_tokens"`
 	SharedTokens int      `json:"shared_tokens"`
 	Class        string   `json:"class"`
+	History      int      `json:"history_tokens"`
 }
 
 func parseRequest(line []byte) (Request, error) {
@@ -34,7 +35,7 @@ func parseRequest(line []byte) (Request, error) {
 	}
 	req := Request{Seq: p.Seq, Due: fromSeconds(p.DueS), InputTokens: p.InputTokens, OutputTokens: p.OutputTokens,
 		Session: p.Session, Turn: p.Turn, Blocks: p.Blocks, BlockTokens: p.BlockTokens,
-		SharedTokens: p.SharedTokens, Class: p.Class}
+		SharedTokens: p.SharedTokens, Class: p.Class, HistoryTokens: p.History}
 	if p.ThinkS != nil {
 		think := fromSeconds(*p.ThinkS)
 		req.Think = &think
@@ -68,7 +69,11 @@ func appendRequest(dst []byte, req Request) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, `],"block_tokens":`...), int64(req.BlockTokens), 10)
 	dst = strconv.AppendInt(append(dst, `,"shared_tokens":`...), int64(req.SharedTokens), 10)
-	return append(appendString(append(dst, `,"class":`...), req.Class), '}')
+	dst = appendString(append(dst, `,"class":`...), req.Class)
+	if req.HistoryTokens > 0 {
+		dst = strconv.AppendInt(append(dst, `,"history_tokens":`...), int64(req.HistoryTokens), 10)
+	}
+	return append(dst, '}')
 }
 
 func fromSeconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

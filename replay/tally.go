@@ -7,25 +7,34 @@ const idTokens = 16
 
 // tally numbers the requests of a plan and counts what its header says.
 type tally struct {
-	header *Header
-	seen   map[uint64]struct{} // block ids of earlier requests
-	recent []time.Duration     // due times within the last second
-	first  time.Duration
-	last   time.Duration
+	header   *Header
+	had      blockSet             // blocks of earlier requests
+	sessions map[uint64]turnAhead // last turn of each session with a name
+	recent   []time.Duration      // due times within the last second
+	first    time.Duration
+	last     time.Duration
+}
+
+func newTally(header *Header) *tally {
+	return &tally{header: header, had: newBlockSet(), sessions: map[uint64]turnAhead{}}
 }
 
 func (t *tally) add(req *Request) {
 	h := t.header
 	req.Seq = h.Requests
 	t.blocks(req)
+	t.history(req)
 	h.Requests++
 	h.InputTokens += int64(req.InputTokens)
 	h.OutputTokens += int64(req.OutputTokens)
 	h.SharedTokens += int64(req.SharedTokens)
+	h.LongestTokens = max(h.LongestTokens, req.InputTokens+req.OutputTokens)
+	h.LongestInputTokens = max(h.LongestInputTokens, req.InputTokens)
 	t.rate(req.Due)
 }
 
-// blocks cuts the ids that lie beyond the prompt and finds how much of it an earlier request had.
+// blocks cuts the ids that lie beyond the prompt and finds how much of it an earlier request had. Of a block that an
+// earlier prompt ended in, only the tokens that it had are shared.
 func (t *tally) blocks(req *Request) {
 	req.SharedTokens = 0
 	if len(req.Blocks) == 0 || req.BlockTokens < 1 {
@@ -38,17 +47,63 @@ func (t *tally) blocks(req *Request) {
 	if over := len(req.Blocks)*req.BlockTokens - req.InputTokens; over > 0 && req.BlockTokens-over < idTokens {
 		t.header.ShortLastBlocks++
 	}
-	shared := 0
-	for shared < len(req.Blocks) {
-		if _, had := t.seen[req.Blocks[shared]]; !had {
-			break
+	isShared := true
+	for i, id := range req.Blocks {
+		tokens := min(req.BlockTokens, req.InputTokens-i*req.BlockTokens)
+		if isShared {
+			had := min(t.had.tokens(id, req.BlockTokens), tokens)
+			req.SharedTokens += had
+			isShared = had == req.BlockTokens
 		}
-		shared++
+		if !isShared {
+			t.had.add(id, tokens, req.BlockTokens)
+		}
 	}
-	for _, id := range req.Blocks[shared:] {
-		t.seen[id] = struct{}{}
+}
+
+// turnAhead is what a turn must know of the one before it.
+type turnAhead struct {
+	input, output int32
+	anchor        int32  // place of its last whole block, or 0
+	id            uint64 // that block; ids are chained, so an equal id is an equal prompt up to it
+	hasBlocks     bool   // they reach to the prompt's end
+}
+
+// history finds how much of the prompt repeats the turn before, where the source does not say.
+func (t *tally) history(req *Request) {
+	if req.Session == "" {
+		t.header.Sessions++
+		req.HistoryTokens = 0
+		return
 	}
-	req.SharedTokens = min(shared*req.BlockTokens, req.InputTokens)
+	session := sessionKey(*req)
+	before, isLater := t.sessions[session]
+	switch {
+	case !isLater:
+		t.header.Sessions++
+		req.HistoryTokens = 0
+	case req.HistoryTokens == 0 && before.isExtendedBy(req):
+		req.HistoryTokens = int(before.input + before.output)
+	}
+	req.HistoryTokens = min(req.HistoryTokens, req.InputTokens)
+	t.sessions[session] = turnOf(req)
+}
+
+func turnOf(req *Request) turnAhead {
+	turn := turnAhead{input: int32(req.InputTokens), output: int32(req.OutputTokens)}
+	if len(req.Blocks) == 0 {
+		return turn
+	}
+	whole := max(req.InputTokens/req.BlockTokens, 1)
+	// Blocks that end before the prompt does leave a rest that nobody repeats.
+	if turn.hasBlocks = len(req.Blocks) >= whole; turn.hasBlocks {
+		turn.anchor, turn.id = int32(whole-1), req.Blocks[whole-1]
+	}
+	return turn
+}
+
+func (b turnAhead) isExtendedBy(req *Request) bool {
+	return b.hasBlocks && req.InputTokens > int(b.input) && len(req.Blocks) > int(b.anchor) && req.Blocks[b.anchor] == b.id
 }
 
 // rate keeps the due times of the last second; the most there ever are is the peak rate.

@@ -14,7 +14,8 @@ import (
 func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}}
-		spool, err := t.survey(d.folder, d.upTo(requests))
+		// What Duration leaves out need not be spooled: a clone is never due before its original.
+		spool, err := t.survey(d.folder, d.inTime(requests))
 		if err != nil {
 			yield(Request{}, err)
 			return
@@ -37,20 +38,6 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 		}
 		for len(t.later) > 0 {
 			if !yield(heap.Pop(&t.later).(clone).Request, nil) {
-				return
-			}
-		}
-	}
-}
-
-// upTo spares the spool what Duration leaves out: a clone is never due before its original.
-func (d *draft) upTo(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
-	return func(yield func(Request, error) bool) {
-		for req, err := range requests {
-			if err == nil && d.choices.Duration > 0 && req.Due >= d.choices.Duration {
-				return
-			}
-			if !yield(req, err) {
 				return
 			}
 		}
