@@ -3,3 +3,38 @@
 -- A number with its noun: 1 request, 2 requests.
 create macro macros.counted(n, noun) as
     n || ' ' || noun || case when n = 1 then '' else 's' end;
+
+-- Three significant digits without an exponent: 0.0123, 20.0, 1,230.
+create macro macros.figures(x) as
+    case
+        when abs(x::double) >= 999.5e0
+            then format('{:,.0f}', round(x::double / pow(10, floor(log10(abs(x::double))) - 2)) * pow(10, floor(log10(abs(x::double))) - 2))
+        when abs(x::double) >= 99.95e0 then format('{:.0f}', x::double)
+        when abs(x::double) >= 9.995e0 then format('{:.1f}', x::double)
+        when abs(x::double) >= 0.9995e0 then format('{:.2f}', x::double)
+        when abs(x::double) >= 0.09995e0 then format('{:.3f}', x::double)
+        when abs(x::double) >= 1e-4 then format('{:.3g}', x::double)
+        when x is not null then '0'
+    end;
+
+-- Seconds as a person says them: 12.3 ms, 14.0 s.
+create macro macros.duration_text(seconds) as
+    case when abs(seconds::double) >= 10 then macros.figures(seconds) || ' s' else macros.figures(seconds::double * 1e3) || ' ms' end;
+
+create macro macros.percent_text(ratio) as
+    macros.figures(ratio::double * 100) || ' %';
+
+-- A count as a person says it: 1,234.
+create macro macros.count_text(n) as
+    format('{:,}', n::bigint);
+
+-- Tokens asked for and got, over the requests of which both are known.
+create macro macros.tokens_text(requests, asked, got, short, long) as
+    case
+        when coalesce(requests, 0) = 0 then 'not known: the server does not count them'
+        else 'asked ' || macros.count_text(asked) || ', got ' || macros.count_text(got)
+            || case when short + long = 0 then ''
+                else ': ' || macros.count_text(short) || ' short, ' || macros.count_text(long) || ' long of '
+                    || macros.counted(requests, 'request')
+            end
+    end;

@@ -4,8 +4,10 @@
 --
 -- Percentiles are over successful requests, p99 withheld (null) below 100 samples;
 -- lateness is over all that were sent. A run is invalid, neither pass nor fail, when it
--- never ended, lost measurements, sent nothing or nothing succeeded, when its p99 lateness
--- is above its limit, however few its samples, or when a request beat the floor: a data error.
+-- never ended, lost measurements, sent nothing or nothing succeeded, when its p99 lateness (waits
+-- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples,
+-- when the client stood still for too long or was short of files, ports or disk, or when a request
+-- beat the floor: a data error.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
@@ -35,6 +37,13 @@
 -- server_version           what the server said
 -- speed, thin, thicken     how the trace was scaled
 -- seed                     of everything that was drawn
+-- mode                     'open', 'sessions' or 'closed': in a closed loop from due is from sent
+-- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
+-- history                  of a session's later turns: 'planned' or 'answered'
+-- cache_asked              what was asked of the prefix cache: '', 'reset' or 'cold'
+-- warm_up_s                requests due before it are left out, seconds
+-- endpoints                base urls that were sent to
+-- series_id, series_name, hypothesis, variable, value   the experiment that it is a step of; null: it stands alone
 -- duration_s               length of the run, seconds
 -- planned                  requests planned
 -- sent                     of these, sent
@@ -128,6 +137,16 @@ verdicts as (
                     'p99 lateness %.3g ms is above %.3g ms',
                     counts.lateness[2] * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
                 )
+            when clients.lag_p99_s > coalesce(runs.max_lateness_s, 10e-3)
+                then printf(
+                    'the client read late: p99 lag %.3g ms is above %.3g ms',
+                    clients.lag_p99_s * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
+                )
+            when clients.stall_s > clients.max_stall_s
+                then printf(
+                    'the client itself stood still for %.3g ms, more than %.3g ms',
+                    clients.stall_s * 1e3, clients.max_stall_s * 1e3
+                )
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
             when gaps.below_floor > 0
                 then macros.counted(gaps.below_floor, 'request')
@@ -137,6 +156,7 @@ verdicts as (
     left join counts on counts.run_id = runs.run_id
     left join stored on stored.run_id = runs.run_id
     left join gaps on gaps.run_id = runs.run_id
+    left join staging.clients on clients.run_id = runs.run_id
 )
 
 select
@@ -179,6 +199,17 @@ select
     runs.thin,
     runs.thicken,
     runs.seed,
+    runs.mode,
+    runs.max_concurrency,
+    runs.history,
+    runs.cache_asked,
+    runs.warm_up_s,
+    runs.endpoints,
+    runs.series_id,
+    runs.series_name,
+    runs.hypothesis,
+    runs.variable,
+    runs.value,
     runs.duration_s,
     coalesce(counts.planned, 0) as planned,
     coalesce(counts.sent, 0) as sent,

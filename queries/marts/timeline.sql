@@ -3,7 +3,8 @@
 --
 -- Requests count where they were due, sent or ended; latencies stand in the bin in which their
 -- request was sent. Tokens are taken as evenly spread between a request's first and last.
--- Warm-up is in: this is what happened, not a summary.
+-- Warm-up is in: this is what happened, not a summary. In sessions and in a closed loop a request that was
+-- never sent was never due either.
 -- run_id               the replay
 -- is_simulated         measured on a simulated server
 -- bin_s                when the bin begins, seconds since the run began
@@ -19,11 +20,35 @@
 -- mean_in_flight       requests sent and not ended, mean over the bin
 -- mean_running         requests between first and last token, mean over the bin
 -- output_token_per_s   tokens received per second, to a millionth
-with spans as (
+with dues as (
+    select
+        requests.run_id,
+        requests.due_s
+    from staging.requests
+    inner join staging.runs on runs.run_id = requests.run_id
+    where requests.is_sent
+        or requests.failure is not null
+        or runs.mode = 'open'
+),
+
+-- A run of which nothing was due or sent is a second long.
+spans as (
     select
         run_id,
-        max(greatest(due_s, coalesce(done_s, last_token_s, sent_s, due_s))) as length_s
-    from staging.requests
+        max(length_s) as length_s
+    from (
+        select
+            run_id,
+            max(coalesce(done_s, last_token_s, sent_s, 0)) as length_s
+        from staging.requests
+        group by run_id
+        union all
+        select
+            run_id,
+            max(due_s)
+        from dues
+        group by run_id
+    ) as each
     group by run_id
 ),
 
@@ -66,7 +91,7 @@ changes as (
         0 as running,
         0e0 as tokens,
         0e0 as token_per_s
-    from staging.requests
+    from dues
     union all
     select
         run_id,

@@ -1,0 +1,120 @@
+-- One row per replay and thing that could make its numbers wrong: what was found, what is
+-- allowed, and whether it holds. The last line is the verdict: a run with a line that breaks is invalid,
+-- neither pass nor fail. A note spoils nothing by itself; whoever uses the numbers should know it.
+-- run_id     the replay
+-- seq        order in which the lines are read
+-- subject    what is looked at
+-- measured   what was found, in words
+-- bound      what is allowed, in words; null where nothing is asked
+-- outcome    'ok', 'note' or 'breaks'
+-- meaning    why it matters
+with failures as (
+    select
+        run_id,
+        sum(requests)::bigint as requests,
+        string_agg(macros.count_text(requests) || ' ' || failure, ', ' order by requests desc, failure) as kinds
+    from marts.failures
+    group by run_id
+),
+
+looks as (
+    select
+        run_id,
+        count(*) as urls,
+        sum(looks)::bigint as looks,
+        sum(gaps)::bigint as gaps,
+        max(longest_gap_s) as longest_gap_s
+    from marts.scrapes
+    group by run_id
+),
+
+lines as (
+    select
+        runs.run_id,
+        unnest([
+            {
+                seq: 9,
+                subject: 'server''s metrics',
+                measured: case
+                    when looks.looks is null then 'not looked at'
+                    else macros.counted(looks.looks, 'look') || ' at ' || case when looks.urls = 1 then '1 address' else looks.urls || ' addresses' end
+                        || coalesce(', at most ' || macros.duration_text(looks.longest_gap_s) || ' apart', '')
+                end,
+                bound: case when looks.looks is not null then 'at most 2.5 s apart' end,
+                outcome: case when looks.gaps = 0 then 'ok' else 'note' end,
+                meaning: 'where a look is missing nothing is said of the server, and nothing made up'
+            },
+            {
+                seq: 10,
+                subject: 'server''s own times',
+                measured: case
+                    when coalesce(fidelity.server_timed, 0) = 0 then 'not told'
+                    else concat_ws(
+                        ', ',
+                        'TTFT here ' || macros.duration_text(fidelity.ttft_over_server_s) || ' longer',
+                        'time per token here ' || macros.percent_text(abs(fidelity.server_tpot_ratio))
+                            || case when fidelity.server_tpot_ratio > 0 then ' shorter' else ' longer' end
+                    ) || ' (medians of ' || macros.counted(fidelity.server_timed, 'request') || ')'
+                end,
+                bound: case when fidelity.server_timed > 0 then 'TTFT not shorter, time per token within 5 %' end,
+                outcome: case
+                    when fidelity.ttft_over_server_s < -1e-3 or abs(fidelity.server_tpot_ratio) > 5e-2 then 'note'
+                    else 'ok'
+                end,
+                meaning: 'the server''s clock against ours; its TTFT has no network and no HTTP in it'
+            },
+            {
+                seq: 20,
+                subject: 'failures',
+                measured: case
+                    when failures.requests > 0 then failures.kinds || ' of ' || macros.counted(runs.sent, 'request') || ' sent'
+                    else 'none of ' || macros.counted(runs.sent, 'request') || ' sent'
+                end || case when runs.unsent > 0 then '; ' || macros.count_text(runs.unsent) || ' not sent' else '' end,
+                bound: null::varchar,
+                outcome: case when failures.requests > 0 or runs.unsent > 0 then 'note' else 'ok' end,
+                meaning: 'each stays in every denominator; latencies are of the others'
+            },
+            {
+                seq: 21,
+                subject: 'verdict',
+                measured: case when runs.is_valid then 'valid' else 'invalid: ' || runs.invalid_reason end,
+                bound: null::varchar,
+                outcome: case when runs.is_valid then 'ok' else 'breaks' end,
+                meaning: 'whether the numbers may be used; an invalid run is neither pass nor fail'
+            }
+        ], recursive := true)
+    from marts.runs
+    left join marts.fidelity on fidelity.run_id = runs.run_id
+    left join failures on failures.run_id = runs.run_id
+    left join looks on looks.run_id = runs.run_id
+)
+
+select
+    run_id,
+    seq,
+    subject,
+    measured,
+    bound,
+    outcome,
+    meaning
+from marts.certificate_load
+union all
+select
+    run_id,
+    seq,
+    subject,
+    measured,
+    bound,
+    outcome,
+    meaning
+from marts.certificate_client
+union all
+select
+    run_id,
+    seq::integer,
+    subject,
+    measured,
+    bound,
+    outcome,
+    meaning
+from lines
