@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/textproto"
@@ -20,8 +22,14 @@ func (s Settings) Check() error {
 			return err
 		}
 	}
-	if s.Endpoint != "" && s.Endpoint != "/v1/completions" {
-		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known one is /v1/completions")
+	if s.Endpoint != "" && s.Endpoint != completionsPath && s.Endpoint != chatPath {
+		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known ones are "+completionsPath+" and "+chatPath)
+	}
+	if err := s.checkMode(); err != nil {
+		return err
+	}
+	if s.SLO != nil && !json.Valid(s.SLO) {
+		return withHint(errors.New("replay: the SLO is not JSON"), "give what analysis.ReadSLO makes of an SLO file")
 	}
 	if hasControl(s.APIKey) {
 		return withHint(errors.New("replay: the API key holds a line end or another control character"), "put the key alone on one line")
@@ -33,6 +41,7 @@ func (s Settings) Check() error {
 		{"connect time-out", s.ConnectTimeout}, {"first-byte time-out", s.FirstByteTimeout},
 		{"between-bytes time-out", s.BetweenBytesTimeout}, {"largest lateness", s.MaxLateness},
 		{"largest stall of the client", s.MaxStall}, {"warm-up", s.WarmUp},
+		{"drain time-out", s.DrainTimeout},
 	} {
 		if d.value < 0 {
 			return withHint(fmt.Errorf("replay: the %s is negative: %v", d.name, d.value), "leave it out for its default")
@@ -42,6 +51,41 @@ func (s Settings) Check() error {
 		return err
 	}
 	return s.checkHeaders()
+}
+
+// Words of Settings. History and Cache may be left empty.
+const (
+	historyPlanned  = "planned"
+	historyAnswered = "answered"
+	cacheReset      = "reset"
+	cacheCold       = "cold"
+)
+
+// checkMode holds mode, concurrency, history and cache against each other.
+func (s Settings) checkMode() error {
+	mode, history := cmp.Or(s.Mode, "open"), cmp.Or(s.History, historyPlanned)
+	switch {
+	case mode != "open" && mode != "sessions" && mode != "closed":
+		return withHint(fmt.Errorf("replay: mode %q is not known", s.Mode), "the known ones are open, sessions and closed")
+	case s.MaxConcurrency < 0:
+		return withHint(fmt.Errorf("replay: the largest concurrency is negative: %d", s.MaxConcurrency), "leave it out for no limit")
+	case mode == "closed" && s.MaxConcurrency == 0:
+		return withHint(errors.New("replay: a closed loop needs its number of requests in flight"), "give it with --max-concurrency")
+	case history != historyPlanned && history != historyAnswered:
+		return withHint(fmt.Errorf("replay: history %q is not known", s.History), "the known ones are planned and answered")
+	case history == historyPlanned:
+	case mode != "sessions":
+		return withHint(fmt.Errorf("replay: history %q needs turns that wait for the answer before", s.History), "add --mode sessions, or leave it out")
+	case s.Endpoint == chatPath:
+		return withHint(fmt.Errorf("replay: history %q puts token ids into the prompt, and %s takes text", s.History, chatPath),
+			"use --endpoint "+completionsPath+", or the planned history")
+	case s.CountByUsage:
+		return withHint(fmt.Errorf("replay: history %q needs the token ids of the answers", s.History), "count by token ids, or use the planned history")
+	}
+	if s.Cache != "" && s.Cache != cacheReset && s.Cache != cacheCold {
+		return withHint(fmt.Errorf("replay: cache %q is not known", s.Cache), "the known ones are reset and cold; leave it out to keep the cache as it is")
+	}
+	return nil
 }
 
 // minVocabulary is that of a model of bytes: nothing real has fewer ids.

@@ -38,29 +38,45 @@ type Series struct {
 
 // document is run.json.
 type document struct {
-	Schema            string         `json:"schema"`
-	RunID             string         `json:"run_id"`
-	Name              string         `json:"name"`
-	Note              string         `json:"note"`
-	Version           string         `json:"tidemark_version"`
-	StartedAt         string         `json:"started_at"`
-	EndedAt           string         `json:"ended_at,omitempty"`
-	Status            string         `json:"status"`
-	StopReason        string         `json:"stop_reason,omitempty"`
-	Target            targetRecord   `json:"target"`
-	Settings          settingsRecord `json:"settings"`
-	Plan              planRecord     `json:"plan"`
-	Environment       *Environment   `json:"environment"`
-	EnvironmentSource string         `json:"environment_source"`
-	Server            Server         `json:"server"`
-	Client            clientRecord   `json:"client"`
-	Result            *Result        `json:"result,omitempty"`
+	Schema            string          `json:"schema"`
+	RunID             string          `json:"run_id"`
+	Name              string          `json:"name"`
+	Note              string          `json:"note"`
+	Version           string          `json:"tidemark_version"`
+	StartedAt         string          `json:"started_at"`
+	EndedAt           string          `json:"ended_at,omitempty"`
+	Status            string          `json:"status"`
+	StopReason        string          `json:"stop_reason,omitempty"`
+	Target            targetRecord    `json:"target"`
+	Settings          settingsRecord  `json:"settings"`
+	Plan              planRecord      `json:"plan"`
+	Series            *Series         `json:"series,omitempty"`
+	SLO               json.RawMessage `json:"slo,omitempty"`
+	Environment       *Environment    `json:"environment"`
+	EnvironmentSource string          `json:"environment_source"`
+	Server            Server          `json:"server"`
+	Servers           []serverRecord  `json:"servers,omitempty"` // when there are several
+	Effective         effective       `json:"effective"`
+	Readiness         readiness       `json:"readiness"`
+	Prompts           *wordingRecord  `json:"prompts,omitempty"` // of a chat
+	Client            clientRecord    `json:"client"`
+	Result            *Result         `json:"result,omitempty"`
 }
 
 type targetRecord struct {
-	BaseURL  string `json:"base_url"`
-	Endpoint string `json:"endpoint"`
-	Model    string `json:"model"`
+	BaseURL  string            `json:"base_url"` // the first
+	BaseURLs []string          `json:"base_urls"`
+	Routes   map[string]string `json:"routes,omitempty"` // by class
+	Endpoint string            `json:"endpoint"`
+	Model    string            `json:"model"`
+}
+
+// serverRecord is one of several servers.
+type serverRecord struct {
+	BaseURL     string `json:"base_url"`
+	Version     string `json:"version"`
+	IsSimulated bool   `json:"is_simulated"`
+	modelCard
 }
 
 type settingsRecord struct {
@@ -74,6 +90,10 @@ type settingsRecord struct {
 	VocabHigh            int      `json:"vocab_high"`
 	WarmUpS              float64  `json:"warm_up_s"`
 	Mode                 string   `json:"mode"`
+	MaxConcurrency       int      `json:"max_concurrency"` // 0: no limit
+	History              string   `json:"history"`
+	Cache                string   `json:"cache"` // "": as it was
+	DrainTimeoutS        float64  `json:"drain_timeout_s"`
 	TokensCountedBy      string   `json:"tokens_counted_by"`
 	MetricsURLs          []string `json:"metrics_urls"`
 	Headers              []string `json:"headers"` // names only
@@ -92,7 +112,8 @@ type clientRecord struct {
 	GOMAXPROCS int    `json:"gomaxprocs"`
 }
 
-func newDocument(s Settings, t target, plan *Plan, server Server) document {
+func newDocument(s Settings, targets []target, plan *Plan, ready prepared) document {
+	server := ready.servers[0]
 	countedBy := "token_ids"
 	if s.CountByUsage {
 		countedBy = "usage"
@@ -108,18 +129,45 @@ func newDocument(s Settings, t target, plan *Plan, server Server) document {
 	}
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
-		Target: targetRecord{t.base.String(), s.Endpoint, s.Model},
+		Target: newTargetRecord(s, targets),
 		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
-			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, countedBy, shown, headers},
+			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, s.MaxConcurrency, s.History, s.Cache,
+			s.DrainTimeout.Seconds(), countedBy, shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
-		Server: server,
+		Series: s.Series, SLO: s.SLO,
+		Server: server, Effective: ready.effective, Readiness: ready.readiness, Prompts: ready.wording,
 		Client: clientRecord{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0)},
+	}
+	if len(ready.servers) > 1 {
+		for _, one := range ready.servers {
+			d.Servers = append(d.Servers, serverRecord{one.target.base.String(), one.Version, one.IsSimulated, one.card})
+		}
 	}
 	if d.Environment == nil && server.Simulates != nil {
 		d.Environment, d.EnvironmentSource = server.Simulates, "server"
 	}
 	return d
+}
+
+func newTargetRecord(s Settings, targets []target) targetRecord {
+	r := targetRecord{BaseURL: targets[0].base.String(), Endpoint: s.Endpoint, Model: s.Model}
+	for _, address := range s.BaseURLs {
+		r.BaseURLs = append(r.BaseURLs, shownTarget(address))
+	}
+	for class, address := range s.Routes {
+		if r.Routes == nil {
+			r.Routes = map[string]string{}
+		}
+		r.Routes[class] = shownTarget(address)
+	}
+	return r
+}
+
+// shownTarget is a base url as everything else of a run names it: without /v1.
+func shownTarget(address string) string {
+	t, _ := parseTarget(address) // Check has parsed it before
+	return t.base.String()
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

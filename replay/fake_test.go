@@ -33,8 +33,9 @@ var roles = map[string]func(){}
 type fakeVLLM struct {
 	*httptest.Server
 	complete http.HandlerFunc
-	probe    http.HandlerFunc // nil: a good answer to /v1/models
-	info     string           // of /server_info; empty: there is none
+	probe    http.HandlerFunc            // nil: a good answer to /v1/models
+	info     string                      // of /server_info; empty: there is none
+	others   map[string]http.HandlerFunc // what else it answers, by path
 	metrics  func() string
 
 	mu     sync.Mutex
@@ -44,8 +45,13 @@ type fakeVLLM struct {
 
 // completion is a request's body.
 type completion struct {
-	Model       string `json:"model"`
-	Prompt      []int  `json:"prompt"`
+	Model    string `json:"model"`
+	Prompt   []int  `json:"prompt"`
+	Messages []struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	} `json:"messages"`
+	CacheSalt   string `json:"cache_salt"`
 	MaxTokens   int    `json:"max_tokens"`
 	MinTokens   int    `json:"min_tokens"`
 	IgnoreEOS   bool   `json:"ignore_eos"`
@@ -71,6 +77,10 @@ func newFake(t testing.TB, complete http.HandlerFunc) *fakeVLLM {
 }
 
 func (f *fakeVLLM) serve(w http.ResponseWriter, r *http.Request) {
+	if other := f.others[r.URL.Path]; other != nil {
+		other(w, r)
+		return
+	}
 	switch r.URL.Path {
 	case "/v1/models":
 		if f.probe != nil {
@@ -88,7 +98,7 @@ func (f *fakeVLLM) serve(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, f.info)
 	case "/metrics":
 		io.WriteString(w, f.metrics())
-	case "/v1/completions":
+	case "/v1/completions", "/v1/chat/completions":
 		var body completion
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

@@ -9,12 +9,14 @@ import (
 // beatEvery is often enough to see a stall that matters and costs a core less than a thousandth.
 const beatEvery = 10 * time.Millisecond
 
-// heartbeat finds out when the client itself stands still: suspended, out of CPU, or in a long collection. What was read
-// from a stream just after that bears an instant that the server is not to blame for.
+// heartbeat finds out when the client itself stands still or comes to run late: suspended, out of CPU, or in a long
+// collection. What was read from a stream just after that bears an instant that the server is not to blame for.
 type heartbeat struct {
 	meter  *meter
 	recent atomic.Int64
 	worst  atomic.Int64 // while something was in flight
+	lags   lagHistogram // of all beats while something was in flight
+	before [lagSteps]int64
 }
 
 // beat runs until ctx ends. A stall is by how much a sleep was longer than asked for.
@@ -22,10 +24,11 @@ func (h *heartbeat) beat(ctx context.Context, sleep Sleep) {
 	for {
 		left, began := h.meter.left.Load(), time.Now()
 		goesOn := sleep(ctx, beatEvery)
-		stall := int64(time.Since(began) - beatEvery)
-		raise(&h.recent, stall)
-		if h.meter.sent.Load() > left { // something was in flight at some time, so a stall spoils a measurement
-			raise(&h.worst, stall)
+		stall := time.Since(began) - beatEvery
+		raise(&h.recent, int64(stall))
+		if h.meter.sent.Load() > left && stall >= 0 { // something was in flight at some time, so a stall spoils a measurement
+			raise(&h.worst, int64(stall))
+			h.lags.add(stall)
 		}
 		if !goesOn {
 			return
@@ -39,7 +42,17 @@ func raise(most *atomic.Int64, value int64) {
 	}
 }
 
-// sinceLast is the longest stall since it was last asked for.
-func (h *heartbeat) sinceLast() time.Duration { return time.Duration(h.recent.Swap(0)) }
+// sinceLast is the longest stall since it was last asked for, and the p99 of the lags; one goroutine asks at a time.
+func (h *heartbeat) sinceLast() (stall, lagP99 time.Duration) {
+	counts, _ := h.lags.counts()
+	fresh, all := counts, int64(0)
+	for i := range fresh {
+		fresh[i] -= h.before[i]
+		all += fresh[i]
+	}
+	h.before = counts
+	stall = time.Duration(h.recent.Swap(0))
+	return stall, quantileOf(&fresh, all, 0.99, time.Duration(h.lags.most.Load()))
+}
 
 func (h *heartbeat) longest() time.Duration { return time.Duration(h.worst.Load()) }

@@ -64,7 +64,13 @@ func TestTheSecondCancelLeavesAtOnce(t *testing.T) {
 func TestARunCancelledBeforeItBeginsSendsNothing(t *testing.T) {
 	fake := newFake(t, well(0))
 	ctx, cancel := context.WithCancel(t.Context())
-	fake.metrics = func() string { cancel(); return "" } // the baseline is the last thing before the first request
+	looks := 0
+	fake.metrics = func() string { // first a look at how busy it is, then the baseline, the last thing before the first request
+		if looks++; looks == 2 {
+			cancel()
+		}
+		return ""
+	}
 	folder := filepath.Join(t.TempDir(), "run")
 	result, err := Run(ctx, planOf(t, every(0, 3, 9, 1)), settingsFor(fake.URL), folder)
 	if err != nil || result.Unsent != 3 || result.IsValid || result.InvalidReason != "nothing was sent" || len(rowsIn(t, folder)) != 0 {

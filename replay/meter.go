@@ -19,6 +19,7 @@ type Progress struct {
 	LateP99         time.Duration // over the run so far, within 4 %
 	OutputTokensPer float64       // tokens per second since the last report
 	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
+	PredictedTPOT   time.Duration // at what is in flight now; 0: nobody predicts
 }
 
 // meter counts while a run goes, for its progress line; what is kept is in the rows.
@@ -27,6 +28,8 @@ type meter struct {
 	tokens, gaps, gapTokens            atomic.Int64
 	lastTokens, lastGap, lastGapTokens int64 // at the last report; its goroutine only
 	lastAt                             time.Duration
+
+	lags lagHistogram // of a loop that reads streams
 
 	mu   sync.Mutex
 	late [240]int64 // requests by lateness, in steps of 8 % from 1 us on

@@ -12,12 +12,20 @@ import (
 type writer struct {
 	head    []byte // request line and fixed headers
 	opening []byte // of the body, up to the prompt
+	ending  []byte // of the prompt and what is around it, up to the lengths
 	closing []byte // of the body, after the lengths
 	idStem  string // in front of the request's number
 	prompts Prompts
 }
 
-// newWriter fixes everything that all requests have in common. countByUsage asks for a running usage in every chunk
+// The two endpoints, and the path of each behind the base url.
+const (
+	completionsPath = "/v1/completions"
+	chatPath        = "/v1/chat/completions"
+)
+
+// newWriter fixes everything that all requests to one target have in common; path ends in that of the endpoint.
+// countByUsage asks for a running usage in every chunk
 // instead of token ids: it counts as exactly, does not repeat the prompt in the first chunk, and costs the server more.
 func newWriter(path, host string, headers http.Header, model, idStem string, countByUsage bool, prompts Prompts) *writer {
 	w := &writer{idStem: idStem, prompts: prompts}
@@ -34,7 +42,13 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 	}
 	w.head = append(w.head, "Content-Type: application/json\r\nAccept: text/event-stream\r\nX-Request-Id: "...)
 	quoted, _ := json.Marshal(model) // a string always marshals
-	w.opening = append(append([]byte(`{"model":`), quoted...), `,"prompt":`...)
+	w.opening = append([]byte(`{"model":`), quoted...)
+	if prompts.text == nil {
+		w.opening, w.ending = append(w.opening, `,"prompt":`...), []byte(`,"max_tokens":`)
+	} else {
+		w.opening = append(append(w.opening, `,"messages":[{"role":"user","content":"`...), prompts.text.lead...)
+		w.ending = []byte(`"}],"max_tokens":`)
+	}
 	// No seed: it changes nothing at temperature 0, and kills some engines. No stop: it holds text back.
 	w.closing = []byte(`,"ignore_eos":true,"temperature":0,"stream":true,"stream_options":{"include_usage":true`)
 	if countByUsage {
@@ -42,23 +56,41 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 	} else {
 		w.closing = append(w.closing, `},"return_token_ids":true}`...)
 	}
+	if prompts.salt.stem != "" {
+		w.closing = append(w.closing[:len(w.closing)-1], `,"cache_salt":"`+prompts.salt.stem...)
+		if !prompts.salt.isEach {
+			w.closing = append(w.closing, `"}`...)
+		}
+	}
 	return w
 }
 
 // size is about how many bytes a request will take.
 func (w *writer) size(req Request) int {
-	return len(w.head) + len(w.opening) + len(w.closing) + 6*req.InputTokens + 100
+	perToken := 6
+	if w.prompts.text != nil {
+		perToken = w.prompts.text.longest
+	}
+	return len(w.head) + len(w.opening) + len(w.closing) + perToken*req.InputTokens + 100
 }
 
-// request appends one request to the empty buf and returns what is to be written, which is the end of buf.
-func (w *writer) request(buf []byte, req Request) (whole, out []byte) {
+// request writes one request over buf and returns what is to be sent, which is the end of buf. What was said in earlier
+// turns, in order of its place, takes the place of planned token ids; text has no place for it.
+func (w *writer) request(buf []byte, req Request, said ...spoken) (whole, out []byte) {
 	room := len(w.head) + len(w.idStem) + 80 // the head needs the body's length, so it is put in last
 	buf = append(buf[:0], make([]byte, room)...)
 	buf = append(buf, w.opening...)
-	buf = w.prompts.appendJSON(buf, req)
-	buf = strconv.AppendInt(append(buf, `,"max_tokens":`...), int64(req.OutputTokens), 10)
+	if w.prompts.text == nil {
+		buf = w.prompts.appendJSON(buf, req, said...)
+	} else {
+		buf = w.prompts.appendText(buf, req)
+	}
+	buf = strconv.AppendInt(append(buf, w.ending...), int64(req.OutputTokens), 10)
 	buf = strconv.AppendInt(append(buf, `,"min_tokens":`...), int64(req.OutputTokens), 10)
 	buf = append(buf, w.closing...)
+	if w.prompts.salt.isEach {
+		buf = append(appendHex(buf, uint64(req.Seq)), `"}`...)
+	}
 
 	head := append(make([]byte, 0, room), w.head...)
 	head = strconv.AppendInt(append(head, w.idStem...), req.Seq, 10)
@@ -67,4 +99,12 @@ func (w *writer) request(buf []byte, req Request) (whole, out []byte) {
 	start := room - len(head)
 	copy(buf[start:], head)
 	return buf, buf[start:]
+}
+
+// appendHex writes all sixteen digits.
+func appendHex(dst []byte, n uint64) []byte {
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, "0123456789abcdef"[n>>shift&15])
+	}
+	return dst
 }

@@ -1,16 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // Server is what the server says of itself, with secrets taken out.
@@ -21,76 +19,35 @@ type Server struct {
 	ServerInfo  json.RawMessage `json:"server_info"`
 	Models      json.RawMessage `json:"models"`
 	vocabSize   int             // 0: it does not say
+	card        modelCard
+	target      target
 }
 
-// asker sends the small requests beside the load: questions before it, samples during it.
-type asker struct {
-	client  *http.Client
-	target  target
-	headers http.Header
-	scrub   scrubber
+// modelCard is what /v1/models says of the model that is served, as far as it must not change in a run.
+type modelCard struct {
+	ID          string `json:"id"`
+	Root        string `json:"root"`
+	MaxModelLen int    `json:"max_model_len"` // tokens; 0: it does not say
 }
-
-func newAsker(s Settings, t target) *asker {
-	return &asker{
-		target: t, headers: s.headers(), scrub: newScrubber(s),
-		client: &http.Client{
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				DialContext: s.Dial, TLSClientConfig: t.tlsConfig(s), IdleConnTimeout: idleLimit,
-				TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1, as the load
-			},
-		},
-	}
-}
-
-func (a *asker) close() { a.client.CloseIdleConnections() }
-
-const (
-	askTimeout = 10 * time.Second
-	askLimit   = 32 << 20 // bytes of an answer
-)
-
-// get asks one address. The key goes to the target only: a metrics address may be somebody else's.
-func (a *asker) get(ctx context.Context, address string) (status int, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	if req.URL.Host == a.target.base.Host && req.URL.Scheme == a.target.base.Scheme {
-		req.Header = a.headers.Clone()
-	}
-	resp, err := a.client.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(resp.Body, askLimit))
-	return resp.StatusCode, body, err
-}
-
-func (a *asker) at(path string) string { return a.target.base.String() + path }
 
 // probe checks before anything is sent that the server is there and has the model, and asks what it is.
-func (a *asker) probe(ctx context.Context, model string) (Server, error) {
-	var server Server
-	status, body, err := a.get(ctx, a.at("/v1/models"))
+func (a *asker) probe(ctx context.Context, t target, model string) (Server, error) {
+	server := Server{target: t}
+	status, body, err := a.get(ctx, t.at("/v1/models"))
 	if err != nil {
-		return server, a.noAnswer(ctx, err)
+		return server, a.noAnswer(ctx, t, err)
 	}
 	if status != http.StatusOK {
-		return server, a.refused(status, body)
+		return server, a.refused(t, status, body)
 	}
-	if err := a.checkModel(body, model); err != nil {
+	if server.card, err = a.checkModel(t, body, model); err != nil {
 		return server, err
 	}
 	server.Models = a.scrub.json(body)
-	if status, body, err := a.get(ctx, a.at("/version")); err == nil && status == http.StatusOK {
+	if status, body, err := a.get(ctx, t.at("/version")); err == nil && status == http.StatusOK {
 		server.describe(a.scrub.json(body))
 	}
-	if status, body, err := a.get(ctx, a.at("/server_info?config_format=json")); err == nil && status == http.StatusOK {
+	if status, body, err := a.get(ctx, t.at("/server_info?config_format=json")); err == nil && status == http.StatusOK {
 		server.ServerInfo = a.scrub.json(body)
 		server.describe(server.ServerInfo)
 	}
@@ -135,11 +92,11 @@ func findVocab(v any) (size int) {
 	return size
 }
 
-func (a *asker) noAnswer(ctx context.Context, err error) error {
+func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	where := a.target.base.String()
+	where := t.base.String()
 	var dns *net.DNSError
 	switch {
 	case isRefused(err):
@@ -154,7 +111,7 @@ func (a *asker) noAnswer(ctx context.Context, err error) error {
 	return withHint(fmt.Errorf("replay: %s: %s", where, a.scrub.text(cause(err))), "check --base-url")
 }
 
-func (a *asker) refused(status int, body []byte) error {
+func (a *asker) refused(t target, status int, body []byte) error {
 	hint := "check --base-url"
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -172,31 +129,67 @@ func (a *asker) refused(status int, body []byte) error {
 	if text := errorBody(body).String(); text != "" && status >= 400 {
 		said = ": " + a.scrub.detail(text)
 	}
-	return withHint(fmt.Errorf("replay: %s answers %d to /v1/models%s", a.target.base, status, said), hint)
+	return withHint(fmt.Errorf("replay: %s answers %d to /v1/models%s", t.base, status, said), hint)
 }
 
-func (a *asker) checkModel(body []byte, model string) error {
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
+func (a *asker) checkModel(t target, body []byte, model string) (modelCard, error) {
+	cards, err := cardsIn(body)
+	if err != nil {
+		return modelCard{}, withHint(fmt.Errorf("replay: %s/v1/models: not a list of models", t.base), "check --base-url")
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
-		return withHint(fmt.Errorf("replay: %s/v1/models: not a list of models", a.target.base), "check --base-url")
-	}
-	names := make([]string, 0, len(list.Data))
-	for _, m := range list.Data {
-		if m.ID == model && model != "" {
-			return nil
+	names := make([]string, 0, len(cards))
+	for _, card := range cards {
+		if card.ID == model && model != "" {
+			return card, nil
 		}
-		names = append(names, a.scrub.text(m.ID))
+		names = append(names, a.scrub.text(card.ID))
 	}
 	hint := "it serves no model at all"
 	if len(names) > 0 {
 		hint = "it serves " + strings.Join(names, ", ") + "; name one with --model"
 	}
 	if model == "" {
-		return withHint(errors.New("replay: no model named"), hint)
+		return modelCard{}, withHint(errors.New("replay: no model named"), hint)
 	}
-	return withHint(fmt.Errorf("replay: %s does not serve the model %q", a.target.base, model), hint)
+	return modelCard{}, withHint(fmt.Errorf("replay: %s does not serve the model %q", t.base, model), hint)
+}
+
+func cardsIn(body []byte) ([]modelCard, error) {
+	var list struct {
+		Data []modelCard `json:"data"`
+	}
+	err := json.Unmarshal(body, &list)
+	var wrong *json.UnmarshalTypeError // a field of another type than vLLM's says nothing
+	if errors.As(err, &wrong) && strings.HasPrefix(wrong.Field, "data.") {
+		err = nil
+	}
+	return list.Data, err
+}
+
+// watchModel asks once more what the server serves; an error says how that is no longer what the run began with. A
+// server that does not answer is the load's business.
+func (a *asker) watchModel(ctx context.Context, s Server) error {
+	status, body, err := a.get(ctx, s.target.at("/v1/models"))
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	cards, err := cardsIn(body)
+	if err != nil {
+		return nil
+	}
+	for _, card := range cards {
+		if card.ID != s.card.ID {
+			continue
+		}
+		if card == s.card {
+			return nil
+		}
+		return fmt.Errorf("the server at %s has changed its model: %s was %s and is now %s", s.target.base,
+			a.scrub.text(card.ID), a.scrub.text(s.card.String()), a.scrub.text(card.String()))
+	}
+	return fmt.Errorf("the server at %s no longer serves the model %s", s.target.base, a.scrub.text(s.card.ID))
+}
+
+func (c modelCard) String() string {
+	return fmt.Sprintf("%s of %d tokens", cmp.Or(c.Root, c.ID), c.MaxModelLen)
 }

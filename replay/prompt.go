@@ -15,10 +15,27 @@ const (
 // Prompts turns planned lengths and block ids into token ids. A block's tokens depend on its id and the range alone:
 // the id's digits in the base of the range, lowest first, then filler drawn from the id. So equal ids give equal tokens
 // in every run, ids below the cube of the range differ within three tokens, and all ids differ within sixteen.
+//
+// A chat endpoint takes text: its ids are places in a list of words that are one token each, and the first tokens of the
+// prompt are the template's, so that two prompts share exactly as many tokens as planned there too.
 type Prompts struct {
 	low, base uint64
 	digits    int // digits that any 64-bit id needs in this base
 	seed      uint64
+	text      *wording // nil: token ids are sent
+	salt      cacheSalt
+}
+
+// cacheSalt keeps prompts apart in the server's prefix cache; the zero value does not. Hex digits, 128 at most.
+type cacheSalt struct {
+	stem   string // of the run
+	isEach bool   // each request has its number behind the stem: nothing is ever shared
+}
+
+// spoken are token ids that stand in a prompt in place of the planned ones: what the server said in an earlier turn.
+type spoken struct {
+	at  int // place of the first one in the prompt
+	ids []int32
 }
 
 // NewPrompts makes prompts of token ids in [low, high); seed moves the tokens that belong to no block.
@@ -42,26 +59,48 @@ func (p Prompts) TokenIDs(req Request) []int {
 	return ids
 }
 
-// appendJSON writes the prompt as a JSON array.
-func (p Prompts) appendJSON(dst []byte, req Request) []byte {
+// appendJSON writes the prompt as a JSON array, with what was said, in order of its place, laid over it.
+func (p Prompts) appendJSON(dst []byte, req Request, said ...spoken) []byte {
+	at := 0
 	dst = append(dst, '[')
 	p.each(req, func(id uint64) {
+		for len(said) > 0 && at >= said[0].at+len(said[0].ids) {
+			said = said[1:]
+		}
+		if len(said) > 0 && at >= said[0].at {
+			id = uint64(said[0].ids[at-said[0].at])
+		}
+		at++
 		dst = append(strconv.AppendUint(dst, id, 10), ',')
 	})
 	dst[len(dst)-1] = ']' // in place of the last comma: a prompt has at least one token
 	return dst
 }
 
+// appendText writes the prompt's words, each with a blank in front, inside a JSON string.
+func (p Prompts) appendText(dst []byte, req Request) []byte {
+	p.each(req, func(id uint64) { dst = append(dst, p.text.words[id]...) })
+	return dst
+}
+
+// each yields the prompt's tokens. Those of a template come first and take the place of the last ones of the first
+// block, whose first ones tell it from others.
 func (p Prompts) each(req Request, yield func(uint64)) {
-	left := req.InputTokens
-	for _, id := range req.Blocks {
-		left -= p.run(id, min(left, req.BlockTokens), yield)
+	left, template := req.InputTokens, 0
+	if p.text != nil {
+		template = p.text.overhead
 	}
-	p.run(p.privateID(req), left, yield)
+	for _, id := range req.Blocks {
+		n := min(left, req.BlockTokens)
+		cut := min(n, template)
+		p.run(id, n-cut, yield)
+		left, template = left-n, template-cut
+	}
+	p.run(p.privateID(req), left-min(left, template), yield)
 }
 
 // run yields the first n tokens of a block.
-func (p Prompts) run(id uint64, n int, yield func(uint64)) int {
+func (p Prompts) run(id uint64, n int, yield func(uint64)) {
 	filler := mix(id ^ 0xb10c)
 	for i := range n {
 		if i < p.digits {
@@ -73,7 +112,6 @@ func (p Prompts) run(id uint64, n int, yield func(uint64)) int {
 		high, _ := bits.Mul64(mix(filler), p.base)
 		yield(p.low + high)
 	}
-	return n
 }
 
 // privateID is drawn from 64 bits: two requests of a run that meet are not to be expected within 10^9 requests.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,11 +26,13 @@ type Result struct {
 	Failures             map[string]int64 `json:"failures"`
 	InputTokensReported  int64            `json:"input_tokens_reported"`
 	OutputTokensReported int64            `json:"output_tokens_reported"`
+	CachedTokensReported int64            `json:"cached_tokens_reported"`
 	LatenessS            Quantiles        `json:"lateness_s"`
 	DurationS            float64          `json:"duration_s"`     // from the run's zero to the end of the last request
 	ClientStallS         float64          `json:"client_stall_s"` // the longest that the client itself stood still with requests in flight
 	IsValid              bool             `json:"is_valid"`
 	InvalidReason        string           `json:"invalid_reason"`
+	Client               *Client          `json:"client,omitempty"`
 	Status               string           `json:"-"` // done, interrupted or aborted
 }
 
@@ -42,9 +45,12 @@ type Quantiles struct {
 
 // outcome gathers rows into a result; one goroutine feeds it.
 type outcome struct {
-	result   Result
-	lateness []float64
-	end      time.Duration
+	result    Result
+	lateness  []float64
+	end       time.Duration
+	chunks    int64 // that brought tokens
+	coalesced int64 // of these, in a read together with another
+	context   contextMean
 }
 
 func (o *outcome) add(r *row) {
@@ -60,15 +66,57 @@ func (o *outcome) add(r *row) {
 	}
 	o.result.InputTokensReported += max(r.usage.prompt, 0)
 	o.result.OutputTokensReported += max(r.usage.completion, 0)
+	o.result.CachedTokensReported += max(r.usage.cached, 0)
 	o.end = max(o.end, r.done)
+	o.coalesced += together(r.offsets)
+	o.chunks += int64(len(r.offsets))
+	o.context.add(r.req)
+}
+
+// together counts the chunks of one answer that bear the instant of another: they came in one read.
+func together(offsets []int32) (n int64) {
+	for i, at := range offsets {
+		if i > 0 && offsets[i-1] == at || i+1 < len(offsets) && offsets[i+1] == at {
+			n++
+		}
+	}
+	return n
+}
+
+// contextMean is the mean context of a request that is in flight, by those that have ended: one is in flight about as
+// long as its output, and half of that is there on average. It may be read while it is added to.
+type contextMean struct{ tokens, weight atomic.Int64 }
+
+func (c *contextMean) add(req Request) {
+	output := int64(req.OutputTokens)
+	c.tokens.Add(output * (int64(req.InputTokens) + output/2))
+	c.weight.Add(output)
+}
+
+// mean falls back on the plan until something has ended.
+func (c *contextMean) mean(plan Header) float64 {
+	if weight := c.weight.Load(); weight > 0 {
+		return float64(c.tokens.Load()) / float64(weight)
+	}
+	return (float64(plan.InputTokens) + float64(plan.OutputTokens)/2) / float64(max(plan.Requests, 1))
 }
 
 // limits is what a run may be off and still be believed.
 type limits struct{ lateness, stall time.Duration }
 
-func (o *outcome) finish(planned int64, most limits, stall time.Duration, clientLimit *string) Result {
+// observed is what was seen of the client while it measured.
+type observed struct {
+	stall, lag time.Duration // the longest stall, and the p99 of its lags, where there are enough to say
+	client     Client
+}
+
+func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit *string) Result {
 	r := o.result
-	r.ClientStallS = stall.Seconds()
+	r.ClientStallS, r.Client = seen.stall.Seconds(), &seen.client
+	if o.chunks > 0 {
+		ratio := float64(o.coalesced) / float64(o.chunks)
+		r.Client.CoalescedRatio = &ratio
+	}
 	r.Planned, r.Unsent, r.DurationS = planned, planned-r.Completed-r.Failed, o.end.Seconds()
 	slices.Sort(o.lateness)
 	r.LatenessS = Quantiles{quantile(o.lateness, 0.5), quantile(o.lateness, 0.99), quantile(o.lateness, 1)}
@@ -79,8 +127,11 @@ func (o *outcome) finish(planned int64, most limits, stall time.Duration, client
 		r.InvalidReason = "nothing was sent"
 	case r.LatenessS.P99 > most.lateness.Seconds():
 		r.InvalidReason = fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds())
-	case stall > most.stall:
-		r.InvalidReason = fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", stall.Seconds(), most.stall.Seconds())
+	case seen.stall > most.stall:
+		r.InvalidReason = fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", seen.stall.Seconds(), most.stall.Seconds())
+	case seen.lag > most.lateness:
+		r.InvalidReason = fmt.Sprintf("the client came to run %.3g s late at p99, more than %.3g s: give it a core of its own",
+			seen.lag.Seconds(), most.lateness.Seconds())
 	}
 	r.IsValid = r.InvalidReason == ""
 	return r

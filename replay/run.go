@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// beginAhead is from the last preparation to the run's zero: the request due at zero needs its connection before it.
-const beginAhead = connectAhead + 20*time.Millisecond
-
 // Run sends the plan and fills folder, which must not exist. When ctx ends, nothing more is sent and the streams in
 // flight finish; when s.Abort ends too, they are left and count as cancelled. A request that fails is a row, not an
 // error. An error with a Result says why the run stopped by itself; the folder is whole then too.
@@ -24,43 +21,25 @@ func Run(ctx context.Context, plan *Plan, s Settings, folder string) (Result, er
 	if _, err := os.Lstat(folder); err == nil {
 		return Result{}, folderExists(folder)
 	}
-	t := targets[0]
-	asker := newAsker(s, t)
+	asker := newAsker(s, targets)
 	defer asker.close()
-	server, err := asker.probe(ctx, s.Model)
-	if err != nil {
-		return Result{}, err
-	}
-	prompts, err := s.prompts(server)
+	ready, err := s.prepare(ctx, asker, plan)
 	if err != nil {
 		return Result{}, err
 	}
 	if err := makeFolder(folder); err != nil {
 		return Result{}, err
 	}
-	r := run{settings: s, target: t, asker: asker, folder: folder}
-	r.document = newDocument(r.settings, t, plan, server)
-	return r.do(ctx, plan, prompts)
-}
-
-// prompts settles the range of token ids: what was asked for, else the default cut to what the server's model has.
-func (s *Settings) prompts(server Server) (Prompts, error) {
-	if s.VocabHigh == 0 {
-		s.VocabHigh = DefaultVocabHigh
-		if server.vocabSize > 0 {
-			s.VocabHigh = min(s.VocabHigh, server.vocabSize)
-		}
-	}
-	if s.VocabLow == 0 {
-		s.VocabLow = min(DefaultVocabLow, s.VocabHigh/4) // a small vocabulary has its special ids lower
-	}
-	return NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
+	r := run{settings: s, targets: targets, servers: ready.servers, asker: asker, folder: folder}
+	r.document = newDocument(s, targets, plan, ready)
+	return r.do(ctx, plan, ready.prompts)
 }
 
 // run is one run while it goes.
 type run struct {
 	settings Settings
-	target   target
+	targets  []target // those of BaseURLs, then those of Routes
+	servers  []Server // what they are, in that order
 	asker    *asker
 	folder   string
 	document document
@@ -111,11 +90,9 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	m := &meter{}
 	r.sender = &sender{
 		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows), abort: abort, stop: stop, giveUp: giveUp,
-		pool: &pool{address: r.target.address, dial: s.Dial, tls: r.target.tlsConfig(s), timeout: s.ConnectTimeout},
-		writer: newWriter(r.target.base.EscapedPath()+s.Endpoint, r.target.base.Host, s.headers(), s.Model,
-			s.RunID+"-", s.CountByUsage, prompts),
+		router: newRouter(s, r.targets, prompts), keepsIDs: s.History == "answered",
 	}
-	r.sampler = &sampler{asker: r.asker, url: s.MetricsURLs[0], log: samples, meter: m, beat: s.beat, heart: heartbeat{meter: m}}
+	r.sampler = newSampler(r, samples, m, giveUp)
 	return nil
 }
 
@@ -127,19 +104,21 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 		defer release()
 	}
 	roomForFiles()
+	defer widen()()
 	r.sampler.baseline(r.sender.stop)
-	begin := time.Now().Add(beginAhead)
-	r.document.StartedAt = stamp(r.settings.Wall().Add(beginAhead))
-	r.sender.begin, r.sampler.begin = begin, begin
+	d := newDispatcher(r.sender, plan.Requests())
+	d.warm()
+	r.document.StartedAt = stamp(r.settings.Wall().Add(time.Until(d.begin)))
+	r.sampler.begin = d.begin
 	during, end := context.WithCancel(r.sender.abort)
 	defer end()
 	r.sampler.start(during)
 	progress := r.progress(during, plan.Header())
-	_ = r.sender.dispatch(plan.Requests(), sleep) // its error is the cause of stop
+	d.run(sleep)
 	end()
 	r.sampler.last(r.sender.abort)
 	<-progress
-	r.sender.pool.close()
+	r.sender.router.close()
 }
 
 // progress reports each second, and once more at the end.
@@ -148,6 +127,9 @@ func (r *run) progress(ctx context.Context, plan Header) (ended chan struct{}) {
 	report := func() {
 		p := r.sender.meter.report(max(time.Since(r.sender.begin), 0))
 		p.Planned, p.PlanDuration = plan.Requests, fromSeconds(plan.DurationS)
+		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
+			p.PredictedTPOT = predict(int(p.InFlight), r.sender.journal.outcome.context.mean(plan))
+		}
 		r.settings.Progress(p)
 	}
 	go func() {
@@ -168,7 +150,8 @@ func (r *run) close(ctx context.Context, planned int64) (Result, error) {
 	rowsErr := r.sender.journal.log.close()
 	err := errors.Join(rowsErr, r.sampler.log.close())
 	most := limits{r.settings.MaxLateness, r.settings.MaxStall}
-	result := r.sender.journal.outcome.finish(planned, most, r.sampler.heart.longest(), r.sender.clientLimit.Load())
+	result := r.sender.journal.outcome.finish(planned, most, r.sampler.observed(), r.sender.clientLimit.Load())
+	r.noteCached(result)
 	cause := context.Cause(r.sender.stop)
 	wasAsked := ctx.Err() != nil || r.settings.Abort.Err() != nil
 	switch {
@@ -181,6 +164,13 @@ func (r *run) close(ctx context.Context, planned int64) (Result, error) {
 		result.Status = statusDone
 	}
 	return r.conclude(result, err)
+}
+
+// noteCached says so when a run that was to share nothing was given cached tokens all the same.
+func (r *run) noteCached(result Result) {
+	if cache := &r.document.Readiness.Cache; cache.Asked == cacheCold && result.CachedTokensReported > 0 {
+		cache.Note = fmt.Sprintf("the server reports %d cached tokens although each request had a salt of its own", result.CachedTokensReported)
+	}
 }
 
 // conclude writes run.json for good. A run that stopped by itself has measured something else than its plan.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,31 +14,73 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// sampler keeps, each second, the server's /metrics as it stands and the client's own state.
+// sampler keeps, each second, the servers' /metrics as they stand and the client's own state. Each address has a loop of
+// its own, so that a slow one delays no other.
 type sampler struct {
-	asker  *asker
-	url    string // "none": the server is not sampled
-	log    *lineLog
-	meter  *meter
-	beat   Sleep
-	heart  heartbeat
-	begin  time.Time
-	missed atomic.Int64 // scrapes without an answer
-	loops  sync.WaitGroup
+	asker   *asker
+	urls    []string // "none": nothing is sampled
+	servers []Server // whose models are watched
+	log     *lineLog
+	meter   *meter
+	beat    Sleep
+	heart   heartbeat
+	witness witness
+	wall    func() time.Time
+	watch   time.Duration // between two looks at what a server serves
+	giveUp  context.CancelCauseFunc
+	begin   time.Time
+	missed  atomic.Int64 // scrapes without an answer
+	loops   sync.WaitGroup
 }
 
-// baseline is the server before the first request. It bears the run's zero, although it is taken a moment before: in
+func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
+	s := r.settings
+	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: heartbeat{meter: m},
+		wall: s.Wall, watch: s.watch, giveUp: giveUp}
+	for _, address := range s.MetricsURLs {
+		if address != noMetrics {
+			p.urls = append(p.urls, address)
+		}
+	}
+	return p
+}
+
+// baseline is the servers before the first request. It bears the run's zero, although it is taken a moment before: in
 // between this run has sent nothing.
 func (p *sampler) baseline(ctx context.Context) {
-	if text := p.scrape(ctx); text != nil {
-		p.keep(text, 0)
+	p.eachURL(func(address string) {
+		if text := p.scrape(ctx, address); text != nil {
+			p.keep(address, text, 0)
+		}
+	})
+}
+
+func (p *sampler) eachURL(do func(address string)) {
+	var all sync.WaitGroup
+	for _, address := range p.urls {
+		all.Go(func() { do(address) })
 	}
+	all.Wait()
 }
 
 func (p *sampler) start(ctx context.Context) {
+	p.witness.start(time.Since(p.begin), p.wall())
 	p.loops.Go(func() { p.each(ctx, p.client) })
-	p.loops.Go(func() { p.each(ctx, p.server) })
-	p.loops.Go(func() { p.heart.beat(ctx, p.beat) })
+	for _, address := range p.urls {
+		p.loops.Go(func() { p.each(ctx, func(ctx context.Context) { p.server(ctx, address) }) })
+	}
+	for _, server := range p.servers {
+		p.loops.Go(func() { p.watchModel(ctx, server) })
+	}
+	p.loops.Go(func() {
+		beat := p.beat
+		if beat == nil {
+			var release func()
+			beat, release = newBeat()
+			defer release()
+		}
+		p.heart.beat(ctx, beat)
+	})
 }
 
 // each calls sample every whole second of the run; a slow answer skips seconds and moves none.
@@ -53,9 +94,19 @@ func (p *sampler) each(ctx context.Context, sample func(context.Context)) {
 	}
 }
 
-func (p *sampler) server(ctx context.Context) {
-	if text := p.scrape(ctx); text != nil {
-		p.keep(text, time.Since(p.begin))
+// watchModel ends the run when a server serves something else than it began with.
+func (p *sampler) watchModel(ctx context.Context, server Server) {
+	for timerSleep(ctx, p.watch) {
+		if err := p.asker.watchModel(ctx, server); err != nil && ctx.Err() == nil {
+			p.giveUp(err)
+			return
+		}
+	}
+}
+
+func (p *sampler) server(ctx context.Context, address string) {
+	if text := p.scrape(ctx, address); text != nil {
+		p.keep(address, text, time.Since(p.begin))
 	}
 }
 
@@ -64,24 +115,30 @@ func (p *sampler) server(ctx context.Context) {
 func (p *sampler) last(ctx context.Context) {
 	p.loops.Wait()
 	p.client(ctx)
-	for tries := 0; ; tries++ {
-		text := p.scrape(ctx)
-		if text == nil {
-			return
+	p.eachURL(func(address string) {
+		for tries := 0; ; tries++ {
+			text := p.scrape(ctx, address)
+			if text == nil {
+				return
+			}
+			if running, known := gauge(text, "vllm:num_requests_running"); !known || running == 0 || tries == 10 ||
+				!timerSleep(ctx, 200*time.Millisecond) {
+				p.keep(address, text, time.Since(p.begin))
+				return
+			}
 		}
-		if running, known := gauge(text, "vllm:num_requests_running"); !known || running == 0 || tries == 10 ||
-			!timerSleep(ctx, 200*time.Millisecond) {
-			p.keep(text, time.Since(p.begin))
-			return
-		}
-	}
+	})
 }
 
-func (p *sampler) scrape(ctx context.Context) []byte {
-	if p.url == noMetrics {
-		return nil
-	}
-	status, text, err := p.asker.get(ctx, p.url)
+// observed is what the heartbeat and the samples have to say at the end.
+func (p *sampler) observed() observed {
+	client := p.witness.certificate()
+	client.LagS, client.ReadLagS = p.heart.lags.quantiles(), p.meter.lags.quantiles()
+	return observed{p.heart.longest(), max(p.heart.lags.judged(), p.meter.lags.judged()), client}
+}
+
+func (p *sampler) scrape(ctx context.Context, address string) []byte {
+	status, text, err := p.asker.get(ctx, address)
 	if err != nil || status != http.StatusOK {
 		p.missed.Add(1)
 		return nil
@@ -89,27 +146,41 @@ func (p *sampler) scrape(ctx context.Context) []byte {
 	return text
 }
 
-func (p *sampler) keep(text []byte, at time.Duration) {
+func (p *sampler) keep(address string, text []byte, at time.Duration) {
 	exposition := p.asker.scrub.text(string(text))
 	p.log.add(func(dst []byte) []byte {
 		dst = appendSeconds(append(dst, `{"at_s":`...), at)
-		dst = appendString(append(dst, `,"origin":"server","url":`...), shownURL(p.url))
+		dst = appendString(append(dst, `,"origin":"server","url":`...), shownURL(address))
 		return append(appendString(append(dst, `,"exposition":`...), exposition), '}', '\n')
 	})
 }
 
 func (p *sampler) client(context.Context) {
-	at := time.Since(p.begin)
-	var gc debug.GCStats
-	debug.ReadGCStats(&gc)
+	at, now := time.Since(p.begin), readProcess()
+	stall, lagP99 := p.heart.sinceLast()
+	step := p.witness.sample(now, at, p.wall())
 	values := []value{
 		{"in_flight", float64(p.meter.inFlight())},
 		{"goroutines", float64(runtime.NumGoroutine())},
-		{"gc_pause_s", gc.PauseTotal.Seconds()},
+		{"gc_pause_s", now.gcPause.Seconds()},
+		{"gc_cycles", float64(now.gcCycles)},
 		{"scrapes_missed", float64(p.missed.Load())},
-		{"stall_s", p.heart.sinceLast().Seconds()},
+		{"stall_s", stall.Seconds()},
+		{"lag_p99_s", lagP99.Seconds()},
+		{"wall_step_s", step.Seconds()},
 	}
-	values = append(values, processState()...)
+	if now.hasCPU {
+		values = append(values, value{"cpu_s", now.cpu.Seconds()})
+	}
+	if now.rss > 0 {
+		values = append(values, value{"rss_bytes", now.rss})
+	}
+	if now.openFiles > 0 {
+		values = append(values, value{"open_files", now.openFiles})
+	}
+	if now.hasNetwork {
+		values = append(values, value{"retransmits", float64(now.retransmits)})
+	}
 	p.log.add(func(dst []byte) []byte {
 		dst = append(appendSeconds(append(dst, `{"at_s":`...), at), `,"origin":"client","values":{`...)
 		for i, v := range values {
@@ -123,8 +194,8 @@ func (p *sampler) client(context.Context) {
 	})
 }
 
-// value is one figure of the client's state; cpu_s and gc_pause_s count from the process's start, stall_s is the
-// longest time since the last sample that the client itself stood still.
+// value is one figure of the client's state; cpu_s, gc_pause_s, gc_cycles and retransmits count from a start before the
+// run, stall_s, lag_p99_s and wall_step_s say what was since the last sample.
 type value struct {
 	name  string
 	value float64
@@ -139,7 +210,7 @@ func gauge(text []byte, name string) (sum float64, known bool) {
 		return 0, false
 	}
 	for _, m := range family.GetMetric() {
-		sum += m.GetGauge().GetValue()
+		sum += m.GetGauge().GetValue() + m.GetUntyped().GetValue()
 	}
 	return sum, true
 }

@@ -73,8 +73,9 @@ type Settings struct {
 	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass TimerSleep
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
-	create createFunc // files of the run; tests put a full disk here
-	beat   Sleep      // of the heartbeat; default TimerSleep. Tests stand still here
+	create createFunc    // files of the run; tests put a full disk here
+	beat   Sleep         // of the heartbeat; default: the kernel's timer. Tests stand still here
+	watch  time.Duration // between two looks at what the servers serve; default 5 s
 }
 
 // TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.
@@ -100,8 +101,10 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 	if err != nil {
 		return s, nil, err
 	}
-	setDefault(&s.Endpoint, "/v1/completions")
+	setDefault(&s.Endpoint, completionsPath)
 	setDefault(&s.Mode, "open")
+	setDefault(&s.History, historyPlanned)
+	setDefault(&s.watch, 5*time.Second)
 	if len(s.MetricsURLs) == 0 {
 		for _, t := range targets {
 			s.MetricsURLs = append(s.MetricsURLs, t.base.String()+"/metrics")
@@ -117,12 +120,12 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 		s.Abort = context.Background()
 	}
 	if s.Dial == nil {
-		s.Dial = (&net.Dialer{}).DialContext
+		s.Dial, s.dialsPlainly = (&net.Dialer{}).DialContext, true
 	}
 	if s.Wall == nil {
 		s.Wall = time.Now
 	}
-	if s.beat == nil {
+	if s.beat == nil && s.Sleep != nil { // another clock than the kernel's
 		s.beat = timerSleep
 	}
 	if s.create == nil {

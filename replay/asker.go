@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// asker sends the small requests beside the load: questions before it, samples during it.
+type asker struct {
+	client  *http.Client
+	targets []target
+	headers http.Header
+	scrub   scrubber
+}
+
+func newAsker(s Settings, targets []target) *asker {
+	config := &tls.Config{}
+	if s.TLS != nil {
+		config = s.TLS.Clone()
+	}
+	config.NextProtos = []string{"http/1.1"} // as the load
+	return &asker{
+		targets: targets, headers: s.headers(), scrub: newScrubber(s),
+		client: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				DialContext: s.Dial, TLSClientConfig: config, IdleConnTimeout: idleLimit,
+				TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
+			},
+		},
+	}
+}
+
+func (a *asker) close() { a.client.CloseIdleConnections() }
+
+const (
+	askTimeout = 10 * time.Second
+	askLimit   = 32 << 20 // bytes of an answer
+)
+
+// get asks one address.
+func (a *asker) get(ctx context.Context, address string) (status int, body []byte, err error) {
+	return a.ask(ctx, http.MethodGet, address, nil)
+}
+
+// post sends question as JSON; nil sends an empty body.
+func (a *asker) post(ctx context.Context, address string, question any) (status int, body []byte, err error) {
+	if question == nil {
+		return a.ask(ctx, http.MethodPost, address, nil)
+	}
+	text, err := json.Marshal(question)
+	if err != nil {
+		return 0, nil, err
+	}
+	return a.ask(ctx, http.MethodPost, address, text)
+}
+
+func (a *asker) ask(ctx context.Context, method, address string, question []byte) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(question))
+	if err != nil {
+		return 0, nil, err
+	}
+	if a.isTarget(req.URL) {
+		req.Header = a.headers.Clone()
+	}
+	if question != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(resp.Body, askLimit))
+	return resp.StatusCode, body, err
+}
+
+// isTarget says whether the key may go there: a metrics address may be somebody else's.
+func (a *asker) isTarget(u *url.URL) bool {
+	return slices.ContainsFunc(a.targets, func(t target) bool { return u.Host == t.base.Host && u.Scheme == t.base.Scheme })
+}
+
+// at is a path of the server's API.
+func (t target) at(path string) string { return t.base.String() + path }

@@ -1,0 +1,343 @@
+package replay
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// wording is how planned tokens become the text of a chat: one user message of words that are one token each.
+type wording struct {
+	lead     string   // begins the message. Without a blank in front it may be any number of tokens, always the same
+	words    []string // each with a blank in front, which makes it one token wherever it stands
+	longest  int      // bytes of the longest
+	overhead int      // tokens of the template and the lead
+}
+
+// wordingRecord says in run.json how far the lengths of prompts can be trusted.
+type wordingRecord struct {
+	Words          int             `json:"words"`
+	OverheadTokens int             `json:"overhead_tokens"` // of template and lead, in every prompt
+	TemplateTokens *int            `json:"template_tokens"` // of the template alone; null where an empty message is refused
+	CountedBy      string          `json:"counted_by"`      // "tokenize": the server; "assumed": a word is taken for a token
+	Checked        []checkedPrompt `json:"checked"`         // of the plan, before the run
+	Deviation      int             `json:"largest_deviation_tokens"`
+	Note           string          `json:"note"`
+}
+
+type checkedPrompt struct {
+	Seq     int64 `json:"seq"`
+	Planned int   `json:"planned"`
+	Counted int   `json:"counted"`
+}
+
+//go:embed words.txt
+var commonWords string
+
+const (
+	enoughWords = 400 // of the common ones; below that the server's own vocabulary is looked through
+	fewestWords = 64  // below that a word is taken for a token
+	wordBatch   = 500 // words asked for at once
+	chatReach   = 2000
+)
+
+// findWording makes the words and the template's length of the server's own tokenizer, and counts some of the plan's
+// prompts by it.
+func findWording(ctx context.Context, a *asker, served string, seed uint64, plan *Plan) (Prompts, *wordingRecord, error) {
+	t := tokenizer{a, a.targets[0], served}
+	record := &wordingRecord{CountedBy: "tokenize", Checked: []checkedPrompt{}}
+	words, err := t.words(ctx)
+	if err != nil {
+		return Prompts{}, nil, err
+	}
+	if len(words) < fewestWords {
+		record.CountedBy = "assumed"
+		record.Note = fmt.Sprintf("%s does not count tokens: a word is taken for a token, and the template for nothing", t.target.base)
+		if len(words) > 0 {
+			record.Note = fmt.Sprintf("only %d words are one token each at %s: a word is taken for a token, and the template for nothing", len(words), t.target.base)
+		}
+		words = strings.Fields(commonWords)
+	}
+	w := newWording(words)
+	if record.CountedBy == "tokenize" {
+		if err := t.measure(ctx, w, record); err != nil {
+			return Prompts{}, nil, err
+		}
+	}
+	prompts, err := NewPrompts(0, len(w.words), seed)
+	prompts.text = w
+	record.Words, record.OverheadTokens = len(w.words), w.overhead
+	if err == nil && record.CountedBy == "tokenize" {
+		err = t.checkPlan(ctx, prompts, plan, record)
+	}
+	return prompts, record, err
+}
+
+func newWording(words []string) *wording {
+	w := &wording{lead: words[0], words: make([]string, len(words))}
+	for i, word := range words {
+		w.words[i] = " " + word
+		w.longest = max(w.longest, len(word)+1)
+	}
+	return w
+}
+
+// tokenizer is that of the served model.
+type tokenizer struct {
+	asker  *asker
+	target target
+	served string // name of the model
+}
+
+// tokensOf asks for the tokens of a text or of a chat; nil when the server cannot say.
+func (t tokenizer) tokensOf(ctx context.Context, question map[string]any) ([]int64, error) {
+	question["model"] = t.served
+	status, body, err := t.asker.post(ctx, t.target.at("/tokenize"), question)
+	if err != nil {
+		return nil, t.asker.noAnswer(ctx, t.target, err)
+	}
+	var said struct {
+		Count  int     `json:"count"`
+		Tokens []int64 `json:"tokens"`
+	}
+	if status != http.StatusOK || json.Unmarshal(body, &said) != nil || said.Count != len(said.Tokens) {
+		return nil, nil
+	}
+	return said.Tokens, nil
+}
+
+func (t tokenizer) text(ctx context.Context, text string) ([]int64, error) {
+	return t.tokensOf(ctx, map[string]any{"prompt": text, "add_special_tokens": false})
+}
+
+// chat is how many tokens a chat of one user message has; -1 when the server cannot say.
+func (t tokenizer) chat(ctx context.Context, content string) (int, error) {
+	tokens, err := t.tokensOf(ctx, map[string]any{"messages": []map[string]string{{"role": "user", "content": content}}})
+	if tokens == nil {
+		return -1, err
+	}
+	return len(tokens), err
+}
+
+// words are those that are one token each behind a blank: common ones, else what the vocabulary itself holds.
+func (t tokenizer) words(ctx context.Context) ([]string, error) {
+	words, err := t.single(ctx, strings.Fields(commonWords))
+	if err != nil || len(words) >= enoughWords {
+		return words, err
+	}
+	own, err := t.ownWords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	more, err := t.single(ctx, own)
+	for _, word := range more {
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words, err
+}
+
+// single keeps the candidates that are one token behind a blank. They are asked for with a marker between them, a word
+// known to be one token, so that the tokens of each can be told apart.
+func (t tokenizer) single(ctx context.Context, candidates []string) (words []string, err error) {
+	marker, id, err := t.marker(ctx, candidates)
+	if err != nil || marker == "" {
+		return nil, err
+	}
+	seen := map[int64]bool{id: true}
+	for batch := range slices.Chunk(candidates, wordBatch) {
+		var text strings.Builder
+		for _, word := range batch {
+			text.WriteString(" " + marker + " " + word)
+		}
+		tokens, err := t.text(ctx, text.String()+" "+marker)
+		if err != nil {
+			return nil, err
+		}
+		runs := between(tokens, id)
+		if len(runs) != len(batch) { // the marker itself is among them as two runs of nothing; or this is no such tokenizer
+			runs = withMarker(runs, batch, marker)
+		}
+		for i, run := range runs {
+			if len(run) == 1 && !seen[run[0]] {
+				seen[run[0]] = true
+				words = append(words, batch[i])
+			}
+		}
+	}
+	return append(words, marker), nil
+}
+
+// marker is the first of the candidates that is one token wherever it stands.
+func (t tokenizer) marker(ctx context.Context, candidates []string) (word string, id int64, err error) {
+	for _, word := range candidates[:min(len(candidates), 8)] {
+		tokens, err := t.text(ctx, strings.Repeat(" "+word, 4))
+		if err != nil || tokens == nil {
+			return "", 0, err
+		}
+		// The very first may have company: a begin of text, or a blank of its own.
+		if n := len(tokens); n >= 4 && n <= 6 && tokens[n-1] == tokens[n-2] && tokens[n-2] == tokens[n-3] {
+			return word, tokens[n-1], nil
+		}
+	}
+	return "", 0, nil
+}
+
+// between cuts tokens at each marker; what is ahead of the first one is left out.
+func between(tokens []int64, marker int64) (runs [][]int64) {
+	begin := -1
+	for i, token := range tokens {
+		if token != marker {
+			continue
+		}
+		if begin >= 0 {
+			runs = append(runs, tokens[begin:i])
+		}
+		begin = i + 1
+	}
+	return runs
+}
+
+// withMarker puts one empty run in the place of the marker among the candidates, which cuts into two.
+func withMarker(runs [][]int64, batch []string, marker string) [][]int64 {
+	at := slices.Index(batch, marker)
+	if at < 0 || len(runs) != len(batch)+1 {
+		return nil
+	}
+	return slices.Delete(runs, at, at+1)
+}
+
+// ownWords are the words that a stretch of the server's vocabulary spells.
+func (t tokenizer) ownWords(ctx context.Context) ([]string, error) {
+	ids := make([]int, 0, DefaultVocabHigh-DefaultVocabLow)
+	for id := DefaultVocabLow; id < DefaultVocabHigh; id++ {
+		ids = append(ids, id)
+	}
+	text, err := t.spelt(ctx, ids)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	var words []string
+	seen := map[string]bool{}
+	for _, word := range strings.Fields(text) {
+		if len(word) > 1 && !seen[word] && !strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
+			seen[word] = true
+			words = append(words, word)
+		}
+	}
+	return words[:min(len(words), 4*wordBatch)], nil
+}
+
+// spelt is the text of token ids; empty when they have none or the server cannot say.
+func (t tokenizer) spelt(ctx context.Context, ids []int) (string, error) {
+	status, body, err := t.asker.post(ctx, t.target.at("/detokenize"), map[string]any{"model": t.served, "tokens": ids})
+	if err != nil {
+		return "", t.asker.noAnswer(ctx, t.target, err)
+	}
+	var said struct {
+		Prompt string `json:"prompt"`
+	}
+	if status != http.StatusOK || json.Unmarshal(body, &said) != nil {
+		return "", nil
+	}
+	return said.Prompt, nil
+}
+
+// measure finds how many tokens template and lead are: a chat of one word and one of all words agree on it.
+func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecord) error {
+	template, err := t.chat(ctx, "")
+	if err != nil {
+		return err
+	}
+	if template >= 0 {
+		record.TemplateTokens = &template
+	}
+	one, err := t.chat(ctx, w.lead+w.words[1])
+	if err != nil {
+		return err
+	}
+	all, err := t.chat(ctx, w.lead+strings.Join(w.words, ""))
+	if err != nil {
+		return err
+	}
+	switch {
+	case one < 0 || all < 0:
+		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: its template is taken for nothing", t.target.base)
+		return nil
+	case one-1 != all-len(w.words):
+		record.Note = fmt.Sprintf("the template counts %d tokens around one word and %d around %d", one-1, all-len(w.words), len(w.words))
+	}
+	w.overhead = max(0, all-len(w.words))
+	return nil
+}
+
+// checkPlan counts the shortest, the middle and the longest of the plan's first prompts by the server.
+func (t tokenizer) checkPlan(ctx context.Context, prompts Prompts, plan *Plan, record *wordingRecord) error {
+	var first []Request
+	for req, err := range plan.Requests() {
+		if err != nil {
+			return err
+		}
+		if first = append(first, req); len(first) == chatReach {
+			break
+		}
+	}
+	slices.SortStableFunc(first, func(a, b Request) int { return a.InputTokens - b.InputTokens })
+	for _, at := range slices.Compact([]int{0, len(first) / 2, len(first) - 1}) {
+		req := first[at]
+		counted, err := t.chat(ctx, string(prompts.appendText([]byte(prompts.text.lead), req)))
+		if err != nil {
+			return err
+		}
+		if counted < 0 {
+			continue
+		}
+		record.Checked = append(record.Checked, checkedPrompt{req.Seq, req.InputTokens, counted})
+		if off := counted - req.InputTokens; max(off, -off) > max(record.Deviation, -record.Deviation) {
+			record.Deviation = off
+		}
+	}
+	return nil
+}
+
+// vocabularyEnd is the id from which on the server's tokenizer has no text, if that is well below high; 0: it is not, or
+// the server does not say. A model may have some ids more than its tokenizer: that is no end.
+func (a *asker) vocabularyEnd(ctx context.Context, target target, served string, high int) (int, error) {
+	t := tokenizer{a, target, served}
+	has := func(end int) (bool, error) { // text just below end
+		ids := make([]int, 0, 16)
+		for id := max(0, end-16); id < end; id++ {
+			ids = append(ids, id)
+		}
+		text, err := t.spelt(ctx, ids)
+		return text != "", err
+	}
+	margin := max(256, high/50)
+	for _, end := range []int{high, high - margin} {
+		if is, err := has(end); is || err != nil {
+			return 0, err
+		}
+	}
+	low, top := 0, high-margin // text below low, none below top
+	if is, err := has(minVocabulary); !is || err != nil {
+		return 0, err // it spells nothing at all
+	}
+	for low = minVocabulary; top-low > 1; {
+		middle := (low + top) / 2
+		is, err := has(middle)
+		if err != nil {
+			return 0, err
+		}
+		if is {
+			low = middle
+		} else {
+			top = middle
+		}
+	}
+	return max(low-15, minVocabulary), nil
+}
