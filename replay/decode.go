@@ -29,7 +29,7 @@ var errChunk = errors.New("an event is not a completion chunk")
 
 // decodeChunk reads any legal chunk by encoding/json, with keys in their exact case. It is the meaning of a chunk;
 // scanChunk is its fast form.
-func decodeChunk(data []byte) (chunk, error) {
+func decodeChunk(data []byte, ids *[]int32) (chunk, error) {
 	c := emptyChunk()
 	var top object
 	if err := json.Unmarshal(data, &top); err != nil || top == nil {
@@ -46,18 +46,23 @@ func decodeChunk(data []byte) (chunk, error) {
 		}
 		c.hasChoices = len(list) > 0
 		for _, choice := range list {
-			c.choice(choice)
+			c.choice(choice, ids)
 		}
 	}
 	c.hasUsage = c.decodeUsage(top["usage"])
+	c.decodeTiming(top["metrics"])
 	return c, nil
 }
 
-func (c *chunk) choice(choice object) {
+func (c *chunk) choice(choice object, ids *[]int32) {
 	c.texts(choice, "text")
-	if raw := choice["token_ids"]; !isNull(raw) {
-		if n := listLen(raw); n >= 0 {
-			c.tokens = max(c.tokens, 0) + n
+	var list []json.RawMessage
+	if json.Unmarshal(choice["token_ids"], &list) == nil && list != nil {
+		c.tokens = max(c.tokens, 0) + len(list)
+		for _, raw := range list {
+			if ids != nil {
+				*ids = append(*ids, tokenID(raw))
+			}
 		}
 	}
 	c.hasPromptIDs = c.hasPromptIDs || listLen(choice["prompt_token_ids"]) > 0
@@ -89,6 +94,35 @@ func (c *chunk) decodeUsage(raw json.RawMessage) bool {
 		c.usage.cached = countOf(details["cached_tokens"])
 	}
 	return true
+}
+
+func (c *chunk) decodeTiming(raw json.RawMessage) {
+	var in object
+	if json.Unmarshal(raw, &in) != nil || in == nil {
+		return
+	}
+	c.timing = timing{ttft: secondsOf(in["time_to_first_token_ms"]), generation: secondsOf(in["generation_time_ms"]),
+		queue: secondsOf(in["queue_time_ms"]), itl: secondsOf(in["mean_itl_ms"])}
+}
+
+// secondsOf reads milliseconds; anything but a plain duration is unknown.
+func secondsOf(raw []byte) float64 {
+	ms, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || !(ms >= 0 && ms <= 1e12) {
+		return unknownTime
+	}
+	return ms / 1e3
+}
+
+// unknownID stands where the server says a token, but not which.
+const unknownID = -1
+
+func tokenID(raw []byte) int32 {
+	n, err := strconv.ParseInt(string(raw), 10, 32)
+	if err != nil || n < 0 {
+		return unknownID
+	}
+	return int32(n)
 }
 
 // decodeError finds the message of an error body; it always returns one.
@@ -156,11 +190,18 @@ func countOf(raw json.RawMessage) int64 {
 }
 
 // chunkOf reads an event's data the fast way where that is sure.
-func chunkOf(data []byte) (chunk, error) {
-	if c, ok := scanChunk(data); ok {
+func chunkOf(data []byte, ids *[]int32) (chunk, error) {
+	had := 0
+	if ids != nil {
+		had = len(*ids)
+	}
+	if c, ok := scanChunk(data, ids); ok {
 		return c, nil
 	}
-	c, err := decodeChunk(data)
+	if ids != nil {
+		*ids = (*ids)[:had]
+	}
+	c, err := decodeChunk(data, ids)
 	if err != nil {
 		err = fmt.Errorf("%w (%d bytes)", err, len(data))
 	}

@@ -1,76 +1,198 @@
 package replay
 
 import (
-	"context"
 	"iter"
 	"sync"
 	"time"
 )
 
-// maxTickets bounds the requests that are prepared ahead of their due time, whatever the rate.
-const maxTickets = 4096
+// beginAhead is from the last preparation of the first requests to the run's zero.
+const beginAhead = 20 * time.Millisecond
 
-// dispatch sends the requests, each at its due time, and returns when every one that was sent has ended. It reads the
-// plan half a second ahead. A request is on its own from then on; only the gate's goroutine stands between it and its
-// due time, and that one does nothing but wait.
-func (s *sender) dispatch(requests iter.Seq2[Request, error], sleep Sleep) error {
-	tickets := make(chan ticket, maxTickets)
-	shut := make(chan struct{})
-	var gate, inFlight sync.WaitGroup
-	gate.Go(func() { s.keepGate(tickets, shut, sleep) })
-	err := s.admit(requests, tickets, shut, &inFlight)
-	close(tickets)
-	gate.Wait()
-	inFlight.Wait()
-	return err
+// dispatcher takes a plan from its file to the last answer. The schedule belongs to the goroutine of run alone; others
+// send it news.
+type dispatcher struct {
+	*sender
+	schedule *schedule
+	inbox    inbox
+	reader   *reader
+
+	begun     chan struct{} // closed when begin is set
+	isWarming bool
+	first     sync.WaitGroup // requests that the beginning waits for
+	helpers   sync.WaitGroup
+	preparing int // they come back as news
+	live      int // sent and not ended
+	isRead    bool
+	isStopped bool
 }
 
-// admit starts each request connectAhead of its due time.
-func (s *sender) admit(requests iter.Seq2[Request, error], tickets chan<- ticket, shut chan struct{}, inFlight *sync.WaitGroup) error {
-	for req, err := range requests {
-		if err != nil {
-			s.giveUp(err)
-			return err
-		}
-		if !timerSleep(s.stop, time.Until(s.begin.Add(req.Due-connectAhead))) {
-			return nil
-		}
-		t := ticket{due: req.Due, open: make(chan struct{})}
-		select {
-		case tickets <- t:
-		case <-s.stop.Done():
-			return nil
-		}
-		inFlight.Go(func() { s.send(req, t, shut) })
-	}
-	return nil
+// carrier sends requests and reads their answers.
+type carrier interface {
+	// send writes a request that is due, and tells of its end by ended.
+	send(x *exchange)
 }
 
-// keepGate opens each ticket at its due time, in order, until the run stops; what is not open then stays unsent.
-func (s *sender) keepGate(tickets <-chan ticket, shut chan struct{}, sleep Sleep) {
-	defer close(shut)
-	for t := range tickets {
-		if !sleep(s.stop, time.Until(s.begin.Add(t.due))) {
-			return
-		}
-		close(t.open)
-	}
+func newDispatcher(s *sender, plan iter.Seq2[Request, error]) *dispatcher {
+	d := &dispatcher{sender: s, begun: make(chan struct{})}
+	d.schedule = newSchedule(s.settings.Mode, s.settings.MaxConcurrency, s.keepsIDs)
+	d.reader = newReader(d, plan)
+	return d
 }
 
-// Sleep waits; false when the context ended first.
-type Sleep func(ctx context.Context, d time.Duration) bool
-
-// timerSleep uses Go's timers, which may be a millisecond late on an idle Linux.
-func timerSleep(ctx context.Context, d time.Duration) bool {
-	if ctx.Err() != nil || d <= 0 {
-		return ctx.Err() == nil
+// warm makes the first requests ready, and sets the run's zero to shortly after that: what is due at zero is as ready as
+// what is due later, and nobody waits longer for it than that takes.
+func (d *dispatcher) warm() {
+	d.isWarming = true
+	for n := 0; n < maxAhead && d.schedule.room() > 0; n++ {
+		t := d.reader.ticket()
+		if t == nil {
+			d.isRead = true
+			break
+		}
+		d.reader.taken++
+		d.schedule.add(t)
+		if !d.schedule.isClosed && t.req.Due > connectAhead {
+			break
+		}
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	for t := d.schedule.prepare(-beginAhead); t != nil; t = d.schedule.prepare(-beginAhead) {
+		d.prepare(t)
+	}
+	d.isWarming = false
+	ready := make(chan struct{})
+	d.helpers.Go(func() {
+		d.first.Wait()
+		close(ready)
+	})
+	limit := time.NewTimer(connectAhead)
+	defer limit.Stop()
 	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+	case <-ready:
+	case <-limit.C:
+	case <-d.stop.Done():
+	}
+	d.begin = time.Now().Add(beginAhead)
+	close(d.begun)
+}
+
+// run sends everything, and returns when all of it has ended.
+func (d *dispatcher) run(sleep Sleep) {
+	var reading sync.WaitGroup
+	if !d.isRead {
+		d.reader.posted = d.reader.taken
+		reading.Go(d.reader.read)
+	}
+	d.carry(sleep)
+	reading.Wait()
+	d.helpers.Wait()
+	d.reader.close()
+}
+
+// advance does what is due.
+func (d *dispatcher) advance(now time.Duration, out carrier) {
+	if !d.isStopped && d.stop.Err() != nil {
+		d.halt()
+	}
+	for t := d.schedule.prepare(now); t != nil; t = d.schedule.prepare(now) {
+		d.prepare(t)
+	}
+	for t := d.schedule.release(now); t != nil; t = d.schedule.release(now) {
+		if t.x == nil {
+			d.prepare(t)
+		}
+		if t.isReady {
+			out.send(t.x)
+		} else {
+			t.isWanted.Store(true)
+		}
+	}
+	d.reader.allow(d.schedule.room())
+}
+
+// hear takes in what others have done since.
+func (d *dispatcher) hear(out carrier) {
+	for _, n := range d.inbox.take() {
+		switch n.what {
+		case isPlanned:
+			d.reader.taken++
+			if !d.isStopped {
+				d.schedule.add(n.t)
+			}
+		case isPlanOver:
+			d.isRead = true
+		case isPrepared:
+			d.prepared(n.t, out)
+		case isOver:
+			d.ended(n.t)
+		}
+	}
+}
+
+func (d *dispatcher) prepared(t *ticket, out carrier) {
+	d.preparing--
+	t.isReady = true
+	switch {
+	case d.isStopped && !t.x.isOut:
+		t.x.withdraw()
+	case t.isReleased:
+		out.send(t.x)
+	}
+}
+
+// ended is the end of a request that was sent, or could not be.
+func (d *dispatcher) ended(t *ticket) {
+	d.live--
+	d.schedule.ended(t, t.done, t.ids)
+	t.x, t.ids = nil, nil
+}
+
+// halt leaves unsent what has not been sent.
+func (d *dispatcher) halt() {
+	d.isStopped = true
+	for _, t := range d.schedule.drop() {
+		if t.isReady {
+			t.x.withdraw()
+		}
+	}
+}
+
+// isDone says that nothing more can come.
+func (d *dispatcher) isDone() bool {
+	return (d.isRead || d.isStopped) && d.schedule.isEmpty() && d.preparing == 0 && d.live == 0
+}
+
+// prepare makes a request ready on a goroutine of its own: a far server, or a long prompt, holds up no other.
+func (d *dispatcher) prepare(t *ticket) {
+	t.x = d.exchange(t)
+	d.preparing++
+	due, warmed := t.due, func() {}
+	if d.schedule.isClosed || t.isReleased { // a closed loop knows its due times only as they come
+		due = 0
+	}
+	if d.isWarming {
+		d.first.Add(1)
+		warmed = d.first.Done
+	}
+	d.helpers.Go(func() {
+		t.x.connectEarly()
+		if due > bodyAhead {
+			warmed()
+			d.waitForBody(due)
+			t.x.buildEarly()
+		} else {
+			t.x.buildEarly()
+			warmed()
+		}
+		d.inbox.post(news{isPrepared, t}, func() bool { return !t.isWanted.Load() })
+	})
+}
+
+// waitForBody returns shortly before a due time, or when the run stops.
+func (d *dispatcher) waitForBody(due time.Duration) {
+	select {
+	case <-d.begun:
+		timerSleep(d.stop, time.Until(d.begin.Add(due-bodyAhead)))
+	case <-d.stop.Done():
 	}
 }

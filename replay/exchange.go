@@ -1,293 +1,247 @@
 package replay
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"strings"
 	"time"
 )
 
-// exchange is one request and its answer.
+// exchange is one request and its answer. It reads nothing by itself: whoever has the connection feeds it what came and
+// when, tells it when the connection ended, and gives it up when its patience is over.
 type exchange struct {
 	*sender
+	ticket *ticket
 	row    row
 	conn   *conn
 	body   *[]byte // pooled; out is its end
-	out    []byte
-	waits  int64 // bytes counted in sender.prepared
-	parser sse
-	stream stream
+	out    []byte  // still to be written
+	waits  int64   // bytes counted in sender.prepared
+
+	isOut     bool // past its due time: only leaving the run at once holds it back
+	isRetry   bool // over a second connection: the first was dead
+	unreached error
+	broken    error         // why the request could not be written whole
+	brokenAt  time.Duration // and when
+
+	phase   phase
+	at      time.Duration // of the last read
+	end     error         // how it ended; nil: as HTTP wants it
+	head    []byte        // of an answer whose head came in several reads
+	answer  *http.Response
+	framing framing
+	text    []byte // the body of an error
+	isExtra bool   // something came after the answer
+	parser  sse
+	stream  stream
+	onEvent func(name, data []byte)
+	place   int // in the event loop's list
 }
 
-// prepare makes the request's bytes shortly before they are due; with too many bytes waiting already it leaves that to
-// the due time.
-func (x *exchange) prepare(t ticket, shut <-chan struct{}) {
-	timer := time.NewTimer(time.Until(x.begin.Add(t.due - bodyAhead)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-t.open:
-	case <-shut:
-		return
-	}
-	x.waits = int64(x.writer.size(x.row.req))
-	if x.prepared.Add(x.waits) <= bodyBudget {
-		x.build()
-	}
+type phase int
+
+const (
+	inHead phase = iota
+	inStream
+	inError // the body of an answer that is no stream
+	over
+)
+
+var errTimeout = errors.New("time-out")
+
+// leftError ends what was in flight when the run was left.
+type leftError struct{ error }
+
+// protocolError marks bytes that are not what HTTP or the API has at that place.
+type protocolError struct{ error }
+
+// depart settles when the request was due. From here on it has a row.
+func (x *exchange) depart() {
+	x.isOut = true
+	x.row.req.Due, x.row.held = x.ticket.due, x.ticket.held
+	x.row.isWarmUp = x.ticket.due < x.settings.WarmUp
 }
 
-func (x *exchange) build() {
-	x.body, _ = x.bodies.Get().(*[]byte)
-	if x.body == nil {
-		x.body = new([]byte)
-	}
-	*x.body, x.out = x.writer.request(*x.body, x.row.req)
-}
-
-// unprepare takes the bytes off the budget: from now on they are under way, however slowly.
-func (x *exchange) unprepare() {
-	x.prepared.Add(-x.waits)
-	x.waits = 0
-}
-
-// withdraw is the end of a request that the run stopped before its due time: it stays unsent.
-func (x *exchange) withdraw() {
-	x.unprepare()
-	x.dropBody()
-	if x.conn != nil {
-		x.pool.put(x.conn)
-	}
-}
-
-// dropBody gives the bytes back as soon as they are written: answers last far longer.
-func (x *exchange) dropBody() {
-	if x.body != nil {
-		x.bodies.Put(x.body)
-	}
-	x.body, x.out = nil, nil
-}
-
-// run writes the request at its due time and reads the answer to its end.
-func (x *exchange) run() {
-	x.unprepare()
-	if x.out == nil {
-		x.build()
-	}
-	err := x.write()
-	x.dropBody()
-	if x.row.sent == unknown {
-		x.fail(connectFailure(err), cause(err))
-		x.row.done = time.Since(x.begin)
-		return
-	}
-	x.meter.addSent(x.row.lateness())
-	defer x.hangUp()
-	defer context.AfterFunc(x.abort, x.conn.interrupt)()
-	x.stream.reset(x.begin.Add(x.row.sent), x.meter)
-	err, isReusable := x.answer(err)
-	x.settle(err)
-	if isReusable && x.abort.Err() == nil {
-		x.conn.used, x.conn.data = true, nil
-		x.pool.put(x.conn)
-		x.conn = nil
-	}
-}
-
-func (x *exchange) hangUp() {
-	if x.conn != nil {
-		x.conn.Close()
-	}
-}
-
-// write sends the request over the connection that waits, or a new one when that has died. Once a byte is out it is
-// never written again.
-func (x *exchange) write() error {
-	for attempt := 1; ; attempt++ {
-		if x.conn == nil || attempt == 1 && !x.conn.isUsable() {
-			x.hangUp()
-			var err error
-			if x.conn, err = x.sender.connect(); err != nil {
-				x.row.sent = unknown
-				return err
-			}
-		}
-		n, err := x.writeOnce()
-		if err == nil || n > 0 || attempt > 1 || x.abort.Err() != nil {
-			return err
-		}
-		x.conn.Close()
-		x.conn = nil
-	}
-}
-
-func (x *exchange) writeOnce() (int, error) {
+// leave takes note of the instant before the first byte is written.
+func (x *exchange) leave(sent time.Duration) {
+	x.row.sent, x.row.connect = sent, unknown
 	if !x.conn.used {
 		x.row.connect = x.conn.connect
 	}
-	defer context.AfterFunc(x.abort, x.conn.interrupt)()
-	x.conn.SetWriteDeadline(time.Now().Add(x.settings.FirstByteTimeout))
-	if x.abort.Err() != nil {
-		x.conn.interrupt()
-	}
-	sent := time.Now()
-	n, err := x.conn.Write(x.out)
-	x.row.sent = sent.Sub(x.begin)
-	if err == nil {
-		x.row.written = time.Since(x.begin)
-	}
-	return n, err
+	x.conn.used = true
+	x.at, x.phase = sent, inHead
+	x.stream.reset(sent, x.meter, x.keepsIDs)
 }
 
-// answer reads what comes back. A server may answer and hang up before it has read all of the request, so a failed
-// write is followed by a short look.
-func (x *exchange) answer(written error) (err error, isReusable bool) {
-	until := x.begin.Add(x.row.sent + x.settings.FirstByteTimeout)
-	if written != nil {
-		until = time.Now().Add(doneGrace)
-	}
-	x.conn.deadline = time.Time{}
-	resp, err := x.conn.head(x.abort, until)
-	if err != nil {
-		if written != nil {
-			err = written
-		}
-		return err, false
-	}
-	x.row.headers, x.row.status = x.since(x.conn.at), resp.StatusCode
-	body := newFraming(resp)
-	if resp.StatusCode != http.StatusOK || !isEventStream(resp) {
-		return x.rejected(resp, &body)
-	}
-	err = x.events(&body)
-	isReusable = err == nil && written == nil && body.state == ended && len(x.conn.data) == 0 && !resp.Close
-	return err, isReusable
-}
-
-// isEventStream lets pass what does not say its type; a page or a plain JSON answer is none.
-func isEventStream(resp *http.Response) bool {
-	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err != nil || kind != "application/json" && kind != "text/html"
-}
-
-// rejected reads the body of an error, as far as it is worth reading.
-func (x *exchange) rejected(resp *http.Response, body *framing) (err error, isReusable bool) {
-	text, err := x.shortBody(body)
-	x.row.done = x.since(x.conn.at)
-	said := errorBody(text).String() // fail scrubs and cuts
+// written takes note of what was written; an error with some of it out is no reason to stop listening yet: a server may
+// answer and hang up before it has read all.
+func (x *exchange) written(n int, err error, at time.Duration) {
+	x.out = x.out[n:]
 	switch {
-	case resp.StatusCode == http.StatusOK:
-		x.fail("protocol", "the answer is no event stream: "+cmp.Or(said, bodyWords(resp, text)))
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		x.fail(fmt.Sprintf("http_%d", resp.StatusCode), "a redirect, not followed")
-	default:
-		x.fail(fmt.Sprintf("http_%d", resp.StatusCode), cmp.Or(said, bodyWords(resp, text)))
-	}
-	return nil, err == nil && body.state == ended && len(x.conn.data) == 0 && !resp.Close
-}
-
-// bodyWords says what came where the server itself says nothing.
-func bodyWords(resp *http.Response, body []byte) string {
-	words := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
-	if len(body) == 0 {
-		return words + ", no body"
-	}
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil {
-		return fmt.Sprintf("%s, %d bytes of %s", words, len(body), kind)
-	}
-	return fmt.Sprintf("%s, %d bytes", words, len(body))
-}
-
-const errorBodyLimit = 16 << 10
-
-func (x *exchange) shortBody(body *framing) ([]byte, error) {
-	var text []byte
-	until := time.Now().Add(5 * time.Second)
-	for {
-		for len(x.conn.data) > 0 && body.state != ended {
-			part, rest, err := body.next(x.conn.data)
-			if err != nil {
-				return text, err
-			}
-			text, x.conn.data = append(text, part...), rest
-		}
-		if body.state == ended || len(text) > errorBodyLimit {
-			return text, nil
-		}
-		if err := x.conn.read(x.abort, until); err != nil {
-			return text, err
-		}
-	}
-}
-
-// events reads the stream to its end. All events that a read brought bear its instant.
-func (x *exchange) events(body *framing) error {
-	c := x.conn
-	// The first chunk may repeat the prompt: ten characters a token.
-	x.parser.reset(1<<20+12*x.row.req.InputTokens, func(name, data []byte) { x.stream.event(name, data, c.at) })
-	for {
-		x.stream.read = c.reads
-		for len(c.data) > 0 && body.state != ended {
-			part, rest, err := body.next(c.data)
-			if err != nil {
-				return protocolError{err}
-			}
-			c.data = rest
-			if err := x.parser.feed(part); err != nil {
-				return protocolError{err}
-			}
-		}
-		if body.state == ended {
-			x.parser.end()
-			return nil
-		}
-		if x.stream.isLong(x.row.req.OutputTokens) {
-			return errLongOutput
-		}
-		if err := c.read(x.abort, x.patience()); err != nil {
-			x.parser.end()
-			if x.stream.isDone || err == io.EOF && body.state == untilClosed {
-				return nil // a proper end, and that of the connection too
-			}
-			return err
-		}
+	case err != nil:
+		x.broken, x.brokenAt = err, at
+		x.dropBody()
+	case len(x.out) == 0:
+		x.row.written = at
+		x.dropBody()
 	}
 }
 
 // patience is until when the next token must come, or the end: the first token has one limit, the gaps after it another.
 // Bytes without a token (headers, comments, a repeated prompt) extend neither, and none the grace after [DONE].
-func (x *exchange) patience() time.Time {
+func (x *exchange) patience() time.Duration {
 	s := &x.stream
 	switch {
+	case x.phase == inError:
+		return x.row.headers + errorGrace
+	case x.phase == inHead && x.broken != nil:
+		return x.brokenAt + doneGrace
 	case s.isDone:
-		return s.doneAt.Add(doneGrace)
-	case s.first.IsZero():
-		return s.sent.Add(x.settings.FirstByteTimeout)
+		return s.doneAt + doneGrace
+	case s.first == unknown:
+		return s.sent + x.settings.FirstByteTimeout
 	}
-	return s.last.Add(x.settings.BetweenBytesTimeout)
+	return s.last + x.settings.BetweenBytesTimeout
 }
 
-func (x *exchange) fail(kind, detail string) {
-	x.row.failure, x.row.detail = kind, x.scrub.detail(detail)
+// feed takes what one read brought, and the instant right after it.
+func (x *exchange) feed(data []byte, at time.Duration) {
+	x.at = at
+	x.stream.read++
+	if x.phase == inHead {
+		data = x.takeHead(data)
+	}
+	if x.phase == inStream || x.phase == inError {
+		x.takeBody(data)
+	}
 }
 
-// settle moves what the stream saw into the row and says whether it was a success.
-func (x *exchange) settle(end error) {
-	s, r := &x.stream, &x.row
-	if r.done == unknown {
-		if r.done = time.Since(x.begin); end == nil {
-			r.done = x.since(x.conn.at)
+// takeHead reads up to the end of the response head and returns what comes after it. Interim answers (1xx) are passed.
+func (x *exchange) takeHead(data []byte) []byte {
+	for x.phase == inHead {
+		whole := data
+		if len(x.head) > 0 {
+			x.head = append(x.head, data...)
+			whole = x.head
+		}
+		end := headEnd(whole)
+		if end == 0 {
+			if len(x.head) == 0 {
+				x.head = append(x.head, data...)
+			}
+			if len(whole) > maxHead {
+				x.close(protocolError{errLongHead}, x.at)
+			}
+			return nil
+		}
+		resp, err := parseHead(whole[:end])
+		if err != nil {
+			x.close(protocolError{err}, x.at)
+			return nil
+		}
+		data, x.head = data[len(data)-(len(whole)-end):], x.head[:0]
+		if resp.StatusCode >= 200 {
+			x.answered(resp)
 		}
 	}
-	if r.failure != "" {
+	return data
+}
+
+func (x *exchange) answered(resp *http.Response) {
+	x.answer, x.framing = resp, newFraming(resp)
+	x.row.headers, x.row.status = x.at, resp.StatusCode
+	x.phase = inStream
+	if resp.StatusCode != http.StatusOK || !isEventStream(resp) {
+		x.phase = inError
+		return
+	}
+	// The first chunk may repeat the prompt: ten characters a token.
+	x.parser.reset(1<<20+12*x.row.req.InputTokens, x.onEvent)
+}
+
+// takeBody takes the answer out of its framing.
+func (x *exchange) takeBody(data []byte) {
+	for len(data) > 0 && x.framing.state != ended {
+		part, rest, err := x.framing.next(data)
+		if err == nil && x.phase == inStream {
+			err = x.parser.feed(part)
+		}
+		if err != nil {
+			x.close(protocolError{err}, x.at)
+			return
+		}
+		if x.phase == inError {
+			x.text = append(x.text, part...)
+		}
+		data = rest
+	}
+	switch {
+	case x.framing.state == ended:
+		x.parser.end()
+		x.isExtra = len(data) > 0
+		x.close(nil, x.at)
+	case x.phase == inError && len(x.text) > errorBodyLimit:
+		x.close(nil, x.at)
+	case x.phase == inStream && x.stream.isLong(x.row.req.OutputTokens):
+		x.close(errLongOutput, x.at)
+	}
+}
+
+// ended takes the end of the connection, or of the patience with it.
+func (x *exchange) ended(err error, at time.Duration) {
+	if x.phase == inStream {
+		x.parser.end()
+		if x.stream.isDone || err == io.EOF && x.framing.state == untilClosed {
+			err = nil // a proper end, and that of the connection too
+		}
+	}
+	x.close(err, at)
+}
+
+// close is the end of the exchange, which keeps its first one.
+func (x *exchange) close(err error, at time.Duration) {
+	var left leftError
+	switch {
+	case x.phase == over:
+		return
+	case x.phase == inHead && x.broken != nil && !errors.As(err, &left):
+		err = x.broken
+	case x.phase == inError: // what was said until then is what it says
+		err = nil
+	}
+	if err == nil {
+		at = x.at
+	}
+	x.phase, x.end, x.row.done = over, err, at
+}
+
+// isReusable says whether the connection is where a next request may begin.
+func (x *exchange) isReusable() bool {
+	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.state == ended &&
+		!x.isExtra && !x.answer.Close
+}
+
+// notReached is the end of a request that no connection could be made for.
+func (x *exchange) notReached(at time.Duration) {
+	x.phase, x.row.sent, x.row.done = over, unknown, at
+}
+
+// settle moves what the exchange saw into the row and says whether it was a success.
+func (x *exchange) settle() {
+	s, r := &x.stream, &x.row
+	switch {
+	case x.unreached != nil:
+		x.fail(connectFailure(x.unreached), cause(x.unreached))
+		return
+	case x.answer != nil && (x.answer.StatusCode != http.StatusOK || !isEventStream(x.answer)):
+		x.fail(x.rejection())
 		return
 	}
 	s.infer()
-	r.first, r.last = x.since(s.first), x.since(s.last)
-	r.usage, r.finish, r.reads = s.usage, x.scrub.detail(s.finish), s.reads
+	r.first, r.last = s.first, s.last
+	r.usage, r.finish, r.reads, r.timing = s.usage, x.scrub.detail(s.finish), s.reads, s.timing
+	r.shared = s.shared
 	r.offsets, r.counts = s.offsets, s.counts
 	r.noCounts = s.unknown && allZero(s.counts)
 	if s.hasIDs {
@@ -296,7 +250,14 @@ func (x *exchange) settle(end error) {
 	if s.inferred {
 		r.detail = "token instants taken from chunks that show no token"
 	}
-	if kind, detail := x.verdict(end); kind != "" {
+	if kind, detail := x.verdict(x.end); kind != "" {
 		x.fail(kind, detail)
 	}
 }
+
+func (x *exchange) fail(kind, detail string) {
+	x.row.failure, x.row.detail = kind, x.scrub.detail(detail)
+}
+
+// isLeft says whether the run is being left, and with it everything that is in flight.
+func isLeft(abort context.Context) bool { return abort.Err() != nil }

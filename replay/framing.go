@@ -14,7 +14,10 @@ const (
 	maxChunkLine = 4 << 10
 )
 
-var errFraming = errors.New("broken chunked coding")
+var (
+	errFraming  = errors.New("broken chunked coding")
+	errLongHead = fmt.Errorf("response head over %d bytes", maxHead)
+)
 
 // parseHead reads a response head, its closing blank line included. The response has no usable body: framing does that.
 func parseHead(head []byte) (*http.Response, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,8 @@ type pool struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	tls     *tls.Config // nil: plain HTTP
 	timeout time.Duration
+	isBare  bool         // its connections are sockets for the event loop
+	refused atomic.Int64 // connections refused in a row
 
 	mu     sync.Mutex
 	idle   []*conn
@@ -32,7 +35,7 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 		if time.Since(c.idle) < idleLimit && c.isUsable() {
 			return c, nil
 		}
-		c.Close()
+		c.close()
 	}
 	return p.connect(ctx)
 }
@@ -56,7 +59,7 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		c.Close()
+		c.close()
 		return
 	}
 	old := 0
@@ -67,7 +70,7 @@ func (p *pool) put(c *conn) {
 	p.idle = append(append(p.idle[:0], p.idle[old:]...), c)
 	p.mu.Unlock()
 	for _, c := range expired {
-		c.Close()
+		c.close()
 	}
 }
 
@@ -87,7 +90,11 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 		}
 		nc = secure
 	}
-	return newConn(nc, time.Since(start)), nil
+	c := newConn(nc, time.Since(start))
+	if p.isBare {
+		return c.bare()
+	}
+	return c, nil
 }
 
 func (p *pool) close() {
@@ -96,7 +103,7 @@ func (p *pool) close() {
 	p.idle, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range idle {
-		c.Close()
+		c.close()
 	}
 }
 

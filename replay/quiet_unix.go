@@ -21,10 +21,12 @@ func isQuiet(nc net.Conn, mayTalk bool) bool {
 		return false
 	}
 	quiet := false
-	err = raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		quiet = err == unix.EAGAIN || err == nil && n > 0 && mayTalk
-	})
+	err = raw.Control(func(fd uintptr) { quiet = isQuietSocket(int(fd), mayTalk) })
 	return quiet && err == nil
+}
+
+func isQuietSocket(fd int, mayTalk bool) bool {
+	var b [1]byte
+	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return err == unix.EAGAIN || err == nil && n > 0 && mayTalk
 }

@@ -20,7 +20,10 @@ type row struct {
 	last     time.Duration
 	done     time.Duration // the stream ended, was cut, or failed
 	connect  time.Duration // how long making the connection took; unknown when one was reused
+	held     time.Duration // waited behind the cap that the user asked for
+	endpoint string        // base url, where there are several
 	usage    usage
+	timing   timing
 	counted  int64 // token ids seen; unknownCount where the server sends none
 	status   int   // of HTTP; 0 without an answer
 	finish   string
@@ -30,15 +33,16 @@ type row struct {
 	counts   []int32 // tokens per chunk; 0 where not known
 	noCounts bool    // not one of them is known
 	reads    int
+	shared   int // chunks that came in one read with another
 }
 
 func newRow(req Request) row {
 	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
-		done: unknown, connect: unknown, usage: emptyChunk().usage, counted: unknownCount}
+		done: unknown, connect: unknown, usage: emptyChunk().usage, timing: emptyChunk().timing, counted: unknownCount}
 }
 
-// lateness is the client's fault: how long after its due time a request went out. Nothing is held back here.
-func (r *row) lateness() time.Duration { return r.sent - r.req.Due }
+// lateness is the client's fault: how long after its due time a request went out, less what a cap held it back.
+func (r *row) lateness() time.Duration { return r.sent - r.req.Due - r.held }
 
 func (r *row) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `{"seq":`...), r.req.Seq, 10)
@@ -49,6 +53,7 @@ func (r *row) append(dst []byte) []byte {
 	if r.req.Class != "" {
 		dst = appendString(append(dst, `,"class":`...), r.req.Class)
 	}
+	dst = appendWord(dst, `,"endpoint":`, r.endpoint)
 	dst = strconv.AppendBool(append(dst, `,"is_warm_up":`...), r.isWarmUp)
 	dst = strconv.AppendInt(append(dst, `,"input_tokens":`...), int64(r.req.InputTokens), 10)
 	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), int64(r.req.OutputTokens), 10)
@@ -60,6 +65,7 @@ func (r *row) append(dst []byte) []byte {
 	dst = appendCount(dst, `,"output_tokens_reported":`, r.usage.completion)
 	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
 	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.cached)
+	dst = r.timing.append(dst)
 	if r.status != 0 {
 		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
 	}
@@ -76,7 +82,7 @@ func (r *row) instants(dst []byte) []byte {
 	}{
 		{`,"due_s":`, r.req.Due}, {`,"sent_s":`, r.sent}, {`,"written_s":`, r.written}, {`,"headers_s":`, r.headers},
 		{`,"first_token_s":`, r.first}, {`,"last_token_s":`, r.last}, {`,"done_s":`, r.done},
-		{`,"held_s":`, 0}, {`,"connect_s":`, r.connect},
+		{`,"held_s":`, r.held}, {`,"connect_s":`, r.connect},
 	} {
 		if at.value != unknown {
 			dst = appendSeconds(append(dst, at.key...), at.value)
@@ -123,4 +129,20 @@ func appendWord(dst []byte, key, word string) []byte {
 		return dst
 	}
 	return appendString(append(dst, key...), word)
+}
+
+// append writes what the server says of its own time.
+func (t timing) append(dst []byte) []byte {
+	for _, part := range [...]struct {
+		key     string
+		seconds float64
+	}{
+		{`,"server_ttft_s":`, t.ttft}, {`,"server_generation_s":`, t.generation},
+		{`,"server_queue_s":`, t.queue}, {`,"server_mean_itl_s":`, t.itl},
+	} {
+		if part.seconds >= 0 {
+			dst = strconv.AppendFloat(append(dst, part.key...), part.seconds, 'f', -1, 64)
+		}
+	}
+	return dst
 }

@@ -12,6 +12,7 @@ type chunk struct {
 	finish       string
 	hasUsage     bool
 	usage        usage
+	timing       timing
 	failure      *serverError // only decodeChunk fills it
 }
 
@@ -22,15 +23,22 @@ type usage struct{ prompt, completion, cached int64 }
 
 const unknownCount = -1
 
+// timing is the server's own, in seconds; negative where it does not say. Its TTFT runs from when it began with the
+// request, after its queue.
+type timing struct{ ttft, generation, queue, itl float64 }
+
+const unknownTime = -1
+
 func emptyChunk() chunk {
-	return chunk{tokens: noTokens, usage: usage{unknownCount, unknownCount, unknownCount}}
+	return chunk{tokens: noTokens, usage: usage{unknownCount, unknownCount, unknownCount},
+		timing: timing{unknownTime, unknownTime, unknownTime, unknownTime}}
 }
 
 // scanChunk reads a chunk without allocating. It is strict where encoding/json is, and gives up (false) on all that is
 // legal but rare: escaped or repeated keys, an error object, numbers that are no plain integers where one is wanted.
-// decodeChunk then decides.
-func scanChunk(data []byte) (chunk, bool) {
-	s := scanner{data: data, chunk: emptyChunk()}
+// decodeChunk then decides. Token ids are appended to ids, unless that is nil.
+func scanChunk(data []byte, ids *[]int32) (chunk, bool) {
+	s := scanner{data: data, chunk: emptyChunk(), ids: ids}
 	ok := s.object(topObject) && s.atEnd()
 	return s.chunk, ok
 }
@@ -41,6 +49,7 @@ type scanner struct {
 	depth int
 	seen  uint32 // a bit for each key that matters and was met in the object being read
 	chunk chunk
+	ids   *[]int32
 }
 
 // objectKind says which keys of an object matter. It is no function value: that would put the scanner on the heap.
@@ -53,6 +62,7 @@ const (
 	deltaObject
 	usageObject
 	detailsObject
+	metricsObject
 )
 
 const maxDepth = 64
@@ -140,6 +150,8 @@ func (s *scanner) field(kind objectKind, key []byte) bool {
 		return s.usageField(key)
 	case detailsObject:
 		return s.detailsField(key)
+	case metricsObject:
+		return s.metricsField(key)
 	}
 	return s.skip()
 }

@@ -20,6 +20,11 @@ const (
 	keyReasoning
 	keyReasoningContent
 	keyRefusal
+	keyMetrics
+	keyTTFT
+	keyGeneration
+	keyQueue
+	keyITL
 )
 
 // first notes a key of the object being read; false when it was there before.
@@ -42,6 +47,14 @@ func (s *scanner) topField(key []byte) bool {
 		}
 		s.chunk.hasUsage = true
 		return s.object(usageObject)
+	case "metrics":
+		if !s.first(keyMetrics) {
+			return false
+		}
+		if s.peek() == 'n' {
+			return s.word("null")
+		}
+		return s.object(metricsObject)
 	case "prompt_token_ids":
 		return s.first(keyPromptIDs) && s.promptIDs()
 	case "error":
@@ -141,9 +154,39 @@ func (s *scanner) tokenIDs() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
 	}
-	n, ok := s.list()
+	n, ok := 0, false
+	if s.ids == nil {
+		n, ok = s.list()
+	} else {
+		n, ok = s.listIDs()
+	}
 	s.chunk.tokens = max(s.chunk.tokens, 0) + n
 	return ok
+}
+
+// listIDs passes [...] and keeps its entries.
+func (s *scanner) listIDs() (n int, ok bool) {
+	if !s.take('[') {
+		return 0, false
+	}
+	if s.take(']') {
+		return 0, true
+	}
+	for {
+		s.space()
+		start := s.at
+		if !s.skip() {
+			return n, false
+		}
+		*s.ids = append(*s.ids, tokenID(s.data[start:s.at]))
+		n++
+		if s.take(']') {
+			return n, true
+		}
+		if !s.take(',') {
+			return n, false
+		}
+	}
 }
 
 func (s *scanner) promptIDs() bool {
@@ -221,5 +264,30 @@ func (s *scanner) detailsField(key []byte) (ok bool) {
 	if ok = s.first(keyCached); ok {
 		s.chunk.usage.cached, ok = s.count()
 	}
+	return ok
+}
+
+func (s *scanner) metricsField(key []byte) bool {
+	switch string(key) {
+	case "time_to_first_token_ms":
+		return s.first(keyTTFT) && s.milliseconds(&s.chunk.timing.ttft)
+	case "generation_time_ms":
+		return s.first(keyGeneration) && s.milliseconds(&s.chunk.timing.generation)
+	case "queue_time_ms":
+		return s.first(keyQueue) && s.milliseconds(&s.chunk.timing.queue)
+	case "mean_itl_ms":
+		return s.first(keyITL) && s.milliseconds(&s.chunk.timing.itl)
+	}
+	return s.skip()
+}
+
+// milliseconds reads a number as seconds.
+func (s *scanner) milliseconds(seconds *float64) bool {
+	if s.peek() == 'n' {
+		return s.word("null")
+	}
+	start := s.at
+	ok := s.number()
+	*seconds = secondsOf(s.data[start:s.at])
 	return ok
 }

@@ -73,9 +73,10 @@ type Settings struct {
 	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass TimerSleep
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
-	create createFunc    // files of the run; tests put a full disk here
-	beat   Sleep         // of the heartbeat; default: the kernel's timer. Tests stand still here
-	watch  time.Duration // between two looks at what the servers serve; default 5 s
+	dialsPlainly bool          // Dial is our own
+	create       createFunc    // files of the run; tests put a full disk here
+	beat         Sleep         // of the heartbeat; default: the kernel's timer. Tests stand still here
+	watch        time.Duration // between two looks at what the servers serve; default 5 s
 }
 
 // TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.

@@ -8,47 +8,53 @@ import (
 
 // stream turns the events of one answer into the instants and counts of its tokens.
 type stream struct {
-	sent   time.Time
-	first  time.Time // zero: no token yet
-	last   time.Time
+	sent   time.Duration // instants are since the run began
+	first  time.Duration // unknown: no token yet
+	last   time.Duration
 	meter  *meter
 	read   int // the read that is being parsed
 	marked int // the last read that brought a token
+	inRead int // tokens of it so far; 2: or more
 	reads  int // reads that brought one
+	shared int // chunks that came in one read with another
 
 	offsets []int32 // of token-bearing chunks, microseconds since sent
 	counts  []int32 // tokens of each; 0 where the server does not say
 	unknown bool    // some chunk's tokens are not known
 	counted int64   // entries of token_ids
+	keeps   bool    // ids are kept
+	ids     []int32 // as far as the server says them
 	hasIDs  bool    // the server sends token_ids
 	hasBare bool    // some chunk that may bear tokens has no token_ids
 	brought int64   // tokens, a chunk of unknown ones as one
 	running bool    // every chunk carries the usage so far
 	sofar   int64   // tokens by the last running usage
 
-	plainFirst time.Time // chunks that show no token although the stream may hold some
-	plainLast  time.Time
+	plainFirst time.Duration // chunks that show no token although the stream may hold some
+	plainLast  time.Duration
 	inferred   bool // the token instants are those of plain chunks
 
 	usage    usage
+	timing   timing
 	absurd   int64 // a count in a usage that no answer has
 	hasTotal bool  // a usage that is no running one came
 	finish   string
 	isDone   bool // [DONE] came
-	doneAt   time.Time
+	doneAt   time.Duration
 	failure  *serverError
 	protocol error
 }
 
-func (s *stream) reset(sent time.Time, m *meter) {
-	*s = stream{sent: sent, meter: m, marked: -1, offsets: s.offsets[:0], counts: s.counts[:0],
-		usage: emptyChunk().usage}
+func (s *stream) reset(sent time.Duration, m *meter, keepsIDs bool) {
+	none := emptyChunk()
+	*s = stream{sent: sent, first: unknown, last: unknown, plainFirst: unknown, plainLast: unknown, meter: m, marked: -1,
+		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keeps: keepsIDs, usage: none.usage, timing: none.timing}
 }
 
 var doneMark = []byte("[DONE]")
 
 // event takes one event of the stream, which came with the read at the given instant.
-func (s *stream) event(name, data []byte, at time.Time) {
+func (s *stream) event(name, data []byte, at time.Duration) {
 	if len(data) == 0 || s.isDone {
 		return
 	}
@@ -60,7 +66,7 @@ func (s *stream) event(name, data []byte, at time.Time) {
 		s.failure = errorBody(data)
 		return
 	}
-	c, err := chunkOf(data)
+	c, err := s.chunk(data)
 	if err != nil {
 		if s.protocol == nil {
 			s.protocol = err
@@ -70,7 +76,7 @@ func (s *stream) event(name, data []byte, at time.Time) {
 	s.take(c, at)
 }
 
-func (s *stream) take(c chunk, at time.Time) {
+func (s *stream) take(c chunk, at time.Duration) {
 	if c.failure != nil {
 		s.failure = c.failure
 		return
@@ -78,7 +84,7 @@ func (s *stream) take(c chunk, at time.Time) {
 	if tokens, is := s.tokens(c); is {
 		s.token(tokens, at)
 	} else if c.hasChoices && !c.hasRole && !c.hasPromptIDs {
-		if s.plainFirst.IsZero() {
+		if s.plainFirst == unknown {
 			s.plainFirst = at
 		}
 		s.plainLast = at
@@ -91,6 +97,16 @@ func (s *stream) take(c chunk, at time.Time) {
 	if c.finish != "" {
 		s.finish = c.finish
 	}
+	if c.timing != emptyChunk().timing {
+		s.timing = c.timing
+	}
+}
+
+func (s *stream) chunk(data []byte) (chunk, error) {
+	if s.keeps {
+		return chunkOf(data, &s.ids)
+	}
+	return chunkOf(data, nil)
 }
 
 // tokens says whether the chunk bears tokens, and how many; 0 when the server does not say. Token ids decide, then a
@@ -101,7 +117,7 @@ func (s *stream) tokens(c chunk) (n int64, is bool) {
 		s.counted += int64(c.tokens)
 		return int64(c.tokens), c.tokens > 0
 	}
-	if c.hasUsage && c.hasChoices && c.usage.completion != unknownCount && (s.running || s.first.IsZero()) {
+	if c.hasUsage && c.hasChoices && c.usage.completion != unknownCount && (s.running || s.first == unknown) {
 		n = c.usage.completion - s.sofar
 		s.sofar = c.usage.completion
 		s.running = s.running || n > 0
@@ -112,22 +128,28 @@ func (s *stream) tokens(c chunk) (n int64, is bool) {
 	return 0, c.hasText
 }
 
-func (s *stream) token(n int64, at time.Time) {
-	if s.first.IsZero() {
+func (s *stream) token(n int64, at time.Duration) {
+	if s.first == unknown {
 		s.first = at
 		s.meter.addTokens(max(n, 1))
 	} else {
-		s.meter.addGap(at.Sub(s.last), max(n, 1))
+		s.meter.addGap(at-s.last, max(n, 1))
 	}
 	s.last = at
-	if s.marked != s.read {
-		s.marked = s.read
+	switch {
+	case s.marked != s.read:
+		s.marked, s.inRead = s.read, 1
 		s.reads++
+	case s.inRead == 1:
+		s.inRead = 2
+		s.shared += 2
+	default:
+		s.shared++
 	}
 	s.unknown = s.unknown || n == 0
 	s.brought += max(n, 1)
 	// 2^31 us are 35 minutes into one answer; later offsets stay at the end of the column's range.
-	s.offsets = append(s.offsets, int32(min(at.Sub(s.sent).Microseconds(), math.MaxInt32)))
+	s.offsets = append(s.offsets, int32(min((at-s.sent).Microseconds(), math.MaxInt32)))
 	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
 }
 
@@ -183,7 +205,7 @@ func (s *stream) isMiscounted() bool {
 // infer takes the instants of the first and last plain chunk where no chunk showed a token and the server still counts
 // some; such a row is marked.
 func (s *stream) infer() {
-	if s.first.IsZero() && s.usage.completion > 0 && !s.plainFirst.IsZero() {
+	if s.first == unknown && s.usage.completion > 0 && s.plainFirst != unknown {
 		s.first, s.last, s.inferred = s.plainFirst, s.plainLast, true
 	}
 }

@@ -85,8 +85,8 @@ func TestStreamsHoweverTheyAreCut(t *testing.T) {
 func read(text []byte, size func() int) seen {
 	var s stream
 	var p sse
-	s.reset(time.Now(), &meter{})
-	p.reset(1<<20, func(name, data []byte) { s.event(name, data, time.Now()) })
+	s.reset(0, &meter{}, false)
+	p.reset(1<<20, func(name, data []byte) { s.event(name, data, time.Millisecond) })
 	buf := make([]byte, len(text))
 	for len(text) > 0 {
 		n := copy(buf, text[:min(size(), len(text))])
@@ -126,8 +126,8 @@ func TestALineWithoutEndIsRefused(t *testing.T) {
 func TestParsingDoesNotAllocate(t *testing.T) {
 	var s stream
 	var p sse
-	s.reset(time.Now(), &meter{})
-	at := time.Now()
+	s.reset(0, &meter{}, false)
+	at := time.Millisecond
 	p.reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	half := len(text) / 2
@@ -145,8 +145,8 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	var s stream
 	var p sse
-	s.reset(time.Now(), &meter{})
-	at := time.Now()
+	s.reset(0, &meter{}, false)
+	at := time.Millisecond
 	p.reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	b.SetBytes(int64(len(text)))

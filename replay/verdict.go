@@ -19,7 +19,7 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 	count := fmt.Sprintf("%d of %d tokens", got, asked)
 	isShort := isKnown && got < asked
 	isGood := s.finish == "length" || s.finish == "stop"
-	isSettled := isGood && !s.first.IsZero() && (isKnown && !isShort || !isKnown && s.isDone) // whatever came after it
+	isSettled := isGood && s.first != unknown && (isKnown && !isShort || !isKnown && s.isDone) // whatever came after it
 	switch {
 	case s.failure != nil:
 		return "error_frame", cmp.Or(s.failure.String(), "an error without words")
@@ -31,7 +31,7 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 		return endFailure(end, x), cause(end) + " after " + count
 	case s.finish != "" && !isGood:
 		return "bad_finish", s.finish + " after " + count
-	case s.first.IsZero():
+	case s.first == unknown:
 		return "no_token", "the stream brought no token"
 	case !s.isTold():
 		return "cut_stream", "ended without a finish reason, a usage or [DONE] after " + count
@@ -53,12 +53,13 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 
 func endFailure(end error, x *exchange) string {
 	var protocol protocolError
+	var left leftError
 	switch {
-	case x.abort.Err() != nil:
+	case errors.As(end, &left):
 		return "cancelled"
 	case errors.As(end, &protocol):
 		return "protocol"
-	case (errors.Is(end, errTimeout) || isTimeout(end)) && x.stream.first.IsZero():
+	case (errors.Is(end, errTimeout) || isTimeout(end)) && x.stream.first == unknown:
 		return "timeout_first_byte"
 	case errors.Is(end, errTimeout):
 		return "timeout_between_bytes"

@@ -1,0 +1,151 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// strands carry each request on a goroutine of its own: over TLS, over connections that the caller makes, and where
+// there is no event loop.
+type strands struct {
+	*dispatcher
+	sleep    Sleep
+	inFlight sync.WaitGroup
+}
+
+func (g *strands) run() {
+	for {
+		g.hear(g)
+		now := g.now()
+		g.advance(now, g)
+		if g.isDone() {
+			break
+		}
+		g.wait(g.schedule.wake() - now)
+	}
+	g.inFlight.Wait()
+}
+
+// wait until the next request is due, or there are news, or the run stops.
+func (g *strands) wait(d time.Duration) {
+	until := g.stop
+	if g.isStopped {
+		until = context.Background()
+	}
+	ctx, wake := context.WithCancel(until)
+	defer wake()
+	if g.inbox.listen(wake) {
+		g.sleep(ctx, min(d, time.Hour))
+	}
+}
+
+func (g *strands) send(x *exchange) {
+	g.live++
+	g.inFlight.Go(func() {
+		x.converse()
+		x.giveBack(x.isReusable() && !isLeft(x.abort))
+		t := x.ticket
+		t.done, t.ids = x.row.done, slices.Clone(x.stream.ids)
+		g.finish(x)
+		g.inbox.post(news{isOver, t}, nil)
+	})
+}
+
+// converse takes a request from its due time to its end.
+func (x *exchange) converse() {
+	x.unprepare()
+	x.depart()
+	for !x.sendWhole() {
+		x.isRetry = true
+	}
+	if x.unreached != nil {
+		x.notReached(x.now())
+		return
+	}
+	x.meter.addSent(x.row.lateness())
+	defer context.AfterFunc(x.abort, x.conn.interrupt)()
+	buf := x.buffer()
+	defer x.buffers.Put(buf)
+	for x.phase != over {
+		n, err := x.conn.read(x.abort, x.begin.Add(x.patience()), *buf)
+		at := x.now()
+		if n > 0 {
+			x.feed((*buf)[:n], at)
+			continue
+		}
+		x.ended(err, at)
+	}
+}
+
+// sendWhole writes the request over the connection that waits, or a new one when that has died; false: that one was
+// dead too, and nothing of the request is out. Once a byte is out it is never written again.
+func (x *exchange) sendWhole() bool {
+	x.isReachable()
+	if x.reach(); x.unreached != nil {
+		return true
+	}
+	defer context.AfterFunc(x.abort, x.conn.interrupt)()
+	x.conn.nc.SetWriteDeadline(time.Now().Add(x.settings.FirstByteTimeout))
+	if isLeft(x.abort) {
+		x.conn.interrupt()
+	}
+	x.conn.deadline = time.Time{}
+	x.leave(x.now())
+	n, err := x.conn.nc.Write(x.out)
+	if err != nil && n == 0 && !x.isRetry && !isLeft(x.abort) {
+		x.hangUp()
+		return false
+	}
+	x.written(n, err, x.now())
+	return true
+}
+
+const readBuffer = 8 << 10
+
+func (x *exchange) buffer() *[]byte {
+	buf, _ := x.buffers.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+		*buf = make([]byte, readBuffer)
+	}
+	return buf
+}
+
+// read waits for bytes until the limit. The deadline of the connection is only moved when it strikes too early: arming
+// it for every token would cost more than reading the token.
+func (c *conn) read(ctx context.Context, until time.Time, buf []byte) (n int, err error) {
+	for {
+		if c.deadline.IsZero() || until.Before(c.deadline) {
+			c.arm(until)
+		}
+		if ctx.Err() != nil { // after arming, which would undo the interrupt
+			return 0, leftError{context.Cause(ctx)}
+		}
+		n, err := c.nc.Read(buf)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil: // a read of nothing: legal, and nothing
+		case ctx.Err() != nil:
+			return 0, leftError{context.Cause(ctx)}
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, err
+		case !time.Now().Before(until):
+			return 0, errTimeout
+		default:
+			c.arm(until)
+		}
+	}
+}
+
+func (c *conn) arm(until time.Time) {
+	c.deadline = until
+	c.nc.SetReadDeadline(until)
+}
+
+// interrupt ends a read or write that is under way, now and later.
+func (c *conn) interrupt() { c.nc.SetDeadline(time.Unix(1, 0)) }

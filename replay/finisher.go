@@ -1,0 +1,71 @@
+package replay
+
+import "sync"
+
+// finisher writes the rows of exchanges that are over on a goroutine of its own, so that the event loop does not stop
+// for it.
+type finisher struct {
+	sender *sender
+	added  []*exchange // not yet handed over; the loop's
+
+	mu     sync.Mutex
+	queue  []*exchange
+	isOver bool
+	more   chan struct{}
+	ended  sync.WaitGroup
+}
+
+func newFinisher(s *sender) *finisher {
+	f := &finisher{sender: s, more: make(chan struct{}, 1)}
+	f.ended.Go(f.run)
+	return f
+}
+
+func (f *finisher) add(x *exchange) { f.added = append(f.added, x) }
+
+// flush hands over what was added, all at once.
+func (f *finisher) flush() {
+	if len(f.added) == 0 {
+		return
+	}
+	f.mu.Lock()
+	f.queue = append(f.queue, f.added...)
+	f.mu.Unlock()
+	clear(f.added)
+	f.added = f.added[:0]
+	f.ring()
+}
+
+func (f *finisher) ring() {
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// end returns when everything is written.
+func (f *finisher) end() {
+	f.flush()
+	f.mu.Lock()
+	f.isOver = true
+	f.mu.Unlock()
+	f.ring()
+	f.ended.Wait()
+}
+
+func (f *finisher) run() {
+	var batch []*exchange
+	for range f.more {
+		f.mu.Lock()
+		batch, f.queue = f.queue, batch[:0]
+		isOver := f.isOver
+		f.mu.Unlock()
+		for _, x := range batch {
+			f.sender.finish(x)
+		}
+		clear(batch)
+		if isOver {
+			return
+		}
+	}
+}

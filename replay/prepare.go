@@ -1,0 +1,81 @@
+package replay
+
+// connectEarly gets a connection before it is needed. An error shows again at the due time, when it counts.
+func (x *exchange) connectEarly() {
+	to := x.ticket.to.pool
+	if x.conn, _ = to.take(x.stop); x.conn != nil {
+		to.refused.Store(0)
+	}
+}
+
+// buildEarly makes the request's bytes before they are needed; with too many waiting already it leaves that to the due
+// time.
+func (x *exchange) buildEarly() {
+	x.waits = int64(x.ticket.to.writer.size(x.row.req))
+	if x.prepared.Add(x.waits) <= bodyBudget {
+		x.build()
+	}
+}
+
+func (x *exchange) build() {
+	x.body, _ = x.bodies.Get().(*[]byte)
+	if x.body == nil {
+		x.body = new([]byte)
+	}
+	*x.body, x.out = x.ticket.to.writer.request(*x.body, x.row.req, x.ticket.said...)
+}
+
+// unprepare takes the bytes off the budget: from now on they are under way, however slowly.
+func (x *exchange) unprepare() {
+	x.prepared.Add(-x.waits)
+	x.waits = 0
+}
+
+// reach makes up at the due time for what could not be done before it.
+func (x *exchange) reach() {
+	if x.out == nil {
+		x.build()
+	}
+	if x.conn == nil {
+		x.conn, x.unreached = x.connect(x.ticket.to.pool)
+	}
+}
+
+// isReachable says whether the connection that waits can be used; a dead one goes.
+func (x *exchange) isReachable() bool {
+	if x.conn != nil && !x.isRetry && !x.conn.isUsable() {
+		x.hangUp()
+	}
+	return x.conn != nil
+}
+
+// withdraw is the end of a request that the run stopped before its due time: it stays unsent.
+func (x *exchange) withdraw() {
+	x.unprepare()
+	x.dropBody()
+	x.giveBack(true)
+}
+
+// giveBack parts with the connection.
+func (x *exchange) giveBack(isReusable bool) {
+	if x.conn != nil && isReusable {
+		x.ticket.to.pool.put(x.conn)
+		x.conn = nil
+	}
+	x.hangUp()
+}
+
+func (x *exchange) hangUp() {
+	if x.conn != nil {
+		x.conn.close()
+		x.conn = nil
+	}
+}
+
+// dropBody gives the bytes back as soon as they are written: answers last far longer.
+func (x *exchange) dropBody() {
+	if x.body != nil {
+		x.bodies.Put(x.body)
+	}
+	x.body, x.out = nil, nil
+}

@@ -1,0 +1,77 @@
+package replay
+
+// endpoint is one server that is sent to.
+type endpoint struct {
+	name   string // its base url; empty when there is only one
+	pool   *pool
+	writer *writer
+}
+
+// router says which request goes where: by its class, else by its session, else in turn.
+type router struct {
+	all     []*endpoint
+	base    []*endpoint
+	byClass map[string]*endpoint
+	turn    int
+	isBare  bool // all connections are sockets for the event loop
+}
+
+// newRouter makes a pool and a writer for each target.
+func newRouter(s Settings, targets []target, prompts Prompts) *router {
+	r := &router{byClass: map[string]*endpoint{}, isBare: isBare(s, targets)}
+	byURL := map[string]*endpoint{}
+	for _, t := range targets {
+		e := &endpoint{
+			pool:   &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare},
+			writer: newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
+		}
+		if len(targets) > 1 {
+			e.name = t.base.String()
+		}
+		r.all = append(r.all, e)
+		byURL[t.base.String()] = e
+	}
+	find := func(address string) *endpoint {
+		t, _ := parseTarget(address) // targets has parsed it before
+		return byURL[t.base.String()]
+	}
+	for _, address := range s.BaseURLs {
+		r.base = append(r.base, find(address))
+	}
+	for class, address := range s.Routes {
+		r.byClass[class] = find(address)
+	}
+	return r
+}
+
+// isBare says whether the connections are plain sockets of ours, which the event loop can take over.
+func isBare(s Settings, targets []target) bool {
+	for _, t := range targets {
+		if t.base.Scheme != "http" {
+			return false
+		}
+	}
+	return hasLoop && s.dialsPlainly && s.Sleep == nil
+}
+
+// pick is called in the order of the plan.
+func (r *router) pick(req Request) *endpoint {
+	if e := r.byClass[req.Class]; e != nil {
+		return e
+	}
+	if len(r.base) == 0 { // routes alone, and a class that has none
+		return r.all[0]
+	}
+	if req.Session != "" {
+		return r.base[hashString(req.Session)%uint64(len(r.base))]
+	}
+	e := r.base[r.turn%len(r.base)]
+	r.turn++
+	return e
+}
+
+func (r *router) close() {
+	for _, e := range r.all {
+		e.pool.close()
+	}
+}

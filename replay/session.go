@@ -1,0 +1,88 @@
+package replay
+
+import (
+	"slices"
+	"time"
+)
+
+// chain is what the schedule knows of a session: its turns go one after the other, in the order of the plan.
+type chain struct {
+	open     int32         // turns that were read and have not ended
+	end      time.Duration // of the last turn that has
+	last     *ticket       // of those that were read
+	answered []spoken      // what the earlier turns were answered, where that is kept
+}
+
+// follow puts a turn behind the one before it; false when it has to wait for its end.
+func (s *schedule) follow(t *ticket) bool {
+	c, isKnown := s.sessions[t.session]
+	waits := c.open > 0
+	if waits {
+		c.last.next = t
+		s.parked++
+	} else if isKnown {
+		s.setDue(t, c.end)
+		c.answered = t.recall(c.answered)
+	}
+	c.last = t
+	c.open++
+	s.sessions[t.session] = c
+	return !waits
+}
+
+// setDue is when a turn is due, once the turn before it has ended. A failed turn does not end its session.
+func (s *schedule) setDue(t *ticket, before time.Duration) {
+	switch {
+	case s.isClosed:
+		t.due = before
+	case t.req.Think != nil:
+		t.due = before + *t.req.Think
+	default:
+		t.due = max(t.req.Due, before)
+	}
+}
+
+// turnEnded lets the next turn of the session come.
+func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
+	c, isKnown := s.sessions[t.session]
+	if !isKnown { // the run was stopped
+		return
+	}
+	if c.open--; c.open == 0 && t.isLast {
+		delete(s.sessions, t.session)
+		return
+	}
+	c.end = at
+	if s.keepsIDs && len(ids) > 0 {
+		ids = ids[:min(len(ids), t.req.OutputTokens)]
+		if i := slices.Index(ids, unknownID); i >= 0 { // from there on nobody knows: the planned ones stay
+			ids = ids[:i]
+		}
+		c.answered = append(c.answered, spoken{t.req.InputTokens, append([]int32(nil), ids...)})
+	}
+	next := t.next
+	t.next = nil
+	if c.open == 0 {
+		c.last = nil
+	}
+	if next != nil {
+		s.parked--
+		s.setDue(next, at)
+		c.answered = next.recall(c.answered)
+		s.know(next)
+	}
+	s.sessions[t.session] = c
+}
+
+// recall gives a turn the answers that its history holds, and returns them: what lies past the history is no part of
+// this session's prompts any more.
+func (t *ticket) recall(answered []spoken) []spoken {
+	var kept []spoken
+	for _, a := range answered {
+		if room := t.req.HistoryTokens - a.at; room > 0 {
+			kept = append(kept, spoken{a.at, a.ids[:min(room, len(a.ids))]})
+		}
+	}
+	t.said = kept
+	return kept[:len(kept):len(kept)]
+}
