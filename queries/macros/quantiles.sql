@@ -3,3 +3,12 @@ create macro macros.shown_quantiles() as [
     0.01e0, 0.05e0, 0.1e0, 0.2e0, 0.25e0, 0.3e0, 0.4e0, 0.5e0,
     0.6e0, 0.7e0, 0.75e0, 0.8e0, 0.9e0, 0.95e0, 0.99e0, 0.999e0
 ];
+
+-- The q-quantile of a list in order, by linear interpolation between the two nearest.
+create macro macros.interpolated(sorted, q) as
+    sorted[floor(q * (len(sorted) - 1))::bigint + 1]
+    + (q * (len(sorted) - 1) - floor(q * (len(sorted) - 1)))
+    * (
+        sorted[least(floor(q * (len(sorted) - 1))::bigint + 2, len(sorted))]
+        - sorted[floor(q * (len(sorted) - 1))::bigint + 1]
+    );

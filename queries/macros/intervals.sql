@@ -1,0 +1,53 @@
+-- How far a measured percentile or share may be from the true one: 95 % intervals, and how
+-- many samples a verdict wants.
+
+-- Fewest samples for a two-sided interval of a percentile: below them its upper end lies beyond
+-- the largest sample. 367 for p99.
+create macro macros.fewest_samples(q) as
+    floor(ln(0.025e0) / ln(q))::bigint;
+
+-- Probability that exactly k of n samples lie at or below the q-quantile.
+create macro macros.binomial(n, k, q) as
+    exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * ln(q) + (n - k) * ln(1 - q));
+
+-- Ranks (1-based, of n samples in order) between which the q-quantile lies: at most 2.5 % that it
+-- is below the lower one, to four digits, as much above the upper one. A rank of 0 or n + 1 is not there.
+-- Ranks further than seven standard deviations from the middle have no weight.
+create macro macros.quantile_ranks(n, q) as (
+    with weights as (
+        select
+            k,
+            macros.binomial(n, k, q) as weight
+        from (
+            select unnest(range(
+                greatest(0, floor(n * q - 7 * sqrt(n * q * (1 - q)) - 2))::bigint,
+                least(n, ceil(n * q + 7 * sqrt(n * q * (1 - q)) + 2))::bigint + 1
+            )) as k
+        ) as near
+    ),
+
+    sums as (
+        select
+            k,
+            sum(weight) over (order by k rows unbounded preceding) as at_most
+        from weights
+    )
+
+    select {
+        lower: coalesce(max(k) filter (where at_most <= 0.0251e0) + 1, 0),
+        upper: coalesce(min(k) filter (where at_most >= 0.9749e0) + 1, n + 1)
+    }
+    from sums
+);
+
+-- Ends of Wilson's interval for a share of k in n.
+create macro macros.share_low(k, n) as
+    greatest(0, (k + 1.92e0 - 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
+
+create macro macros.share_high(k, n) as
+    least(1, (k + 1.92e0 + 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
+
+-- Samples that would tell a share beyond the bound of k in n from the allowed share p, were it to
+-- stay; null where it is the same to half a sample.
+create macro macros.samples_to_tell(k, n, p) as
+    case when abs(k - n * p) >= 0.5e0 then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;

@@ -1,0 +1,166 @@
+-- One row per run and objective of its SLO: what was observed, how sure that is, and whether the
+-- objective is met. Warm-up is left out.
+--
+-- A percentile is of successful requests (itl: of the gaps between their chunks), TTFT and E2E from when a request was due. Its
+-- interval is that of the order statistics, 95 %. It is met when the interval's upper end is within the
+-- bound, not met when its lower end is above it, and undecided else, and always below the fewest samples that a two-sided
+-- interval wants (367 for p99). failure_ratio is of all requests that were tried, with Wilson's interval; where none may
+-- fail, it is met when none did. An invalid run is neither: its outcome is 'invalid'.
+-- run_id          the replay
+-- objective       1-based place in the SLO
+-- slo_name        what the user called the SLO
+-- metric          'ttft', 'ttft_from_due', 'tpot', 'e2e', 'e2e_from_due', 'itl' or 'failure_ratio'
+-- percentile      99 for p99; null for a ratio
+-- class           requests that it is about; null: all
+-- at_most         the bound: seconds, or a share
+-- observed        the percentile, seconds, or the share; null without samples or below 1 / (1 - percentile) of them: 100 for p99
+-- low             lower end of its interval; null where there is none
+-- high            upper end of its interval; null where there is none
+-- samples         what it rests on
+-- above           of these, above the bound, or failed
+-- outcome         'met', 'not met', 'undecided' or 'invalid'
+-- more_requests   about so many more would decide, if they went as these; null when decided, or when it lies on the bound
+with objectives as (
+    select
+        slo_objectives.*,
+        case slo_objectives.metric when 'ttft' then 'ttft_from_due' when 'e2e' then 'e2e_from_due' else slo_objectives.metric end
+            as measured_metric,
+        slo_objectives.percentile / 100 as q,
+        runs.is_valid
+    from staging.slo_objectives
+    inner join marts.runs on runs.run_id = slo_objectives.run_id
+),
+
+samples as (
+    select
+        run_id,
+        class,
+        unnest(['ttft_from_due', 'tpot', 'e2e_from_due']) as metric,
+        unnest([ttft_from_due_s, tpot_s, e2e_from_due_s]) as value_s
+    from staging.requests
+    where is_success
+        and not is_warm_up
+    union all
+    select
+        chunks.run_id,
+        requests.class,
+        'itl',
+        chunks.itl_s
+    from staging.chunks
+    inner join staging.requests on requests.run_id = chunks.run_id and requests.seq = chunks.seq
+    where requests.is_success
+        and not requests.is_warm_up
+),
+
+-- In order, so that a rank is a place.
+judged as (
+    select
+        objectives.run_id,
+        objectives.objective,
+        list(samples.value_s order by samples.value_s) as sorted,
+        count(*) filter (where samples.value_s > objectives.at_most) as above,
+        count(*) as samples
+    from objectives
+    inner join samples
+        on samples.run_id = objectives.run_id
+        and samples.metric = objectives.measured_metric
+        and coalesce(samples.class = objectives.class, objectives.class is null)
+    where samples.value_s is not null
+    group by
+        objectives.run_id,
+        objectives.objective
+),
+
+tried as (
+    select
+        objectives.run_id,
+        objectives.objective,
+        count(*) filter (where requests.failure is not null) as failed,
+        count(*) as requests
+    from objectives
+    inner join staging.requests
+        on requests.run_id = objectives.run_id
+        and coalesce(requests.class = objectives.class, objectives.class is null)
+    where objectives.metric = 'failure_ratio'
+        and not requests.is_warm_up
+        and (requests.is_sent or requests.failure is not null)
+    group by
+        objectives.run_id,
+        objectives.objective
+),
+
+ranked as (
+    select
+        run_id,
+        objective,
+        macros.quantile_ranks(samples, q) as ranks
+    from (
+        select distinct
+            judged.run_id,
+            judged.objective,
+            judged.samples,
+            objectives.q
+        from judged
+        inner join objectives on objectives.run_id = judged.run_id and objectives.objective = judged.objective
+    ) as each
+),
+
+observed as (
+    select
+        objectives.*,
+        coalesce(tried.requests, judged.samples, 0) as samples,
+        coalesce(tried.failed, judged.above, 0) as above,
+        case
+            when tried.requests > 0 then tried.failed / tried.requests
+            when judged.samples * (1 - objectives.q) >= 0.9999e0
+                then macros.interpolated(judged.sorted, objectives.q)
+        end as observed,
+        case
+            when tried.requests > 0 then macros.share_low(tried.failed, tried.requests)
+            when ranked.ranks.lower > 0 then judged.sorted[ranked.ranks.lower]
+        end as low,
+        case
+            when tried.requests > 0 then macros.share_high(tried.failed, tried.requests)
+            when ranked.ranks.upper <= judged.samples then judged.sorted[ranked.ranks.upper]
+        end as high,
+        coalesce(judged.samples >= macros.fewest_samples(objectives.q), tried.requests > 0, false) as is_enough
+    from objectives
+    left join judged on judged.run_id = objectives.run_id and judged.objective = objectives.objective
+    left join tried on tried.run_id = objectives.run_id and tried.objective = objectives.objective
+    left join ranked on ranked.run_id = objectives.run_id and ranked.objective = objectives.objective
+),
+
+decided as (
+    select
+        *,
+        case
+            when not is_valid then 'invalid'
+            when not is_enough then 'undecided'
+            when metric = 'failure_ratio' and at_most = 0 then case when above = 0 then 'met' else 'not met' end
+            when high <= at_most then 'met'
+            when low > at_most then 'not met'
+            else 'undecided'
+        end as outcome,
+        macros.samples_to_tell(above, nullif(samples, 0), coalesce(1 - q, at_most)) as to_tell
+    from observed
+)
+
+select
+    run_id,
+    objective,
+    slo_name,
+    metric,
+    percentile,
+    class,
+    at_most,
+    observed,
+    low,
+    high,
+    samples,
+    above,
+    outcome,
+    case
+        when outcome = 'undecided' and (to_tell is not null or not is_enough)
+            then greatest(to_tell - samples, macros.fewest_samples(q) - samples, 1)::bigint
+    end as more_requests
+from decided
