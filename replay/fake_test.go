@@ -114,6 +114,9 @@ func (f *fakeVLLM) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// decodeBody takes a request's JSON; what does not fit stays empty.
+func decodeBody(r *http.Request, into any) { json.NewDecoder(r.Body).Decode(into) }
+
 type bodyKey struct{}
 
 func bodyOf(r *http.Request) completion { return r.Context().Value(bodyKey{}).(completion) }

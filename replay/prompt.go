@@ -16,8 +16,8 @@ const (
 // the id's digits in the base of the range, lowest first, then filler drawn from the id. So equal ids give equal tokens
 // in every run, ids below the cube of the range differ within three tokens, and all ids differ within sixteen.
 //
-// A chat endpoint takes text: its ids are places in a list of words that are one token each, and the first tokens of the
-// prompt are the template's, so that two prompts share exactly as many tokens as planned there too.
+// A chat endpoint takes text: its ids are places in a list of words that are one token each, and the template's tokens
+// count as the prompt's, so that it is as long and shares as much as planned there too.
 type Prompts struct {
 	low, base uint64
 	digits    int // digits that any 64-bit id needs in this base
@@ -83,12 +83,12 @@ func (p Prompts) appendText(dst []byte, req Request) []byte {
 	return dst
 }
 
-// each yields the prompt's tokens. Those of a template come first and take the place of the last ones of the first
-// block, whose first ones tell it from others.
+// each yields the prompt's tokens. Those that a template puts in front take the place of the last ones of the first
+// block, whose first ones tell it from others; those behind take the place of the prompt's last.
 func (p Prompts) each(req Request, yield func(uint64)) {
 	left, template := req.InputTokens, 0
 	if p.text != nil {
-		template = p.text.overhead
+		left, template = max(0, left-p.text.back), p.text.front
 	}
 	for _, id := range req.Blocks {
 		n := min(left, req.BlockTokens)

@@ -95,7 +95,8 @@ func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *re
 	if !at.isKnown {
 		return ctx.Err()
 	}
-	r.RunningBefore, r.WaitingBefore = &at.running, &at.waiting
+	before := at
+	r.RunningBefore, r.WaitingBefore = &before.running, &before.waiting
 	for {
 		if idle++; !at.isIdle() {
 			idle = 0

@@ -12,10 +12,11 @@ import (
 
 // wording is how planned tokens become the text of a chat: one user message of words that are one token each.
 type wording struct {
-	lead     string   // begins the message. Without a blank in front it may be any number of tokens, always the same
-	words    []string // each with a blank in front, which makes it one token wherever it stands
-	longest  int      // bytes of the longest
-	overhead int      // tokens of the template and the lead
+	lead    string   // begins the message. Without a blank in front it may be any number of tokens, always the same
+	words   []string // each with a blank in front, which makes it one token wherever it stands
+	longest int      // bytes of the longest
+	front   int      // tokens ahead of the words: the template's begin and the lead
+	back    int      // tokens behind them: the template's end
 }
 
 // wordingRecord says in run.json how far the lengths of prompts can be trusted.
@@ -70,7 +71,7 @@ func findWording(ctx context.Context, a *asker, served string, seed uint64, plan
 	}
 	prompts, err := NewPrompts(0, len(w.words), seed)
 	prompts.text = w
-	record.Words, record.OverheadTokens = len(w.words), w.overhead
+	record.Words, record.OverheadTokens = len(w.words), w.front+w.back
 	if err == nil && record.CountedBy == "tokenize" {
 		err = t.checkPlan(ctx, prompts, plan, record)
 	}
@@ -114,13 +115,9 @@ func (t tokenizer) text(ctx context.Context, text string) ([]int64, error) {
 	return t.tokensOf(ctx, map[string]any{"prompt": text, "add_special_tokens": false})
 }
 
-// chat is how many tokens a chat of one user message has; -1 when the server cannot say.
-func (t tokenizer) chat(ctx context.Context, content string) (int, error) {
-	tokens, err := t.tokensOf(ctx, map[string]any{"messages": []map[string]string{{"role": "user", "content": content}}})
-	if tokens == nil {
-		return -1, err
-	}
-	return len(tokens), err
+// chat asks for the tokens of a chat of one user message.
+func (t tokenizer) chat(ctx context.Context, content string) ([]int64, error) {
+	return t.tokensOf(ctx, map[string]any{"messages": []map[string]string{{"role": "user", "content": content}}})
 }
 
 // words are those that are one token each behind a blank: common ones, else what the vocabulary itself holds.
@@ -248,31 +245,32 @@ func (t tokenizer) spelt(ctx context.Context, ids []int) (string, error) {
 	return said.Prompt, nil
 }
 
-// measure finds how many tokens template and lead are: a chat of one word and one of all words agree on it.
+// measure finds how many tokens the template and the lead are, ahead of the words and behind them: chats of one word
+// differ in that word alone. A chat of all words has to agree.
 func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecord) error {
-	template, err := t.chat(ctx, "")
-	if err != nil {
-		return err
+	var chats [4][]int64
+	for i, content := range []string{"", w.lead + w.words[1], w.lead + w.words[2], w.lead + strings.Join(w.words, "")} {
+		var err error
+		if chats[i], err = t.chat(ctx, content); err != nil {
+			return err
+		}
 	}
-	if template >= 0 {
-		record.TemplateTokens = &template
+	template, one, other, all := chats[0], chats[1], chats[2], chats[3]
+	if template != nil { // some servers refuse an empty message
+		n := len(template)
+		record.TemplateTokens = &n
 	}
-	one, err := t.chat(ctx, w.lead+w.words[1])
-	if err != nil {
-		return err
-	}
-	all, err := t.chat(ctx, w.lead+strings.Join(w.words, ""))
-	if err != nil {
-		return err
-	}
-	switch {
-	case one < 0 || all < 0:
+	if one == nil || other == nil || all == nil {
 		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: its template is taken for nothing", t.target.base)
 		return nil
-	case one-1 != all-len(w.words):
-		record.Note = fmt.Sprintf("the template counts %d tokens around one word and %d around %d", one-1, all-len(w.words), len(w.words))
 	}
-	w.overhead = max(0, all-len(w.words))
+	for w.front < min(len(one), len(other)) && one[w.front] == other[w.front] {
+		w.front++
+	}
+	w.back = max(0, len(all)-len(w.words)-w.front)
+	if around := len(one) - 1; around != w.front+w.back {
+		record.Note = fmt.Sprintf("the template counts %d tokens around one word and %d around %d", around, w.front+w.back, len(w.words))
+	}
 	return nil
 }
 
@@ -290,15 +288,15 @@ func (t tokenizer) checkPlan(ctx context.Context, prompts Prompts, plan *Plan, r
 	slices.SortStableFunc(first, func(a, b Request) int { return a.InputTokens - b.InputTokens })
 	for _, at := range slices.Compact([]int{0, len(first) / 2, len(first) - 1}) {
 		req := first[at]
-		counted, err := t.chat(ctx, string(prompts.appendText([]byte(prompts.text.lead), req)))
+		tokens, err := t.chat(ctx, string(prompts.appendText([]byte(prompts.text.lead), req)))
 		if err != nil {
 			return err
 		}
-		if counted < 0 {
+		if tokens == nil {
 			continue
 		}
-		record.Checked = append(record.Checked, checkedPrompt{req.Seq, req.InputTokens, counted})
-		if off := counted - req.InputTokens; max(off, -off) > max(record.Deviation, -record.Deviation) {
+		record.Checked = append(record.Checked, checkedPrompt{req.Seq, req.InputTokens, len(tokens)})
+		if off := len(tokens) - req.InputTokens; max(off, -off) > max(record.Deviation, -record.Deviation) {
 			record.Deviation = off
 		}
 	}
