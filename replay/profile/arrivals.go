@@ -1,0 +1,149 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// rater says when sessions begin: gaps of mean 1, drawn one after the other, and the clock that plays them at the rate
+// that holds at the time.
+type rater struct {
+	gap     func() float64 // of mean 1
+	rates   []stretch      // of a day, or one without an end
+	isDaily bool
+	now     float64 // seconds since the begin
+	day     float64 // seconds that begin the day which now lies in
+	at      int     // stretch of now
+}
+
+// stretch is a time of one rate, in seconds since the first one's begin.
+type stretch struct{ from, until, perS float64 }
+
+// begin is the time of day when the plan begins.
+func (a *Arrivals) begin() time.Duration {
+	if len(a.Windows) > 0 {
+		return a.Windows[0].From
+	}
+	return 0
+}
+
+// rater resolves a source's gaps; rate, sessions per second, replaces the profile's mean unless it is 0.
+func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengths, error)) (*rater, error) {
+	rnd := rand.New(rand.NewPCG(seed, hashString("arrivals")))
+	r := &rater{}
+	own := a.RatePerS
+	switch a.Process {
+	case "at_once":
+		if rate > 0 {
+			return nil, fmt.Errorf("arrivals at once have no rate to change")
+		}
+		r.gap, own = func() float64 { return 0 }, 1
+	case "constant":
+		r.gap = fromTheBegin(func() float64 { return 1 })
+	case "poisson":
+		r.gap = rnd.ExpFloat64
+	case "gamma":
+		r.gap = func() float64 { return gammaQuantile(a.Burstiness, rnd.Float64()) / a.Burstiness }
+	case "trace":
+		gaps, mean, err := a.gaps(lengths)
+		if err != nil {
+			return nil, err
+		}
+		r.gap = fromTheBegin(gaps)
+		if own == 0 {
+			own = 1 / mean
+		}
+	}
+	if len(a.Windows) == 0 {
+		if rate > 0 {
+			own = rate
+		}
+		r.rates = []stretch{{0, math.Inf(1), own}}
+		return r, nil
+	}
+	r.isDaily = true
+	scale := 1.0
+	if mean := a.windowRate(); rate > 0 {
+		scale = rate / mean
+	}
+	for _, w := range a.Windows {
+		r.rates = append(r.rates, stretch{(w.From - a.begin()).Seconds(), (w.Until - a.begin()).Seconds(), w.RatePerS * scale})
+	}
+	return r, nil
+}
+
+// fromTheBegin puts the first session at the begin.
+func fromTheBegin(gap func() float64) func() float64 {
+	begun := false
+	return func() float64 {
+		if !begun {
+			begun = true
+			return 0
+		}
+		return gap()
+	}
+}
+
+// gaps plays the source's gaps in their order, again from the first after the last, divided by their mean.
+func (a *Arrivals) gaps(lengths func(string) (*Lengths, error)) (next func() float64, mean float64, err error) {
+	l, err := lengths(a.Source)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, gap := range l.GapsS {
+		mean += gap / float64(len(l.GapsS))
+	}
+	if !(mean > 0) {
+		return nil, 0, fmt.Errorf("source %s: it has no gaps between arrivals", a.Source)
+	}
+	i := -1
+	return func() float64 {
+		i = (i + 1) % len(l.GapsS)
+		return l.GapsS[i] / mean
+	}, mean, nil
+}
+
+// windowRate is the mean over the windows' own time, sessions per second.
+func (a *Arrivals) windowRate() float64 {
+	sessions, seconds := 0.0, 0.0
+	for _, w := range a.Windows {
+		length := (w.Until - w.From).Seconds()
+		sessions += length * w.RatePerS
+		seconds += length
+	}
+	return sessions / seconds
+}
+
+// next is when the next session begins. A gap that crosses into a stretch of another rate is played on at that rate.
+func (r *rater) next() time.Duration {
+	left := r.gap()
+	for {
+		s := r.rates[r.at]
+		r.now = max(r.now, r.day+s.from)
+		if end := r.day + s.until; r.now+left/s.perS >= end {
+			left -= (end - r.now) * s.perS
+			r.now = end
+			if r.at++; r.at == len(r.rates) {
+				r.at, r.day = 0, r.day+day.Seconds()
+			}
+			continue
+		}
+		r.now += left / s.perS
+		return time.Duration(math.Round(r.now * 1e9))
+	}
+}
+
+// meanRate is sessions per second; 0 when all are at once.
+func (r *rater) meanRate() float64 {
+	if r.rates[0].until == math.Inf(1) {
+		return r.rates[0].perS
+	}
+	sessions, seconds := 0.0, 0.0
+	for _, s := range r.rates {
+		sessions += (s.until - s.from) * s.perS
+		seconds += s.until - s.from
+	}
+	return sessions / seconds
+}

@@ -1,0 +1,40 @@
+package profile
+
+import (
+	"embed"
+	"slices"
+	"strings"
+)
+
+//go:embed examples/*.yaml
+var examples embed.FS
+
+// Builtins are the names of the profiles that come with the program, in order.
+func Builtins() []string {
+	var names []string
+	entries, _ := examples.ReadDir("examples") // embedded: it is there
+	for _, entry := range entries {
+		names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Builtin is the profile of that name; false where there is none.
+func Builtin(name string) (*Profile, bool) {
+	content, ok := BuiltinText(name)
+	if !ok {
+		return nil, false
+	}
+	p, err := Parse(name, content)
+	if err != nil {
+		panic(err) // a test reads each
+	}
+	return p, true
+}
+
+// BuiltinText is its file.
+func BuiltinText(name string) ([]byte, bool) {
+	content, err := examples.ReadFile("examples/" + name + ".yaml")
+	return content, err == nil
+}

@@ -1,0 +1,153 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// one is a profile with a single class, whose lines may be given anew.
+func one(change ...string) string {
+	lines := map[string]string{"arrivals": "{process: poisson, rate_per_s: 2}", "duration": "10m", "mode": "open",
+		"share": "1", "input_tokens": "100", "output_tokens": "10"}
+	for i := 0; i < len(change); i += 2 {
+		lines[change[i]] = change[i+1]
+	}
+	text := "schema: tidemark.profile/1\nname: test\n"
+	for _, key := range []string{"duration", "mode", "arrivals"} {
+		text += fmt.Sprintf("%s: %s\n", key, lines[key])
+	}
+	text += "classes:\n  - name: all\n"
+	for _, key := range []string{"share", "input_tokens", "output_tokens", "turns", "think_s", "prefix", "joint", "first"} {
+		if lines[key] != "" {
+			text += fmt.Sprintf("    %s: %s\n", key, lines[key])
+		}
+	}
+	return text
+}
+
+func mustParse(t testing.TB, text string) *Profile {
+	t.Helper()
+	p, err := Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return p
+}
+
+func TestQuantileFunctions(t *testing.T) {
+	for _, test := range []struct {
+		why, key, text string
+		rank, want     float64
+	}{
+		{"a constant", "input_tokens", "64", 0.3, 64},
+		{"the middle of five whole numbers", "input_tokens", "{uniform: {from: 3, until: 7}}", 0.5, 5},
+		{"the last of five has a fifth", "input_tokens", "{uniform: {from: 3, until: 7}}", 0.81, 7},
+		{"seconds need not be whole", "think_s", "{uniform: {from: 1, until: 2}}", 0.25, 1.25},
+		{"halfway between two quantiles lies their geometric mean", "input_tokens", "{quantiles: {p10: 100, p50: 900}}", 0.3, 300},
+		{"beyond the last one goes the log-normal through the last two: 900 * 9", "input_tokens", "{quantiles: {p5: 100, p50: 900}}", 0.95, 8100},
+		{"p100 is the end", "input_tokens", "{quantiles: {p50: 100, p100: 900}}", 0.999999, 900},
+		{"a log-normal's p95", "output_tokens", "{lognormal: {p50: 978, p95: 1720}}", 0.95, 1720},
+		{"by mu and sigma: e^7 = 1096.6", "output_tokens", "{lognormal: {mu: 7, sigma: 1}}", 0.5, 1097},
+		{"cut off", "output_tokens", "{lognormal: {p50: 978, p95: 1720}, max: 1000}", 0.95, 1000},
+		{"no less than", "output_tokens", "{lognormal: {p50: 978, p95: 1720}, min: 900}", 0.05, 900},
+		{"a quarter of the way into the second bucket", "input_tokens", "{histogram: [{from: 0, until: 100, count: 1}, {from: 100, until: 500, count: 1}]}", 0.625, 200},
+		{"a gap between buckets stays empty", "input_tokens", "{histogram: [{from: 0, until: 100, count: 1}, {from: 300, until: 500, count: 1}]}", 0.5001, 301},
+		{"exponential: mean * ln 2", "think_s", "{exponential: {mean: 10}}", 0.5, 6.9315},
+		{"gamma of shape 1 is exponential", "think_s", "{gamma: {mean: 10, shape: 1}}", 0.5, 6.9315},
+		{"gamma of shape 4 and mean 4, p95 = chi-square(8)/2 = 7.7537", "think_s", "{gamma: {mean: 4, shape: 4}}", 0.95, 7.7537},
+		{"gamma of shape 0.5: chi-square(1)/2, p95 = 1.9207", "think_s", "{gamma: {mean: 0.5, shape: 0.5}}", 0.95, 1.9207},
+	} {
+		p := mustParse(t, one(test.key, test.text))
+		d := map[string]*Distribution{"input_tokens": p.Classes[0].Input, "output_tokens": p.Classes[0].Output, "think_s": p.Classes[0].Think}[test.key]
+		q, err := d.quantile(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q(test.rank); math.Abs(got-test.want) > 1e-4*test.want {
+			t.Errorf("%s: %s at %v: got %v, want %v", test.why, test.text, test.rank, got, test.want)
+		}
+	}
+}
+
+// The gamma quantile inverts the distribution function over the shapes and ranks that occur.
+func TestGammaQuantile(t *testing.T) {
+	worst := 0.0
+	for _, shape := range []float64{0.05, 0.25, 0.5, 1, 2, 10, 200} {
+		logGamma, _ := math.Lgamma(shape)
+		for _, rank := range []float64{1e-6, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-9} {
+			got := lowerGamma(shape, gammaQuantile(shape, rank), logGamma)
+			if gammaQuantile(shape, rank) < 1e-300 {
+				continue
+			}
+			worst = max(worst, math.Abs(got-rank))
+		}
+	}
+	if worst > 1e-9 {
+		t.Errorf("off by %g in rank", worst)
+	}
+	t.Logf("worst: %.1g in rank", worst)
+}
+
+func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"", "the file is empty"},
+		{"a: [", "line 1"},
+		{"schema: tidemark.profile/1\nname: x\n", "line 1: classes: are missing"},
+		{strings.Replace(one(), "profile/1", "profile/2", 1), `line 1: schema: "tidemark.profile/2": must be tidemark.profile/1`},
+		{one() + "    colour: red\n", `line 11: classes[0]: unknown key "colour"; known are`},
+		{one("mode", "closed"), `line 4: mode: "closed": must be open, sessions`},
+		{one("share", "0.9"), "line 7: classes: shares add up to 0.9, not to 1"},
+		{one("share", "1.5"), "line 8: classes[0].share: 1.5: must be above 0 and at most 1"},
+		{one("input_tokens", "-5"), "line 9: classes[0].input_tokens: -5: must be at least 1"},
+		{one("input_tokens", "many"), `classes[0].input_tokens: "many" is not a number`},
+		{one("input_tokens", "{quantiles: {p50: 100, p95: 90}}"), "line 9: classes[0].input_tokens.quantiles: not ascending: p50 is 100, p95 is 90"},
+		{one("input_tokens", "{quantiles: {p50: 100}}"), "needs at least two"},
+		{one("input_tokens", "{quantiles: {q50: 100, p95: 1}}"), `"q50": must be p0 to p100`},
+		{one("input_tokens", "{uniform: {from: 9, until: 3}}"), "until is below from"},
+		{one("input_tokens", "{lognormal: {p50: 9}}"), "needs p50 and p95, or mu and sigma"},
+		{one("input_tokens", "{lognormal: {p50: 9, p95: 4}}"), "p95 is below p50"},
+		{one("input_tokens", "{constant: 9, uniform: {from: 1, until: 2}}"), "a second distribution beside"},
+		{one("input_tokens", "{min: 9}"), "needs one of constant, exponential, gamma, histogram, lognormal, quantiles, source, uniform"},
+		{one("input_tokens", "{constant: 9, min: 20, max: 10}"), "max is below min"},
+		{one("input_tokens", "{histogram: [{from: 5, until: 5, count: 1}]}"), "input_tokens.histogram[0]: until must be above from"},
+		{one("think_s", "{source: x}"), `unknown key "source"`},
+		{one("arrivals", "{process: poisson, rate_per_s: 0}"), "line 5: arrivals.rate_per_s: 0: must be above 0"},
+		{one("arrivals", "{process: poisson}"), "line 5: arrivals: rate_per_s is missing"},
+		{one("arrivals", "{process: gamma, rate_per_s: 1}"), "gamma needs burstiness"},
+		{one("arrivals", "{process: poisson, rate_per_s: 1, burstiness: 2}"), "burstiness is of process gamma"},
+		{one("arrivals", "{process: trace}"), "process trace and source belong together"},
+		{one("arrivals", "{process: now, rate_per_s: 1}"), `"now": must be constant, poisson, gamma, trace, at_once`},
+		{one("arrivals", `{process: poisson, windows: [{from: "9:00", until: "8:00", rate_per_s: 1}]}`), "until must be after from"},
+		{one("arrivals", `{process: poisson, windows: [{from: "9", until: "10:00", rate_per_s: 1}]}`), "must be a time of day"},
+		{one("arrivals", `{process: poisson, windows: [{from: "9:00", until: "10:00", rate_per_s: 0}]}`), "above 0; leave a window out"},
+		{one("duration", "ten"), `line 3: duration: "ten": must be a duration above 0`},
+		{one("prefix", "{shared: {tokens: 5}}"), "count is missing"},
+		{one("prefix", "{shared: {count: 5}}"), "one of tokens and ratio"},
+		{one("prefix", "{history: all}"), `"all": must be none, growing`},
+		{one("joint", "{source: x}"), "joint says input and output"},
+		{one("input_tokens", "", "output_tokens", "", "joint", "{cells: [{input: [5, 3], output: 1, count: 1}]}"), "the most is below the least"},
+		{one("input_tokens", "", "output_tokens", "", "joint", "{cells: [{input: 5, output: 1, count: 0}]}"), "count: 0: must be above 0"},
+		{one("input_tokens", ""), "input_tokens and output_tokens, or joint, are missing"},
+		{one() + "  - name: all\n    share: 0.1\n    input_tokens: 1\n    output_tokens: 1\n", `class "all" is there twice`},
+		{one("turns", "[]"), "must be a list of at least one"},
+		{one("turns", "2", "share", "1\n    share: 1"), "is there twice"},
+	} {
+		_, err := Parse("p.yaml", []byte(test.text))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "profile p.yaml: ") {
+			t.Errorf("got %v, want %q, for\n%s", err, test.want, test.text)
+		}
+	}
+	_, err := Load("nowhere.yaml")
+	if err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
+		t.Error(err)
+	}
+	_, err = mustParse(t, one("duration", "1h\nsessions: 5", "arrivals", "{process: trace, source: x}")).Requests(Options{})
+	wantHint(t, err, "source x: a profile needs its lengths", "tidemark ingest")
+	_, err = mustParse(t, strings.Replace(one(), "duration: 10m\n", "", 1)).Requests(Options{})
+	wantHint(t, err, "it has no end", "--duration")
+	_, err = mustParse(t, one("arrivals", "{process: at_once}")).Requests(Options{Duration: time.Minute})
+	wantHint(t, err, "begin at once", "--limit")
+}

@@ -1,0 +1,164 @@
+package profile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Shape is a distribution of lengths as a dashboard knows it: quantiles or a histogram.
+type Shape struct {
+	Points  []Point
+	Buckets []Bucket
+}
+
+// Point is a quantile: Rank in [0, 1].
+type Point struct{ Rank, Value float64 }
+
+// Bucket counts the lengths above From, up to Until.
+type Bucket struct{ From, Until, Count float64 }
+
+// IsEmpty reports that nothing is known.
+func (s Shape) IsEmpty() bool { return len(s.Points) == 0 && len(s.Buckets) == 0 }
+
+// ParseQuantiles reads p50=5900,p95=12700.
+func ParseQuantiles(text string) (Shape, error) {
+	var s Shape
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, found := strings.Cut(strings.TrimSpace(part), "=")
+		percent, errName := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
+		value, errValue := strconv.ParseFloat(number, 64)
+		if !found || errName != nil || errValue != nil || !strings.HasPrefix(name, "p") ||
+			!(percent >= 0 && percent <= 100) || !(value >= 1 && value <= math.MaxInt32) {
+			return s, fmt.Errorf("quantiles %q: must be written like p50=5900,p95=12700", text)
+		}
+		s.Points = append(s.Points, Point{percent / 100, value})
+	}
+	return s, nil
+}
+
+// Fitting is what a profile is fitted to.
+type Fitting struct {
+	Name          string
+	From          string // where the numbers come from, for the file's first lines
+	Input, Output Shape
+	Cached        Shape   // prompt tokens found in the prefix cache; empty: nothing is shared
+	RatePerS      float64 // requests per second
+	Burstiness    float64 // of the gaps between them; 0: 1, a Poisson process
+}
+
+// Fit writes the profile of single requests that has these quantiles or histograms.
+func Fit(f Fitting) ([]byte, error) {
+	if f.Input.IsEmpty() || f.Output.IsEmpty() {
+		return nil, errors.New("fit: needs input and output: quantiles or a histogram of each")
+	}
+	if !(f.RatePerS > 0) || math.IsInf(f.RatePerS, 0) {
+		return nil, errors.New("fit: needs a rate above 0, requests per second")
+	}
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("schema: %s", Schema)
+	line("name: %s", strconv.Quote(cmp.Or(f.Name, "fitted")))
+	line("")
+	line("# Fitted to %s. Lengths of input and output are drawn apart from each", strings.ReplaceAll(f.From, "\n", " "))
+	line("# other: what belongs together only a trace knows (joint: {source: NAME}).")
+	line("mode: open")
+	line("duration: 10m")
+	line("")
+	line("arrivals:")
+	if f.Burstiness > 0 && f.Burstiness != 1 {
+		line("  process: gamma")
+		line("  burstiness: %s   # shape of the gaps: 1 is poisson, below is burstier", number3(f.Burstiness))
+	} else {
+		line("  process: poisson")
+	}
+	line("  rate_per_s: %s", exact(f.RatePerS))
+	line("")
+	line("classes:")
+	line("  - name: all")
+	line("    share: 1")
+	line("    input_tokens: %s", f.Input.yaml("      "))
+	line("    output_tokens: %s", f.Output.yaml("      "))
+	if !f.Cached.IsEmpty() {
+		line("    # What the cache had is a shared prefix: the longer a prompt, the longer its shared part, and never longer than")
+		line("    # the prompt. The number of different prefixes is a guess; the first of each is not in the cache.")
+		line("    prefix:")
+		line("      shared:")
+		line("        count: 10")
+		line("        follows_input: true")
+		line("        tokens: %s", f.Cached.yaml("          "))
+	}
+	content := []byte(b.String())
+	_, err := Parse("of the fit", content)
+	return content, err
+}
+
+// yaml is the shape as a distribution. Two quantiles inside are a log-normal; more are followed point by point.
+func (s Shape) yaml(indent string) string {
+	if len(s.Buckets) > 0 {
+		var b strings.Builder
+		b.WriteString("\n" + indent + "histogram:")
+		for _, bucket := range s.Buckets {
+			fmt.Fprintf(&b, "\n%s  - {from: %s, until: %s, count: %s}", indent, exact(bucket.From), exact(bucket.Until), exact(bucket.Count))
+		}
+		return b.String()
+	}
+	points := slices.SortedFunc(slices.Values(s.Points), func(a, b Point) int { return cmp.Compare(a.Rank, b.Rank) })
+	if len(points) == 1 || len(points) == 2 && points[0].Value == points[1].Value {
+		return exact(points[0].Value)
+	}
+	if len(points) == 2 && points[0].Rank == 0.5 && points[1].Rank == 0.95 {
+		return fmt.Sprintf("{lognormal: {p50: %s, p95: %s}}", exact(points[0].Value), exact(points[1].Value))
+	}
+	var parts []string
+	for _, p := range points {
+		parts = append(parts, fmt.Sprintf("p%s: %s", exact(math.Round(p.Rank*1e8)/1e6), exact(p.Value)))
+	}
+	return "{quantiles: {" + strings.Join(parts, ", ") + "}}"
+}
+
+func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func number3(v float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	return exact(rounded)
+}
+
+// fitRanks are where the lengths of a trace are taken.
+var fitRanks = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1}
+
+// FitLengths is what an ingested trace comes to: quantiles of its lengths, its rate and how bursty it is.
+func FitLengths(l Lengths) (Fitting, error) {
+	if len(l.Pairs) == 0 || len(l.GapsS) == 0 {
+		return Fitting{}, errors.New("fit: a trace of at least two requests is needed")
+	}
+	f := Fitting{Input: shapeOf(l.marginal(ofInput)), Output: shapeOf(l.marginal(ofOutput))}
+	sum, squares := 0.0, 0.0
+	for _, gap := range l.GapsS {
+		sum += gap
+		squares += gap * gap
+	}
+	n := float64(len(l.GapsS))
+	if !(sum > 0) {
+		return Fitting{}, errors.New("fit: all requests of the trace arrive at once: it has no rate")
+	}
+	mean := sum / n
+	f.RatePerS = 1 / mean
+	if variance := squares/n - mean*mean; variance > 0 {
+		f.Burstiness = mean * mean / variance // of a gamma variable: its shape is 1 / CV^2
+	}
+	return f, nil
+}
+
+// shapeOf keeps the ends of runs of equal values alone: between two equal quantiles nothing varies.
+func shapeOf(values counted) Shape {
+	var s Shape
+	for _, rank := range fitRanks {
+		s.Points = append(s.Points, Point{rank, values.at(rank)})
+	}
+	return s
+}

@@ -1,0 +1,101 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// kind makes a class ready to be drawn from. Its decks depend on its name alone, so that it draws the same whatever
+// other classes there are.
+func (p *Profile) kind(c *Class, seed uint64, lengths func(string) (*Lengths, error)) (*kind, error) {
+	k := &kind{name: c.Name, listed: len(c.Listed), growing: c.Prefix.IsGrowing, blockTokens: p.BlockTokens,
+		turnsDeck: newDeck(seed, c.Name, "turns"), inputDeck: newDeck(seed, c.Name, "input"),
+		outputDeck: newDeck(seed, c.Name, "output"), thinkDeck: newDeck(seed, c.Name, "think"),
+		starterDeck: newDeck(seed, c.Name, "starter")}
+	var err error
+	if k.turns, err = c.Turns.orOne().quantile(lengths); err == nil && c.Joint != nil {
+		k.joint, err = c.Joint.resolved(lengths)
+	}
+	for _, t := range c.turns() {
+		if err != nil {
+			break
+		}
+		of := varying{}
+		of, err = c.varying(t, lengths)
+		k.of = append(k.of, of)
+	}
+	if err == nil && c.Prefix.Shared != nil {
+		k.shared, err = c.Prefix.Shared.resolved(seed, cmp.Or(c.Prefix.Shared.Name, c.Name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("class %s: %w", c.Name, err)
+	}
+	return k, nil
+}
+
+func (d *Distribution) orOne() *Distribution {
+	if d == nil {
+		return &Distribution{of: ofTurns, kind: "constant", a: 1, least: 1, most: 1}
+	}
+	return d
+}
+
+// varying is what a turn says, and else its class.
+func (c *Class) varying(t Turn, lengths func(string) (*Lengths, error)) (varying, error) {
+	var v varying
+	for _, one := range []struct {
+		into *quantile
+		d    *Distribution
+	}{
+		{&v.input, cmp.Or(t.Input, c.Input)},
+		{&v.output, cmp.Or(t.Output, c.Output)},
+		{&v.think, cmp.Or(t.Think, c.Think)},
+	} {
+		if one.d == nil {
+			continue
+		}
+		var err error
+		if *one.into, err = one.d.quantile(lengths); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// resolved draws each starter's length once, evenly over their distribution.
+func (s *Shared) resolved(seed uint64, name string) (*starters, error) {
+	r := &starters{ratio: s.Ratio}
+	sum := 0.0
+	for i := range s.Count {
+		weight := 1.0
+		if s.IsZipf {
+			weight = 1 / float64(i+1)
+		}
+		sum += weight
+		r.sums = append(r.sums, sum)
+	}
+	if s.Tokens == nil {
+		return r, nil
+	}
+	tokens, err := s.Tokens.quantile(nil)
+	if err != nil || s.FollowsInput {
+		r.follows = tokens
+		return r, err
+	}
+	order := shuffled(s.Count, newDeck(seed, name, "starter tokens"))
+	for i := range s.Count {
+		r.tokens = append(r.tokens, int(tokens((float64(order[i])+0.5)/float64(s.Count))))
+	}
+	return r, nil
+}
+
+// shuffled is 0 to n-1 in an order of the deck.
+func shuffled(n int, d deck) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+		j := int(d.rank(uint64(i), 0.5) * float64(i+1))
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}

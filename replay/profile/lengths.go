@@ -1,0 +1,77 @@
+package profile
+
+import "fmt"
+
+// Lengths are what a profile takes of an ingested trace.
+type Lengths struct {
+	Pairs []Pair     // input and output of its requests, in order of input and output
+	Hours [24][]Pair // the same by the hour of the day (of the trace, where it has no clock); empty where not asked for
+	GapsS []float64  // between arrivals, in order, seconds
+}
+
+// Pair is how many requests have these lengths.
+type Pair struct {
+	Input, Output int
+	Count         int64
+}
+
+// marginal is the input or the output alone.
+func (l *Lengths) marginal(of column) counted {
+	counts := map[int]float64{}
+	for _, p := range l.Pairs {
+		if of == ofOutput {
+			counts[p.Output] += float64(p.Count)
+		} else {
+			counts[p.Input] += float64(p.Count)
+		}
+	}
+	return countedFrom(counts)
+}
+
+// remembered asks for each source once.
+func remembered(ask func(string) (Lengths, error)) func(string) (*Lengths, error) {
+	had := map[string]*Lengths{}
+	return func(source string) (*Lengths, error) {
+		if l := had[source]; l != nil {
+			return l, nil
+		}
+		if ask == nil {
+			return nil, hinted{fmt.Errorf("source %s: a profile needs its lengths", source), `take it in with "tidemark ingest"`}
+		}
+		l, err := ask(source)
+		if err != nil {
+			return nil, err
+		}
+		had[source] = &l
+		return &l, nil
+	}
+}
+
+// Sources are the ingested traces that the profile takes lengths or gaps from, each once.
+func (p *Profile) Sources() []string {
+	var names []string
+	add := func(name string) {
+		for _, had := range names {
+			if had == name {
+				return
+			}
+		}
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	add(p.Arrivals.Source)
+	for _, c := range p.Classes {
+		for _, t := range append(c.turns(), c.Turn) {
+			for _, d := range []*Distribution{t.Input, t.Output} {
+				if d != nil {
+					add(d.source)
+				}
+			}
+		}
+		if c.Joint != nil {
+			add(c.Joint.Source)
+		}
+	}
+	return names
+}

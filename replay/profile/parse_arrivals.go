@@ -1,0 +1,53 @@
+package profile
+
+import "go.yaml.in/yaml/v3"
+
+func (a *Arrivals) read(where string, node *yaml.Node) error {
+	a.line = node.Line
+	err := fields{
+		"process":    oneOf(&a.Process, "constant", "poisson", "gamma", "trace", "at_once"),
+		"rate_per_s": number(&a.RatePerS, above0, "above 0"),
+		"burstiness": number(&a.Burstiness, above0, "above 0"),
+		"source":     text(&a.Source),
+		"windows":    each(a.addWindow),
+	}.read(where, node)
+	switch {
+	case err != nil:
+		return err
+	case a.Process == "":
+		return wrongAt(node, "%s: process is missing", where)
+	case a.Process == "gamma" && a.Burstiness == 0:
+		return wrongAt(node, "%s: gamma needs burstiness: 1 is poisson, below is burstier", where)
+	case a.Process != "gamma" && a.Burstiness != 0:
+		return wrongAt(node, "%s: burstiness is of process gamma", where)
+	case (a.Process == "trace") != (a.Source != ""):
+		return wrongAt(node, "%s: process trace and source belong together", where)
+	case a.RatePerS > 0 && len(a.Windows) > 0:
+		return wrongAt(node, "%s: rate_per_s and windows exclude each other", where)
+	case a.Process == "at_once" && (a.RatePerS > 0 || len(a.Windows) > 0):
+		return wrongAt(node, "%s: at once has no rate", where)
+	case a.RatePerS == 0 && len(a.Windows) == 0 && a.Process != "trace" && a.Process != "at_once":
+		return wrongAt(node, "%s: rate_per_s is missing, or windows with theirs", where)
+	}
+	return nil
+}
+
+func (a *Arrivals) addWindow(where string, node *yaml.Node) error {
+	var w Window
+	err := fields{
+		"from": timeOfDay(&w.From), "until": timeOfDay(&w.Until),
+		"rate_per_s": number(&w.RatePerS, above0, "above 0; leave a window out where nothing arrives"),
+	}.read(where, node)
+	switch {
+	case err != nil:
+		return err
+	case w.RatePerS == 0:
+		return wrongAt(node, "%s: rate_per_s is missing", where)
+	case w.Until <= w.From:
+		return wrongAt(node, "%s: until must be after from", where)
+	case len(a.Windows) > 0 && w.From < a.Windows[len(a.Windows)-1].Until:
+		return wrongAt(node, "%s: begins before the window ahead of it ends", where)
+	}
+	a.Windows = append(a.Windows, w)
+	return nil
+}

@@ -1,0 +1,343 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/replay"
+)
+
+// production is a source as the matrix wants one: lengths that belong together, and gaps.
+func production(string) (Lengths, error) {
+	l := Lengths{}
+	for i := range 2000 {
+		l.Pairs = append(l.Pairs, Pair{Input: 200 + i, Output: 20 + i/10, Count: int64(1 + i%7)})
+		l.GapsS = append(l.GapsS, []float64{0.1, 0.1, 1.5, 0.3}[i%4])
+	}
+	return l, nil
+}
+
+// long is far beyond what any limit of a test leaves.
+const long = 1000 * time.Hour
+
+// examplesAlone are all built-in profiles; one whose classes are played alone counts once a class.
+func examplesAlone(t *testing.T) (all []*Profile) {
+	t.Helper()
+	for _, name := range Builtins() {
+		p, _ := Builtin(name)
+		if p.Arrivals.Process != "" {
+			all = append(all, p)
+			continue
+		}
+		for _, c := range p.Classes {
+			only, err := p.Only(c.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			only.Name += " " + c.Name
+			only.Sessions = 0
+			all = append(all, only)
+		}
+	}
+	return all
+}
+
+// Shares, quantiles and reuse at 100,000 requests, of every example: within 2 % or, of small numbers, a token; reuse within
+// a point.
+func TestDrawnIsAsAsked(t *testing.T) {
+	for _, p := range examplesAlone(t) {
+		worst, worstOf, reuse := 0.0, "", 0.0
+		figures, err := p.Measure(Options{Seed: 7, Duration: long, Limit: 100_000, Lengths: production})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range figures {
+			switch {
+			case math.IsNaN(f.Asked):
+			case strings.HasSuffix(f.Quantity, "reuse_ratio"):
+				if off := math.Abs(f.Drawn - f.Asked); off > 0.01 {
+					t.Errorf("%s: %s: reuse %.4f, asked %.4f", p.Name, f.Class, f.Drawn, f.Asked)
+				} else {
+					reuse = max(reuse, off)
+				}
+			default:
+				if off := math.Abs(f.Off()); off > 0.02 && !(strings.HasSuffix(f.Quantity, "_tokens") && math.Abs(f.Drawn-f.Asked) <= 1) {
+					t.Errorf("%s: %s %s: drawn %g, asked %g", p.Name, f.Class, f.Quantity, f.Drawn, f.Asked)
+				} else if off > worst {
+					worst, worstOf = off, f.Class+" "+f.Quantity
+				}
+			}
+		}
+		t.Logf("%-16s worst of %d figures: %.2f %% (%s); reuse within %.2f points", p.Name, len(figures), 100*worst, worstOf, 100*reuse)
+	}
+}
+
+// planned draws a profile into a plan and reads it back.
+func planned(t *testing.T, p *Profile, o Options) (replay.Header, []replay.Request) {
+	t.Helper()
+	requests, err := p.Requests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "plan")
+	header, err := replay.WritePlan(path, replay.Header{Source: p.Name}, replay.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := replay.OpenPlan(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []replay.Request
+	for req, err := range plan.Requests() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, req)
+	}
+	return header, all
+}
+
+// The plan counts by itself what its prompts share: as much as the profile asks for.
+func TestReuseOfThePlanIsAsAsked(t *testing.T) {
+	for _, p := range examplesAlone(t) {
+		o := Options{Seed: 3, Duration: long, Limit: 20_000, Lengths: production}
+		header, _ := planned(t, p, o)
+		m, err := p.maker(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := m.expected().total()
+		got, want := float64(header.SharedTokens)/float64(header.InputTokens), whole.reused/whole.input
+		if math.Abs(got-want) > 0.01 {
+			t.Errorf("%s: the plan shares %.4f of its prompts, asked %.4f", p.Name, got, want)
+		}
+		t.Logf("%-16s shares %.4f, asked %.4f", p.Name, got, want)
+	}
+}
+
+func TestMultiturnMeans(t *testing.T) {
+	p, _ := Builtin("gtc-multiturn")
+	header, all := planned(t, p, Options{Seed: 1, Duration: long, Limit: 20_000})
+	sums, counts := [5]float64{}, [5]float64{}
+	starters := map[uint64]bool{}
+	for _, r := range all {
+		sums[r.Turn] += float64(r.InputTokens)
+		counts[r.Turn]++
+		starters[r.Blocks[0]] = true
+	}
+	for turn, want := range []float64{3500, 4100, 5000, 6100, 7000} {
+		got := sums[turn] / counts[turn]
+		t.Logf("turn %d: mean input %.0f, asked %.0f", turn+1, got, want)
+		if math.Abs(got/want-1) > 0.03 {
+			t.Errorf("turn %d: mean input %.0f, want %.0f within 3 %%", turn+1, got, want)
+		}
+	}
+	if len(starters) != 10 || header.Sessions != 4000 || header.Mode != "sessions" {
+		t.Errorf("%d starters, %d sessions, mode %s", len(starters), header.Sessions, header.Mode)
+	}
+}
+
+func TestCodingSegments(t *testing.T) {
+	p, _ := Builtin("spoc-coding")
+	_, all := planned(t, p, Options{Seed: 1, Duration: long, Limit: 20_000})
+	first, last, turns, tokens := map[string][]int{}, map[string][]int{}, map[string]int{"P0": 11, "P1": 15, "P2": 47}, map[string]int{}
+	sum := 0
+	for _, r := range all {
+		if r.Turn == 0 {
+			first[r.Class] = append(first[r.Class], r.InputTokens)
+		}
+		if r.Turn == turns[r.Class] {
+			last[r.Class] = append(last[r.Class], r.InputTokens)
+		}
+		tokens[r.Class] += r.InputTokens + r.OutputTokens
+		sum += r.InputTokens + r.OutputTokens
+	}
+	for class, want := range map[string][2]int{"P0": {5_000, 50_000}, "P1": {15_000, 120_000}, "P2": {75_000, 135_000}} {
+		for i, got := range []int{middleOf(first[class]), middleOf(last[class])} {
+			if math.Abs(float64(got)/float64(want[i])-1) > 0.05 {
+				t.Errorf("%s: from and to %d: got %d", class, want[i], got)
+			}
+		}
+		t.Logf("%s: %d to %d tokens; %.0f %% of all tokens", class, middleOf(first[class]), middleOf(last[class]), 100*float64(tokens[class])/float64(sum))
+	}
+	if middleOf(last["P2"]) <= 128_000 || 2*tokens["P2"] < sum {
+		t.Errorf("P2 grows to %d tokens and carries %d of %d", middleOf(last["P2"]), tokens["P2"], sum)
+	}
+}
+
+func middleOf(values []int) int {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// To put bounds in order that are in order changes nothing.
+func TestDueTimesAreBounds(t *testing.T) {
+	p, _ := Builtin("gtc-multiturn")
+	_, all := planned(t, p, Options{Seed: 1, Limit: 2000})
+	source := func(yield func(replay.Request, error) bool) {
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "plan")
+	if _, err := replay.WritePlan(path, replay.Header{}, replay.Choices{Mode: "sessions"}, source); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := replay.OpenPlan(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range plan.Requests() {
+		if want := all[r.Seq]; err != nil || r.Due != want.Due || r.Session != want.Session || r.HistoryTokens != want.HistoryTokens {
+			t.Fatalf("request %d: %v at %v, want %v at %v (%v)", r.Seq, r.Session, r.Due, want.Session, want.Due, err)
+		}
+	}
+}
+
+// Every prompt begins with the one before, its answer's place between them, and nobody else has its own blocks.
+func TestSessionsAreOneStream(t *testing.T) {
+	for _, name := range []string{"gtc-multiturn", "spoc-coding"} {
+		p, _ := Builtin(name)
+		_, all := planned(t, p, Options{Seed: 5, Duration: 20 * time.Minute})
+		prompts, err := replay.NewPrompts(1000, 8192, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, owner := map[string]replay.Request{}, map[uint64]string{}
+		for _, r := range all {
+			before, isLater := last[r.Session]
+			last[r.Session] = r
+			for _, id := range r.Blocks {
+				if other, had := owner[id]; had && other != r.Session {
+					owner[id] = "shared"
+				} else if !had {
+					owner[id] = r.Session
+				}
+			}
+			if !isLater {
+				continue
+			}
+			if r.Turn != before.Turn+1 || r.Due != before.Due+*r.Think || r.HistoryTokens != before.InputTokens+before.OutputTokens || r.SharedTokens != before.InputTokens {
+				t.Fatalf("%s turn %d after %d: due %v after %v and %v; history %d after %d and %d; shared %d", r.Session, r.Turn, before.Turn,
+					r.Due, before.Due, *r.Think, r.HistoryTokens, before.InputTokens, before.OutputTokens, r.SharedTokens)
+			}
+			if r.Turn < 3 && !slices.Equal(prompts.TokenIDs(r)[:before.InputTokens], prompts.TokenIDs(before)) {
+				t.Fatalf("%s: the prompt of turn %d does not begin with the one before", r.Session, r.Turn)
+			}
+		}
+	}
+}
+
+// The same seed is the same plan; a longer one begins with it; another class beside it changes none of its lengths.
+func TestSeedsAreStable(t *testing.T) {
+	for _, p := range examplesAlone(t) {
+		draw := func(o Options) (all []replay.Request) {
+			o.Lengths = production
+			requests, err := p.Requests(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for r, err := range requests {
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		short, again, longer := draw(Options{Seed: 2, Duration: time.Minute, Limit: 500}), draw(Options{Seed: 2, Duration: time.Minute, Limit: 500}), draw(Options{Seed: 2, Duration: 5 * time.Minute, Limit: 500})
+		if fmt.Sprint(brief(short)) != fmt.Sprint(brief(again)) {
+			t.Errorf("%s: the same seed drew another plan", p.Name)
+		}
+		had := map[string]bool{}
+		for _, line := range brief(longer) {
+			had[line] = true
+		}
+		for _, line := range brief(short) {
+			if !had[line] {
+				t.Errorf("%s: %s is not in the longer plan", p.Name, line)
+				break
+			}
+		}
+		if other := draw(Options{Seed: 3, Duration: time.Minute, Limit: 500}); len(p.Classes) > 1 && slices.Equal(brief(other), brief(short)) {
+			t.Errorf("%s: another seed drew the same plan", p.Name)
+		}
+	}
+}
+
+func brief(requests []replay.Request) (lines []string) {
+	for _, r := range requests {
+		lines = append(lines, fmt.Sprintf("%s/%s/%d %v %d %d %v", r.Class, r.Session, r.Turn, r.Due, r.InputTokens, r.OutputTokens, r.Blocks))
+	}
+	return lines
+}
+
+func TestBuiltins(t *testing.T) {
+	want := []string{"gtc-multiturn", "long-requests", "matrix", "spoc-coding"}
+	if got := Builtins(); !slices.Equal(got, want) {
+		t.Errorf("Builtins(): %v, want %v", got, want)
+	}
+	for _, name := range want {
+		content, _ := BuiltinText(name)
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		os.WriteFile(path, content, 0o644)
+		p, err := Load(path)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if p.Name != name || p.Description == "" || len(p.SHA256) != 64 {
+			t.Errorf("%s: is named %q, described %q", name, p.Name, p.Description)
+		}
+	}
+	if _, ok := Builtin("nothing"); ok {
+		t.Error("there is a profile named nothing")
+	}
+	p, _ := Builtin("matrix")
+	if got := p.Sources(); !slices.Equal(got, []string{"production"}) {
+		t.Errorf("sources of the matrix: %v", got)
+	}
+	if a, _ := p.Only("A"); len(a.Sources()) != 0 || a.MaxConcurrency != 1 || a.Classes[0].Share != 1 {
+		t.Errorf("row A alone: %+v", a)
+	}
+	_, err := p.Requests(Options{})
+	wantHint(t, err, "played one at a time", "A, B, C, D, E, F")
+	_, err = p.Only("G")
+	wantHint(t, err, `no class "G"`, "A B C D E F")
+}
+
+func wantHint(t *testing.T, err error, text, hint string) {
+	t.Helper()
+	var hinted interface{ Hint() string }
+	if err == nil || !strings.Contains(err.Error(), text) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), hint) {
+		t.Errorf("got %v (%v), want %q with a hint of %q", err, hinted, text, hint)
+	}
+}
+
+// Requests per second of planning, from the profile to the plan on disk.
+func BenchmarkPlan(b *testing.B) {
+	for _, name := range []string{"long-requests", "gtc-multiturn", "spoc-coding"} {
+		b.Run(name, func(b *testing.B) {
+			p, _ := Builtin(name)
+			const n = 50_000
+			for b.Loop() {
+				requests, err := p.Requests(Options{Seed: 1, Duration: long, Limit: n})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := replay.WritePlan(filepath.Join(b.TempDir(), "plan"), replay.Header{}, replay.Choices{Mode: p.Mode, IsBounded: true}, requests); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "requests/s")
+		})
+	}
+}

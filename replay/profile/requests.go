@@ -1,0 +1,218 @@
+package profile
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"tidemark/replay"
+)
+
+// Options say how much of a profile is drawn.
+type Options struct {
+	Seed     uint64
+	Duration time.Duration // sessions begin before it; 0: as the profile says
+	// Limit ends the plan with so many requests: sessions are begun until it is reached, and are whole but for the last.
+	Limit    int64
+	RatePerS float64 // mean rate of sessions in place of the profile's; 0: as it says
+	// Lengths are those of an ingested source.
+	Lengths func(source string) (Lengths, error)
+}
+
+// maker draws the sessions of one plan.
+type maker struct {
+	seed        uint64
+	begin       time.Duration // time of day
+	blockTokens int
+	classes     deck
+	kinds       []*kind
+	rater       *rater
+	nextID      uint64
+}
+
+// Requests draws the profile, in order of due time. In mode sessions due times are the earliest that a turn can be due:
+// that of the turn before and the think time. The sequence can be drawn again and is then the same.
+func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) {
+	if _, err := p.maker(o); err != nil {
+		return nil, err
+	}
+	end := p.ending(o)
+	if end == (ending{}) {
+		return nil, hinted{fmt.Errorf("profile %s: it has no end", p.Name), "give --duration or --limit, or write duration into it"}
+	}
+	if p.atOnce() && end.sessions == 0 && end.requests == 0 {
+		return nil, hinted{fmt.Errorf("profile %s: all its sessions begin at once, and there is no last one", p.Name),
+			"give --limit, or write sessions into it"}
+	}
+	return func(yield func(replay.Request, error) bool) {
+		m, err := p.maker(o)
+		if err != nil {
+			yield(replay.Request{}, err)
+			return
+		}
+		m.play(p.ending(o), func(_ *session, _ turn, req replay.Request) bool { return yield(req, nil) })
+	}, nil
+}
+
+func (p *Profile) atOnce() bool { return p.Arrivals.Process == "at_once" }
+
+// MeanRate is sessions and requests per second; 0 when all begin at once.
+func (p *Profile) MeanRate(o Options) (sessionsPerS, requestsPerS float64, err error) {
+	m, err := p.maker(o)
+	if err != nil || p.atOnce() {
+		return 0, 0, err
+	}
+	sessionsPerS = m.rater.meanRate()
+	turns, before := 0.0, 0.0
+	for _, k := range m.kinds {
+		turns += (k.until - before) * k.meanTurns()
+		before = k.until
+	}
+	return sessionsPerS, sessionsPerS * turns, nil
+}
+
+func (k *kind) meanTurns() float64 {
+	if k.listed > 0 {
+		return float64(k.listed)
+	}
+	return k.turns.mean()
+}
+
+// ending is where a plan ends; 0: not there.
+type ending struct {
+	duration           time.Duration
+	sessions, requests int64
+}
+
+func (p *Profile) ending(o Options) ending {
+	return ending{duration: cmp.Or(o.Duration, p.Duration), sessions: p.Sessions, requests: o.Limit}
+}
+
+// play merges the turns of running sessions with the sessions that begin.
+func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool) {
+	running := &bySoonest{}
+	seq, requests := int64(0), int64(0)
+	send := func(s *session) bool {
+		req, now := m.request(s), s.turns[s.turn]
+		req.Seq = seq
+		seq++
+		if s.turn++; s.turn < len(s.turns) {
+			s.due += s.turns[s.turn].think
+			heap.Push(running, s)
+		}
+		return visit(s, now, req)
+	}
+	for number := int64(0); end.sessions == 0 || number < end.sessions; number++ {
+		at := m.rater.next()
+		if end.duration > 0 && at >= end.duration || end.requests > 0 && requests >= end.requests {
+			break
+		}
+		for len(*running) > 0 && (*running)[0].due <= at {
+			if !send(heap.Pop(running).(*session)) {
+				return
+			}
+		}
+		s := m.session(number, at)
+		if left := end.requests - requests; end.requests > 0 && int64(len(s.turns)) > left {
+			s.turns = s.turns[:left]
+		}
+		requests += int64(len(s.turns))
+		if !send(s) {
+			return
+		}
+	}
+	for len(*running) > 0 {
+		if !send(heap.Pop(running).(*session)) {
+			return
+		}
+	}
+}
+
+// maker makes all of the profile ready to be drawn.
+func (p *Profile) maker(o Options) (*maker, error) {
+	lengths := remembered(o.Lengths)
+	m := &maker{seed: o.Seed, begin: p.Arrivals.begin(), blockTokens: p.BlockTokens, classes: newDeck(o.Seed, "classes"), nextID: 1}
+	if p.Arrivals.Process == "" {
+		return nil, hinted{fmt.Errorf("profile %s: its classes are played one at a time", p.Name),
+			fmt.Sprintf("name one with --class: %s", p.classNames())}
+	}
+	if o.RatePerS < 0 || math.IsInf(o.RatePerS, 0) || math.IsNaN(o.RatePerS) {
+		return nil, errors.New("profile: rate must be above 0")
+	}
+	var err error
+	if m.rater, err = p.Arrivals.rater(o.Seed, o.RatePerS, lengths); err != nil {
+		return nil, p.wrong(err)
+	}
+	streams := map[string]*starters{}
+	until := 0.0
+	for i := range p.Classes {
+		k, err := p.kind(&p.Classes[i], o.Seed, lengths)
+		if err != nil {
+			return nil, p.wrong(err)
+		}
+		until += p.Classes[i].Share
+		k.until = until
+		m.kinds = append(m.kinds, k)
+		if err := m.place(&p.Classes[i], k, streams); err != nil {
+			return nil, p.wrong(err)
+		}
+	}
+	return m, nil
+}
+
+func (p *Profile) wrong(err error) error { return fmt.Errorf("profile %s: %w", p.Name, err) }
+
+func (p *Profile) classNames() string {
+	names := ""
+	for i, c := range p.Classes {
+		if i > 0 {
+			names += ", "
+		}
+		names += c.Name
+	}
+	return names
+}
+
+// place gives the class's starters their ids; classes that name them alike share them.
+func (m *maker) place(c *Class, k *kind, streams map[string]*starters) error {
+	if k.shared == nil {
+		return nil
+	}
+	name := "class " + c.Name
+	if c.Prefix.Shared.Name != "" {
+		name = "name " + c.Prefix.Shared.Name
+	}
+	if other := streams[name]; other != nil {
+		k.shared.first = other.first
+		if len(other.sums) != len(k.shared.sums) {
+			return fmt.Errorf("class %s: count is %d, another class has %d starters named %s",
+				c.Name, len(k.shared.sums), len(other.sums), c.Prefix.Shared.Name)
+		}
+		return nil
+	}
+	k.shared.first = m.nextID
+	streams[name] = k.shared
+	m.nextID += uint64(len(k.shared.sums)) * starterBlocks
+	return nil
+}
+
+// bySoonest is a heap of sessions by the due time of their next turn.
+type bySoonest []*session
+
+func (b bySoonest) Len() int { return len(b) }
+func (b bySoonest) Less(i, j int) bool {
+	return b[i].due < b[j].due || b[i].due == b[j].due && b[i].number < b[j].number
+}
+func (b bySoonest) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+func (b *bySoonest) Push(x any)   { *b = append(*b, x.(*session)) }
+func (b *bySoonest) Pop() any {
+	last := len(*b) - 1
+	s := (*b)[last]
+	(*b)[last] = nil
+	*b = (*b)[:last]
+	return s
+}

@@ -1,0 +1,208 @@
+package profile
+
+import (
+	"math"
+	"math/rand/v2"
+	"sort"
+	"strconv"
+	"time"
+
+	"tidemark/replay"
+)
+
+const (
+	// maxStarters and starterBlocks keep the ids of all starters below what their first three tokens tell apart.
+	maxStarters   = 100_000
+	starterBlocks = 1 << 16
+)
+
+// kind is a class ready to be drawn from.
+type kind struct {
+	name    string
+	until   float64 // upper end of its ranks of the class deck
+	drawn   uint64  // sessions so far
+	turns   quantile
+	listed  int       // turns that are listed, or 0
+	of      []varying // each listed turn, or all
+	joint   *jointly
+	growing bool
+	shared  *starters
+
+	blockTokens                                              int
+	turnsDeck, inputDeck, outputDeck, thinkDeck, starterDeck deck
+}
+
+// varying is what varies in a turn; input and output are nil where the joint says them, think where there is none.
+type varying struct{ input, output, think quantile }
+
+// starters are the streams of tokens that sessions of a class begin with.
+type starters struct {
+	first   uint64    // id of the first block of the first
+	sums    []float64 // of popularity
+	tokens  []int     // of each
+	follows quantile  // in place of tokens, by the input's rank
+	ratio   float64   // in place of both
+}
+
+// session is one that has begun, with all its turns.
+type session struct {
+	number  int64
+	name    string // empty: one turn
+	class   string
+	turns   []turn
+	turn    int // the next one
+	due     time.Duration
+	starter uint64 // id of its starter's first block
+	shared  int    // tokens of its starter
+	own     uint64 // id of its own first block
+	growing bool
+}
+
+type turn struct {
+	input, output int
+	history       int // leading tokens of the prompt that repeat the turn before
+	fresh         int // new text
+	think         time.Duration
+}
+
+// session draws the number-th one.
+func (m *maker) session(number int64, at time.Duration) *session {
+	rnd := rand.New(rand.NewPCG(m.seed, uint64(number)))
+	k := m.pick(m.classes.rank(uint64(number), rnd.Float64()))
+	nth := k.drawn
+	k.drawn++
+	s := &session{number: number, class: k.name, due: at, growing: k.growing}
+	count := k.listed
+	if count == 0 {
+		count = int(k.turns(k.turnsDeck.rank(nth, rnd.Float64())))
+	}
+	if count > 1 {
+		s.name = k.name + "-" + strconv.FormatInt(number, 10)
+	}
+	s.turns = make([]turn, count)
+	clock := (m.begin + at) % day
+	for i := range s.turns {
+		rank := k.draw(&s.turns[i], i, nth, clock, rnd)
+		if i == 0 {
+			k.begin(s, rank, nth, rnd)
+		}
+		k.lay(s, i)
+	}
+	m.number(s, k)
+	return s
+}
+
+func (m *maker) pick(rank float64) *kind {
+	for _, k := range m.kinds {
+		if rank < k.until {
+			return k
+		}
+	}
+	return m.kinds[len(m.kinds)-1]
+}
+
+// draw gives a turn its lengths and its think time; the rank is that of its input.
+func (k *kind) draw(t *turn, i int, nth uint64, clock time.Duration, rnd *rand.Rand) (rank float64) {
+	of := k.of[min(i, len(k.of)-1)]
+	rank = k.inputDeck.nth(i).rank(nth, rnd.Float64())
+	out := k.outputDeck.nth(i).rank(nth, rnd.Float64())
+	if k.joint != nil {
+		t.fresh, t.output = k.joint.at(clock).at(rank, rnd.Float64(), out)
+	} else {
+		t.fresh, t.output = int(of.input(rank)), int(of.output(out))
+	}
+	if i > 0 && of.think != nil {
+		t.think = time.Duration(of.think(k.thinkDeck.nth(i).rank(nth, rnd.Float64())) * 1e9)
+	}
+	return rank
+}
+
+// begin chooses the session's starter and how much of it there is.
+func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) {
+	if k.shared == nil {
+		return
+	}
+	which := k.shared.pick(k.starterDeck.rank(nth, rnd.Float64()))
+	s.starter = k.shared.first + uint64(which)*starterBlocks
+	tokens := 0.0
+	switch fresh := float64(s.turns[0].fresh); {
+	case k.shared.follows != nil:
+		tokens = k.shared.follows(rank)
+	case k.shared.tokens != nil:
+		tokens = float64(k.shared.tokens[which])
+	case k.growing: // fresh text is added to it
+		tokens = fresh * k.shared.ratio / (1 - k.shared.ratio)
+	default:
+		tokens = fresh * k.shared.ratio
+	}
+	// Whole blocks: more or one less, so that the mean is right.
+	s.shared = int(math.Floor(tokens/float64(k.blockTokens)+rnd.Float64())) * k.blockTokens
+	s.shared = min(s.shared, (starterBlocks-1)*k.blockTokens)
+}
+
+// lay finds the prompt of a turn whose turns before are laid.
+func (k *kind) lay(s *session, i int) {
+	t := &s.turns[i]
+	switch {
+	case !k.growing:
+		t.input = t.fresh
+		// At least a token of a prompt is its own.
+		s.shared = min(s.shared, max(0, s.turns[0].input-1)/k.blockTokens*k.blockTokens)
+	case i == 0:
+		t.input = s.shared + t.fresh
+	default:
+		before := s.turns[i-1]
+		t.history = before.input + before.output
+		t.input = t.history + t.fresh
+	}
+}
+
+// number gives the session ids for its own blocks.
+func (m *maker) number(s *session, k *kind) {
+	last := s.turns[len(s.turns)-1]
+	if k.growing && len(s.turns) > 1 {
+		s.own = m.nextID
+		m.nextID += uint64((last.input-s.shared)/k.blockTokens + 1)
+	}
+}
+
+// request is the session's next turn.
+func (m *maker) request(s *session) replay.Request {
+	t := s.turns[s.turn]
+	req := replay.Request{Due: s.due, InputTokens: t.input, OutputTokens: t.output, Session: s.name, Turn: s.turn,
+		Class: s.class, HistoryTokens: t.history}
+	if s.turn > 0 {
+		think := t.think
+		req.Think = &think
+	}
+	if blocks := m.blocks(s, t); len(blocks) > 0 {
+		req.Blocks, req.BlockTokens = blocks, m.blockTokens
+	}
+	return req
+}
+
+// blocks are the starter's, then the session's own where a later turn repeats them. A prompt of no stream that goes on
+// ends in tokens that are in no block, which nobody shares.
+func (m *maker) blocks(s *session, t turn) []uint64 {
+	shared := min(s.shared, max(0, t.input-1)/m.blockTokens*m.blockTokens) / m.blockTokens
+	all := shared
+	if s.own > 0 {
+		all = (t.input + m.blockTokens - 1) / m.blockTokens
+	}
+	if all == 0 {
+		return nil
+	}
+	ids := make([]uint64, all)
+	for i := range ids {
+		if i < shared {
+			ids[i] = s.starter + uint64(i)
+		} else {
+			ids[i] = s.own + uint64(i-shared)
+		}
+	}
+	return ids
+}
+
+func (s *starters) pick(rank float64) int {
+	return min(sort.SearchFloat64s(s.sums, rank*s.sums[len(s.sums)-1]), len(s.sums)-1)
+}
