@@ -21,6 +21,8 @@ type Choices struct {
 	// Mode is "open" (the default) or "sessions": due times are then the earliest a turn can be due, and Duration keeps
 	// the sessions that begin before it, whole.
 	Mode string
+	// IsBounded says that the source's due times are such bounds already, as a profile's are: nothing is put in order.
+	IsBounded bool
 }
 
 func (c Choices) settled() (Choices, error) {
@@ -69,7 +71,7 @@ type draft struct {
 // chosen is the source after every choice, in order of due time.
 func (d *draft) chosen(source iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	kept := d.kept(source)
-	if d.choices.Mode == "sessions" {
+	if d.choices.Mode == "sessions" && !d.choices.IsBounded {
 		kept = d.byDue(bounded(kept))
 	}
 	if d.choices.Thicken > 1 {
