@@ -1,0 +1,156 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tidemark/replay/profile"
+)
+
+const (
+	// mostPairs are kept exactly; of a trace with more different ones, lengths above a hundred are put together where
+	// they differ by less than a hundredth.
+	mostPairs = 200_000
+	// mostGaps are kept of a trace's arrivals, from its begin.
+	mostGaps = 1_000_000
+)
+
+// Lengths are input and output of a trace's requests, together, by the hour of the day and in all, and the gaps between
+// their arrivals. The hour is UTC; of a trace without a clock it counts from the first arrival. Requests without prompt
+// or output are left out, as in a plan.
+func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) (profile.Lengths, error) {
+	s, _, err := extent(ctx, db, sourceName)
+	if err != nil {
+		return profile.Lengths{}, err
+	}
+	from, until, err := window.resolve(s)
+	if err != nil {
+		return profile.Lengths{}, err
+	}
+	p := part{source: sourceName, end: s.length + 1}
+	if from != nil {
+		p.begin = *from
+	}
+	if until != nil {
+		p.end = min(*until, p.end)
+	}
+	var l profile.Lengths
+	if err = p.pairs(ctx, db, &l); err == nil {
+		err = p.gaps(ctx, db, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("source %s: %w", sourceName, err)
+	}
+	if len(l.Pairs) == 0 {
+		return l, withHint(s.String(), "source %s: no request with prompt and output between %s and %s", sourceName,
+			or(window.From, "its begin"), or(window.Until, "its end"))
+	}
+	return l, nil
+}
+
+// sendable are the requests of a part that can be asked for again.
+const sendable = `
+from staging.trace_rows
+where source_name = ?
+    and offset_ns >= ?
+    and offset_ns < ?
+    and input_tokens > 0
+    and output_tokens > 0`
+
+const hourOf = `coalesce(date_part('hour', arrival_at at time zone 'UTC'), offset_ns // 3600000000000 % 24)::bigint`
+
+func (p part) args() []any { return []any{p.source, int64(p.begin), int64(p.end)} }
+
+func (p part) pairs(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
+	var different int64
+	err := db.QueryRowContext(ctx, `
+select count(*)
+from (select distinct `+hourOf+`, input_tokens, output_tokens`+sendable+`)`, p.args()...).Scan(&different)
+	if err != nil {
+		return err
+	}
+	// Of lengths that are put together the mean stands for all.
+	step := func(column string) string { return column }
+	if different > mostPairs {
+		step = func(column string) string {
+			return fmt.Sprintf("case when %[1]s <= 100 then %[1]s else 100 + floor(ln(%[1]s / 100.0) / %[2]v)::bigint end", column, math.Log(1.01))
+		}
+	}
+	rows, err := db.QueryContext(ctx, `
+select
+    `+hourOf+` as hour,
+    round(avg(input_tokens))::bigint as input,
+    round(avg(output_tokens))::bigint as output,
+    count(*) as requests`+sendable+`
+group by
+    hour,
+    `+step("input_tokens")+`,
+    `+step("output_tokens")+`
+order by
+    hour,
+    input,
+    output`, p.args()...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var hour int
+		var pair profile.Pair
+		if err := rows.Scan(&hour, &pair.Input, &pair.Output, &pair.Count); err != nil {
+			return err
+		}
+		l.Hours[hour] = append(l.Hours[hour], pair)
+	}
+	l.Pairs = together(l.Hours[:])
+	return rows.Err()
+}
+
+// together adds the hours up, in order of input and output.
+func together(hours [][]profile.Pair) []profile.Pair {
+	all := slices.Concat(hours...)
+	slices.SortFunc(all, func(a, b profile.Pair) int {
+		if a.Input != b.Input {
+			return a.Input - b.Input
+		}
+		return a.Output - b.Output
+	})
+	var sums []profile.Pair
+	for _, pair := range all {
+		if last := len(sums) - 1; last >= 0 && sums[last].Input == pair.Input && sums[last].Output == pair.Output {
+			sums[last].Count += pair.Count
+			continue
+		}
+		sums = append(sums, pair)
+	}
+	return sums
+}
+
+func (p part) gaps(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
+	rows, err := db.QueryContext(ctx, `
+select offset_ns`+sendable+`
+order by offset_ns
+limit `+fmt.Sprint(mostGaps+1), p.args()...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	before := int64(-1)
+	for rows.Next() {
+		var offset int64
+		if err := rows.Scan(&offset); err != nil {
+			return err
+		}
+		if before >= 0 {
+			l.GapsS = append(l.GapsS, time.Duration(offset-before).Seconds())
+		}
+		before = offset
+	}
+	return rows.Err()
+}

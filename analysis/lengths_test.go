@@ -1,0 +1,79 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/replay/profile"
+)
+
+func TestLengthsOfATrace(t *testing.T) {
+	w := open(t, traces, `
+insert into raw.arrivals values
+    (1, 6, 3780000000000, 100, 10, null, null, null, null),
+    (1, 7, 3780000000001, 100, 0, null, null, null, null)`)
+	// Four requests about 18:01, one of 19:03 with the lengths of the first, and one that failed.
+	got, err := analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []profile.Pair{{Input: 100, Output: 10, Count: 2}, {Input: 200, Output: 20, Count: 1}, {Input: 300, Output: 30, Count: 1}, {Input: 400, Output: 40, Count: 1}}; !slices.Equal(got.Pairs, want) {
+		t.Errorf("pairs: %v, want %v", got.Pairs, want)
+	}
+	if len(got.Hours[18]) != 4 || !slices.Equal(got.Hours[19], []profile.Pair{{Input: 100, Output: 10, Count: 1}}) || len(got.Hours[0]) != 0 {
+		t.Errorf("by the hour: %v", got.Hours)
+	}
+	if want := []float64{60, 60, 0, 3600}; !slices.Equal(got.GapsS, want) {
+		t.Errorf("gaps: %v, want %v", got.GapsS, want)
+	}
+	part, err := analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{From: "18:02", Until: "18:03"})
+	if err != nil || !slices.Equal(part.Pairs, []profile.Pair{{Input: 200, Output: 20, Count: 1}}) {
+		t.Errorf("one minute of it: %v, %v", part.Pairs, err)
+	}
+	relative, err := analysis.Lengths(context.Background(), w.DB(), "relative", analysis.Window{})
+	if err != nil || len(relative.Hours[0]) != 2 {
+		t.Errorf("without a clock: %v, %v", relative, err)
+	}
+	_, err = analysis.Lengths(context.Background(), w.DB(), "azure", analysis.Window{})
+	wantError(t, err, `no source named "azure"`, "known sources are")
+	_, err = analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{From: "20:00", Until: "21:00"})
+	wantError(t, err, "no request with prompt and output", "it lasts from")
+}
+
+// Too many different pairs come down to buckets of a hundredth, whose sums stay what they were.
+func TestLengthsOfALargeTraceAreBounded(t *testing.T) {
+	const rows = 400_000
+	w := open(t, fmt.Sprintf(`
+insert into raw.sources values
+    (1, 'large', 'arrivals', 'azure', 'l.csv', 'aa', 10, %d, %[1]d, 0, null, false, 's', null, null, 1, now());
+insert into raw.arrivals
+select 1, line, line * 1000000, 1 + (line * 7919) %% 100003, 1 + (line * 104729) %% 3001, null, null, null, null
+from range(%[1]d) as lines (line)`, rows))
+	got, err := analysis.Lengths(context.Background(), w.DB(), "large", analysis.Window{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests, input int64
+	for _, p := range got.Pairs {
+		requests += p.Count
+		input += p.Count * int64(p.Input)
+	}
+	want := 0.0
+	for line := range rows {
+		want += float64(1 + (line*7919)%100003)
+	}
+	if requests != rows || math.Abs(float64(input)/want-1) > 1e-3 {
+		t.Errorf("%d requests with %d tokens, want %d with %.0f", requests, input, rows, want)
+	}
+	if len(got.Pairs) > 350_000 || len(got.GapsS) != rows-1 || time.Duration(got.GapsS[7]*1e9) != time.Millisecond {
+		t.Errorf("%d pairs, %d gaps", len(got.Pairs), len(got.GapsS))
+	}
+	t.Logf("%d different pairs stand for %d requests", len(got.Pairs), rows)
+}
