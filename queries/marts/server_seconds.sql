@@ -1,0 +1,291 @@
+-- One row per run, address of a server's metrics and second of the run: what the server said of
+-- itself, and what the client sent it and got from it in the same second. What a monitoring page shows.
+--
+-- A counter's rate is over the time between two looks, given to the seconds whose middle lies in it. A counter that
+-- falls began anew (the server was started again): what it shows has come since. Where two looks are more than 2.5 s
+-- apart, all is null: nothing is made up. Gauges are those of the look that ends the time. What is not exposed is null.
+-- Requests stand in the second in which they were sent or ended, to the microsecond: none leaks over an edge.
+-- run_id                        the replay
+-- url                           address of the exposition; '' where the run does not say
+-- second                        0-based: from so many seconds since the run began, one second long
+-- running                       requests that the engine runs
+-- queue_depth                   requests that wait in the engine
+-- kv_usage_ratio                share of the KV cache in use: memory utilization as vLLM means it
+-- mean_batch_size               tokens generated per engine step; where steps are not counted, the requests running
+-- p99_queue_s                   time in the engine's queue of the requests that left it in the minute before the second's end, 99th
+--                               percentile from the server's histogram, seconds
+-- queued                        requests that it is of
+-- prompt_token_per_s            prompt tokens computed or found in the cache per second
+-- generation_token_per_s        tokens generated per second
+-- cached_ratio                  prefix cache hits of the tokens looked up; null where none were
+-- finished_per_s                requests that the engine finished per second
+-- preemptions                   requests that lost their place in the engine in the time between the looks
+-- rejections                    requests that the engine refused in the same time; vLLM's own limit
+-- sent                          requests that the client sent there in the second; null, as the next three, where the address is no server's
+-- completed                     requests that ended well in it
+-- failed                        requests that failed in it
+-- requests_rejected             of these, answered with 429 or 503
+-- gpus                          GPUs of a DCGM exporter; null where the address is none
+-- sm_active_ratio               share of time that SMs had work, mean over them
+-- dram_active_ratio             share of time that memory was read or written, mean over them
+-- power_w                       power of all of them, watts
+-- max_temperature_c             of the hottest, degrees Celsius
+-- least_sm_clock_hz             of the slowest
+-- most_sm_clock_hz              of the fastest: one GPU that throttles slows all that share its model
+-- throttled_gpus                GPUs whose clock was held down for power, heat or the hardware
+with looks as (
+    select
+        run_id,
+        url,
+        at_s,
+        lag(at_s) over (partition by run_id, url order by at_s) as since_s
+    from (
+        select distinct
+            run_id,
+            url,
+            at_s
+        from staging.samples
+        where origin = 'server'
+    ) as each
+),
+
+-- What each series gained since it was last looked at.
+gains as (
+    select
+        run_id,
+        url,
+        at_s,
+        name,
+        labels,
+        value,
+        value - case when value >= lag(value) over of_series then lag(value) over of_series else 0 end as gain,
+        lag(at_s) over of_series as since_s
+    from staging.samples
+    where origin = 'server'
+        and (
+            starts_with(name, 'vllm:')
+            or starts_with(name, 'DCGM_FI_')
+        )
+    window of_series as (partition by run_id, url, name, labels order by at_s)
+),
+
+spoken as (
+    select
+        run_id,
+        url,
+        at_s,
+        sum(value) filter (where name = 'vllm:num_requests_running') as running,
+        sum(value) filter (where name = 'vllm:num_requests_waiting') as queue_depth,
+        avg(value) filter (where name in ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) as kv_usage_ratio,
+        sum(gain) filter (where name = 'vllm:prompt_tokens_total') as prompt_tokens,
+        sum(gain) filter (where name = 'vllm:generation_tokens_total') as generation_tokens,
+        sum(gain) filter (where name = 'vllm:iteration_tokens_total_count') as steps,
+        sum(gain) filter (where name in ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) as cache_queries,
+        sum(gain) filter (where name in ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) as cache_hits,
+        sum(gain) filter (where name = 'vllm:request_success_total') as finished,
+        sum(gain) filter (where name = 'vllm:num_preemptions_total') as preemptions,
+        sum(gain) filter (where name = 'vllm:admission_rejections_total') as rejections,
+        nullif(count(distinct labels) filter (where starts_with(name, 'DCGM_FI_')), 0) as gpus,
+        avg(value) filter (where name = 'DCGM_FI_PROF_SM_ACTIVE') as sm_active_ratio,
+        avg(value) filter (where name = 'DCGM_FI_PROF_DRAM_ACTIVE') as dram_active_ratio,
+        sum(value) filter (where name = 'DCGM_FI_DEV_POWER_USAGE') as power_w,
+        max(value) filter (where name = 'DCGM_FI_DEV_GPU_TEMP') as max_temperature_c,
+        min(value) filter (where name = 'DCGM_FI_DEV_SM_CLOCK') * 1e6 as least_sm_clock_hz,
+        max(value) filter (where name = 'DCGM_FI_DEV_SM_CLOCK') * 1e6 as most_sm_clock_hz,
+        count(*) filter (
+            where name in ('DCGM_FI_DEV_CLOCK_THROTTLE_REASONS', 'DCGM_FI_DEV_CLOCKS_EVENT_REASONS')
+                -- Idle (1) and clocks set by the user (2) hold nobody down.
+                and (value::ubigint & ~3::ubigint) <> 0
+        ) as throttled_gpus
+    from gains
+    group by
+        run_id,
+        url,
+        at_s
+),
+
+-- Of each second the look that ends the time its middle lies in.
+seconds as (
+    select
+        spans.run_id,
+        spans.url,
+        spans.second,
+        looks.at_s,
+        looks.at_s - looks.since_s as length_s
+    from (
+        select
+            run_id,
+            url,
+            unnest(range(0, ceil(max(at_s) - 0.5e0)::bigint)) as second
+        from looks
+        group by
+            run_id,
+            url
+    ) as spans
+    asof left join looks
+        on looks.run_id = spans.run_id
+        and looks.url = spans.url
+        and looks.at_s >= spans.second + 0.5e0
+),
+
+-- A bucket's gain over the minute that ends with the look.
+queue_buckets as (
+    select
+        run_id,
+        url,
+        at_s,
+        try_cast(replace(regexp_extract(labels, 'le="([^"]*)"', 1), '+Inf', 'inf') as double) as upper_s,
+        sum(sum(gain)) over (
+            partition by run_id, url, try_cast(replace(regexp_extract(labels, 'le="([^"]*)"', 1), '+Inf', 'inf') as double)
+            order by at_s range between 60 preceding and current row
+        ) as at_most
+    from gains
+    where name = 'vllm:request_queue_time_seconds_bucket'
+        and since_s is not null
+    group by
+        run_id,
+        url,
+        at_s,
+        upper_s
+),
+
+queue_shares as (
+    select
+        *,
+        max(at_most) over of_look as queued,
+        coalesce(lag(at_most) over of_look_in_order, 0) as below,
+        coalesce(lag(upper_s) over of_look_in_order, 0) as lower_s
+    from queue_buckets
+    window
+        of_look as (partition by run_id, url, at_s),
+        of_look_in_order as (partition by run_id, url, at_s order by upper_s)
+),
+
+-- In a straight line within the bucket; beyond the last bound all that is known is that bound.
+queue_times as (
+    select
+        run_id,
+        url,
+        at_s,
+        max(queued)::bigint as queued,
+        min(case
+            when isinf(upper_s) then lower_s
+            else lower_s + (upper_s - lower_s) * (0.99e0 * queued - below) / (at_most - below)
+        end) filter (where at_most >= 0.99e0 * queued and at_most > below) as p99_queue_s
+    from queue_shares
+    group by
+        run_id,
+        url,
+        at_s
+),
+
+addresses as (
+    select
+        run_id,
+        url,
+        count(*) over (partition by run_id) as urls
+    from looks
+    group by
+        run_id,
+        url
+),
+
+-- Requests by second; of several addresses each has those of the server that it begins with.
+happened as (
+    select
+        run_id,
+        endpoint,
+        floor(at_s)::bigint as second,
+        count(*) filter (where what = 'sent') as sent,
+        count(*) filter (where what = 'ended' and is_success) as completed,
+        count(*) filter (where what = 'ended' and failure is not null) as failed,
+        count(*) filter (where what = 'ended' and http_status in (429, 503)) as requests_rejected
+    from (
+        select
+            requests.run_id,
+            coalesce(requests.endpoint, runs.base_url, '') as endpoint,
+            requests.is_success,
+            requests.failure,
+            requests.http_status,
+            unnest(['sent', 'ended']) as what,
+            unnest([requests.sent_s, coalesce(requests.done_s, requests.last_token_s)]) as at_s
+        from staging.requests
+        inner join staging.runs on runs.run_id = requests.run_id
+    ) as each
+    where at_s is not null
+    group by
+        run_id,
+        endpoint,
+        second
+),
+
+client as (
+    select
+        addresses.run_id,
+        addresses.url,
+        happened.second,
+        sum(happened.sent)::bigint as sent,
+        sum(happened.completed)::bigint as completed,
+        sum(happened.failed)::bigint as failed,
+        sum(happened.requests_rejected)::bigint as requests_rejected
+    from addresses
+    inner join happened
+        on happened.run_id = addresses.run_id
+        and (addresses.urls = 1 or (happened.endpoint <> '' and starts_with(addresses.url, happened.endpoint || '/')))
+    group by
+        addresses.run_id,
+        addresses.url,
+        happened.second
+),
+
+servers as (
+    select distinct
+        run_id,
+        url
+    from client
+)
+
+select
+    seconds.run_id,
+    seconds.url,
+    seconds.second,
+    spoken.running,
+    spoken.queue_depth,
+    spoken.kv_usage_ratio,
+    coalesce(spoken.generation_tokens / nullif(spoken.steps, 0), spoken.running) as mean_batch_size,
+    queue_times.p99_queue_s,
+    queue_times.queued,
+    spoken.prompt_tokens / seconds.length_s as prompt_token_per_s,
+    spoken.generation_tokens / seconds.length_s as generation_token_per_s,
+    spoken.cache_hits / nullif(spoken.cache_queries, 0) as cached_ratio,
+    spoken.finished / seconds.length_s as finished_per_s,
+    spoken.preemptions,
+    spoken.rejections,
+    case when servers.url is not null then coalesce(client.sent, 0) end as sent,
+    case when servers.url is not null then coalesce(client.completed, 0) end as completed,
+    case when servers.url is not null then coalesce(client.failed, 0) end as failed,
+    case when servers.url is not null then coalesce(client.requests_rejected, 0) end as requests_rejected,
+    spoken.gpus,
+    spoken.sm_active_ratio,
+    spoken.dram_active_ratio,
+    spoken.power_w,
+    spoken.max_temperature_c,
+    spoken.least_sm_clock_hz,
+    spoken.most_sm_clock_hz,
+    case when spoken.gpus > 0 then spoken.throttled_gpus end as throttled_gpus
+from seconds
+left join spoken
+    on spoken.run_id = seconds.run_id
+    and spoken.url = seconds.url
+    and spoken.at_s = seconds.at_s
+    and seconds.length_s <= 2.5e0
+left join queue_times
+    on queue_times.run_id = seconds.run_id
+    and queue_times.url = seconds.url
+    and queue_times.at_s = seconds.at_s
+    and seconds.length_s <= 2.5e0
+left join client
+    on client.run_id = seconds.run_id
+    and client.url = seconds.url
+    and client.second = seconds.second
+left join servers on servers.run_id = seconds.run_id and servers.url = seconds.url

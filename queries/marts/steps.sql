@@ -1,0 +1,135 @@
+-- One row per experiment and value of the setting that it varies: what each level gave, over its
+-- repeats. Invalid runs are counted and left out; warm-up is left out.
+--
+-- Percentiles are of the requests of all repeats together; throughput is the mean over the repeats, with
+-- the least and the most of them. The knee is the first level at which throughput added per load added, since
+-- the level before, falls below half of what it was from nothing to the first level: beyond it more load brings mostly
+-- waiting. It wants values that are numbers, and is in output tokens.
+-- series_id               the experiment
+-- series_name             what the user called it
+-- variable                the setting that it varies
+-- series_row              0-based place of the level in the experiment
+-- value                   of the setting, as written
+-- load                    the same as a number; null where it is none
+-- runs                    runs of the level
+-- valid_runs              of these, valid: the rest of the row is of them
+-- requests                requests planned
+-- completed               of these, successful
+-- request_per_s           completed requests per second, mean over repeats
+-- output_token_per_s      received tokens per second, mean over repeats
+-- least_output_token_per_s, most_output_token_per_s   the same, of the lowest and the highest repeat
+-- mean_in_flight          requests in flight, mean over repeats
+-- p50_ttft_s, p99_ttft_s  time to first token from due, seconds; p99 null below 100 samples
+-- least_p99_ttft_s, most_p99_ttft_s                   p99 of the lowest and the highest repeat
+-- p50_tpot_s, p99_tpot_s  time per token after the first, seconds
+-- p50_e2e_s, p99_e2e_s    whole answer from due, seconds
+-- added_ratio             throughput added per load added since the level before, over that of the first level
+-- is_knee                 this is the knee
+with steps as (
+    select
+        runs.*,
+        settings.series_row,
+        try_cast(settings.value as double) as load,
+        fidelity.mean_in_flight
+    from staging.runs as settings
+    inner join marts.runs on runs.run_id = settings.run_id
+    left join marts.fidelity on fidelity.run_id = settings.run_id
+    where settings.series_id is not null
+),
+
+per_level as (
+    select
+        series_id,
+        value,
+        any_value(series_name) as series_name,
+        any_value(variable) as variable,
+        min(series_row) as series_row,
+        any_value(load) as load,
+        count(*) as runs,
+        count(*) filter (where is_valid) as valid_runs,
+        sum(planned) filter (where is_valid) as requests,
+        avg(request_per_s) filter (where is_valid) as request_per_s,
+        avg(output_token_per_s) filter (where is_valid) as output_token_per_s,
+        min(output_token_per_s) filter (where is_valid) as least_output_token_per_s,
+        max(output_token_per_s) filter (where is_valid) as most_output_token_per_s,
+        avg(mean_in_flight) filter (where is_valid) as mean_in_flight,
+        min(p99_ttft_from_due_s) filter (where is_valid) as least_p99_ttft_s,
+        max(p99_ttft_from_due_s) filter (where is_valid) as most_p99_ttft_s
+    from steps
+    group by
+        series_id,
+        value
+),
+
+pooled as (
+    select
+        steps.series_id,
+        steps.value,
+        count(*) as completed,
+        count(requests.tpot_s) as with_tpot,
+        quantile_cont(requests.ttft_from_due_s, [0.5, 0.99]) as ttft,
+        quantile_cont(requests.tpot_s, [0.5, 0.99]) as tpot,
+        quantile_cont(requests.e2e_from_due_s, [0.5, 0.99]) as e2e
+    from steps
+    inner join staging.requests on requests.run_id = steps.run_id
+    where steps.is_valid
+        and requests.is_success
+        and not requests.is_warm_up
+    group by
+        steps.series_id,
+        steps.value
+),
+
+slopes as (
+    select
+        series_id,
+        value,
+        load,
+        (output_token_per_s - lag(output_token_per_s, 1, 0) over in_order)
+            / nullif(load - lag(load, 1, 0) over in_order, 0) as added,
+        first_value(output_token_per_s / nullif(load, 0)) over in_order as first_added
+    from per_level
+    where load > 0
+        and valid_runs > 0
+    window in_order as (partition by series_id order by load)
+),
+
+knees as (
+    select
+        series_id,
+        min(load) as load
+    from slopes
+    where added < first_added / 2
+    group by series_id
+)
+
+select
+    per_level.series_id,
+    per_level.series_name,
+    per_level.variable,
+    per_level.series_row,
+    per_level.value,
+    per_level.load,
+    per_level.runs,
+    per_level.valid_runs,
+    per_level.requests::bigint as requests,
+    pooled.completed,
+    per_level.request_per_s,
+    per_level.output_token_per_s,
+    per_level.least_output_token_per_s,
+    per_level.most_output_token_per_s,
+    per_level.mean_in_flight,
+    pooled.ttft[1] as p50_ttft_s,
+    case when pooled.completed >= 100 then pooled.ttft[2] end as p99_ttft_s,
+    per_level.least_p99_ttft_s,
+    per_level.most_p99_ttft_s,
+    pooled.tpot[1] as p50_tpot_s,
+    case when pooled.with_tpot >= 100 then pooled.tpot[2] end as p99_tpot_s,
+    pooled.e2e[1] as p50_e2e_s,
+    case when pooled.completed >= 100 then pooled.e2e[2] end as p99_e2e_s,
+    slopes.added / slopes.first_added as added_ratio,
+    coalesce(per_level.load = knees.load, false) as is_knee
+from per_level
+left join pooled on pooled.series_id = per_level.series_id and pooled.value = per_level.value
+left join slopes on slopes.series_id = per_level.series_id and slopes.value = per_level.value
+left join knees on knees.series_id = per_level.series_id
