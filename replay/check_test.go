@@ -41,6 +41,20 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 		{"a tiny vocabulary", func(s *Settings) { s.VocabHigh = 20 }, "at least 256 ids"},
 		{"a narrow range", func(s *Settings) { s.VocabLow, s.VocabHigh = 995, 1000 }, "at least 16 ids are needed"},
 		{"a chat endpoint", func(s *Settings) { s.Endpoint = "/v1/chat" }, "is not known"},
+		{"an unknown mode", func(s *Settings) { s.Mode = "stepped" }, `mode "stepped" is not known`},
+		{"a closed loop of nothing", func(s *Settings) { s.Mode = "closed" }, "closed loop needs its number of requests"},
+		{"a negative concurrency", func(s *Settings) { s.MaxConcurrency = -1 }, "largest concurrency is negative: -1"},
+		{"an unknown history", func(s *Settings) { s.Mode, s.History = "sessions", "real" }, `history "real" is not known`},
+		{"answers without sessions", func(s *Settings) { s.History = "answered" }, "needs turns that wait"},
+		{"answers in a closed loop", func(s *Settings) { s.Mode, s.MaxConcurrency, s.History = "closed", 1, "answered" }, "needs turns that wait"},
+		{"answers in a chat", func(s *Settings) { s.Mode, s.History, s.Endpoint = "sessions", "answered", "/v1/chat/completions" }, "takes text"},
+		{"answers without ids", func(s *Settings) { s.Mode, s.History, s.CountByUsage = "sessions", "answered", true }, "needs the token ids"},
+		{"an unknown cache", func(s *Settings) { s.Cache = "warm" }, `cache "warm" is not known`},
+		{"a route to nowhere", func(s *Settings) { s.Routes = map[string]string{"P0": "canary:8000"} }, `route of class "P0": base url: not an http`},
+		{"a route with a password", func(s *Settings) { s.Routes = map[string]string{"P0": "http://u:canary@h"} }, "must not carry a password"},
+		{"a negative drain", func(s *Settings) { s.DrainTimeout = -1 }, "drain time-out is negative"},
+		{"an SLO that is none", func(s *Settings) { s.SLO = []byte("canary: 1") }, "SLO is not JSON"},
+		{"a second base url", func(s *Settings) { s.BaseURLs = append(s.BaseURLs, "canary") }, "not an http or https address"},
 	} {
 		s := settingsFor("http://127.0.0.1:1")
 		c.set(&s)
@@ -58,6 +72,7 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 		}
 	}
 	s := settingsFor("https://host/some/path/v1/")
+	s.Mode, s.History, s.Cache, s.MaxConcurrency = "sessions", "answered", "cold", 8
 	s.RunID, s.Model = "", ""
 	s.Headers, s.MetricsURLs = http.Header{"X-Tenant": {"a b\tc"}, "User-Agent": {"me"}}, []string{"none"}
 	if err := s.Check(); err != nil {

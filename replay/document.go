@@ -141,7 +141,7 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	}
 	if len(ready.servers) > 1 {
 		for _, one := range ready.servers {
-			d.Servers = append(d.Servers, serverRecord{one.target.base.String(), one.Version, one.IsSimulated, one.card})
+			d.Servers = append(d.Servers, one.record)
 		}
 	}
 	if d.Environment == nil && server.Simulates != nil {

@@ -21,6 +21,7 @@ type Server struct {
 	vocabSize   int             // 0: it does not say
 	card        modelCard
 	target      target
+	record      serverRecord // where there are several
 }
 
 // modelCard is what /v1/models says of the model that is served, as far as it must not change in a run.
@@ -51,6 +52,8 @@ func (a *asker) probe(ctx context.Context, t target, model string) (Server, erro
 		server.ServerInfo = a.scrub.json(body)
 		server.describe(server.ServerInfo)
 	}
+	server.record = serverRecord{t.base.String(), server.Version, server.IsSimulated,
+		modelCard{a.scrub.text(server.card.ID), a.scrub.text(server.card.Root), server.card.MaxModelLen}}
 	return server, ctx.Err()
 }
 

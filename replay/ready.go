@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -143,17 +144,23 @@ type exposition struct {
 	text    []byte
 }
 
-func (a *asker) expositions(ctx context.Context, addresses []string) (all []exposition) {
+// expositions asks all addresses at once: one that hangs costs its time-out, and no more.
+func (a *asker) expositions(ctx context.Context, addresses []string) []exposition {
+	all := make([]exposition, 0, len(addresses))
+	var asking sync.WaitGroup
 	for _, address := range addresses {
 		if address == noMetrics {
 			continue
 		}
-		status, text, err := a.get(ctx, address)
-		if err != nil || status != http.StatusOK {
-			text = nil
-		}
-		all = append(all, exposition{address, text})
+		all = append(all, exposition{address: address})
+		one := &all[len(all)-1]
+		asking.Go(func() {
+			if status, text, err := a.get(ctx, address); err == nil && status == http.StatusOK {
+				one.text = text
+			}
+		})
 	}
+	asking.Wait()
 	return all
 }
 

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 const canary = "sk-Canary/7f3a9<b2c>&d81e-QxZwKyVjUh"
@@ -148,5 +150,65 @@ func TestAQueryOfTheMetricsAddressIsUsedAndNotKept(t *testing.T) {
 	}
 	if all := everything(t, folder); strings.Contains(all, "canary") || strings.Count(all, metrics.URL+"/m") < 2 {
 		t.Errorf("kept: %s", all)
+	}
+}
+
+// The key goes to every target, to all that is asked there, and to nobody else; what a server echoes is not kept.
+func TestTheKeyGoesToTargetsAloneWhateverIsAsked(t *testing.T) {
+	var withKey, without, elsewhere sync.Map // paths
+	var target *fakeVLLM
+	note := func(next http.Handler) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "Bearer "+canary {
+				withKey.Store(r.Host+r.URL.Path, true)
+			} else {
+				without.Store(r.Host+r.URL.Path, true)
+			}
+			next.ServeHTTP(w, r)
+		}
+	}
+	other := newFake(t, nil)
+	other.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		elsewhere.Store(r.URL.Path, r.Header.Get("Authorization"))
+		io.WriteString(w, "up 1\n")
+	})
+	away := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/stolen", http.StatusTemporaryRedirect)
+	}
+	var targets []string
+	for range 2 {
+		target = newFake(t, well(0))
+		target.info = realInfo
+		target.probe = status(200, `{"data":[{"id":"tiny","root":"/models/`+canary+`","max_model_len":4096}]}`)
+		target.others = map[string]http.HandlerFunc{"/tokenize": spacy, "/reset_prefix_cache": away, "/detokenize": status(200, `{"prompt":"`+canary+`"}`)}
+		target.Config.Handler = note(target.Config.Handler)
+		targets = append(targets, target.URL)
+	}
+	for _, endpoint := range []string{chatPath, completionsPath} {
+		s := settingsFor("")
+		s.BaseURLs, s.APIKey, s.Endpoint, s.Cache, s.watch = targets, canary, endpoint, "reset", 20*time.Millisecond
+		s.MetricsURLs = []string{targets[0] + "/metrics", targets[1] + "/metrics", other.URL + "/metrics"}
+		folder := filepath.Join(t.TempDir(), "run")
+		if _, err := Run(t.Context(), planOf(t, every(50*time.Millisecond, 4, 40, 3)), s, folder); err != nil {
+			t.Fatal(err)
+		}
+		if d := documentIn(t, folder); d.Readiness.Cache.Method != "salt_per_run" || !strings.Contains(d.Readiness.Cache.Note, "307") {
+			t.Errorf("%+v", d.Readiness)
+		}
+		if piece := leaked(everything(t, folder)); piece != "" {
+			t.Errorf("%q is in the run's folder", piece)
+		}
+	}
+	without.Range(func(path, _ any) bool { t.Errorf("%v was asked without the key", path); return true })
+	elsewhere.Range(func(path, key any) bool {
+		if path != "/metrics" || key != "" {
+			t.Errorf("%v was asked elsewhere, with the key %q", path, key)
+		}
+		return true
+	})
+	for _, path := range []string{"/v1/models", "/version", "/server_info", "/metrics", "/tokenize", "/detokenize", "/reset_prefix_cache", chatPath, completionsPath} {
+		if _, is := withKey.Load(strings.TrimPrefix(targets[0], "http://") + path); !is {
+			t.Errorf("%s was not asked with the key", path)
+		}
 	}
 }

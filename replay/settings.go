@@ -139,6 +139,10 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 func (s Settings) targets() ([]target, error) {
 	addresses := slices.Clone(s.BaseURLs)
 	for _, class := range slices.Sorted(maps.Keys(s.Routes)) {
+		if _, err := parseTarget(s.Routes[class]); err != nil {
+			return nil, withHint(fmt.Errorf("replay: route of class %q: %s", class, strings.TrimPrefix(err.Error(), "replay: ")),
+				"give it as --route "+class+"=http://host:8000")
+		}
 		addresses = append(addresses, s.Routes[class])
 	}
 	if len(addresses) == 0 {

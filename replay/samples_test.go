@@ -1,0 +1,120 @@
+package replay
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sampled are the expositions of a run by address, and when each was taken.
+func sampled(t *testing.T, folder string) (texts map[string][]string, at map[string][]float64) {
+	t.Helper()
+	texts, at = map[string][]string{}, map[string][]float64{}
+	for _, line := range linesIn(t, filepath.Join(folder, "samples.jsonl.zst")) {
+		var sample struct {
+			At         float64 `json:"at_s"`
+			URL        string  `json:"url"`
+			Exposition string  `json:"exposition"`
+		}
+		if err := json.Unmarshal([]byte(line), &sample); err != nil {
+			t.Fatal(err)
+		}
+		texts[sample.URL] = append(texts[sample.URL], sample.Exposition)
+		at[sample.URL] = append(at[sample.URL], sample.At)
+	}
+	return texts, at
+}
+
+const dcgm = "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n" +
+	"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-6a\",modelName=\"NVIDIA H200\",Hostname=\"node \\\"a\\\"\"} 97\r\nnot a metric at all\n"
+
+// An exporter that hangs after its first answers delays no other, and leaves a gap.
+func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
+	fake, exporter, slow := newFake(t, well(0)), newFake(t, nil), newFake(t, nil)
+	exporter.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, dcgm) })
+	var asked atomic.Int64
+	slow.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 3 { // the first one in the run, until the run ends
+			<-r.Context().Done()
+			return
+		}
+		io.WriteString(w, "up 1\n")
+	})
+	s := settingsFor(fake.URL)
+	s.MetricsURLs = []string{slow.URL + "/slow", fake.URL + "/metrics", exporter.URL + "/dcgm"}
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), planOf(t, every(2200*time.Millisecond, 2, 9, 3)), s, folder); err != nil {
+		t.Fatal(err)
+	}
+	texts, at := sampled(t, folder)
+	if n := len(texts[slow.URL+"/slow"]); n != 2 { // before and after
+		t.Errorf("the slow one has %d samples", n)
+	}
+	for _, address := range []string{fake.URL + "/metrics", exporter.URL + "/dcgm"} {
+		if n := len(texts[address]); n != 4 || at[address][0] != 0 || at[address][1] < 1 || at[address][2] < 2 {
+			t.Errorf("%s: samples at %v", address, at[address])
+		}
+	}
+	for _, text := range texts[exporter.URL+"/dcgm"] {
+		if text != dcgm {
+			t.Errorf("got %q", text)
+		}
+	}
+}
+
+// 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
+func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	plan := planOf(t, streamed([]Request{{InputTokens: 5, OutputTokens: 400}}))
+	synctest.Test(t, func(t *testing.T) {
+		server := &pipeServer{began: time.Now().Add(beginAhead)}
+		s := settingsFor("http://tiny")
+		s.Dial, s.Sleep = server.dial, TimerSleep
+		s.PredictTPOT = func(inFlight int, contextTokens float64) time.Duration {
+			return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
+		}
+		var seen []Progress
+		s.Progress = func(p Progress) { seen = append(seen, p) }
+		if _, err := Run(t.Context(), plan, s, folder); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(seen) < 4 || seen[1].InFlight != 1 || seen[1].PredictedTPOT != time.Second+205 || seen[1].TPOT != 10*time.Millisecond {
+			t.Errorf("%+v", seen)
+		}
+	})
+}
+
+func TestTheDocumentSaysHowTheRunWasAskedFor(t *testing.T) {
+	fake := newFake(t, well(0))
+	s := settingsFor(fake.URL)
+	s.BaseURLs = []string{fake.URL + "/v1/"}
+	s.Mode, s.MaxConcurrency, s.DrainTimeout, s.WarmUp = "closed", 2, time.Second, time.Millisecond
+	s.MetricsURLs = []string{fake.URL + "/metrics?token=abcd"}
+	s.Series = &Series{ID: "e1", Name: "batch", Hypothesis: "more is slower", Variable: "max_concurrency", Value: "2", Row: 1, Repeat: 2}
+	s.SLO = json.RawMessage(`{"name":"fast","objectives":[{"metric":"ttft","percentile":99,"at_most":1}]}`)
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), planOf(t, every(0, 4, 9, 3)), s, folder); err != nil {
+		t.Fatal(err)
+	}
+	text := everything(t, folder)
+	for _, want := range []string{
+		`"base_urls": [` + "\n      \"" + fake.URL + `"`, `"mode": "closed"`, `"max_concurrency": 2`, `"history": "planned"`, `"cache": ""`,
+		`"drain_timeout_s": 1,`, `"warm_up_s": 0.001`, fake.URL + "/metrics\"", `"hypothesis": "more is slower"`, `"row": 1`, `"repeat": 2`, `"percentile": 99`,
+		`"is_drained": true`, `"cores": `,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("run.json has no %s", want)
+		}
+	}
+	d := documentIn(t, folder)
+	if *d.Series != *s.Series || d.Servers != nil || d.Prompts != nil {
+		t.Errorf("%+v", d)
+	}
+}
