@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay/profile"
+)
+
+func profileCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "profile",
+		Usage:     "traffic shapes in YAML: list, show, fit",
+		ArgsUsage: "list | show NAME|FILE | fit",
+		Description: `show draws a profile and sets what came beside what it asks for. fit makes one
+from quantiles, a histogram (--histogram) or an ingested trace (--source).
+
+Example:
+  tidemark profile show gtc-multiturn --draw 10000
+  tidemark profile fit --input p50=5900,p95=12700 --output p50=978,p95=1720 --rate 2`,
+		Flags: tabular(
+			&cli.Int64Flag{Name: "draw", Usage: "show: draw `N` requests", Value: 10_000},
+			&cli.StringFlag{Name: "class", Usage: "show: one `CLASS` alone"},
+			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
+			seedFlag(),
+			&cli.StringFlag{Name: "input", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
+			&cli.StringFlag{Name: "output", Usage: "fit: `QUANTILES` of answers"},
+			&cli.StringFlag{Name: "cached", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
+			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE`: of, le or until, count"},
+			&cli.StringFlag{Name: "source", Usage: "fit: lengths, rate and burstiness of an ingested `TRACE`"},
+			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
+			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
+			&cli.StringFlag{Name: "output-file", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
+		),
+		Action: runProfile,
+	}
+}
+
+func runProfile(c *cli.Context) error {
+	wants := func(n int, what string) error {
+		if c.NArg() == n {
+			return nil
+		}
+		return misuse("profile %s: %s", c.Args().First(), what).hint("tidemark profile --help")
+	}
+	switch verb := c.Args().First(); verb {
+	case "list":
+		if err := wants(1, "takes no name"); err != nil {
+			return err
+		}
+		return listProfiles(c)
+	case "show":
+		if err := wants(2, "one name or file"); err != nil {
+			return err
+		}
+		return showProfile(c, c.Args().Get(1))
+	case "fit":
+		if err := wants(1, "takes no name; it is given by --name"); err != nil {
+			return err
+		}
+		return fitProfile(c)
+	default:
+		return misuse("profile: %q: must be list, show or fit", verb).hint("tidemark profile --help")
+	}
+}
+
+func listProfiles(c *cli.Context) error {
+	table := analysis.Table{Columns: columnsOf("name", "mode", "classes", "description")}
+	for _, name := range profile.Builtins() {
+		p, _ := profile.Builtin(name)
+		var classes []string
+		for _, class := range p.Classes {
+			classes = append(classes, class.Name)
+		}
+		table.Rows = append(table.Rows, []any{name, p.Mode, strings.Join(classes, " "), p.Description})
+	}
+	return printTable(c, table)
+}
+
+func columnsOf(names ...string) (columns []analysis.Column) {
+	for _, name := range names {
+		columns = append(columns, analysis.Column{Name: name})
+	}
+	return columns
+}
+
+// loadedProfile is a built-in profile or that of a file, and its text.
+func loadedProfile(name string) (*profile.Profile, []byte, error) {
+	if text, ok := profile.BuiltinText(name); ok {
+		p, err := profile.Parse(name, text)
+		return p, text, err
+	}
+	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return nil, nil, misuse("profile: no profile named %q", name).
+			hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
+	}
+	p, err := profile.Load(name)
+	if err != nil {
+		return nil, nil, exitError{exitMisuse, err}
+	}
+	text, err := os.ReadFile(name)
+	return p, text, err
+}
+
+func showProfile(c *cli.Context, name string) error {
+	p, text, err := loadedProfile(name)
+	if err != nil {
+		return err
+	}
+	if c.Bool("yaml") {
+		_, err := c.App.Writer.Write(text)
+		return err
+	}
+	if c.Int64("draw") < 1 {
+		return misuse("profile show: --draw must be above 0")
+	}
+	shapes, err := alone(c, p)
+	if err != nil {
+		return err
+	}
+	tell(c, "%s: %s", p.Name, p.Description)
+	return withLengths(c, p, func(lengths func(string) (profile.Lengths, error)) error {
+		table := analysis.Table{Columns: columnsOf("class", "quantity", "asked", "drawn", "off_ratio")}
+		for _, shape := range shapes {
+			rows, err := figuresOf(c, shape, lengths)
+			if err != nil && len(shapes) > 1 {
+				tell(c, "class %s is left out: %v", shape.Classes[0].Name, err)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			table.Rows = append(table.Rows, rows...)
+		}
+		return printTable(c, table)
+	})
+}
+
+// alone are what is to be drawn one by one: the profile, the class that was
+// chosen, or each class of a profile whose classes are played alone.
+func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
+	if class := c.String("class"); class != "" {
+		only, err := p.Only(class)
+		if err != nil {
+			return nil, exitError{exitMisuse, err}
+		}
+		return []*profile.Profile{only}, nil
+	}
+	if p.Arrivals.Process != "" {
+		return []*profile.Profile{p}, nil
+	}
+	var all []*profile.Profile
+	for _, class := range p.Classes {
+		only, err := p.Only(class.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, only)
+	}
+	return all, nil
+}
+
+func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
+	const forever = 100 * 365 * 24 * time.Hour // only --draw ends it
+	shape := *p
+	shape.Sessions = 0
+	figures, err := shape.Measure(profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths})
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]any
+	for _, f := range figures {
+		row := []any{f.Class, f.Quantity, nil, f.Drawn, nil}
+		if !math.IsNaN(f.Asked) {
+			row[2] = f.Asked
+			if f.Asked != 0 {
+				row[4] = f.Off()
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// withLengths lends the lengths of ingested sources to a profile that needs
+// them; one that needs none needs no warehouse.
+func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
+	if _, err := os.Stat(c.String("warehouse")); len(p.Sources()) == 0 || err != nil {
+		return use(nil)
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return use(func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) })
+	})
+}
+
+// lengthsOf are those of a whole ingested trace.
+func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (profile.Lengths, error) {
+	return analysis.Lengths(ctx, w.DB(), source, analysis.Window{})
+}
+
+func fitProfile(c *cli.Context) error {
+	fitting, err := fittingOf(c)
+	if err != nil {
+		return err
+	}
+	text, err := profile.Fit(fitting)
+	if err != nil {
+		return exitError{exitMisuse, err}
+	}
+	output := c.String("output-file")
+	if output == "-" {
+		_, err := c.App.Writer.Write(text)
+		return err
+	}
+	file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return misuse("profile fit: %s exists", output).hint("name another file; nothing is overwritten")
+	}
+	if err != nil {
+		return fmt.Errorf("profile fit: %w", err)
+	}
+	_, err = file.Write(text)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
+	}
+	return err
+}
+
+// fittingOf gathers what the profile is fitted to: a trace, then a histogram,
+// then quantiles, each in place of what was there before.
+func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
+	var from []string
+	if source := c.String("source"); source != "" {
+		if f, err = traceFitting(c, source); err != nil {
+			return f, err
+		}
+		from = append(from, "the trace "+source)
+	}
+	if path := c.String("histogram"); path != "" {
+		if err := histogramFitting(path, &f); err != nil {
+			return f, err
+		}
+		from = append(from, "the histogram "+filepath.Base(path))
+	}
+	for flag, into := range map[string]*profile.Shape{"input": &f.Input, "output": &f.Output, "cached": &f.Cached} {
+		if !c.IsSet(flag) {
+			continue
+		}
+		if *into, err = profile.ParseQuantiles(c.String(flag)); err != nil {
+			return f, misuse("profile fit: --%s: %v", flag, err)
+		}
+	}
+	for _, flag := range []string{"input", "output", "cached"} {
+		if c.IsSet(flag) {
+			from = append(from, flag+" "+c.String(flag))
+		}
+	}
+	f.From, f.Name = strings.Join(from, ", "), c.String("name")
+	if c.IsSet("rate") {
+		f.RatePerS = c.Float64("rate")
+	} else if f.RatePerS == 0 {
+		f.RatePerS = 1
+		tell(c, "profile fit: no --rate: 1/s is written")
+	}
+	return f, nil
+}
+
+func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) {
+	err = withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		lengths, err := lengthsOf(ctx, w, source)
+		if err != nil {
+			return err
+		}
+		f, err = profile.FitLengths(lengths)
+		return err
+	})
+	return f, err
+}
+
+func histogramFitting(path string, f *profile.Fitting) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("profile fit: %w", err)
+	}
+	defer file.Close()
+	shapes, err := profile.Histograms(file)
+	if err != nil {
+		return misuse("profile fit: %s: %v", path, err)
+	}
+	for of, into := range map[string]*profile.Shape{"input": &f.Input, "output": &f.Output, "cached": &f.Cached} {
+		if shape, given := shapes[of]; given {
+			*into = shape
+		}
+	}
+	return nil
+}
