@@ -3,15 +3,12 @@ package replay
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -41,11 +38,9 @@ func BenchmarkFidelity(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
-				base := startFixed(b, 1, 50*time.Millisecond, c.tpot)
-				plan := planOf(b, atRandom(c.rate, c.rate*8, 500, c.tokens))
-				folder := filepath.Join(b.TempDir(), "run")
-				report := clientOn(b, 0, clientOrder{base, plan.Path(), folder})
-				reportFidelity(b, base, folder, report, c.rate*8*c.tokens)
+				report, said := measured(b, 50*time.Millisecond, c.tpot, atRandom(c.rate, c.rate*8, 500, c.tokens))
+				b.ReportMetric(report.CPUSeconds/float64(c.rate*8*c.tokens)*1e6, "cpu-us/token")
+				said.report(b, report)
 			}
 		})
 	}
@@ -63,37 +58,6 @@ func atRandom(rate, n, input, output int) iter.Seq2[Request, error] {
 			at += time.Duration(rnd.ExpFloat64() / float64(rate) * 1e9)
 		}
 	}
-}
-
-func reportFidelity(b *testing.B, base, folder string, report clientReport, tokens int) {
-	b.Helper()
-	truths := truthsOf(b, base)
-	var late, ttft, tpot []float64
-	for _, r := range rowsIn(b, folder) {
-		if r.Failure != "" {
-			b.Fatalf("row %d: %s %s", r.Seq, r.Failure, r.Detail)
-		}
-		true_ := truths[fmt.Sprintf("r1-%d", r.Seq)]
-		late = append(late, *r.Sent-r.Due)
-		ttft = append(ttft, *r.First-*r.Sent-true_.TTFT)
-		tpot = append(tpot, (*r.Last-*r.First)/float64(r.OutputTokens-1)/true_.TPOT-1)
-	}
-	slices.Sort(late)
-	slices.Sort(ttft)
-	for i := range tpot {
-		tpot[i] = math.Abs(tpot[i])
-	}
-	slices.Sort(tpot)
-	b.ReportMetric(quantile(late, 0.5)*1e6, "late-p50-us")
-	b.ReportMetric(quantile(late, 0.99)*1e6, "late-p99-us")
-	b.ReportMetric(quantile(late, 1)*1e6, "late-max-us")
-	b.ReportMetric(quantile(ttft, 0.5)*1e6, "ttft-error-p50-us")
-	b.ReportMetric(quantile(ttft, 0.99)*1e6, "ttft-error-p99-us")
-	b.ReportMetric(quantile(tpot, 0.5)*100, "tpot-error-p50-%")
-	b.ReportMetric(quantile(tpot, 0.99)*100, "tpot-error-p99-%")
-	b.ReportMetric(report.CPUSeconds/float64(tokens)*1e6, "cpu-us/token")
-	b.ReportMetric(float64(report.PeakRSS)/1e6, "peak-rss-MB")
-	b.ReportMetric(0, "ns/op")
 }
 
 func truthsOf(b testing.TB, base string) map[string]truth {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"time"
 )
 
@@ -28,8 +27,8 @@ type exchange struct {
 	phase   phase
 	at      time.Duration // of the last read
 	end     error         // how it ended; nil: as HTTP wants it
-	head    []byte        // of an answer whose head came in several reads
-	answer  *http.Response
+	start   []byte        // of an answer whose head came in several reads
+	answer  head          // its status is 0 until it is there
 	framing framing
 	text    []byte // the body of an error
 	isExtra bool   // something came after the answer
@@ -121,38 +120,38 @@ func (x *exchange) feed(data []byte, at time.Duration) {
 func (x *exchange) takeHead(data []byte) []byte {
 	for x.phase == inHead {
 		whole := data
-		if len(x.head) > 0 {
-			x.head = append(x.head, data...)
-			whole = x.head
+		if len(x.start) > 0 {
+			x.start = append(x.start, data...)
+			whole = x.start
 		}
 		end := headEnd(whole)
 		if end == 0 {
-			if len(x.head) == 0 {
-				x.head = append(x.head, data...)
+			if len(x.start) == 0 {
+				x.start = append(x.start, data...)
 			}
 			if len(whole) > maxHead {
 				x.close(protocolError{errLongHead}, x.at)
 			}
 			return nil
 		}
-		resp, err := parseHead(whole[:end])
+		h, err := parseHead(whole[:end])
 		if err != nil {
 			x.close(protocolError{err}, x.at)
 			return nil
 		}
-		data, x.head = data[len(data)-(len(whole)-end):], x.head[:0]
-		if resp.StatusCode >= 200 {
-			x.answered(resp)
+		data, x.start = data[len(data)-(len(whole)-end):], x.start[:0]
+		if h.status >= 200 {
+			x.answered(h)
 		}
 	}
 	return data
 }
 
-func (x *exchange) answered(resp *http.Response) {
-	x.answer, x.framing = resp, newFraming(resp)
-	x.row.headers, x.row.status = x.at, resp.StatusCode
+func (x *exchange) answered(h head) {
+	x.answer, x.framing = h, newFraming(h)
+	x.row.headers, x.row.status = x.at, h.status
 	x.phase = inStream
-	if resp.StatusCode != http.StatusOK || !isEventStream(resp) {
+	if !h.isStream() {
 		x.phase = inError
 		return
 	}
@@ -219,7 +218,7 @@ func (x *exchange) close(err error, at time.Duration) {
 // isReusable says whether the connection is where a next request may begin.
 func (x *exchange) isReusable() bool {
 	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.state == ended &&
-		!x.isExtra && !x.answer.Close
+		!x.isExtra && !x.answer.isLast
 }
 
 // notReached is the end of a request that no connection could be made for.
@@ -234,7 +233,7 @@ func (x *exchange) settle() {
 	case x.unreached != nil:
 		x.fail(connectFailure(x.unreached), cause(x.unreached))
 		return
-	case x.answer != nil && (x.answer.StatusCode != http.StatusOK || !isEventStream(x.answer)):
+	case x.answer.status != 0 && !x.answer.isStream():
 		x.fail(x.rejection())
 		return
 	}

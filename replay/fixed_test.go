@@ -163,20 +163,17 @@ func (f *fixedServer) write() {
 
 const fixedHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
 
+// plainToken is every token but the first and the last, made once: what is measured is the client.
+var plainToken = appendChunk(nil, "data: "+tokenChunk(1000, "")+"\n\n")
+
 func (f *fixedServer) token(s *fixedStream) {
-	out := make([]byte, 0, 512)
-	if s.sent == 0 {
-		out = append(out, fixedHead...)
-	}
 	s.sent++
-	finish := ""
-	if s.sent == s.want {
-		finish = "length"
-	}
-	out = appendChunk(out, "data: "+tokenChunk(1000+s.sent, finish)+"\n\n")
-	if s.sent == s.want {
-		out = appendChunk(out, "data: "+usageChunk(s.prompt, s.want)+"\n\n")
-		out = append(appendChunk(out, "data: [DONE]\n\n"), "0\r\n\r\n"...)
+	out := plainToken
+	switch {
+	case s.sent == s.want:
+		out = lastTokens(s)
+	case s.sent == 1:
+		out = append([]byte(fixedHead), out...)
 	}
 	at := time.Now()
 	if s.sent == 1 {
@@ -191,6 +188,15 @@ func (f *fixedServer) token(s *fixedStream) {
 		}
 		f.truths = append(f.truths, t)
 	}
+}
+
+func lastTokens(s *fixedStream) (out []byte) {
+	if s.want == 1 {
+		out = append(out, fixedHead...)
+	}
+	out = appendChunk(out, "data: "+tokenChunk(1000+s.sent, "length")+"\n\n")
+	out = appendChunk(out, "data: "+usageChunk(s.prompt, s.want)+"\n\n")
+	return append(appendChunk(out, "data: [DONE]\n\n"), "0\r\n\r\n"...)
 }
 
 func (f *fixedServer) end(s *fixedStream) { close(s.ended) }

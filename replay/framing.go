@@ -1,11 +1,9 @@
 package replay
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
 )
 
 // Limits on what a server may send around its body.
@@ -18,16 +16,6 @@ var (
 	errFraming  = errors.New("broken chunked coding")
 	errLongHead = fmt.Errorf("response head over %d bytes", maxHead)
 )
-
-// parseHead reads a response head, its closing blank line included. The response has no usable body: framing does that.
-func parseHead(head []byte) (*http.Response, error) {
-	resp, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(head), 1<<10), nil)
-	if err != nil {
-		return nil, fmt.Errorf("not an HTTP response: %w", err)
-	}
-	resp.Body.Close()
-	return resp, nil
-}
 
 // headEnd is the length of a response head in data; 0 while it has not ended.
 func headEnd(data []byte) int {
@@ -68,16 +56,16 @@ type framing struct {
 	ext     bool // past the size, in an extension that nobody needs
 }
 
-func newFraming(resp *http.Response) framing {
+func newFraming(h head) framing {
 	switch {
-	case len(resp.TransferEncoding) > 0 && resp.TransferEncoding[0] == "chunked":
+	case h.isChunked:
 		return framing{state: inSizeLine, chunked: true}
-	case resp.ContentLength < 0:
+	case h.length < 0:
 		return framing{state: untilClosed}
-	case resp.ContentLength == 0:
+	case h.length == 0:
 		return framing{state: ended}
 	}
-	return framing{left: resp.ContentLength}
+	return framing{left: h.length}
 }
 
 // next splits off the first run of body bytes in p; rest is what comes after it.

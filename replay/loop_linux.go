@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
@@ -37,6 +36,8 @@ type loop struct {
 	finished *finisher
 	nextLook time.Duration // for streams that have run out of patience
 	nextDue  time.Duration
+	lastRead time.Duration
+	streak   int // reads that came close upon the one before
 }
 
 // scanEvery is how often the loop looks for streams whose time is over; time-outs are that much late.
@@ -54,8 +55,6 @@ func newLoop(d *dispatcher) (*loop, error) {
 }
 
 func (l *loop) run() {
-	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine, and its settings with it
-	sharpen()
 	l.looksOften = true
 	l.inbox.listen(l.poll.wake)
 	defer context.AfterFunc(l.stop, l.poll.wake)()
@@ -72,11 +71,25 @@ func (l *loop) run() {
 			break
 		}
 		if l.inbox.isEmpty() {
-			l.read(l.poll.wait(min(l.nextDue, l.nextLook) - now))
+			l.read(l.await(min(l.nextDue, l.nextLook) - now))
 		}
 	}
 	l.finished.end()
 	l.poll.close()
+}
+
+// linger is how long the loop looks for a next token before it sleeps, when the last ones came as close as that: a batch's
+// tokens come one upon the other, and to sleep and wake costs more than to look.
+const linger = 12 * time.Microsecond
+
+// await returns the sockets that have something, after so long at most.
+func (l *loop) await(most time.Duration) []unix.EpollEvent {
+	for l.streak > 1 && most > linger && l.now()-l.lastRead < linger {
+		if ready := l.poll.wait(0); len(ready) > 0 {
+			return ready
+		}
+	}
+	return l.poll.wait(most)
 }
 
 // advance also keeps in mind when the next request is due.
@@ -118,6 +131,10 @@ func (l *loop) at(socket int) *exchange {
 func (l *loop) receive(x *exchange) {
 	n, err := readSocket(x.conn.socket, l.buf)
 	at := l.now()
+	if l.streak++; at-l.lastRead > linger {
+		l.streak = 0
+	}
+	l.lastRead = at
 	switch {
 	case n > 0:
 		x.feed(l.buf[:n], at)

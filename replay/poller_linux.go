@@ -88,7 +88,9 @@ const wakeEarlier = 40 * time.Microsecond
 
 // wait returns what is ready, after so long at most.
 func (p *poller) wait(d time.Duration) []unix.EpollEvent {
-	d = max(d-wakeEarlier, 0)
+	if d = max(d-wakeEarlier, 0); d > 0 {
+		sharpen() // whatever thread this is
+	}
 	var n int
 	if p.timer < 0 {
 		n, _ = p.pwait2(d)
@@ -100,11 +102,7 @@ func (p *poller) wait(d time.Duration) []unix.EpollEvent {
 
 func (p *poller) pwait2(d time.Duration) (n int, errno unix.Errno) {
 	limit := unix.NsecToTimespec(int64(d))
-	call := unix.Syscall6
-	if d == 0 {
-		call = unix.RawSyscall6 // it returns at once: no need to tell the scheduler
-	}
-	r, _, errno := call(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
+	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
 		uintptr(len(p.events)), uintptr(unsafe.Pointer(&limit)), 0, 0)
 	return int(int32(r)), errno
 }

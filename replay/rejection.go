@@ -10,16 +10,10 @@ import (
 
 const errorBodyLimit = 16 << 10
 
-// isEventStream lets pass what does not say its type; a page or a plain JSON answer is none.
-func isEventStream(resp *http.Response) bool {
-	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return err != nil || kind != "application/json" && kind != "text/html"
-}
-
 // rejection is what an answer that is no stream comes to.
 func (x *exchange) rejection() (kind, detail string) {
 	said := errorBody(x.text).String() // fail scrubs and cuts
-	switch status := x.answer.StatusCode; {
+	switch status := x.answer.status; {
 	case status == http.StatusOK:
 		return "protocol", "the answer is no event stream: " + cmp.Or(said, bodyWords(x.answer, x.text))
 	case status >= 300 && status < 400:
@@ -30,12 +24,12 @@ func (x *exchange) rejection() (kind, detail string) {
 }
 
 // bodyWords says what came where the server itself says nothing.
-func bodyWords(resp *http.Response, body []byte) string {
-	words := strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+func bodyWords(h head, body []byte) string {
+	words := strings.TrimSpace(fmt.Sprintf("%d %s", h.status, http.StatusText(h.status)))
 	if len(body) == 0 {
 		return words + ", no body"
 	}
-	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil {
+	if kind, _, err := mime.ParseMediaType(h.contentType); err == nil {
 		return fmt.Sprintf("%s, %d bytes of %s", words, len(body), kind)
 	}
 	return fmt.Sprintf("%s, %d bytes", words, len(body))

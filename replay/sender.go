@@ -46,10 +46,10 @@ func (s *sender) exchange(t *ticket) *exchange {
 	}
 	x.sender, x.ticket, x.row = s, t, newRow(t.req)
 	x.row.endpoint = t.to.name
-	x.conn, x.body, x.out, x.answer = nil, nil, nil, nil
+	x.conn, x.body, x.out, x.answer = nil, nil, nil, head{}
 	x.unreached, x.broken, x.end = nil, nil, nil
 	x.isOut, x.isRetry, x.isExtra, x.phase = false, false, false, inHead
-	x.head, x.text = x.head[:0], x.text[:0]
+	x.start, x.text = x.start[:0], x.text[:0]
 	return x
 }
 
