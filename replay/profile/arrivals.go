@@ -116,10 +116,13 @@ func (a *Arrivals) windowRate() float64 {
 	return sessions / seconds
 }
 
-// next is when the next session begins. A gap that crosses into a stretch of another rate is played on at that rate.
+// lastDue is where every plan ends, some thirty years on: as long as a plan's due times can be.
+const lastDue = 999_999_999 * time.Second
+
+// next is when the next session begins, or lastDue. A gap that crosses into a stretch of another rate is played on at that rate.
 func (r *rater) next() time.Duration {
 	left := r.gap()
-	for {
+	for r.now < lastDue.Seconds() {
 		s := r.rates[r.at]
 		r.now = max(r.now, r.day+s.from)
 		if end := r.day + s.until; r.now+left/s.perS >= end {
@@ -130,9 +133,10 @@ func (r *rater) next() time.Duration {
 			}
 			continue
 		}
-		r.now += left / s.perS
+		r.now = min(r.now+left/s.perS, lastDue.Seconds())
 		return time.Duration(math.Round(r.now * 1e9))
 	}
+	return lastDue
 }
 
 // meanRate is sessions per second; 0 when all are at once.

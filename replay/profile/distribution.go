@@ -46,13 +46,13 @@ func (d *Distribution) quantile(lengths func(string) (*Lengths, error)) (quantil
 	if err != nil {
 		return nil, err
 	}
-	least, most := d.least, d.most
+	least, most := d.limits()
+	least, most = max(least, d.least), min(most, d.most)
 	if d.of == ofThink {
 		return func(rank float64) float64 { return min(max(raw(rank), least), most) }, nil
 	}
-	return func(rank float64) float64 {
-		return min(max(math.Round(raw(rank)), math.Ceil(least), 1), math.Floor(most))
-	}, nil
+	least, most = math.Ceil(least), math.Floor(most)
+	return func(rank float64) float64 { return min(max(math.Round(raw(rank)), least), most) }, nil
 }
 
 func (d *Distribution) unbounded(lengths func(string) (*Lengths, error)) (quantile, error) {

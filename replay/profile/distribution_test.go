@@ -101,7 +101,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		{one("mode", "closed"), `line 4: mode: "closed": must be open, sessions`},
 		{one("share", "0.9"), "line 7: classes: shares add up to 0.9, not to 1"},
 		{one("share", "1.5"), "line 8: classes[0].share: 1.5: must be above 0 and at most 1"},
-		{one("input_tokens", "-5"), "line 9: classes[0].input_tokens: -5: must be at least 1"},
+		{one("input_tokens", "-5"), "line 9: classes[0].input_tokens: -5: must be from 1 to 16777216"},
 		{one("input_tokens", "many"), `classes[0].input_tokens: "many" is not a number`},
 		{one("input_tokens", "{quantiles: {p50: 100, p95: 90}}"), "line 9: classes[0].input_tokens.quantiles: not ascending: p50 is 100, p95 is 90"},
 		{one("input_tokens", "{quantiles: {p50: 100}}"), "needs at least two"},
@@ -113,6 +113,9 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		{one("input_tokens", "{min: 9}"), "needs one of constant, exponential, gamma, histogram, lognormal, quantiles, source, uniform"},
 		{one("input_tokens", "{constant: 9, min: 20, max: 10}"), "max is below min"},
 		{one("input_tokens", "{histogram: [{from: 5, until: 5, count: 1}]}"), "input_tokens.histogram[0]: until must be above from"},
+		{one("input_tokens", "{histogram: [{from: 1, until: 5, count: 0}]}"), "the histogram has no counts"},
+		{one("turns", "1000000"), "turns: 1000000: must be from 1 to 10000"},
+		{one("arrivals", "{process: gamma, rate_per_s: 1, burstiness: 0}"), "burstiness: 0: must be from 0.01 to 10000"},
 		{one("think_s", "{source: x}"), `unknown key "source"`},
 		{one("arrivals", "{process: poisson, rate_per_s: 0}"), "line 5: arrivals.rate_per_s: 0: must be above 0"},
 		{one("arrivals", "{process: poisson}"), "line 5: arrivals: rate_per_s is missing"},
@@ -122,7 +125,7 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 		{one("arrivals", "{process: now, rate_per_s: 1}"), `"now": must be constant, poisson, gamma, trace, at_once`},
 		{one("arrivals", `{process: poisson, windows: [{from: "9:00", until: "8:00", rate_per_s: 1}]}`), "until must be after from"},
 		{one("arrivals", `{process: poisson, windows: [{from: "9", until: "10:00", rate_per_s: 1}]}`), "must be a time of day"},
-		{one("arrivals", `{process: poisson, windows: [{from: "9:00", until: "10:00", rate_per_s: 0}]}`), "above 0; leave a window out"},
+		{one("arrivals", `{process: poisson, windows: [{from: "9:00", until: "10:00", rate_per_s: 0}]}`), "a million; leave a window out"},
 		{one("duration", "ten"), `line 3: duration: "ten": must be a duration above 0`},
 		{one("prefix", "{shared: {tokens: 5}}"), "count is missing"},
 		{one("prefix", "{shared: {count: 5}}"), "one of tokens and ratio"},
@@ -150,4 +153,48 @@ func TestWhatIsWrongIsNamedWithItsLine(t *testing.T) {
 	wantHint(t, err, "it has no end", "--duration")
 	_, err = mustParse(t, one("arrivals", "{process: at_once}")).Requests(Options{Duration: time.Minute})
 	wantHint(t, err, "begin at once", "--limit")
+}
+
+// A prompt that grows past what any server holds ends the plan, not the memory.
+func TestEndlessPromptsAreRefused(t *testing.T) {
+	p := mustParse(t, one("turns", "100", "input_tokens", "1000000", "prefix", "{history: growing}"))
+	requests, err := p.Requests(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range requests {
+		if err == nil || !strings.Contains(err.Error(), "profile test: class all: a prompt of 100000990 tokens") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// Whatever is in a file, it is refused or drawn.
+func FuzzParse(f *testing.F) {
+	for _, name := range Builtins() {
+		text, _ := BuiltinText(name)
+		f.Add(text)
+	}
+	f.Add([]byte(one("turns", "{uniform: {from: 1, until: 9}}", "think_s", "{gamma: {mean: 3, shape: 0.2}}", "prefix", "{shared: {count: 3, ratio: 0.3}, history: growing}")))
+	f.Add([]byte(one("arrivals", `{process: gamma, burstiness: 0.1, windows: [{from: "9:00", until: "9:01", rate_per_s: 0.001}]}`)))
+	f.Add([]byte(one("input_tokens", "{histogram: [{from: 0, until: 1, count: 3}]}", "output_tokens", "{quantiles: {p0: 1, p100: 5}}")))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		p, err := Parse("fuzz", content)
+		if err != nil {
+			return
+		}
+		requests, err := p.Requests(Options{Limit: 20, Lengths: production})
+		if err != nil {
+			return
+		}
+		due := time.Duration(0)
+		for r, err := range requests {
+			if err == nil && (r.Due < due || r.InputTokens < 1 || r.OutputTokens < 1 || r.Think != nil && *r.Think < 0 || r.HistoryTokens > r.InputTokens) {
+				t.Fatalf("drew %+v after %v", r, due)
+			}
+			if due = r.Due; r.InputTokens > 100_000 {
+				break // drawing it is right, and slow
+			}
+		}
+	})
 }

@@ -21,7 +21,7 @@ func TestFittedQuantilesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := mustParse(t, string(content))
-	header, all := planned(t, p, Options{Seed: 1, Duration: long, Limit: 100_000})
+	header, all := planned(t, p, Options{Seed: 1, Duration: long, Limit: 30_000})
 	var input, output, cached []int
 	for _, r := range all {
 		input, output, cached = append(input, r.InputTokens), append(output, r.OutputTokens), append(cached, r.SharedTokens)

@@ -132,7 +132,7 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 		byClass[c.Name] = &tallied{}
 	}
 	longest := map[uint64]int{} // starter -> most tokens of it in a prompt
-	m.play(p.ending(o), func(s *session, now turn, req replay.Request) bool {
+	err = m.play(p.ending(o), func(s *session, now turn, req replay.Request) bool {
 		byClass[s.class].add(now, req)
 		shared := min(s.shared, max(0, now.input-1)/m.blockTokens*m.blockTokens)
 		if s.growing && req.Turn > 0 {
@@ -143,7 +143,7 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 		longest[s.starter] = max(longest[s.starter], shared)
 		return true
 	})
-	return byClass, nil
+	return byClass, err
 }
 
 func (t *tallied) add(now turn, req replay.Request) {

@@ -6,8 +6,8 @@ func (a *Arrivals) read(where string, node *yaml.Node) error {
 	a.line = node.Line
 	err := fields{
 		"process":    oneOf(&a.Process, "constant", "poisson", "gamma", "trace", "at_once"),
-		"rate_per_s": number(&a.RatePerS, above0, "above 0"),
-		"burstiness": number(&a.Burstiness, above0, "above 0"),
+		"rate_per_s": number(&a.RatePerS, isRate, "above 0 and at most a million"),
+		"burstiness": shape(&a.Burstiness),
 		"source":     text(&a.Source),
 		"windows":    each(a.addWindow),
 	}.read(where, node)
@@ -32,11 +32,19 @@ func (a *Arrivals) read(where string, node *yaml.Node) error {
 	return nil
 }
 
+func isRate(v float64) bool { return v > 0 && v <= 1e6 }
+
+// shape of a gamma variable; outside of it nothing is left of the variable but its ends.
+func shape(into *float64) func(string, *yaml.Node) error {
+	fits, wants := from(0.01, 10_000)
+	return number(into, fits, wants)
+}
+
 func (a *Arrivals) addWindow(where string, node *yaml.Node) error {
 	var w Window
 	err := fields{
 		"from": timeOfDay(&w.From), "until": timeOfDay(&w.Until),
-		"rate_per_s": number(&w.RatePerS, above0, "above 0; leave a window out where nothing arrives"),
+		"rate_per_s": number(&w.RatePerS, isRate, "above 0 and at most a million; leave a window out where nothing arrives"),
 	}.read(where, node)
 	switch {
 	case err != nil:

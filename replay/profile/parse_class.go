@@ -184,7 +184,7 @@ func cells(into *[]Cell) func(string, *yaml.Node) error {
 		err := fields{
 			"input":  between(&c.Input),
 			"output": between(&c.Output),
-			"count":  number(&c.Count, above0, "above 0"),
+			"count":  number(&c.Count, func(v float64) bool { return v > 0 && v <= 1e15 }, "above 0"),
 		}.read(where, node)
 		if err == nil && (c.Input[0] == 0 || c.Output[0] == 0 || c.Count == 0) {
 			err = wrongAt(node, "%s: needs input, output and count", where)

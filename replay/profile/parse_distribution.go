@@ -58,18 +58,36 @@ func (d *Distribution) read(where string, node *yaml.Node) error {
 		return wrongAt(node, "%s: needs one of %s", where, known.names())
 	case d.rank > 0 && d.kind != "source":
 		return wrongAt(node, "%s: percentile is of a source", where)
+	case d.kind == "histogram" && len(d.buckets) == 0:
+		return wrongAt(node, "%s: the histogram has no counts", where)
 	case d.most < d.least:
 		return wrongAt(node, "%s: max is below min", where)
 	}
 	return nil
 }
 
-// value takes a length from 1, a whole number, or seconds from 0.
-func (d *Distribution) value(into *float64) func(string, *yaml.Node) error {
-	if d.of == ofThink {
-		return number(into, notBelow0, "at least 0")
+// The most that is drawn: no server holds more tokens, no user thinks longer.
+const (
+	maxTokens = 1 << 24
+	maxTurns  = 10_000
+	maxThinkS = 86_400
+)
+
+// limits of what a column can be.
+func (d *Distribution) limits() (least, most float64) {
+	switch d.of {
+	case ofThink:
+		return 0, maxThinkS
+	case ofTurns:
+		return 1, maxTurns
+	default:
+		return 1, maxTokens
 	}
-	return number(into, func(v float64) bool { return v >= 1 && v <= math.MaxInt32 }, "at least 1")
+}
+
+func (d *Distribution) value(into *float64) func(string, *yaml.Node) error {
+	fits, wants := from(d.limits())
+	return number(into, fits, wants)
 }
 
 func (d *Distribution) readUniform(where string, node *yaml.Node) error {
@@ -91,8 +109,8 @@ func (d *Distribution) readLognormal(where string, node *yaml.Node) error {
 	p50, p95, mu, sigma := 0.0, 0.0, math.NaN(), math.NaN()
 	err := fields{
 		"p50": number(&p50, above0, "above 0"), "p95": number(&p95, above0, "above 0"),
-		"mu":    number(&mu, func(float64) bool { return true }, ""),
-		"sigma": number(&sigma, notBelow0, "at least 0"),
+		"mu":    number(&mu, func(v float64) bool { return math.Abs(v) <= 50 }, "from -50 to 50"),
+		"sigma": number(&sigma, func(v float64) bool { return v >= 0 && v <= 50 }, "from 0 to 50"),
 	}.read(where, node)
 	byQuantiles, byLogs := p50 > 0 && p95 > 0, !math.IsNaN(mu) && !math.IsNaN(sigma)
 	switch {
@@ -148,7 +166,7 @@ func (d *Distribution) addBucket(where string, node *yaml.Node) error {
 	err := fields{
 		"from":  number(&b.from, notBelow0, "at least 0"),
 		"until": number(&b.until, above0, "above 0"),
-		"count": number(&b.count, notBelow0, "at least 0"),
+		"count": number(&b.count, isCount, "at least 0"),
 	}.read(where, node)
 	switch {
 	case err != nil:
@@ -166,8 +184,12 @@ func (d *Distribution) addBucket(where string, node *yaml.Node) error {
 	return nil
 }
 
+func isMean(v float64) bool { return v > 0 && v <= 1e9 }
+
+func isCount(v float64) bool { return v >= 0 && v <= 1e15 }
+
 func (d *Distribution) readExponential(where string, node *yaml.Node) error {
-	err := fields{"mean": number(&d.a, above0, "above 0")}.read(where, node)
+	err := fields{"mean": number(&d.a, isMean, "above 0 and at most a billion")}.read(where, node)
 	if err == nil && d.a == 0 {
 		err = wrongAt(node, "%s: mean is missing", where)
 	}
@@ -175,7 +197,7 @@ func (d *Distribution) readExponential(where string, node *yaml.Node) error {
 }
 
 func (d *Distribution) readGamma(where string, node *yaml.Node) error {
-	err := fields{"mean": number(&d.a, above0, "above 0"), "shape": number(&d.b, above0, "above 0")}.read(where, node)
+	err := fields{"mean": number(&d.a, isMean, "above 0 and at most a billion"), "shape": shape(&d.b)}.read(where, node)
 	if err == nil && (d.a == 0 || d.b == 0) {
 		err = wrongAt(node, "%s: needs mean and shape", where)
 	}

@@ -108,7 +108,7 @@ func planned(t *testing.T, p *Profile, o Options) (replay.Header, []replay.Reque
 // The plan counts by itself what its prompts share: as much as the profile asks for.
 func TestReuseOfThePlanIsAsAsked(t *testing.T) {
 	for _, p := range examplesAlone(t) {
-		o := Options{Seed: 3, Duration: long, Limit: 20_000, Lengths: production}
+		o := Options{Seed: 3, Duration: long, Limit: 10_000, Lengths: production}
 		header, _ := planned(t, p, o)
 		m, err := p.maker(o)
 		if err != nil {

@@ -156,15 +156,20 @@ func number(into *float64, fits func(float64) bool, wants string) func(string, *
 	}
 }
 
+// from takes numbers between two, bounds included.
+func from(least, most float64) (fits func(float64) bool, wants string) {
+	return func(v float64) bool { return v >= least && v <= most }, fmt.Sprintf("from %s to %s", exact(least), exact(most))
+}
+
 func above0(v float64) bool    { return v > 0 }
 func notBelow0(v float64) bool { return v >= 0 }
 
-// count takes a whole number from 1.
+// count takes a whole number from 1 to maxTokens.
 func count[T int | int64](into *T) func(string, *yaml.Node) error {
 	return func(where string, node *yaml.Node) error {
 		value, err := strconv.ParseInt(node.Value, 10, 32)
-		if node.Kind != yaml.ScalarNode || err != nil || value < 1 {
-			return wrongAt(node, "%s: %q: must be a whole number from 1", where, node.Value)
+		if node.Kind != yaml.ScalarNode || err != nil || value < 1 || value > maxTokens {
+			return wrongAt(node, "%s: %q: must be a whole number from 1 to %d", where, node.Value, maxTokens)
 		}
 		*into = T(value)
 		return nil

@@ -54,7 +54,10 @@ func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) 
 			yield(replay.Request{}, err)
 			return
 		}
-		m.play(p.ending(o), func(_ *session, _ turn, req replay.Request) bool { return yield(req, nil) })
+		err = m.play(p.ending(o), func(_ *session, _ turn, req replay.Request) bool { return yield(req, nil) })
+		if err != nil {
+			yield(replay.Request{}, p.wrong(err))
+		}
 	}, nil
 }
 
@@ -93,7 +96,7 @@ func (p *Profile) ending(o Options) ending {
 }
 
 // play merges the turns of running sessions with the sessions that begin.
-func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool) {
+func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool) error {
 	running := &bySoonest{}
 	seq, requests := int64(0), int64(0)
 	send := func(s *session) bool {
@@ -108,28 +111,32 @@ func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool
 	}
 	for number := int64(0); end.sessions == 0 || number < end.sessions; number++ {
 		at := m.rater.next()
-		if end.duration > 0 && at >= end.duration || end.requests > 0 && requests >= end.requests {
+		if at >= lastDue || end.duration > 0 && at >= end.duration || end.requests > 0 && requests >= end.requests {
 			break
 		}
 		for len(*running) > 0 && (*running)[0].due <= at {
 			if !send(heap.Pop(running).(*session)) {
-				return
+				return nil
 			}
 		}
 		s := m.session(number, at)
+		if tokens := s.turns[len(s.turns)-1].input; tokens > maxTokens {
+			return fmt.Errorf("class %s: a prompt of %d tokens, and no server holds %d", s.class, tokens, maxTokens)
+		}
 		if left := end.requests - requests; end.requests > 0 && int64(len(s.turns)) > left {
 			s.turns = s.turns[:left]
 		}
 		requests += int64(len(s.turns))
 		if !send(s) {
-			return
+			return nil
 		}
 	}
 	for len(*running) > 0 {
 		if !send(heap.Pop(running).(*session)) {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // maker makes all of the profile ready to be drawn.
