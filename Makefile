@@ -7,7 +7,7 @@ FUZZTIME := 5s
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
-.PHONY: help build demo test lint race fuzz test-pages test-vllm bench ci ci-rest
+.PHONY: help build demo test lint race fuzz test-pages test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,13 @@ test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in th
 
 bench: ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
+
+bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)
+	./internal/peers/setup.sh
+	TIDEMARK_BINARY=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
+
+soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine
+	TIDEMARK_BINARY=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
 
 ci: test ci-rest ## all that CI runs
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
 
@@ -25,37 +23,12 @@ func choiceFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "thicken", Usage: "keep the clock and clone sessions to `2` times as many"},
 		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
 		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
+		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
 		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse"},
+		&cli.StringFlag{Name: "mode", Usage: "`open`: each at its due time; sessions: a turn after the one before and its think time; closed: --max-concurrency in flight (default: as the plan was made, else open)"},
 		seedFlag(),
 	}
-}
-
-// writePlan draws the plan of a source into a file. The warehouse is closed
-// when it returns, so that nothing of it disturbs the replay.
-func writePlan(c *cli.Context, source, path string) (replay.Header, error) {
-	var header replay.Header
-	if err := checkChoices(c); err != nil {
-		return header, err
-	}
-	err := withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		window := analysis.Window{From: c.String("from"), Until: c.String("until")}
-		requests, stats, err := analysis.Arrivals(ctx, w, source, window)
-		if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
-			// The rate is that of the part that is sent.
-			requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")))
-		}
-		if err != nil {
-			return err
-		}
-		choices, err := choicesOf(c, stats)
-		if err != nil {
-			return err
-		}
-		header, err = replay.WritePlan(path, planHeader(source, stats), choices, requests)
-		return err
-	})
-	return header, err
 }
 
 // shortened ends a window after a duration, if it does not end before.
@@ -113,6 +86,9 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 		Duration: c.Duration("duration"), Limit: c.Int64("limit"),
 		MaxModelLen: c.Int("max-model-len"), Overlong: c.String("overlong"), Seed: c.Uint64("seed"),
 	}
+	if c.String("mode") == "sessions" {
+		choices.Mode = "sessions"
+	}
 	if c.IsSet("thin") && c.IsSet("thicken") {
 		return choices, misuse("--thin and --thicken exclude each other")
 	}
@@ -124,6 +100,9 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 			return choices, misuse("--request-rate and --%s exclude each other", other).
 				hint("--request-rate thins or thickens by itself")
 		}
+	}
+	if stats.SHA256 == "" {
+		return choices, nil // a profile is drawn at the rate
 	}
 	return toRate(c, choices, stats)
 }

@@ -62,28 +62,20 @@ func inMemory(ctx context.Context, use func(*warehouse.Warehouse) error) error {
 	return use(w)
 }
 
-// environmentOf is what a run was on, from --environment or the flags, checked
-// against the catalogue; nil for a draft.
-func environmentOf(c *cli.Context) (environment *replay.Environment, source string, err error) {
+// namedEnvironment is what a run is on by --environment or the flags, not yet
+// checked against the catalogue; nil for a draft.
+func namedEnvironment(c *cli.Context) (environment *replay.Environment, source string, err error) {
 	d, named, err := deploymentOf(c)
-	if err != nil {
-		return nil, "", err
-	}
 	path := c.String("environment")
 	switch {
-	case path == "" && !named:
-		return nil, "", nil
+	case err != nil || path == "" && !named:
+		return nil, "", err
 	case path == "":
-		environment, err = catalogued(c.Context, environmentFrom(d))
-		return environment, "flags", err
+		return environmentFrom(d), "flags", nil
 	case named:
 		return nil, "", misuse("--environment and --gpu, --catalog-model exclude each other")
 	}
-	environment, err = environmentFile(path)
-	if err == nil {
-		environment, err = catalogued(c.Context, environment)
-	}
-	if err != nil {
+	if environment, err = environmentFile(path); err != nil {
 		return nil, "", fmt.Errorf("environment %s: %w", path, err)
 	}
 	return environment, "file", nil
@@ -102,17 +94,6 @@ func environmentFile(path string) (*replay.Environment, error) {
 		return nil, hinted{err.Error(), `it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`}
 	}
 	return &environment, nil
-}
-
-// catalogued refuses what the catalogue does not hold, while it costs nothing,
-// and fills the defaults in.
-func catalogued(ctx context.Context, e *replay.Environment) (*replay.Environment, error) {
-	var resolved analysis.Deployment
-	err := inMemory(ctx, func(w *warehouse.Warehouse) (err error) {
-		resolved, err = deploymentFrom(*e).Resolve(ctx, w.DB())
-		return err
-	})
-	return environmentFrom(resolved), err
 }
 
 func environmentFrom(d analysis.Deployment) *replay.Environment {

@@ -53,8 +53,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Writer:    stdout,
 		ErrWriter: stderr,
 		Suggest:   true,
+		// A comma belongs to a header's value.
+		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), replayCommand(), simulateCommand(),
+			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
 			runsCommand(), reportCommand(), sqlCommand(), schemaCommand(), checkCommand(),
 		},
 		Action: func(c *cli.Context) error {

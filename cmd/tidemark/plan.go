@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,7 @@ func planCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "plan",
 		Usage:     "what would be sent and when, without a server",
-		ArgsUsage: "SOURCE",
+		ArgsUsage: "SOURCE | PROFILE",
 		Description: `With --gpu and --catalog-model the requests in flight are predicted too.
 
 Example:
@@ -28,14 +29,14 @@ Example:
 }
 
 func runPlan(c *cli.Context) error {
-	source, err := oneArgument(c, "source")
+	source, err := oneArgument(c, "source or profile")
 	if err != nil {
 		return err
 	}
 	if err := need(c, "output"); err != nil {
 		return err
 	}
-	environment, _, err := environmentOf(c)
+	environment, _, err := namedEnvironment(c)
 	if err != nil {
 		return err
 	}
@@ -43,15 +44,23 @@ func runPlan(c *cli.Context) error {
 	if output == "-" {
 		return planToStdout(c, source)
 	}
-	header, err := writePlan(c, source, output)
+	var deployment analysis.Deployment
+	var cost analysis.StepCost
+	header, err := writePlan(c, source, output, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		if environment == nil {
+			return nil
+		}
+		if deployment, err = deploymentFrom(*environment).Resolve(ctx, w.DB()); err == nil {
+			cost, err = analysis.LoadStepCost(ctx, w.DB(), deployment)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	printPlan(c.App.Writer, header)
-	if environment != nil {
-		if err := printInFlight(c, deploymentFrom(*environment), header); err != nil {
-			return err
-		}
+	if environment != nil && header.DurationS > 0 {
+		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, deployment, header))
 	}
 	tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", output, output)
 	return nil
@@ -59,7 +68,7 @@ func runPlan(c *cli.Context) error {
 
 // planToStdout sends the plan itself to stdout and says on stderr what it is.
 func planToStdout(c *cli.Context, source string) error {
-	path, drop, err := planFor(c, source)
+	path, drop, err := planFor(c, source, nil)
 	if err != nil {
 		return err
 	}
@@ -107,22 +116,8 @@ func printPlan(w io.Writer, h replay.Header) {
 	}
 }
 
-// printInFlight predicts how many requests decode at once, or says what keeps
-// the rate from being sustained.
-func printInFlight(c *cli.Context, d analysis.Deployment, h replay.Header) error {
-	return inMemory(c.Context, func(w *warehouse.Warehouse) error {
-		cost, err := analysis.LoadStepCost(c.Context, w.DB(), d)
-		if err != nil {
-			return err
-		}
-		if h.DurationS > 0 {
-			fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, d, h))
-		}
-		return nil
-	})
-}
-
-// steadyState is the mean-field server of an open loop: at a rate of lam
+// steadyState predicts how many requests decode at once, or says what keeps the
+// rate from being sustained. It is the mean-field server of an open loop: at a rate of lam
 // requests a second, each of which adds x seconds of prefill to the steps of
 // others and decodes n tokens after its first,
 //

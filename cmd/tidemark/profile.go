@@ -20,17 +20,19 @@ import (
 func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "profile",
-		Usage:     "traffic shapes in YAML: list, show, fit",
-		ArgsUsage: "list | show NAME|FILE | fit",
+		Usage:     "traffic shapes in YAML: list, show, fit, diff",
+		ArgsUsage: "list | show PROFILE | fit | diff A B",
 		Description: `show draws a profile and sets what came beside what it asks for. fit makes one
-from quantiles, a histogram (--histogram) or an ingested trace (--source).
+from quantiles, a histogram (--histogram) or an ingested trace (--source). diff
+says how far apart two workloads are: profiles, traces or runs. A profile is a
+name of the list or a .yaml file.
 
 Example:
   tidemark profile show gtc-multiturn --draw 10000
   tidemark profile fit --input p50=5900,p95=12700 --output p50=978,p95=1720 --rate 2`,
 		Flags: tabular(
-			&cli.Int64Flag{Name: "draw", Usage: "show: draw `N` requests", Value: 10_000},
-			&cli.StringFlag{Name: "class", Usage: "show: one `CLASS` alone"},
+			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
+			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
 			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
 			seedFlag(),
 			&cli.StringFlag{Name: "input", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
@@ -40,6 +42,7 @@ Example:
 			&cli.StringFlag{Name: "source", Usage: "fit: lengths, rate and burstiness of an ingested `TRACE`"},
 			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
 			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
+			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1},
 			&cli.StringFlag{Name: "output-file", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
 		),
 		Action: runProfile,
@@ -69,8 +72,13 @@ func runProfile(c *cli.Context) error {
 			return err
 		}
 		return fitProfile(c)
+	case "diff":
+		if err := wants(3, "two workloads: profiles, traces or runs"); err != nil {
+			return err
+		}
+		return diffProfiles(c, c.Args().Get(1), c.Args().Get(2))
 	default:
-		return misuse("profile: %q: must be list, show or fit", verb).hint("tidemark profile --help")
+		return misuse("profile: %q: must be list, show, fit or diff", verb).hint("tidemark profile --help")
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,66 +16,57 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
+	"tidemark/replay/experiment"
 )
 
 func replayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "send a trace to a vLLM server, open loop; take the run in",
-		ArgsUsage: "SOURCE | PLAN",
+		Usage:     "send a trace to a vLLM server, on time; take the run in",
+		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Each request goes at its due time whether or not others have ended. The key
 comes from $OPENAI_API_KEY or --api-key-file. First Ctrl-C: nothing more is
 sent and streams are let finish; the second leaves at once. The run's folder
-is whole either way.
+is whole either way. Exit code 1: the SLO was not met, or more requests are
+needed to tell; 3: the run cannot be trusted, and says why.
 
 Example:
   tidemark replay azure-code --duration 10m --base-url http://gpu1:8000 \
-    --model llama --gpu H100 --catalog-model llama-3.1-8b`,
-		Flags:  everywhere(slices.Concat(choiceFlags(), targetFlags(), environmentFlags())...),
+    --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
+  tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
+    --base-url http://gpu1:8000 --model llama`,
+		Flags:  everywhere(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags())...),
 		Action: runReplay,
 	}
 }
 
-// targetFlags say where and how a plan is sent.
-func targetFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "base-url", Usage: "the server, as `http://host:port`"},
-		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
-		&cli.StringFlag{Name: "runs", Usage: "keep runs in `DIR`", Value: "runs"},
-		&cli.StringFlag{Name: "name", Usage: "call the run `NAME`"},
-		&cli.StringFlag{Name: "note", Usage: "`TEXT` that a reader of the run must know"},
-		&cli.StringFlag{Name: "api-key-file", Usage: "read the API key from `FILE`"},
-		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request"},
-		&cli.StringFlag{Name: "metrics-url", Usage: "read the server's metrics from `URL` (default: its /metrics)"},
-		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid", Value: 10 * time.Millisecond},
-		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
-		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
-		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
-		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)"},
-	}
-}
-
 func runReplay(c *cli.Context) error {
-	what, err := oneArgument(c, "source or plan")
+	what, err := oneArgument(c, "source, profile or plan")
 	if err != nil {
 		return err
 	}
-	if err := need(c, "base-url", "model"); err != nil {
+	if err := needTarget(c); err != nil {
 		return err
+	}
+	if c.IsSet("steps") {
+		return runSteps(c, what)
 	}
 	settings, err := settingsOf(c)
 	if err != nil {
 		return err
 	}
 	runID := newRunID(c.String("runs"), what)
-	planPath, drop, err := planFor(c, what)
+	ready, err := prepare(c, what)
 	if err != nil {
 		return err
 	}
-	defer drop()
+	defer ready.drop()
 	settings.RunID = runID
+	settings.Environment, settings.EnvironmentSource = ready.environment, ready.environmentSource
+	settings.PredictTPOT = ready.predictTPOT
+	settings.Series = askedFor(c).series
 	folder := filepath.Join(c.String("runs"), runID)
-	sendErr := send(c, planPath, folder, settings)
+	sendErr := send(c, ready.planPath, folder, settings)
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
 		return sendErr // stopped before there was a run
 	}
@@ -92,6 +81,13 @@ func runReplay(c *cli.Context) error {
 	return errors.Join(sendErr, err)
 }
 
+func needTarget(c *cli.Context) error {
+	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
+		return misuse("%s: --base-url is missing", c.Command.Name).hint("tidemark %s --help", c.Command.Name)
+	}
+	return need(c, "model")
+}
+
 // send replays a plan into a folder.
 func send(c *cli.Context, planPath, folder string, settings replay.Settings) error {
 	plan, err := replay.OpenPlan(planPath)
@@ -99,8 +95,10 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 		return err
 	}
 	h := plan.Header()
-	tell(c, "sending %d requests in %s at %s/s to %s; seed %d", h.Requests,
-		readableNumber("_s", h.DurationS), digits(h.MeanRatePerS), strings.Join(settings.BaseURLs, ", "), h.Seed)
+	if !c.IsSet("mode") && h.Mode != "" {
+		settings.Mode = h.Mode
+	}
+	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), strings.Join(settings.BaseURLs, ", "), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
 	silent := context.AfterFunc(c.Context, func() {
@@ -112,113 +110,81 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	return err
 }
 
+// load says how much is sent in which way.
+func load(c *cli.Context, mode string, h replay.Header) string {
+	switch mode {
+	case "closed":
+		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))
+	case "sessions":
+		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, readableNumber("_s", h.DurationS))
+	}
+	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, readableNumber("_s", h.DurationS), digits(h.MeanRatePerS))
+}
+
 // conclude takes the run in, prints the verdict and gives the exit code.
 func conclude(c *cli.Context, folder, runID string) error {
 	if err := takeIn(c, folder); err != nil {
 		return err
 	}
-	var verdict analysis.Verdict
+	var said judged
 	ctx := context.WithoutCancel(c.Context)
 	err := withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		verdict, err = analysis.Judge(ctx, w.DB(), runID)
+		said, err = judge(ctx, w, runID)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.App.Writer, verdict.FirstLine())
+	fmt.Fprintln(c.App.Writer, said.firstLine)
 	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
-	if !verdict.IsValid {
+	asked := askedFor(c)
+	asked.result = experiment.Result{RunID: runID, Outcome: said.outcome, FirstLine: said.firstLine}
+	switch said.outcome {
+	case experiment.Invalid:
 		return exitError{code: exitInvalid}
+	case experiment.NotMet, experiment.Undecided:
+		return exitError{code: exitNotMet}
 	}
 	return nil
 }
 
-func settingsOf(c *cli.Context) (replay.Settings, error) {
-	key, err := apiKey(c.String("api-key-file"))
-	if err != nil {
-		return replay.Settings{}, err
-	}
-	headers, err := headersOf(c.StringSlice("header"))
-	if err != nil {
-		return replay.Settings{}, err
-	}
-	environment, from, err := environmentOf(c)
-	if err != nil {
-		return replay.Settings{}, err
-	}
-	settings := replay.Settings{
-		BaseURLs: []string{c.String("base-url")}, Model: c.String("model"), APIKey: key, Headers: headers,
-		Name: c.String("name"), Note: c.String("note"), Version: version,
-		Environment: environment, EnvironmentSource: from,
-		MaxLateness: c.Duration("max-lateness"), MaxStall: c.Duration("max-stall"), FirstByteTimeout: c.Duration("first-byte-timeout"),
-		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
-		Abort: hardStop(c.Context),
-	}
-	if address := c.String("metrics-url"); address != "" {
-		settings.MetricsURLs = []string{address}
-	}
-	if err := settings.Check(); err != nil {
-		return replay.Settings{}, exitError{exitMisuse, err}
-	}
-	return settings, nil
+// judged is what a run came to.
+type judged struct {
+	outcome   experiment.Outcome
+	firstLine string
 }
 
-func headersOf(lines []string) (http.Header, error) {
-	headers := http.Header{}
-	for _, line := range lines {
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return nil, misuse("--header %q: no colon", name).hint(`--header "Name: value"`)
-		}
-		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
-	return headers, nil
-}
-
-func apiKey(path string) (string, error) {
-	if path == "" {
-		return os.Getenv("OPENAI_API_KEY"), nil
-	}
-	text, err := os.ReadFile(path)
+// judge asks whether the run may be believed, and then whether it met its SLO.
+func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (judged, error) {
+	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
 	if err != nil {
-		return "", fmt.Errorf("--api-key-file: %w", err)
+		return judged{}, err
 	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// planFor is the plan file itself, or one drawn from a source into a temporary
-// folder, which drop removes: the run keeps a copy.
-func planFor(c *cli.Context, what string) (path string, drop func(), err error) {
-	if _, err := os.Stat(what); err == nil && strings.HasSuffix(what, ".zst") {
-		for _, flag := range []string{"from", "until", "duration", "speed", "thin", "thicken", "request-rate", "limit", "max-model-len"} {
-			if c.IsSet(flag) {
-				return "", nil, misuse("replay: --%s chooses from a source; %s is a plan already", flag, what)
-			}
-		}
-		return what, func() {}, nil
+	outcome := experiment.Outcome(verdict.Outcome)
+	switch {
+	case !verdict.IsValid:
+		outcome = experiment.Invalid
+	case verdict.Outcome == "":
+		outcome = experiment.Measured
 	}
-	folder, err := os.MkdirTemp("", "tidemark-plan-")
-	if err != nil {
-		return "", nil, err
-	}
-	drop = func() { os.RemoveAll(folder) }
-	path = filepath.Join(folder, "plan.jsonl.zst")
-	if _, err := writePlan(c, what, path); err != nil {
-		drop()
-		return "", nil, err
-	}
-	return path, drop, nil
+	return judged{outcome, verdict.FirstLine()}, nil
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9-]+`)
 
+// stemOf is what is sent, as part of a name: "azure-code".
+func stemOf(what string) string {
+	stem := strings.ToLower(filepath.Base(what))
+	for _, suffix := range []string{".zst", ".jsonl", ".yaml", ".yml"} {
+		stem = strings.TrimSuffix(stem, suffix)
+	}
+	return strings.Trim(notInID.ReplaceAllString(stem, "-"), "-")
+}
+
 // newRunID is the instant and what is sent: "20261121-093000-azure-code", with
 // a number behind it where that is taken.
 func newRunID(runs, what string) string {
-	stem := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(what), ".zst"), ".jsonl"))
-	stem = strings.Trim(notInID.ReplaceAllString(stem, "-"), "-")
-	base := time.Now().UTC().Format("20060102-150405") + "-" + stem
+	base := time.Now().UTC().Format("20060102-150405") + "-" + stemOf(what)
 	id := base
 	for n := 2; ; n++ {
 		// Any error is as good as "not there": making the folder names it.
@@ -227,27 +193,4 @@ func newRunID(runs, what string) string {
 		}
 		id = fmt.Sprintf("%s-%d", base, n)
 	}
-}
-
-// progressLine rewrites one line on a terminal and is silent elsewhere.
-func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
-	if !isTerminal(w) {
-		return func(replay.Progress) {}, func() {}
-	}
-	return func(p replay.Progress) {
-			// A line that wraps could not be rewritten.
-			text := progressText(p)
-			fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
-		},
-		func() { fmt.Fprint(w, "\r\x1b[K") }
-}
-
-func progressText(p replay.Progress) string {
-	text := fmt.Sprintf("%s/%s  sent %d/%d  open %d  failed %d  late %s  %s tok/s",
-		p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second), p.Sent, p.Planned, p.InFlight, p.Failed,
-		readableNumber("_s", p.LateP99.Seconds()), digits(p.OutputTokensPer))
-	if p.TPOT > 0 {
-		text += "  TPOT " + readableNumber("_s", p.TPOT.Seconds())
-	}
-	return text
 }

@@ -166,6 +166,18 @@ func (f *File) checkRows() error {
 	return nil
 }
 
+// Override replaces options of all rows by others of the same name.
+func (f *File) Override(options map[string]any) {
+	f.Options = merged(f.Options, options)
+}
+
+func merged(options, over map[string]any) map[string]any {
+	all := map[string]any{}
+	maps.Copy(all, options)
+	maps.Copy(all, over)
+	return all
+}
+
 // Varied are the options that differ between rows. More than one is a confounded experiment: an effect cannot be laid to
 // any of them.
 func (f File) Varied() []string {
@@ -187,12 +199,7 @@ func (f File) Steps() []Step {
 	var steps []Step
 	for i, r := range f.rows {
 		for repeat := range f.Repeats {
-			options := maps.Clone(f.Options)
-			if options == nil {
-				options = map[string]any{}
-			}
-			maps.Copy(options, r.options)
-			steps = append(steps, Step{Row: i, Repeat: repeat, Value: r.value, Options: options})
+			steps = append(steps, Step{Row: i, Repeat: repeat, Value: r.value, Options: merged(f.Options, r.options)})
 		}
 	}
 	return steps

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// runBefore runs the program that an experiment's author wants before a row,
+// and waits for its end. It speaks to the person, never into the product.
+func runBefore(ctx context.Context, c *cli.Context, before []string, value string) error {
+	args := make([]string, len(before))
+	for i, arg := range before {
+		args[i] = strings.ReplaceAll(arg, "{value}", value)
+	}
+	tell(c, "$ %s", strings.Join(args, " "))
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Stdout, command.Stderr = talk(c), talk(c)
+	if err := command.Run(); err != nil {
+		return hinted{fmt.Sprintf("experiment: before: %s: %v", args[0], err), "the row was not begun; mend it and give the same command again"}
+	}
+	return nil
+}

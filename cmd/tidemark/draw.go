@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+	"tidemark/replay/profile"
+)
+
+// writePlan draws the plan of a source or a profile into a file. The warehouse
+// is closed when it returns, so that nothing of it disturbs the replay; also, if
+// there is one, is asked in the same opening.
+func writePlan(c *cli.Context, what, path string, also func(context.Context, *warehouse.Warehouse) error) (header replay.Header, err error) {
+	if err := checkChoices(c); err != nil {
+		return header, err
+	}
+	shape, err := profileNamed(what)
+	if err != nil {
+		return header, exitError{exitMisuse, err}
+	}
+	draw := func(ctx context.Context, w *warehouse.Warehouse) error {
+		if also != nil {
+			if err := also(ctx, w); err != nil {
+				return err
+			}
+		}
+		if shape != nil && !isSource(ctx, w, what) {
+			header, err = planProfile(ctx, c, w, shape, path)
+		} else {
+			header, err = planSource(ctx, c, w, what, path)
+		}
+		return err
+	}
+	_, missing := os.Stat(c.String("warehouse"))
+	switch {
+	case shape == nil || !errors.Is(missing, fs.ErrNotExist):
+		return header, withWarehouse(c.Context, c, warehouse.ReadOnly, draw)
+	case c.IsSet("gpu") || c.IsSet("environment"):
+		return header, inMemory(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
+	}
+	return header, draw(c.Context, nil) // a profile that stands on its own needs no warehouse
+}
+
+// profileNamed is the profile in a YAML file or the built-in one of that name;
+// nil where it is neither.
+func profileNamed(what string) (*profile.Profile, error) {
+	switch filepath.Ext(what) {
+	case ".yaml", ".yml":
+		return profile.Load(what)
+	}
+	shape, _ := profile.Builtin(what)
+	return shape, nil
+}
+
+// isSource reports whether a source has this name: it goes before a built-in
+// profile.
+func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
+	if w == nil {
+		return false
+	}
+	var found bool
+	err := w.DB().QueryRowContext(ctx, "select count(*) > 0 from raw.sources where name = ?", name).Scan(&found)
+	return err == nil && found
+}
+
+func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
+	if c.IsSet("class") {
+		return replay.Header{}, misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
+	}
+	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
+	requests, stats, err := analysis.Arrivals(ctx, w, source, window)
+	if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
+		// The rate is that of the part that is sent.
+		requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")))
+	}
+	if err != nil {
+		return replay.Header{}, err
+	}
+	choices, err := choicesOf(c, stats)
+	if err != nil {
+		return replay.Header{}, err
+	}
+	return replay.WritePlan(path, planHeader(source, stats), choices, requests)
+}
+
+func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {
+	for _, flag := range []string{"from", "until"} {
+		if c.IsSet(flag) {
+			return header, misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
+		}
+	}
+	if class := c.String("class"); class != "" {
+		if shape, err = shape.Only(class); err != nil {
+			return header, exitError{exitMisuse, err}
+		}
+	}
+	choices, err := choicesOfProfile(c, shape)
+	if err != nil {
+		return header, err
+	}
+	options := profile.Options{
+		Seed: choices.Seed, Limit: choices.Limit,
+		// As played: at twice the speed, twice as much of it fits in.
+		Duration: time.Duration(float64(choices.Duration) * choices.Speed),
+	}
+	if w != nil {
+		options.Lengths = func(source string) (profile.Lengths, error) {
+			return analysis.Lengths(ctx, w.DB(), source, analysis.Window{})
+		}
+	}
+	if c.IsSet("request-rate") {
+		sessions, requests, err := shape.MeanRate(options)
+		if err != nil {
+			return header, err
+		}
+		if requests == 0 {
+			return header, misuse("%s: --request-rate: all of %s begins at once", c.Command.Name, shape.Name)
+		}
+		options.RatePerS = c.Float64("request-rate") * sessions / requests
+	}
+	requests, err := shape.Requests(options)
+	if err != nil {
+		return header, err
+	}
+	return replay.WritePlan(path, replay.Header{Source: shape.Name, SourceSHA256: shape.SHA256}, choices, requests)
+}
+
+// choicesOfProfile leaves the rate to the profile, and takes its mode unless
+// another is asked for.
+func choicesOfProfile(c *cli.Context, shape *profile.Profile) (replay.Choices, error) {
+	choices, err := choicesOf(c, analysis.SourceStats{})
+	if choices.Mode == "" && !c.IsSet("mode") {
+		choices.Mode = shape.Mode
+	}
+	return choices, err
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+	"tidemark/replay/experiment"
+)
+
+func experimentCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "experiment",
+		Usage:     "all rows of an experiment, one after the other; resumable",
+		ArgsUsage: "FILE.yaml",
+		Description: `The file says what is to be shown, what is sent, the one setting that is varied
+and its values. Options are the flags of "tidemark replay". Interrupted, the
+same command goes on where it was. Exit code 1: no row met the SLO; 3: some row
+has no valid run.
+
+Example file:
+  schema: tidemark.experiment/1
+  name: chat-rates
+  hypothesis: TPOT binds before TTFT
+  send: gtc-multiturn
+  options: {base-url: "http://gpu1:8000", model: llama, duration: 5m, warm-up: 30s}
+  variable: request-rate
+  rows: [0.5, 1, 1.5, 2]
+  repeats: 3
+  slo: slo.yaml
+  stop_after_not_met: 1
+  before: [./restart-server.sh, "{value}"]   # optional, before each row
+
+Example:
+  tidemark experiment chat-rates.yaml`,
+		Flags: tabular(
+			&cli.StringSliceFlag{Name: "base-url", Usage: "send to `http://host:port` instead of what the file says"},
+			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves, instead of what the file says"},
+			&cli.StringFlag{Name: "runs", Usage: "keep runs and the journal in `DIR`", Value: "runs"},
+			&cli.BoolFlag{Name: "restart", Usage: "begin anew; the journal so far is kept under another name"},
+		),
+		Action: runExperiment,
+	}
+}
+
+func stepsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; drained in between"}
+}
+
+func runExperiment(c *cli.Context) error {
+	path, err := oneArgument(c, "experiment file")
+	if err != nil {
+		return err
+	}
+	file, err := experiment.Read(path)
+	if err != nil {
+		return exitError{exitMisuse, err}
+	}
+	if file.SLO != "" && !filepath.IsAbs(file.SLO) {
+		file.SLO = filepath.Join(filepath.Dir(path), file.SLO)
+	}
+	file.Override(optionsOf(c, "runs", "restart", "warehouse", "quiet", "csv", "json"))
+	journal := filepath.Join(c.String("runs"), file.Name+".experiment.jsonl")
+	if c.Bool("restart") {
+		if err := putAside(journal); err != nil {
+			return err
+		}
+	}
+	return playExperiment(c, file, journal)
+}
+
+// putAside keeps a journal under the time of its end.
+func putAside(journal string) error {
+	info, err := os.Stat(journal)
+	if err != nil {
+		return nil // nothing to keep
+	}
+	return os.Rename(journal, strings.TrimSuffix(journal, ".jsonl")+info.ModTime().UTC().Format(".20060102-150405")+".jsonl")
+}
+
+// runSteps is an experiment that is written on the command line.
+func runSteps(c *cli.Context, what string) error {
+	variable := "request-rate"
+	if c.String("mode") == "closed" {
+		variable = "max-concurrency"
+	}
+	if c.IsSet(variable) {
+		return misuse("--steps and --%s exclude each other", variable)
+	}
+	options := optionsOf(c, "steps", "slo", "warehouse", "quiet", "runs", "name")
+	if !c.IsSet("drain-timeout") {
+		options["drain-timeout"] = "5m"
+	}
+	name := stemOf(what) + "-steps"
+	if c.IsSet("name") {
+		name = stemOf(c.String("name"))
+	}
+	values := strings.Split(c.String("steps"), ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	file, err := experiment.New(name, "what each "+variable+" does to latency", what, variable, values, options)
+	if err != nil {
+		return exitError{exitMisuse, err}
+	}
+	file.SLO = c.String("slo")
+	stamp := time.Now().UTC().Format("20060102-150405")
+	return playExperiment(c, file, filepath.Join(c.String("runs"), stamp+"-"+name+".experiment.jsonl"))
+}
+
+// optionsOf are the flags that were given, by name, less some.
+func optionsOf(c *cli.Context, except ...string) map[string]any {
+	options := map[string]any{}
+	for _, flag := range c.Command.Flags {
+		name := flag.Names()[0]
+		if !c.IsSet(name) || slices.Contains(except, name) {
+			continue
+		}
+		if _, isList := flag.(*cli.StringSliceFlag); isList {
+			options[name] = c.StringSlice(name)
+		} else {
+			options[name] = c.Value(name)
+		}
+	}
+	return options
+}
+
+func playExperiment(c *cli.Context, file experiment.File, journal string) error {
+	if err := checkOptions(file); err != nil {
+		return err
+	}
+	if varied := file.Varied(); len(varied) > 1 {
+		tell(c, "note: rows differ in %s: an effect cannot be laid to one of them", strings.Join(varied, " and "))
+	}
+	log, err := experiment.OpenLog(journal, file, time.Now)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	tell(c, "experiment %s: %s", file.Name, file.Hypothesis)
+	done, err := experiment.Play(c.Context, file, log, func(ctx context.Context, step experiment.Step) (experiment.Result, error) {
+		return playStep(ctx, c, file, log.SeriesID, step)
+	}, func(line string) { tell(c, "%s", line) })
+	if len(done) > 0 {
+		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
+	}
+	if err != nil && c.Context.Err() == nil {
+		tell(c, "the journal is in %s: the same command goes on there", journal)
+	}
+	if err != nil {
+		return err
+	}
+	return experimentCode(file, done)
+}
+
+// experimentCode is 3 when some row has no valid run, 1 when an SLO was met by
+// no row.
+func experimentCode(file experiment.File, done []experiment.Done) error {
+	outcomes := map[experiment.Outcome]int{}
+	for _, d := range done {
+		if d.Repeat == 0 {
+			outcomes[experiment.RowOutcome(done, d.Row)]++
+		}
+	}
+	switch {
+	case outcomes[experiment.Invalid] > 0:
+		return exitError{code: exitInvalid}
+	case file.SLO != "" && outcomes[experiment.Met] == 0:
+		return exitError{code: exitNotMet}
+	}
+	return nil
+}
+
+// checkOptions finds a flag that replay does not have before the first row runs.
+func checkOptions(file experiment.File) error {
+	var known []string
+	for _, flag := range replayCommand().Flags {
+		known = append(known, flag.Names()[0])
+	}
+	for _, step := range file.Steps() {
+		for name := range step.Options {
+			if !slices.Contains(known, name) || name == "steps" {
+				return misuse("experiment %s: %q is no option of replay", file.Name, name).hint("tidemark replay --help lists them")
+			}
+		}
+	}
+	return nil
+}
+
+// playStep replays one step by the verb itself, as a user would.
+func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step) (experiment.Result, error) {
+	if step.Repeat == 0 && len(file.Before) > 0 {
+		if err := runBefore(ctx, c, file.Before, step.Value); err != nil {
+			return experiment.Result{}, err
+		}
+	}
+	asked := &asked{series: &replay.Series{
+		ID: seriesID, Name: file.Name, Hypothesis: file.Hypothesis, Variable: strings.Join(file.Varied(), "+"),
+		Value: step.Value, Row: step.Row, Repeat: step.Repeat,
+	}}
+	if asked.series.Variable == "" {
+		asked.series.Variable = file.Variable
+	}
+	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs")}
+	if c.Bool("quiet") {
+		args = append(args, "--quiet")
+	}
+	if file.SLO != "" {
+		args = append(args, "--slo", file.SLO)
+	}
+	if step.Options["name"] == nil {
+		args = append(args, "--name", file.Name+" "+step.Value)
+	}
+	// What a replay prints is talk here; the product is the table of all rows.
+	app := newApp(strings.NewReader(""), talk(c), talk(c))
+	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), flagsFirst(app, append(args, argsOf(step.Options)...)))
+	if code := exitCode(err); code == exitNotMet || code == exitInvalid {
+		err = nil // that is the outcome
+	}
+	return asked.result, err
+}
+
+// argsOf writes options as flags, in order of their names.
+func argsOf(options map[string]any) []string {
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		switch value := options[name].(type) {
+		case []any:
+			for _, one := range value {
+				args = append(args, fmt.Sprintf("--%s=%v", name, one))
+			}
+		case []string:
+			for _, one := range value {
+				args = append(args, fmt.Sprintf("--%s=%s", name, one))
+			}
+		default:
+			args = append(args, fmt.Sprintf("--%s=%v", name, value))
+		}
+	}
+	return args
+}
+
+// asked is what an experiment wants of the replay that it calls, and what came
+// of it.
+type asked struct {
+	series *replay.Series
+	result experiment.Result
+}
+
+type askedKey struct{}
+
+func askedFor(c *cli.Context) *asked {
+	if a, is := c.Context.Value(askedKey{}).(*asked); is {
+		return a
+	}
+	return &asked{}
+}
+
+// printSteps prints the rows as the warehouse has them.
+func printSteps(c *cli.Context, seriesID string, file experiment.File, done []experiment.Done) error {
+	if file.SLO != "" {
+		tell(c, "%s", metUpTo(file, done))
+	}
+	ctx := context.WithoutCancel(c.Context)
+	return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.Query(ctx, w.DB(), "from marts.steps where series_id = ? order by series_row", seriesID)
+		if err != nil {
+			return err
+		}
+		return printTable(c, table)
+	})
+}
+
+// metUpTo is the answer in one line: which rows met the SLO.
+func metUpTo(file experiment.File, done []experiment.Done) string {
+	byOutcome := map[experiment.Outcome][]string{}
+	for _, d := range done {
+		if d.Repeat == 0 {
+			outcome := experiment.RowOutcome(done, d.Row)
+			byOutcome[outcome] = append(byOutcome[outcome], d.Value)
+		}
+	}
+	var parts []string
+	for _, outcome := range []experiment.Outcome{experiment.Met, experiment.NotMet, experiment.Undecided, experiment.Invalid} {
+		if values := byOutcome[outcome]; len(values) > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %s", outcome, strings.Join(values, ", ")))
+		}
+	}
+	return fmt.Sprintf("SLO by %s: %s", strings.Join(file.Varied(), " and "), strings.Join(parts, "; "))
+}

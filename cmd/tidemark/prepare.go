@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+)
+
+// prepared is all that a replay needs of the warehouse, which is closed again
+// before the first request is due.
+type prepared struct {
+	planPath          string
+	environment       *replay.Environment
+	environmentSource string
+	predictTPOT       func(inFlight int, contextTokens float64) time.Duration
+	drop              func() // removes a plan that was made for this replay alone
+}
+
+// prepare draws the plan, looks the environment up and loads the prediction, all
+// in one opening of the warehouse.
+func prepare(c *cli.Context, what string) (p prepared, err error) {
+	named, from, err := namedEnvironment(c)
+	if err != nil {
+		return p, err
+	}
+	if p.planPath, p.drop, err = planFor(c, what, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return p.lookUp(ctx, w, named, from)
+	}); err != nil {
+		return p, err
+	}
+	if named != nil && p.environment == nil { // a plan file needed no warehouse
+		err = withCatalogue(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return p.lookUp(ctx, w, named, from)
+		})
+	}
+	if err != nil {
+		p.drop()
+	}
+	return p, err
+}
+
+// lookUp settles the environment by the catalogue and loads what it predicts.
+func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *replay.Environment, from string) error {
+	if named == nil {
+		return nil
+	}
+	resolved, err := deploymentFrom(*named).Resolve(ctx, w.DB())
+	if err != nil {
+		return err
+	}
+	p.environment, p.environmentSource = environmentFrom(resolved), from
+	cost, err := analysis.LoadStepCost(ctx, w.DB(), resolved)
+	if err != nil {
+		return nil // what does not fit has no prediction; the run may still be measured
+	}
+	p.predictTPOT = func(inFlight int, contextTokens float64) time.Duration {
+		all := float64(inFlight) * contextTokens
+		windowed := all
+		if cost.SlidingWindow > 0 {
+			windowed = float64(inFlight) * min(contextTokens, float64(cost.SlidingWindow))
+		}
+		return time.Duration(cost.Seconds(inFlight, int64(all), int64(windowed), 0, 0, 0) * float64(time.Second))
+	}
+	return nil
+}
+
+// withCatalogue gives a function the catalogue: that of the warehouse where
+// there is one, else a fresh one in memory, which takes half a second longer.
+func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
+		return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+}
+
+// choosing are the flags that choose from a source; a plan has chosen already.
+var choosing = []string{"from", "until", "duration", "speed", "thin", "thicken", "request-rate", "class", "limit", "max-model-len", "overlong"}
+
+// planFor is the plan file itself, or one drawn into a temporary folder, which
+// drop removes: the run keeps a copy. also is asked in the same opening of the
+// warehouse, if there is one.
+func planFor(c *cli.Context, what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
+	if _, err := os.Stat(what); err == nil && strings.HasSuffix(what, ".zst") {
+		for _, flag := range choosing {
+			if c.IsSet(flag) {
+				return "", nil, misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)
+			}
+		}
+		return what, func() {}, nil
+	}
+	folder, err := os.MkdirTemp("", "tidemark-plan-")
+	if err != nil {
+		return "", nil, err
+	}
+	drop = func() { os.RemoveAll(folder) }
+	path = filepath.Join(folder, "plan.jsonl.zst")
+	if _, err := writePlan(c, what, path, also); err != nil {
+		drop()
+		return "", nil, err
+	}
+	return path, drop, nil
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"tidemark/replay"
+)
+
+// progressLine rewrites one line on a terminal and is silent elsewhere.
+func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
+	if !isTerminal(w) {
+		return func(replay.Progress) {}, func() {}
+	}
+	return func(p replay.Progress) {
+			// A line that wraps could not be rewritten.
+			text := progressText(p)
+			fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
+		},
+		func() { fmt.Fprint(w, "\r\x1b[K") }
+}
+
+func progressText(p replay.Progress) string {
+	text := fmt.Sprintf("%s/%s  sent %d/%d  open %d  failed %d  late %s  %s tok/s",
+		p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second), p.Sent, p.Planned, p.InFlight, p.Failed,
+		readableNumber("_s", p.LateP99.Seconds()), digits(p.OutputTokensPer))
+	if p.TPOT > 0 {
+		text += "  TPOT " + readableNumber("_s", p.TPOT.Seconds())
+	}
+	if p.PredictedTPOT > 0 {
+		text += " of " + readableNumber("_s", p.PredictedTPOT.Seconds())
+	}
+	return text
+}

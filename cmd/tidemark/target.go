@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/replay"
+)
+
+// targetFlags say where and how a plan is sent.
+func targetFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "base-url", Usage: "the server, as `http://host:port`; again for each replica, which take turns"},
+		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`"},
+		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions"},
+		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
+		&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held"},
+		&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned"},
+		&cli.StringFlag{Name: "cache", Usage: "the prefix cache: leave it `as-is`, reset it before, or cold: share nothing", Value: "as-is"},
+		&cli.DurationFlag{Name: "warm-up", Usage: "flag the first `30s` and leave them out of every figure"},
+		&cli.DurationFlag{Name: "drain-timeout", Usage: "wait up to `5m` for a server that still runs other requests"},
+		&cli.StringFlag{Name: "slo", Usage: "judge the run by the SLO in `FILE`"},
+		&cli.StringFlag{Name: "runs", Usage: "keep runs in `DIR`", Value: "runs"},
+		&cli.StringFlag{Name: "name", Usage: "call the run `NAME`"},
+		&cli.StringFlag{Name: "note", Usage: "`TEXT` that a reader of the run must know"},
+		&cli.StringFlag{Name: "api-key-file", Usage: "read the API key from `FILE`"},
+		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request"},
+		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none"},
+		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid", Value: 10 * time.Millisecond},
+		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
+		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
+		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
+		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)"},
+	}
+}
+
+// sloOf is an SLO file as a run keeps it; none without a path.
+func sloOf(path string) (json.RawMessage, error) {
+	if path == "" {
+		return nil, nil
+	}
+	slo, err := analysis.ReadSLO(path)
+	if err != nil {
+		return nil, exitError{exitMisuse, err}
+	}
+	return json.Marshal(slo)
+}
+
+// settingsOf reads the flags above, without asking any server.
+func settingsOf(c *cli.Context) (replay.Settings, error) {
+	key, err := apiKey(c.String("api-key-file"))
+	if err != nil {
+		return replay.Settings{}, err
+	}
+	headers, err := headersOf(c.StringSlice("header"))
+	if err != nil {
+		return replay.Settings{}, err
+	}
+	routes, err := routesOf(c.StringSlice("route"))
+	if err != nil {
+		return replay.Settings{}, err
+	}
+	slo, err := sloOf(c.String("slo"))
+	if err != nil {
+		return replay.Settings{}, err
+	}
+	cache := c.String("cache")
+	if cache == "as-is" {
+		cache = ""
+	}
+	settings := replay.Settings{
+		BaseURLs: c.StringSlice("base-url"), Routes: routes, Endpoint: c.String("endpoint"), Model: c.String("model"),
+		APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
+		Mode: c.String("mode"), MaxConcurrency: c.Int("max-concurrency"), History: c.String("history"), Cache: cache,
+		WarmUp: c.Duration("warm-up"), DrainTimeout: c.Duration("drain-timeout"), SLO: slo,
+		Name: c.String("name"), Note: c.String("note"), Version: version,
+		MaxLateness: c.Duration("max-lateness"), MaxStall: c.Duration("max-stall"), FirstByteTimeout: c.Duration("first-byte-timeout"),
+		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
+		Abort: hardStop(c.Context),
+	}
+	if err := settings.Check(); err != nil {
+		return replay.Settings{}, exitError{exitMisuse, err}
+	}
+	return settings, nil
+}
+
+func routesOf(lines []string) (map[string]string, error) {
+	routes := map[string]string{}
+	for _, line := range lines {
+		class, url, found := strings.Cut(line, "=")
+		if !found || class == "" || url == "" {
+			return nil, misuse("--route %q: not a class and a server", line).hint("--route short=http://gpu1:8000")
+		}
+		if _, twice := routes[class]; twice {
+			return nil, misuse("--route: class %q twice", class)
+		}
+		routes[class] = url
+	}
+	return routes, nil
+}
+
+func headersOf(lines []string) (http.Header, error) {
+	headers := http.Header{}
+	for _, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		if !found {
+			return nil, misuse("--header %q: no colon", name).hint(`--header "Name: value"`)
+		}
+		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return headers, nil
+}
+
+func apiKey(path string) (string, error) {
+	if path == "" {
+		return os.Getenv("OPENAI_API_KEY"), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("--api-key-file: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
