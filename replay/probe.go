@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // Server is what the server says of itself, with secrets taken out.
@@ -29,6 +30,22 @@ type modelCard struct {
 	ID          string `json:"id"`
 	Root        string `json:"root"`
 	MaxModelLen int    `json:"max_model_len"` // tokens; 0: it does not say
+}
+
+// probeAll asks all targets at once; the error is that of the first of them in order that has one.
+func (a *asker) probeAll(ctx context.Context, model string) ([]Server, error) {
+	servers, errs := make([]Server, len(a.targets)), make([]error, len(a.targets))
+	var asking sync.WaitGroup
+	for i, t := range a.targets {
+		asking.Go(func() { servers[i], errs[i] = a.probe(ctx, t, model) })
+	}
+	asking.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return servers, nil
 }
 
 // probe checks before anything is sent that the server is there and has the model, and asks what it is.

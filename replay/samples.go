@@ -96,12 +96,16 @@ func (p *sampler) each(ctx context.Context, sample func(context.Context)) {
 
 // watchModel ends the run when a server serves something else than it began with.
 func (p *sampler) watchModel(ctx context.Context, server Server) {
-	for timerSleep(ctx, p.watch) {
-		if err := p.asker.watchModel(ctx, server); err != nil && ctx.Err() == nil {
-			p.giveUp(err)
-			return
-		}
+	for timerSleep(ctx, p.watch) && p.isSame(ctx, server) {
 	}
+}
+
+func (p *sampler) isSame(ctx context.Context, server Server) bool {
+	err := p.asker.watchModel(ctx, server)
+	if err != nil {
+		p.giveUp(err)
+	}
+	return err == nil
 }
 
 func (p *sampler) server(ctx context.Context, address string) {
@@ -110,11 +114,15 @@ func (p *sampler) server(ctx context.Context, address string) {
 	}
 }
 
-// last waits for the loops, which the caller has ended, and takes a sample after the drain: a server counts a request a
+// last waits for the loops, which the caller has ended, looks once more at what is served, and takes a sample after the
+// drain: a server counts a request a
 // moment after its last byte, so it is asked until it says that nothing runs, for two seconds at most.
 func (p *sampler) last(ctx context.Context) {
 	p.loops.Wait()
 	p.client(ctx)
+	for _, server := range p.servers {
+		p.isSame(ctx, server)
+	}
 	p.eachURL(func(address string) {
 		for tries := 0; ; tries++ {
 			text := p.scrape(ctx, address)

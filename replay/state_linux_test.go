@@ -3,10 +3,11 @@ package replay
 import (
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestTheCertificateOfThisMachine(t *testing.T) {
-	fake := newFake(t, well(0))
+	fake := newFake(t, well(40*time.Millisecond))
 	folder := filepath.Join(t.TempDir(), "run")
 	if _, err := Run(t.Context(), planOf(t, every(0, 3, 9, 3)), settingsFor(fake.URL), folder); err != nil {
 		t.Fatal(err)

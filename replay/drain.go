@@ -1,0 +1,101 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// drainEvery is how often a server that still runs others' requests is asked.
+const drainEvery = 250 * time.Millisecond
+
+// drain waits until the servers have been idle at two looks in a row; without a time-out it only takes the first look.
+func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *readiness) error {
+	began := time.Now()
+	at, idle := loadIn(first), 0
+	if !at.isKnown {
+		return ctx.Err()
+	}
+	before := at
+	r.RunningBefore, r.WaitingBefore = &before.running, &before.waiting
+	for {
+		if idle++; !at.isIdle() {
+			idle = 0
+		}
+		isDrained := at.isIdle()
+		r.IsDrained, r.WaitedS = &isDrained, time.Since(began).Seconds()
+		switch {
+		case s.DrainTimeout == 0:
+			r.WaitedS = 0
+			return nil
+		case idle == 2:
+			return nil
+		case time.Since(began) >= s.DrainTimeout:
+			return stillBusy(at, s.DrainTimeout)
+		}
+		if !timerSleep(ctx, drainEvery) {
+			return ctx.Err()
+		}
+		if next := loadIn(a.expositions(ctx, s.MetricsURLs)); next.isKnown { // a look without an answer says nothing
+			at = next
+		} else {
+			idle = -1
+		}
+	}
+}
+
+func stillBusy(at serverLoad, waited time.Duration) error {
+	return withHint(fmt.Errorf("replay: after %v the server still runs %d requests and has %d waiting, none of them ours: nothing was sent",
+		waited, at.running, at.waiting),
+		"find out who else uses it, wait longer with --drain-timeout, or measure beside that load without it")
+}
+
+// serverLoad is what all servers run and hold waiting, by their own counts.
+type serverLoad struct {
+	running, waiting int64
+	isKnown          bool
+}
+
+func (l serverLoad) isIdle() bool { return l.running == 0 && l.waiting == 0 }
+
+// exposition is what one address of metrics says; nil: it gave no answer.
+type exposition struct {
+	address string
+	text    []byte
+}
+
+// expositions asks all addresses at once: one that hangs costs its time-out, and no more.
+func (a *asker) expositions(ctx context.Context, addresses []string) []exposition {
+	all := make([]exposition, 0, len(addresses))
+	var asking sync.WaitGroup
+	for _, address := range addresses {
+		if address == noMetrics {
+			continue
+		}
+		all = append(all, exposition{address: address})
+		one := &all[len(all)-1]
+		asking.Go(func() {
+			if status, text, err := a.get(ctx, address); err == nil && status == http.StatusOK {
+				one.text = text
+			}
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+// loadIn adds up. An exporter of other things counts for nothing; a server that does not answer leaves all unknown.
+func loadIn(all []exposition) (sum serverLoad) {
+	for _, one := range all {
+		if one.text == nil {
+			return serverLoad{}
+		}
+		running, isKnown := gauge(one.text, "vllm:num_requests_running")
+		waiting, _ := gauge(one.text, "vllm:num_requests_waiting")
+		sum.running, sum.waiting = sum.running+int64(running), sum.waiting+int64(waiting)
+		sum.isKnown = sum.isKnown || isKnown
+	}
+	return sum
+}

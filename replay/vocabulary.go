@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// settleVocabulary fixes the range of token ids: what was asked for, else the default cut to what the servers' model has.
+func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Server) error {
+	high := s.VocabHigh
+	setDefault(&high, DefaultVocabHigh)
+	known, where := 0, servers[0].target
+	for _, server := range servers {
+		if size := server.vocabSize; size > 0 && (known == 0 || size < known) {
+			known, where = size, server.target
+		}
+	}
+	if known == 0 {
+		var err error
+		if known, err = a.vocabularyEnd(ctx, servers[0].target, s.Model, high); err != nil {
+			return err
+		}
+	}
+	switch {
+	case known == 0 || known >= high:
+		s.VocabHigh = high
+	case s.VocabHigh == 0:
+		s.VocabHigh = known
+	default:
+		return withHint(fmt.Errorf("replay: token ids up to %d, but the vocabulary of %s at %s ends at %d", s.VocabHigh, s.Model, where.base, known),
+			fmt.Sprintf("give the model's own size with --vocab-size %d, or leave it out", known))
+	}
+	if s.VocabLow == 0 {
+		s.VocabLow = min(DefaultVocabLow, s.VocabHigh/4) // a small vocabulary has its special ids lower
+	}
+	if s.VocabLow >= s.VocabHigh {
+		return withHint(errors.New("replay: no token id is left to send"), "give the model's vocabulary with --vocab-size")
+	}
+	return nil
+}
+
+// vocabularyEnd is the id from which on the server's tokenizer has no text, if that is well below high; 0: it is not, or
+// the server does not say. A model may have some ids more than its tokenizer: that is no end.
+func (a *asker) vocabularyEnd(ctx context.Context, target target, served string, high int) (int, error) {
+	t := tokenizer{a, target, served}
+	has := func(end int) (bool, error) { // text just below end
+		ids := make([]int, 0, 16)
+		for id := max(0, end-16); id < end; id++ {
+			ids = append(ids, id)
+		}
+		text, err := t.spelt(ctx, ids)
+		return text != "", err
+	}
+	margin := max(256, high/50)
+	for _, end := range []int{high, high - margin} {
+		if is, err := has(end); is || err != nil {
+			return 0, err
+		}
+	}
+	low, top := 0, high-margin // text below low, none below top
+	if is, err := has(minVocabulary); !is || err != nil {
+		return 0, err // it spells nothing at all
+	}
+	for low = minVocabulary; top-low > 1; {
+		middle := (low + top) / 2
+		is, err := has(middle)
+		if err != nil {
+			return 0, err
+		}
+		if is {
+			low = middle
+		} else {
+			top = middle
+		}
+	}
+	return max(low-15, minVocabulary), nil
+}
