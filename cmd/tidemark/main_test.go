@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SIM", startSimulator(e))
+			e.Setenv("SIM2", startSimulator(e))
 			for name, handler := range badServers {
 				server := httptest.NewServer(handler)
 				e.Defer(func() { server.CloseClientConnections(); server.Close() })

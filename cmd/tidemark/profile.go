@@ -108,7 +108,7 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 		p, err := profile.Parse(name, text)
 		return p, text, err
 	}
-	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+	if !isProfileFile(name) {
 		return nil, nil, misuse("profile: no profile named %q", name).
 			hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
 	}
@@ -118,6 +118,11 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 	}
 	text, err := os.ReadFile(name)
 	return p, text, err
+}
+
+func isProfileFile(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
 }
 
 func showProfile(c *cli.Context, name string) error {

@@ -77,7 +77,7 @@ func workload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name 
 		shape.Sessions = 0
 		return shape.Drawn(profile.Options{Seed: c.Uint64("seed"), Duration: 100 * 365 * 24 * time.Hour, Limit: c.Int64("draw"), Lengths: lengths})
 	}
-	if _, isFile := os.Stat(name); isFile == nil || w == nil {
+	if isProfileFile(name) || w == nil {
 		return profile.Lengths{}, err
 	}
 	if l, isRun, err := analysis.LengthsOfRun(ctx, w.DB(), name); isRun || err != nil {
