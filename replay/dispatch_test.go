@@ -92,11 +92,15 @@ func (p *pipeServer) complete(conn net.Conn, body []byte) bool {
 // onFakeClock replays the requests in a bubble where time stands still while anything runs; rows come in order of seq.
 func onFakeClock(t *testing.T, requests []Request, server *pipeServer) (result Result, rows []line) {
 	t.Helper()
+	return onFakeClockAs(t, requests, server, settingsFor("http://tiny"))
+}
+
+func onFakeClockAs(t *testing.T, requests []Request, server *pipeServer, s Settings) (result Result, rows []line) {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	plan := planOf(t, streamed(requests))
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
-		s := settingsFor("http://tiny")
 		s.Dial, s.Sleep = server.dial, TimerSleep
 		var err error
 		if result, err = Run(t.Context(), plan, s, folder); err != nil {
