@@ -23,7 +23,8 @@ func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) 
 				return salt, err
 			}
 			if why != "" {
-				r.Method, r.Note, salt = "salt_per_run", why, cacheSalt{stem: newSalt()}
+				r.Method, salt = "salt_per_run", cacheSalt{stem: newSalt()}
+				r.Note = why + ": a salt keeps the run apart, where the server knows cache_salt"
 				break
 			}
 		}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/json"
-	"net/http"
 	"path/filepath"
 	"testing"
 )
@@ -52,7 +51,6 @@ func TestTheEffectiveConfigurationIsWhatTheServerSays(t *testing.T) {
 func TestMetricsOfAnotherServerSayNothingOfThisOne(t *testing.T) {
 	one, two := newFake(t, well(0)), newFake(t, well(0))
 	two.metrics = func() string { return realLabels }
-	two.others = map[string]http.HandlerFunc{}
 	s := settingsFor(one.URL)
 	s.BaseURLs = append(s.BaseURLs, two.URL)
 	folder := filepath.Join(t.TempDir(), "run")
