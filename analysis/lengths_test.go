@@ -47,6 +47,25 @@ insert into raw.arrivals values
 	wantError(t, err, "no request with prompt and output", "it lasts from")
 }
 
+func TestLengthsOfARun(t *testing.T) {
+	w := open(t, run("r", 20, 0, draft), `
+update raw.requests set is_warm_up = true where seq < 5;
+update raw.requests set failure = 'cut_stream' where seq = 5;
+update raw.requests set input_tokens_reported = 104, output_tokens_reported = 7 where seq = 6`,
+		`insert into raw.runs values ('empty', 1, '{"status": "running"}')`)
+	got, isRun, err := analysis.LengthsOfRun(context.Background(), w.DB(), "r")
+	want := []profile.Pair{{Input: 100, Output: 11, Count: 13}, {Input: 104, Output: 7, Count: 1}}
+	if err != nil || !isRun || !slices.Equal(got.Pairs, want) {
+		t.Errorf("got %v, %v, %v; want %v", got.Pairs, isRun, err, want)
+	}
+	if _, isRun, err := analysis.LengthsOfRun(context.Background(), w.DB(), "nothing"); isRun || err != nil {
+		t.Errorf("no run: %v, %v", isRun, err)
+	}
+	if _, _, err := analysis.LengthsOfRun(context.Background(), w.DB(), "empty"); err == nil {
+		t.Error("a run without success has lengths")
+	}
+}
+
 // Too many different pairs come down to buckets of a hundredth, whose sums stay what they were.
 func TestLengthsOfALargeTraceAreBounded(t *testing.T) {
 	const rows = 400_000

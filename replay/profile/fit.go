@@ -44,7 +44,7 @@ func ParseQuantiles(text string) (Shape, error) {
 // Fitting is what a profile is fitted to.
 type Fitting struct {
 	Name          string
-	From          string // where the numbers come from, for the file's first lines
+	From          string // where the numbers come from, for its description
 	Input, Output Shape
 	Cached        Shape   // prompt tokens found in the prefix cache; empty: nothing is shared
 	RatePerS      float64 // requests per second
@@ -63,16 +63,16 @@ func Fit(f Fitting) ([]byte, error) {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("schema: %s", Schema)
 	line("name: %s", strconv.Quote(cmp.Or(f.Name, "fitted")))
+	line("description: %s", strconv.Quote("single requests, fitted to "+f.From))
 	line("")
-	line("# Fitted to %s. Lengths of input and output are drawn apart from each", strings.ReplaceAll(f.From, "\n", " "))
-	line("# other: what belongs together only a trace knows (joint: {source: NAME}).")
+	line("# Input and output are drawn apart from each other: what belongs together only a trace knows (joint: {source: NAME}).")
 	line("mode: open")
 	line("duration: 10m")
 	line("")
 	line("arrivals:")
 	if f.Burstiness > 0 && f.Burstiness != 1 {
 		line("  process: gamma")
-		line("  burstiness: %s   # shape of the gaps: 1 is poisson, below is burstier", number3(f.Burstiness))
+		line("  burstiness: %s   # 1 is poisson, below is burstier; process: trace plays a trace's own gaps", number3(f.Burstiness))
 	} else {
 		line("  process: poisson")
 	}
@@ -137,24 +137,34 @@ func FitLengths(l Lengths) (Fitting, error) {
 		return Fitting{}, errors.New("fit: a trace of at least two requests is needed")
 	}
 	f := Fitting{Input: shapeOf(l.marginal(ofInput)), Output: shapeOf(l.marginal(ofOutput))}
-	sum, squares := 0.0, 0.0
+	sum := 0.0
 	for _, gap := range l.GapsS {
 		sum += gap
-		squares += gap * gap
 	}
-	n := float64(len(l.GapsS))
 	if !(sum > 0) {
 		return Fitting{}, errors.New("fit: all requests of the trace arrive at once: it has no rate")
 	}
-	mean := sum / n
-	f.RatePerS = 1 / mean
-	if variance := squares/n - mean*mean; variance > 0 {
-		f.Burstiness = mean * mean / variance // of a gamma variable: its shape is 1 / CV^2
-	}
+	mean := sum / float64(len(l.GapsS))
+	gaps := slices.Sorted(slices.Values(l.GapsS))
+	f.RatePerS, f.Burstiness = 1/mean, burstiness(gaps[len(gaps)/2]/mean)
 	return f, nil
 }
 
-// shapeOf keeps the ends of runs of equal values alone: between two equal quantiles nothing varies.
+// burstiness is the shape of the gamma variable whose median is that share of its mean. Its variance would be of no use:
+// in a trace it is that of a few long silences.
+func burstiness(medianToMean float64) float64 {
+	low, high := math.Log(0.05), math.Log(1000.0)
+	for range 60 {
+		middle := (low + high) / 2
+		if shape := math.Exp(middle); gammaQuantile(shape, 0.5)/shape < medianToMean {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Exp(low)
+}
+
 func shapeOf(values counted) Shape {
 	var s Shape
 	for _, rank := range fitRanks {

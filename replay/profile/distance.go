@@ -1,0 +1,72 @@
+package profile
+
+import "math"
+
+// Distance is how far apart two distributions of lengths are. Both figures look at the logarithm of tokens, where twice
+// as long is as far as half as long.
+type Distance struct {
+	KS          float64 // Kolmogorov and Smirnov: the largest difference of their distribution functions, 0 to 1
+	Wasserstein float64 // area between them over ln tokens: 0.1 is as if all lengths were 10 % longer
+}
+
+// Distances are those of inputs and of outputs.
+func Distances(a, b Lengths) (input, output Distance) {
+	return distance(a.marginal(ofInput), b.marginal(ofInput)), distance(a.marginal(ofOutput), b.marginal(ofOutput))
+}
+
+// distance steps through the values of both in order.
+func distance(a, b counted) (d Distance) {
+	if len(a.values) == 0 || len(b.values) == 0 {
+		return Distance{math.NaN(), math.NaN()}
+	}
+	before, apart := 0.0, 0.0
+	for i, j := 0, 0; i < len(a.values) || j < len(b.values); {
+		value := math.Inf(1)
+		if i < len(a.values) {
+			value = a.values[i]
+		}
+		if j < len(b.values) {
+			value = min(value, b.values[j])
+		}
+		if before > 0 {
+			d.Wasserstein += apart * math.Log(value/before)
+		}
+		if i < len(a.values) && a.values[i] == value {
+			i++
+		}
+		if j < len(b.values) && b.values[j] == value {
+			j++
+		}
+		before, apart = value, math.Abs(a.share(i)-b.share(j))
+		d.KS = max(d.KS, apart)
+	}
+	return d
+}
+
+// share of the first n values.
+func (c counted) share(n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return c.sums[n-1] / c.sums[len(c.sums)-1]
+}
+
+// Drawn are the lengths of a profile's requests as they would be sent: whole prompts, history included.
+func (p *Profile) Drawn(o Options) (Lengths, error) {
+	requests, err := p.Requests(o)
+	if err != nil {
+		return Lengths{}, err
+	}
+	counts := map[[2]int]int64{}
+	for req, err := range requests {
+		if err != nil {
+			return Lengths{}, err
+		}
+		counts[[2]int{req.InputTokens, req.OutputTokens}]++
+	}
+	var l Lengths
+	for pair, count := range counts {
+		l.Pairs = append(l.Pairs, Pair{pair[0], pair[1], count})
+	}
+	return l, nil
+}
