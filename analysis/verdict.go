@@ -16,6 +16,8 @@ const (
 	flaggedBelow  = 500
 )
 
+const knownRuns = "select run_id from staging.runs order by started_at desc limit 10"
+
 // Verdict is a run in a few numbers. A number that is nil was not measured, or
 // was withheld. Times are seconds.
 type Verdict struct {
@@ -83,7 +85,7 @@ where runs.run_id = $1`, runID).Scan(
 		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Verdict{}, unknown(ctx, db, "run", runID, "select run_id from staging.runs order by started_at desc limit 10", "")
+		return Verdict{}, unknown(ctx, db, "run", runID, knownRuns, "")
 	}
 	if err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)

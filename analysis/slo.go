@@ -1,0 +1,225 @@
+package analysis
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// sloSchema is the first line of an SLO file.
+const sloSchema = "tidemark.slo/1"
+
+// failureRatio is the one metric that is a share of requests and no time.
+const failureRatio = "failure_ratio"
+
+var sloMetrics = []string{"ttft", "ttft_from_due", "tpot", "e2e", "e2e_from_due", "itl", failureRatio}
+
+// SLO is what a run is to keep to. Its JSON form is what run.json holds.
+type SLO struct {
+	Name       string      `json:"name"`
+	Objectives []Objective `json:"objectives"`
+	Cost       *SLOCost    `json:"cost,omitempty"`
+}
+
+// Objective is one bound. TTFT and E2E are judged from when a request was due.
+type Objective struct {
+	Metric     string  `json:"metric"`
+	Percentile float64 `json:"percentile,omitempty"` // 99 for p99; none for failure_ratio
+	AtMost     float64 `json:"at_most"`              // seconds; a share for failure_ratio
+	Class      string  `json:"class,omitempty"`      // of requests; empty: all
+}
+
+// SLOCost is what the hardware costs.
+type SLOCost struct {
+	PerGPUHour float64 `json:"per_gpu_hour"` // in whatever currency
+}
+
+// sloFile is the file as it is written.
+type sloFile struct {
+	Schema     string `yaml:"schema"`
+	Name       string `yaml:"name"`
+	Objectives []struct {
+		Metric     string   `yaml:"metric"`
+		Percentile *float64 `yaml:"percentile"`
+		AtMost     *string  `yaml:"at_most"`
+		Class      string   `yaml:"class"`
+	} `yaml:"objectives"`
+	Cost *struct {
+		PerGPUHour *float64 `yaml:"per_gpu_hour"`
+	} `yaml:"cost"`
+}
+
+// ReadSLO reads an SLO from a YAML file. Whatever it does not know, or cannot be meant, is an
+// error that names the line.
+func ReadSLO(path string) (SLO, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return SLO{}, withHint("name the file of an SLO", "slo %s: %v", path, errors.Unwrap(err))
+	}
+	slo, err := parseSLO(text)
+	if err != nil {
+		return SLO{}, withHint(sloExample, "slo %s: %v", path, err)
+	}
+	return slo, nil
+}
+
+const sloExample = `an objective is written {metric: ttft, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
+
+func parseSLO(text []byte) (SLO, error) {
+	var file sloFile
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&file); err != nil {
+		return SLO{}, yamlError(err)
+	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return SLO{}, errors.New("more than one document in it")
+	}
+	lines := linesOf(text)
+	switch {
+	case file.Schema == "":
+		return SLO{}, fmt.Errorf("line %d: no schema: want %s", lines.at(), sloSchema)
+	case file.Schema != sloSchema:
+		return SLO{}, fmt.Errorf("line %d: schema %q: want %s", lines.at("schema"), file.Schema, sloSchema)
+	case file.Name == "":
+		return SLO{}, fmt.Errorf("line %d: no name", lines.at("name"))
+	case len(file.Objectives) == 0:
+		return SLO{}, fmt.Errorf("line %d: no objectives", lines.at("objectives"))
+	}
+	slo := SLO{Name: file.Name}
+	for i, written := range file.Objectives {
+		objective := Objective{Metric: written.Metric, Class: written.Class}
+		err := objective.bound(written.Percentile, written.AtMost)
+		if err != nil {
+			return SLO{}, fmt.Errorf("line %d: objective %d: %w", lines.at("objectives", strconv.Itoa(i)), i+1, err)
+		}
+		slo.Objectives = append(slo.Objectives, objective)
+	}
+	if file.Cost != nil {
+		if file.Cost.PerGPUHour == nil || !(*file.Cost.PerGPUHour > 0) {
+			return SLO{}, fmt.Errorf("line %d: cost: per_gpu_hour: want a number above 0", lines.at("cost"))
+		}
+		slo.Cost = &SLOCost{*file.Cost.PerGPUHour}
+	}
+	return slo, nil
+}
+
+// bound takes up what an objective says of its metric.
+func (o *Objective) bound(percentile *float64, atMost *string) error {
+	isShare := o.Metric == failureRatio
+	switch {
+	case o.Metric == "":
+		return errors.New("no metric")
+	case !slices.Contains(sloMetrics, o.Metric):
+		return fmt.Errorf("metric %q: known ones are %s", o.Metric, strings.Join(sloMetrics, ", "))
+	case isShare && percentile != nil:
+		return errors.New("a failure_ratio has no percentile")
+	case !isShare && percentile == nil:
+		return fmt.Errorf("%s: no percentile: a mean or a maximum is no objective", o.Metric)
+	case percentile != nil && !(*percentile > 0 && *percentile < 100):
+		return fmt.Errorf("percentile %v: want a number between 0 and 100, such as 99", *percentile)
+	case atMost == nil:
+		return fmt.Errorf("%s: no at_most: without a bound nothing can be met", o.Metric)
+	}
+	if percentile != nil {
+		o.Percentile = *percentile
+	}
+	if isShare {
+		share, err := strconv.ParseFloat(*atMost, 64)
+		if err != nil || !(share >= 0 && share < 1) {
+			return fmt.Errorf("at_most %q: want a share from 0 up to 1, such as 0.01", *atMost)
+		}
+		o.AtMost = share
+		return nil
+	}
+	length, err := time.ParseDuration(*atMost)
+	if err != nil || length <= 0 {
+		return fmt.Errorf("at_most %q: want a time with its unit, such as 350ms or 1s", *atMost)
+	}
+	o.AtMost = length.Seconds()
+	return nil
+}
+
+// String names the objective as people do: p99 TTFT of class P0.
+func (o Objective) String() string {
+	text := "share of failures"
+	if o.Metric != failureRatio {
+		metric, fromDue := strings.CutSuffix(o.Metric, "_from_due")
+		text = "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " " + strings.ToUpper(metric)
+		if fromDue {
+			text += " from due"
+		}
+	}
+	if o.Class != "" {
+		text += " of class " + o.Class
+	}
+	return text
+}
+
+var (
+	unknownKey = regexp.MustCompile(`line (\d+): field (\S+) not found`)
+	yamlLine   = regexp.MustCompile(`line (\d+): (.*)`)
+)
+
+// yamlError says in the house's words what the decoder found; the first of several.
+func yamlError(err error) error {
+	text := err.Error()
+	if found := unknownKey.FindStringSubmatch(text); found != nil {
+		return fmt.Errorf("line %s: unknown key %s", found[1], found[2])
+	}
+	if found := yamlLine.FindStringSubmatch(text); found != nil {
+		return fmt.Errorf("line %s: %s", found[1], found[2])
+	}
+	if errors.Is(err, io.EOF) {
+		return errors.New("line 1: it is empty")
+	}
+	return errors.New(strings.TrimPrefix(text, "yaml: "))
+}
+
+// sourceLines finds where in a YAML text a value stands.
+type sourceLines struct{ root *yaml.Node }
+
+func linesOf(text []byte) sourceLines {
+	var document yaml.Node
+	if yaml.Unmarshal(text, &document) != nil || len(document.Content) == 0 {
+		return sourceLines{&yaml.Node{Line: 1}}
+	}
+	return sourceLines{document.Content[0]}
+}
+
+// at is the line of what a path of keys and places leads to, or of the last part of it that is there.
+func (l sourceLines) at(path ...string) int {
+	node, line := l.root, l.root.Line
+	for _, key := range path {
+		node = child(node, key)
+		if node == nil {
+			return line
+		}
+		line = node.Line
+	}
+	return line
+}
+
+func child(node *yaml.Node, key string) *yaml.Node {
+	if node.Kind == yaml.SequenceNode {
+		if i, err := strconv.Atoi(key); err == nil && i < len(node.Content) {
+			return node.Content[i]
+		}
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+)
+
+func sloFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "slo.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const chatSLO = `schema: tidemark.slo/1
+name: chat
+objectives:
+  - {metric: ttft, percentile: 99, at_most: 1s, class: P0}
+  - metric: tpot
+    percentile: 99
+    at_most: 60ms
+  - {metric: failure_ratio, at_most: 0.01}
+cost: {per_gpu_hour: 3.5}
+`
+
+func TestReadSLO(t *testing.T) {
+	slo, err := analysis.ReadSLO(sloFile(t, chatSLO))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(slo)
+	const want = `{"name":"chat","objectives":[{"metric":"ttft","percentile":99,"at_most":1,"class":"P0"},` +
+		`{"metric":"tpot","percentile":99,"at_most":0.06},{"metric":"failure_ratio","at_most":0.01}],"cost":{"per_gpu_hour":3.5}}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestSLOsThatCannotBeMeant(t *testing.T) {
+	replaced := func(old, by string) string { return strings.Replace(chatSLO, old, by, 1) }
+	for _, c := range []struct{ why, text, words string }{
+		{"an unknown key", replaced("percentile: 99\n", "percentil: 99\n"), "line 6: unknown key percentil"},
+		{"an unknown key at the top", replaced("name: chat", "nom: chat"), "line 2: unknown key nom"},
+		{"no percentile", replaced("    percentile: 99\n", ""), "line 5: objective 2: tpot: no percentile"},
+		{"no bound", replaced("    at_most: 60ms\n", ""), "line 5: objective 2: tpot: no at_most"},
+		{"a bound without its unit", replaced("60ms", "60"), `line 5: objective 2: at_most "60": want a time with its unit`},
+		{"a bound below zero", replaced("60ms", "-60ms"), `line 5: objective 2: at_most "-60ms"`},
+		{"a percentile of 100", replaced("percentile: 99\n", "percentile: 100\n"), "line 5: objective 2: percentile 100"},
+		{"a word for a percentile", replaced("percentile: 99\n", "percentile: most\n"), "line 6: cannot unmarshal"},
+		{"a metric that is none", replaced("metric: tpot", "metric: speed"), `line 5: objective 2: metric "speed": known ones are ttft`},
+		{"no metric", replaced("metric: failure_ratio, ", ""), "line 8: objective 3: no metric"},
+		{"a percentile of a share", replaced("metric: failure_ratio,", "metric: failure_ratio, percentile: 99,"), "line 8: objective 3: a failure_ratio has no percentile"},
+		{"a share that is a time", replaced("0.01", "10ms"), `line 8: objective 3: at_most "10ms": want a share`},
+		{"a share in percent", replaced("0.01", "1"), `line 8: objective 3: at_most "1"`},
+		{"another schema", replaced("slo/1", "slo/9"), `line 1: schema "tidemark.slo/9"`},
+		{"no schema", replaced("schema: tidemark.slo/1\n", ""), "line 1: no schema"},
+		{"no name", replaced("name: chat\n", ""), "line 1: no name"},
+		{"no objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: []\n", "line 3: no objectives"},
+		{"a cost of nothing", replaced("3.5", "0"), "line 9: cost: per_gpu_hour"},
+		{"an empty file", "", "line 1: it is empty"},
+		{"no YAML", "schema: [", "line 1: "},
+		{"two documents", chatSLO + "---\nname: other\n", "more than one document in it"},
+	} {
+		path := sloFile(t, c.text)
+		_, err := analysis.ReadSLO(path)
+		if err == nil {
+			t.Errorf("%s: no error", c.why)
+			continue
+		}
+		wantError(t, err, "slo "+path+": "+c.words, "at_most: 1s")
+	}
+	_, err := analysis.ReadSLO("nowhere.yaml")
+	wantError(t, err, "slo nowhere.yaml: no such file or directory", "name the file")
+}
+
+// withSLO puts objectives into a run's document.
+func withSLO(document, objectives string) string {
+	return strings.Replace(document, `{"status"`, `{"slo": {"name": "chat", "objectives": [`+objectives+`]}, "status"`, 1)
+}
+
+func TestJudgeSLO(t *testing.T) {
+	const (
+		within    = `{"metric": "ttft", "percentile": 99, "at_most": 1.5}`
+		above     = `{"metric": "tpot", "percentile": 99, "at_most": 0.009}`
+		onIt      = `{"metric": "failure_ratio", "at_most": 0.005}`
+		ofNoClass = `{"metric": "ttft", "percentile": 99, "at_most": 1.5, "class": "P9"}`
+	)
+	w := open(t,
+		run("met", 600, 1e-3, withSLO(draft, within)),
+		run("missed", 600, 1e-3, withSLO(draft, within+","+above)),
+		run("few", 120, 1e-3, withSLO(draft, within)),
+		run("close", 600, 1e-3, withSLO(draft, within+","+onIt)),
+		"update raw.requests set failure = 'cut_stream' where run_id = 'close' and seq < 3",
+		run("none", 600, 1e-3, withSLO(draft, ofNoClass)),
+		run("late", 600, 0.05, withSLO(draft, within)),
+		run("plain", 600, 1e-3, draft),
+	)
+	const rest = "; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"
+	for _, c := range []struct{ run, outcome, line string }{
+		{"met", analysis.Met, "SLO chat met: p99 TTFT 51.0 ms (51.0 ms to 51.0 ms) of at most 1,500 ms" + rest},
+		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (10.0 ms to 10.0 ms) of at most 9.00 ms" + rest},
+		{"few", analysis.Undecided, "SLO chat undecided, about 261 more requests: p99 TTFT 51.0 ms of at most 1,500 ms; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (0.170 % to 1.46 %) of at most 0.500 %; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
+		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT of class P9 withheld, of 0 samples of at most 1,500 ms" + rest},
+		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+	} {
+		verdict, err := analysis.JudgeSLO(context.Background(), w.DB(), c.run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdict.Outcome != c.outcome || verdict.FirstLine() != c.line {
+			t.Errorf("%s: got %q\n got %s\nwant %s", c.run, verdict.Outcome, verdict.FirstLine(), c.line)
+		}
+	}
+	_, err := analysis.JudgeSLO(context.Background(), w.DB(), "nobody")
+	wantError(t, err, `no run named "nobody"`, "known runs are")
+}
+
+func TestCertificate(t *testing.T) {
+	w := open(t, run("a", 600, 0.05, draft))
+	table, err := analysis.Certificate(context.Background(), w.DB(), "a")
+	if err != nil || len(table.Rows) != 21 {
+		t.Fatalf("got %d lines, %v; want 21", len(table.Rows), err)
+	}
+	if first, last := table.Rows[0], table.Rows[20]; first[0] != "lateness" || first[3] != "breaks" ||
+		last[1] != "invalid: p99 lateness 50 ms is above 10 ms" {
+		t.Errorf("got %v ... %v", first, last)
+	}
+	_, err = analysis.Certificate(context.Background(), w.DB(), "none")
+	wantError(t, err, `no run named "none"`, "known runs are a")
+}
