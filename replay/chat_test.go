@@ -38,12 +38,13 @@ func simulated(t *testing.T, change func(*vllmsim.Config)) (base string) {
 	return "http://" + l.Addr().String()
 }
 
-// sharing are requests one after the other that share 512 and 1,024 tokens with the first, and one alone.
+// sharing are requests that share 512 and 1,024 tokens with the first, and one alone. With one in flight at a time each
+// finds what those before it left.
 func sharing() []Request {
 	blocks := [][]uint64{{1, 2, 3}, {1, 5}, {1, 2, 9}, nil}
 	var requests []Request
 	for i, ids := range blocks {
-		requests = append(requests, Request{Due: time.Duration(i) * 150 * time.Millisecond, InputTokens: 1100, OutputTokens: 4,
+		requests = append(requests, Request{Due: time.Duration(i) * time.Millisecond, InputTokens: 1100, OutputTokens: 4,
 			Blocks: ids, BlockTokens: 512})
 	}
 	return requests
@@ -52,11 +53,11 @@ func sharing() []Request {
 // 512 and 1,024 shared tokens are 32 and 64 whole blocks of the server.
 func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 	s := settingsFor(simulated(t, nil))
-	s.Endpoint = chatPath
+	s.Endpoint, s.MaxConcurrency = chatPath, 1
 	folder := filepath.Join(t.TempDir(), "run")
 	requests := sharing()
-	requests = append(requests, Request{Due: 600 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
-		Request{Due: 650 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
+	requests = append(requests, Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
+		Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
 	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
 	if err != nil || result.Completed != 6 {
 		t.Fatalf("%+v, %v", result, err)

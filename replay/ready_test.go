@@ -40,6 +40,7 @@ func load(running, waiting int64) string {
 }
 
 func TestARunWaitsUntilTheServersAreIdleTwiceInARow(t *testing.T) {
+	t.Parallel()
 	fake, other := newFake(t, well(0)), newFake(t, well(0))
 	loads := []string{load(2, 1), load(0, 0), load(0, 3), load(0, 0), load(0, 0)}
 	var looks atomic.Int64
@@ -58,6 +59,7 @@ func TestARunWaitsUntilTheServersAreIdleTwiceInARow(t *testing.T) {
 }
 
 func TestAServerThatStaysBusyIsNotSentTo(t *testing.T) {
+	t.Parallel()
 	fake := newFake(t, well(0))
 	fake.metrics = func() string { return load(3, 1) }
 	s := settingsFor(fake.URL)
@@ -162,7 +164,7 @@ func TestEveryReplicaIsReset(t *testing.T) {
 func cachedOf(t *testing.T, base, cache string) (sums []int64) {
 	t.Helper()
 	s := settingsFor(base)
-	s.Cache = cache
+	s.Cache, s.MaxConcurrency = cache, 1
 	for range 2 {
 		result, _, err := replayed(t, planOf(t, streamed(sharing())), s)
 		if err != nil || result.Completed != 4 {
@@ -176,6 +178,7 @@ func cachedOf(t *testing.T, base, cache string) (sums []int64) {
 // What is planned to be shared within a run are 512 + 1,024 tokens. A second run on a warm cache is given all whole blocks
 // ahead of each prompt's last token: 4 x 68 x 16.
 func TestColdAndResetRunsShareWhatTheyShould(t *testing.T) {
+	t.Parallel()
 	for cache, want := range map[string]string{"": "[1536 4352]", "reset": "[1536 1536]", "cold": "[0 0]"} {
 		if got := fmt.Sprint(cachedOf(t, simulated(t, nil), cache)); got != want {
 			t.Errorf("cache %q: cached tokens %v, want %v", cache, got, want)

@@ -164,9 +164,10 @@ func (p *sampler) keep(address string, text []byte, at time.Duration) {
 }
 
 func (p *sampler) client(context.Context) {
-	at, now := time.Since(p.begin), readProcess()
+	at, wall := time.Since(p.begin), p.wall() // with nothing in between: their difference is looked at
+	now := readProcess()
 	stall, lagP99 := p.heart.sinceLast()
-	step := p.witness.sample(now, at, p.wall())
+	step := p.witness.sample(now, at, wall)
 	values := []value{
 		{"in_flight", float64(p.meter.inFlight())},
 		{"goroutines", float64(runtime.NumGoroutine())},

@@ -36,6 +36,7 @@ const dcgm = "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n# TYPE DCGM_F
 
 // An exporter that hangs after its first answers delays no other, and leaves a gap.
 func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
+	t.Parallel()
 	fake, exporter, slow := newFake(t, well(0)), newFake(t, nil), newFake(t, nil)
 	exporter.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, dcgm) })
 	var asked atomic.Int64
