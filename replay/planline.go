@@ -40,6 +40,9 @@ func parseRequest(line []byte) (Request, error) {
 		think := fromSeconds(*p.ThinkS)
 		req.Think = &think
 	}
+	if req.HistoryTokens < 0 || req.HistoryTokens > req.InputTokens {
+		return Request{}, errors.New("history_tokens beyond the prompt")
+	}
 	if len(req.Blocks) > 0 && req.BlockTokens < 1 {
 		return Request{}, errors.New("blocks without block_tokens")
 	}

@@ -148,3 +148,12 @@ func TestHistoryOfTheSource(t *testing.T) {
 		t.Errorf("capped at 95 tokens of prompt: history %d", got[1].HistoryTokens)
 	}
 }
+
+func TestAPlanWithImpossibleHistoryIsRefused(t *testing.T) {
+	for _, history := range []string{"-1", "11"} {
+		_, err := parseRequest([]byte(`{"due_s":0,"input_tokens":10,"output_tokens":1,"history_tokens":` + history + `}`))
+		if err == nil || !strings.Contains(err.Error(), "history_tokens beyond the prompt") {
+			t.Errorf("history_tokens %s: %v", history, err)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func (c *Class) varying(t Turn, lengths func(string) (*Lengths, error)) (varying
 
 // resolved draws each starter's length once, evenly over their distribution.
 func (s *Shared) resolved(seed uint64, name string) (*starters, error) {
-	r := &starters{ratio: s.Ratio}
+	r := &starters{ratio: s.Ratio, longest: make([]int, s.Count)}
 	sum := 0.0
 	for i := range s.Count {
 		weight := 1.0

@@ -194,7 +194,7 @@ func (m *maker) place(c *Class, k *kind, streams map[string]*starters) error {
 		name = "name " + c.Prefix.Shared.Name
 	}
 	if other := streams[name]; other != nil {
-		k.shared.first = other.first
+		k.shared.first, k.shared.longest = other.first, other.longest
 		if len(other.sums) != len(k.shared.sums) {
 			return fmt.Errorf("class %s: count is %d, another class has %d starters named %s",
 				c.Name, len(k.shared.sums), len(other.sums), c.Prefix.Shared.Name)

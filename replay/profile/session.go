@@ -42,6 +42,10 @@ type starters struct {
 	tokens  []int     // of each
 	follows quantile  // in place of tokens, by the input's rank
 	ratio   float64   // in place of both
+	// What of a starter no prompt had before is not shared, though it was asked for: it is owed, and later prompts share
+	// more. Of ratio alone; the others ask for lengths.
+	longest []int // tokens of each starter in a prompt so far
+	owed    float64
 }
 
 // session is one that has begun, with all its turns.
@@ -83,10 +87,14 @@ func (m *maker) session(number int64, at time.Duration) *session {
 	clock := (m.begin + at) % day
 	for i := range s.turns {
 		rank := k.draw(&s.turns[i], i, nth, clock, rnd)
+		which := 0
 		if i == 0 {
-			k.begin(s, rank, nth, rnd)
+			which = k.begin(s, rank, nth, rnd)
 		}
 		k.lay(s, i)
+		if i == 0 && k.shared != nil {
+			k.shared.settle(which, s.shared, s.turns[0].input)
+		}
 	}
 	m.number(s, k)
 	return s
@@ -118,11 +126,11 @@ func (k *kind) draw(t *turn, i int, nth uint64, clock time.Duration, rnd *rand.R
 }
 
 // begin chooses the session's starter and how much of it there is.
-func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) {
+func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (which int) {
 	if k.shared == nil {
-		return
+		return 0
 	}
-	which := k.shared.pick(k.starterDeck.rank(nth, rnd.Float64()))
+	which = k.shared.pick(k.starterDeck.rank(nth, rnd.Float64()))
 	s.starter = k.shared.first + uint64(which)*starterBlocks
 	tokens := 0.0
 	switch fresh := float64(s.turns[0].fresh); {
@@ -132,12 +140,24 @@ func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) {
 		tokens = float64(k.shared.tokens[which])
 	case k.growing: // fresh text is added to it
 		tokens = fresh * k.shared.ratio / (1 - k.shared.ratio)
+		tokens += max(0, min(k.shared.owed, tokens/4))
 	default:
 		tokens = fresh * k.shared.ratio
+		tokens += max(0, min(k.shared.owed, tokens/4, (fresh-tokens)/2))
 	}
 	// Whole blocks: more or one less, so that the mean is right.
 	s.shared = int(math.Floor(tokens/float64(k.blockTokens)+rnd.Float64())) * k.blockTokens
 	s.shared = min(s.shared, (starterBlocks-1)*k.blockTokens)
+	return which
+}
+
+// settle notes what of the first prompt was shared, and what of the ratio is owed.
+func (s *starters) settle(which, shared, input int) {
+	if s.ratio == 0 {
+		return
+	}
+	s.owed += s.ratio*float64(input) - float64(min(shared, s.longest[which]))
+	s.longest[which] = max(s.longest[which], shared)
 }
 
 // lay finds the prompt of a turn whose turns before are laid.
