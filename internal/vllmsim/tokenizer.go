@@ -9,9 +9,9 @@ import (
 // The tokenizer is trivial and reversible. Ids 0..2 are special, 3..258 are the
 // 256 bytes, and every id from 259 on is the five bytes " wxyz": a blank and
 // four lower-case letters that write id-259 in base 26. Text becomes ids by one
-// scan: a blank with four lower-case letters that name an id is that id, any
-// other byte is its byte id. So text -> ids -> text is exact for any text, and
-// ids -> text -> ids is exact for ids from 259 on.
+// scan: a blank with four lower-case letters that name an id is that id, a
+// special id spelt out is that id, any other byte is its byte id. So text -> ids
+// -> text is exact for any text, and ids -> text -> ids for ids from 259 on.
 const (
 	endOfText = 0
 	imStart   = 1
@@ -31,10 +31,27 @@ func tokenize(ids []int32, text string, vocab int) []int32 {
 			i += wordBytes
 			continue
 		}
+		if text[i] == '<' {
+			if id, n := specialAt(text[i:]); n > 0 {
+				ids = append(ids, id)
+				i += n
+				continue
+			}
+		}
 		ids = append(ids, firstByte+int32(text[i]))
 		i++
 	}
 	return ids
+}
+
+// specialAt finds a special id spelt out, as vLLM's tokenizers do in prompts.
+func specialAt(s string) (id int32, length int) {
+	for id, text := range specialText {
+		if strings.HasPrefix(s, text) {
+			return int32(id), len(text)
+		}
+	}
+	return 0, 0
 }
 
 func wordAt(s string, vocab int) (int32, bool) {
