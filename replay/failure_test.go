@@ -141,10 +141,11 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		{"tokens that nobody saw", events(`{"choices":[{"text":""}]}`, `{"choices":[{"text":"","finish_reason":"length"}]}`, usageChunk(9, 3), "[DONE]"),
 			"", "no token", 200},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		onBothDrivers(t, c.what, func(t *testing.T, drive func(*Settings)) {
 			t.Parallel()
 			fake := newFake(t, c.answer)
 			s := settingsFor(fake.URL)
+			drive(&s)
 			s.FirstByteTimeout, s.BetweenBytesTimeout = 300*time.Millisecond, 300*time.Millisecond
 			result, rows, err := replayed(t, planOf(t, every(0, 1, 9, 3)), s)
 			if err != nil || len(rows) != 1 {
@@ -234,17 +235,22 @@ func TestAServerThatGoesEndsTheRun(t *testing.T) {
 }
 
 func TestAConnectionThatDiedIdleCostsNoRequest(t *testing.T) {
-	// The server promises to keep the connection and closes it right after the answer.
-	fake := newFake(t, rawStream(rawHead, rawChunk(tokenChunk(1, "length")), rawChunk(usageChunk(9, 1)), rawChunk("[DONE]"), "0\r\n\r\n"))
-	result, rows, err := replayed(t, planOf(t, every(250*time.Millisecond, 6, 9, 1)), settingsFor(fake.URL))
-	if err != nil || result.Completed != 6 {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	for _, r := range rows {
-		if r.Connect == nil {
-			t.Errorf("row %d went over a connection that the server had closed", r.Seq)
+	onBothDrivers(t, "dies idle", func(t *testing.T, drive func(*Settings)) {
+		t.Parallel()
+		// The server promises to keep the connection and closes it right after the answer.
+		fake := newFake(t, rawStream(rawHead, rawChunk(tokenChunk(1, "length")), rawChunk(usageChunk(9, 1)), rawChunk("[DONE]"), "0\r\n\r\n"))
+		s := settingsFor(fake.URL)
+		drive(&s)
+		result, rows, err := replayed(t, planOf(t, every(250*time.Millisecond, 6, 9, 1)), s)
+		if err != nil || result.Completed != 6 {
+			t.Fatalf("%+v, %v", result, err)
 		}
-	}
+		for _, r := range rows {
+			if r.Connect == nil {
+				t.Errorf("row %d went over a connection that the server had closed", r.Seq)
+			}
+		}
+	})
 }
 
 func TestConnectionsAreMadeBeforehandAndReused(t *testing.T) {

@@ -217,6 +217,11 @@ type line struct {
 	Done         *float64 `json:"done_s"`
 	Connect      *float64 `json:"connect_s"`
 	Held         *float64 `json:"held_s"`
+	Endpoint     string   `json:"endpoint"`
+	ServerTTFT   *float64 `json:"server_ttft_s"`
+	ServerGen    *float64 `json:"server_generation_s"`
+	ServerQueue  *float64 `json:"server_queue_s"`
+	ServerITL    *float64 `json:"server_mean_itl_s"`
 	InReported   *int64   `json:"input_tokens_reported"`
 	OutReported  *int64   `json:"output_tokens_reported"`
 	OutCounted   *int64   `json:"output_tokens_counted"`

@@ -51,7 +51,20 @@ var streams = map[string]seen{
 	"all-hidden":         {nil, na, 3, 3, na, "length", true, "", false, true},
 	"nothing":            {nil, na, 3, 0, na, "", true, "", false, false},
 	"odd-keys":           {[]int32{1}, 1, 1, 1, na, "length", true, "", false, false},
-	"broken":             {nil, na, na, na, na, "", true, "", true, false},
+	"chat-role-first":    {[]int32{1, 2, 1, 1}, 5, 9, 5, na, "stop", true, "", false, false}, // an empty content is a token, the role is none
+	"request-metrics":    {[]int32{1, 2}, 3, 9, 3, 0, "length", true, "", false, false},
+
+	// Servers that are not vLLM: no ids, so a chunk's tokens are unknown and the usage counts.
+	"llamacpp-completions": {[]int32{0, 0, 0}, na, 9, 3, na, "length", true, "", false, false},
+	"llamacpp-chat":        {[]int32{0, 0}, na, 9, 3, 7, "length", true, "", false, false},
+	"sglang-completions":   {[]int32{0, 0, 0}, na, 9, 3, na, "length", true, "", false, false},
+	"sglang-chat":          {[]int32{0, 0, 0}, na, 9, 3, 4, "stop", true, "", false, false},
+	"tgi-chat":             {[]int32{0, 0, 0}, na, 9, 3, na, "length", true, "", false, false}, // a role with every text
+	"tgi-error":            {[]int32{0}, na, na, na, na, "", false, "Request failed during generation: CUDA out of memory", false, false},
+	"ollama-completions":   {[]int32{0, 0}, na, 9, 3, na, "stop", true, "", false, false},
+	"ollama-chat":          {[]int32{0, 0, 0}, na, 9, 3, na, "stop", true, "", false, false},
+
+	"broken": {nil, na, na, na, na, "", true, "", true, false},
 }
 
 func TestStreamsHoweverTheyAreCut(t *testing.T) {
