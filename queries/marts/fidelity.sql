@@ -4,6 +4,9 @@
 -- What would have been in flight is worked out as if each request had gone out when it was due and
 -- had taken the server as long as it really took. Rates are of the n - 1 gaps between n requests.
 -- run_id                       the replay
+-- sent                         requests sent
+-- p50_lateness_s, p99_lateness_s, max_lateness_s   sent after due, less what a cap held back, seconds; p99 however few the samples,
+--                              because the verdict takes it
 -- planned_per_s                requests due per second of the plan; null below two requests
 -- sent_per_s                   requests sent per second between the first and the last
 -- tail_ratio                   rate of the last tenth of the plan's time over the mean rate: sessions that end make it thin
@@ -41,6 +44,9 @@ with measured as (
 counts as (
     select
         run_id,
+        count(sent_s) as sent,
+        quantile_cont(lateness_s, [0.5, 0.99]) as lateness,
+        max(lateness_s) as max_lateness_s,
         (count(*) - 1) / nullif(max(due_s) - min(due_s), 0) as planned_per_s,
         (count(sent_s) - 1) / nullif(max(sent_s) - min(sent_s), 0) as sent_per_s,
         count(*) filter (where due_s > last_due_s - (last_due_s - first_due_s) / 10) * 10 / count(*) as tail_ratio,
@@ -108,6 +114,10 @@ in_flight as (
 
 select
     counts.run_id,
+    counts.sent,
+    counts.lateness[1] as p50_lateness_s,
+    counts.lateness[2] as p99_lateness_s,
+    counts.max_lateness_s,
     counts.planned_per_s,
     counts.sent_per_s,
     counts.tail_ratio,
