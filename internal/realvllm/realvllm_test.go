@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,10 @@ func TestRealVLLM(t *testing.T) {
 	s.warmUp(t)
 	t.Run("AzureSlice", func(t *testing.T) { azureSlice(t, s, program) })
 	t.Run("SharedBlocks", func(t *testing.T) { sharedBlocks(t, s, program) })
+	t.Run("Sessions", func(t *testing.T) { answeredSessions(t, s, program) })
+	t.Run("Cold", func(t *testing.T) { coldRow(t, s, program) })
+	t.Run("Chat", func(t *testing.T) { chatOfRightLength(t, s, program) })
+	t.Run("OwnTimes", func(t *testing.T) { serversOwnTimes(t, program, "real-sessions") })
 	t.Run("Simulator", func(t *testing.T) { simulatorAnswersAlike(t, s) })
 }
 
@@ -87,6 +92,9 @@ func replayed(t *testing.T, s *server, program *tidemark, source string, choices
 	t.Helper()
 	before := scrape(t, s.baseURL)
 	name := "real-" + source
+	if i := slices.Index(choices, "--name"); i >= 0 {
+		name = choices[i+1]
+	}
 	_, exit := program.run(t, append([]string{"replay", source, "--base-url", s.baseURL, "--model", s.model,
 		"--max-model-len", fmt.Sprint(s.maxModelLen), "--overlong", "drop", "--runs", "runs", "--name", name}, choices...)...)
 	switch exit {
