@@ -119,7 +119,8 @@ func (a *Arrivals) windowRate() float64 {
 // lastDue is where every plan ends, some thirty years on: as long as a plan's due times can be.
 const lastDue = 999_999_999 * time.Second
 
-// next is when the next session begins, or lastDue. A gap that crosses into a stretch of another rate is played on at that rate.
+// next is when the next session begins, or lastDue. A gap that crosses into a stretch of another rate is played on at
+// that rate.
 func (r *rater) next() time.Duration {
 	left := r.gap()
 	for r.now < lastDue.Seconds() {

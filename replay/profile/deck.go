@@ -15,7 +15,7 @@ func newDeck(seed uint64, of ...string) deck {
 	return deck(key)
 }
 
-// nth is the deck of the n-th turn.
+// nth is the deck of the n-th turn that is described.
 func (d deck) nth(n int) deck { return deck(mix(uint64(d) + uint64(n))) }
 
 // rank is the k-th of the deck; within, in [0, 1), places it in its part.

@@ -32,7 +32,8 @@
 // turn's prompt is the first input tokens of it, so that each prompt begins with the one before, and the answer stands
 // where it was given.
 //
-// The same seed draws the same sessions whatever the duration, the limit and the other classes are.
+// The same seed draws the same sessions whatever the duration and the limit are, and the n-th session of a class has the
+// same lengths and think times whatever other classes there are.
 //
 // It refuses: to guess (an unknown key is an error), to hold a plan in memory, and to know where a source's lengths come
 // from: the caller brings them.

@@ -22,7 +22,7 @@ func (p *Profile) kind(c *Class, seed uint64, lengths func(string) (*Lengths, er
 		}
 		of := varying{}
 		of, err = c.varying(t, lengths)
-		k.of = append(k.of, of)
+		k.of, k.dealt = append(k.of, of), append(k.dealt, 0)
 	}
 	if err == nil && c.Prefix.Shared != nil {
 		k.shared, err = c.Prefix.Shared.resolved(seed, cmp.Or(c.Prefix.Shared.Name, c.Name))

@@ -270,7 +270,31 @@ func TestSessionsAreOneStream(t *testing.T) {
 	}
 }
 
-// The same seed is the same plan; a longer one begins with it; another class beside it changes none of its lengths.
+// Another class beside it changes none of a class's lengths and think times.
+func TestClassesDoNotDisturbEachOther(t *testing.T) {
+	p, _ := Builtin("spoc-coding")
+	only, err := p.Only("P1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(p *Profile) (sessions [][]turn) {
+		m, err := p.maker(Options{Seed: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number := int64(0); len(sessions) < 50; number++ {
+			if s := m.session(number, 0); s.class == "P1" {
+				sessions = append(sessions, s.turns)
+			}
+		}
+		return sessions
+	}
+	if beside, alone := draw(p), draw(only); fmt.Sprint(beside) != fmt.Sprint(alone) {
+		t.Errorf("P1 beside others: %v; alone: %v", beside[0], alone[0])
+	}
+}
+
+// The same seed is the same plan; a longer one begins with it.
 func TestSeedsAreStable(t *testing.T) {
 	for _, p := range examplesAlone(t) {
 		draw := func(o Options) (all []replay.Request) {

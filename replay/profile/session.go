@@ -23,7 +23,8 @@ type kind struct {
 	drawn   uint64  // sessions so far
 	turns   quantile
 	listed  int       // turns that are listed, or 0
-	of      []varying // each listed turn, or all
+	of      []varying // each turn that is described; the last stands for all after it
+	dealt   []uint64  // turns drawn of each of them
 	joint   *jointly
 	growing bool
 	shared  *starters
@@ -71,10 +72,10 @@ type turn struct {
 
 // session draws the number-th one.
 func (m *maker) session(number int64, at time.Duration) *session {
-	rnd := rand.New(rand.NewPCG(m.seed, uint64(number)))
-	k := m.pick(m.classes.rank(uint64(number), rnd.Float64()))
+	k := m.pick(m.classes.rank(uint64(number), rand.New(rand.NewPCG(m.seed, uint64(number))).Float64()))
 	nth := k.drawn
 	k.drawn++
+	rnd := rand.New(rand.NewPCG(m.seed^hashString(k.name), nth))
 	s := &session{number: number, class: k.name, due: at, growing: k.growing}
 	count := k.listed
 	if count == 0 {
@@ -86,7 +87,7 @@ func (m *maker) session(number int64, at time.Duration) *session {
 	s.turns = make([]turn, count)
 	clock := (m.begin + at) % day
 	for i := range s.turns {
-		rank := k.draw(&s.turns[i], i, nth, clock, rnd)
+		rank := k.draw(&s.turns[i], i, clock, rnd)
 		which := 0
 		if i == 0 {
 			which = k.begin(s, rank, nth, rnd)
@@ -110,17 +111,19 @@ func (m *maker) pick(rank float64) *kind {
 }
 
 // draw gives a turn its lengths and its think time; the rank is that of its input.
-func (k *kind) draw(t *turn, i int, nth uint64, clock time.Duration, rnd *rand.Rand) (rank float64) {
-	of := k.of[min(i, len(k.of)-1)]
-	rank = k.inputDeck.nth(i).rank(nth, rnd.Float64())
-	out := k.outputDeck.nth(i).rank(nth, rnd.Float64())
+func (k *kind) draw(t *turn, i int, clock time.Duration, rnd *rand.Rand) (rank float64) {
+	place := min(i, len(k.of)-1)
+	of, nth := k.of[place], k.dealt[place]
+	k.dealt[place]++
+	rank = k.inputDeck.nth(place).rank(nth, rnd.Float64())
+	out := k.outputDeck.nth(place).rank(nth, rnd.Float64())
 	if k.joint != nil {
 		t.fresh, t.output = k.joint.at(clock).at(rank, rnd.Float64(), out)
 	} else {
 		t.fresh, t.output = int(of.input(rank)), int(of.output(out))
 	}
 	if i > 0 && of.think != nil {
-		t.think = time.Duration(of.think(k.thinkDeck.nth(i).rank(nth, rnd.Float64())) * 1e9)
+		t.think = time.Duration(of.think(k.thinkDeck.nth(place).rank(nth, rnd.Float64())) * 1e9)
 	}
 	return rank
 }
