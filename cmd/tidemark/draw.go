@@ -138,6 +138,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 // another is asked for.
 func choicesOfProfile(c *cli.Context, shape *profile.Profile) (replay.Choices, error) {
 	choices, err := choicesOf(c, analysis.SourceStats{})
+	choices.IsBounded = true // its due times are bounds already
 	if choices.Mode == "" && !c.IsSet("mode") {
 		choices.Mode = shape.Mode
 	}
