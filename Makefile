@@ -28,10 +28,10 @@ lint: ## formatting and vet
 	$(GO) vet -tags $(TAGS) ./...
 
 race: ## the load engine and the simulator under the race detector
-	$(GO) test -race ./replay ./internal/vllmsim
+	$(GO) test -race ./replay/... ./internal/vllmsim
 
 fuzz: ## each fuzz target for FUZZTIME (5s)
-	@set -e; for package in ingest replay; do \
+	@set -e; for package in ingest replay replay/profile; do \
 	  for target in $$($(GO) test -tags $(TAGS) ./$$package -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "fuzz $$package $$target"; \
 	    $(GO) test -tags $(TAGS) ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \

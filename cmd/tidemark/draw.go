@@ -23,9 +23,9 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 	if err := checkChoices(c); err != nil {
 		return header, err
 	}
-	shape, err := profileNamed(what)
+	shape, err := chosenProfile(c, what)
 	if err != nil {
-		return header, exitError{exitMisuse, err}
+		return header, err
 	}
 	draw := func(ctx context.Context, w *warehouse.Warehouse) error {
 		if also != nil {
@@ -50,14 +50,21 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 	return header, draw(c.Context, nil) // a profile that stands on its own needs no warehouse
 }
 
-// profileNamed is the profile in a YAML file or the built-in one of that name;
-// nil where it is neither.
-func profileNamed(what string) (*profile.Profile, error) {
+// chosenProfile is the profile in a YAML file or the built-in one of that name,
+// and of it the class that was chosen; nil where it is neither.
+func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err error) {
 	switch filepath.Ext(what) {
 	case ".yaml", ".yml":
-		return profile.Load(what)
+		shape, err = profile.Load(what)
+	default:
+		shape, _ = profile.Builtin(what)
 	}
-	shape, _ := profile.Builtin(what)
+	if err == nil && shape != nil && c.IsSet("class") {
+		shape, err = shape.Only(c.String("class"))
+	}
+	if err != nil {
+		return nil, exitError{exitMisuse, err}
+	}
 	return shape, nil
 }
 
@@ -96,11 +103,6 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 	for _, flag := range []string{"from", "until"} {
 		if c.IsSet(flag) {
 			return header, misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
-		}
-	}
-	if class := c.String("class"); class != "" {
-		if shape, err = shape.Only(class); err != nil {
-			return header, exitError{exitMisuse, err}
 		}
 	}
 	choices, err := choicesOfProfile(c, shape)

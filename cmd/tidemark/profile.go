@@ -29,21 +29,22 @@ name of the list or a .yaml file.
 
 Example:
   tidemark profile show gtc-multiturn --draw 10000
-  tidemark profile fit --input p50=5900,p95=12700 --output p50=978,p95=1720 --rate 2`,
+  tidemark profile fit --rate 2 \
+    --input-tokens p50=5900,p95=12700 --output-tokens p50=978,p95=1720`,
 		Flags: tabular(
 			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
 			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
 			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
 			seedFlag(),
-			&cli.StringFlag{Name: "input", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
-			&cli.StringFlag{Name: "output", Usage: "fit: `QUANTILES` of answers"},
-			&cli.StringFlag{Name: "cached", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
+			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
+			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
+			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
 			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE`: of, le or until, count"},
 			&cli.StringFlag{Name: "source", Usage: "fit: lengths, rate and burstiness of an ingested `TRACE`"},
 			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
 			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
 			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1},
-			&cli.StringFlag{Name: "output-file", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
+			&cli.StringFlag{Name: "output", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
 		),
 		Action: runProfile,
 	}
@@ -230,7 +231,7 @@ func fitProfile(c *cli.Context) error {
 	if err != nil {
 		return exitError{exitMisuse, err}
 	}
-	output := c.String("output-file")
+	output := c.String("output")
 	if output == "-" {
 		_, err := c.App.Writer.Write(text)
 		return err
@@ -268,18 +269,17 @@ func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
 		}
 		from = append(from, "the histogram "+filepath.Base(path))
 	}
-	for flag, into := range map[string]*profile.Shape{"input": &f.Input, "output": &f.Output, "cached": &f.Cached} {
-		if !c.IsSet(flag) {
+	for _, given := range []struct {
+		flag string
+		into *profile.Shape
+	}{{"input-tokens", &f.Input}, {"output-tokens", &f.Output}, {"cached-tokens", &f.Cached}} {
+		if !c.IsSet(given.flag) {
 			continue
 		}
-		if *into, err = profile.ParseQuantiles(c.String(flag)); err != nil {
-			return f, misuse("profile fit: --%s: %v", flag, err)
+		if *given.into, err = profile.ParseQuantiles(c.String(given.flag)); err != nil {
+			return f, misuse("profile fit: --%s: %v", given.flag, err)
 		}
-	}
-	for _, flag := range []string{"input", "output", "cached"} {
-		if c.IsSet(flag) {
-			from = append(from, flag+" "+c.String(flag))
-		}
+		from = append(from, given.flag+" "+c.String(given.flag))
 	}
 	f.From, f.Name = strings.Join(from, ", "), c.String("name")
 	if c.IsSet("rate") {

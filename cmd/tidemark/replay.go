@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func runReplay(c *cli.Context) error {
 	if c.IsSet("steps") {
 		return runSteps(c, what)
 	}
+	if err := setConcurrency(c, what); err != nil {
+		return err
+	}
 	settings, err := settingsOf(c)
 	if err != nil {
 		return err
@@ -79,6 +83,19 @@ func runReplay(c *cli.Context) error {
 		err = nil
 	}
 	return errors.Join(sendErr, err)
+}
+
+// setConcurrency takes the concurrency of a closed loop from a profile that says
+// what it is meant for, unless another is asked for.
+func setConcurrency(c *cli.Context, what string) error {
+	if c.String("mode") != "closed" || c.IsSet("max-concurrency") {
+		return nil
+	}
+	shape, err := chosenProfile(c, what)
+	if err != nil || shape == nil || shape.MaxConcurrency == 0 {
+		return err
+	}
+	return c.Set("max-concurrency", strconv.Itoa(shape.MaxConcurrency))
 }
 
 func needTarget(c *cli.Context) error {

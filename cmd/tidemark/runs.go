@@ -12,7 +12,7 @@ import (
 func runsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "runs",
-		Usage:     "list the runs; with one named, all that is known of it",
+		Usage:     "list the runs; with one named, its verdict and certificate",
 		ArgsUsage: "[RUN]",
 		Description: `Example:
   tidemark runs --json`,
@@ -54,13 +54,31 @@ func runRuns(c *cli.Context) error {
 	})
 }
 
+// showRun says the verdict and prints the certificate: for people what was
+// found, with the bound beside it and the meaning only where a line is not ok.
 func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID string) error {
-	verdict, err := analysis.Judge(ctx, w.DB(), runID)
+	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
 	if err != nil {
 		return err
 	}
 	tell(c, "%s", verdict.FirstLine())
-	table, err := analysis.Query(ctx, w.DB(), "from marts.runs where run_id = ?", runID)
+	if c.Bool("csv") || c.Bool("json") {
+		table, err := analysis.Certificate(ctx, w.DB(), runID)
+		if err != nil {
+			return err
+		}
+		return printTable(c, table)
+	}
+	table, err := analysis.Query(ctx, w.DB(), `
+		select
+			outcome,
+			subject,
+			measured
+				|| case when bound is null then '' else ' (' || bound || ')' end
+				|| case when outcome = 'ok' then '' else ': ' || meaning end as found
+		from marts.certificate
+		where run_id = ?
+		order by seq`, runID)
 	if err != nil {
 		return err
 	}
