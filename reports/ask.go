@@ -113,6 +113,18 @@ func (r *Result) First(column string) (any, error) {
 	return r.at(0, column), nil
 }
 
+// Cells are the rows by column name, for a template that writes its own table.
+func (r *Result) Cells() []map[string]any {
+	cells := make([]map[string]any, len(r.Rows))
+	for i, row := range r.Rows {
+		cells[i] = map[string]any{}
+		for c, name := range r.Columns {
+			cells[i][name] = row[c]
+		}
+	}
+	return cells
+}
+
 // Where keeps the rows in which a column has a value.
 func (r *Result) Where(column string, value any) (*Result, error) {
 	if !slices.Contains(r.Columns, column) {

@@ -23,6 +23,8 @@ type recorded struct {
 	slowness       float64 // 1: as the rest, 2: each gap twice as long
 	lateness       float64 // seconds, of the latest
 	text           string  // stands in every other field that users or servers fill; empty: something usual
+	isFull         bool    // all that a run can say: an SLO, two classes, two turns, two servers, their metrics and settings, the client
+	level          string  // of an experiment that varies the number in flight; empty: the run stands alone
 }
 
 // record makes a warehouse that holds these runs and the trace they were made from.
@@ -80,12 +82,44 @@ select
     case when not is_refused then [1 for token in range(output_tokens)] end,
     output_tokens
 from planned`, run.id, run.requests, run.lateness, max(run.slowness, 1), run.text)
+	if run.isFull {
+		fill(t, db, run)
+	}
 	if run.isKilled {
 		insert(t, db, `
 update raw.requests
 set sent_s = null, first_token_s = null, last_token_s = null, done_s = null, failure = null, chunk_offsets_us = null, chunk_tokens = null
 where run_id = $1 and seq >= $2`, run.id, run.requests/2)
 	}
+}
+
+// fill parts a run's requests by class, turn and server, and adds what the server said each second, but for five in the
+// middle when it did not answer.
+func fill(t testing.TB, db *sql.DB, run recorded) {
+	t.Helper()
+	insert(t, db, `
+update raw.requests
+set session_id = 's' || seq // 2, turn = seq % 2, class = case when seq % 10 = 0 then 'long' else 'short' end,
+    endpoint = case when seq % 3 = 0 then 'http://127.0.0.1:8001' else 'http://127.0.0.1:8000' end,
+    shared_tokens = input_tokens // 2, cached_tokens_reported = input_tokens * 2 // 5,
+    server_queue_s = 0.001, server_ttft_s = first_token_s - sent_s - 0.005, server_generation_s = last_token_s - first_token_s
+where run_id = $1`, run.id)
+	insert(t, db, `
+insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
+select $1, at_s, 'server', 'http://127.0.0.1:8000/metrics', name, '', value
+from (
+    unpivot (
+        select
+            at_s,
+            1 + (at_s * 7 % 5) as "vllm:num_requests_running",
+            at_s % 3 as "vllm:num_requests_waiting",
+            0.1 + at_s / 200 as "vllm:kv_cache_usage_perc",
+            at_s * 80 as "vllm:generation_tokens_total"
+        from range(61) as seconds (at_s)
+        where at_s not between 30 and 34
+    )
+    on columns(* exclude (at_s)) into name name value value
+)`, run.id)
 }
 
 // document is run.json. What names hardware stays usual: the bandwidth model knows no other.
@@ -119,11 +153,38 @@ func (run recorded) document() map[string]any {
 	if run.isDraft {
 		document["environment"] = nil
 	}
+	if run.isFull {
+		run.full(document)
+	}
+	if run.level != "" {
+		document["settings"].(map[string]any)["mode"] = "closed"
+		document["series"] = map[string]any{"id": "e1", "name": usual("how many at once"), "hypothesis": usual("two are as fast as one"),
+			"variable": usual("max_concurrency"), "value": run.level, "row": 0, "repeat": 0}
+	}
 	if run.isKilled {
 		document["status"], document["ended_at"] = "running", ""
 		delete(document, "result")
 	}
 	return document
+}
+
+// full adds to a run.json what only some runs say.
+func (run recorded) full(document map[string]any) {
+	document["slo"] = map[string]any{"name": "chat", "objectives": []map[string]any{
+		{"metric": "ttft", "percentile": 95, "at_most": 0.2},
+		{"metric": "itl", "percentile": 99, "at_most": 0.007},
+		{"metric": "tpot", "percentile": 99, "at_most": 0.05, "class": "short"},
+		{"metric": "failure_ratio", "at_most": 0.1},
+	}}
+	document["effective"] = map[string]any{"engine_version": "0.24.0", "max_num_seqs": 1024, "num_gpu_blocks": 27000, "enable_prefix_caching": true}
+	document["readiness"] = map[string]any{"is_drained": true, "waited_s": 0, "running_before": 0,
+		"cache": map[string]any{"asked": "cold", "method": "salt_per_request", "note": ""}}
+	document["result"].(map[string]any)["client_stall_s"] = 0.004
+	document["result"].(map[string]any)["client"] = map[string]any{
+		"lag_s": map[string]any{"p50": 0.0001, "p99": 0.0006, "max": 0.004}, "cpu_s": 1.5, "cores": 2, "busiest_cpu_ratio": 0.06,
+		"gc_pause_s": 0.002, "gc_cycles": 7, "open_files_max": 40, "open_files_limit": 1024, "rss_max_bytes": 60e6, "wall_step_s": 0,
+		"retransmits": 0, "coalesced_ratio": 0.01,
+	}
 }
 
 func insert(t testing.TB, db *sql.DB, query string, args ...any) {

@@ -33,9 +33,9 @@ func TestPagesInABrowser(t *testing.T) {
 	all := strings.Join(hostileTexts, " · ")
 	slices.Reverse(hostileTexts)
 	reversed := strings.Join(hostileTexts, " · ")
-	runs := []recorded{{id: "usual", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 900, lateness: 0.003}}
+	runs := []recorded{{id: "usual", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 900, lateness: 0.003, isFull: true}}
 	for i, text := range []string{all, reversed, long} {
-		runs = append(runs, recorded{id: text, name: text, note: text, text: text, requests: 120, lateness: 0.02, isSimulated: i > 0})
+		runs = append(runs, recorded{id: text, name: text, note: text, text: text, requests: 120, lateness: 0.002, isSimulated: i > 0, level: fmt.Sprint(i + 1)})
 	}
 	db := record(t, runs...)
 	for name, page := range map[string]struct {

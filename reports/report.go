@@ -40,6 +40,7 @@ type Run struct {
 	IsSimulated bool
 	IsDraft     bool // no environment given: measured, shown, not compared
 	IsValid     bool
+	HasSLO      bool
 	FirstLine   string  // the verdict's
 	Facts       *Result // its row of marts.runs
 }
@@ -155,8 +156,7 @@ where run_id = $1`, id)
 	if run.Name == "" {
 		run.Name = id
 	}
-	run.FirstLine, err = firstLine(ctx, db, id)
-	return run, err
+	return run, run.judge(ctx, db)
 }
 
 var errNoColumn = errors.New("no such column")

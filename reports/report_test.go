@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the golden report anew")
 
 var (
-	usual = recorded{id: "r1", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 120, lateness: 0.003}
+	usual = recorded{id: "r1", name: "azure-code at noon", note: "before the upgrade", isSimulated: true, requests: 120, lateness: 0.003, isFull: true}
 	late  = recorded{id: "r2", name: "azure-code, late", requests: 120, lateness: 0.03, slowness: 1.5}
 	draft = recorded{id: "r3", name: "a draft", requests: 60, lateness: 0.003, isDraft: true}
 )
@@ -119,6 +119,12 @@ func TestWhatAReportSays(t *testing.T) {
 			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: <bdi>azure-code at noon</bdi>.</aside>"}, nil},
 		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
 		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
+		{"an SLO is the first thing said", together(),
+			[]string{`<p class="verdict">SLO chat not met: p99 ITL 7.04 ms (7.02 ms to 7.04 ms) of at most 7.00 ms; valid; p99 TTFT`, "undecided, about 274 more requests", "share of failures", "p95 TTFT"}, nil},
+		{"the certificate says what is not as it should be", together(),
+			[]string{"40.0 % cached, this row is warm", "TTFT here 4.00 ms longer", "had each gone out when due"}, nil},
+		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked for", "<td>1024</td>"}, nil},
+		{"a run that says little of its server", alone(), nil, []string{"What the server says", "By class, turn and server", "Objectives"}},
 		{"a draft is not compared, and 60 requests have no p99", alone(),
 			[]string{"not compared", "withheld", "so it is a draft"}, []string{"TPOT against the prediction", "SIMULATED"}},
 	} {
@@ -131,6 +137,22 @@ func TestWhatAReportSays(t *testing.T) {
 			if strings.Contains(c.html, text) {
 				t.Errorf("%s: the page says %q", c.what, text)
 			}
+		}
+	}
+}
+
+func TestAnExperimentShowsItsSteps(t *testing.T) {
+	var runs []recorded
+	for _, level := range []string{"1", "2", "4"} {
+		runs = append(runs, recorded{id: "e" + level, name: level + " in flight", requests: 40, lateness: 0.003, level: level})
+	}
+	html := write(t, record(t, runs...), reports.Options{RunIDs: []string{"e1"}})
+	for _, text := range []string{
+		"Steps of how many at once", "To be shown: <bdi>two are as fast as one</bdi>",
+		"The knee is at 2: from there on, added load brings less than half",
+	} {
+		if !strings.Contains(html, text) {
+			t.Errorf("the page does not say %q", text)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (r *Result) largest(column int) float64 {
 }
 
 var spelled = map[string]string{
-	"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "itl": "ITL", "kv": "KV", "p50": "median", "gpu": "GPU", "id": "id",
+	"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "itl": "ITL", "kv": "KV", "p50": "median", "gpu": "GPU", "id": "id", "cv": "cv",
 	"ok": "completed",
 }
 

@@ -7,10 +7,12 @@ import (
 	"tidemark/analysis"
 )
 
-func firstLine(ctx context.Context, db *sql.DB, runID string) (string, error) {
-	verdict, err := analysis.Judge(ctx, db, runID)
+// judge gives a run its first line, which begins with its SLO where it has one.
+func (run *Run) judge(ctx context.Context, db *sql.DB) error {
+	verdict, err := analysis.JudgeSLO(ctx, db, run.ID)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return verdict.FirstLine(), nil
+	run.FirstLine, run.HasSLO = verdict.FirstLine(), len(verdict.Objectives) > 0
+	return nil
 }
