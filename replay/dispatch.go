@@ -159,7 +159,7 @@ func (d *dispatcher) halt() {
 
 // isDone says that nothing more can come.
 func (d *dispatcher) isDone() bool {
-	return (d.isRead || d.isStopped) && d.schedule.isEmpty() && d.preparing == 0 && d.live == 0
+	return d.isRead && d.schedule.isEmpty() && d.preparing == 0 && d.live == 0
 }
 
 // prepare makes a request ready on a goroutine of its own: a far server, or a long prompt, holds up no other.

@@ -260,7 +260,7 @@ func TestConnectionsAreMadeBeforehandAndReused(t *testing.T) {
 		time.Sleep(200 * time.Millisecond) // a far server
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	_, rows, err := replayed(t, planOf(t, every(700*time.Millisecond, 3, 9, 1)), s)
+	_, rows, err := replayed(t, planOf(t, every(1100*time.Millisecond, 3, 9, 1)), s)
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"io"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,9 +15,8 @@ const hasLoop = true
 func (d *dispatcher) carry(sleep Sleep) {
 	if d.router.isBare {
 		if l, err := newLoop(d); err == nil {
-			var thread sync.WaitGroup
-			thread.Go(l.run)
-			thread.Wait()
+			defer widen()()
+			l.run()
 			return
 		}
 	}
@@ -29,7 +27,7 @@ func (d *dispatcher) carry(sleep Sleep) {
 // no timer belongs to a stream, a token costs one read, and no instant is taken later than right after that.
 type loop struct {
 	*dispatcher
-	poll     poller
+	poll     *poller
 	buf      []byte
 	live     []*exchange // sent, and not ended
 	bySocket []*exchange

@@ -13,7 +13,7 @@ import (
 // rules say, and twice the same.
 func TestEveryModeIsExactForEverySeed(t *testing.T) {
 	seeds := uint64(1000)
-	if testing.Short() {
+	if testing.Short() || isRace {
 		seeds = 60
 	}
 	t.Cleanup(func(was int) func() { return func() { debug.SetGCPercent(was) } }(debug.SetGCPercent(400)))

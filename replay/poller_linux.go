@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -13,10 +14,13 @@ type poller struct {
 	epoll, bell int
 	timer       int // -1: the kernel takes a time-out in nanoseconds
 	events      []unix.EpollEvent
+
+	mu       sync.Mutex // of the bell: what rings it may come too late
+	isClosed bool
 }
 
-func newPoller() (p poller, err error) {
-	p = poller{epoll: -1, bell: -1, timer: -1, events: make([]unix.EpollEvent, 512)}
+func newPoller() (p *poller, err error) {
+	p = &poller{epoll: -1, bell: -1, timer: -1, events: make([]unix.EpollEvent, 512)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -41,6 +45,9 @@ func newPoller() (p poller, err error) {
 }
 
 func (p *poller) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isClosed = true
 	for _, fd := range []int{p.epoll, p.bell, p.timer} {
 		if fd >= 0 {
 			unix.Close(fd)
@@ -50,8 +57,12 @@ func (p *poller) close() {
 
 // wake ends the wait; any goroutine may call it.
 func (p *poller) wake() {
-	one := [8]byte{1}
-	unix.Write(p.bell, one[:])
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.isClosed {
+		one := [8]byte{1}
+		unix.Write(p.bell, one[:])
+	}
 }
 
 // drain silences the bell and the timer; another descriptor has no more to say and is let go.

@@ -15,14 +15,19 @@ import (
 // does so is lost.
 const idleLimit = 3 * time.Second
 
+// maxDials connections to a server are made at a time: with more, its queue of new ones overflows, and the kernel tries
+// again only after a second.
+const maxDials = 512
+
 // pool keeps connections to one server, the last one used on top.
 type pool struct {
 	address string
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	tls     *tls.Config // nil: plain HTTP
 	timeout time.Duration
-	isBare  bool         // its connections are sockets for the event loop
-	refused atomic.Int64 // connections refused in a row
+	isBare  bool          // its connections are sockets for the event loop
+	refused atomic.Int64  // connections refused in a row
+	dials   chan struct{} // under way
 
 	mu     sync.Mutex
 	idle   []*conn
@@ -77,6 +82,12 @@ func (p *pool) put(c *conn) {
 func (p *pool) connect(ctx context.Context) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
+	select {
+	case p.dials <- struct{}{}:
+		defer func() { <-p.dials }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	start := time.Now()
 	nc, err := p.dial(ctx, "tcp", p.address)
 	if err != nil {

@@ -22,7 +22,8 @@ func newRouter(s Settings, targets []target, prompts Prompts) *router {
 	byURL := map[string]*endpoint{}
 	for _, t := range targets {
 		e := &endpoint{
-			pool:   &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare},
+			pool: &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare,
+				dials: make(chan struct{}, maxDials)},
 			writer: newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
 		}
 		if len(targets) > 1 {

@@ -104,7 +104,6 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 		defer release()
 	}
 	roomForFiles()
-	defer widen()()
 	r.sampler.baseline(r.sender.stop)
 	d := newDispatcher(r.sender, plan.Requests())
 	d.warm()

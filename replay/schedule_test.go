@@ -95,7 +95,7 @@ var modesOf = []struct {
 
 func TestScheduleKeepsItsWordForEverySeed(t *testing.T) {
 	seeds := uint64(1000)
-	if testing.Short() {
+	if testing.Short() || isRace {
 		seeds = 50
 	}
 	for seed := range seeds {
