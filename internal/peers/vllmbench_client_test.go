@@ -38,6 +38,11 @@ func (v vllmBench) command(l load, base, dir string) ([]string, error) {
 			"--timed-trace-chunk-hash-size", fmt.Sprint(blockTokens), "--timed-trace-sec-multiplier", "0.001"), mooncakeFile(path, l.trace, 1000)
 	}
 	argv = append(argv, "--dataset-name", "random", "--random-input-len", fmt.Sprint(promptTokens), "--random-output-len", fmt.Sprint(l.tokens))
+	if v.isRust {
+		// It wants texts of exactly so many tokens and gives up over a prompt of bytes that are no
+		// characters; ids, which it offers for vLLM, need no such check.
+		argv = append(argv, "--prompt-token-ids")
+	}
 	if l.streams > 0 {
 		return argv, nil // all at once is what it does unless told otherwise
 	}
