@@ -11,6 +11,7 @@ type apiError struct {
 	kind    string // "BadRequestError", "Bad Request", ...: vLLM has both spellings
 	message string
 	param   string // empty: null
+	word    string // instead of the code's number, as the Rust frontend writes it
 	inFrame bool   // found out only after the 200 of a stream was sent
 }
 
@@ -44,8 +45,13 @@ func engineGone() *apiError {
 // body is the error as the answer to a request.
 func (e *apiError) body() []byte { return e.append(nil, ":", ",") }
 
-// frame is the same within a stream, where vLLM prints it with blanks.
-func (e *apiError) frame() []byte { return e.append([]byte("data: "), ": ", ", ") }
+// frame is the same within a stream, where Python prints it with blanks.
+func (e *apiError) frame() []byte {
+	if e.word != "" {
+		return e.append([]byte("data: "), ":", ",")
+	}
+	return e.append([]byte("data: "), ": ", ", ")
+}
 
 func (e *apiError) append(out []byte, colon, comma string) []byte {
 	out = append(out, `{"error"`+colon+`{"message"`+colon...)
@@ -59,6 +65,10 @@ func (e *apiError) append(out []byte, colon, comma string) []byte {
 		out = appendJSONString(out, e.param)
 	}
 	out = append(out, comma+`"code"`+colon...)
-	out = strconv.AppendInt(out, int64(e.code), 10)
+	if e.word == "" {
+		out = strconv.AppendInt(out, int64(e.code), 10)
+	} else {
+		out = appendJSONString(out, e.word)
+	}
 	return append(out, "}}"...)
 }

@@ -56,6 +56,9 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 	if a.n < 1 {
 		return nil, badRequest("n", "n must be at least 1, got %d. (parameter=n, value=%d)", a.n, a.n)
 	}
+	if refusal := s.checkRust(a); refusal != nil {
+		return nil, refusal
+	}
 	if refusal := s.checkLength(a, f); refusal != nil {
 		return nil, refusal
 	}
@@ -113,8 +116,11 @@ func (a *ask) readUsage(f *fields, isForced bool) {
 
 func (s *Server) readPrompts(a *ask, f *fields) *apiError {
 	start := chainStart
-	for _, b := range []byte(f.text("cache_salt")) {
-		start = chain(start, int32(b))
+	if salt := f.text("cache_salt"); salt != "" {
+		start = mix(start) // else a salt of one block's length could pass for that block
+		for _, b := range []byte(salt) {
+			start = chain(start, int32(b))
+		}
 	}
 	defer func() {
 		for i := range a.prompts {
@@ -262,6 +268,9 @@ func (s *Server) checkLength(a *ask, f *fields) *apiError {
 	limit, longest := s.cfg.MaxModelLen, 0
 	for _, p := range a.prompts {
 		longest = max(longest, len(p.ids))
+	}
+	if longest >= limit && s.cfg.RustFrontend {
+		return badRequest("", "this model's maximum context length is %d tokens, but the prompt contains %d input tokens", limit, longest)
 	}
 	if longest >= limit {
 		return badRequest("input_tokens", "This model's maximum context length is %d tokens. However, your prompt contains %d input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=%d)", limit, longest, longest)

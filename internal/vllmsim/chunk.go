@@ -17,7 +17,7 @@ func (s *stream) render(out []byte) []byte {
 		}
 		s.closeRendering()
 		if s.refusal != nil {
-			return s.conn.answer(out, s.refusal.code, "application/json", s.refusal.body())
+			return s.conn.answer(out, s.refusal.code, "application/json", s.conn.server.dialect(s.refusal).body())
 		}
 		return s.conn.answer(out, http.StatusOK, "application/json", s.whole(nil))
 	}
@@ -27,7 +27,7 @@ func (s *stream) render(out []byte) []byte {
 		out = append(out, "transfer-encoding: chunked\r\n\r\n"...)
 	}
 	if s.refusal != nil {
-		out = appendChunk(out, append(s.refusal.frame(), "\n\n"...))
+		out = appendChunk(out, append(s.conn.server.dialect(s.refusal).frame(), "\n\n"...))
 		return s.renderEnd(out)
 	}
 	for i := range s.choices {
@@ -65,14 +65,28 @@ func appendChunk(out, event []byte) []byte {
 
 // renderChoice appends the chunk for the tokens that came in since the last one.
 func (s *stream) renderChoice(out []byte, c *choice) []byte {
+	if s.conn.server.cfg.RustFrontend {
+		return s.renderRust(out, c)
+	}
 	fresh, isFinal := c.delivered-c.written, c.finish != "" && !c.isClosed
 	if !isFinal && (fresh == 0 || c.written > 0 && fresh < s.ask.interval) {
 		return out
 	}
 	out = s.renderRoles(out)
-	isFirst := c.written == 0
+	from, isFirst := c.written, c.written == 0
+	s.textOf(c, isFinal)
+	c.isClosed = c.isClosed || isFinal
+	s.truth.noteChunk(fresh)
+	s.unsent += fresh
+	s.event = s.tokenChunk(append(s.event[:0], c.head...), c, from, isFirst, isFinal)
+	return appendChunk(out, s.event)
+}
+
+// textOf makes the text of the tokens that came in since the last chunk, and of
+// the prompt where that is echoed in the first.
+func (s *stream) textOf(c *choice, isFinal bool) {
 	s.text = s.text[:0]
-	if isFirst && s.ask.hasEcho {
+	if c.written == 0 && s.ask.hasEcho && !s.conn.server.cfg.RustFrontend {
 		for _, id := range c.prompt.ids {
 			s.text = appendText(s.text, id)
 		}
@@ -86,15 +100,9 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 		}
 	}
 	if isFinal {
-		c.isClosed = true
 		s.text, c.held = appendWhole(s.text, c.held, true)
 	}
-	from := c.written
 	c.written = c.delivered
-	s.truth.noteChunk(fresh)
-	s.unsent += fresh
-	s.event = s.tokenChunk(append(s.event[:0], c.head...), c, from, isFirst, isFinal)
-	return appendChunk(out, s.event)
 }
 
 func (s *stream) chunkStart(out []byte) []byte {
@@ -238,6 +246,9 @@ func (s *stream) totals() (prompt, completion int) {
 }
 
 func (s *stream) usageChunk(out []byte) []byte {
+	if s.conn.server.cfg.RustFrontend {
+		return s.rustUsageChunk(out)
+	}
 	out = append(s.chunkStart(out), `],"usage":{`...)
 	prompt, completion := s.totals()
 	out = appendCounts(out, prompt, completion)

@@ -41,6 +41,10 @@ type Config struct {
 	RequestIDHeaders        bool   // answer with x-request-id
 	MaxQueuedReqs           int    // waiting requests before 503; 0: no limit
 
+	// RustFrontend answers streams and errors in the dialect of vLLM's frontend in
+	// Rust (VLLM_USE_RUST_FRONTEND=1).
+	RustFrontend bool
+
 	MaxBodyBytes int64         // of a request; default 64 MiB
 	IdleTimeout  time.Duration // of a keep-alive connection; default 5 s, as vLLM's
 

@@ -162,7 +162,15 @@ func (c *connection) head(out []byte, status, length int, contentType string) []
 	out = append(out, http.StatusText(status)...)
 	out = append(out, "\r\ndate: "...)
 	out = time.Now().UTC().AppendFormat(out, http.TimeFormat)
-	out = append(out, "\r\nserver: uvicorn\r\n"...)
+	out = append(out, "\r\n"...)
+	isPython := !c.server.cfg.RustFrontend
+	switch {
+	case isPython:
+		out = append(out, "server: uvicorn\r\n"...)
+	case length < 0:
+		contentType = "text/event-stream"
+		out = append(out, "cache-control: no-cache\r\n"...)
+	}
 	if status == http.StatusMethodNotAllowed {
 		out = append(out, "allow: "+c.allow+"\r\n"...)
 	}
@@ -174,7 +182,7 @@ func (c *connection) head(out []byte, status, length int, contentType string) []
 	if contentType != "" {
 		out = append(out, "content-type: "+contentType+"\r\n"...)
 	}
-	if status != http.StatusUnauthorized { // answered before the CORS layer
+	if isPython && status != http.StatusUnauthorized { // answered before the CORS layer
 		out = append(out, "vary: Origin\r\n"...)
 		if c.server.cfg.RequestIDHeaders {
 			out = append(out, "x-request-id: "+c.headerID()+"\r\n"...)

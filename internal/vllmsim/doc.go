@@ -13,6 +13,7 @@
 //	fixed.go                   instead of these two: first token and gaps at exact instants
 //	arrival_linux.go, truth.go when a request really came and its tokens really left
 //	stream.go, chunk.go        tokens become server-sent events on the connection
+//	rust.go                    the same in the dialect of vLLM's frontend in Rust
 //	metrics.go, exposition.go  what /metrics says
 //
 // The wire format follows vLLM 0.32 with its quirks. The server says in

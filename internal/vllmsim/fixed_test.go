@@ -112,10 +112,17 @@ func TestTruth(t *testing.T) {
 		Last   float64 `json:"last_token_s"`
 		Tokens int
 		Chunks int
+
+		Arrived float64 `json:"arrived_unix_s"`
+		Body    float64 `json:"body_s"`
+		IsWhole bool    `json:"is_whole"`
 	}
 	within(t, "the truth is kept", func() bool {
 		return json.Unmarshal([]byte(get(t, url+"/sim/truth?id="+r.id)), &truth) == nil && truth.ID == r.id
 	})
+	if age := time.Since(time.UnixMicro(int64(truth.Arrived * 1e6))); age < 40*time.Millisecond || age > time.Minute || truth.Body < 0 || !truth.IsWhole {
+		t.Errorf("came %v ago: %+v", age, truth)
+	}
 	if truth.Tokens != 11 || truth.Chunks != r.chunks || truth.First < 0.020 || truth.Last < 0.040 {
 		t.Errorf("got %+v for %+v", truth, r)
 	}

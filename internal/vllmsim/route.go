@@ -55,17 +55,21 @@ func (s *Server) json(c *connection, status int, body []byte) int {
 	return status
 }
 
+func (s *Server) refuse(c *connection, why *apiError) int {
+	return s.json(c, why.code, s.dialect(why).body())
+}
+
 // text answers a request for completions and stays until that answer is out.
 func (s *Server) text(c *connection, path string, body []byte, began time.Duration) int {
 	a, refusal := s.readAsk(body, path == "/v1/chat/completions", c.requestID)
 	if refusal != nil && (a == nil || !refusal.inFrame || !a.isStream) {
-		return s.json(c, refusal.code, refusal.body())
+		return s.refuse(c, refusal)
 	}
 	st := newStream(c, a, path, began)
 	if !c.attach(st) {
 		st.drop()
 		c.isLast = true
-		return s.json(c, http.StatusInternalServerError, engineGone().body())
+		return s.refuse(c, engineGone())
 	}
 	defer c.attach(nil)
 	if refusal != nil {
@@ -77,7 +81,7 @@ func (s *Server) text(c *connection, path string, body []byte, began time.Durati
 	// refused request never come, so submit before the headers are flushed.
 	if refusal := s.driver.submit(st); refusal != nil {
 		st.drop()
-		return s.json(c, refusal.code, refusal.body())
+		return s.refuse(c, refusal)
 	}
 	st.flush()
 	c.watch(st)

@@ -22,10 +22,7 @@ func TestTranscripts(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Skipf("LEFT OUT: no real transcripts at %s; set TIDEMARK_SHARED", folder)
 	}
-	c := small()
-	c.Model, c.BlockSize, c.KVBlocks = "tiny-random", 128, 512
-	c.RequestIDHeaders, c.PerRequestMetrics = true, true
-	_, url := serve(t, c)
+	_, url := serve(t, realConfig())
 	for _, name := range []string{
 		"chat-continuous-usage", "chat-max_completion_tokens", "chat-max_tokens1", "chat-nonstream", "chat-return_token_ids", "chat-stream", "chat-stream-usage",
 		"completions-continuous-usage", "completions-default-max_tokens", "completions-echo", "completions-max_tokens1", "completions-multi-tokenids", "completions-n2",
@@ -47,6 +44,26 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+	rust := realConfig()
+	rust.RustFrontend = true
+	_, url = serve(t, rust)
+	for _, name := range []string{"rust-chat-stream-usage", "rust-completions-stream-usage", "rust-completions-return_token_ids"} {
+		t.Run(name, func(t *testing.T) {
+			request, want := readTranscript(t, filepath.Join(folder, name+".txt"))
+			got, want := shape(exchange(t, url, request), true), shape(want, true)
+			if got, want := sortedHeaders(got), sortedHeaders(want); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// realConfig is the server that the transcripts were taken from.
+func realConfig() Config {
+	c := small()
+	c.Model, c.BlockSize, c.KVBlocks = "tiny-random", 128, 512
+	c.RequestIDHeaders, c.PerRequestMetrics = true, true
+	return c
 }
 
 var noteHeader = regexp.MustCompile(`"([^"]+)": "([^"]+)"`)
@@ -102,6 +119,12 @@ func shape(answer string, isText bool) string {
 		answer = promptCounts.ReplaceAllString(answer, `"$1":0`)
 	}
 	return strings.TrimRight(answer, "\n")
+}
+
+// sortedHeaders leaves the order of events alone.
+func sortedHeaders(s string) string {
+	headers, body, _ := strings.Cut(s, "\n\n")
+	return sortedLines(headers) + "\n\n" + body
 }
 
 func sortedLines(s string) string {
