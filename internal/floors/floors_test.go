@@ -25,6 +25,8 @@ var floor = map[string]int{
 	"fixtures":           1,
 	"internal/floors":    0,
 	"internal/realvllm":  0,
+	"internal/peers":     0,
+	"internal/soak":      0,
 }
 
 // alone are rooms that import nothing of ours and build without cgo, so that
