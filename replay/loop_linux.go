@@ -15,7 +15,7 @@ const hasLoop = true
 func (d *dispatcher) carry(sleep Sleep) {
 	if d.router.isBare {
 		if l, err := newLoop(d); err == nil {
-			defer widen()()
+			defer makeRoom()()
 			l.run()
 			return
 		}

@@ -11,6 +11,7 @@ func (x *exchange) connectEarly() {
 // buildEarly makes the request's bytes before they are needed; with too many waiting already it leaves that to the due
 // time.
 func (x *exchange) buildEarly() {
+	x.stream.grow(x.row.req.OutputTokens)
 	x.waits = int64(x.ticket.to.writer.size(x.row.req))
 	if x.prepared.Add(x.waits) <= bodyBudget {
 		x.build()

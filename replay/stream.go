@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -49,6 +50,12 @@ func (s *stream) reset(sent time.Duration, m *meter, keepsIDs bool) {
 	none := emptyChunk()
 	*s = stream{sent: sent, first: unknown, last: unknown, plainFirst: unknown, plainLast: unknown, meter: m, marked: -1,
 		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keeps: keepsIDs, usage: none.usage, timing: none.timing}
+}
+
+// grow makes room for the tokens of an answer, as far as they are worth it, before they come.
+func (s *stream) grow(tokens int) {
+	tokens = min(tokens, 512)
+	s.offsets, s.counts = slices.Grow(s.offsets[:0], tokens), slices.Grow(s.counts[:0], tokens)
 }
 
 var doneMark = []byte("[DONE]")
