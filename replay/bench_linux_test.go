@@ -84,7 +84,7 @@ func BenchmarkMemory(b *testing.B) {
 	for range b.N {
 		base := startFixed(b, 1, 5*time.Millisecond, time.Millisecond)
 		plan := planOf(b, every(time.Second/2500, 100_000, 100, 2))
-		report := clientOn(b, 0, clientOrder{base, plan.Path(), filepath.Join(b.TempDir(), "run")})
+		report := clientOn(b, 0, clientOrder{BaseURL: base, Plan: plan.Path(), Folder: filepath.Join(b.TempDir(), "run")})
 		if report.Result.Completed != 100_000 {
 			b.Errorf("%+v", report.Result)
 		}

@@ -73,7 +73,7 @@ func BenchmarkMillion(b *testing.B) {
 	n := 200_000 * b.N
 	base := startFixed(b, 1, inFlight*time.Second/rate, time.Millisecond)
 	plan := planOf(b, every(time.Second/rate, n, 20, 2))
-	report := clientOn(b, 0, clientOrder{base, plan.Path(), filepath.Join(b.TempDir(), "run")})
+	report := clientOn(b, 0, clientOrder{BaseURL: base, Plan: plan.Path(), Folder: filepath.Join(b.TempDir(), "run")})
 	if report.Result.Completed != int64(n) {
 		b.Errorf("%+v", report.Result)
 	}
@@ -96,7 +96,7 @@ func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[Request
 	base := startFixed(b, 1, ttft, tpot)
 	plan := planOf(b, requests)
 	folder := filepath.Join(b.TempDir(), "run")
-	report := clientOn(b, 0, clientOrder{base, plan.Path(), folder})
+	report := clientOn(b, 0, clientOrder{BaseURL: base, Plan: plan.Path(), Folder: folder})
 	truths := truthsOf(b, base)
 	var a account
 	first, last := math.Inf(1), 0.0

@@ -16,6 +16,7 @@ type dispatcher struct {
 	schedule *schedule
 	inbox    inbox
 	reader   *reader
+	driver   driver
 
 	begun     chan struct{} // closed when begin is set
 	isWarming bool
@@ -27,14 +28,21 @@ type dispatcher struct {
 	isStopped bool
 }
 
+// driver carries a run: from the first due time to the end of the last stream.
+type driver interface{ run() }
+
 // carrier sends requests and reads their answers.
 type carrier interface {
 	// send writes a request that is due, and tells of its end by ended.
 	send(x *exchange)
 }
 
-func newDispatcher(s *sender, plan iter.Seq2[Request, error]) *dispatcher {
+func newDispatcher(s *sender, plan iter.Seq2[Request, error], sleep Sleep) *dispatcher {
 	d := &dispatcher{sender: s, begun: make(chan struct{})}
+	if d.driver = newLoop(d); d.driver == nil { // before any connection: it says what they have to be
+		s.router.unbare()
+		d.driver = &strands{dispatcher: d, sleep: sleep}
+	}
 	d.schedule = newSchedule(s.settings.Mode, s.settings.MaxConcurrency, s.keepsIDs)
 	d.reader = newReader(d, plan)
 	return d
@@ -77,13 +85,13 @@ func (d *dispatcher) warm() {
 }
 
 // run sends everything, and returns when all of it has ended.
-func (d *dispatcher) run(sleep Sleep) {
+func (d *dispatcher) run() {
 	var reading sync.WaitGroup
 	if !d.isRead {
 		d.reader.posted = d.reader.taken
 		reading.Go(d.reader.read)
 	}
-	d.carry(sleep)
+	d.driver.run()
 	reading.Wait()
 	d.helpers.Wait()
 	d.reader.close()

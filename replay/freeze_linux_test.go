@@ -24,7 +24,7 @@ func TestASuspendedClientKnowsIt(t *testing.T) {
 	})
 	plan := planOf(t, every(0, 1, 9, 2))
 	folder := filepath.Join(t.TempDir(), "run")
-	text, _ := json.Marshal(clientOrder{fake.URL, plan.Path(), folder})
+	text, _ := json.Marshal(clientOrder{BaseURL: fake.URL, Plan: plan.Path(), Folder: folder})
 	cmd, out := startOn(t, 0, "client", "CLIENT_ORDER="+string(text))
 	<-begun
 	stopped := time.Now()

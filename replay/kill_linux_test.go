@@ -14,7 +14,7 @@ func TestAKilledRunIsReadable(t *testing.T) {
 	fake := newFake(t, well(time.Millisecond))
 	plan := planOf(t, every(5*time.Millisecond, 20_000, 20, 3))
 	folder := filepath.Join(t.TempDir(), "run")
-	text, _ := json.Marshal(clientOrder{fake.URL, plan.Path(), folder})
+	text, _ := json.Marshal(clientOrder{BaseURL: fake.URL, Plan: plan.Path(), Folder: folder})
 	cmd, _ := startOn(t, 0, "client", "CLIENT_ORDER="+string(text))
 	for len(readableRows(folder)) < 50 { // the run itself says when it is far enough
 		time.Sleep(20 * time.Millisecond)

@@ -11,18 +11,6 @@ import (
 // hasLoop says that this system has the event loop.
 const hasLoop = true
 
-// carry sends and reads, each connection in the way that suits it.
-func (d *dispatcher) carry(sleep Sleep) {
-	if d.router.isBare {
-		if l, err := newLoop(d); err == nil {
-			defer makeRoom()()
-			l.run()
-			return
-		}
-	}
-	(&strands{dispatcher: d, sleep: sleep}).run()
-}
-
 // loop sends what is due and reads what has come on one thread, so that neither waits for a scheduler: no goroutine and
 // no timer belongs to a stream, a token costs one read, and no instant is taken later than right after that.
 type loop struct {
@@ -44,15 +32,21 @@ const scanEvery = 50 * time.Millisecond
 // loopRead is the most that one read brings.
 const loopRead = 64 << 10
 
-func newLoop(d *dispatcher) (*loop, error) {
+// newLoop is nil where the connections are not for it, or where the kernel has no descriptors left.
+func newLoop(d *dispatcher) driver {
+	if !d.router.isBare {
+		return nil
+	}
 	poll, err := newPoller()
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	return &loop{dispatcher: d, poll: poll, buf: make([]byte, loopRead), finished: newFinisher(d.sender)}, nil
+	return &loop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
 }
 
 func (l *loop) run() {
+	defer makeRoom()()
+	l.finished = newFinisher(l.sender)
 	l.looksOften = true
 	l.inbox.listen(l.poll.wake)
 	defer context.AfterFunc(l.stop, l.poll.wake)()

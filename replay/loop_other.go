@@ -13,7 +13,7 @@ const hasLoop = false
 
 const scanEvery = 50 * time.Millisecond
 
-func (d *dispatcher) carry(sleep Sleep) { (&strands{dispatcher: d, sleep: sleep}).run() }
+func newLoop(*dispatcher) driver { return nil }
 
 func takeSocket(net.Conn) (int, error) { return -1, errors.New("there is no event loop here") }
 

@@ -20,6 +20,7 @@ func init() { roles["client"] = runClient }
 // clientOrder is what a client process is to do.
 type clientOrder struct {
 	BaseURL, Plan, Folder string
+	Files                 uint64 // that it may have open; 0: as it is
 }
 
 // clientReport is what it cost.
@@ -34,6 +35,9 @@ func runClient() {
 	var order clientOrder
 	if err := json.Unmarshal([]byte(os.Getenv("CLIENT_ORDER")), &order); err != nil {
 		panic(err)
+	}
+	if order.Files > 0 {
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: order.Files, Max: order.Files})
 	}
 	plan, err := OpenPlan(order.Plan)
 	if err != nil {

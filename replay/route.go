@@ -55,6 +55,14 @@ func isBare(s Settings, targets []target) bool {
 	return hasLoop && s.dialsPlainly && s.Sleep == nil
 }
 
+// unbare leaves the connections to Go.
+func (r *router) unbare() {
+	r.isBare = false
+	for _, e := range r.all {
+		e.pool.isBare = false
+	}
+}
+
 // pick is called in the order of the plan.
 func (r *router) pick(req Request) *endpoint {
 	if e := r.byClass[req.Class]; e != nil {

@@ -105,7 +105,7 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 	}
 	roomForFiles()
 	r.sampler.baseline(r.sender.stop)
-	d := newDispatcher(r.sender, plan.Requests())
+	d := newDispatcher(r.sender, plan.Requests(), sleep)
 	d.warm()
 	r.document.StartedAt = stamp(r.settings.Wall().Add(time.Until(d.begin)))
 	r.sampler.begin = d.begin
@@ -113,7 +113,7 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 	defer end()
 	r.sampler.start(during)
 	progress := r.progress(during, plan.Header())
-	d.run(sleep)
+	d.run()
 	end()
 	r.sampler.last(r.sender.abort)
 	<-progress

@@ -52,6 +52,7 @@ var streams = map[string]seen{
 	"nothing":            {nil, na, 3, 0, na, "", true, "", false, false},
 	"odd-keys":           {[]int32{1}, 1, 1, 1, na, "length", true, "", false, false},
 	"chat-role-first":    {[]int32{1, 2, 1, 1}, 5, 9, 5, na, "stop", true, "", false, false}, // an empty content is a token, the role is none
+	"utf8":               {[]int32{2, 1, 1}, 4, 9, 4, na, "length", true, "", false, false},
 	"request-metrics":    {[]int32{1, 2}, 3, 9, 3, 0, "length", true, "", false, false},
 
 	// Servers that are not vLLM: no ids, so a chunk's tokens are unknown and the usage counts.
