@@ -1,5 +1,5 @@
 // Package analysis asks the warehouse named questions and gives typed answers:
-// a table, the requests of a trace, the cost of an engine step, a run's verdict,
+// a table, the requests of a trace, the cost of an engine step, a run's verdict by itself and by its SLO, its certificate,
 // the checks.
 //
 // What a quantity means is decided in SQL (staging, marts, macros), once; nothing

@@ -26,13 +26,17 @@ type Figure struct {
 	Results      []*Result
 	Views        []*Result // of each view one
 	Tables       []Table
+	Before       string // id of the figure that has the same numbers behind it; then there are no Tables
 }
 
 // figure draws a chart for a section. samples says how many of what it stands on.
 func (p *page) figure(s section, name string, c chart.Chart, caption, samples string, results ...*Result) Figure {
 	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, Runs: s.runNames(), Results: results}
+	f.Before = p.shownWith(results, f.ID)
 	for _, r := range results {
-		f.Tables = append(f.Tables, r.table(caption))
+		if f.Before == "" {
+			f.Tables = append(f.Tables, r.table(caption))
+		}
 		if !slices.ContainsFunc(f.Views, func(v *Result) bool { return v.View == r.View }) {
 			f.Views = append(f.Views, r)
 		}
@@ -46,6 +50,18 @@ func (p *page) figure(s section, name string, c chart.Chart, caption, samples st
 		f.Fault = err.Error()
 	}
 	return f
+}
+
+// shownWith is the figure that already has these results behind it: numbers stand on the page once.
+func (p *page) shownWith(results []*Result, id string) string {
+	if len(results) != 1 {
+		return ""
+	}
+	if before, isShown := p.shown[results[0]]; isShown {
+		return before
+	}
+	p.shown[results[0]] = id
+	return ""
 }
 
 func drawing(c chart.Chart, id, label string, size chart.Size) (template.HTML, error) {

@@ -23,6 +23,7 @@ type page struct {
 	db      *sql.DB
 	options Options
 	Runs    []Run
+	shown   map[*Result]string // the figure that each result stands behind
 }
 
 // section is what a template of sections/ gets as its dot.

@@ -51,7 +51,7 @@ func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	p := &page{ctx: ctx, db: db, options: o, Runs: runs}
+	p := &page{ctx: ctx, db: db, options: o, Runs: runs, shown: map[*Result]string{}}
 	var out bytes.Buffer
 	if err := p.write(&out); err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -12,13 +12,17 @@ type Table struct {
 	Numeric []bool
 	Rows    [][]string
 	IsLong  bool // too long for paper
+	IsWide  bool // its headings have to break
 }
 
 // longTable is how many rows a printed page may spend on one table.
 const longTable = 24
 
+// wideTable is how many columns stand side by side with their headings on one line.
+const wideTable = 7
+
 func (r *Result) table(caption string) Table {
-	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable}
+	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable, IsWide: len(r.Columns) > wideTable}
 	for c, name := range r.Columns {
 		head, write := r.style(c)
 		t.Heads = append(t.Heads, head)

@@ -1,7 +1,7 @@
 // Package chart draws numbers as SVG: a Chart says what is shown, go-echarts' option types say it to ECharts, and
 // ECharts' own server-side renderer draws it inside goja, once loaded per process. chart.go is what a caller writes,
 // option.go translates it, bin.go keeps large charts small, engine.go runs ECharts, clean.go lets only plain drawing
-// through.
+// through, merge.go makes one path of lines that look the same.
 //
 // It knows numbers, not what they are about, and it refuses: text that is anything but text, elements or attributes
 // that could load or run something, and output that differs between two drawings of the same data.
@@ -124,5 +124,6 @@ func (c Chart) SVG(id, label string, size Size) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return clean(drawn, id, label, size)
+	plain, err := clean(drawn, id, label, size)
+	return merge(plain), err
 }

@@ -76,8 +76,8 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 		return fmt.Errorf("chart: drawing: element %q is not plain drawing", name)
 	}
 	if name == "svg" {
-		fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s">`,
-			size.Width, size.Height, escape(shorten(label, 1000)), font)
+		fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s" fill="%s">`,
+			size.Width, size.Height, escape(shorten(label, 1000)), font, ink)
 		return nil
 	}
 	attributes := map[string]string{}
@@ -92,7 +92,9 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 		} else if !allowedAttributes[key] {
 			return fmt.Errorf("chart: drawing: attribute %q of %s is not plain drawing", key, name)
 		}
-		attributes[key] = value(a, id)
+		if attributes[key] = value(a, id); name == "text" && key == "fill" && attributes[key] == ink {
+			continue // as the whole drawing has it
+		}
 		order = append(order, key)
 	}
 	if writeDot(out, name, attributes) {
