@@ -76,7 +76,7 @@ var maxTokensField = regexp.MustCompile(`"max_tokens":(\d+)`)
 // read takes the requests of one connection, one after the other.
 func (f *fixedServer) read(conn net.Conn) {
 	defer conn.Close()
-	in := bufio.NewReaderSize(conn, 64<<10)
+	in := bufio.NewReaderSize(conn, 8<<10)
 	for {
 		req, err := http.ReadRequest(in)
 		if err != nil {

@@ -41,13 +41,13 @@ func newLoop(d *dispatcher) driver {
 	if err != nil {
 		return nil
 	}
+	d.looksOften = true
 	return &loop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
 }
 
 func (l *loop) run() {
 	defer makeRoom()()
 	l.finished = newFinisher(l.sender)
-	l.looksOften = true
 	l.inbox.listen(l.poll.wake)
 	defer context.AfterFunc(l.stop, l.poll.wake)()
 	defer context.AfterFunc(l.abort, l.poll.wake)()
