@@ -240,7 +240,6 @@ func (x *exchange) settle() {
 	s.infer()
 	r.first, r.last = s.first, s.last
 	r.usage, r.finish, r.reads, r.timing = s.usage, x.scrub.detail(s.finish), s.reads, s.timing
-	r.shared = s.shared
 	r.offsets, r.counts = s.offsets, s.counts
 	r.noCounts = s.unknown && allZero(s.counts)
 	if s.hasIDs {

@@ -33,7 +33,6 @@ type row struct {
 	counts   []int32 // tokens per chunk; 0 where not known
 	noCounts bool    // not one of them is known
 	reads    int
-	shared   int // chunks that came in one read with another
 }
 
 func newRow(req Request) row {

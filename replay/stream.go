@@ -15,9 +15,7 @@ type stream struct {
 	meter  *meter
 	read   int // the read that is being parsed
 	marked int // the last read that brought a token
-	inRead int // tokens of it so far; 2: or more
 	reads  int // reads that brought one
-	shared int // chunks that came in one read with another
 
 	offsets []int32 // of token-bearing chunks, microseconds since sent
 	counts  []int32 // tokens of each; 0 where the server does not say
@@ -143,15 +141,9 @@ func (s *stream) token(n int64, at time.Duration) {
 		s.meter.addGap(at-s.last, max(n, 1))
 	}
 	s.last = at
-	switch {
-	case s.marked != s.read:
-		s.marked, s.inRead = s.read, 1
+	if s.marked != s.read {
+		s.marked = s.read
 		s.reads++
-	case s.inRead == 1:
-		s.inRead = 2
-		s.shared += 2
-	default:
-		s.shared++
 	}
 	s.unknown = s.unknown || n == 0
 	s.brought += max(n, 1)
