@@ -136,11 +136,19 @@ func killed(e *episode) {
 
 // lost looks for answers that the server gave whole before an instant and that have no row.
 func (e *episode) lost(until float64) {
-	has := e.folder.has()
+	has, known := e.folder.has(), 0
 	for _, t := range e.truths {
-		if seq, ok := t.seq(); ok && t.IsWhole && t.end() < until && !has[seq] {
+		seq, ok := t.seq()
+		if !ok {
+			continue
+		}
+		known++
+		if t.IsWhole && t.end() < until && !has[seq] {
 			e.wrong("request %d had ended %.3f s before the signal and has no row", seq, unix(e.struck)-t.end())
 		}
+	}
+	if known == 0 {
+		e.wrong("the server knows none of the %d requests by its id", len(e.truths))
 	}
 }
 
