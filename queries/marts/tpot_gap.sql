@@ -47,187 +47,176 @@ with steps as (
     from marts.decode_segments
 ),
 
--- Integrals from the run's begin up to each instant.
-integrals as (
+-- Each request marks the instants at which it began and ended to decode, between the segments. One stream
+-- instead of joins by instant: what is asked about one run is then worked out for that run alone.
+marked as (
     select
         run_id,
         begin_s as at_s,
+        1 as place,
+        null as seq,
+        null as is_last,
+        null as request,
         batch,
-        sum(batch * length_s) over before as batch_seconds,
-        sum(context_tokens * length_s) over before as context_seconds,
-        sum(floor_steps) over before as floor_steps,
-        sum(steps) over before as steps,
-        sum(steps * weights_s) over before as weights_s,
-        sum(steps * arithmetic_s) over before as arithmetic_s,
-        sum(steps * layers_s) over before as layers_s,
-        sum(steps * allreduce_s) over before as allreduce_s,
-        sum(steps * host_s) over before as host_s
+        batch * length_s as batch_seconds,
+        context_tokens * length_s as context_seconds,
+        floor_steps,
+        steps,
+        steps * weights_s as weights_s,
+        steps * arithmetic_s as arithmetic_s,
+        steps * layers_s as layers_s,
+        steps * allreduce_s as allreduce_s,
+        steps * host_s as host_s
     from steps
-    window before as (
-        partition by run_id order by begin_s rows between unbounded preceding and 1 preceding
-    )
-),
-
-prompt_tokens as (
+    union all
     select
         run_id,
-        first_token_s,
-        coalesce(cached_tokens, 0) as cached_tokens,
-        -- The last token of a prompt is always computed.
-        greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1) as uncached_tokens
+        unnest([first_token_s, last_token_s]),
+        0,
+        seq,
+        unnest([false, true]),
+        {
+            first_token_s: first_token_s,
+            decode_s: last_token_s - first_token_s,
+            tpot_s: tpot_s,
+            decode_tokens: received_tokens - 1,
+            cached_tokens: coalesce(cached_tokens, 0),
+            -- The last token of a prompt is always computed.
+            uncached_tokens: greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1),
+            is_measured: coalesce(tpot_s > 0, false) and is_success and not is_warm_up
+        },
+        null, null, null, null, null, null, null, null, null, null
     from staging.requests
     where first_token_s is not null
 ),
 
+-- Integrals from the run's begin up to each instant; the batch is of the segment that begins there.
+integrals as (
+    select
+        run_id,
+        at_s,
+        place,
+        seq,
+        is_last,
+        request,
+        max(batch) over (partition by run_id order by at_s range between current row and current row) as batch,
+        sum(batch_seconds) over before as batch_seconds,
+        sum(context_seconds) over before as context_seconds,
+        sum(floor_steps) over before as floor_steps,
+        sum(steps) over before as steps,
+        sum(weights_s) over before as weights_s,
+        sum(arithmetic_s) over before as arithmetic_s,
+        sum(layers_s) over before as layers_s,
+        sum(allreduce_s) over before as allreduce_s,
+        sum(host_s) over before as host_s
+    from marked
+    where at_s is not null
+    window before as (partition by run_id order by at_s, place rows unbounded preceding)
+),
+
 prompts as (
     select
-        prompt_tokens.run_id,
-        prompt_tokens.first_token_s,
-        prompt_tokens.uncached_tokens,
+        integrals.*,
         d.prefill_share * macros.prompt_s(
-            d, greatest(integrals.batch, 1), prompt_tokens.uncached_tokens, prompt_tokens.cached_tokens
+            d, greatest(integrals.batch, 1), integrals.request.uncached_tokens, integrals.request.cached_tokens
         ) as work_s
-    from prompt_tokens
-    inner join integrals
-        on integrals.run_id = prompt_tokens.run_id and integrals.at_s = prompt_tokens.first_token_s
-    left join staging.deployments as d on d.run_id = prompt_tokens.run_id
+    from integrals
+    left join staging.deployments as d on d.run_id = integrals.run_id
+    where integrals.place = 0
 ),
 
 -- Each prompt is worked on at the rate of one second a second until its first token.
 prefill_changes as (
     select
-        run_id,
-        first_token_s - work_s as at_s,
-        1 as rate,
-        0 as tokens
+        * exclude (work_s),
+        unnest(case
+            when is_last then [{at_s: at_s, rate: 0, tokens: 0, is_mark: true}]
+            when work_s is null then [{at_s: at_s, rate: 0, tokens: request.uncached_tokens, is_mark: true}]
+            else [
+                {at_s: at_s - work_s, rate: 1, tokens: 0, is_mark: false},
+                {at_s: at_s, rate: -1, tokens: request.uncached_tokens, is_mark: true}
+            ]
+        end) as change
     from prompts
-    where work_s is not null
-    union all
-    select
-        run_id,
-        first_token_s,
-        case when work_s is null then 0 else -1 end,
-        uncached_tokens
-    from prompts
-    union all
-    select
-        run_id,
-        last_token_s,
-        0,
-        0
-    from staging.requests
-    where last_token_s is not null
 ),
 
-prefill_instants as (
-    select
-        run_id,
-        at_s,
-        sum(rate) as rate,
-        sum(tokens) as tokens
-    from prefill_changes
-    group by
-        run_id,
-        at_s
-),
-
-prefill_stretches as (
-    select
-        run_id,
-        at_s,
-        lead(at_s) over in_time - at_s as length_s,
-        sum(rate) over in_time as rate,
-        sum(tokens) over in_time as tokens
-    from prefill_instants
-    window in_time as (partition by run_id order by at_s)
-),
-
+-- What began at a and ended at b is b - a seconds of work: up to t it is the sum of rate x (t - at).
 prefills as (
     select
-        run_id,
-        at_s,
-        tokens,
-        coalesce(sum(rate * length_s) over before, 0) as work_s
-    from prefill_stretches
-    window before as (
-        partition by run_id order by at_s rows between unbounded preceding and 1 preceding
-    )
+        * exclude (change),
+        change.is_mark as is_mark,
+        change.at_s * sum(change.rate) over up_to - sum(change.rate * change.at_s) over up_to as work_s,
+        sum(change.tokens) over up_to as tokens
+    from prefill_changes
+    window up_to as (partition by run_id order by change.at_s)
 ),
 
 measured as (
     select
-        requests.run_id,
-        requests.seq,
-        runs.is_simulated,
-        requests.first_token_s,
-        requests.tpot_s,
-        requests.received_tokens - 1 as decode_tokens,
-        requests.last_token_s - requests.first_token_s as decode_s,
-        ended.batch_seconds - coalesce(begun.batch_seconds, 0) as batch_seconds,
-        ended.context_seconds - coalesce(begun.context_seconds, 0) as context_seconds,
-        ended.floor_steps - coalesce(begun.floor_steps, 0) as floor_steps,
-        ended.steps - coalesce(begun.steps, 0) as steps,
-        ended.weights_s - coalesce(begun.weights_s, 0) as weights_s,
-        ended.arithmetic_s - coalesce(begun.arithmetic_s, 0) as arithmetic_s,
-        ended.layers_s - coalesce(begun.layers_s, 0) as layers_s,
-        ended.allreduce_s - coalesce(begun.allreduce_s, 0) as allreduce_s,
-        ended.host_s - coalesce(begun.host_s, 0) as host_s,
-        prefills_until.work_s - prefills_before.work_s as prefill_s,
-        prefills_until.tokens - prefills_before.tokens as prefill_tokens
-    from staging.requests
-    inner join staging.runs on runs.run_id = requests.run_id
-    inner join integrals as begun on begun.run_id = requests.run_id and begun.at_s = requests.first_token_s
-    inner join integrals as ended on ended.run_id = requests.run_id and ended.at_s = requests.last_token_s
-    inner join prefills as prefills_before
-        on prefills_before.run_id = requests.run_id and prefills_before.at_s = requests.first_token_s
-    inner join prefills as prefills_until
-        on prefills_until.run_id = requests.run_id and prefills_until.at_s = requests.last_token_s
-    where requests.tpot_s > 0
-        and requests.is_success
-        and not requests.is_warm_up
+        run_id,
+        seq,
+        any_value(request) as request,
+        macros.between_marks(batch_seconds, is_last) as batch_seconds,
+        macros.between_marks(context_seconds, is_last) as context_seconds,
+        macros.between_marks(floor_steps, is_last) as floor_steps,
+        macros.between_marks(steps, is_last) as steps,
+        macros.between_marks(weights_s, is_last) as weights_s,
+        macros.between_marks(arithmetic_s, is_last) as arithmetic_s,
+        macros.between_marks(layers_s, is_last) as layers_s,
+        macros.between_marks(allreduce_s, is_last) as allreduce_s,
+        macros.between_marks(host_s, is_last) as host_s,
+        macros.between_marks(work_s, is_last) as prefill_s,
+        macros.between_marks(tokens, is_last) as prefill_tokens
+    from prefills
+    where is_mark
+        and request.is_measured
+    group by
+        run_id,
+        seq
 ),
 
 per_token as (
     select
         run_id,
         seq,
-        is_simulated,
-        first_token_s,
-        tpot_s,
-        decode_s / floor_steps as floor_tpot_s,
-        decode_s / steps as decode_tpot_s,
-        batch_seconds / decode_s as mean_batch,
+        request.first_token_s as first_token_s,
+        request.tpot_s as tpot_s,
+        request.decode_tokens as decode_tokens,
+        request.decode_s / floor_steps as floor_tpot_s,
+        request.decode_s / steps as decode_tpot_s,
+        batch_seconds / request.decode_s as mean_batch,
         context_seconds / batch_seconds as mean_context_tokens,
         prefill_tokens,
-        decode_tokens,
         weights_s / steps as weights_s,
         arithmetic_s / steps as arithmetic_s,
         layers_s / steps as layers_s,
         allreduce_s / steps as allreduce_s,
         host_s / steps as host_s,
-        case when steps is not null then greatest(prefill_s, 0) / decode_tokens end as prefill_s
+        case when steps is not null then greatest(prefill_s, 0) / request.decode_tokens end as prefill_s
     from measured
 )
 
 select
-    run_id,
-    seq,
-    is_simulated,
-    first_token_s,
-    tpot_s,
-    floor_tpot_s,
-    decode_tpot_s + prefill_s as predicted_tpot_s,
-    tpot_s / (decode_tpot_s + prefill_s) as slowdown_ratio,
-    tpot_s / floor_tpot_s as floor_ratio,
-    mean_batch,
-    mean_context_tokens,
-    prefill_tokens as prefill_tokens_shared,
-    decode_tokens,
-    weights_s,
-    decode_tpot_s - weights_s - arithmetic_s - layers_s - allreduce_s - host_s as kv_s,
-    arithmetic_s,
-    layers_s,
-    allreduce_s,
-    host_s,
-    prefill_s
+    per_token.run_id,
+    per_token.seq,
+    runs.is_simulated,
+    per_token.first_token_s,
+    per_token.tpot_s,
+    per_token.floor_tpot_s,
+    per_token.decode_tpot_s + per_token.prefill_s as predicted_tpot_s,
+    per_token.tpot_s / (per_token.decode_tpot_s + per_token.prefill_s) as slowdown_ratio,
+    per_token.tpot_s / per_token.floor_tpot_s as floor_ratio,
+    per_token.mean_batch,
+    per_token.mean_context_tokens,
+    per_token.prefill_tokens as prefill_tokens_shared,
+    per_token.decode_tokens,
+    per_token.weights_s,
+    per_token.decode_tpot_s - per_token.weights_s - per_token.arithmetic_s - per_token.layers_s
+        - per_token.allreduce_s - per_token.host_s as kv_s,
+    per_token.arithmetic_s,
+    per_token.layers_s,
+    per_token.allreduce_s,
+    per_token.host_s,
+    per_token.prefill_s
 from per_token
+inner join staging.runs on runs.run_id = per_token.run_id
