@@ -19,7 +19,7 @@ type load struct {
 	trace   []arrival
 	tokens  int // of each answer, where there is no trace
 	count   int // requests in all
-	// isBurstTrace marks the recorded trace, whose shared blocks a client must be able to read.
+	// isRecorded marks the recorded trace, whose shared blocks a client must be able to read.
 	isRecorded bool
 	// hogs share the client's core with it.
 	hogs int
@@ -84,11 +84,11 @@ func (l load) rows() []arrival {
 	return rows
 }
 
-// evenTrace has n rows of two blocks that are nobody else's, a hundred a second.
+// evenTrace has n rows of a quarter of a block that is nobody else's, a hundred a second.
 func evenTrace(n int) []arrival {
 	rows := make([]arrival, n)
 	for i := range rows {
-		rows[i] = arrival{Due: float64(i) / 100, Input: 2 * blockTokens, Output: 16, Blocks: []int64{int64(2 * i), int64(2*i + 1)}}
+		rows[i] = arrival{Due: float64(i) / 100, Input: blockTokens / 4, Output: 16, Blocks: []int64{int64(i)}}
 	}
 	return rows
 }
