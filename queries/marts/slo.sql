@@ -25,10 +25,8 @@ with objectives as (
         slo_objectives.*,
         case slo_objectives.metric when 'ttft' then 'ttft_from_due' when 'e2e' then 'e2e_from_due' else slo_objectives.metric end
             as measured_metric,
-        slo_objectives.percentile / 100 as q,
-        runs.is_valid
+        slo_objectives.percentile / 100 as q
     from staging.slo_objectives
-    inner join marts.runs on runs.run_id = slo_objectives.run_id
 ),
 
 samples as (
@@ -57,6 +55,7 @@ judged as (
     select
         objectives.run_id,
         objectives.objective,
+        objectives.q,
         list(samples.value_s order by samples.value_s) as sorted,
         count(*) filter (where samples.value_s > objectives.at_most) as above,
         count(*) as samples
@@ -68,7 +67,8 @@ judged as (
     where samples.value_s is not null
     group by
         objectives.run_id,
-        objectives.objective
+        objectives.objective,
+        objectives.q
 ),
 
 tried as (
@@ -91,50 +91,40 @@ tried as (
 
 ranked as (
     select
-        run_id,
-        objective,
+        *,
         macros.quantile_ranks(samples, q) as ranks
-    from (
-        select distinct
-            judged.run_id,
-            judged.objective,
-            judged.samples,
-            objectives.q
-        from judged
-        inner join objectives on objectives.run_id = judged.run_id and objectives.objective = judged.objective
-    ) as each
+    from judged
 ),
 
 observed as (
     select
         objectives.*,
-        coalesce(tried.requests, judged.samples, 0) as samples,
-        coalesce(tried.failed, judged.above, 0) as above,
+        coalesce(tried.requests, ranked.samples, 0) as samples,
+        coalesce(tried.failed, ranked.above, 0) as above,
         case
             when tried.requests > 0 then tried.failed / tried.requests
-            when judged.samples * (1 - objectives.q) >= 0.9999e0
-                then macros.interpolated(judged.sorted, objectives.q)
+            when ranked.samples * (1 - objectives.q) >= 0.9999e0
+                then macros.interpolated(ranked.sorted, objectives.q)
         end as observed,
         case
             when tried.requests > 0 then macros.share_low(tried.failed, tried.requests)
-            when ranked.ranks.lower > 0 then judged.sorted[ranked.ranks.lower]
+            when ranked.ranks.lower > 0 then ranked.sorted[ranked.ranks.lower]
         end as low,
         case
             when tried.requests > 0 then macros.share_high(tried.failed, tried.requests)
-            when ranked.ranks.upper <= judged.samples then judged.sorted[ranked.ranks.upper]
+            when ranked.ranks.upper <= ranked.samples then ranked.sorted[ranked.ranks.upper]
         end as high,
-        coalesce(judged.samples >= macros.fewest_samples(objectives.q), tried.requests > 0, false) as is_enough
+        coalesce(ranked.samples >= macros.fewest_samples(objectives.q), tried.requests > 0, false) as is_enough
     from objectives
-    left join judged on judged.run_id = objectives.run_id and judged.objective = objectives.objective
-    left join tried on tried.run_id = objectives.run_id and tried.objective = objectives.objective
     left join ranked on ranked.run_id = objectives.run_id and ranked.objective = objectives.objective
+    left join tried on tried.run_id = objectives.run_id and tried.objective = objectives.objective
 ),
 
 decided as (
     select
-        *,
+        observed.*,
         case
-            when not is_valid then 'invalid'
+            when not runs.is_valid then 'invalid'
             when not is_enough then 'undecided'
             when metric = 'failure_ratio' and at_most = 0 then case when above = 0 then 'met' else 'not met' end
             when high <= at_most then 'met'
@@ -143,6 +133,7 @@ decided as (
         end as outcome,
         macros.samples_to_tell(above, nullif(samples, 0), coalesce(1 - q, at_most)) as to_tell
     from observed
+    inner join marts.runs on runs.run_id = observed.run_id
 )
 
 select
