@@ -40,7 +40,7 @@ type arrival struct {
 const (
 	promptTokens = 100 // of a request without a trace
 	blockTokens  = 512 // as in Mooncake's traces
-	longest      = 60 * time.Second
+	longest      = 75 * time.Second // from the first request to the end of the report
 )
 
 func loads(t *testing.T) []load {
