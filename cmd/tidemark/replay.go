@@ -115,6 +115,10 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	if !c.IsSet("mode") && h.Mode != "" {
 		settings.Mode = h.Mode
 	}
+	if settings.Mode == "sessions" && h.Mode != "sessions" && h.Sessions < h.Requests {
+		// A turn may then be due before it is read, and would count as late.
+		return misuse("replay: %s was planned for mode open", planPath).hint("plan it again with --mode sessions")
+	}
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), strings.Join(settings.BaseURLs, ", "), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
