@@ -38,8 +38,8 @@ type arrival struct {
 }
 
 const (
-	promptTokens = 100 // of a request without a trace
-	blockTokens  = 512 // as in Mooncake's traces
+	promptTokens = 100              // of a request without a trace
+	blockTokens  = 512              // as in Mooncake's traces
 	longest      = 75 * time.Second // from the first request to the end of the report
 )
 
