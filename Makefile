@@ -50,10 +50,10 @@ bench: ## the figures of docs/benchmarks.md, side by side in one run
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)
 	./internal/peers/setup.sh
-	TIDEMARK_BINARY=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
+	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
 
 soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine
-	TIDEMARK_BINARY=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
+	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
 
 ci: test ci-rest ## all that CI runs
 

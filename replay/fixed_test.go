@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -64,11 +65,20 @@ func serveFixed() {
 			if err != nil {
 				return
 			}
+			unpaced(conn)
 			go f.read(conn)
 		}
 	}()
 	io.Copy(io.Discard, os.Stdin) // until the parent goes
 	os.Exit(0)
+}
+
+// unpaced has the kernel send what is written when it is written: where BBR is its default, it would space it out.
+func unpaced(conn net.Conn) {
+	const tcpCongestion = 13 // of Linux; elsewhere the default stays
+	if raw, err := conn.(*net.TCPConn).SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { syscall.SetsockoptString(int(fd), syscall.IPPROTO_TCP, tcpCongestion, "reno") })
+	}
 }
 
 var maxTokensField = regexp.MustCompile(`"max_tokens":(\d+)`)
