@@ -45,7 +45,18 @@ func (c *conn) isUsable() bool {
 		raw = secure.NetConn()
 	}
 	// A fresh TLS connection may have session tickets waiting; any other has nothing to say before it is asked.
-	return isQuiet(raw, isTLS && !c.used)
+	return isQuiet(raw, isTLS && !c.used) && (!isTLS || !c.used || c.isSilent())
+}
+
+// isSilent looks for what TLS has taken off the socket already and not been asked for: a server that says more than its
+// answer. It would be taken for the next one.
+func (c *conn) isSilent() bool {
+	var b [1]byte
+	c.arm(time.Unix(1, 0))
+	n, err := c.nc.Read(b[:])
+	c.deadline = time.Time{}
+	c.nc.SetReadDeadline(time.Time{})
+	return n == 0 && isTimeout(err)
 }
 
 func (c *conn) close() {

@@ -40,8 +40,14 @@ func makeFolder(folder string) error {
 }
 
 func folderExists(folder string) error {
-	return withHint(fmt.Errorf("run: %s exists", folder), "give this run another name or folder; nothing is overwritten")
+	return withHint(existsError(folder), "give this run another id or folder; nothing is overwritten")
 }
+
+// existsError is of a folder that is somebody else's: errors.Is finds fs.ErrExist in it.
+type existsError string
+
+func (e existsError) Error() string        { return fmt.Sprintf("run: %s exists", string(e)) }
+func (e existsError) Is(target error) bool { return target == fs.ErrExist }
 
 // copyPlan puts the plan beside what became of it, and returns that copy.
 func copyPlan(plan *Plan, folder string, create createFunc) (*Plan, error) {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -212,5 +213,38 @@ func TestARunOverTLS(t *testing.T) {
 		if *r.OutCounted != 3 || *r.Sent < r.Due {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// A server that says more than its answer: over TLS the surplus is out of the socket before anybody asks for it, and must
+// not be taken for the answer to the next request.
+func TestWhatIsLeftOverOnAConnectionAnswersNobody(t *testing.T) {
+	fake := newFake(t, nil)
+	fake.complete = func(w http.ResponseWriter, _ *http.Request) {
+		conn, out, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		body := "data: " + tokenChunk(300, "") + "\n\ndata: " + tokenChunk(301, "length") + "\n\ndata: [DONE]\n\n"
+		fmt.Fprintf(out, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		out.Flush() // a record of its own
+		fmt.Fprint(out, "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nstray")
+		out.Flush()
+		io.Copy(io.Discard, conn) // until the client has had enough of it
+	}
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+		server := start(fake.Config.Handler)
+		s := settingsFor(server.URL)
+		if server.TLS != nil {
+			s.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig
+		}
+		result, _, err := replayed(t, planOf(t, every(20*time.Millisecond, 10, 9, 2)), s)
+		if err != nil || result.Completed != 10 {
+			t.Errorf("%s: %+v, %v", server.URL, result, err)
+		}
+		server.CloseClientConnections()
+		server.Close()
 	}
 }

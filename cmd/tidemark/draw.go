@@ -128,6 +128,12 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 			return header, misuse("%s: --request-rate: all of %s begins at once", c.Command.Name, shape.Name)
 		}
 		options.RatePerS = c.Float64("request-rate") * sessions / requests
+		if requests != sessions {
+			tell(c, "rate: %s requests/s, by %s sessions/s of %s turns; less while the first begin and the last end",
+				digits(c.Float64("request-rate")), digits(options.RatePerS), digits(requests/sessions))
+		} else {
+			tell(c, "rate: drawn at %s/s", digits(options.RatePerS))
+		}
 	}
 	requests, err := shape.Requests(options)
 	if err != nil {

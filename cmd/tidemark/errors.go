@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 )
 
 // Exit codes, a promise to scripts.
@@ -39,6 +40,15 @@ func (h hinted) Hint() string  { return h.todo }
 // misuse is a command line that cannot be meant.
 func misuse(format string, args ...any) exitError {
 	return exitError{exitMisuse, fmt.Errorf(format, args...)}
+}
+
+// misuseUnlessMissing is of a file that was named: what it says may be misuse,
+// that it is not there has just failed.
+func misuseUnlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return exitError{exitMisuse, err}
 }
 
 func (e exitError) hint(format string, args ...any) exitError {

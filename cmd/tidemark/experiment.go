@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,8 +26,9 @@ func experimentCommand() *cli.Command {
 		Usage:     "all rows of an experiment, one after the other; resumable",
 		ArgsUsage: "FILE.yaml",
 		Description: `The file says what is to be shown, what is sent, the one setting that is varied
-and its values. Options are the flags of "tidemark replay". Interrupted, the
-same command goes on where it was. Exit code 1: no row met the SLO; 3: some row
+and its values. Options are the flags of "tidemark replay"; "cache: reset" is one
+unless the file says otherwise, so that no row finds the prompts of another in
+the server's cache. Interrupted, the same command goes on where it was. Exit code 1: no row met the SLO; 3: some row
 has no valid run.
 
 Example file:
@@ -65,7 +67,7 @@ func runExperiment(c *cli.Context) error {
 	}
 	file, err := experiment.Read(path)
 	if err != nil {
-		return exitError{exitMisuse, err}
+		return misuseUnlessMissing(err)
 	}
 	if file.SLO != "" && !filepath.IsAbs(file.SLO) {
 		file.SLO = filepath.Join(filepath.Dir(path), file.SLO)
@@ -140,6 +142,9 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	if err := checkOptions(file); err != nil {
 		return err
 	}
+	if err := checkRows(c, file); err != nil {
+		return err
+	}
 	if varied := file.Varied(); len(varied) > 1 {
 		tell(c, "note: rows differ in %s: an effect cannot be laid to one of them", strings.Join(varied, " and "))
 	}
@@ -155,7 +160,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	if len(done) > 0 {
 		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
 	}
-	if err != nil && c.Context.Err() == nil {
+	if err != nil && c.Command.Name == "experiment" {
 		tell(c, "the journal is in %s: the same command goes on there", journal)
 	}
 	if err != nil {
@@ -198,6 +203,44 @@ func checkOptions(file experiment.File) error {
 	return nil
 }
 
+// checkRows finds what replay would refuse of a row before the first is sent.
+func checkRows(c *cli.Context, file experiment.File) error {
+	for _, step := range file.Steps() {
+		app := newApp(strings.NewReader(""), io.Discard, io.Discard)
+		app.Command("replay").Action = func(c *cli.Context) error {
+			err := errors.Join(needTarget(c), setConcurrency(c, file.Send), checkChoices(c))
+			if err == nil {
+				_, err = settingsOf(c)
+			}
+			return err
+		}
+		if err := app.RunContext(c.Context, flagsFirst(app, argsOfStep(c, file, step))); err != nil {
+			return exitError{exitCode(err), fmt.Errorf("row %q: %w", step.Value, err)}
+		}
+	}
+	return nil
+}
+
+// argsOfStep is the command line of one step. Rows would find each other's
+// prompts in the server's cache: unless the author says otherwise, each begins
+// without.
+func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []string {
+	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs")}
+	if c.Bool("quiet") {
+		args = append(args, "--quiet")
+	}
+	if file.SLO != "" {
+		args = append(args, "--slo", file.SLO)
+	}
+	if step.Options["name"] == nil {
+		args = append(args, "--name", file.Name+" "+step.Value)
+	}
+	if step.Options["cache"] == nil {
+		args = append(args, "--cache", "reset")
+	}
+	return append(args, argsOf(step.Options)...)
+}
+
 // playStep replays one step by the verb itself, as a user would.
 func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step) (experiment.Result, error) {
 	if step.Repeat == 0 && len(file.Before) > 0 {
@@ -212,19 +255,9 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	if asked.series.Variable == "" {
 		asked.series.Variable = file.Variable
 	}
-	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs")}
-	if c.Bool("quiet") {
-		args = append(args, "--quiet")
-	}
-	if file.SLO != "" {
-		args = append(args, "--slo", file.SLO)
-	}
-	if step.Options["name"] == nil {
-		args = append(args, "--name", file.Name+" "+step.Value)
-	}
 	// What a replay prints is talk here; the product is the table of all rows.
 	app := newApp(strings.NewReader(""), talk(c), talk(c))
-	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), flagsFirst(app, append(args, argsOf(step.Options)...)))
+	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), flagsFirst(app, argsOfStep(c, file, step)))
 	if code := exitCode(err); code == exitNotMet || code == exitInvalid {
 		err = nil // that is the outcome
 	}

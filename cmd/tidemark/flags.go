@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,6 +65,27 @@ func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use
 		err = closeErr
 	}
 	return err
+}
+
+// patience is how long a verb that has something to keep waits for a warehouse
+// that another process has open.
+const patience = 10 * time.Second
+
+// whenFree is withWarehouse, after a wait where another process has it open.
+func whenFree(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	for began := time.Now(); ; {
+		err := withWarehouse(ctx, c, mode, use)
+		if !errors.Is(err, warehouse.ErrHeld) || time.Since(began) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-hardStop(c.Context).Done():
+			return err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // warehouseWords is what a command that follows must say to find the same

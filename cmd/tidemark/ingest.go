@@ -90,7 +90,7 @@ func ingestTable(results []ingest.Result) analysis.Table {
 func takeIn(c *cli.Context, folder string) error {
 	// An interrupted run is taken in too.
 	ctx := context.WithoutCancel(c.Context)
-	err := withWarehouse(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	err := whenFree(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
 		for _, result := range results {
 			for _, note := range result.Notes {
@@ -101,7 +101,7 @@ func takeIn(c *cli.Context, folder string) error {
 	})
 	if err != nil {
 		return hinted{
-			fmt.Sprintf("the run is whole in %s but was not taken in: %v", folder, err),
+			fmt.Sprintf("the run in %s was not taken in: %v", folder, err),
 			fmt.Sprintf("tidemark ingest %s%s", folder, warehouseWords(c)),
 		}
 	}

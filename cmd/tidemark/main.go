@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,7 +73,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
-			return misuse("%s: %v", c.Command.Name, err).hint("tidemark %s --help", c.Command.Name)
+			said := strings.Replace(strings.TrimSuffix(err.Error(), ": parse error"), "for flag -", "for --", 1)
+			return misuse("%s: %s", c.Command.Name, said).hint("tidemark %s --help", c.Command.Name)
 		}
 	}
 	return app

@@ -105,10 +105,11 @@ func printPlan(w io.Writer, h replay.Header) {
 		what  string
 	}{
 		{h.OverlongDropped, "dropped: longer than --max-model-len"},
+		{h.OverlongCut, "dropped with them: later turns of the same sessions"},
 		{h.OverlongCapped, "capped at --max-model-len"},
 		{h.ZeroOutputDropped, "left out: the trace has no output for them"},
 		{h.ZeroInputDropped, "left out: the trace has no prompt for them"},
-		{h.ShortLastBlocks, "end in a block too short to tell two ids apart"},
+		{h.ShortLastBlocks, "end so early in a block of their prefix that its few tokens may be another prompt's too, by chance"},
 	} {
 		if left.count > 0 {
 			fmt.Fprintf(w, "note           %d requests %s\n", left.count, left.what)

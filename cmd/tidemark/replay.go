@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,11 +58,14 @@ func runReplay(c *cli.Context) error {
 	if err := setConcurrency(c, what); err != nil {
 		return err
 	}
+	if c.String("history") == "answered" && !c.IsSet("mode") {
+		c.Set("mode", "sessions") // nothing else waits for an answer
+	}
 	settings, err := settingsOf(c)
 	if err != nil {
 		return err
 	}
-	runID := newRunID(c.String("runs"), what)
+	runID := newRunID(what)
 	ready, err := prepare(c, what)
 	if err != nil {
 		return err
@@ -71,30 +77,30 @@ func runReplay(c *cli.Context) error {
 	settings.Series = askedFor(c).series
 	folder := filepath.Join(c.String("runs"), runID)
 	sendErr := send(c, ready.planPath, folder, settings)
-	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
-		return sendErr // stopped before there was a run
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {
+		return sendErr // there is no run, or it is another's
 	}
 	err = conclude(c, folder, runID)
-	if sendErr == nil {
+	switch {
+	case sendErr == nil:
 		return err
-	}
-	// A run that stopped by itself was taken in too; why it stopped is the news.
-	if exitCode(err) == exitInvalid {
-		err = nil
+	case exitCode(err) == exitInvalid:
+		return exitError{exitInvalid, sendErr} // it was taken in too; why it stopped by itself is the news
 	}
 	return errors.Join(sendErr, err)
 }
 
-// setConcurrency takes the concurrency of a closed loop from a profile that says
-// what it is meant for, unless another is asked for.
+// setConcurrency takes the concurrency from a profile that says what it is meant
+// for, unless another is asked for.
 func setConcurrency(c *cli.Context, what string) error {
-	if c.String("mode") != "closed" || c.IsSet("max-concurrency") {
+	if c.IsSet("max-concurrency") {
 		return nil
 	}
 	shape, err := chosenProfile(c, what)
 	if err != nil || shape == nil || shape.MaxConcurrency == 0 {
 		return err
 	}
+	tell(c, "at most %d in flight, as %s has it", shape.MaxConcurrency, shape.Name)
 	return c.Set("max-concurrency", strconv.Itoa(shape.MaxConcurrency))
 }
 
@@ -119,6 +125,10 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 		// A turn may then be due before it is read, and would count as late.
 		return misuse("replay: %s was planned for mode open", planPath).hint("plan it again with --mode sessions")
 	}
+	if err := checkAgainstPlan(settings, h); err != nil {
+		return err
+	}
+	settings.Seed = privateSeed(h.Seed, settings.RunID)
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), strings.Join(settings.BaseURLs, ", "), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
@@ -131,6 +141,25 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	return err
 }
 
+// privateSeed draws the tokens that belong to no block, and they are nobody
+// else's in production either: two runs of one plan must not find each other's
+// prompts in the server's cache. The run keeps it.
+func privateSeed(planSeed uint64, runID string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", planSeed, runID)
+	return h.Sum64() >> 1 // fits what SQL calls a bigint
+}
+
+// checkAgainstPlan finds settings that this plan has no use for, before anything
+// is sent.
+func checkAgainstPlan(s replay.Settings, h replay.Header) error {
+	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
+		return misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, readableNumber("_s", h.DurationS)).
+			hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
+	}
+	return nil
+}
+
 // load says how much is sent in which way.
 func load(c *cli.Context, mode string, h replay.Header) string {
 	switch mode {
@@ -138,6 +167,9 @@ func load(c *cli.Context, mode string, h replay.Header) string {
 		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))
 	case "sessions":
 		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, readableNumber("_s", h.DurationS))
+	}
+	if h.MeanRatePerS == 0 {
+		return fmt.Sprintf("%d requests, all at once,", h.Requests)
 	}
 	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, readableNumber("_s", h.DurationS), digits(h.MeanRatePerS))
 }
@@ -149,7 +181,7 @@ func conclude(c *cli.Context, folder, runID string) error {
 	}
 	var said judged
 	ctx := context.WithoutCancel(c.Context)
-	err := withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+	err := whenFree(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		said, err = judge(ctx, w, runID)
 		return err
 	})
@@ -202,16 +234,9 @@ func stemOf(what string) string {
 	return strings.Trim(notInID.ReplaceAllString(stem, "-"), "-")
 }
 
-// newRunID is the instant and what is sent: "20261121-093000-azure-code", with
-// a number behind it where that is taken.
-func newRunID(runs, what string) string {
-	base := time.Now().UTC().Format("20060102-150405") + "-" + stemOf(what)
-	id := base
-	for n := 2; ; n++ {
-		// Any error is as good as "not there": making the folder names it.
-		if _, err := os.Stat(filepath.Join(runs, id)); err != nil {
-			return id
-		}
-		id = fmt.Sprintf("%s-%d", base, n)
-	}
+// newRunID is the instant, what is sent and something drawn:
+// "20261121-093000-azure-code-3f9a". Runs that begin together, in whatever
+// folders, have ids of their own.
+func newRunID(what string) string {
+	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102-150405"), stemOf(what), rand.N(1<<16))
 }

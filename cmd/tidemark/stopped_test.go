@@ -39,8 +39,8 @@ func TestARunThatStopsByItselfIsTakenIn(t *testing.T) {
 	}
 	r.tidemark(t, "ingest", "steady.jsonl")
 	code, stderr := r.fails(t, "replay", "steady", "--base-url", server.URL, "--model", "llama-3.1-8b")
-	if code != exitFailed || !strings.Contains(stderr, "stopped") || !strings.Contains(stderr, strings.TrimPrefix(server.URL, "http://")) {
-		t.Errorf("exit code %d, want %d with the address of the server; stderr:\n%s", code, exitFailed, stderr)
+	if code != exitInvalid || !strings.Contains(stderr, "stopped") || !strings.Contains(stderr, strings.TrimPrefix(server.URL, "http://")) {
+		t.Errorf("exit code %d, want %d with the address of the server; stderr:\n%s", code, exitInvalid, stderr)
 	}
 	if _, completed, planned := r.counts(t); completed < 3 || completed == planned || planned != 100 {
 		t.Errorf("completed %d of %d, want at least 3 and not all of 100", completed, planned)

@@ -48,7 +48,7 @@ func sloOf(path string) (json.RawMessage, error) {
 	}
 	slo, err := analysis.ReadSLO(path)
 	if err != nil {
-		return nil, exitError{exitMisuse, err}
+		return nil, misuseUnlessMissing(err)
 	}
 	return json.Marshal(slo)
 }

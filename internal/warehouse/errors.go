@@ -30,18 +30,25 @@ func within(path string, err error) error {
 // "Conflicting lock is held in /usr/bin/tidemark (PID 4711)".
 var holder = regexp.MustCompile(`lock is held in (.*?) ?\(PID (\d+)\)`)
 
+// ErrHeld is in the error of a warehouse that another process has open: to try again later may do.
+var ErrHeld = errors.New("held by another process")
+
+type heldError struct{ hinted }
+
+func (heldError) Is(target error) bool { return target == ErrHeld }
+
 // openError says in the user's words why DuckDB did not open the file.
 func openError(path string, err error) error {
 	text := err.Error()
 	switch found := holder.FindStringSubmatch(text); {
 	case found != nil:
-		return hinted{
+		return heldError{hinted{
 			fmt.Sprintf("warehouse %s: held by process %s (%s)", path, found[2], filepath.Base(found[1])),
 			fmt.Sprintf("wait until it has ended, stop it with \"kill %s\", or name another file with --warehouse FILE", found[2]),
-		}
+		}}
 	case strings.Contains(text, "set lock on file"):
-		return hinted{fmt.Sprintf("warehouse %s: held by another process", path),
-			"wait until it has ended, or name another file with --warehouse FILE"}
+		return heldError{hinted{fmt.Sprintf("warehouse %s: held by another process", path),
+			"wait until it has ended, or name another file with --warehouse FILE"}}
 	case strings.Contains(text, "different configuration"):
 		return hinted{fmt.Sprintf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()),
 			"close it first"}

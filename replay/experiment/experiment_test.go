@@ -123,8 +123,10 @@ func TestAChangedFileIsNotGoneOnWith(t *testing.T) {
 func TestWhatIsNoExperiment(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"without a hypothesis", "hypothesis: TPOT leaves its floor before TTFT does\n", "", "hypothesis: missing"},
-		{"a key that nobody knows", "repeats: 2", "repeat: 2", "field repeat not found"},
+		{"a key that nobody knows", "repeats: 2", "repeat: 2", `line 8: no key is called "repeat"`},
 		{"no rows", "rows: [1, 2, 4]", "rows: []", "rows: none"},
+		{"no repeats", "repeats: 2", "repeats: 0", "repeats: must be at least 1"},
+		{"a word for a number", "repeats: 2", "repeats: two", "line 8: `two` is not what belongs here"},
 		{"a row twice", "rows: [1, 2, 4]", "rows: [1, 1]", `"1" twice`},
 		{"a value of nothing", "variable: request-rate\n", "", "no variable says of what"},
 		{"varied and fixed", "duration: 5m", "request-rate: 3", "among the options too"},

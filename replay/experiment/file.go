@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,23 +69,36 @@ func Read(path string) (File, error) {
 
 // Parse reads an experiment's text; a key that is not known is an error.
 func Parse(text []byte) (File, error) {
-	var f File
+	f := File{Repeats: 1}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&f); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = errors.New("the file is empty")
 		}
-		return f, err
+		return f, plainly(err)
 	}
 	sum := sha256.Sum256(text)
 	f.SHA256 = hex.EncodeToString(sum[:])
 	return f, f.settle()
 }
 
+var (
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	wrongType  = regexp.MustCompile("cannot unmarshal !!(\\S+) (`[^`]*` )?into (\\S+)")
+)
+
+// plainly says what is wrong in the words of the file, not of the program.
+func plainly(err error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
+	text = unknownKey.ReplaceAllString(text, `no key is called "$1"`)
+	text = wrongType.ReplaceAllString(text, "${2}is not what belongs here")
+	return errors.New(strings.ReplaceAll(text, "\n  ", "; "))
+}
+
 // New is an experiment that was not written down: rows of one variable, each once.
 func New(name, hypothesis, send, variable string, values []string, options map[string]any) (File, error) {
-	f := File{Schema: schema, Name: name, Hypothesis: hypothesis, Send: send, Variable: variable, Options: options}
+	f := File{Schema: schema, Repeats: 1, Name: name, Hypothesis: hypothesis, Send: send, Variable: variable, Options: options}
 	for _, value := range values {
 		f.Rows = append(f.Rows, yaml.Node{Kind: yaml.ScalarNode, Value: value, Tag: "!!str"})
 	}
@@ -92,9 +106,6 @@ func New(name, hypothesis, send, variable string, values []string, options map[s
 }
 
 func (f *File) settle() error {
-	if f.Repeats == 0 {
-		f.Repeats = 1
-	}
 	for _, must := range []struct {
 		isMissing bool
 		what      string
@@ -106,7 +117,7 @@ func (f *File) settle() error {
 		{f.Hypothesis == "", "hypothesis: missing: say what the rows are to show"},
 		{f.Send == "", "send: missing: name a source, a profile or a plan"},
 		{len(f.Rows) == 0, "rows: none"},
-		{f.Repeats < 0, "repeats: must be at least 1"},
+		{f.Repeats < 1, "repeats: must be at least 1"},
 		{f.StopAfterNotMet < 0, "stop_after_not_met: must not be negative"},
 		{f.StopAfterNotMet > 0 && f.SLO == "", "stop_after_not_met: needs an slo to be met"},
 	} {
