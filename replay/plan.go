@@ -63,9 +63,10 @@ func orOne(x float64) float64 {
 type draft struct {
 	choices Choices
 	header  *Header
-	folder  string // for spooled requests
-	refused int64  // overlong requests under "refuse"
-	longest int    // tokens of the longest of them
+	folder  string          // for spooled requests
+	refused int64           // overlong requests under "refuse"
+	longest int             // tokens of the longest of them
+	cut     map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
 }
 
 // chosen is the source after every choice, in order of due time.
@@ -141,7 +142,7 @@ func (d *draft) within(requests iter.Seq2[Request, error]) iter.Seq2[Request, er
 				yield(req, err)
 				return
 			}
-			if !d.fits(&req) {
+			if d.isCut(req) || !d.fits(&req) {
 				continue
 			}
 			sent++
@@ -150,6 +151,15 @@ func (d *draft) within(requests iter.Seq2[Request, error]) iter.Seq2[Request, er
 			}
 		}
 	}
+}
+
+// isCut says whether an earlier turn of the request's session was dropped.
+func (d *draft) isCut(req Request) bool {
+	if len(d.cut) == 0 || req.Session == "" || !d.cut[sessionKey(req)] {
+		return false
+	}
+	d.header.OverlongCut++
+	return true
 }
 
 // fits says whether the request is sent; under "cap" it may shorten it.
@@ -161,6 +171,9 @@ func (d *draft) fits(req *Request) bool {
 	switch d.choices.Overlong {
 	case "drop":
 		d.header.OverlongDropped++
+		if req.Session != "" {
+			d.cut[sessionKey(*req)] = true
+		}
 		return false
 	case "cap": // the prompt gives way first; an output that leaves no room for one token of prompt is cut too
 		d.header.OverlongCapped++

@@ -18,8 +18,8 @@ import (
 
 const planSchema = "tidemark.plan/1"
 
-// Header is the first line of a plan: what it is and what it holds. WritePlan counts; the caller says the source and
-// the part of it that was taken (Scaling.FromS and UntilS).
+// Header is the first line of a plan: what it is and what it holds. WritePlan counts; the caller says the source, the
+// part of it that was taken (Scaling.FromS and UntilS) and MaxConcurrency.
 type Header struct {
 	Schema            string  `json:"schema"`
 	Source            string  `json:"source"`
@@ -35,17 +35,22 @@ type Header struct {
 	PeakRatePerS      float64 `json:"peak_rate_per_s"`     // most requests due within any one second, and never below the mean
 	BlockTokens       int     `json:"block_tokens"`        // 0: the source has no prefix blocks
 	SharedTokens      int64   `json:"shared_tokens"`       // prompt tokens whose blocks an earlier request had
-	ShortLastBlocks   int64   `json:"short_last_blocks"`   // last blocks under 16 tokens: too short to tell every id apart
+	ShortLastBlocks   int64   `json:"short_last_blocks"`   // prompts that leave what others had in a block too short to say its id
 	SourceRequests    int64   `json:"source_requests"`     // requests looked at before any choice
 	ThinDropped       int64   `json:"thin_dropped"`        // left out by thin
 	ZeroOutputDropped int64   `json:"zero_output_dropped"` // without output in the source (it failed there): cannot be asked for
 	ZeroInputDropped  int64   `json:"zero_input_dropped"`  // without a prompt in the source
 	OverlongDropped   int64   `json:"overlong_dropped"`
+	OverlongCut       int64   `json:"overlong_cut"` // left out with them: later turns of a session that lost one
 	OverlongCapped    int64   `json:"overlong_capped"`
 
 	Sessions           int64 `json:"sessions"`             // requests without a session are one each
 	LongestTokens      int   `json:"longest_tokens"`       // most prompt and output tokens of one request
 	LongestInputTokens int   `json:"longest_input_tokens"` // most prompt tokens of one request
+
+	// Classes are the names of the classes in the plan, in order; of more than maxClasses only so many.
+	Classes        []string `json:"classes,omitempty"`
+	MaxConcurrency int      `json:"max_concurrency"` // what it is meant to be sent with, as the caller says; 0: nothing is said
 }
 
 // Scaling is how the source became the plan. A nil FromS or UntilS is the source's own begin or end.
@@ -106,7 +111,7 @@ func (h *Header) begin(c Choices) {
 }
 
 func (h *Header) fill(body *lineFile, choices Choices, source iter.Seq2[Request, error]) error {
-	d := &draft{choices: choices, header: h, folder: filepath.Dir(body.file.Name())}
+	d := &draft{choices: choices, header: h, folder: filepath.Dir(body.file.Name()), cut: map[uint64]bool{}}
 	t := newTally(h)
 	for req, err := range d.chosen(source) {
 		if err != nil {

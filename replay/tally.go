@@ -1,9 +1,18 @@
 package replay
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// idTokens are the tokens that tell any two block ids apart.
-const idTokens = 16
+const (
+	// idTokens are the tokens that tell any two block ids apart.
+	idTokens = 16
+	// maxClasses is how many names of classes a header holds.
+	maxClasses = 100
+	// sameInstant is what due times lose where they are rounded, at a low speed more than a nanosecond.
+	sameInstant = time.Microsecond
+)
 
 // tally numbers the requests of a plan and counts what its header says.
 type tally struct {
@@ -24,6 +33,7 @@ func (t *tally) add(req *Request) {
 	req.Seq = h.Requests
 	t.blocks(req)
 	t.history(req)
+	t.class(req.Class)
 	h.Requests++
 	h.InputTokens += int64(req.InputTokens)
 	h.OutputTokens += int64(req.OutputTokens)
@@ -44,20 +54,38 @@ func (t *tally) blocks(req *Request) {
 	t.header.BlockTokens = req.BlockTokens
 	whole := (req.InputTokens + req.BlockTokens - 1) / req.BlockTokens
 	req.Blocks = req.Blocks[:min(len(req.Blocks), whole)]
-	if over := len(req.Blocks)*req.BlockTokens - req.InputTokens; over > 0 && req.BlockTokens-over < idTokens {
-		t.header.ShortLastBlocks++
-	}
 	isShared := true
 	for i, id := range req.Blocks {
 		tokens := min(req.BlockTokens, req.InputTokens-i*req.BlockTokens)
 		if isShared {
 			had := min(t.had.tokens(id, req.BlockTokens), tokens)
+			// Where it leaves what others had: further on, all before it tells it from them.
+			if had == 0 && tokens < req.BlockTokens && !isTold(id, tokens) {
+				t.header.ShortLastBlocks++
+			}
 			req.SharedTokens += had
 			isShared = had == req.BlockTokens
 		}
 		if !isShared {
 			t.had.add(id, tokens, req.BlockTokens)
 		}
+	}
+}
+
+// isTold says whether the first tokens of a block say its id whole: they are its digits, in a base that is the number of
+// token ids in use.
+func isTold(id uint64, tokens int) bool {
+	for ; id > 0 && tokens > 0; tokens-- {
+		id /= DefaultVocabHigh - DefaultVocabLow
+	}
+	return id == 0
+}
+
+// class puts a name among those of the header.
+func (t *tally) class(name string) {
+	at, had := slices.BinarySearch(t.header.Classes, name)
+	if name != "" && !had && len(t.header.Classes) < maxClasses {
+		t.header.Classes = slices.Insert(t.header.Classes, at, name)
 	}
 }
 
@@ -113,7 +141,8 @@ func (t *tally) rate(due time.Duration) {
 	}
 	t.last = due
 	old := 0
-	for old < len(t.recent) && t.recent[old] <= due-time.Second {
+	// A second is half open: of requests just a second apart it holds the later one alone.
+	for old < len(t.recent) && t.recent[old] <= due-time.Second+sameInstant {
 		old++
 	}
 	t.recent = append(t.recent[old:], due)
