@@ -1,7 +1,7 @@
 // Package profile says what traffic is like, in YAML, and draws requests of it: classes and their shares, lengths, turns
 // and think times, when sessions arrive, and which parts of prompts are equal.
 //
-// How its parts fit: read.go and the parse_*.go beside it take a file apart and name the line of what cannot be meant;
+// How its parts fit: document.go, read.go and the parse_*.go beside them take a file apart and name the line of what cannot be meant;
 // distribution.go, gamma.go and joint.go turn what varies into quantile functions; deck.go deals ranks for them, spread
 // evenly; arrivals.go says when sessions begin; kind.go and session.go lay out a session's prompts; requests.go puts the
 // turns of all sessions in order of time. measure.go sets what was drawn beside what is asked for (expect.go) and

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -33,18 +32,6 @@ type hinted struct {
 
 func (h hinted) Hint() string  { return h.hint }
 func (h hinted) Unwrap() error { return h.error }
-
-// parsed is the only document of a file.
-func parsed(content []byte) (*yaml.Node, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if len(document.Content) == 0 {
-		return nil, &wrong{1, "the file is empty"}
-	}
-	return document.Content[0], nil
-}
 
 // fields read the values of a mapping by their keys.
 type fields map[string]func(where string, node *yaml.Node) error
