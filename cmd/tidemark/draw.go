@@ -139,7 +139,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 	if err != nil {
 		return header, err
 	}
-	return replay.WritePlan(path, replay.Header{Source: shape.Name, SourceSHA256: shape.SHA256}, choices, requests)
+	return replay.WritePlan(path, replay.Header{Source: shape.Name, SourceSHA256: shape.SHA256, MaxConcurrency: shape.MaxConcurrency}, choices, requests)
 }
 
 // choicesOfProfile leaves the rate to the profile, and takes its mode unless

@@ -86,11 +86,16 @@ func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehous
 // choosing are the flags that choose from a source; a plan has chosen already.
 var choosing = []string{"from", "until", "duration", "speed", "thin", "thicken", "request-rate", "class", "limit", "max-model-len", "overlong"}
 
+func isPlanFile(what string) bool {
+	_, err := os.Stat(what)
+	return err == nil && strings.HasSuffix(what, ".zst")
+}
+
 // planFor is the plan file itself, or one drawn into a temporary folder, which
 // drop removes: the run keeps a copy. also is asked in the same opening of the
 // warehouse, if there is one.
 func planFor(c *cli.Context, what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
-	if _, err := os.Stat(what); err == nil && strings.HasSuffix(what, ".zst") {
+	if isPlanFile(what) {
 		for _, flag := range choosing {
 			if c.IsSet(flag) {
 				return "", nil, misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -90,18 +91,29 @@ func runReplay(c *cli.Context) error {
 	return errors.Join(sendErr, err)
 }
 
-// setConcurrency takes the concurrency from a profile that says what it is meant
-// for, unless another is asked for.
+// setConcurrency takes the concurrency from a profile or a plan that says what it
+// is meant for, unless another is asked for.
 func setConcurrency(c *cli.Context, what string) error {
 	if c.IsSet("max-concurrency") {
 		return nil
 	}
-	shape, err := chosenProfile(c, what)
-	if err != nil || shape == nil || shape.MaxConcurrency == 0 {
+	most := 0
+	if isPlanFile(what) {
+		plan, err := replay.OpenPlan(what)
+		if err != nil {
+			return err
+		}
+		most = plan.Header().MaxConcurrency
+	} else if shape, err := chosenProfile(c, what); err != nil {
 		return err
+	} else if shape != nil {
+		most = shape.MaxConcurrency
 	}
-	tell(c, "at most %d in flight, as %s has it", shape.MaxConcurrency, shape.Name)
-	return c.Set("max-concurrency", strconv.Itoa(shape.MaxConcurrency))
+	if most == 0 {
+		return nil
+	}
+	tell(c, "at most %d in flight, as %s has it", most, what)
+	return c.Set("max-concurrency", strconv.Itoa(most))
 }
 
 func needTarget(c *cli.Context) error {
@@ -157,7 +169,37 @@ func checkAgainstPlan(s replay.Settings, h replay.Header) error {
 		return misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, readableNumber("_s", h.DurationS)).
 			hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
 	}
+	for class := range s.Routes {
+		if err := checkClass(h, "--route", class); err != nil {
+			return err
+		}
+	}
+	var slo analysis.SLO
+	if s.SLO != nil {
+		if err := json.Unmarshal(s.SLO, &slo); err != nil {
+			return err
+		}
+	}
+	for _, objective := range slo.Objectives {
+		if err := checkClass(h, "--slo", objective.Class); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// mostClasses are as many as a plan names; of a plan with more, none is refused.
+const mostClasses = 100
+
+func checkClass(h replay.Header, flag, class string) error {
+	if class == "" || slices.Contains(h.Classes, class) || len(h.Classes) == mostClasses {
+		return nil
+	}
+	known := "the plan has no classes"
+	if len(h.Classes) > 0 {
+		known = "its classes are " + strings.Join(h.Classes, ", ")
+	}
+	return misuse("replay: %s: no request of the plan is of class %q", flag, class).hint("%s", known)
 }
 
 // load says how much is sent in which way.
