@@ -24,7 +24,8 @@ create macro macros.mean_inverse(y_begin, y_end) as
 
 -- A measurement below the floor: a wrong GPU, model, format or number of GPUs beside it, or a
 -- broken clock. 2 % are allowed for what the client cannot see of a step.
-create macro macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens) as
-    tpot_s < 0.98e0 * floor_tpot_s
-    -- A first token that the client saw late shortens the rest: on a short answer that is no proof.
+-- A first token that the client saw late shortens the rest: late_s is the longest that a read of it may have been late,
+-- null where it does not say. On a short answer 10 ms are no proof either.
+create macro macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, late_s) as
+    tpot_s + coalesce(late_s, 0) / decode_tokens < 0.98e0 * floor_tpot_s
     and (floor_tpot_s - tpot_s) * decode_tokens > 10e-3;

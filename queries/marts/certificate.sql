@@ -65,6 +65,23 @@ lines as (
             },
             {
                 seq: 20,
+                subject: 'floor',
+                measured: case
+                    when runs.floor_tpot_s is null then 'not compared: what it ran on is not known'
+                    when runs.below_floor = 0 then 'no request decoded faster than memory allows'
+                    else macros.counted(runs.below_floor, 'request') || ' of ' || macros.count_text(runs.completed)
+                        || ' decoded faster than memory allows'
+                end,
+                bound: case when runs.floor_tpot_s is not null then 'at most 1 % of the requests' end,
+                outcome: case
+                    when runs.below_floor > 1e-2 * runs.completed then 'breaks'
+                    when runs.below_floor > 0 then 'note'
+                    else 'ok'
+                end,
+                meaning: 'nothing is faster: a wrong GPU, model or format, or a clock that is off; the check not_below_floor names them'
+            },
+            {
+                seq: 21,
                 subject: 'failures',
                 measured: case
                     when failures.requests > 0 then failures.kinds || ' of ' || macros.counted(runs.sent, 'request') || ' sent'
@@ -75,7 +92,7 @@ lines as (
                 meaning: 'each stays in every denominator; latencies are of the others'
             },
             {
-                seq: 21,
+                seq: 22,
                 subject: 'verdict',
                 measured: case when runs.is_valid then 'valid' else 'invalid: ' || runs.invalid_reason end,
                 bound: null::varchar,

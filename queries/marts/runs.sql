@@ -6,8 +6,8 @@
 -- lateness is over all that were sent. A run is invalid, neither pass nor fail, when it
 -- never ended, lost measurements, sent nothing or nothing succeeded, when its p99 lateness (waits
 -- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples,
--- when the client stood still for too long or was short of files, ports or disk, or when a request
--- beat the floor: a data error.
+-- when the client stood still for too long or was short of files, ports or disk, or when more than 1 % of
+-- its requests beat the floor, however late its reads: a data error.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
@@ -50,6 +50,8 @@
 -- completed                of these, successful
 -- failed                   sent and not successful
 -- unsent                   never sent; of a run that has not ended: not sent or not ended
+-- warm_up_requests         flagged requests, sent or not: in none of these counts
+-- below_floor              requests that beat the floor, however late the client read: the check not_below_floor names them
 -- ok_ratio                 completed / planned
 -- window_s                 from the first due time to the last stream's end, seconds
 -- request_per_s            completed requests per second of that window
@@ -61,7 +63,7 @@
 -- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
 -- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
 -- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
--- is_valid                 the run is whole, the client kept time, some request succeeded and none beat the floor
+-- is_valid                 the run is whole, the client kept time, some request succeeded and no more than 1 % beat the floor
 -- invalid_reason           why not, and what to look at
 -- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
 -- predicted_tpot_s         median over requests: predicted, seconds
@@ -95,21 +97,23 @@ stored as (
     select
         run_id,
         count(*) filter (where is_sent) as sent,
-        count(*) filter (where is_success) as completed
+        count(*) filter (where is_success) as completed,
+        count(*) filter (where is_warm_up) as warm_up
     from staging.requests
     group by run_id
 ),
 
 gaps as materialized (
     select
-        run_id,
+        tpot_gap.run_id,
         median(floor_tpot_s) as floor_tpot_s,
         median(predicted_tpot_s) as predicted_tpot_s,
         median(slowdown_ratio) as slowdown_ratio,
         median(floor_ratio) as floor_ratio,
-        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens)) as below_floor
+        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, clients.lag_max_s)) as below_floor
     from marts.tpot_gap
-    group by run_id
+    left join staging.clients on clients.run_id = tpot_gap.run_id
+    group by tpot_gap.run_id
 ),
 
 verdicts as (
@@ -130,6 +134,8 @@ verdicts as (
                     || 'look at requests.jsonl.zst, it may be cut or of another run',
                     runs.reported_sent, runs.reported_completed, coalesce(stored.sent, 0), coalesce(stored.completed, 0)
                 )
+            when counts.planned is null and stored.sent > 0 then 'all of it was warm-up: nothing is left to measure'
+            when coalesce(counts.sent, 0) = 0 and stored.sent > 0 then 'no request was sent after the warm-up'
             when coalesce(counts.sent, 0) = 0 then 'no request was sent'
             when counts.completed = 0 then 'no request succeeded, so nothing was measured'
             when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
@@ -148,7 +154,7 @@ verdicts as (
                     clients.stall_s * 1e3, clients.max_stall_s * 1e3
                 )
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
-            when gaps.below_floor > 0
+            when gaps.below_floor > 1e-2 * counts.completed
                 then macros.counted(gaps.below_floor, 'request')
                     || ' decoded faster than memory allows: check GPU, model, format, tensor parallel size'
         end as invalid_reason
@@ -216,6 +222,8 @@ select
     coalesce(counts.completed, 0) as completed,
     coalesce(counts.failed, 0) as failed,
     coalesce(counts.planned - counts.sent, 0) as unsent,
+    coalesce(stored.warm_up, 0) as warm_up_requests,
+    coalesce(gaps.below_floor, 0) as below_floor,
     counts.completed / counts.planned as ok_ratio,
     counts.window_s,
     counts.completed / nullif(counts.window_s, 0) as request_per_s,
@@ -246,4 +254,5 @@ select
 from staging.runs
 inner join verdicts on verdicts.run_id = runs.run_id
 left join counts on counts.run_id = runs.run_id
+left join stored on stored.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id

@@ -1,5 +1,5 @@
 -- One row per experiment and value of the setting that it varies: what each level gave, over its
--- repeats. Invalid runs are counted and left out; warm-up is left out.
+-- repeats. Runs that are invalid, or were stopped before their end, are counted and left out; warm-up is left out.
 --
 -- Percentiles are of the requests of all repeats together; throughput is the mean over the repeats, with
 -- the least and the most of them. The knee is the first level at which throughput added per load added, since
@@ -12,17 +12,19 @@
 -- value                   of the setting, as written
 -- load                    the same as a number; null where it is none
 -- runs                    runs of the level
--- valid_runs              of these, valid: the rest of the row is of them
+-- stopped_runs            of these, interrupted, aborted or killed: their status is not 'done'
+-- valid_runs              of these, done and valid: the rest of the row is of them
 -- requests                requests planned
 -- completed               of these, successful
 -- request_per_s           completed requests per second, mean over repeats
 -- output_token_per_s      received tokens per second, mean over repeats
 -- least_output_token_per_s, most_output_token_per_s   the same, of the lowest and the highest repeat
 -- mean_in_flight          requests in flight, mean over repeats
--- p50_ttft_s, p99_ttft_s  time to first token from due, seconds; p99 null below 100 samples
--- least_p99_ttft_s, most_p99_ttft_s                   p99 of the lowest and the highest repeat
+-- cached_ratio            prompt tokens that the server says it had, of all of these; null where it does not say
+-- p50_ttft_from_due_s, p99_ttft_from_due_s              time to first token from due, seconds; p99 null below 100 samples
+-- least_p99_ttft_from_due_s, most_p99_ttft_from_due_s  p99 of the lowest and the highest repeat
 -- p50_tpot_s, p99_tpot_s  time per token after the first, seconds
--- p50_e2e_s, p99_e2e_s    whole answer from due, seconds
+-- p50_e2e_from_due_s, p99_e2e_from_due_s                whole answer from due, seconds
 -- added_ratio             throughput added per load added since the level before, over that of the first level
 -- is_knee                 this is the knee
 with steps as (
@@ -30,7 +32,9 @@ with steps as (
         runs.*,
         settings.series_row,
         try_cast(settings.value as double) as load,
-        fidelity.mean_in_flight
+        fidelity.mean_in_flight,
+        coalesce(settings.is_complete, false) as is_complete,
+        coalesce(settings.is_complete, false) and runs.is_valid as counts
     from staging.runs as settings
     inner join marts.runs on runs.run_id = settings.run_id
     left join marts.fidelity on fidelity.run_id = settings.run_id
@@ -46,15 +50,16 @@ per_level as (
         min(series_row) as series_row,
         any_value(load) as load,
         count(*) as runs,
-        count(*) filter (where is_valid) as valid_runs,
-        sum(planned) filter (where is_valid) as requests,
-        avg(request_per_s) filter (where is_valid) as request_per_s,
-        avg(output_token_per_s) filter (where is_valid) as output_token_per_s,
-        min(output_token_per_s) filter (where is_valid) as least_output_token_per_s,
-        max(output_token_per_s) filter (where is_valid) as most_output_token_per_s,
-        avg(mean_in_flight) filter (where is_valid) as mean_in_flight,
-        min(p99_ttft_from_due_s) filter (where is_valid) as least_p99_ttft_s,
-        max(p99_ttft_from_due_s) filter (where is_valid) as most_p99_ttft_s
+        count(*) filter (where not is_complete) as stopped_runs,
+        count(*) filter (where counts) as valid_runs,
+        sum(planned) filter (where counts) as requests,
+        avg(request_per_s) filter (where counts) as request_per_s,
+        avg(output_token_per_s) filter (where counts) as output_token_per_s,
+        min(output_token_per_s) filter (where counts) as least_output_token_per_s,
+        max(output_token_per_s) filter (where counts) as most_output_token_per_s,
+        avg(mean_in_flight) filter (where counts) as mean_in_flight,
+        min(p99_ttft_from_due_s) filter (where counts) as least_p99_ttft_from_due_s,
+        max(p99_ttft_from_due_s) filter (where counts) as most_p99_ttft_from_due_s
     from steps
     group by
         series_id,
@@ -67,12 +72,15 @@ pooled as (
         steps.value,
         count(*) as completed,
         count(requests.tpot_s) as with_tpot,
+        sum(requests.cached_tokens) / nullif(
+            sum(coalesce(requests.input_tokens_reported, requests.input_tokens)) filter (where requests.cached_tokens is not null), 0
+        ) as cached_ratio,
         quantile_cont(requests.ttft_from_due_s, [0.5, 0.99]) as ttft,
         quantile_cont(requests.tpot_s, [0.5, 0.99]) as tpot,
         quantile_cont(requests.e2e_from_due_s, [0.5, 0.99]) as e2e
     from steps
     inner join staging.requests on requests.run_id = steps.run_id
-    where steps.is_valid
+    where steps.counts
         and requests.is_success
         and not requests.is_warm_up
     group by
@@ -111,6 +119,7 @@ select
     per_level.value,
     per_level.load,
     per_level.runs,
+    per_level.stopped_runs,
     per_level.valid_runs,
     per_level.requests::bigint as requests,
     pooled.completed,
@@ -119,14 +128,15 @@ select
     per_level.least_output_token_per_s,
     per_level.most_output_token_per_s,
     per_level.mean_in_flight,
-    pooled.ttft[1] as p50_ttft_s,
-    case when pooled.completed >= 100 then pooled.ttft[2] end as p99_ttft_s,
-    per_level.least_p99_ttft_s,
-    per_level.most_p99_ttft_s,
+    pooled.cached_ratio,
+    pooled.ttft[1] as p50_ttft_from_due_s,
+    case when pooled.completed >= 100 then pooled.ttft[2] end as p99_ttft_from_due_s,
+    per_level.least_p99_ttft_from_due_s,
+    per_level.most_p99_ttft_from_due_s,
     pooled.tpot[1] as p50_tpot_s,
     case when pooled.with_tpot >= 100 then pooled.tpot[2] end as p99_tpot_s,
-    pooled.e2e[1] as p50_e2e_s,
-    case when pooled.completed >= 100 then pooled.e2e[2] end as p99_e2e_s,
+    pooled.e2e[1] as p50_e2e_from_due_s,
+    case when pooled.completed >= 100 then pooled.e2e[2] end as p99_e2e_from_due_s,
     slopes.added / slopes.first_added as added_ratio,
     coalesce(per_level.load = knees.load, false) as is_knee
 from per_level
