@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,7 +119,11 @@ func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	}
 	where := t.base.String()
 	var dns *net.DNSError
+	var untrusted *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &untrusted):
+		return withHint(fmt.Errorf("replay: %s: its certificate is not trusted: %s", where, a.scrub.text(untrusted.Err.Error())),
+			"if it is the right server, name its authority: SSL_CERT_FILE=ca.pem")
 	case isRefused(err):
 		return withHint(fmt.Errorf("replay: no server at %s: connection refused", where),
 			`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
