@@ -134,21 +134,29 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	if v.Outcome != Undecided {
 		return v.Outcome
 	}
-	most, isKnown := int64(0), true
+	most, onBound := int64(0), 0
 	for _, o := range said {
 		if o.MoreRequests == nil {
-			isKnown = false
+			onBound++
 		} else {
 			most = max(most, *o.MoreRequests)
 		}
 	}
-	switch {
-	case !isKnown:
-		return "undecided, on the bound"
-	case most == 1:
-		return "undecided, about 1 more request"
+	text := v.Outcome
+	switch most {
+	case 0:
+	case 1:
+		text += ", about 1 more request"
+	default:
+		text += fmt.Sprintf(", about %s more requests", thousands(most))
 	}
-	return fmt.Sprintf("undecided, about %s more requests", thousands(most))
+	switch {
+	case onBound == len(said):
+		text += ", on the bound"
+	case onBound > 0:
+		text += fmt.Sprintf(", %d on the bound", onBound)
+	}
+	return text
 }
 
 // String says what was observed against the bound: p99 TTFT 812 ms (783 to 850 ms) of at most 1,000 ms.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -67,7 +68,11 @@ func ReadSLO(path string) (SLO, error) {
 	}
 	slo, err := parseSLO(text)
 	if err != nil {
-		return SLO{}, withHint(sloExample, "slo %s: %v", path, err)
+		hint := sloExample
+		if own := (hinted{}); errors.As(err, &own) {
+			hint = own.hint
+		}
+		return SLO{}, withHint(hint, "slo %s: %v", path, err)
 	}
 	return slo, nil
 }
@@ -79,7 +84,7 @@ func parseSLO(text []byte) (SLO, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&file); err != nil {
-		return SLO{}, yamlError(err)
+		return SLO{}, yamlError(err, text)
 	}
 	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return SLO{}, errors.New("more than one document in it")
@@ -101,6 +106,10 @@ func parseSLO(text []byte) (SLO, error) {
 		err := objective.bound(written.Percentile, written.AtMost)
 		if err != nil {
 			return SLO{}, fmt.Errorf("line %d: objective %d: %w", lines.at("objectives", strconv.Itoa(i)), i+1, err)
+		}
+		if earlier := slices.IndexFunc(slo.Objectives, objective.bindsAs); earlier >= 0 {
+			return SLO{}, fmt.Errorf("line %d: objective %d: %s is bound twice, by objective %d already",
+				lines.at("objectives", strconv.Itoa(i)), i+1, objective, earlier+1)
 		}
 		slo.Objectives = append(slo.Objectives, objective)
 	}
@@ -125,6 +134,9 @@ func (o *Objective) bound(percentile *float64, atMost *string) error {
 		return errors.New("a failure_ratio has no percentile")
 	case !isShare && percentile == nil:
 		return fmt.Errorf("%s: no percentile: a mean or a maximum is no objective", o.Metric)
+	case percentile != nil && *percentile > 0 && *percentile < 1:
+		share := strconv.FormatFloat(math.Round(*percentile*1e8)/1e6, 'f', -1, 64)
+		return withHint(fmt.Sprintf("write %s for p%[1]s", share), "percentile %v: a percentile is not written as a share", *percentile)
 	case percentile != nil && !(*percentile > 0 && *percentile < 100):
 		return fmt.Errorf("percentile %v: want a number between 0 and 100, such as 99", *percentile)
 	case atMost == nil:
@@ -149,11 +161,24 @@ func (o *Objective) bound(percentile *float64, atMost *string) error {
 	return nil
 }
 
-// String names the objective as people do: p99 TTFT of class P0.
+// fromDue is a metric by what it is measured from: TTFT and E2E are always judged from due.
+func (o Objective) fromDue() string {
+	if o.Metric == "ttft" || o.Metric == "e2e" {
+		return o.Metric + "_from_due"
+	}
+	return o.Metric
+}
+
+// bindsAs says that two objectives are about the same number, whatever their bounds.
+func (o Objective) bindsAs(other Objective) bool {
+	return o.fromDue() == other.fromDue() && o.Percentile == other.Percentile && o.Class == other.Class
+}
+
+// String names the objective as people do: p99 TTFT from due of class P0.
 func (o Objective) String() string {
 	text := "share of failures"
 	if o.Metric != failureRatio {
-		metric, fromDue := strings.CutSuffix(o.Metric, "_from_due")
+		metric, fromDue := strings.CutSuffix(o.fromDue(), "_from_due")
 		text = "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " " + strings.ToUpper(metric)
 		if fromDue {
 			text += " from due"
@@ -167,12 +192,20 @@ func (o Objective) String() string {
 
 var (
 	unknownKey = regexp.MustCompile(`line (\d+): field (\S+) not found`)
+	wrongKind  = regexp.MustCompile(`line (\d+): cannot unmarshal !!(\w+)(?: ` + "`(.*)`" + `)? into (\S+)`)
 	yamlLine   = regexp.MustCompile(`line (\d+): (.*)`)
+	tabbed     = regexp.MustCompile(`^[ ]*\t\s*\S`)
 )
 
 // yamlError says in the house's words what the decoder found; the first of several.
-func yamlError(err error) error {
+func yamlError(err error, source []byte) error {
 	text := err.Error()
+	if found := wrongKind.FindStringSubmatch(text); found != nil {
+		return fmt.Errorf("line %s: %s: want %s", found[1], written(found[2], found[3]), wanted(found[4]))
+	}
+	if line := firstTab(source); line > 0 && !errors.As(err, new(*yaml.TypeError)) {
+		return fmt.Errorf("line %d: a tab: YAML wants spaces before a key", line)
+	}
 	if found := unknownKey.FindStringSubmatch(text); found != nil {
 		return fmt.Errorf("line %s: unknown key %s", found[1], found[2])
 	}
@@ -183,6 +216,40 @@ func yamlError(err error) error {
 		return errors.New("line 1: it is empty")
 	}
 	return errors.New(strings.TrimPrefix(text, "yaml: "))
+}
+
+// firstTab is the first line that is indented by one, or 0.
+func firstTab(source []byte) int {
+	for i, line := range bytes.Split(source, []byte("\n")) {
+		if tabbed.Match(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// written is what a file has, by YAML's word for its kind.
+func written(kind, value string) string {
+	switch kind {
+	case "seq":
+		return "a list"
+	case "map":
+		return "keys and values"
+	}
+	return strconv.Quote(value)
+}
+
+// wanted is what is asked for instead, by the Go type that the decoder could not fill.
+func wanted(goType string) string {
+	switch {
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
+	case goType == "string":
+		return "a word"
+	case strings.HasPrefix(goType, "float"):
+		return "a number"
+	}
+	return "keys and values"
 }
 
 // sourceLines finds where in a YAML text a value stands.

@@ -56,7 +56,13 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 		{"a bound without its unit", replaced("60ms", "60"), `line 5: objective 2: at_most "60": want a time with its unit`},
 		{"a bound below zero", replaced("60ms", "-60ms"), `line 5: objective 2: at_most "-60ms"`},
 		{"a percentile of 100", replaced("percentile: 99\n", "percentile: 100\n"), "line 5: objective 2: percentile 100"},
-		{"a word for a percentile", replaced("percentile: 99\n", "percentile: most\n"), "line 6: cannot unmarshal"},
+		{"a word for a percentile", replaced("percentile: 99\n", "percentile: most\n"), `line 6: "most": want a number`},
+		{"a list for a bound", replaced("60ms", "[60ms]"), "line 7: a list: want a word"},
+		{"a word for the objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: fast\n", `line 3: "fast": want a list`},
+		{"a number for the cost", replaced("{per_gpu_hour: 3.5}", "3.5"), `line 9: "3.5": want keys and values`},
+		{"a list for the file", "- fast\n", "line 1: a list: want keys and values"},
+		{"a tab", replaced("    percentile: 99\n", "\tpercentile: 99\n"), "line 6: a tab: YAML wants spaces"},
+		{"one number bound twice", replaced("tpot\n", "ttft_from_due\n    class: P0\n"), "line 5: objective 2: p99 TTFT from due of class P0 is bound twice, by objective 1"},
 		{"a metric that is none", replaced("metric: tpot", "metric: speed"), `line 5: objective 2: metric "speed": known ones are ttft`},
 		{"no metric", replaced("metric: failure_ratio, ", ""), "line 8: objective 3: no metric"},
 		{"a percentile of a share", replaced("metric: failure_ratio,", "metric: failure_ratio, percentile: 99,"), "line 8: objective 3: a failure_ratio has no percentile"},
@@ -78,6 +84,10 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 			continue
 		}
 		wantError(t, err, "slo "+path+": "+c.words, "at_most: 1s")
+	}
+	for written, hint := range map[string]string{"0.99": "write 99 for p99", "0.999": "write 99.9 for p99.9", "0.29": "write 29 for p29"} {
+		_, err := analysis.ReadSLO(sloFile(t, replaced("percentile: 99\n", "percentile: "+written+"\n")))
+		wantError(t, err, "line 5: objective 2: percentile "+written+": a percentile is not written as a share", hint)
 	}
 	_, err := analysis.ReadSLO("nowhere.yaml")
 	wantError(t, err, "slo nowhere.yaml: no such file or directory", "name the file")
@@ -101,17 +111,20 @@ func TestJudgeSLO(t *testing.T) {
 		run("few", 120, 1e-3, withSLO(draft, within)),
 		run("close", 600, 1e-3, withSLO(draft, within+","+onIt)),
 		"update raw.requests set failure = 'cut_stream' where run_id = 'close' and seq < 3",
+		run("both", 600, 1e-3, withSLO(draft, ofNoClass+","+onIt)),
+		"update raw.requests set failure = 'cut_stream' where run_id = 'both' and seq < 3",
 		run("none", 600, 1e-3, withSLO(draft, ofNoClass)),
 		run("late", 600, 0.05, withSLO(draft, within)),
 		run("plain", 600, 1e-3, draft),
 	)
 	const rest = "; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"
 	for _, c := range []struct{ run, outcome, line string }{
-		{"met", analysis.Met, "SLO chat met: p99 TTFT 51.0 ms (51.0 ms to 51.0 ms) of at most 1,500 ms" + rest},
+		{"met", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (51.0 ms to 51.0 ms) of at most 1,500 ms" + rest},
 		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (10.0 ms to 10.0 ms) of at most 9.00 ms" + rest},
-		{"few", analysis.Undecided, "SLO chat undecided, about 261 more requests: p99 TTFT 51.0 ms of at most 1,500 ms; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"few", analysis.Undecided, "SLO chat undecided, about 247 more requests: p99 TTFT from due 51.0 ms of at most 1,500 ms; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (0.170 % to 1.46 %) of at most 0.500 %; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
-		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT of class P9 withheld, of 0 samples of at most 1,500 ms" + rest},
+		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples of at most 1,500 ms, share of failures 0.500 % (0.170 % to 1.46 %) of at most 0.500 %; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
+		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples of at most 1,500 ms" + rest},
 		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {
@@ -130,10 +143,10 @@ func TestJudgeSLO(t *testing.T) {
 func TestCertificate(t *testing.T) {
 	w := open(t, run("a", 600, 0.05, draft))
 	table, err := analysis.Certificate(context.Background(), w.DB(), "a")
-	if err != nil || len(table.Rows) != 21 {
-		t.Fatalf("got %d lines, %v; want 21", len(table.Rows), err)
+	if err != nil || len(table.Rows) != 22 {
+		t.Fatalf("got %d lines, %v; want 22", len(table.Rows), err)
 	}
-	if first, last := table.Rows[0], table.Rows[20]; first[0] != "lateness" || first[3] != "breaks" ||
+	if first, last := table.Rows[0], table.Rows[21]; first[0] != "lateness" || first[3] != "breaks" ||
 		last[1] != "invalid: p99 lateness 50 ms is above 10 ms" {
 		t.Errorf("got %v ... %v", first, last)
 	}

@@ -1,10 +1,10 @@
 -- How far a measured percentile or share may be from the true one: 95 % intervals, and how
 -- many samples a verdict wants.
 
--- Fewest samples for a two-sided interval of a percentile: below them its upper end lies beyond
--- the largest sample. 367 for p99.
+-- Fewest samples for a two-sided interval of a percentile: below them one of its ends lies beyond
+-- the samples, by the ranks below. 367 for p99.
 create macro macros.fewest_samples(q) as
-    floor(ln(0.025e0) / ln(q))::bigint;
+    ceil(ln(0.0251e0) / ln(greatest(q, 1 - q)))::bigint;
 
 -- Probability that exactly k of n samples lie at or below the q-quantile.
 create macro macros.binomial(n, k, q) as
@@ -48,6 +48,6 @@ create macro macros.share_high(k, n) as
     least(1, (k + 1.92e0 + 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
 
 -- Samples that would tell a share beyond the bound of k in n from the allowed share p, were it to
--- stay; null where it is the same to half a sample.
+-- stay; null where it lies on the bound: within half a percent of it.
 create macro macros.samples_to_tell(k, n, p) as
-    case when abs(k - n * p) >= 0.5e0 then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;
+    case when abs(k - n * p) >= 5e-3 * n * p then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;

@@ -4,12 +4,12 @@
 -- A percentile is of successful requests (itl: of the gaps between their chunks), TTFT and E2E from when a request was due. Its
 -- interval is that of the order statistics, 95 %. It is met when the interval's upper end is within the
 -- bound, not met when its lower end is above it, and undecided else, and always below the fewest samples that a two-sided
--- interval wants (367 for p99). failure_ratio is of all requests that were tried, with Wilson's interval; where none may
--- fail, it is met when none did. An invalid run is neither: its outcome is 'invalid'.
+-- interval wants (367 for p99). failure_ratio is of all requests that were tried: a count of this run, so it is met when none
+-- failed, whatever the bound, and judged by Wilson's interval where some did. An invalid run is neither: its outcome is 'invalid'.
 -- run_id          the replay
 -- objective       1-based place in the SLO
 -- slo_name        what the user called the SLO
--- metric          'ttft', 'ttft_from_due', 'tpot', 'e2e', 'e2e_from_due', 'itl' or 'failure_ratio'
+-- metric          as asked: 'ttft' and 'e2e' are from due too; 'ttft', 'ttft_from_due', 'tpot', 'e2e', 'e2e_from_due', 'itl' or 'failure_ratio'
 -- percentile      99 for p99; null for a ratio
 -- class           requests that it is about; null: all
 -- at_most         the bound: seconds, or a share
@@ -126,7 +126,8 @@ decided as (
         case
             when not runs.is_valid then 'invalid'
             when not is_enough then 'undecided'
-            when metric = 'failure_ratio' and at_most = 0 then case when above = 0 then 'met' else 'not met' end
+            when metric = 'failure_ratio' and above = 0 then 'met'
+            when metric = 'failure_ratio' and at_most = 0 then 'not met'
             when high <= at_most then 'met'
             when low > at_most then 'not met'
             else 'undecided'
@@ -152,6 +153,7 @@ select
     outcome,
     case
         when outcome = 'undecided' and (to_tell is not null or not is_enough)
-            then greatest(to_tell - samples, macros.fewest_samples(q) - samples, 1)::bigint
+            -- With none above the bound, as many as an interval wants are enough.
+            then greatest(case when above > 0 then to_tell - samples end, macros.fewest_samples(q) - samples, 1)::bigint
     end as more_requests
 from decided
