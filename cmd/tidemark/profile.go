@@ -20,12 +20,13 @@ import (
 func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "profile",
-		Usage:     "traffic shapes in YAML: list, show, fit, diff",
-		ArgsUsage: "list | show PROFILE | fit | diff A B",
-		Description: `show draws a profile and sets what came beside what it asks for. fit makes one
-from quantiles, a histogram (--histogram) or an ingested trace (--source). diff
-says how far apart two workloads are: profiles, traces or runs. A profile is a
-name of the list or a .yaml file.
+		Usage:     "traffic shapes in YAML: list, show, keys, fit, diff",
+		ArgsUsage: "list | keys | show PROFILE | fit | diff A B",
+		Description: `show draws a profile and sets what came beside what it asks for. keys prints
+a profile with every key and distribution there is, explained. fit makes one
+from quantiles, a histogram (--histogram) or an ingested trace (--source).
+diff says how far apart two workloads are: profiles, traces or runs. A profile
+is a name of the list or a .yaml file.
 
 Example:
   tidemark profile show gtc-multiturn --draw 10000
@@ -39,7 +40,7 @@ Example:
 			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
 			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
 			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
-			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE`: of, le or until, count"},
+			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out"},
 			&cli.StringFlag{Name: "source", Usage: "fit: lengths, rate and burstiness of an ingested `TRACE`"},
 			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
 			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
@@ -68,6 +69,12 @@ func runProfile(c *cli.Context) error {
 			return err
 		}
 		return showProfile(c, c.Args().Get(1))
+	case "keys":
+		if err := wants(1, "takes no name"); err != nil {
+			return err
+		}
+		_, err := c.App.Writer.Write(profile.Keys())
+		return err
 	case "fit":
 		if err := wants(1, "takes no name; it is given by --name"); err != nil {
 			return err
@@ -79,7 +86,7 @@ func runProfile(c *cli.Context) error {
 		}
 		return diffProfiles(c, c.Args().Get(1), c.Args().Get(2))
 	default:
-		return misuse("profile: %q: must be list, show, fit or diff", verb).hint("tidemark profile --help")
+		return misuse("profile: %q: must be list, show, keys, fit or diff", verb).hint("tidemark profile --help")
 	}
 }
 
@@ -142,7 +149,11 @@ func showProfile(c *cli.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	tell(c, "%s: %s", p.Name, p.Description)
+	if p.Description != "" {
+		tell(c, "%s: %s", p.Name, p.Description)
+	} else {
+		tell(c, "%s", p.Name)
+	}
 	return withLengths(c, p, func(lengths func(string) (profile.Lengths, error)) error {
 		table := analysis.Table{Columns: columnsOf("class", "quantity", "asked", "drawn", "off_ratio")}
 		for _, shape := range shapes {
@@ -231,14 +242,22 @@ func fitProfile(c *cli.Context) error {
 	if err != nil {
 		return exitError{exitMisuse, err}
 	}
-	output := c.String("output")
-	if output == "-" {
-		_, err := c.App.Writer.Write(text)
-		return err
+	if output := c.String("output"); output == "-" {
+		_, err = c.App.Writer.Write(text)
+	} else if err = writeNew(output, text); err == nil {
+		tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
 	}
-	file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil && !c.IsSet("rate") && c.String("source") == "" {
+		tell(c, "profile fit: no --rate: 1/s is written")
+	}
+	return err
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return misuse("profile fit: %s exists", output).hint("name another file; nothing is overwritten")
+		return hinted{fmt.Sprintf("profile fit: %s exists", path), "name another file; nothing is overwritten"}
 	}
 	if err != nil {
 		return fmt.Errorf("profile fit: %w", err)
@@ -246,9 +265,6 @@ func fitProfile(c *cli.Context) error {
 	_, err = file.Write(text)
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
-	}
-	if err == nil {
-		tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
 	}
 	return err
 }
@@ -286,7 +302,6 @@ func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
 		f.RatePerS = c.Float64("rate")
 	} else if f.RatePerS == 0 {
 		f.RatePerS = 1
-		tell(c, "profile fit: no --rate: 1/s is written")
 	}
 	return f, nil
 }

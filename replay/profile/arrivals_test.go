@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -77,6 +78,16 @@ func TestRatesOfTheDay(t *testing.T) {
 	fast := drawn(t, p, Options{Duration: time.Hour, RatePerS: 2 * sessions})
 	if len(fast) != 4*3600 {
 		t.Errorf("at twice the rate: %d sessions in the first hour", len(fast))
+	}
+}
+
+// Over an hour the sum of the gaps drifts by nanoseconds; some second held 21 then.
+func TestAConstantRateHasNoPeak(t *testing.T) {
+	for _, rate := range []string{"20", "7"} {
+		p := mustParse(t, one("arrivals", "{process: constant, rate_per_s: "+rate+"}", "duration", "1h"))
+		if header, _ := planned(t, p, Options{Seed: 1}); fmt.Sprintf("%.6g", header.PeakRatePerS) != rate {
+			t.Errorf("constant %s/s: %v/s at its peak", rate, header.PeakRatePerS)
+		}
 	}
 }
 

@@ -9,6 +9,12 @@ import (
 //go:embed examples/*.yaml
 var examples embed.FS
 
+//go:embed keys.yaml
+var keys []byte
+
+// Keys is a profile with every key and every kind of distribution, and comments on each.
+func Keys() []byte { return slices.Clone(keys) }
+
 // Builtins are the names of the profiles that come with the program, in order.
 func Builtins() []string {
 	var names []string

@@ -16,7 +16,7 @@ type Shape struct {
 	Buckets []Bucket
 }
 
-// Point is a quantile: Rank in [0, 1].
+// Point is a quantile: Rank in [0, 1]. Those of a Shape ascend.
 type Point struct{ Rank, Value float64 }
 
 // Bucket counts the lengths above From, up to Until.
@@ -25,7 +25,7 @@ type Bucket struct{ From, Until, Count float64 }
 // IsEmpty reports that nothing is known.
 func (s Shape) IsEmpty() bool { return len(s.Points) == 0 && len(s.Buckets) == 0 }
 
-// ParseQuantiles reads p50=5900,p95=12700.
+// ParseQuantiles reads p50=5900,p95=12700, in any order.
 func ParseQuantiles(text string) (Shape, error) {
 	var s Shape
 	for part := range strings.SplitSeq(text, ",") {
@@ -33,13 +33,25 @@ func ParseQuantiles(text string) (Shape, error) {
 		percent, errName := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
 		value, errValue := strconv.ParseFloat(number, 64)
 		if !found || errName != nil || errValue != nil || !strings.HasPrefix(name, "p") ||
-			!(percent >= 0 && percent <= 100) || !(value >= 1 && value <= math.MaxInt32) {
+			!(percent >= 0 && percent <= 100) || !(value >= 1 && value <= maxTokens) {
 			return s, fmt.Errorf("quantiles %q: must be written like p50=5900,p95=12700", text)
 		}
 		s.Points = append(s.Points, Point{percent / 100, value})
 	}
+	slices.SortStableFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.Rank, b.Rank) })
+	for i := 1; i < len(s.Points); i++ {
+		switch before, p := s.Points[i-1], s.Points[i]; {
+		case p.Rank == before.Rank:
+			return s, fmt.Errorf("quantiles %q: %s is there twice", text, p.name())
+		case p.Value < before.Value:
+			return s, fmt.Errorf("quantiles %q: %s is below %s", text, p.name(), before.name())
+		}
+	}
 	return s, nil
 }
+
+// name is p95.
+func (p Point) name() string { return "p" + exact(math.Round(p.Rank*1e8)/1e6) }
 
 // Fitting is what a profile is fitted to.
 type Fitting struct {
@@ -48,16 +60,18 @@ type Fitting struct {
 	Input, Output Shape
 	Cached        Shape   // prompt tokens found in the prefix cache; empty: nothing is shared
 	RatePerS      float64 // requests per second
-	Burstiness    float64 // of the gaps between them; 0: 1, a Poisson process
+	Burstiness    float64 // by a trace's median gap; 0: there is no trace, and arrivals are Poisson
+	GapCV         float64 // of the trace's gaps: their standard deviation over their mean
 }
 
 // Fit writes the profile of single requests that has these quantiles or histograms.
 func Fit(f Fitting) ([]byte, error) {
 	if f.Input.IsEmpty() || f.Output.IsEmpty() {
-		return nil, errors.New("fit: needs input and output: quantiles or a histogram of each")
+		return nil, hinted{errors.New("fit: needs input and output: quantiles or a histogram of each"),
+			"give --input-tokens p50=5900,p95=12700 and --output-tokens, or --histogram FILE, or --source TRACE"}
 	}
-	if !(f.RatePerS > 0) || math.IsInf(f.RatePerS, 0) {
-		return nil, errors.New("fit: needs a rate above 0, requests per second")
+	if !isRate(f.RatePerS) {
+		return nil, errors.New("fit: needs a rate above 0 and at most a million, requests per second")
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -70,6 +84,10 @@ func Fit(f Fitting) ([]byte, error) {
 	line("duration: 10m")
 	line("")
 	line("arrivals:")
+	if f.Burstiness > 0 {
+		line("  # Burstiness is taken from the trace's median gap beside its mean. The CV of such gaps is %s; that of the trace's own is", number3(1/math.Sqrt(f.Burstiness)))
+		line("  # %s: where it is higher, the trace's long silences are not in this profile.", number3(f.GapCV))
+	}
 	if f.Burstiness > 0 && f.Burstiness != 1 {
 		line("  process: gamma")
 		line("  burstiness: %s   # 1 is poisson, below is burstier; process: trace plays a trace's own gaps", number3(f.Burstiness))
@@ -107,7 +125,7 @@ func (s Shape) yaml(indent string) string {
 		}
 		return b.String()
 	}
-	points := slices.SortedFunc(slices.Values(s.Points), func(a, b Point) int { return cmp.Compare(a.Rank, b.Rank) })
+	points := s.Points
 	if len(points) == 1 || len(points) == 2 && points[0].Value == points[1].Value {
 		return exact(points[0].Value)
 	}
@@ -116,7 +134,7 @@ func (s Shape) yaml(indent string) string {
 	}
 	var parts []string
 	for _, p := range points {
-		parts = append(parts, fmt.Sprintf("p%s: %s", exact(math.Round(p.Rank*1e8)/1e6), exact(p.Value)))
+		parts = append(parts, p.name()+": "+exact(p.Value))
 	}
 	return "{quantiles: {" + strings.Join(parts, ", ") + "}}"
 }
@@ -144,7 +162,11 @@ func FitLengths(l Lengths) (Fitting, error) {
 	if !(sum > 0) {
 		return Fitting{}, errors.New("fit: all requests of the trace arrive at once: it has no rate")
 	}
-	mean := sum / float64(len(l.GapsS))
+	mean, squares := sum/float64(len(l.GapsS)), 0.0
+	for _, gap := range l.GapsS {
+		squares += (gap/mean - 1) * (gap/mean - 1)
+	}
+	f.GapCV = math.Sqrt(squares / float64(len(l.GapsS)))
 	gaps := slices.Sorted(slices.Values(l.GapsS))
 	f.RatePerS, f.Burstiness = 1/mean, burstiness(gaps[len(gaps)/2]/mean)
 	return f, nil

@@ -116,8 +116,12 @@ func TestFittedTraceComesBack(t *testing.T) {
 			}
 		}
 	}
-	if math.Abs(f.RatePerS-2) > 1e-9 {
-		t.Errorf("rate %v", f.RatePerS)
+	// Gaps of 0.1, 0.1, 1.5 and 0.3 s: their variance is 0.34 s^2, their mean 0.5 s.
+	if want := math.Sqrt(0.34) / 0.5; math.Abs(f.RatePerS-2) > 1e-9 || math.Abs(f.GapCV-want) > 1e-9 {
+		t.Errorf("rate %v, CV %v, want 2 and %v", f.RatePerS, f.GapCV, want)
+	}
+	if !strings.Contains(string(content), "median gap") || !strings.Contains(string(content), "  # 1.17: where it is higher") {
+		t.Errorf("nothing of the median and the CV of the trace:\n%s", content)
 	}
 }
 
@@ -128,17 +132,20 @@ func TestWhatCannotBeFitted(t *testing.T) {
 		"p50=100,95=3": "must be written like",
 		"p50=0":        "must be written like",
 		"p101=5":       "must be written like",
+		"p50=17000000": "must be written like",
+		"p95=3,p50=4":  "p95 is below p50",
+		"p50=4,p50=5":  "p50 is there twice",
+		"p99.9=4,p5=9": "p99.9 is below p5",
 	} {
 		if _, err := ParseQuantiles(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	falling, _ := ParseQuantiles("p50=100,p90=90")
-	if _, err := Fit(Fitting{Input: falling, Output: falling, RatePerS: 1}); err == nil || !strings.Contains(err.Error(), "not ascending") {
-		t.Errorf("falling quantiles: %v", err)
-	}
-	if _, err := Fit(Fitting{Input: falling, RatePerS: 1}); err == nil || !strings.Contains(err.Error(), "needs input and output") {
-		t.Errorf("no output: %v", err)
+	some, _ := ParseQuantiles("p50=100,p90=190")
+	_, err := Fit(Fitting{Input: some, RatePerS: 1})
+	wantHint(t, err, "needs input and output", "--histogram")
+	if _, err := Fit(Fitting{Input: some, Output: some, RatePerS: 2e6}); err == nil || !strings.Contains(err.Error(), "at most a million") {
+		t.Errorf("two million a second: %v", err)
 	}
 	for text, want := range map[string]string{
 		"":                        "no first line",

@@ -27,7 +27,7 @@ func Parse(name string, content []byte) (*Profile, error) {
 		err = p.read(root)
 	}
 	if err != nil {
-		return nil, hinted{fmt.Errorf("profile %s: %w", name, err), `see one that is right with "tidemark profile show spoc-coding --yaml"`}
+		return nil, hinted{fmt.Errorf("profile %s: %w", name, err), `see every key with "tidemark profile keys", one that is right with "tidemark profile show spoc-coding --yaml"`}
 	}
 	sum := sha256.Sum256(content)
 	p.SHA256 = hex.EncodeToString(sum[:])
