@@ -121,10 +121,10 @@ func TestWhatAReportSays(t *testing.T) {
 		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
 		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
 		{"an SLO is the first thing said", together(),
-			[]string{`<p class="verdict">SLO chat not met: p99 ITL 7.04 ms (7.02 ms to 7.04 ms) of at most 7.00 ms; valid; p99 TTFT`, "undecided, about 274 more requests", "share of failures", "p95 TTFT"}, nil},
+			[]string{`<p class="verdict">SLO chat not met: p99 ITL 7.04 ms (7.02 ms to 7.04 ms) of at most 7.00 ms; valid; p99 TTFT`, "undecided, about 260 more requests", "share of failures", "p95 TTFT from due</th>"}, nil},
 		{"the certificate says what is not as it should be", together(),
 			[]string{"40.0 % cached, this row is warm", "TTFT here 4.00 ms longer", "had each gone out when due"}, nil},
-		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked for", "<td>1024</td>"}, nil},
+		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked or assumed", "asked or assumed</th>", "<td>1024</td>"}, nil},
 		{"a run that says little of its server", alone(), nil, []string{"What the server says", "By class, turn and server", "Objectives"}},
 		{"a draft is not compared, and 60 requests have no p99", alone(),
 			[]string{"not compared", "withheld", "so it is a draft"}, []string{"TPOT against the prediction", "SIMULATED"}},
@@ -147,9 +147,15 @@ func TestAnExperimentShowsItsSteps(t *testing.T) {
 	for _, level := range []string{"1", "2", "4"} {
 		runs = append(runs, recorded{id: "e" + level, name: level + " in flight", requests: 40, lateness: 0.003, level: level})
 	}
-	html := write(t, record(t, runs...), reports.Options{RunIDs: []string{"e1"}})
+	runs = append(runs, recorded{id: "e4b", name: "4 in flight, stopped", requests: 40, lateness: 0.003, level: "4"})
+	db := record(t, runs...)
+	insert(t, db, "update raw.runs set document = replace(document::varchar, '\"done\"', '\"interrupted\"') where run_id = 'e4b'")
+	insert(t, db, "update raw.requests set cached_tokens_reported = case when run_id = 'e4' then input_tokens // 2 else 0 end")
+	html := write(t, db, reports.Options{RunIDs: []string{"e1"}})
 	for _, text := range []string{
 		"Steps of how many at once", "To be shown: <bdi>two are as fast as one</bdi>",
+		"1 run stopped before the end counts for nothing here",
+		"of their prompt tokens the server had between 0 % and 50.0 % cached",
 		"The knee is at 2: from there on, added load brings less than half",
 	} {
 		if !strings.Contains(html, text) {
@@ -167,6 +173,27 @@ func TestAKilledRunIsNotCalledValid(t *testing.T) {
 	} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
+		}
+	}
+}
+
+// "688 sent" and "697 were due" stood on one page, and what differed was the warm-up.
+func TestAPageNamesItsWarmUp(t *testing.T) {
+	db := record(t, recorded{id: "w1", name: "warm", requests: 60, lateness: 0.003, isFull: true})
+	insert(t, db, `update raw.requests set is_warm_up = due_s < 5`)
+	insert(t, db, `update raw.runs set document = json_merge_patch(document, '{"settings": {"warm_up_s": 5}, "environment": {"engine_version": ""}, "server": {"version": "0.32.0"}}')`)
+	html := drawing.ReplaceAllString(write(t, db, reports.Options{}), "")
+	for text, times := range map[string]int{
+		"<dt>Warm-up</dt><dd>10 further requests, due in the first 5 s:": 1,
+		"done: 50 sent":                                            1,
+		"60 requests were due and 60 were sent":                    1,
+		"This is the whole run: 10 requests of warm-up are in it.": 3,
+		"Each request stands in the bin in which it was sent.":     1,
+		"<bdi>vllm</bdi> <bdi>0.32.0</bdi>, max-num-seqs":          1,
+		"At most 5 ran and 2 waited in the engine":                 1,
+	} {
+		if got := strings.Count(html, text); got != times {
+			t.Errorf("the page says %q %d times, want %d", text, got, times)
 		}
 	}
 }

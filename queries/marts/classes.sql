@@ -9,9 +9,9 @@
 -- p50_output_tokens, p99_output_tokens         answer as planned, tokens
 -- completed           requests that succeeded
 -- failed              requests that failed
--- p50_ttft_s, p99_ttft_s                       time to first token from due, seconds; p99 null below 100 samples
+-- p50_ttft_from_due_s, p99_ttft_from_due_s     time to first token from due, seconds; p99 null below 100 samples
 -- p50_tpot_s, p99_tpot_s                       time per token after the first, seconds
--- p50_e2e_s, p99_e2e_s                         whole answer from due, seconds
+-- p50_e2e_from_due_s, p99_e2e_from_due_s       whole answer from due, seconds
 with per_class as (
     select
         run_id,
@@ -45,11 +45,11 @@ select
     case when requests >= 100 then output_tokens[2] end as p99_output_tokens,
     completed,
     failed,
-    ttft[1] as p50_ttft_s,
-    case when completed >= 100 then ttft[2] end as p99_ttft_s,
+    ttft[1] as p50_ttft_from_due_s,
+    case when completed >= 100 then ttft[2] end as p99_ttft_from_due_s,
     tpot[1] as p50_tpot_s,
     case when with_tpot >= 100 then tpot[2] end as p99_tpot_s,
-    e2e[1] as p50_e2e_s,
-    case when completed >= 100 then e2e[2] end as p99_e2e_s
+    e2e[1] as p50_e2e_from_due_s,
+    case when completed >= 100 then e2e[2] end as p99_e2e_from_due_s
 from per_class
 window of_run as (partition by run_id)

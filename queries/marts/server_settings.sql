@@ -1,8 +1,8 @@
--- One row per run and setting of its server: what was asked for beside what the server says it
--- really runs with. A default that nobody set shows here, and so does a flag that had no effect.
+-- One row per run and setting of its server: what was asked for, or assumed where nothing was, beside what the
+-- server says it really runs with. A default that nobody set shows here, and so does a flag that had no effect.
 -- run_id         the replay
 -- setting        its name, as vLLM calls it
--- asked          by the environment that the run was given; null where nothing was
+-- asked_or_assumed   by the environment of the run: as it was given, or our own default; null where neither is
 -- effective      as the server says; null where it does not
 -- is_different   both are known and they differ; numbers are compared as numbers, who asks for 'auto' gets anything, a server's
 --                'auto' is its model's own type, bfloat16 is bf16, fp8_e4m3 is fp8, and of versions the shorter says how much was meant
@@ -21,7 +21,7 @@ with words as (
 select
     run_id,
     setting,
-    asked,
+    asked as asked_or_assumed,
     effective,
     coalesce(
         asked_word <> effective_word

@@ -13,6 +13,7 @@
 -- sent                 requests sent in it
 -- completed            requests that ended well in it
 -- failed               requests that failed in it
+-- measured             successful requests sent in it, warm-up and all: what its latencies are of
 -- p50_ttft_s           time to first token, of successful requests sent in it, seconds
 -- p99_ttft_s           the same, 99th percentile; null below 100 samples
 -- p50_tpot_s           time per token after the first, seconds
@@ -221,6 +222,7 @@ select
     coalesce(filled.sent, 0)::bigint as sent,
     coalesce(filled.completed, 0)::bigint as completed,
     coalesce(filled.failed, 0)::bigint as failed,
+    coalesce(latencies.with_ttft, 0) as measured,
     latencies.ttft[1] as p50_ttft_s,
     case when latencies.with_ttft >= 100 then latencies.ttft[2] end as p99_ttft_s,
     latencies.tpot[1] as p50_tpot_s,

@@ -1,7 +1,7 @@
 -- One row per run and setting that was asked for or that the server says it runs with.
 -- run_id      the replay
 -- setting     its name, as vLLM calls it
--- asked       by the environment that the run was given; null where nothing was
+-- asked       by the environment of the run: as it was given, or our own default; null where neither is
 -- effective   as the server says; null where it does not
 with asked as (
     select
