@@ -21,12 +21,12 @@ func profileCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "profile",
 		Usage:     "traffic shapes in YAML: list, show, keys, fit, diff",
-		ArgsUsage: "list | keys | show PROFILE | fit | diff A B",
+		ArgsUsage: "list | keys | show NAME | fit | diff A B",
 		Description: `show draws a profile and sets what came beside what it asks for. keys prints
 a profile with every key and distribution there is, explained. fit makes one
 from quantiles, a histogram (--histogram) or an ingested trace (--source).
-diff says how far apart two workloads are: profiles, traces or runs. A profile
-is a name of the list or a .yaml file.
+diff says how far apart two workloads are: profiles, traces or runs. A
+profile is a name of the list or a .yaml file.
 
 Example:
   tidemark profile show gtc-multiturn --draw 10000

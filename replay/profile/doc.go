@@ -6,7 +6,8 @@
 // evenly; arrivals.go says when sessions begin; kind.go and session.go lay out a session's prompts; requests.go puts the
 // turns of all sessions in order of time. measure.go sets what was drawn beside what is asked for (expect.go) and
 // distance.go one workload beside another; fit.go and histogram.go go the other way, from a dashboard or a trace to a
-// profile. examples/ are the profiles that are built in.
+// profile. examples/ are the profiles that are built in, and
+// keys.yaml is one with every key.
 //
 // A file has: schema, name, description, mode (open or sessions), block_tokens (64: what prompts share is whole blocks),
 // duration and sessions (sessions begin before the one, and are at most the other), max_concurrency, arrivals, classes.
