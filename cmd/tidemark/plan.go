@@ -109,7 +109,7 @@ func printPlan(w io.Writer, h replay.Header) {
 		{h.OverlongCapped, "capped at --max-model-len"},
 		{h.ZeroOutputDropped, "left out: the trace has no output for them"},
 		{h.ZeroInputDropped, "left out: the trace has no prompt for them"},
-		{h.ShortLastBlocks, "end so early in a block of their prefix that its few tokens may be another prompt's too, by chance"},
+		{h.ShortLastBlocks, "end in a few tokens that another prompt may match by chance"},
 	} {
 		if left.count > 0 {
 			fmt.Fprintf(w, "note           %d requests %s\n", left.count, left.what)
