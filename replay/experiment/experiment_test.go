@@ -133,6 +133,7 @@ func TestWhatIsNoExperiment(t *testing.T) {
 		{"another schema", "experiment/1", "experiment/9", "schema: must be"},
 		{"a name that is a path", "name: rates", "name: ../rates", "it names files"},
 		{"a stop rule without an SLO", "slo: slo.yaml\n", "", "needs an slo"},
+		{"two in one", "stop_after_not_met: 1\n", "stop_after_not_met: 1\n---\nschema: x\n", "a second document"},
 		{"nothing at all", rates, "", "empty"},
 	} {
 		text := strings.Replace(rates, c.old, c.new, 1)

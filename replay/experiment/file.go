@@ -78,6 +78,9 @@ func Parse(text []byte) (File, error) {
 		}
 		return f, plainly(err)
 	}
+	if decoder.Decode(new(any)) != io.EOF {
+		return f, errors.New("a second document begins in it: one experiment, one file")
+	}
 	sum := sha256.Sum256(text)
 	f.SHA256 = hex.EncodeToString(sum[:])
 	return f, f.settle()
