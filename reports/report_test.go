@@ -124,7 +124,7 @@ func TestWhatAReportSays(t *testing.T) {
 			[]string{`<p class="verdict">SLO chat not met: p99 ITL 7.04 ms (7.02 ms to 7.04 ms) of at most 7.00 ms; valid; p99 TTFT`, "undecided, about 260 more requests", "share of failures", "p95 TTFT from due</th>"}, nil},
 		{"the certificate says what is not as it should be", together(),
 			[]string{"40.0 % cached, this row is warm", "TTFT here 4.00 ms longer", "had each gone out when due"}, nil},
-		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked or assumed", "asked or assumed</th>", "<td>1024</td>"}, nil},
+		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked or assumed", "asked or assumed</th>", `<td class="w">1024</td>`}, nil},
 		{"a run that says little of its server", alone(), nil, []string{"What the server says", "By class, turn and server", "Objectives"}},
 		{"a draft is not compared, and 60 requests have no p99", alone(),
 			[]string{"not compared", "withheld", "so it is a draft"}, []string{"TPOT against the prediction", "SIMULATED"}},

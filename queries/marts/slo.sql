@@ -34,7 +34,8 @@ samples as (
         run_id,
         class,
         unnest(['ttft_from_due', 'tpot', 'e2e_from_due']) as metric,
-        unnest([ttft_from_due_s, tpot_s, e2e_from_due_s]) as value_s
+        unnest([ttft_from_due_s, tpot_s, e2e_from_due_s]) as value_s,
+        true as is_first
     from staging.requests
     where is_success
         and not is_warm_up
@@ -43,7 +44,8 @@ samples as (
         chunks.run_id,
         requests.class,
         'itl',
-        chunks.itl_s
+        chunks.itl_s,
+        chunks.chunk_seq = 1
     from staging.chunks
     inner join staging.requests on requests.run_id = chunks.run_id and requests.seq = chunks.seq
     where requests.is_success
@@ -58,7 +60,8 @@ judged as (
         objectives.q,
         list(samples.value_s order by samples.value_s) as sorted,
         count(*) filter (where samples.value_s > objectives.at_most) as above,
-        count(*) as samples
+        count(*) as samples,
+        count(*) filter (where samples.is_first) as answers
     from objectives
     inner join samples
         on samples.run_id = objectives.run_id
@@ -101,6 +104,7 @@ observed as (
         objectives.*,
         coalesce(tried.requests, ranked.samples, 0) as samples,
         coalesce(tried.failed, ranked.above, 0) as above,
+        coalesce(ranked.answers / ranked.samples, 1) as request_per_sample,
         case
             when tried.requests > 0 then tried.failed / tried.requests
             when ranked.samples * (1 - objectives.q) >= 0.9999e0
@@ -154,6 +158,8 @@ select
     case
         when outcome = 'undecided' and (to_tell is not null or not is_enough)
             -- With none above the bound, as many as an interval wants are enough.
-            then greatest(case when above > 0 then to_tell - samples end, macros.fewest_samples(q) - samples, 1)::bigint
+            then ceil(
+                greatest(case when above > 0 then to_tell - samples end, macros.fewest_samples(q) - samples, 1) * request_per_sample
+            )::bigint
     end as more_requests
 from decided

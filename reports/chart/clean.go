@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,6 +27,7 @@ var (
 	longDecimal  = regexp.MustCompile(`-?\d+\.\d+(e-?\d+)?`)
 	// unitCircle is how ECharts draws every round marker; two arcs scaled by a matrix.
 	unitCircle    = "M1 0A1 1 0 1 1 1 -0.1A1 1 0 0 1 1 0"
+	translation   = regexp.MustCompile(`^translate\((-?[\d.]+) (-?[\d.]+)\)$`)
 	uniformMatrix = regexp.MustCompile(`^matrix\(([\d.]+),0,0,([\d.]+),(-?[\d.]+),(-?[\d.]+)\)$`)
 )
 
@@ -76,8 +78,8 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 		return fmt.Errorf("chart: drawing: element %q is not plain drawing", name)
 	}
 	if name == "svg" {
-		fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s" fill="%s">`,
-			size.Width, size.Height, escape(shorten(label, 1000)), font, ink)
+		fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s" font-size="%s" fill="%s">`,
+			size.Width, size.Height, escape(shorten(label, 1000)), font, tickSize, ink)
 		return nil
 	}
 	attributes := map[string]string{}
@@ -92,13 +94,17 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 		} else if !allowedAttributes[key] {
 			return fmt.Errorf("chart: drawing: attribute %q of %s is not plain drawing", key, name)
 		}
-		if attributes[key] = value(a, id); name == "text" && key == "fill" && attributes[key] == ink {
+		attributes[key] = value(a, id)
+		if name == "text" && (key == "fill" && attributes[key] == ink || key == "font-size" && attributes[key] == tickSize) {
 			continue // as the whole drawing has it
 		}
 		order = append(order, key)
 	}
 	if writeDot(out, name, attributes) {
 		return nil
+	}
+	if name == "text" {
+		order = place(attributes, order)
 	}
 	out.WriteString("<" + name)
 	for _, key := range order {
@@ -112,6 +118,21 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 	}
 	out.WriteString(">")
 	return nil
+}
+
+// place says where a text that is only moved stands, in half the length; x and y are what it is moved by beyond that.
+func place(attributes map[string]string, order []string) []string {
+	moved := translation.FindStringSubmatch(attributes["transform"])
+	if moved == nil {
+		return order
+	}
+	for i, key := range []string{"x", "y"} {
+		from, _ := strconv.ParseFloat(moved[i+1], 64)
+		by, _ := strconv.ParseFloat(attributes[key], 64)
+		attributes[key] = roundTenth(strconv.FormatFloat(from+by, 'f', 2, 64))
+	}
+	order = slices.DeleteFunc(order, func(key string) bool { return key == "x" || key == "y" || key == "transform" })
+	return append(order, "x", "y")
 }
 
 // writeDot writes a round marker as a circle, a third of the length.

@@ -79,6 +79,7 @@ const (
 	font      = "system-ui,sans-serif"
 	fontSize  = 13
 	ink       = "#1f2933"
+	tickSize  = "12px" // fontSize - 1, as most texts have it
 	gridLine  = "#e3e7eb"
 	axisLine  = "#7b8794"
 	legendRow = 29 // height of one row of the legend, pixels
