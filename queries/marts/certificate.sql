@@ -84,8 +84,8 @@ lines as (
                 seq: 21,
                 subject: 'failures',
                 measured: case
-                    when failures.requests > 0 then failures.kinds || ' of ' || macros.counted(runs.sent, 'request') || ' sent'
-                    else 'none of ' || macros.counted(runs.sent, 'request') || ' sent'
+                    when failures.requests > 0 then failures.kinds || ' of ' || macros.counted(runs.completed + runs.failed, 'request') || ' tried'
+                    else 'none of ' || macros.counted(runs.completed + runs.failed, 'request') || ' sent'
                 end || case when runs.unsent > 0 then '; ' || macros.count_text(runs.unsent) || ' not sent' else '' end,
                 bound: null::varchar,
                 outcome: case when failures.requests > 0 or runs.unsent > 0 then 'note' else 'ok' end,

@@ -48,15 +48,15 @@
 -- planned                  requests planned
 -- sent                     of these, sent
 -- completed                of these, successful
--- failed                   sent and not successful
--- unsent                   never sent; of a run that has not ended: not sent or not ended
+-- failed                   tried and not successful: planned is completed + failed + unsent
+-- unsent                   never tried; of a run that has not ended: not sent or not ended
 -- warm_up_requests         flagged requests, sent or not: in none of these counts
 -- below_floor              requests that beat the floor, however late the client read: the check not_below_floor names them
 -- ok_ratio                 completed / planned
 -- window_s                 from the first due time to the last stream's end, seconds
 -- request_per_s            completed requests per second of that window
 -- prompt_token_per_s       prompt tokens of completed requests per second of it
--- output_token_per_s       received tokens of completed requests per second of it
+-- output_token_per_s       received tokens of completed requests per second of it; null where the count of some is not known
 -- p50_ttft_s, p95_ttft_s, p99_ttft_s                               time to first token, from sent, seconds
 -- p50_ttft_from_due_s, p95_ttft_from_due_s, p99_ttft_from_due_s    time to first token, from due, seconds
 -- p50_tpot_s, p95_tpot_s, p99_tpot_s                               time per token after the first, seconds
@@ -79,7 +79,8 @@ with counts as (
         count(*) filter (where failure is not null) as failed,
         max(coalesce(done_s, last_token_s, sent_s)) - min(due_s) as window_s,
         sum(coalesce(input_tokens_reported, input_tokens)) filter (where is_success) as input_tokens,
-        sum(received_tokens) filter (where is_success) as received_tokens,
+        case when count(*) filter (where is_success and received_tokens is null) = 0
+            then coalesce(sum(received_tokens) filter (where is_success), 0) end as received_tokens,
         count(*) filter (where is_success and tpot_s is not null) as with_tpot,
         quantile_cont(ttft_s, [0.5, 0.95, 0.99]) filter (where is_success) as ttft,
         quantile_cont(ttft_from_due_s, [0.5, 0.95, 0.99]) filter (where is_success) as ttft_from_due,
@@ -221,14 +222,14 @@ select
     coalesce(counts.sent, 0) as sent,
     coalesce(counts.completed, 0) as completed,
     coalesce(counts.failed, 0) as failed,
-    coalesce(counts.planned - counts.sent, 0) as unsent,
+    coalesce(counts.planned - counts.completed - counts.failed, 0) as unsent,
     coalesce(stored.warm_up, 0) as warm_up_requests,
     coalesce(gaps.below_floor, 0) as below_floor,
     counts.completed / counts.planned as ok_ratio,
     counts.window_s,
     counts.completed / nullif(counts.window_s, 0) as request_per_s,
     coalesce(counts.input_tokens, 0) / nullif(counts.window_s, 0) as prompt_token_per_s,
-    coalesce(counts.received_tokens, 0) / nullif(counts.window_s, 0) as output_token_per_s,
+    counts.received_tokens / nullif(counts.window_s, 0) as output_token_per_s,
     counts.ttft[1] as p50_ttft_s,
     counts.ttft[2] as p95_ttft_s,
     case when counts.completed >= 100 then counts.ttft[3] end as p99_ttft_s,

@@ -87,6 +87,7 @@ tried as (
     where objectives.metric = 'failure_ratio'
         and not requests.is_warm_up
         and (requests.is_sent or requests.failure is not null)
+        and coalesce(requests.failure, '') <> 'cancelled' -- by the user, not by the server
     group by
         objectives.run_id,
         objectives.objective
@@ -130,10 +131,11 @@ decided as (
         case
             when not runs.is_valid then 'invalid'
             when not is_enough then 'undecided'
+            when metric = 'failure_ratio' and at_most = 0 and above > 0 then 'not met'
+            when low > at_most and not (metric = 'failure_ratio' and above = 0) then 'not met'
+            when runs.status <> 'done' then 'undecided' -- the rest of the plan might have been worse
             when metric = 'failure_ratio' and above = 0 then 'met'
-            when metric = 'failure_ratio' and at_most = 0 then 'not met'
             when high <= at_most then 'met'
-            when low > at_most then 'not met'
             else 'undecided'
         end as outcome,
         macros.samples_to_tell(above, nullif(samples, 0), coalesce(1 - q, at_most)) as to_tell
