@@ -9,8 +9,7 @@ import (
 
 // Client is the certificate of the client: how it was off while it measured. What is unknown is absent.
 type Client struct {
-	LagS            *Quantiles `json:"lag_s,omitempty"`      // a goroutine of the client came to run so much later than it could, with requests in flight
-	ReadLagS        *Quantiles `json:"read_lag_s,omitempty"` // the same of the loop that reads the streams, as it says itself
+	LagS            *Quantiles `json:"lag_s,omitempty"` // a goroutine of the client came to run so much later than it could, with requests in flight
 	CPUS            *float64   `json:"cpu_s,omitempty"`
 	Cores           float64    `json:"cores"`                       // usable: affinity, the cgroup's quota and GOMAXPROCS
 	BusiestCPURatio *float64   `json:"busiest_cpu_ratio,omitempty"` // of any whole second, of cores
@@ -103,9 +102,6 @@ func (h *lagHistogram) judged() time.Duration {
 	}
 	return quantileOf(&counts, all, 0.99, time.Duration(h.most.Load()))
 }
-
-// lag takes how much later than it could have a loop that reads streams came to run.
-func (m *meter) lag(d time.Duration) { m.lags.add(d) }
 
 // witness follows the process from sample to sample; one goroutine feeds it at a time.
 type witness struct {

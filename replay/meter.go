@@ -29,8 +29,6 @@ type meter struct {
 	lastTokens, lastGap, lastGapTokens int64 // at the last report; its goroutine only
 	lastAt                             time.Duration
 
-	lags lagHistogram // of a loop that reads streams
-
 	mu   sync.Mutex
 	late [240]int64 // requests by lateness, in steps of 8 % from 1 us on
 }

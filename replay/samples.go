@@ -141,8 +141,8 @@ func (p *sampler) last(ctx context.Context) {
 // observed is what the heartbeat and the samples have to say at the end.
 func (p *sampler) observed() observed {
 	client := p.witness.certificate()
-	client.LagS, client.ReadLagS = p.heart.lags.quantiles(), p.meter.lags.quantiles()
-	return observed{p.heart.longest(), max(p.heart.lags.judged(), p.meter.lags.judged()), client}
+	client.LagS = p.heart.lags.quantiles()
+	return observed{p.heart.longest(), p.heart.lags.judged(), client}
 }
 
 func (p *sampler) scrape(ctx context.Context, address string) []byte {
