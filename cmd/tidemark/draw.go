@@ -43,11 +43,13 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 	_, missing := os.Stat(c.String("warehouse"))
 	switch {
 	case shape == nil || !errors.Is(missing, fs.ErrNotExist):
-		return header, withWarehouse(c.Context, c, warehouse.ReadOnly, draw)
+		err = withWarehouse(c.Context, c, warehouse.ReadOnly, draw)
 	case c.IsSet("gpu") || c.IsSet("environment"):
-		return header, inMemory(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
+		err = inMemory(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
+	default:
+		err = draw(c.Context, nil) // a profile that stands on its own needs no warehouse
 	}
-	return header, draw(c.Context, nil) // a profile that stands on its own needs no warehouse
+	return header, err
 }
 
 // chosenProfile is the profile in a YAML file or the built-in one of that name,
@@ -115,9 +117,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 		Duration: time.Duration(float64(choices.Duration) * choices.Speed),
 	}
 	if w != nil {
-		options.Lengths = func(source string) (profile.Lengths, error) {
-			return analysis.Lengths(ctx, w.DB(), source, analysis.Window{})
-		}
+		options.Lengths = func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
 	}
 	if c.IsSet("request-rate") {
 		sessions, requests, err := shape.MeanRate(options)
