@@ -47,7 +47,7 @@ func wantError(t *testing.T, err error, text, hint string) {
 // traces are three: dated on one day, with relative times and blocks, dated
 // over two days.
 const traces = `
-insert into raw.sources values
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values
     (1, 'day', 'arrivals', 'azure', 'd.csv', 'aa', 10, 4, 4, 0, timestamptz '2023-11-16 18:00:00+00', true, 'datetime', null, null, 1, now()),
     (2, 'relative', 'arrivals', 'mooncake', 'r.jsonl', 'bb', 10, 2, 2, 0, null, false, 'ms', null, 512, 1, now()),
     (3, 'days', 'arrivals', 'azure', 'e.csv', 'cc', 10, 2, 2, 0, timestamptz '2023-11-16 18:00:00+00', true, 'datetime', null, null, 1, now());

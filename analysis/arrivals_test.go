@@ -119,7 +119,7 @@ func TestArrivalsErrors(t *testing.T) {
 func TestArrivalsInParts(t *testing.T) {
 	const rows = 300_000
 	w := open(t, fmt.Sprintf(`
-insert into raw.sources values
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values
     (1, 'large', 'arrivals', 'azure', 'l.csv', 'aa', 10, %d, %[1]d, 0, null, false, 's', null, null, 1, now());
 insert into raw.arrivals
 select 1, line, case when line %% 2 = 0 then 500000 else (line * 7919) %% %[1]d end, line, 1, null, null, null, null

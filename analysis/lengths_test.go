@@ -70,7 +70,7 @@ update raw.requests set input_tokens_reported = 104, output_tokens_reported = 7 
 func TestLengthsOfALargeTraceAreBounded(t *testing.T) {
 	const rows = 400_000
 	w := open(t, fmt.Sprintf(`
-insert into raw.sources values
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values
     (1, 'large', 'arrivals', 'azure', 'l.csv', 'aa', 10, %d, %[1]d, 0, null, false, 's', null, null, 1, now());
 insert into raw.arrivals
 select 1, line, line * 1000000, 1 + (line * 7919) %% 100003, 1 + (line * 104729) %% 3001, null, null, null, null

@@ -49,10 +49,9 @@ var roles = map[string]role{
 	"token_size":         outputTokens,
 }
 
-func seesAzure(head []byte) string {
-	names := headerNames(firstLine(head))
+func seesAzure(h *head) string {
 	known := 0
-	for _, name := range names {
+	for _, name := range h.columns {
 		if roles[strings.ToLower(name)] != passedOver {
 			known++
 		}
@@ -60,7 +59,7 @@ func seesAzure(head []byte) string {
 	if known < 2 {
 		return ""
 	}
-	return "its header is " + strings.Join(names, ",")
+	return "its header is " + strings.Join(h.columns, ",")
 }
 
 // azure parses rows of one file's shape.

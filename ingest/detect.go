@@ -14,18 +14,40 @@ import (
 type format struct {
 	name string
 	// sees says what in the head of a file makes it this format, or "".
-	sees func(head []byte) string
-	// open reads what must be known before the first row, and returns the block
-	// without what comes before the rows.
+	sees func(h *head) string
+	// A format of lines that are requests each is read by many workers: open reads
+	// what must be known before the first row, and returns the block without what
+	// comes before the rows.
 	open func(first block) (*trace, block, error)
+	// Every other format is read from its begin to its end: read puts what it finds
+	// into out.
+	read func(d *document, out *rows) error
 	// wants is the least that such a file has, for people.
 	wants string
+	// isGuess puts a format behind those that are sure of what they see.
+	isGuess bool
+	// kind of the sources that come of it: arrivals, lengths, metrics, kernels, kernel
+	// rules, results.
+	kind string
 }
 
 var formats []format
 
+// register adds a format; those that are sure come first, by name.
 func register(f format) bool {
+	if f.kind == "" {
+		f.kind = "arrivals"
+	}
 	formats = append(formats, f)
+	slices.SortStableFunc(formats, func(a, b format) int {
+		if a.isGuess != b.isGuess {
+			if a.isGuess {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.name, b.name)
+	})
 	return true
 }
 
@@ -45,19 +67,25 @@ func checkFormat(name string) error {
 	if name == "" || name == "run" || slices.ContainsFunc(formats, func(f format) bool { return f.name == name }) {
 		return nil
 	}
-	var known []string
-	for _, f := range formats {
-		known = append(known, f.name)
-	}
 	return misused{hinted{fmt.Sprintf("ingest: no format %q", name),
-		"known are " + strings.Join(append(known, "run"), ", ") + "; without --format it is recognised from the content"}}
+		"known are " + strings.Join(Formats(), ", ") + "; without --format it is recognised from the content"}}
+}
+
+// Formats are the names that Options.Format takes.
+func Formats() []string {
+	names := []string{"run"}
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // recognise says which format the file's first block is of. Told a format, it
 // holds the file to that.
-func recognise(head []byte, told string) (format, string, error) {
+func recognise(h *head, told string) (format, string, error) {
 	for _, f := range formats {
-		why := f.sees(head)
+		why := f.sees(h)
 		switch {
 		case why == "":
 			continue
@@ -68,17 +96,14 @@ func recognise(head []byte, told string) (format, string, error) {
 		}
 	}
 	if told == "run" {
-		return format{}, "", hinted{"told run, but it is a file; saw " + describe(head), "name the run's folder (it has a run.json)"}
+		return format{}, "", hinted{"told run, but it is a file; saw " + describe(h.data), "name the run's folder (it has a run.json)"}
 	}
 	if told != "" {
 		f := formats[slices.IndexFunc(formats, func(f format) bool { return f.name == told })]
-		return format{}, "", hinted{fmt.Sprintf("told %s, but saw %s", told, describe(head)), fmt.Sprintf("%s has %s", f.name, f.wants)}
+		return format{}, "", hinted{fmt.Sprintf("told %s, but saw %s", told, describe(h.data)), fmt.Sprintf("%s has %s", f.name, f.wants)}
 	}
-	var wanted []string
-	for _, f := range formats {
-		wanted = append(wanted, f.name+" has "+f.wants)
-	}
-	return format{}, "", unknownFormat{hinted{"no format that is known; saw " + describe(head), strings.Join(wanted, "; ")}}
+	return format{}, "", unknownFormat{hinted{"no format that is known; saw " + describe(h.data),
+		"\"tidemark ingest --help\" lists the formats; say which column is what with --column, as in --column input_tokens=prompt_len"}}
 }
 
 // unknownFormat marks what a folder's walk passes over.

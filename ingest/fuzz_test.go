@@ -20,7 +20,7 @@ func parsed(t *testing.T, f format, content []byte) (*batch, bool) {
 	t.Helper()
 	lines := newBlocks(bytes.NewReader(content), 1<<20, 1<<18)
 	first, err := lines.next()
-	if err != nil || f.sees(first.data) == "" {
+	if err != nil || f.sees(newHead(first.data, "")) == "" {
 		return nil, false
 	}
 	trace, first, err := f.open(first)
@@ -39,6 +39,35 @@ func parsed(t *testing.T, f format, content []byte) (*batch, bool) {
 		}
 	}
 	return made, true
+}
+
+// readAll lets a reader of whole documents take the content, without a warehouse,
+// and sees that what must always hold does. It is nil where the format refuses.
+func readAll(t *testing.T, f format, content []byte) *rows {
+	t.Helper()
+	lines := newBlocks(bytes.NewReader(content), 1<<20, 1<<18)
+	first, err := lines.next()
+	if err != nil || f.sees(newHead(first.data, "")) == "" {
+		return nil
+	}
+	doc := &document{path: "-", first: first, rest: lines}
+	out := newRows(t.Context(), nil, 1, doc)
+	defer out.close()
+	if f.read(doc, out) != nil {
+		return nil
+	}
+	if err := out.end(); err != nil {
+		t.Fatal(err)
+	}
+	if out.sum.read != out.sum.kept+out.sum.rejected || out.sum.rejected != int64(len(out.sum.rejects)) {
+		t.Fatalf("%d read, %d kept, %d rejected", out.sum.read, out.sum.kept, out.sum.rejected)
+	}
+	for _, r := range out.sum.rejects {
+		if !slices.Contains(reasons, r.reason) {
+			t.Fatalf("a reject says %q", r.reason)
+		}
+	}
+	return out
 }
 
 var reasons = []string{notAnInteger, notATime, notANumber, notFinite, negative, outOfRange, tooLarge, isMissing, tooManyColumns, openQuote, strayQuote, tooLong, notJSON, tooFewBlocks}

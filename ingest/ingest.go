@@ -33,19 +33,21 @@ import (
 
 // Options say how files are taken in. The zero value is fit for use.
 type Options struct {
-	Format           string         // "" recognises it from the content
-	Name             string         // the source's name; "" makes one from the file's. For one file only
-	MaxRejectedRatio float64        // more rejected than this fails the file; 0 means 0.001, below 0 none at all
-	Stdin            io.Reader      // what the path "-" reads; nil is os.Stdin
-	Progress         func(Progress) // called now and then while a file is read, from one goroutine at a time
+	Format           string            // "" recognises it from the content; Formats has the names
+	Name             string            // the source's name; "" makes one from the file's. For one file only
+	Licence          string            // of the data, for the reports made of it
+	Columns          map[string]string // of a plain table: which of its columns is which of ours, as in input_tokens=prompt_len
+	RefuseText       bool              // refuse files that hold prompts or answers; otherwise they are read for lengths and the text is left out
+	MaxRejectedRatio float64           // more rejected than this fails the file; 0 means 0.001, below 0 none at all
+	Stdin            io.Reader         // what the path "-" reads; nil is os.Stdin
+	Progress         func(Progress)    // called now and then while files are read, from one goroutine at a time
 }
 
-// Progress is how far a file has been read.
+// Progress is how far the files have been read.
 type Progress struct {
-	Path  string
-	Bytes int64 // read from disk so far
-	Size  int64 // of the file; 0 where that is not known
-	Rows  int64 // kept so far
+	Files, FilesDone int
+	Bytes, Size      int64 // read from disk so far, and of all files; Size is 0 where that is not known
+	Rows             int64 // kept so far
 }
 
 // Result is what became of one file. Format is empty for a file of a folder that
@@ -53,7 +55,7 @@ type Progress struct {
 type Result struct {
 	Path         string
 	Name         string // of the source
-	Format       string // azure, mooncake, run
+	Format       string // azure, mooncake, run, ...
 	FormatWhy    string // what in the content says so
 	RowsRead     int64
 	RowsKept     int64
@@ -65,8 +67,9 @@ type Result struct {
 
 const defaultMaxRejectedRatio = 0.001
 
-// Load takes in the paths one after the other. A path that fails does not keep
-// the others out: its error is joined to the end, and its result is not listed.
+// Load takes in the paths, several files at a time. A path that fails does not
+// keep the others out: its error is joined to the end, and its result is not
+// listed. Results are in the order of the paths, and of the names in a folder.
 //
 // A warehouse that was made for this, and in which nothing lies when it fails, is
 // gone after its Close.
@@ -89,8 +92,15 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if opts.Name != "" && max(len(paths), len(files)) > 1 {
 		return nil, misused{hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}}
 	}
+	var last int64
+	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
+		return nil, err
+	}
+	for i := range files {
+		files[i].isOneOfMany = len(files) > 1
+		files[i].source = last + int64(i) + 1
+	}
 	for _, file := range files {
-		file.isOneOfMany = len(files) > 1
 		if err := ctx.Err(); err != nil {
 			return results, errors.Join(append(errs, err)...)
 		}
@@ -107,6 +117,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 // found is one file, or one run's folder, to take in.
 type found struct {
 	path     string
+	source   int64 // its number in the warehouse, if it is taken in
 	isRun    bool
 	inFolder bool // came from a folder: what is no data is passed over
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -46,22 +47,41 @@ func newJSONLines[T any]() *jsonLines[T] {
 	return p
 }
 
-// arrowColumn is how a field's type is kept.
+// arrowColumn is how a field's type, or what its pointer points at, is kept.
 func arrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect.Value)) {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
 	switch kind {
-	case reflect.TypeFor[*int64]():
+	case reflect.TypeFor[int64]():
 		return arrow.PrimitiveTypes.Int64, func(b array.Builder, v reflect.Value) { b.(*array.Int64Builder).Append(v.Int()) }
-	case reflect.TypeFor[*float64]():
+	case reflect.TypeFor[int32]():
+		return arrow.PrimitiveTypes.Int32, func(b array.Builder, v reflect.Value) { b.(*array.Int32Builder).Append(int32(v.Int())) }
+	case reflect.TypeFor[float64]():
 		return arrow.PrimitiveTypes.Float64, func(b array.Builder, v reflect.Value) { b.(*array.Float64Builder).Append(v.Float()) }
-	case reflect.TypeFor[*bool]():
+	case reflect.TypeFor[bool]():
 		return arrow.FixedWidthTypes.Boolean, func(b array.Builder, v reflect.Value) { b.(*array.BooleanBuilder).Append(v.Bool()) }
-	case reflect.TypeFor[*string]():
-		return arrow.BinaryTypes.String, func(b array.Builder, v reflect.Value) { b.(*array.StringBuilder).Append(v.String()) }
-	case reflect.TypeFor[*[]int32]():
+	case reflect.TypeFor[string]():
+		return arrow.BinaryTypes.String, func(b array.Builder, v reflect.Value) {
+			b.(*array.StringBuilder).Append(strings.ToValidUTF8(v.String(), "\ufffd"))
+		}
+	case reflect.TypeFor[time.Time]():
+		return arrow.FixedWidthTypes.Timestamp_us, func(b array.Builder, v reflect.Value) {
+			b.(*array.TimestampBuilder).Append(arrow.Timestamp(v.Interface().(time.Time).UnixMicro()))
+		}
+	case reflect.TypeFor[[]byte]():
+		return arrow.BinaryTypes.Binary, func(b array.Builder, v reflect.Value) { b.(*array.BinaryBuilder).Append(v.Bytes()) }
+	case reflect.TypeFor[[]int32]():
 		return arrow.ListOf(arrow.PrimitiveTypes.Int32), func(b array.Builder, v reflect.Value) {
 			list := b.(*array.ListBuilder)
 			list.Append(true)
 			list.ValueBuilder().(*array.Int32Builder).AppendValues(v.Interface().([]int32), nil)
+		}
+	case reflect.TypeFor[[]uint64]():
+		return arrow.ListOf(arrow.PrimitiveTypes.Uint64), func(b array.Builder, v reflect.Value) {
+			list := b.(*array.ListBuilder)
+			list.Append(true)
+			list.ValueBuilder().(*array.Uint64Builder).AppendValues(v.Interface().([]uint64), nil)
 		}
 	}
 	panic("ingest: no column for a " + kind.String())

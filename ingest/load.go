@@ -15,16 +15,16 @@ import (
 
 // readerVersion says by which state of the readers a source was read. It grows
 // when the same file would come out differently.
-const readerVersion = 2
+const readerVersion = 3
 
 func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
 	began := time.Now()
 	var result Result
 	var err error
 	if file.isRun {
-		result, err = loadRun(ctx, w, file.path, opts)
+		result, err = loadRun(ctx, w, file, opts)
 	} else {
-		result, err = loadTrace(ctx, w, file, opts)
+		result, err = loadFile(ctx, w, file, opts)
 	}
 	var unknown unknownFormat
 	if file.inFolder && opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
@@ -37,8 +37,8 @@ func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 
 var errEmpty = hinted{"the file is empty", "check where it came from"}
 
-// loadTrace takes in one file of arrivals.
-func loadTrace(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+// loadFile takes in one file.
+func loadFile(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
 	in, err := open(ctx, file.path, opts.Stdin)
 	if err != nil {
 		return Result{}, err
@@ -63,11 +63,8 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, file found, opts Opt
 	if len(bytes.TrimSpace(first.data)) == 0 && !first.overlong && lines.ended {
 		return Result{}, errEmpty
 	}
-	format, why, err := recognise(first.data, opts.Format)
-	if err != nil {
-		return Result{}, err
-	}
-	t, first, err := format.open(first)
+	doc := &document{path: file.path, first: first, rest: lines, refusesText: opts.RefuseText, columns: opts.Columns}
+	format, why, err := recognise(newHead(first.data, doc.base()), opts.Format)
 	if err != nil {
 		return Result{}, err
 	}
@@ -75,13 +72,18 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, file found, opts Opt
 	if result.Name == "" {
 		result.Name = sourceName(file.path)
 	}
-	l := &loading{file: file, in: in, trace: t, opts: opts, result: &result}
+	l := &loading{file: file, in: in, format: format, opts: opts, result: &result, doc: doc}
+	if format.open != nil {
+		if l.trace, doc.first, err = format.open(first); err != nil {
+			return Result{}, err
+		}
+	}
 	if in.size > 0 { // a stream may yet turn out to be known
 		if err := l.name(ctx, pool{w.DB()}); err != nil {
 			return Result{}, err
 		}
 	}
-	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, lines, first) })
+	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx) })
 	if errors.As(err, &known) {
 		return known.result(), nil
 	}
@@ -95,7 +97,9 @@ func loadTrace(ctx context.Context, w *warehouse.Warehouse, file found, opts Opt
 type loading struct {
 	file   found
 	in     *input
-	trace  *trace
+	format format
+	doc    *document
+	trace  *trace // of a format of lines; nil for any other
 	opts   Options
 	result *Result
 }
@@ -110,23 +114,17 @@ func (l *loading) name(ctx context.Context, db rowQuerier) error {
 	return err
 }
 
-func (l *loading) run(ctx context.Context, tx *warehouse.Tx, lines *blocks, first block) error {
-	var id int64
-	if err := tx.QueryRow(ctx, "select coalesce(max(source_id), 0) + 1 from raw.sources").Scan(&id); err != nil {
-		return err
+func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
+	id := l.file.source
+	take := l.document
+	if l.trace != nil {
+		take = l.stream
 	}
-	road := start(ctx, l.trace.parser, lines, first, l.progress())
-	err := tx.Stream(ctx, road, "arriving", fmt.Sprintf(
-		"insert into raw.arrivals (source_id, %s) select %d, %s from arriving", l.trace.columns, id, l.trace.columns))
-	road.close()
-	if road.err != nil {
-		return road.err // DuckDB repeats it in its own words
-	}
+	sum, about, err := take(ctx, tx, id)
 	if err != nil {
 		return err
 	}
-	sum := road.tally
-	if err := l.accept(sum); err != nil {
+	if err := l.accept(sum, about); err != nil {
 		return err
 	}
 	sha256, size, err := l.in.sum()
@@ -145,10 +143,41 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx, lines *blocks, firs
 	if err := l.noteDuplicates(ctx, tx, id, sum); err != nil {
 		return err
 	}
-	if err := l.insertSource(ctx, tx, id, sha256, size, sum); err != nil {
+	if err := l.insertSource(ctx, tx, id, sha256, size, sum, about); err != nil {
 		return err
 	}
 	return insertRejects(ctx, tx, id, sum.rejects)
+}
+
+// stream sends a file of lines down the road.
+func (l *loading) stream(ctx context.Context, tx *warehouse.Tx, id int64) (tally, about, error) {
+	t := l.trace
+	road := start(ctx, t.parser, l.doc.rest, l.doc.first, l.progress())
+	view := fmt.Sprintf("arriving_%d", id)
+	err := tx.Stream(ctx, road, view, fmt.Sprintf(
+		"insert into raw.arrivals (source_id, %s) select %d, %s from %s", t.columns, id, t.columns, view))
+	road.close()
+	if road.err != nil {
+		err = road.err // DuckDB repeats it in its own words
+	}
+	if err != nil {
+		return tally{}, about{}, err
+	}
+	l.result.Notes = append(l.result.Notes, t.notes(road.tally)...)
+	return road.tally, about{originAt: t.originAt, timeUnit: t.timeUnit, zone: t.zone, blockTokens: t.blockTokens}, nil
+}
+
+// document lets the format's own reader take the file.
+func (l *loading) document(ctx context.Context, tx *warehouse.Tx, id int64) (tally, about, error) {
+	out := newRows(ctx, tx, id, l.doc)
+	out.told = l.progress()
+	defer out.close()
+	err := l.format.read(l.doc, out)
+	if err == nil {
+		err = out.end()
+	}
+	l.result.Notes = append(l.result.Notes, out.notes...)
+	return out.sum, out.about, err
 }
 
 func (l *loading) progress() func(tally) {
@@ -156,13 +185,13 @@ func (l *loading) progress() func(tally) {
 		return nil
 	}
 	return func(sum tally) {
-		l.opts.Progress(Progress{Path: l.file.path, Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
+		l.opts.Progress(Progress{Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
 	}
 }
 
 // accept decides whether what was read is good enough to keep, and writes the
 // result.
-func (l *loading) accept(sum tally) error {
+func (l *loading) accept(sum tally, about about) error {
 	r := l.result
 	r.RowsRead, r.RowsKept, r.RowsRejected = sum.read, sum.kept, sum.rejected
 	if sum.read == 0 {
@@ -171,8 +200,8 @@ func (l *loading) accept(sum tally) error {
 	if err := tooManyRejects(sum, l.opts.MaxRejectedRatio); err != nil {
 		return err
 	}
-	if l.trace.zone != "" {
-		r.Notes = append(r.Notes, l.trace.zone)
+	if about.zone != "" {
+		r.Notes = append(r.Notes, about.zone)
 	}
 	if sum.rejected > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d rows rejected: %s", sum.rejected, firstRejects(sum.rejects)))
@@ -180,7 +209,6 @@ func (l *loading) accept(sum tally) error {
 	if sum.backwards > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d rows are earlier than the row before them", sum.backwards))
 	}
-	r.Notes = append(r.Notes, l.trace.notes(sum)...)
 	return nil
 }
 
@@ -232,7 +260,10 @@ func (l *loading) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source i
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("duplicates were not counted: more than %d rows", countDuplicatesUpTo))
 		return nil
 	}
-	columns := strings.TrimPrefix(l.trace.columns, "line, ")
+	columns := "arrival_ns, input_tokens, output_tokens, session_id, turn, class, blocks"
+	if l.trace != nil {
+		columns = strings.TrimPrefix(l.trace.columns, "line, ")
+	}
 	var duplicates int64
 	err := tx.QueryRow(ctx, fmt.Sprintf(`
 		select coalesce(sum(copies - 1), 0)::bigint
@@ -243,15 +274,14 @@ func (l *loading) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source i
 	return err
 }
 
-func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, sha256 string, size int64, sum tally) error {
-	t := l.trace
+func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, sha256 string, size int64, sum tally, about about) error {
 	return tx.Exec(ctx, `
 		insert into raw.sources (
-			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
-			origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
-		values (?, ?, 'arrivals', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, 0), ?, ?)`,
-		id, l.result.Name, l.result.Format, l.file.path, sha256, size, sum.read, sum.kept, sum.rejected,
-		t.originAt, t.originAt != nil, t.timeUnit, t.zone, t.blockTokens, readerVersion, time.Now().UTC())
+			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated,
+			time_unit, zone_assumption, block_tokens, collection, licence, reader_version, ingested_at)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), nullif(?, ''), nullif(?, ''), ?, ?)`,
+		id, l.result.Name, l.format.kind, l.result.Format, l.file.path, sha256, size, sum.read, sum.kept, sum.rejected, about.originAt, about.originAt != nil,
+		about.timeUnit, about.zone, about.blockTokens, about.collection, l.opts.Licence, readerVersion, time.Now().UTC())
 }
 
 // knownSource says that the same bytes are in the warehouse.

@@ -29,15 +29,12 @@ var _ = register(format{
 // the ids of its head fit another size better, that one is taken and said.
 const mooncakeBlock = 512
 
-func seesMooncake(head []byte) string {
-	line := firstLine(head)
-	keys := jsonKeys(line)
-	has := func(key string) bool { return slices.Contains(keys, key) }
+func seesMooncake(h *head) string {
 	// chat_id is Bailian's, whose times are seconds and whose blocks are of 16.
-	if has("chat_id") || !has("input_length") || !has("output_length") || !has("timestamp") {
+	if h.has("chat_id") || !h.isLines() || !h.has("input_length", "output_length", "timestamp") {
 		return ""
 	}
-	return "JSON lines with " + listed(keys)
+	return "JSON lines with " + listed(h.keys)
 }
 
 type mooncake struct {

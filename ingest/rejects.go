@@ -42,6 +42,6 @@ func insertRejects(ctx context.Context, tx *warehouse.Tx, source int64, rejects 
 		return err
 	}
 	defer reader.Release()
-	return tx.Stream(ctx, reader, "rejected", fmt.Sprintf(
-		"insert into raw.rejects select %d, line, column_name, reason from rejected", source))
+	return tx.Stream(ctx, reader, fmt.Sprintf("rejected_%d", source), fmt.Sprintf(
+		"insert into raw.rejects select %d, line, column_name, reason from rejected_%d", source, source))
 }

@@ -70,6 +70,17 @@ type tally struct {
 	rejects              []reject
 }
 
+// hopeless ends a file that is not what it seems to be.
+func (t *tally) hopeless() error {
+	switch {
+	case t.kept == 0 && t.rejected >= hopelessFrom:
+		return fmt.Errorf("not one of the first %d rows can be read: %s", t.rejected, firstRejects(t.rejects))
+	case t.rejected > maxRejects:
+		return fmt.Errorf("more than %d rows rejected: %s", maxRejects, firstRejects(t.rejects))
+	}
+	return nil
+}
+
 // start sends the first block, which has been read to recognise the file, and
 // everything after it down the road.
 func start(ctx context.Context, p parser, from *blocks, first block, told func(tally)) *road {
@@ -187,12 +198,7 @@ func (r *road) add(made *batch) {
 	t.ties += made.ties
 	t.extra += made.extra
 	t.rejects = append(t.rejects, made.rejects...)
-	switch {
-	case t.kept == 0 && t.rejected >= hopelessFrom:
-		r.err = fmt.Errorf("not one of the first %d rows can be read: %s", t.rejected, firstRejects(t.rejects))
-	case t.rejected > maxRejects:
-		r.err = fmt.Errorf("more than %d rows rejected: %s", maxRejects, firstRejects(t.rejects))
-	}
+	r.err = t.hopeless()
 	if r.told != nil {
 		r.told(*t)
 	}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tidemark/internal/warehouse"
@@ -78,7 +79,8 @@ type runLoading struct {
 	source   int64
 }
 
-func loadRun(ctx context.Context, w *warehouse.Warehouse, folder string, opts Options) (Result, error) {
+func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+	folder := file.path
 	if opts.Format != "" && opts.Format != "run" {
 		return Result{}, hinted{fmt.Sprintf("told %s, but it is a run: a folder with a %s", opts.Format, runFile), "leave --format out, or say --format run"}
 	}
@@ -97,7 +99,7 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, folder string, opts Op
 	if result.Name == "" {
 		result.Name = document.RunID
 	}
-	l := &runLoading{folder: folder, document: document, opts: opts, result: &result}
+	l := &runLoading{folder: folder, document: document, opts: opts, result: &result, source: file.source}
 	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, sha256, size) })
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -129,9 +131,6 @@ func sumRun(folder string) (string, int64, error) {
 
 func (l *runLoading) run(ctx context.Context, tx *warehouse.Tx, sha256 string, size int64) error {
 	if err := l.makeRoom(ctx, tx); err != nil {
-		return err
-	}
-	if err := tx.QueryRow(ctx, "select coalesce(max(source_id), 0) + 1 from raw.sources").Scan(&l.source); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context, *warehouse.Tx) error{l.requests, l.neverSent, l.samples} {
@@ -226,7 +225,8 @@ func (l *runLoading) file(ctx context.Context, tx *warehouse.Tx, name string, p 
 		return tally{}, fmt.Errorf("%s: %w", name, err)
 	}
 	road := start(ctx, p, lines, first, nil)
-	err = tx.Stream(ctx, road, "arriving", statement, l.document.RunID)
+	view := fmt.Sprintf("arriving_%d", l.source)
+	err = tx.Stream(ctx, road, view, strings.ReplaceAll(statement, "from arriving", "from "+view), l.document.RunID)
 	road.close()
 	if road.err != nil {
 		err = road.err

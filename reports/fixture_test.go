@@ -36,7 +36,7 @@ func record(t testing.TB, runs ...recorded) *sql.DB {
 	}
 	t.Cleanup(func() { w.Close() })
 	insert(t, w.DB(), `
-insert into raw.sources
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
 values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0, null, true, 'datetime', 'UTC', null, 1, '2026-11-20 12:00:00+00')`)
 	insert(t, w.DB(), `insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (1, 1, 0, 900, 20), (1, 2, 1000000000, 500, 30), (1, 3, 9000000000, 700, 10)`)
 	for i, run := range runs {
@@ -47,7 +47,7 @@ values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0
 
 func insertRun(t testing.TB, db *sql.DB, sourceID int, run recorded) {
 	t.Helper()
-	insert(t, db, `insert into raw.sources values ($1, $2, 'run', 'run', 'runs', $2, 1, 1, 1, 0, null, false, 's', null, null, 1, '2026-11-20 12:00:00+00')`, sourceID, "run of "+run.id)
+	insert(t, db, `insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values ($1, $2, 'run', 'run', 'runs', $2, 1, 1, 1, 0, null, false, 's', null, null, 1, '2026-11-20 12:00:00+00')`, sourceID, "run of "+run.id)
 	document, err := json.Marshal(run.document())
 	if err != nil {
 		t.Fatal(err)

@@ -247,7 +247,7 @@ func TestWarehouseNamedLikeADataFileKeepsWhatIsWritten(t *testing.T) {
 // source, is not.
 func TestWarehouseMadeInVainIsRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vain.duckdb")
-	const source = `insert into raw.sources values (1, 'a', 'arrivals', 'azure', 'a', 'a', 1, 1, 1, 0, null, false, 's', null, null, 1, now())`
+	const source = `insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at) values (1, 'a', 'arrivals', 'azure', 'a', 'a', 1, 1, 1, 0, null, false, 's', null, null, 1, now())`
 	for _, c := range []struct {
 		why, fill string
 		isKept    bool

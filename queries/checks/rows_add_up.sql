@@ -1,22 +1,61 @@
 -- Rows read = rows kept + rows rejected, and as many of each lie in the tables.
 -- One row per source whose counts do not add up. A run's rows are its planned
--- requests; a reject may also be a line of its samples.
+-- requests; a reject may also be a line of its samples. A result of another tool has its measurements
+-- and the requests that the tool timed; the figures of a measurement are part of it.
 --
 -- source_name     the source
 -- rows_read       as counted while reading
 -- rows_kept       as counted while reading
 -- rows_rejected   as counted while reading
--- stored_rows     what lies in raw.arrivals or raw.requests
+-- stored_rows     what lies in the raw tables
 -- stored_rejects  what lies in raw.rejects
-with stored_rows as (
+with rows_of_tables as (
     select arrivals.source_id, count(*) as stored_rows
     from raw.arrivals
     group by arrivals.source_id
+    union all
+    select length_cells.source_id, count(*) as stored_rows
+    from raw.length_cells
+    group by length_cells.source_id
+    union all
+    select rate_windows.source_id, count(*) as stored_rows
+    from raw.rate_windows
+    group by rate_windows.source_id
+    union all
+    select metrics.source_id, count(*) as stored_rows
+    from raw.metrics
+    group by metrics.source_id
+    union all
+    select kernels.source_id, count(*) as stored_rows
+    from raw.kernels
+    group by kernels.source_id
+    union all
+    select kernel_rules.source_id, count(*) as stored_rows
+    from raw.kernel_rules
+    group by kernel_rules.source_id
+    union all
+    select points.source_id, count(*) as stored_rows
+    from raw.points
+    group by points.source_id
+    union all
+    select result_requests.source_id, count(*) as stored_rows
+    from raw.result_requests
+    group by result_requests.source_id
+    union all
+    select documents.source_id, count(*) as stored_rows
+    from raw.documents
+    group by documents.source_id
     union all
     select runs.source_id, count(*) as stored_rows
     from raw.requests
     join raw.runs using (run_id)
     group by runs.source_id
+),
+
+stored_rows as (
+    select rows_of_tables.source_id, sum(rows_of_tables.stored_rows)::bigint as stored_rows
+    from rows_of_tables
+    group by rows_of_tables.source_id
 ),
 
 stored_rejects as (

@@ -1,0 +1,234 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"tidemark/internal/warehouse"
+)
+
+// rows is where a reader of whole documents puts what it reads: rows of any raw
+// table, in the transaction of its file. It holds a bounded number of them.
+type rows struct {
+	ctx    context.Context
+	tx     *warehouse.Tx
+	source int64
+	doc    *document
+	about  about
+	tables map[reflect.Type]*table
+	sum    tally
+	notes  []string
+	counts map[string]int64 // rows of each table
+	told   func(tally)      // after each batch; may be nil
+}
+
+// newRows begins a file. Without a transaction, nothing is written: that is for
+// fuzzing.
+func newRows(ctx context.Context, tx *warehouse.Tx, source int64, doc *document) *rows {
+	return &rows{ctx: ctx, tx: tx, source: source, doc: doc, tables: map[reflect.Type]*table{}, counts: map[string]int64{}}
+}
+
+// about is what holds for a whole source, as its reader found it.
+type about struct {
+	originAt    *time.Time // instant of arrival_ns, at_ns or window second 0; nil for relative times
+	timeUnit    string     // how the file writes time: datetime, s, ms, us, ns; "" without times
+	zone        string     // what was assumed; "" for nothing
+	blockTokens int        // 0 without prefix blocks
+	collection  string     // what this file and its neighbours are called together; "" where it stands alone
+}
+
+// kept are the tables whose rows count as rows of the source.
+var kept = map[string]bool{
+	"arrivals": true, "length_cells": true, "rate_windows": true, "metrics": true, "kernels": true, "kernel_rules": true,
+	"points": true, "result_requests": true, "documents": true,
+}
+
+// tableOf names the raw table of each kind of row.
+var tableOf = map[reflect.Type]string{
+	reflect.TypeFor[arrivalRow]():       "arrivals",
+	reflect.TypeFor[arrivalDetailRow](): "arrival_details",
+	reflect.TypeFor[lengthCellRow]():    "length_cells",
+	reflect.TypeFor[rateWindowRow]():    "rate_windows",
+	reflect.TypeFor[metricRow]():        "metrics",
+	reflect.TypeFor[kernelRow]():        "kernels",
+	reflect.TypeFor[kernelRuleRow]():    "kernel_rules",
+	reflect.TypeFor[pointRow]():         "points",
+	reflect.TypeFor[figureRow]():        "figures",
+	reflect.TypeFor[resultRequestRow](): "result_requests",
+	reflect.TypeFor[documentRow]():      "documents",
+	reflect.TypeFor[blockDistanceRow](): "block_distances",
+}
+
+// add takes in one row of tables.go. Its error ends the file.
+func (r *rows) add(row any) error {
+	value := reflect.ValueOf(row)
+	t := r.tables[value.Type()]
+	if t == nil {
+		t = newTable(value.Type())
+		r.tables[value.Type()] = t
+	}
+	t.append(value)
+	r.counts[t.name]++
+	if kept[t.name] {
+		r.sum.read++
+		r.sum.kept++
+	}
+	if arrival, ok := row.(arrivalRow); ok {
+		r.arrived(arrival.ArrivalNs)
+	}
+	if t.rows >= rowsInBatch || t.bytes >= bytesInBatch {
+		return r.flush(t)
+	}
+	return nil
+}
+
+func (r *rows) arrived(at int64) {
+	switch {
+	case r.counts["arrivals"] == 1:
+		r.sum.first = at
+	case at < r.sum.last:
+		r.sum.backwards++
+	case at == r.sum.last:
+		r.sum.ties++
+	}
+	r.sum.last = at
+}
+
+// reject says that a row was not taken in: where and why, never its text. A
+// document without lines counts its records from 1.
+func (r *rows) reject(line int64, column, reason string) error {
+	r.sum.read++
+	r.sum.rejected++
+	r.sum.rejects = append(r.sum.rejects, reject{line, column, reason})
+	return r.sum.hopeless()
+}
+
+// note is something that a reader of the numbers must know; the same is said
+// once.
+func (r *rows) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+	}
+}
+
+// text tells of a field that holds what people or models wrote. It is left out,
+// or the file is refused, as the user says. The name is a key's, never data.
+func (r *rows) text(field string) error {
+	if r.doc.refusesText {
+		return hinted{fmt.Sprintf("it holds text (%s)", field), "take it in without: --text strip; nothing of the text is kept then"}
+	}
+	r.note("text was left out: %s", field)
+	return nil
+}
+
+// Rows are handed to DuckDB in batches of about this many.
+const (
+	rowsInBatch  = 1 << 16
+	bytesInBatch = 32 << 20
+)
+
+func (r *rows) flush(t *table) error {
+	if t.rows == 0 {
+		return nil
+	}
+	batch := t.builder.NewRecordBatch()
+	defer batch.Release()
+	t.rows, t.bytes = 0, 0
+	if r.told != nil {
+		r.told(r.sum)
+	}
+	if err := r.ctx.Err(); err != nil || r.tx == nil {
+		return err
+	}
+	reader, err := array.NewRecordReader(t.shape, []arrow.RecordBatch{batch})
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	names := strings.Join(columnNames(t.shape), ", ")
+	return r.tx.Stream(r.ctx, reader, fmt.Sprintf("arriving_%d", r.source), fmt.Sprintf(
+		"insert into raw.%s (source_id, %s) select %d, %s from arriving_%d", t.name, names, r.source, names, r.source))
+}
+
+// end writes what is still held.
+func (r *rows) end() error {
+	for _, t := range r.tables {
+		if err := r.flush(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rows) close() {
+	for _, t := range r.tables {
+		t.builder.Release()
+	}
+}
+
+// table is the rows of one raw table that are on their way.
+type table struct {
+	name    string
+	shape   *arrow.Schema
+	columns []func(array.Builder, reflect.Value)
+	builder *array.RecordBuilder
+	rows    int
+	bytes   int // of text and lists, roughly
+}
+
+func newTable(kind reflect.Type) *table {
+	t := &table{name: tableOf[kind]}
+	if t.name == "" {
+		panic("ingest: no table for a " + kind.String())
+	}
+	var fields []arrow.Field
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		dataType, appendValue := arrowColumn(field.Type)
+		fields = append(fields, arrow.Field{Name: field.Tag.Get("sql"), Type: dataType, Nullable: true})
+		t.columns = append(t.columns, appendValue)
+	}
+	t.shape = arrow.NewSchema(fields, nil)
+	t.builder = array.NewRecordBuilder(outside, t.shape)
+	return t
+}
+
+func (t *table) append(row reflect.Value) {
+	for i, appendValue := range t.columns {
+		value := row.Field(i)
+		switch value.Kind() {
+		case reflect.Pointer:
+			if value.IsNil() {
+				t.builder.Field(i).AppendNull()
+				continue
+			}
+			value = value.Elem()
+		case reflect.Slice:
+			if value.IsNil() {
+				t.builder.Field(i).AppendNull()
+				continue
+			}
+		}
+		if kind := value.Kind(); kind == reflect.String || kind == reflect.Slice {
+			t.bytes += 8 * value.Len()
+		}
+		appendValue(t.builder.Field(i), value)
+	}
+	t.rows++
+}
+
+// orNil is null for a zero value.
+func orNil[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
