@@ -96,28 +96,25 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
+	m := &many{w: w, opts: opts, names: &names{claimed: map[string]string{}}, meter: &meter{told: opts.Progress}}
+	m.meter.sum.Files = len(files)
 	for i := range files {
 		files[i].isOneOfMany = len(files) > 1
 		files[i].source = last + int64(i) + 1
+		files[i].size = sizeOf(files[i].path)
+		files[i].wants(m.names)
+		m.meter.sum.Size += files[i].size
 	}
-	for _, file := range files {
-		if err := ctx.Err(); err != nil {
-			return results, errors.Join(append(errs, err)...)
-		}
-		result, err := loadOne(ctx, w, file, opts)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("ingest %s: %w", file.path, err))
-			continue
-		}
-		results = append(results, result)
-	}
-	return results, errors.Join(errs...)
+	loaded, failed := m.results(m.load(ctx, files))
+	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
 }
 
 // found is one file, or one run's folder, to take in.
 type found struct {
 	path     string
-	source   int64 // its number in the warehouse, if it is taken in
+	source   int64  // its number in the warehouse, if it is taken in
+	size     int64  // on disk, bytes; 0 where that is not known
+	name     string // that it is to have, if nobody says another
 	isRun    bool
 	inFolder bool // came from a folder: what is no data is passed over
 

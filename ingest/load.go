@@ -17,17 +17,17 @@ import (
 // when the same file would come out differently.
 const readerVersion = 3
 
-func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	began := time.Now()
 	var result Result
 	var err error
 	if file.isRun {
-		result, err = loadRun(ctx, w, file, opts)
+		result, err = loadRun(ctx, m.w, file, m.opts)
 	} else {
-		result, err = loadFile(ctx, w, file, opts)
+		result, err = m.loadFile(ctx, file)
 	}
 	var unknown unknownFormat
-	if file.inFolder && opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
+	if file.inFolder && m.opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
 	}
 	result.Path = file.path
@@ -38,7 +38,8 @@ func loadOne(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 var errEmpty = hinted{"the file is empty", "check where it came from"}
 
 // loadFile takes in one file.
-func loadFile(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
+	w, opts := m.w, m.opts
 	in, err := open(ctx, file.path, opts.Stdin)
 	if err != nil {
 		return Result{}, err
@@ -70,9 +71,9 @@ func loadFile(ctx context.Context, w *warehouse.Warehouse, file found, opts Opti
 	}
 	result := Result{Name: opts.Name, Format: format.name, FormatWhy: why}
 	if result.Name == "" {
-		result.Name = sourceName(file.path)
+		result.Name = file.name
 	}
-	l := &loading{file: file, in: in, format: format, opts: opts, result: &result, doc: doc}
+	l := &loading{file: file, in: in, format: format, opts: opts, names: m.names, result: &result, doc: doc, progress: m.meter.of()}
 	if format.open != nil {
 		if l.trace, doc.first, err = format.open(first); err != nil {
 			return Result{}, err
@@ -90,6 +91,9 @@ func loadFile(ctx context.Context, w *warehouse.Warehouse, file found, opts Opti
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
+	if short := sourceName(file.path); opts.Name == "" && result.Name != short {
+		result.Notes = append(result.Notes, fmt.Sprintf("called %s, because another file is called %s", result.Name, short))
+	}
 	return result, err
 }
 
@@ -101,16 +105,15 @@ type loading struct {
 	doc    *document
 	trace  *trace // of a format of lines; nil for any other
 	opts   Options
+	names  *names
 	result *Result
+
+	progress func(bytes, rows int64) // nil where nobody asks
 }
 
 // name settles what the source is called.
-func (l *loading) name(ctx context.Context, db rowQuerier) error {
-	name, note, err := freeName(ctx, db, l.file, l.result.Name)
-	if note != "" {
-		l.result.Notes = append(l.result.Notes, note)
-	}
-	l.result.Name = name
+func (l *loading) name(ctx context.Context, db rowQuerier) (err error) {
+	l.result.Name, err = l.names.free(ctx, db, l.file, l.result.Name)
 	return err
 }
 
@@ -152,7 +155,7 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
 // stream sends a file of lines down the road.
 func (l *loading) stream(ctx context.Context, tx *warehouse.Tx, id int64) (tally, about, error) {
 	t := l.trace
-	road := start(ctx, t.parser, l.doc.rest, l.doc.first, l.progress())
+	road := start(ctx, t.parser, l.doc.rest, l.doc.first, l.told())
 	view := fmt.Sprintf("arriving_%d", id)
 	err := tx.Stream(ctx, road, view, fmt.Sprintf(
 		"insert into raw.arrivals (source_id, %s) select %d, %s from %s", t.columns, id, t.columns, view))
@@ -170,7 +173,7 @@ func (l *loading) stream(ctx context.Context, tx *warehouse.Tx, id int64) (tally
 // document lets the format's own reader take the file.
 func (l *loading) document(ctx context.Context, tx *warehouse.Tx, id int64) (tally, about, error) {
 	out := newRows(ctx, tx, id, l.doc)
-	out.told = l.progress()
+	out.told = l.told()
 	defer out.close()
 	err := l.format.read(l.doc, out)
 	if err == nil {
@@ -180,13 +183,11 @@ func (l *loading) document(ctx context.Context, tx *warehouse.Tx, id int64) (tal
 	return out.sum, out.about, err
 }
 
-func (l *loading) progress() func(tally) {
-	if l.opts.Progress == nil {
+func (l *loading) told() func(tally) {
+	if l.progress == nil {
 		return nil
 	}
-	return func(sum tally) {
-		l.opts.Progress(Progress{Bytes: l.in.disk.bytes.Load(), Size: l.in.size, Rows: sum.kept})
-	}
+	return func(sum tally) { l.progress(l.in.disk.bytes.Load(), sum.kept) }
 }
 
 // accept decides whether what was read is good enough to keep, and writes the

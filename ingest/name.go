@@ -32,29 +32,52 @@ func sourceName(path string) string {
 	return "trace"
 }
 
-// freeName is the file's name or, where another file of many has taken that, one
-// with the folder in front, or a number behind. The note says so.
-func freeName(ctx context.Context, db rowQuerier, file found, name string) (free, note string, err error) {
-	taken := nameIsFree(ctx, db, name)
+// wants settles what a file would be called if the warehouse were empty: the
+// file's name or, where a file before it has that, one with the folder in front.
+func (f *found) wants(names *names) {
+	name := sourceName(f.path)
+	for _, f.name = range candidates(f.path, name) {
+		if names.claim(f.name, f.path) {
+			return
+		}
+	}
+}
+
+// candidates are a file's names, the best first, without an end.
+func candidates(path, name string) func(yield func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		if !yield(1, name) {
+			return
+		}
+		longer := name
+		if absolute, err := filepath.Abs(path); err == nil && path != "-" {
+			longer = strings.Trim(kebabCase(filepath.Base(filepath.Dir(absolute)))+"-"+name, "-")
+		}
+		if !yield(1, longer) {
+			return
+		}
+		for number := 2; yield(number, fmt.Sprintf("%s-%d", longer, number)); number++ {
+		}
+	}
+}
+
+// free is the name that the file is to have or, where another file has taken
+// that and this one is one of many, the next of its candidates.
+func (n *names) free(ctx context.Context, db rowQuerier, file found, name string) (string, error) {
 	var is nameTaken
+	taken := nameIsFree(ctx, db, name)
 	if taken == nil || !file.isOneOfMany || !errors.As(taken, &is) {
-		return name, "", taken
+		return name, taken
 	}
-	longer := name
-	if absolute, err := filepath.Abs(file.path); err == nil && file.path != "-" {
-		longer = strings.Trim(kebabCase(filepath.Base(filepath.Dir(absolute)))+"-"+name, "-")
-	}
-	free = longer
-	for number := 2; ; number++ {
-		err := nameIsFree(ctx, db, free)
-		if err == nil {
-			return free, fmt.Sprintf("called %s: %v", free, taken), nil
+	for _, free := range candidates(file.path, sourceName(file.path)) {
+		if !n.claim(free, file.path) {
+			continue
 		}
-		if !errors.As(err, &is) {
-			return name, "", err
+		if err := nameIsFree(ctx, db, free); err == nil || !errors.As(err, &is) {
+			return free, err
 		}
-		free = fmt.Sprintf("%s-%d", longer, number)
 	}
+	panic("unreachable: numbers do not end")
 }
 
 func kebabCase(name string) string {

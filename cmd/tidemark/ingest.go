@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,8 +23,9 @@ they are. A row that cannot be read is a reject with line, column and reason.
 Example:
   tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code`,
 		Flags: tabular(
-			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: azure, mooncake, run"},
+			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
+			&cli.StringFlag{Name: "licence", Usage: "`WORDS` on whose terms the data may be used, for the reports made of it"},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
 		),
 		Action: runIngest,
@@ -40,12 +42,15 @@ func runIngest(c *cli.Context) error {
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
-			Stdin: c.App.Reader,
+			Stdin: c.App.Reader, Licence: c.String("licence"),
 		}
+		show, end := ingestLine(talk(c))
+		options.Progress = show
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all, where the zero value is the default
 		}
 		results, err := ingest.Load(ctx, w, c.Args().Slice(), options)
+		end()
 		for _, result := range results {
 			tellIngested(c, result)
 		}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"tidemark/ingest"
+)
+
+// ingestLine rewrites one line on a terminal, a few times a second, and is silent
+// elsewhere.
+func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
+	if !isTerminal(w) {
+		return nil, func() {}
+	}
+	began, last := time.Now(), time.Time{}
+	return func(p ingest.Progress) {
+			if now := time.Now(); now.Sub(last) >= 200*time.Millisecond {
+				last = now
+				text := ingestText(p, now.Sub(began))
+				fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
+			}
+		},
+		func() { fmt.Fprint(w, "\r\x1b[K") }
+}
+
+// ingestText has what matters first. What is left is told by the bytes: nobody
+// knows the rows beforehand.
+func ingestText(p ingest.Progress, elapsed time.Duration) string {
+	text := fmt.Sprintf("%d rows  %s/s", p.Rows, count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)))
+	if p.Files > 1 {
+		text += fmt.Sprintf("  %d of %d files", p.FilesDone, p.Files)
+	}
+	if p.Size > 0 && p.Bytes > 0 {
+		share := min(float64(p.Bytes)/float64(p.Size), 1)
+		left := time.Duration(float64(elapsed) * (1 - share) / share)
+		text += fmt.Sprintf("  %.0f %% of %s", 100*share, bytesText(p.Size))
+		if elapsed >= time.Second {
+			text += fmt.Sprintf("  %s left", left.Round(time.Second))
+		}
+	}
+	return text
+}
+
+func bytesText(size int64) string {
+	switch {
+	case size >= 1e9:
+		return digits(float64(size)/1e9) + " GB"
+	case size >= 1e6:
+		return digits(float64(size)/1e6) + " MB"
+	default:
+		return digits(float64(size)/1e3) + " kB"
+	}
+}
+
+func count(n float64) string {
+	switch {
+	case n >= 1e6:
+		return digits(n/1e6) + " M"
+	case n >= 1e3:
+		return digits(n/1e3) + " k"
+	default:
+		return digits(n)
+	}
+}

@@ -1,0 +1,192 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"tidemark/internal/warehouse"
+)
+
+// A file of this size keeps all cores busy by itself: only one such is read at a
+// time, which also bounds the memory.
+const largeBytes = 64 << 20
+
+// mostAtOnce are read together; each holds some blocks and a connection.
+const mostAtOnce = 4
+
+// many takes in several files at a time, each in its own transaction.
+type many struct {
+	w     *warehouse.Warehouse
+	opts  Options
+	names *names
+	meter *meter
+	large sync.Mutex // held by the one large file that is read
+}
+
+// outcome is what became of one file: a result or an error, or nothing where it
+// was not begun.
+type outcome struct {
+	result Result
+	err    error
+	isDone bool
+}
+
+func (m *many) load(ctx context.Context, files []found) []outcome {
+	outcomes := make([]outcome, len(files))
+	alone, after := apart(files)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(len(alone), mostAtOnce, max(2, runtime.GOMAXPROCS(0))) {
+		workers.Go(func() {
+			for i := range next {
+				outcomes[i] = m.one(ctx, files[i])
+			}
+		})
+	}
+	for _, i := range alone {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for _, i := range after {
+		if ctx.Err() == nil {
+			outcomes[i] = m.one(ctx, files[i])
+		}
+	}
+	return outcomes
+}
+
+func (m *many) one(ctx context.Context, file found) outcome {
+	if file.size >= largeBytes || file.path == "-" {
+		m.large.Lock()
+		defer m.large.Unlock()
+	}
+	result, err := m.loadOne(ctx, file)
+	m.meter.ended()
+	if err != nil {
+		err = fmt.Errorf("ingest %s: %w", file.path, err)
+	}
+	return outcome{result, err, true}
+}
+
+// apart finds the files whose bytes may be those of a file before them. They are
+// taken in after it, so that it is the same one each time that becomes the source.
+func apart(files []found) (alone, after []int) {
+	bySize := map[int64][]int{}
+	for i, file := range files {
+		if file.size > 0 {
+			bySize[file.size] = append(bySize[file.size], i)
+		}
+	}
+	seen := map[string]bool{}
+	for i, file := range files {
+		if file.size == 0 || len(bySize[file.size]) == 1 {
+			alone = append(alone, i)
+			continue
+		}
+		sum, err := sumOf(file.path)
+		if err == nil && seen[sum] {
+			after = append(after, i)
+			continue
+		}
+		seen[sum] = true
+		alone = append(alone, i)
+	}
+	return alone, after
+}
+
+// sizeOf is a regular file's size on disk; 0 of anything else.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}
+
+// names are those that the files of one Load have, so that two that are read at
+// the same time do not take the same.
+type names struct {
+	mutex   sync.Mutex
+	claimed map[string]string // name -> path
+}
+
+// claim says whether the name is the path's to use.
+func (n *names) claim(name, path string) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if other, ok := n.claimed[name]; ok {
+		return other == path
+	}
+	n.claimed[name] = path
+	return true
+}
+
+// meter adds up how far all files have been read.
+type meter struct {
+	mutex sync.Mutex
+	told  func(Progress)
+	sum   Progress
+}
+
+// of is the progress of one file: it is told how far that is, and adds what came
+// since it was told before.
+func (m *meter) of() func(bytes, rows int64) {
+	if m.told == nil {
+		return nil
+	}
+	var bytesBefore, rowsBefore int64
+	return func(bytes, rows int64) {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		m.sum.Bytes += bytes - bytesBefore
+		m.sum.Rows += rows - rowsBefore
+		bytesBefore, rowsBefore = bytes, rows
+		m.told(m.sum)
+	}
+}
+
+func (m *meter) ended() {
+	if m.told == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.sum.FilesDone++
+	m.told(m.sum)
+}
+
+func (m *many) results(outcomes []outcome) (results []Result, errs []error) {
+	for _, o := range outcomes {
+		switch {
+		case !o.isDone:
+		case o.err != nil:
+			errs = append(errs, o.err)
+		default:
+			results = append(results, o.result)
+		}
+	}
+	return results, errs
+}
+
+// ended is the error of a Load that was stopped: one error, not one for each file
+// that was being read.
+func stopped(ctx context.Context, errs []error) []error {
+	if ctx.Err() == nil {
+		return errs
+	}
+	var others []error
+	for _, err := range errs {
+		if !errors.Is(err, ctx.Err()) {
+			others = append(others, err)
+		}
+	}
+	return append(others, ctx.Err())
+}
