@@ -17,9 +17,9 @@ func TestIngestProgress(t *testing.T) {
 		want    string
 	}{
 		{"one file", ingest.Progress{Files: 1, Bytes: 250e6, Size: 1e9, Rows: 2_000_000}, 4 * time.Second,
-			"2000000 rows  500 k/s  25 % of 1 GB  12s left"},
+			"2000000 rows  500 k/s  25 % of 1.00 GB  12s left"},
 		{"several", ingest.Progress{Files: 9, FilesDone: 3, Bytes: 1e6, Size: 2e6, Rows: 500}, 500 * time.Millisecond,
-			"500 rows  1 k/s  3 of 9 files  50 % of 2 MB"},
+			"500 rows  1.00 k/s  3 of 9 files  50 % of 2.00 MB"},
 		{"a stream, of which nobody knows the end", ingest.Progress{Files: 1, Bytes: 1e6, Rows: 100}, time.Second, "100 rows  100/s"},
 	}
 	for _, c := range cases {
