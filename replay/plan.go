@@ -10,6 +10,7 @@ import (
 // Choices say which requests of a source are sent, and when. Lengths change under none of them but Overlong "cap".
 // The zero value sends everything as it came.
 type Choices struct {
+	SpreadTicks time.Duration // what the source's clock counts in: requests of one tick are spread over it; 0: they go as one
 	Speed       float64       // 2 plays twice as fast: due and think times are divided by it; 0 is 1
 	Thin        float64       // share of sessions that is kept, in (0, 1]; 0 is 1
 	Thicken     float64       // sessions played for each one in the source, at least 1; 0 is 1
@@ -40,8 +41,8 @@ func (c Choices) settled() (Choices, error) {
 		return c, fmt.Errorf("plan: thin %v: must be above 0 and at most 1", c.Thin)
 	case !(c.Thicken >= 1 && c.Thicken <= 1000):
 		return c, fmt.Errorf("plan: thicken %v: must be between 1 and 1000", c.Thicken)
-	case c.Duration < 0 || c.Limit < 0 || c.MaxModelLen < 0:
-		return c, fmt.Errorf("plan: duration, limit and max-model-len must not be negative")
+	case c.SpreadTicks < 0 || c.Duration < 0 || c.Limit < 0 || c.MaxModelLen < 0:
+		return c, fmt.Errorf("plan: tick, duration, limit and max-model-len must not be negative")
 	case c.MaxModelLen == 1:
 		return c, fmt.Errorf("plan: max-model-len 1: a request has at least one prompt and one output token")
 	case c.Overlong != "refuse" && c.Overlong != "drop" && c.Overlong != "cap":
@@ -71,6 +72,9 @@ type draft struct {
 
 // chosen is the source after every choice, in order of due time.
 func (d *draft) chosen(source iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	if d.choices.SpreadTicks > 0 {
+		source = d.spread(source)
+	}
 	kept := d.kept(source)
 	if d.choices.Mode == "sessions" && !d.choices.IsBounded {
 		kept = d.byDue(bounded(kept))

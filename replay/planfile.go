@@ -64,6 +64,7 @@ type Scaling struct {
 	Limit       int64    `json:"limit"`      // 0: no limit
 	MaxModelLen int      `json:"max_model_len"`
 	Overlong    string   `json:"overlong"`
+	SpreadTickS float64  `json:"spread_tick_s,omitempty"` // requests of one tick of the source's clock were spread over it; 0: sent as they came
 }
 
 // WritePlan streams the source, which comes in order of due time, through the choices into a plan file at path, which
@@ -108,6 +109,7 @@ func (h *Header) begin(c Choices) {
 	s := &h.Scaling
 	s.Speed, s.Thin, s.Thicken = c.Speed, c.Thin, c.Thicken
 	s.DurationS, s.Limit, s.MaxModelLen, s.Overlong = c.Duration.Seconds(), c.Limit, c.MaxModelLen, c.Overlong
+	s.SpreadTickS = c.SpreadTicks.Seconds()
 }
 
 func (h *Header) fill(body *lineFile, choices Choices, source iter.Seq2[Request, error]) error {
