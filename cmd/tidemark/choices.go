@@ -18,6 +18,7 @@ func choiceFlags() []cli.Flag {
 		&cli.StringFlag{Name: "from", Usage: "begin at a `TIME` of the trace's clock: 09:00, 2023-11-16T18:20:00Z or an offset +10m"},
 		&cli.StringFlag{Name: "until", Usage: "end before a `TIME`, written like --from"},
 		&cli.DurationFlag{Name: "duration", Usage: "send for `10m` at most, as played; of sessions: begin them for so long"},
+		&cli.BoolFlag{Name: "spread-ticks", Usage: "of a trace whose clock counts in ticks, spread the requests of each tick over it, in their order"},
 		&cli.Float64Flag{Name: "speed", Usage: "play `2` times as fast: gaps and think times shrink"},
 		&cli.Float64Flag{Name: "thin", Usage: "keep the clock and a `0.5` share of the sessions"},
 		&cli.Float64Flag{Name: "thicken", Usage: "keep the clock and clone sessions to `2` times as many"},

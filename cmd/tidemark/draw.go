@@ -95,6 +95,9 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		return replay.Header{}, err
 	}
 	choices, err := choicesOf(c, stats)
+	if err == nil && c.Bool("spread-ticks") {
+		choices.SpreadTicks, err = analysis.Tick(ctx, w.DB(), source)
+	}
 	if err != nil {
 		return replay.Header{}, err
 	}
@@ -106,6 +109,9 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 		if c.IsSet(flag) {
 			return header, misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
 		}
+	}
+	if c.Bool("spread-ticks") {
+		return header, misuse("%s: --spread-ticks is for traces; %s is a profile", c.Command.Name, shape.Name)
 	}
 	choices, err := choicesOfProfile(c, shape)
 	if err != nil {

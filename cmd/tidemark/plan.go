@@ -100,6 +100,9 @@ func printPlan(w io.Writer, h replay.Header) {
 		fmt.Fprintf(w, "  of them      %d in blocks that an earlier request had\n", h.SharedTokens)
 	}
 	fmt.Fprintf(w, "output tokens  %d\n", h.OutputTokens)
+	if tick := h.Scaling.SpreadTickS; tick > 0 {
+		fmt.Fprintf(w, "note           each tick's requests are spread over its %s\n", readableNumber("_s", tick))
+	}
 	for _, left := range []struct {
 		count int64
 		what  string
