@@ -146,6 +146,9 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.noteDuplicates(ctx, tx, id, sum); err != nil {
 		return err
 	}
+	if err := l.measureReuse(ctx, tx, id); err != nil {
+		return err
+	}
 	if err := l.insertSource(ctx, tx, id, sha256, size, sum, about); err != nil {
 		return err
 	}

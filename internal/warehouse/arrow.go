@@ -74,6 +74,9 @@ func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row 
 	return tx.conn.QueryRowContext(ctx, query, args...)
 }
 
+// Arrow hands out the Arrow interface of the transaction, for as long as use runs.
+func (tx *Tx) Arrow(use func(*duckdb.Arrow) error) error { return withArrow(tx.conn, use) }
+
 // Stream runs the statement with the reader's batches as a view of that name.
 // The reader is read from DuckDB's own threads and must be safe for that.
 func (tx *Tx) Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error {
