@@ -22,14 +22,17 @@ func TestFixtures(t *testing.T) {
 	for _, wanted := range paths {
 		base := strings.TrimSuffix(wanted, ".want.csv")
 		t.Run(filepath.Base(base), func(t *testing.T) {
-			path := base + ".csv"
-			if _, err := os.Stat(path); err != nil {
-				path = base + ".jsonl"
+			path := base
+			for _, ending := range []string{".csv", ".jsonl", ".json"} {
+				if _, err := os.Stat(base + ending); err == nil {
+					path = base + ending
+				}
 			}
 			w := open(t)
 			result := load(t, w, path, ingest.Options{})
 			want := readCSV(t, wanted)
-			got := table(t, w, fmt.Sprintf("select %s from raw.arrivals order by line", strings.Join(want[0], ", ")))
+			got := table(t, w, fmt.Sprintf("select %s from raw.arrivals left join raw.arrival_details using (source_id, line) order by line",
+				strings.Join(want[0], ", ")))
 			if !slices.EqualFunc(got, want[1:], slices.Equal) {
 				t.Errorf("got\n%v\nwant\n%v", got, want[1:])
 			}
@@ -50,6 +53,9 @@ func TestSources(t *testing.T) {
 		{"mooncake.jsonl", "mooncake,,false,ms,,512"},
 		{"mooncake-16.jsonl", "mooncake,,false,ms,,16"},
 		{"mooncake-sessions.jsonl", "mooncake,,false,ms,,"},
+		{"burstgpt.csv", "burstgpt,,false,s,,"},
+		{"bailian.jsonl", "bailian,,false,s,,16"},
+		{"agentic.json", "agentic,,false,s,,64"},
 	}
 	for _, c := range cases {
 		w := open(t)

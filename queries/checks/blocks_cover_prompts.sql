@@ -1,6 +1,8 @@
--- A trace's prefix blocks cover its prompts: ids x block size >= prompt tokens.
+-- A trace's prefix blocks cover its prompts but for less than one block: some traces
+-- give no id to what is left behind the last whole block.
 -- One row per request of a trace whose blocks do not. Replayed, such a prompt
--- would be shorter than the trace says, without any error.
+-- would share less than the trace says, without any error. Where it is not known what
+-- an id stands for, nothing can be said.
 --
 -- source_name    the trace
 -- line           the request's line in its file
@@ -16,4 +18,4 @@ select
 from raw.arrivals
 join raw.sources using (source_id)
 where arrivals.blocks is not null
-    and (sources.block_tokens is null or len(arrivals.blocks) * sources.block_tokens < arrivals.input_tokens)
+    and (len(arrivals.blocks) + 1) * sources.block_tokens <= arrivals.input_tokens

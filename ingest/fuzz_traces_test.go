@@ -1,0 +1,37 @@
+//go:build duckdb_arrow
+
+package ingest
+
+import "testing"
+
+// fuzzed lets a reader take the seeds and what is made of them. Its rows count
+// tokens that are numbers of tokens.
+func fuzzed(f *testing.F, name string, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	format := named(name)
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, format, content) })
+}
+
+func FuzzBurstGPT(f *testing.F) {
+	fuzzed(f, "burstgpt",
+		"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n",
+		"Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,7,2.5,GPT-4,4,0,4,API log\n9e99,7,1e300,GPT-4,4,1,5,\"a\n",
+		"Timestamp,Request tokens,Response tokens\n-1,1,1\nNaN,1,1\n1,9223372036854775808,1\n1,1.0,1\n1\n")
+}
+
+func FuzzBailian(f *testing.F) {
+	fuzzed(f, "bailian",
+		`{"chat_id":159,"parent_chat_id":55,"timestamp":61.114,"input_length":521,"output_length":132,"type":"text","turn":2,"hash_ids":[1089]}`,
+		`{"chat_id":1,"parent_chat_id":-1,"timestamp":0,"input_length":2,"output_length":0,"turn":1}`+"\n"+
+			`{"chat_id":1,"parent_chat_id":1,"timestamp":1e999,"input_length":2,"output_length":0,"turn":9}`+"\n"+
+			`{"chat_id":"2","parent_chat_id":1,"timestamp":"1","input_length":2,"output_length":1,"hash_ids":[-1]}`)
+}
+
+func FuzzAgentic(f *testing.F) {
+	fuzzed(f, "agentic",
+		`{"id":"a","block_size":64,"hash_id_scope":"local","requests":[{"t":0.0,"type":"n","model":"m","in":130,"out":1,"hash_ids":[1,2],"api_time":1.5,"think_time":0}]}`,
+		`{"id":"a","block_size":64,"hash_id_scope":"local","requests":[{"t":9,"type":"subagent","agent_id":"x","duration_ms":5000,"requests":[{"t":1,"in":1,"out":1}]},{"t":9e18,"in":1,"out":1},{"t":5,"in":1,"out":1,"think_time":-3}],"totals":{"combined_tokens":{"input":1,"output":2}}}`,
+		`{"block_size":64,"hash_id_scope":"global","requests":[{"t":1,"type":"subagent","duration_ms":-1},{"t":1,"in":9999,"out":1,"hash_ids":[99999999999]}]}`)
+}

@@ -1,0 +1,108 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+// What a session says of its own tokens is what was read of it: all 41 published
+// sessions, sub-agents in them.
+func TestRealAgenticSessions(t *testing.T) {
+	folder := shared(t, "traces/agentic-claude-code")
+	w := open(t)
+	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := 0
+	for _, result := range results {
+		if result.Format != "agentic" {
+			t.Errorf("%s: taken for %q", result.Path, result.Format)
+			continue
+		}
+		sessions++
+		input, output := totalsOf(t, result.Path)
+		got := table(t, w, fmt.Sprintf(`select sum(input_tokens)::bigint, sum(output_tokens)::bigint
+			from raw.arrivals join raw.sources using (source_id) where name = '%s'`, result.Name))
+		if fmt.Sprint(got) != fmt.Sprintf("[[%d %d]]", input, output) {
+			t.Errorf("%s: got %v tokens, its totals say %d and %d", result.Path, got, input, output)
+		}
+		if notes := strings.Join(result.Notes, "\n"); strings.Contains(notes, "totals") || strings.Contains(notes, "earlier") {
+			t.Errorf("%s: %s", result.Path, notes)
+		}
+	}
+	counts := map[string]int64{
+		"select count(*) from raw.arrivals":                                                                2868,
+		"select count(distinct session_id) from raw.arrivals":                                              54, // 41, and 13 sub-agents
+		"select count(distinct collection) from raw.sources":                                               1,
+		"select count(*) from raw.arrival_details where parent_session_id is not null":                     13,
+		"select count(*) from raw.arrivals where arrival_ns < 0":                                           0,
+		"select count(*) from checks.blocks_cover_prompts":                                                 0,
+		"select count(*) from raw.arrival_details where think_s < 0":                                       0,
+		"select count(*) from raw.sources where collection = 'agentic-claude-code' and block_tokens <> 64": 0,
+	}
+	for query, want := range counts {
+		if got := number(t, w, query); got != want {
+			t.Errorf("%s: got %d, want %d", query, got, want)
+		}
+	}
+	if sessions != 41 {
+		t.Errorf("%d sessions, want 41", sessions)
+	}
+	// Ids are local: no two sessions share one.
+	shared := number(t, w, `select count(*) from (
+		select id from (select distinct source_id, unnest(blocks) as id from raw.arrivals) group by id having count(*) > 1)`)
+	if shared != 0 {
+		t.Errorf("%d block ids are in two sessions", shared)
+	}
+}
+
+func totalsOf(t *testing.T, path string) (input, output int64) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	content, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var session struct {
+		Totals struct {
+			Combined struct{ Input, Output int64 } `json:"combined_tokens"`
+		}
+	}
+	if err := json.NewDecoder(content).Decode(&session); err != nil {
+		t.Fatal(err)
+	}
+	return session.Totals.Combined.Input, session.Totals.Combined.Output
+}
+
+// Two sessions count their blocks from 1 and share nothing.
+func TestLocalBlocksAreTheSessionsOwn(t *testing.T) {
+	folder := t.TempDir()
+	for _, id := range []string{"a", "b"} {
+		content := fmt.Sprintf(`{"id":"%s","block_size":64,"hash_id_scope":"local","requests":[{"t":0,"type":"n","in":130,"out":1,"hash_ids":[1,2]},{"t":1,"type":"n","in":130,"out":1,"hash_ids":[1,16777216]}]}`, id)
+		if err := os.WriteFile(filepath.Join(folder, id+".json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := open(t)
+	if _, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got := table(t, w, "select count(*), count(distinct id) from (select unnest(blocks) as id from raw.arrivals)")
+	if fmt.Sprint(got) != "[[8 6]]" {
+		t.Errorf("uses and different ids: got %v, want 8 and 6", got)
+	}
+}
