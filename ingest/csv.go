@@ -11,10 +11,19 @@ import "bytes"
 // its quotes (a doubled quote in it stays doubled) or else between the commas.
 // next is where the field after it begins; past the line's length there is none.
 func csvField(line []byte, at int) (field []byte, next int, reason string) {
+	return fieldAt(line, at, ',')
+}
+
+// fieldAt is csvField with any separator.
+func fieldAt(line []byte, at int, separator byte) (field []byte, next int, reason string) {
 	text := line[at:]
-	blanks := len(text) - len(bytes.TrimLeft(text, " \t"))
+	white := " \t"
+	if separator == '\t' {
+		white = " "
+	}
+	blanks := len(text) - len(bytes.TrimLeft(text, white))
 	if blanks == len(text) || text[blanks] != '"' {
-		field, _, _ = bytes.Cut(text, []byte{','})
+		field, _, _ = bytes.Cut(text, []byte{separator})
 		if bytes.IndexByte(field, '"') >= 0 {
 			return nil, 0, strayQuote
 		}
@@ -26,8 +35,8 @@ func csvField(line []byte, at int) (field []byte, next int, reason string) {
 		return nil, 0, openQuote
 	}
 	behind := text[end+1:]
-	rest := bytes.TrimLeft(behind, " \t")
-	if len(rest) > 0 && rest[0] != ',' {
+	rest := bytes.TrimLeft(behind, white)
+	if len(rest) > 0 && rest[0] != separator {
 		return nil, 0, strayQuote
 	}
 	return text[from:end], at + len(text) - len(rest) + 1, ""

@@ -26,6 +26,9 @@ type format struct {
 	wants string
 	// isGuess puts a format behind those that are sure of what they see.
 	isGuess bool
+	// takesColumns is set for tables whose columns the user may say: then, all other
+	// formats are out of question.
+	takesColumns bool
 	// kind of the sources that come of it: arrivals, lengths, metrics, kernels, kernel
 	// rules, results.
 	kind string
@@ -85,6 +88,9 @@ func Formats() []string {
 // holds the file to that.
 func recognise(h *head, told string) (format, string, error) {
 	for _, f := range formats {
+		if len(h.said) > 0 && !f.takesColumns {
+			continue
+		}
 		why := f.sees(h)
 		switch {
 		case why == "":

@@ -11,6 +11,8 @@ type head struct {
 	data []byte // up to blockSize bytes, without a byte order mark
 	name string // of the file, without its folder and the endings of its packing; "-" for stdin
 
+	said map[string]string // which column is which, as the user says; see Options.Columns
+
 	line    []byte
 	columns []string
 	keys    []string

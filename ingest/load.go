@@ -65,7 +65,9 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 		return Result{}, errEmpty
 	}
 	doc := &document{path: file.path, first: first, rest: lines, refusesText: opts.RefuseText, columns: opts.Columns}
-	format, why, err := recognise(newHead(first.data, doc.base()), opts.Format)
+	h := newHead(first.data, doc.base())
+	h.said = opts.Columns
+	format, why, err := recognise(h, opts.Format)
 	if err != nil {
 		return Result{}, err
 	}

@@ -19,13 +19,17 @@ func ingestCommand() *cli.Command {
 		ArgsUsage: "PATH...",
 		Description: `The format is recognised from the content and said. gzip and zstd are read as
 they are. A row that cannot be read is a reject with line, column and reason.
+A table of requests whose columns are called otherwise is read by --column.
 
-Example:
-  tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code`,
+Examples:
+  tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code
+  tidemark ingest log.csv --column arrival_ms=when --column input_tokens=in --column output_tokens=out`,
 		Flags: tabular(
 			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
 			&cli.StringFlag{Name: "licence", Usage: "`WORDS` on whose terms the data may be used, for the reports made of it"},
+			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
+			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
 		),
 		Action: runIngest,
@@ -39,10 +43,18 @@ func runIngest(c *cli.Context) error {
 	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
 		return misuse("ingest: --max-rejected %v is no share", share).hint("a share lies between 0 and 1")
 	}
+	columns, err := columnsSaid(c.StringSlice("column"))
+	if err != nil {
+		return err
+	}
+	if text := c.String("text"); text != "strip" && text != "refuse" {
+		return misuse("ingest: --text %q", text).hint("--text strip or --text refuse")
+	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
 			Stdin: c.App.Reader, Licence: c.String("licence"),
+			Columns: columns, RefuseText: c.String("text") == "refuse",
 		}
 		show, end := ingestLine(talk(c))
 		options.Progress = show
@@ -61,6 +73,22 @@ func runIngest(c *cli.Context) error {
 		}
 		return err
 	})
+}
+
+// columnsSaid reads what --column says: theirs by ours.
+func columnsSaid(said []string) (map[string]string, error) {
+	columns := map[string]string{}
+	for _, one := range said {
+		ours, theirs, ok := strings.Cut(one, "=")
+		switch _, twice := columns[ours]; {
+		case !ok || ours == "" || theirs == "":
+			return nil, misuse("ingest: --column %q is not OURS=THEIRS", one).hint("as in --column input_tokens=prompt_len")
+		case twice:
+			return nil, misuse("ingest: --column %s is said twice", ours).hint("name one column for each thing")
+		}
+		columns[ours] = theirs
+	}
+	return columns, nil
 }
 
 func tellIngested(c *cli.Context, r ingest.Result) {

@@ -1,0 +1,44 @@
+//go:build duckdb_arrow
+
+package ingest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func init() { reasons = append(reasons, notBlockIDs, notATruth) }
+
+// addLogs gives a fuzz target the fixtures that begin with a name.
+func addLogs(f *testing.F, begin string) {
+	f.Helper()
+	paths, err := filepath.Glob("../fixtures/logs/" + begin)
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no fixtures: %v", err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	for _, begin := range []string{"plain.csv", "openai.jsonl", "nanoseconds.json"} {
+		addLogs(f, begin)
+	}
+	for _, seed := range []string{
+		"timestamp,input_tokens,output_tokens\n1e300,1,2\n1e-300,1e3,2.0\nNaN,1,2\n-1,1,2\n,,\n",
+		"ts\tprompt_tokens\tcompletion_tokens\n2024-01-01 00:00:00,5\t1\t2\n2024-02-30 00:00:00\t1\t2\n",
+		"time|isl|osl|hash_ids|block_tokens\n1|9|2|[1,\"ff\"]|8\n1|9|2|[1]|8\n1|9|2|\"x\n",
+		`{"ts":1,"usage":{"input_tokens":1,"output_tokens":2},"error":{"a":{"b":{"c":{"d":{"e":{"f":{}}}}}}}}` + "\n",
+		`[{"ts":"\u0031","input_tokens":1,"output_tokens":2},[],{"ts":`,
+	} {
+		f.Add([]byte(seed))
+	}
+	plain := named("plain")
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, plain, content) })
+}
