@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// csvTable reads the rows of a table with separators.
-type csvTable struct {
+// separated reads the rows of a table with separators.
+type separated struct {
 	*requestTable
 	separator byte
 	parts     []part
@@ -23,7 +23,7 @@ type csvTable struct {
 const heldBytes = 1 << 20
 
 func readCSVTable(d *document, t *requestTable, names *columnMeanings) error {
-	p := &csvTable{requestTable: t}
+	p := &separated{requestTable: t}
 	err := d.lines(t.out, func(number int64, line []byte) (*reject, error) {
 		if p.parts == nil {
 			return nil, p.header(line, names, d)
@@ -38,7 +38,7 @@ func readCSVTable(d *document, t *requestTable, names *columnMeanings) error {
 
 // header settles which column is what. A log without a header has numbers for
 // names, and its first line is a row like all others.
-func (p *csvTable) header(line []byte, names *columnMeanings, d *document) error {
+func (p *separated) header(line []byte, names *columnMeanings, d *document) error {
 	p.separator = separatorOf(line)
 	fields, reason := splitFields(line, p.separator, nil)
 	if reason != "" {
@@ -91,7 +91,7 @@ func (c *columnMeanings) numbered() bool {
 	return len(c.said) > 0
 }
 
-func (p *csvTable) notePassedOver() {
+func (p *separated) notePassedOver() {
 	var passed []string
 	for i, name := range p.names {
 		if p.parts[i] == noPart {
@@ -103,7 +103,7 @@ func (p *csvTable) notePassedOver() {
 	}
 }
 
-func (p *csvTable) line(number int64, line []byte) error {
+func (p *separated) line(number int64, line []byte) error {
 	if len(p.held) > 0 {
 		if len(p.held)+len(line) > heldBytes {
 			if err := p.giveUp(); err != nil {
@@ -135,7 +135,7 @@ func (p *csvTable) line(number int64, line []byte) error {
 }
 
 // giveUp rejects the lines of a quote that does not end.
-func (p *csvTable) giveUp() error {
+func (p *separated) giveUp() error {
 	for _, number := range p.heldFrom {
 		if err := p.out.reject(number, "", openQuote); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (p *csvTable) giveUp() error {
 	return nil
 }
 
-func (p *csvTable) row(number int64, fields [][]byte, reason string) error {
+func (p *separated) row(number int64, fields [][]byte, reason string) error {
 	switch {
 	case reason != "":
 		return p.out.reject(number, "", reason)

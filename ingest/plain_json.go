@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// jsonTable reads objects that are requests. Which key is which is settled by the
+// objects reads objects that are requests. Which key is which is settled by the
 // first object that has it.
-type jsonTable struct {
+type objects struct {
 	*requestTable
 	columns *columnMeanings
 	known   map[string]meaning // by path
@@ -21,8 +21,8 @@ type jsonTable struct {
 	checked bool
 }
 
-func newJSONTable(t *requestTable, names *columnMeanings) *jsonTable {
-	p := &jsonTable{requestTable: t, columns: names, known: map[string]meaning{}}
+func newObjects(t *requestTable, names *columnMeanings) *objects {
+	p := &objects{requestTable: t, columns: names, known: map[string]meaning{}}
 	for theirs, m := range names.said {
 		p.is(m, theirs)
 	}
@@ -30,7 +30,7 @@ func newJSONTable(t *requestTable, names *columnMeanings) *jsonTable {
 }
 
 func readJSONTable(d *document, t *requestTable, names *columnMeanings) error {
-	p := newJSONTable(t, names)
+	p := newObjects(t, names)
 	err := d.lines(t.out, func(number int64, line []byte) (*reject, error) {
 		if line = bytes.TrimSpace(line); line[0] != '{' || !json.Valid(line) {
 			return &reject{reason: notJSON}, nil
@@ -43,7 +43,7 @@ func readJSONTable(d *document, t *requestTable, names *columnMeanings) error {
 
 // readJSONArray reads one object after the other, none of more than elementBytes.
 func readJSONArray(d *document, t *requestTable, names *columnMeanings) error {
-	p := newJSONTable(t, names)
+	p := newObjects(t, names)
 	err := eachElement(d.reader(), func(number int64, element []byte) error {
 		if element[0] != '{' {
 			return t.out.reject(number, "", notJSON)
@@ -107,7 +107,7 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 }
 
 // object takes in one object.
-func (p *jsonTable) object(number int64, object []byte) error {
+func (p *objects) object(number int64, object []byte) error {
 	var r request
 	var failed error
 	var ranks [partCount]int
@@ -146,7 +146,7 @@ func (p *jsonTable) object(number int64, object []byte) error {
 // mostPaths are remembered; a file may have any number of them.
 const mostPaths = 10_000
 
-func (p *jsonTable) meaning(path string) meaning {
+func (p *objects) meaning(path string) meaning {
 	m, ok := p.known[path]
 	if ok {
 		return m
@@ -161,7 +161,7 @@ func (p *jsonTable) meaning(path string) meaning {
 	return m
 }
 
-func (p *jsonTable) notePassedOver() {
+func (p *objects) notePassedOver() {
 	if len(p.passed) > 0 {
 		slices.Sort(p.passed)
 		p.out.note("keys passed over: %s", listed(p.passed))

@@ -21,22 +21,22 @@ const (
 	totalLength // input and output together
 	firstTokenAt
 	endsAt
-	sessionOf
-	turnOf
-	parentOf
-	parentTurnOf
-	classOf
-	modelOf
-	tenantOf
+	sessionIn
+	turnIn
+	parentIn
+	parentTurnIn
+	classIn
+	modelIn
+	tenantIn
 	failedIf
 	succeededIf
-	statusOf
-	errorOf
+	statusIn
+	errorIn
 	thinksFor
 	ttftFor
 	e2eFor
 	cachedLength
-	blocksOf
+	blocksIn
 	blockLength
 	partCount
 )
@@ -45,25 +45,25 @@ const (
 type timeUnit int
 
 const (
-	nanos   timeUnit = 0
-	micros  timeUnit = 3
-	millis  timeUnit = 6
-	seconds timeUnit = 9
-	unsaid  timeUnit = -1 // the column does not say; an instant's first value does
-	written timeUnit = -2 // as 2023-11-16 18:17:03.9799600
+	inNanos   timeUnit = 0
+	inMicros  timeUnit = 3
+	inMillis  timeUnit = 6
+	inSeconds timeUnit = 9
+	unsaid    timeUnit = -1 // the column does not say; an instant's first value does
+	asWritten timeUnit = -2 // as 2023-11-16 18:17:03.9799600
 )
 
-var unitNames = map[timeUnit]string{nanos: "ns", micros: "us", millis: "ms", seconds: "s", written: "datetime"}
+var unitNames = map[timeUnit]string{inNanos: "ns", inMicros: "us", inMillis: "ms", inSeconds: "s", asWritten: "datetime"}
 
 // ourNames are what --column takes on its left, and what our own exports write.
 // A time takes its unit's ending: arrival_ms, ttft_us.
 var ourNames = map[string]part{
 	"arrival": arrivesAt, "arrival_at": arrivesAt, "first_token_at": firstTokenAt, "end_at": endsAt,
 	"input_tokens": inputLength, "output_tokens": outputLength, "total_tokens": totalLength, "cached_tokens": cachedLength,
-	"session_id": sessionOf, "turn": turnOf, "parent_session_id": parentOf, "parent_turn": parentTurnOf,
-	"class": classOf, "model": modelOf, "tenant": tenantOf,
-	"is_failed": failedIf, "status": statusOf, "think": thinksFor, "ttft": ttftFor, "e2e": e2eFor,
-	"blocks": blocksOf, "block_tokens": blockLength,
+	"session_id": sessionIn, "turn": turnIn, "parent_session_id": parentIn, "parent_turn": parentTurnIn,
+	"class": classIn, "model": modelIn, "tenant": tenantIn,
+	"is_failed": failedIf, "status": statusIn, "think": thinksFor, "ttft": ttftFor, "e2e": e2eFor,
+	"blocks": blocksIn, "block_tokens": blockLength,
 }
 
 // otherNames are what others call the same, the likeliest first: of two columns
@@ -83,21 +83,21 @@ var otherNames = map[part]string{
 	cachedLength: "cached_tokens cache_read_tokens cache_read_input_tokens cached_input_tokens prompt_cached_tokens gen_ai_usage_cache_read_input_tokens",
 	firstTokenAt: "first_token_at first_token_timestamp completion_start_time first_chunk_at",
 	endsAt:       "end_at end_time ended_at end_timestamp request_end request_end_time finished_at finish_time completed_at",
-	sessionOf:    "session_id session conversation_id conversation chat_id thread_id gen_ai_conversation_id",
-	turnOf:       "turn turn_index round_index",
-	parentOf:     "parent_session_id",
-	parentTurnOf: "parent_turn",
-	classOf:      "class request_type request_class workload slo_class category",
-	modelOf:      "model model_name request_model model_group gen_ai_request_model gen_ai_response_model",
-	tenantOf:     "tenant",
+	sessionIn:    "session_id session conversation_id conversation chat_id thread_id gen_ai_conversation_id",
+	turnIn:       "turn turn_index round_index",
+	parentIn:     "parent_session_id",
+	parentTurnIn: "parent_turn",
+	classIn:      "class request_type request_class workload slo_class category",
+	modelIn:      "model model_name request_model model_group gen_ai_request_model gen_ai_response_model",
+	tenantIn:     "tenant",
 	failedIf:     "is_failed failed is_error",
 	succeededIf:  "success is_success succeeded",
-	statusOf:     "status status_code response_code http_status http_status_code response_status",
-	errorOf:      "error error_type error_code",
+	statusIn:     "status status_code response_code http_status http_status_code response_status",
+	errorIn:      "error error_type error_code",
 	thinksFor:    "think think_time",
 	ttftFor:      "ttft time_to_first_token first_token_latency gen_ai_latency_time_to_first_token",
 	e2eFor:       "e2e e2e_latency e2el latency request_latency end_to_end_latency total_latency duration response_time elapsed elapsed_time total_time gen_ai_latency_e2e",
-	blocksOf:     "blocks hash_ids block_hashes prefix_blocks",
+	blocksIn:     "blocks hash_ids block_hashes prefix_blocks",
 	blockLength:  "block_tokens block_size hash_block_size",
 }
 
@@ -123,11 +123,11 @@ var unitEndings = []struct {
 	ending string
 	unit   timeUnit
 }{
-	{"_unix_nano", nanos}, {"_unix_nanos", nanos}, {"_unix_ns", nanos}, {"_unix_ms", millis}, {"_unix_s", seconds}, {"_unix", unsaid},
-	{"_nanoseconds", nanos}, {"_nanos", nanos}, {"_ns", nanos},
-	{"_microseconds", micros}, {"_micros", micros}, {"_us", micros},
-	{"_milliseconds", millis}, {"_millis", millis}, {"_msecs", millis}, {"_msec", millis}, {"_ms", millis},
-	{"_seconds", seconds}, {"_secs", seconds}, {"_sec", seconds}, {"_s", seconds},
+	{"_unix_nano", inNanos}, {"_unix_nanos", inNanos}, {"_unix_ns", inNanos}, {"_unix_ms", inMillis}, {"_unix_s", inSeconds}, {"_unix", unsaid},
+	{"_nanoseconds", inNanos}, {"_nanos", inNanos}, {"_ns", inNanos},
+	{"_microseconds", inMicros}, {"_micros", inMicros}, {"_us", inMicros},
+	{"_milliseconds", inMillis}, {"_millis", inMillis}, {"_msecs", inMillis}, {"_msec", inMillis}, {"_ms", inMillis},
+	{"_seconds", inSeconds}, {"_secs", inSeconds}, {"_sec", inSeconds}, {"_s", inSeconds},
 }
 
 var isTime = []part{arrivesAt, firstTokenAt, endsAt, thinksFor, ttftFor, e2eFor}
@@ -168,7 +168,7 @@ func oursCalled(name string) (meaning, bool) {
 	if p, ok := ourNames[name]; ok {
 		return meaning{part: p, unit: unsaid}, true
 	}
-	for _, unit := range []timeUnit{nanos, micros, millis, seconds} {
+	for _, unit := range []timeUnit{inNanos, inMicros, inMillis, inSeconds} {
 		base, ok := strings.CutSuffix(name, "_"+unitNames[unit])
 		if p := ourNames[base]; ok && slices.Contains(isTime, p) {
 			return meaning{part: p, unit: unit}, true

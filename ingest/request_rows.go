@@ -119,7 +119,7 @@ func (t *requestTable) begin(first int64) {
 	unit := t.units[arrivesAt]
 	t.out.about.timeUnit = unitNames[unit]
 	const year2001 = 978_307_200_000_000_000 // Unix nanoseconds; no trace is as long as that
-	if unit == written || first >= year2001 {
+	if unit == asWritten || first >= year2001 {
 		at := time.Unix(0, first).UTC().Truncate(time.Microsecond)
 		t.origin, t.out.about.originAt = at.UnixNano(), &at
 	}
@@ -136,7 +136,7 @@ func (t *requestTable) instant(r *request, p part) (int64, *reject) {
 	if !t.isKnown[p] || t.units[p] == unsaid {
 		t.settle(p, text)
 	}
-	if t.units[p] == written {
+	if t.units[p] == asWritten {
 		ns, zoned, reason := t.clock.writtenInstant(text)
 		if reason != "" {
 			return 0, &reject{column: t.name(p), reason: reason}
@@ -156,7 +156,7 @@ func (t *requestTable) instant(r *request, p part) (int64, *reject) {
 func (t *requestTable) settle(p part, text []byte) {
 	t.isKnown[p] = true
 	if !isNumber(text) {
-		t.units[p] = written
+		t.units[p] = asWritten
 		return
 	}
 	unit, isUnix := unitOfStamp(text)
@@ -218,12 +218,12 @@ func (t *requestTable) status(r *request, detail *arrivalDetailRow) *reject {
 		}
 		detail.IsFailed = new(*said == (p == failedIf))
 	}
-	if r[statusOf] != nil && detail.IsFailed == nil {
-		detail.IsFailed = failed(r[statusOf])
+	if r[statusIn] != nil && detail.IsFailed == nil {
+		detail.IsFailed = failed(r[statusIn])
 	}
-	if t.names[errorOf] != "" && detail.IsFailed == nil {
-		said := truth(r[errorOf])
-		detail.IsFailed = new(r[errorOf] != nil && (said == nil || *said))
+	if t.names[errorIn] != "" && detail.IsFailed == nil {
+		said := truth(r[errorIn])
+		detail.IsFailed = new(r[errorIn] != nil && (said == nil || *said))
 	}
 	return nil
 }
@@ -232,31 +232,31 @@ func (t *requestTable) status(r *request, detail *arrivalDetailRow) *reject {
 var plainID = regexp.MustCompile(`^[A-Za-z0-9._:/#+-]{1,128}$`)
 
 func (t *requestTable) session(r *request, row *arrivalRow, detail *arrivalDetailRow) (problem *reject) {
-	if r[sessionOf] != nil {
-		if row.SessionID, problem = t.id(r, sessionOf, &t.people); problem != nil {
+	if r[sessionIn] != nil {
+		if row.SessionID, problem = t.id(r, sessionIn, &t.people); problem != nil {
 			return problem
 		}
 	}
-	if r[parentOf] != nil {
-		if detail.ParentSessionID, problem = t.id(r, parentOf, &t.people); problem != nil {
+	if r[parentIn] != nil {
+		if detail.ParentSessionID, problem = t.id(r, parentIn, &t.people); problem != nil {
 			return problem
 		}
 	}
-	if r[tenantOf] != nil {
-		number, ok := t.tenants.of(string(r[tenantOf]))
+	if r[tenantIn] != nil {
+		number, ok := t.tenants.of(string(r[tenantIn]))
 		if !ok {
-			return &reject{column: t.name(tenantOf), reason: outOfRange}
+			return &reject{column: t.name(tenantIn), reason: outOfRange}
 		}
 		detail.Tenant = &number
 	}
-	if row.Turn, problem = t.small(r, turnOf); problem != nil {
+	if row.Turn, problem = t.small(r, turnIn); problem != nil {
 		return problem
 	}
-	if detail.ParentTurn, problem = t.small(r, parentTurnOf); problem != nil {
+	if detail.ParentTurn, problem = t.small(r, parentTurnIn); problem != nil {
 		return problem
 	}
-	row.Class = orNil(word(string(r[classOf])))
-	detail.Model = orNil(word(string(r[modelOf])))
+	row.Class = orNil(word(string(r[classIn])))
+	detail.Model = orNil(word(string(r[modelIn])))
 	return nil
 }
 
@@ -324,18 +324,18 @@ func (t *requestTable) prefix(r *request, row *arrivalRow) *reject {
 		t.blocks = size
 		t.out.about.blockTokens = int(size)
 	}
-	if r[blocksOf] == nil || t.blocks == 0 {
-		if r[blocksOf] != nil {
-			t.out.note("%s: left out, because no block_tokens says how many tokens a block has", t.name(blocksOf))
+	if r[blocksIn] == nil || t.blocks == 0 {
+		if r[blocksIn] != nil {
+			t.out.note("%s: left out, because no block_tokens says how many tokens a block has", t.name(blocksIn))
 		}
 		return nil
 	}
-	ids, reason := blockIDs(r[blocksOf])
+	ids, reason := blockIDs(r[blocksIn])
 	switch {
 	case reason != "":
-		return &reject{column: t.name(blocksOf), reason: reason}
+		return &reject{column: t.name(blocksIn), reason: reason}
 	case len(ids) > 0 && int64(len(ids))*t.blocks < row.InputTokens:
-		return &reject{column: t.name(blocksOf), reason: tooFewBlocks}
+		return &reject{column: t.name(blocksIn), reason: tooFewBlocks}
 	case len(ids) > 0:
 		row.Blocks = ids
 	}

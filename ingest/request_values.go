@@ -94,15 +94,15 @@ func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	number, err := strconv.ParseFloat(string(text), 64)
 	switch {
 	case err != nil || number < 1e9:
-		return seconds, false
+		return inSeconds, false
 	case number < 1e11:
-		return seconds, true
+		return inSeconds, true
 	case number < 1e14:
-		return millis, true
+		return inMillis, true
 	case number < 1e17:
-		return micros, true
+		return inMicros, true
 	}
-	return nanos, true
+	return inNanos, true
 }
 
 // writtenLayouts are the ways to write an instant that clock.instant does not
