@@ -5,7 +5,6 @@ package analysis
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,32 +17,47 @@ import (
 
 // SourceStats describe the part of a trace that was asked for.
 type SourceStats struct {
-	SHA256          string   // of the file
+	SHA256          string   // of the file; of a collection, of its files' fingerprints
 	FromS, UntilS   *float64 // the window's bounds since the first arrival, seconds; nil: the trace's own
 	Requests        int64
 	Sessions        int64   // requests without a session are one each
 	DurationS       float64 // from the window's begin to its end, seconds; an open end is the last arrival
 	MeanRatePerS    float64 // requests per second of DurationS
 	MeanSessionGapS float64 // between the begins of two sessions, seconds
+
+	// The sessions of a collection that begin when they were drawn to, at so many a second; 0: none was drawn.
+	SessionRatePerS float64
+	DrawnSessions   int64
 }
 
 // partRows are read at once: enough that a part costs little more than its rows, few
 // enough that a plan of any length needs tens of megabytes.
 const partRows = 1 << 16
 
-// Arrivals yields the requests of a trace in the order of their arrival. Due is
+// Arrivals yields the requests of a trace, or of the sessions of a collection, in
+// the order of their arrival. Due is
 // the offset since the window's begin. Rows are read part by part while they are
 // taken, so the warehouse must stay open until the last one.
-func Arrivals(ctx context.Context, w *warehouse.Warehouse, sourceName string, window Window) (iter.Seq2[replay.Request, error], SourceStats, error) {
-	s, stats, err := extent(ctx, w.DB(), sourceName)
+func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window Window, starts Starts) (iter.Seq2[replay.Request, error], SourceStats, error) {
+	var stats SourceStats
+	t, err := trafficOf(ctx, w.DB(), name)
 	if err != nil {
+		return nil, stats, err
+	}
+	stats.SHA256 = t.sha256()
+	if err := t.begin(starts); err != nil {
 		return nil, SourceStats{}, err
+	}
+	s := t.span()
+	if starts.RatePerS > 0 {
+		stats.SessionRatePerS, stats.DrawnSessions = starts.RatePerS, int64(len(t.members))
+		s.begin = nil // the clock is an invented one
 	}
 	from, until, err := window.resolve(s)
 	if err != nil {
 		return nil, SourceStats{}, err
 	}
-	p := part{source: sourceName, begin: 0, end: s.length + 1}
+	p := part{traffic: t, begin: 0, end: s.length + 1}
 	if from != nil {
 		p.begin = *from
 		stats.FromS = seconds(*from)
@@ -56,7 +70,7 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, sourceName string, wi
 		return nil, SourceStats{}, err
 	}
 	if stats.Requests == 0 {
-		return nil, SourceStats{}, withHint(s.String(), "source %s: no arrivals between %s and %s", sourceName, or(window.From, "its begin"), or(window.Until, "its end"))
+		return nil, SourceStats{}, withHint(s.String(), "source %s: no arrivals between %s and %s", name, or(window.From, "its begin"), or(window.Until, "its end"))
 	}
 	parts, err := p.split(ctx, w.DB(), stats.Requests)
 	if err != nil {
@@ -77,34 +91,6 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// extent finds a trace and how far it reaches.
-func extent(ctx context.Context, db *sql.DB, name string) (span, SourceStats, error) {
-	var stats SourceStats
-	var begin sql.NullTime
-	var lengthNs int64
-	err := db.QueryRowContext(ctx, `
-select
-    any_value(sources.sha256),
-    min(trace_rows.arrival_at),
-    coalesce(max(trace_rows.offset_ns), 0)
-from staging.sources
-left join staging.trace_rows on trace_rows.source_id = sources.source_id
-where sources.kind = 'arrivals'
-    and sources.source_name = ?
-group by sources.source_id`, name).Scan(&stats.SHA256, &begin, &lengthNs)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return span{}, stats, unknownSource(ctx, db, name)
-	case err != nil:
-		return span{}, stats, fmt.Errorf("source %s: %w", name, err)
-	}
-	s := span{source: name, length: time.Duration(lengthNs)}
-	if begin.Valid {
-		s.begin = &begin.Time
-	}
-	return s, stats, nil
-}
-
 func count(ctx context.Context, db *sql.DB, p part, hasEnd bool, stats *SourceStats) error {
 	var lastNs int64
 	err := db.QueryRowContext(ctx, `
@@ -112,12 +98,11 @@ select
     count(*),
     coalesce(max(offset_ns), 0),
     count(distinct session_id) + count(*) filter (where session_id is null)
-from staging.trace_rows
-where source_name = ?
-    and offset_ns >= ?
-    and offset_ns < ?`, p.source, int64(p.begin), int64(p.end)).Scan(&stats.Requests, &lastNs, &stats.Sessions)
+from `+p.traffic.rows()+` as arriving
+where offset_ns >= ?
+    and offset_ns < ?`, p.args()...).Scan(&stats.Requests, &lastNs, &stats.Sessions)
 	if err != nil {
-		return fmt.Errorf("source %s: %w", p.source, err)
+		return fmt.Errorf("source %s: %w", p.traffic.name, err)
 	}
 	stats.DurationS = (time.Duration(lastNs) - p.begin).Seconds()
 	if hasEnd {
@@ -132,10 +117,10 @@ where source_name = ?
 	return nil
 }
 
-// part is the arrivals of a source in [begin, end), as offsets since its first;
+// part is the arrivals of a traffic in [begin, end), as offsets since its first;
 // due times count from origin.
 type part struct {
-	source     string
+	traffic    traffic
 	begin, end time.Duration
 	origin     time.Duration
 }
@@ -154,12 +139,11 @@ func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error)
 	}
 	table, err := ask(ctx, db, `
 select unnest(quantile_disc(offset_ns, [`+strings.Join(shares, ", ")+`]))
-from staging.trace_rows
-where source_name = ?
-    and offset_ns >= ?
-    and offset_ns < ?`, p.source, int64(p.begin), int64(p.end))
+from `+p.traffic.rows()+` as arriving
+where offset_ns >= ?
+    and offset_ns < ?`, p.args()...)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", p.source, err)
+		return nil, fmt.Errorf("source %s: %w", p.traffic.name, err)
 	}
 	cuts := []time.Duration{p.begin, p.end}
 	for _, row := range table.Rows {
@@ -169,7 +153,7 @@ where source_name = ?
 	cuts = slices.Compact(cuts)
 	var parts []part
 	for i, cut := range cuts[1:] {
-		parts = append(parts, part{p.source, cuts[i], cut, p.origin})
+		parts = append(parts, part{p.traffic, cuts[i], cut, p.origin})
 	}
 	return parts, nil
 }
@@ -180,7 +164,7 @@ func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Se
 		for _, p := range parts {
 			read, err := p.read(ctx, w)
 			if err != nil {
-				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.source, err))
+				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.traffic.name, err))
 				return
 			}
 			for _, request := range read {

@@ -4,6 +4,7 @@ package analysis
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -15,30 +16,44 @@ import (
 	"tidemark/replay"
 )
 
-const partQuery = `
+// query asks for one part. Few traces say what a user thought, so that is
+// joined here and not in every row of staging.trace_rows.
+func (p part) query() string {
+	return `
 select
-    offset_ns,
-    input_tokens,
-    output_tokens,
-    coalesce(session_id, '') as session_id,
-    coalesce(turn, 0)::bigint as turn,
-    coalesce(class, '') as class,
-    blocks,
-    coalesce(block_tokens, 0)::bigint as block_tokens
-from staging.trace_rows
-where source_name = ?
-    and offset_ns >= ?
-    and offset_ns < ?
+    arriving.offset_ns,
+    arriving.input_tokens,
+    arriving.output_tokens,
+    coalesce(arriving.session_id, '') as session_id,
+    coalesce(arriving.turn, 0)::bigint as turn,
+    coalesce(arriving.class, '') as class,
+    case when arriving.block_tokens > 0 then arriving.blocks end as blocks,
+    coalesce(arriving.block_tokens, 0)::bigint as block_tokens,
+    thoughts.think_s
+from ` + p.traffic.rows() + ` as arriving
+left join (
+    select
+        source_id,
+        line,
+        think_s
+    from raw.arrival_details
+    where think_s is not null
+) as thoughts on thoughts.source_id = arriving.source_id
+    and thoughts.line = arriving.line
+where arriving.offset_ns >= ?
+    and arriving.offset_ns < ?
 order by
-    offset_ns,
-    line`
+    arriving.offset_ns,
+    arriving.source_id,
+    arriving.line`
+}
 
 // read takes one part by the driver's Arrow interface, a tenth of the time of
 // scanning rows.
 func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]replay.Request, error) {
 	requests := make([]replay.Request, 0, partRows)
 	err := w.Arrow(ctx, func(conn *duckdb.Arrow) error {
-		reader, err := conn.QueryContext(ctx, partQuery, p.source, int64(p.begin), int64(p.end))
+		reader, err := conn.QueryContext(ctx, p.query(), p.args()...)
 		if err != nil {
 			return err
 		}
@@ -57,6 +72,7 @@ func (p part) decode(requests []replay.Request, batch arrow.RecordBatch) []repla
 	text := func(column int) *array.String { return batch.Column(column).(*array.String) }
 	offsets, inputs, outputs, turns, blockTokens := whole(0), whole(1), whole(2), whole(4), whole(7)
 	sessions, classes := text(3), text(5)
+	thoughts := batch.Column(8).(*array.Float64)
 	blocks := batch.Column(6).(*array.List)
 	ids := blocks.ListValues().(*array.Uint64)
 	for i := range int(batch.NumRows()) {
@@ -67,6 +83,9 @@ func (p part) decode(requests []replay.Request, batch arrow.RecordBatch) []repla
 			Session:      strings.Clone(sessions.Value(i)),
 			Turn:         int(turns.Value(i)),
 			Class:        strings.Clone(classes.Value(i)),
+		}
+		if thoughts.IsValid(i) {
+			request.Think = new(time.Duration(math.Round(min(thoughts.Value(i), 9e9) * float64(time.Second))))
 		}
 		if blocks.IsValid(i) {
 			begin, end := blocks.ValueOffsets(i)

@@ -17,7 +17,7 @@ import (
 
 func collect(t *testing.T, w *warehouse.Warehouse, source string, window analysis.Window) ([]replay.Request, analysis.SourceStats) {
 	t.Helper()
-	requests, stats, err := analysis.Arrivals(context.Background(), w, source, window)
+	requests, stats, err := analysis.Arrivals(context.Background(), w, source, window, analysis.Starts{})
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %v): %v", source, window, err)
 	}
@@ -110,7 +110,7 @@ func TestArrivalsErrors(t *testing.T) {
 		{"day", analysis.Window{From: "09:00", Until: "10:00"}, "source day: no arrivals between 09:00 and 10:00", "from 2023-11-16 18:01:00 to 2023-11-16 18:03:00"},
 		{"day", analysis.Window{From: "20:00"}, "source day: no arrivals between 20:00 and its end", "from 2023-11-16 18:01:00 to 2023-11-16 18:03:00"},
 	} {
-		_, _, err := analysis.Arrivals(context.Background(), w, test.source, test.window)
+		_, _, err := analysis.Arrivals(context.Background(), w, test.source, test.window, analysis.Starts{})
 		wantError(t, err, test.text, test.hint)
 	}
 }
@@ -146,7 +146,7 @@ from range(%[1]d) as lines (line)`, rows))
 
 func TestArrivalsCanBeLeftEarly(t *testing.T) {
 	w := open(t, traces)
-	requests, _, err := analysis.Arrivals(context.Background(), w, "day", analysis.Window{})
+	requests, _, err := analysis.Arrivals(context.Background(), w, "day", analysis.Window{}, analysis.Starts{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,15 +25,22 @@ const (
 // their arrivals. The hour is UTC; of a trace without a clock it counts from the first arrival. Requests without prompt
 // or output are left out, as in a plan.
 func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) (profile.Lengths, error) {
-	s, _, err := extent(ctx, db, sourceName)
+	t, err := trafficOf(ctx, db, sourceName)
 	if err != nil {
 		return profile.Lengths{}, err
 	}
+	// Lengths need no starts; a window of time does.
+	if t.isMany && (t.isDated() || window != (Window{})) {
+		if err := t.begin(Starts{}); err != nil {
+			return profile.Lengths{}, err
+		}
+	}
+	s := t.span()
 	from, until, err := window.resolve(s)
 	if err != nil {
 		return profile.Lengths{}, err
 	}
-	p := part{source: sourceName, end: s.length + 1}
+	p := part{traffic: t, end: s.length + 1}
 	if from != nil {
 		p.begin = *from
 	}
@@ -55,23 +62,24 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 }
 
 // sendable are the requests of a part that can be asked for again.
-const sendable = `
-from staging.trace_rows
-where source_name = ?
-    and offset_ns >= ?
+func (p part) sendable() string {
+	return `
+from ` + p.traffic.rows() + ` as arriving
+where offset_ns >= ?
     and offset_ns < ?
     and input_tokens > 0
     and output_tokens > 0`
+}
 
 const hourOf = `coalesce(date_part('hour', arrival_at at time zone 'UTC'), offset_ns // 3600000000000 % 24)::bigint`
 
-func (p part) args() []any { return []any{p.source, int64(p.begin), int64(p.end)} }
+func (p part) args() []any { return []any{int64(p.begin), int64(p.end)} }
 
 func (p part) pairs(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
 	var different int64
 	err := db.QueryRowContext(ctx, `
 select count(*)
-from (select distinct `+hourOf+`, input_tokens, output_tokens`+sendable+`)`, p.args()...).Scan(&different)
+from (select distinct `+hourOf+`, input_tokens, output_tokens`+p.sendable()+`)`, p.args()...).Scan(&different)
 	if err != nil {
 		return err
 	}
@@ -87,7 +95,7 @@ select
     `+hourOf+` as hour,
     round(avg(input_tokens))::bigint as input,
     round(avg(output_tokens))::bigint as output,
-    count(*) as requests`+sendable+`
+    count(*) as requests`+p.sendable()+`
 group by
     hour,
     `+step("input_tokens")+`,
@@ -134,7 +142,7 @@ func together(hours [][]profile.Pair) []profile.Pair {
 
 func (p part) gaps(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
 	rows, err := db.QueryContext(ctx, `
-select offset_ns`+sendable+`
+select offset_ns`+p.sendable()+`
 order by offset_ns
 limit `+fmt.Sprint(mostGaps+1), p.args()...)
 	if err != nil {

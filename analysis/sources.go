@@ -9,7 +9,16 @@ import (
 	"time"
 )
 
-const sourceNames = `select source_name from staging.sources where kind = 'arrivals' order by source_name`
+const sourceNames = `
+select source_name as name
+from staging.sources
+where kind = 'arrivals'
+union
+select collection as name
+from staging.sources
+where kind = 'arrivals'
+    and collection is not null
+order by name`
 
 // Source is all that is known of one trace: one row of marts.sources.
 func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {

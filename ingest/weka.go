@@ -266,5 +266,4 @@ func (a *agentic) compare() {
 	if a.cut > 0 {
 		a.out.note("%d think times reach past the request before them; cut to the gap since it", a.cut)
 	}
-	a.out.note("times count from the session's own begin; to replay a folder of sessions, say at which rate they begin: --session-rate")
 }

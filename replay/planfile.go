@@ -65,6 +65,11 @@ type Scaling struct {
 	MaxModelLen int      `json:"max_model_len"`
 	Overlong    string   `json:"overlong"`
 	SpreadTickS float64  `json:"spread_tick_s,omitempty"` // requests of one tick of the source's clock were spread over it; 0: sent as they came
+
+	// SessionRatePerS says that the source's sessions have no start of their own, and that these were drawn at so many
+	// a second; 0: all times are the source's.
+	SessionRatePerS float64 `json:"session_rate_per_s,omitempty"`
+	DrawnSessions   int64   `json:"drawn_sessions,omitempty"`
 }
 
 // WritePlan streams the source, which comes in order of due time, through the choices into a plan file at path, which

@@ -23,6 +23,7 @@ func choiceFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "thin", Usage: "keep the clock and a `0.5` share of the sessions"},
 		&cli.Float64Flag{Name: "thicken", Usage: "keep the clock and clone sessions to `2` times as many"},
 		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
+		&cli.Float64Flag{Name: "session-rate", Usage: "begin `0.1` sessions a second, of a collection whose sessions have no start of their own"},
 		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
@@ -57,6 +58,7 @@ func checkChoices(c *cli.Context) error {
 		{"thin", c.Float64("thin"), func(v float64) bool { return v > 0 && v <= 1 }, "above 0 and at most 1"},
 		{"thicken", c.Float64("thicken"), func(v float64) bool { return v >= 1 && v <= 1000 }, "between 1 and 1000"},
 		{"request-rate", c.Float64("request-rate"), func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }, "above 0"},
+		{"session-rate", c.Float64("session-rate"), func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }, "above 0"},
 		{"duration", c.Duration("duration").Seconds(), func(v float64) bool { return v > 0 }, "above 0"},
 		{"limit", float64(c.Int64("limit")), func(v float64) bool { return v > 0 }, "above 0"},
 		{"max-model-len", float64(c.Int("max-model-len")), func(v float64) bool { return v > 1 }, "above 1"},
@@ -77,7 +79,10 @@ func checkChoices(c *cli.Context) error {
 func planHeader(source string, stats analysis.SourceStats) replay.Header {
 	return replay.Header{
 		Source: source, SourceSHA256: stats.SHA256,
-		Scaling: replay.Scaling{FromS: stats.FromS, UntilS: stats.UntilS},
+		Scaling: replay.Scaling{
+			FromS: stats.FromS, UntilS: stats.UntilS,
+			SessionRatePerS: stats.SessionRatePerS, DrawnSessions: stats.DrawnSessions,
+		},
 	}
 }
 

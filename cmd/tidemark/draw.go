@@ -77,7 +77,7 @@ func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 		return false
 	}
 	var found bool
-	err := w.DB().QueryRowContext(ctx, "select count(*) > 0 from raw.sources where name = ?", name).Scan(&found)
+	err := w.DB().QueryRowContext(ctx, "select count(*) > 0 from raw.sources where name = $1 or collection = $1", name).Scan(&found)
 	return err == nil && found
 }
 
@@ -86,10 +86,11 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		return replay.Header{}, misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
 	}
 	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
-	requests, stats, err := analysis.Arrivals(ctx, w, source, window)
+	starts := analysis.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
+	requests, stats, err := analysis.Arrivals(ctx, w, source, window, starts)
 	if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
 		// The rate is that of the part that is sent.
-		requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")))
+		requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
 	}
 	if err != nil {
 		return replay.Header{}, err
@@ -105,7 +106,7 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 }
 
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {
-	for _, flag := range []string{"from", "until"} {
+	for _, flag := range []string{"from", "until", "session-rate"} {
 		if c.IsSet(flag) {
 			return header, misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
 		}

@@ -95,6 +95,9 @@ func printPlan(w io.Writer, h replay.Header) {
 	} else {
 		fmt.Fprintf(w, "rate           all at once\n")
 	}
+	if drawn := h.Scaling.DrawnSessions; drawn > 0 {
+		fmt.Fprintf(w, "note           %d sessions begin when they were drawn to, %s a second: the trace has no starts\n", drawn, digits(h.Scaling.SessionRatePerS))
+	}
 	fmt.Fprintf(w, "input tokens   %d\n", h.InputTokens)
 	if h.BlockTokens > 0 {
 		fmt.Fprintf(w, "  of them      %d in blocks that an earlier request had\n", h.SharedTokens)

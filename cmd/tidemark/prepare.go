@@ -84,7 +84,7 @@ func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehous
 }
 
 // choosing are the flags that choose from a source; a plan has chosen already.
-var choosing = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "class", "limit", "max-model-len", "overlong"}
+var choosing = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
 
 func isPlanFile(what string) bool {
 	_, err := os.Stat(what)

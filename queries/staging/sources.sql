@@ -9,6 +9,7 @@
 -- rows_rejected   of these, refused: raw.rejects says where and why
 -- origin_at       instant of offset zero of the file's own clock; null for relative times
 -- block_tokens    tokens of a prefix block; null where the trace has none
+-- collection      what several sources are called together, as the sessions of a folder; null: it stands alone
 select
     sources.source_id,
     sources.name as source_name,
@@ -19,5 +20,6 @@ select
     sources.rows_kept,
     sources.rows_rejected,
     case when sources.is_dated then sources.origin_at end as origin_at,
-    sources.block_tokens
+    sources.block_tokens,
+    sources.collection
 from raw.sources

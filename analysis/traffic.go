@@ -1,0 +1,174 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Starts say when the sessions of a collection begin that have no start of their
+// own, as sessions of a folder whose times count from their own begin.
+type Starts struct {
+	RatePerS float64 // sessions begun a second, as a Poisson process; 0: nothing is invented
+	Seed     uint64  // of their order and of the gaps between them
+}
+
+// traffic is what a name stands for: one trace, or a collection of them.
+type traffic struct {
+	name    string
+	members []member
+	isMany  bool
+}
+
+// member is a trace, and when it begins in the traffic.
+type member struct {
+	source int64
+	sha256 string
+	start  time.Duration
+	at     sql.Null[int64] // Unix nanoseconds of its first arrival; null for relative times
+	length time.Duration
+}
+
+// trafficOf finds a trace or a collection by its name; a trace goes before a
+// collection of the same name.
+func trafficOf(ctx context.Context, db *sql.DB, name string) (traffic, error) {
+	t := traffic{name: name}
+	rows, err := db.QueryContext(ctx, `
+select
+    sources.source_id,
+    any_value(sources.sha256),
+    any_value(case when sources.is_dated then epoch_us(sources.origin_at) * 1000 end) + min(arrivals.arrival_ns),
+    coalesce(max(arrivals.arrival_ns) - min(arrivals.arrival_ns), 0),
+    any_value(sources.name <> $1)
+from raw.sources
+left join raw.arrivals on arrivals.source_id = sources.source_id
+where sources.kind = 'arrivals'
+    and (sources.name = $1 or sources.collection = $1 and not exists (from raw.sources as named where named.kind = 'arrivals' and named.name = $1))
+group by
+    sources.source_id,
+    sources.name
+order by sources.name`, name)
+	if err != nil {
+		return t, fmt.Errorf("source %s: %w", name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var m member
+		var lengthNs int64
+		if err := rows.Scan(&m.source, &m.sha256, &m.at, &lengthNs, &t.isMany); err != nil {
+			return t, fmt.Errorf("source %s: %w", name, err)
+		}
+		m.length = time.Duration(lengthNs)
+		t.members = append(t.members, m)
+	}
+	if err := rows.Err(); err != nil {
+		return t, fmt.Errorf("source %s: %w", name, err)
+	}
+	if len(t.members) == 0 {
+		return t, unknownSource(ctx, db, name)
+	}
+	return t, nil
+}
+
+// isDated says whether every trace of it has instants.
+func (t traffic) isDated() bool {
+	for _, m := range t.members {
+		if !m.at.Valid {
+			return false
+		}
+	}
+	return true
+}
+
+// begin puts the traces of a collection on one clock: their own where they have
+// one, else the starts that are drawn.
+func (t traffic) begin(starts Starts) error {
+	switch hasOwn := !t.isMany || t.isDated(); {
+	case hasOwn && starts.RatePerS > 0:
+		return misuse("leave it out; --request-rate changes a rate", "source %s: --session-rate: its requests have times of their own", t.name)
+	case !t.isMany:
+		return nil
+	case hasOwn:
+		first := t.members[0].at.V
+		for _, m := range t.members {
+			first = min(first, m.at.V)
+		}
+		for i, m := range t.members {
+			t.members[i].start = time.Duration(m.at.V - first)
+		}
+		return nil
+	case starts.RatePerS <= 0:
+		return misuse("say how many begin a second, as in --session-rate 0.1; the plan says that they were drawn",
+			"source %s: its %d sessions have no absolute start", t.name, len(t.members))
+	}
+	return t.draw(starts)
+}
+
+// draw begins the sessions in a seeded order, the first at once.
+func (t traffic) draw(starts Starts) error {
+	random := rand.New(rand.NewPCG(starts.Seed, 0x5e55109))
+	random.Shuffle(len(t.members), func(i, j int) { t.members[i], t.members[j] = t.members[j], t.members[i] })
+	atS := 0.0
+	for i := range t.members {
+		t.members[i].start = time.Duration(atS * 1e9)
+		atS += random.ExpFloat64() / starts.RatePerS
+	}
+	if !(atS < math.MaxInt64/2e9) {
+		return misuse("take a higher one", "source %s: --session-rate %v: its sessions would begin over centuries", t.name, starts.RatePerS)
+	}
+	return nil
+}
+
+// sha256 is the fingerprint of the file, or of the fingerprints of all files in
+// the order of their names.
+func (t traffic) sha256() string {
+	if !t.isMany {
+		return t.members[0].sha256
+	}
+	all := sha256.New()
+	for _, m := range t.members {
+		all.Write([]byte(m.sha256 + "\n"))
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
+
+// span is how far it reaches, once it has begun.
+func (t traffic) span() span {
+	s := span{source: t.name}
+	var first sql.Null[int64]
+	for _, m := range t.members {
+		s.length = max(s.length, m.start+m.length)
+		if t.isDated() && (!first.Valid || m.at.V < first.V) {
+			first = m.at
+		}
+	}
+	if first.Valid {
+		s.begin = new(time.Unix(0, first.V/1000*1000))
+	}
+	return s
+}
+
+// rows is the relation that holds its requests: staging.trace_rows on its clock.
+func (t traffic) rows() string {
+	if !t.isMany {
+		return "(from staging.trace_rows where source_id = " + strconv.FormatInt(t.members[0].source, 10) + ")"
+	}
+	var starts []string
+	for _, m := range t.members {
+		starts = append(starts, fmt.Sprintf("(%d::bigint, %d::bigint)", m.source, int64(m.start)))
+	}
+	return `(
+    select trace_rows.* replace (trace_rows.offset_ns + starts.start_ns as offset_ns)
+    from staging.trace_rows
+    inner join (values ` + strings.Join(starts, ", ") + `) as starts (source_id, start_ns) on starts.source_id = trace_rows.source_id
+)`
+}
