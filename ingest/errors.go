@@ -35,4 +35,7 @@ const (
 	tooLong        = "line is too long"
 	notJSON        = "not a JSON object"
 	tooFewBlocks   = "blocks cover less than the prompt"
+	notASample     = "not a series and its value"
+	otherUnit      = "not in its column's unit"
+	notAPattern    = "not a regular expression"
 )

@@ -1,0 +1,69 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+)
+
+// A sampler's CSV of a vLLM server's gauges and counters: "time [s]" since the
+// sampler began, then the metrics by their names, without their prefix.
+
+var _ = register(format{
+	name:  "engine-csv",
+	sees:  seesEngineCSV,
+	read:  readEngineCSV,
+	wants: `the columns "time [s]" and vLLM's metrics (num_requests_running, ...)`,
+	kind:  "metrics",
+})
+
+var engineColumns = []string{"num_requests_running", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc", "prompt_tokens_total",
+	"generation_tokens_total", "request_success_total", "num_preemptions_total"}
+
+func isEngineColumn(name string) bool {
+	return slices.Contains(engineColumns, strings.TrimPrefix(name, "vllm:"))
+}
+
+func isTimeColumn(name string) bool {
+	return slices.Contains([]string{"time [s]", "time", "timestamp", "time_s"}, strings.ToLower(name))
+}
+
+func seesEngineCSV(h *head) string {
+	if len(h.columns) < 2 || !isTimeColumn(h.columns[0]) {
+		return ""
+	}
+	for _, name := range h.columns {
+		if isEngineColumn(name) {
+			return "a server's metrics by their names: " + name
+		}
+	}
+	return ""
+}
+
+func readEngineCSV(d *document, out *rows) error {
+	var table *wideTable
+	return d.lines(out, func(number int64, line []byte) (*reject, error) {
+		fields, reason := csvFields(line)
+		if reason != "" {
+			return &reject{reason: reason}, nil
+		}
+		if table == nil {
+			table = newWideTable(out, engineTable(fields))
+			return nil, nil
+		}
+		at, reason := table.instant(fields[0])
+		if reason != "" {
+			return &reject{column: "time", reason: reason}, nil
+		}
+		return nil, table.row(number, at, "", fields)
+	})
+}
+
+func engineTable(names []string) []wideColumn {
+	columns := make([]wideColumn, len(names))
+	for i, name := range names[1:] {
+		if isMetricName(name) {
+			columns[i+1].name = name
+		}
+	}
+	return columns
+}

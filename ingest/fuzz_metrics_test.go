@@ -1,0 +1,96 @@
+//go:build duckdb_arrow
+
+package ingest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func init() { reasons = append(reasons, notASample, otherUnit, notAPattern) }
+
+// seedsOf adds the fixtures of a format and what is odd.
+func seedsOf(f *testing.F, fixtures []string, odd ...string) {
+	f.Helper()
+	for _, name := range fixtures {
+		content, err := os.ReadFile(filepath.Join("..", "fixtures", "metrics", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	for _, content := range odd {
+		f.Add([]byte(content))
+	}
+}
+
+func fuzzReader(f *testing.F, name string) {
+	format := named(name)
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, format, content) })
+}
+
+func FuzzPrometheus(f *testing.F) {
+	seedsOf(f, []string{"exposition.prom", "scrapes.prom", "openmetrics.txt", "dcgm.prom"},
+		"# TYPE a gauge\na{b=\"\\\"}\"} 1 1e30 # {} 1\n# EOF\n{\"a.b\",c=\"d\"} 0x1p-2\n", "# TYPE a gauge\na{=\"\"} 1\na{,} 1\na{\"x\"=\"y\"} NaN -1\n")
+	fuzzReader(f, "prometheus")
+}
+
+func FuzzPrometheusDump(f *testing.F) {
+	seedsOf(f, []string{"dump.txt"}, "{__name__=\"a\", le=\"1e+06\"} 1e999 99999999999999999999\n{__name__=\"\"} 1 1\n")
+	fuzzReader(f, "prometheus-dump")
+}
+
+func FuzzPrometheusJSON(f *testing.F) {
+	seedsOf(f, []string{"wrapped.jsonl", "wrapped-array.json"}, `{"timestamp":"1e3","content":"# TYPE a gauge\na 1"}`, `[{"captured_at":"x","content":"# TYPE "}`)
+	fuzzReader(f, "prometheus-json")
+}
+
+func FuzzPrometheusAPI(f *testing.F) {
+	seedsOf(f, []string{"range.json", "instant.json"},
+		`{"status":"success","data":{"result":[{"metric":{"__name__":"a\ud83d\ude00"},"values":[[1e999,"1"],["1",2],[],[1]]}]}}[{`,
+		`{"status":"success","data":{"result":[{"metric":{},"value":[1,"`+strings.Repeat("9", 100)+`"]}]}}`)
+	fuzzReader(f, "prometheus-api")
+}
+
+func FuzzGrafana(f *testing.F) {
+	seedsOf(f, []string{"grafana.csv", "grafana-rows.csv"}, "Time,{a=\"b\"},x{\n1700000000000,1 Bil,-\n2026-03-01T10:00:00Z,1,2,3\n")
+	fuzzReader(f, "grafana")
+}
+
+func FuzzNvidiaSMI(f *testing.F) {
+	seedsOf(f, []string{"dmon.csv", "dmon-screen.txt", "smi-query.csv"}, "gpu,pwr\n", "#gpu, pwr\n#gpu, pwr\n0,1\n", "Time,gpu,sm\nHH:MM:SS,Idx,%\n23:00:00,0,1\n00:00:01,0,1\n",
+		"ts,gpu_idx,util_pct\n2026/05/22 01:46:25.026,0,P9\n")
+	fuzzReader(f, "nvidia-smi")
+}
+
+func FuzzEngineCSV(f *testing.F) {
+	seedsOf(f, []string{"engine.csv"}, "time,num_requests_running\n1e9,NaN\n,1\n-1,1\n0x10,1\n")
+	fuzzReader(f, "engine-csv")
+}
+
+func FuzzAIPerfServerMetrics(f *testing.F) {
+	seedsOf(f, []string{"server_metrics_export.jsonl"}, `{"endpoint_url":"","timestamp_ns":-1,"metrics":{}}`, `{"endpoint_url":"","timestamp_ns":1,"metrics":{"a":[{"summary":{"x":1}}],"b c":[]}}`)
+	fuzzReader(f, "aiperf-server-metrics")
+}
+
+func FuzzAIPerfGPUTelemetry(f *testing.F) {
+	seedsOf(f, []string{"gpu_telemetry_export.jsonl"}, `{"timestamp_ns":1,"telemetry_data":{"a":"1","b":[],"c":1e999}}`)
+	fuzzReader(f, "aiperf-gpu-telemetry")
+}
+
+func FuzzInferencePerfMetrics(f *testing.F) {
+	seedsOf(f, []string{"stage_0_prometheus_metrics.json"}, `{"load_summary":{},"successes":{"queue_len":{"p99.9":1e999},"num_preemptions_total":[]}}`)
+	fuzzReader(f, "inference-perf-prometheus")
+}
+
+func FuzzNsys(f *testing.F) {
+	seedsOf(f, []string{"cuda_gpu_kern_sum.csv", "gpukernsum.csv"}, "Total Time (ns),Instances,Name\n1,1e300,a\nNaN,1,a\n1,1\n1,1,a,b\"c\n")
+	fuzzReader(f, "nsys")
+}
+
+func FuzzKernelRules(f *testing.F) {
+	seedsOf(f, []string{"kernel_rules.csv"}, "pattern,category\n(,x\nx,\"a\"\n,\n")
+	fuzzReader(f, "kernel-rules")
+}

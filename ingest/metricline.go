@@ -1,0 +1,302 @@
+package ingest
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What all readers of metrics share: how labels are written, how a sample's line
+// and its stamp are read.
+
+type labelPair struct{ key, value string }
+
+// labelBook writes labels the same way whoever exposed them: k="v" sorted by key,
+// bounds as numbers, people by a number.
+type labelBook struct {
+	people map[string]int    // whom a label names, in the order of first sight
+	texts  map[string]string // labels as a file wrote them -> as we do
+}
+
+func newLabelBook() *labelBook {
+	return &labelBook{people: map[string]int{}, texts: map[string]string{}}
+}
+
+// ofPeople are labels of gateways that say whose request it was, or by which key.
+var ofPeople = []string{"user", "user_id", "user_email", "end_user", "end_user_id", "api_key", "api_key_alias", "api_key_name", "hashed_api_key",
+	"team", "team_id", "team_alias", "email", "username", "client_ip", "requester_ip_address", "org_id", "organization"}
+
+// maxLabelBytes is far more than any path of a model has.
+const maxLabelBytes = 1024
+
+// write refuses a value that is longer than a label can be.
+func (b *labelBook) write(pairs []labelPair) (text, reason string) {
+	slices.SortStableFunc(pairs, func(x, y labelPair) int { return strings.Compare(x.key, y.key) })
+	var out []byte
+	for _, pair := range pairs {
+		value := pair.value
+		switch {
+		case value == "" || pair.key == "__name__":
+			continue // a label without a value is no label
+		case len(value) > maxLabelBytes || len(pair.key) > maxLabelBytes:
+			return "", tooLong
+		case pair.key == "le" || pair.key == "quantile":
+			if bound, err := strconv.ParseFloat(value, 64); err == nil {
+				value = plain(bound)
+			}
+		case slices.Contains(ofPeople, strings.ToLower(pair.key)):
+			value = b.person(value)
+		}
+		if len(out) > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, pair.key...), '=')
+		out = strconv.AppendQuote(out, value)
+	}
+	return string(out), ""
+}
+
+// maxPeople bounds what is remembered of a file; all others are one.
+const maxPeople = 100_000
+
+func (b *labelBook) person(name string) string {
+	number, known := b.people[name]
+	if !known && len(b.people) < maxPeople {
+		number = len(b.people) + 1
+		b.people[name] = number
+	}
+	return strconv.Itoa(number)
+}
+
+// exposedSample is one line of an exposition.
+type exposedSample struct {
+	name, labels string
+	value        float64
+	stamp        []byte // as the line has it; nil without
+}
+
+// sample takes a line such as name{k="v"} 1.68e+010 1700000000000 # {...} apart.
+// The name may stand in the braces, quoted or as __name__.
+func (b *labelBook) sample(line []byte) (s exposedSample, reason string) {
+	end := bytes.IndexAny(line, "{ \t")
+	if end < 0 {
+		return s, notASample
+	}
+	s.name = string(line[:end])
+	rest := line[end:]
+	if rest[0] == '{' {
+		close := closingBrace(rest)
+		if close < 0 {
+			return s, notASample
+		}
+		name, labels, reason := b.known(rest[:close+1])
+		if reason != "" {
+			return s, reason
+		}
+		if s.name == "" {
+			s.name = name
+		}
+		s.labels, rest = labels, rest[close+1:]
+	}
+	if !isMetricName(s.name) {
+		return s, notASample
+	}
+	value, rest := word1(rest)
+	s.value, reason = metricValue(value)
+	if reason != "" {
+		return s, reason
+	}
+	if stamp, _ := word1(rest); len(stamp) > 0 && stamp[0] != '#' {
+		s.stamp = stamp
+	}
+	return s, ""
+}
+
+// maxKnownLabels bounds the memory of labels that were seen.
+const maxKnownLabels = 50_000
+
+// known reads labels in braces; the same text is read once.
+func (b *labelBook) known(braces []byte) (name, labels, reason string) {
+	if text, ok := b.texts[string(braces)]; ok {
+		name, labels, _ = strings.Cut(text, "\x00")
+		return name, labels, ""
+	}
+	pairs, name, ok := labelPairs(braces[1 : len(braces)-1])
+	if !ok {
+		return "", "", notASample
+	}
+	labels, reason = b.write(pairs)
+	if reason == "" && len(b.texts) < maxKnownLabels {
+		b.texts[string(braces)] = name + "\x00" + labels
+	}
+	return name, labels, reason
+}
+
+// closingBrace finds the end of labels; braces in quotes do not count.
+func closingBrace(text []byte) int {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case !quoted && text[i] == '}':
+			return i
+		}
+	}
+	return -1
+}
+
+// labelPairs reads k="v",k="v" with escapes; a quoted text alone is the name.
+func labelPairs(text []byte) (pairs []labelPair, name string, ok bool) {
+	for {
+		text = bytes.TrimLeft(text, " \t,")
+		if len(text) == 0 {
+			return pairs, name, true
+		}
+		if text[0] == '"' {
+			name, text, ok = quotedText(text)
+			if ok && (len(text) == 0 || text[0] != '=') {
+				continue
+			}
+			key := name
+			if !ok || len(text) < 2 {
+				return nil, "", false
+			}
+			name = ""
+			var value string
+			if value, text, ok = quotedText(text[1:]); !ok {
+				return nil, "", false
+			}
+			pairs = append(pairs, labelPair{key, value})
+			continue
+		}
+		key, rest, found := bytes.Cut(text, []byte{'='})
+		if !found {
+			return nil, "", false
+		}
+		value, after, ok := quotedText(bytes.TrimLeft(rest, " "))
+		if !ok {
+			return nil, "", false
+		}
+		pair := labelPair{string(bytes.TrimSpace(key)), value}
+		if pair.key == "__name__" {
+			name = value
+		}
+		pairs, text = append(pairs, pair), after
+	}
+}
+
+// quotedText reads a text in quotes with \\, \" and \n in it.
+func quotedText(text []byte) (value string, rest []byte, ok bool) {
+	if len(text) == 0 || text[0] != '"' {
+		return "", nil, false
+	}
+	end := bytes.IndexAny(text[1:], `"\`)
+	if end >= 0 && text[1+end] == '"' {
+		return string(text[1 : 1+end]), text[2+end:], true
+	}
+	var out []byte
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return string(out), text[i+1:], true
+		case c == '\\' && i+1 < len(text):
+			i++
+			if text[i] == 'n' {
+				out = append(out, '\n')
+			} else {
+				out = append(out, text[i])
+			}
+		default:
+			out = append(out, c)
+		}
+	}
+	return "", nil, false
+}
+
+// isMetricName says whether a text can name a metric: words of any exporter, but
+// nothing that could be a sentence.
+func isMetricName(name string) bool {
+	if name == "" || len(name) > 256 || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !(c == '_' || c == ':' || c == '.' || c == '-' || c == '/' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// word1 is the first word of a text, and what follows it.
+func word1(text []byte) (first, rest []byte) {
+	text = bytes.TrimLeft(text, " \t")
+	if end := bytes.IndexAny(text, " \t"); end >= 0 {
+		return text[:end], text[end:]
+	}
+	return text, nil
+}
+
+// metricValue reads what Prometheus writes: 1, 1.68e+010, NaN, +Inf.
+func metricValue(text []byte) (float64, string) {
+	value, err := strconv.ParseFloat(string(text), 64)
+	switch {
+	case len(text) == 0:
+		return 0, isMissing
+	case err != nil && math.IsInf(value, 0):
+		return 0, outOfRange
+	case err != nil:
+		return 0, notANumber
+	}
+	return value, ""
+}
+
+// instants turns stamps into nanoseconds since the first of them, which becomes
+// the source's origin.
+type instants struct {
+	out    *rows
+	origin int64
+	isSet  bool
+}
+
+// since takes Unix nanoseconds.
+func (i *instants) since(ns int64, unit string) *int64 {
+	if !i.isSet {
+		i.isSet, i.origin = true, ns-((ns%1000)+1000)%1000 // what an SQL timestamp can hold
+		i.out.about.originAt = new(time.Unix(0, i.origin).UTC())
+		i.out.about.timeUnit = unit
+	}
+	return new(ns - i.origin)
+}
+
+// latestUnixSeconds is in the year 2100. A larger number is of a smaller unit: no
+// file is from before 1973, which is where the same number of milliseconds lies.
+const latestUnixSeconds = 4_102_444_800
+
+// unixTime reads a Unix time of seconds, milliseconds, microseconds or nanoseconds:
+// its size says which.
+func unixTime(text []byte) (ns int64, unit, reason string) {
+	rough, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || math.IsNaN(rough) || math.IsInf(rough, 0) || rough < 0 {
+		return 0, "", notATime
+	}
+	units := []struct {
+		name   string
+		digits int
+	}{{"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}}
+	for _, u := range units {
+		if rough <= latestUnixSeconds*float64(powersOfTen[9-u.digits]) {
+			ns, used, reason := decimal(text, u.digits)
+			if reason == "" && used != len(text) {
+				reason = notATime
+			}
+			return ns, u.name, reason
+		}
+	}
+	return 0, "", outOfRange
+}

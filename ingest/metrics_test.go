@@ -1,0 +1,106 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+)
+
+// metricFormats says what each file of fixtures/metrics is taken for.
+var metricFormats = map[string]string{
+	"exposition.prom": "prometheus", "scrapes.prom": "prometheus", "openmetrics.txt": "prometheus", "dcgm.prom": "prometheus",
+	"wrapped.jsonl": "prometheus-json", "wrapped-array.json": "prometheus-json",
+	"range.json": "prometheus-api", "instant.json": "prometheus-api", "dump.txt": "prometheus-dump",
+	"grafana.csv": "grafana", "grafana-rows.csv": "grafana",
+	"dmon.csv": "nvidia-smi", "dmon-screen.txt": "nvidia-smi", "smi-query.csv": "nvidia-smi", "engine.csv": "engine-csv",
+	"server_metrics_export.jsonl": "aiperf-server-metrics", "gpu_telemetry_export.jsonl": "aiperf-gpu-telemetry",
+	"stage_0_prometheus_metrics.json": "inference-perf-prometheus",
+}
+
+func TestMetricFixtures(t *testing.T) {
+	w := open(t)
+	for name, format := range metricFormats {
+		path := filepath.Join("../fixtures/metrics", name)
+		result := load(t, w, path, ingest.Options{Name: name})
+		if result.Format != format || result.RowsRejected != 0 {
+			t.Errorf("%s: got %+v, want it taken for %s", name, result, format)
+		}
+		want := readCSV(t, strings.TrimSuffix(path, filepath.Ext(path))+".want.csv")
+		got := table(t, w, fmt.Sprintf("select scrape, at_ns, metrics.name, labels, value from raw.metrics join raw.sources using (source_id) where sources.name = '%s'", name))
+		byCell := func(x, y []string) int { return slices.Compare(x, y) }
+		if slices.SortFunc(got, byCell); !slices.EqualFunc(got, slices.SortedFunc(slices.Values(want[1:]), byCell), slices.Equal) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, lined(got), lined(want[1:]))
+		}
+		if kind := table(t, w, "select kind from raw.sources where name = '"+name+"'")[0][0]; kind != "metrics" {
+			t.Errorf("%s: kind %s", name, kind)
+		}
+	}
+	if got := number(t, w, "select count(*) from checks.rows_add_up"); got != 0 {
+		t.Errorf("%d sources whose rows do not add up", got)
+	}
+}
+
+func lined(table [][]string) string {
+	var lines []string
+	for _, cells := range table {
+		lines = append(lines, strings.Join(cells, " | "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestKernelFixtures(t *testing.T) {
+	w := open(t)
+	for _, name := range []string{"cuda_gpu_kern_sum.csv", "gpukernsum.csv", "kernel_rules.csv"} {
+		if result := load(t, w, filepath.Join("../fixtures/metrics", name), ingest.Options{Name: name}); result.RowsRejected != 0 {
+			t.Errorf("%s: got %+v", name, result)
+		}
+	}
+	got := lined(table(t, w, "select source_id, seq, name[:24], instances, total_s, mean_s, median_s, min_s, max_s, stddev_s from raw.kernels order by all"))
+	want := `1 | 0 | void flash::flash_fwd_sp | 3 | 0.006 | 0.002 | 0.0019 | 0.001 | 0.003 | 1.0005e-06
+1 | 1 | void cutlass::gemm_kerne | 1 | 0.003 | 0.003 | 0.003 | 0.003 | 0.003 | 0.0
+1 | 2 | somebody_elses_kernel | 5 | 0.001 | 0.0002 | 0.0002 | 0.0002 | 0.0002 | 0.0
+1 | 3 | [CUDA memcpy Host-to-Dev | 2 | 0.0005 | 0.00025 | 0.00025 | 0.00025 | 0.00025 | 0.0`
+	if first, _, _ := strings.Cut(got, "\n2 |"); first != want {
+		t.Errorf("cuda_gpu_kern_sum: got\n%s\nwant\n%s", got, want)
+	}
+	if !strings.Contains(got, "2 | 0 | ncclDevKernel_AllReduce_ | 3 | 0.0015 | 0.0005 |  | 0.0004 | 0.0006 | 1.05e-05") {
+		t.Errorf("gpukernsum: got\n%s", got)
+	}
+	if got := lined(table(t, w, "select seq, pattern, category from raw.kernel_rules order by seq")); got != "0 | somebody_elses | attention\n1 | (?i)gemm_kernel<4, |gemm_kernel<4> | mine" {
+		t.Errorf("rules: got\n%s", got)
+	}
+}
+
+// What is wrong with a file is said, and what to do about it.
+func TestMetricsThatAreNone(t *testing.T) {
+	cases := []struct{ why, content, want string }{
+		{"an error of Prometheus is no data", `{"status":"error","errorType":"bad_data","error":"secret"}`, "answered with an error"},
+		{"an empty answer", `{"status":"success","data":{"resultType":"matrix","result":[]}}`, "holds no series"},
+		{"a number alone", `{"status":"success","data":{"resultType":"scalar","result":[1700000000,"1"]}}`, "a number alone"},
+		{"an answer that is cut", `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"x"},"values":[[1,"1"],[2,`, "not JSON from here on, or cut"},
+		{"samples in front of their labels", `{"status":"success","data":{"result":[{"values":[[1,"1"]],"metric":{"__name__":"x"}}]}}`, "before the labels"},
+		{"nested without an end", `{"status":"success","data":{"x":` + strings.Repeat("[", 5000) + `,"result":[]}}`, "nested too deeply"},
+		{"a number that is none", "# TYPE a gauge\na secret\n", "line 2: not a number"},
+		{"a number that no float holds", "# TYPE a gauge\na 1e999\n", "line 2: out of range"},
+		{"labels that do not end", "# TYPE a gauge\na{b=\"secret 1\n", "line 2: not a series and its value"},
+		{"a unit that is not the column's", "uuid, memory.used [MiB]\nGPU-1, 5 GiB\n", "memory.used [MiB]: not in its column's unit"},
+		{"a rule that cannot be read", "category,pattern\nmine,(secret\n", "pattern: not a regular expression"},
+		{"a kernel without a time", "Time (%),Total Time (ns),Instances,Name\n1,-5,1,secret\n", "line 2: negative"},
+		{"a record whose scrape has no time", `{"timestamp":"secret","content":"# TYPE a gauge\na 1\n"}`, "timestamp: not a time"},
+	}
+	w := open(t)
+	for _, c := range cases {
+		t.Run(c.why, func(t *testing.T) {
+			err := refused(t, w, write(t, "file", []byte(c.content)), ingest.Options{}, c.want)
+			if strings.Contains(err.Error()+hint(err), "secret") {
+				t.Errorf("the error quotes the file: %v", err)
+			}
+		})
+	}
+}
