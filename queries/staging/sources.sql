@@ -1,7 +1,7 @@
 -- One row per file or stream that was taken in.
 -- source_id       number of the source
 -- source_name     what the user calls it
--- kind            'arrivals' or 'run'
+-- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'results', 'folder' or 'run'
 -- format          the reader that took it in
 -- sha256          fingerprint of the file's bytes
 -- rows_read       lines or records read
@@ -10,6 +10,12 @@
 -- origin_at       instant of offset zero of the file's own clock; null for relative times
 -- block_tokens    tokens of a prefix block; null where the trace has none
 -- collection      what several sources are called together, as the sessions of a folder; null: it stands alone
+-- path            where the file lay, as the user named it
+-- size_bytes      of the file as it lay there
+-- time_unit       how the file writes time: 'datetime', 's', 'ms', 'us', 'ns'; null without times
+-- zone_assumption  what was assumed of its time zone; null for nothing
+-- licence         of the data, as the user said it; null: not said
+-- ingested_at     when it was taken in
 select
     sources.source_id,
     sources.name as source_name,
@@ -21,5 +27,11 @@ select
     sources.rows_rejected,
     case when sources.is_dated then sources.origin_at end as origin_at,
     sources.block_tokens,
-    sources.collection
+    sources.collection,
+    sources.path,
+    sources.size_bytes,
+    sources.time_unit,
+    sources.zone_assumption,
+    sources.licence,
+    sources.ingested_at
 from raw.sources

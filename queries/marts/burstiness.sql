@@ -1,0 +1,82 @@
+-- One row per trace and width of window: how unevenly its requests come, at four scales of time.
+-- A Poisson stream has an index of 1 at each of them; an index that grows with the width is traffic that swells and ebbs.
+-- source_name        what the user calls it
+-- width_s            of the windows: 1, 10, 60 and 600 s, one behind the other from the first arrival
+-- windows            whole ones
+-- mean_requests      arrivals in one
+-- dispersion_index   variance over mean of arrivals in one; null with fewer than ten windows
+-- peak_requests      most arrivals in any stretch of that width, wherever it begins
+with widths as (
+    select unnest([1, 10, 60, 600])::bigint as width_s
+),
+
+ends as (
+    select
+        source_name,
+        max(offset_ns) as last_ns
+    from staging.trace_rows
+    group by source_name
+),
+
+counts as (
+    select
+        rows.source_name,
+        widths.width_s,
+        rows.offset_ns // (widths.width_s * 1_000_000_000) as place,
+        count(*)::double as requests
+    from staging.trace_rows as rows
+    cross join widths
+    group by
+        rows.source_name,
+        widths.width_s,
+        place
+),
+
+sums as (
+    select
+        counts.source_name,
+        counts.width_s,
+        any_value(ends.last_ns // (counts.width_s * 1_000_000_000)) as windows,
+        sum(counts.requests) filter (where counts.place < ends.last_ns // (counts.width_s * 1_000_000_000)) as requests,
+        sum(counts.requests * counts.requests) filter (where counts.place < ends.last_ns // (counts.width_s * 1_000_000_000)) as squares
+    from counts
+    inner join ends on ends.source_name = counts.source_name
+    group by
+        counts.source_name,
+        counts.width_s
+),
+
+-- A stretch that ends with an arrival and is as wide as it can be without being as wide as the window.
+stretches as (
+    select
+        source_name,
+        count(*) over (partition by source_name order by offset_ns range between 999_999_999 preceding and current row) as in_1,
+        count(*) over (partition by source_name order by offset_ns range between 9_999_999_999 preceding and current row) as in_10,
+        count(*) over (partition by source_name order by offset_ns range between 59_999_999_999 preceding and current row) as in_60,
+        count(*) over (partition by source_name order by offset_ns range between 599_999_999_999 preceding and current row) as in_600
+    from staging.trace_rows
+),
+
+peaks as (
+    select
+        source_name,
+        max(in_1) as in_1,
+        max(in_10) as in_10,
+        max(in_60) as in_60,
+        max(in_600) as in_600
+    from stretches
+    group by source_name
+)
+
+select
+    sums.source_name,
+    sums.width_s,
+    sums.windows,
+    sums.requests / nullif(sums.windows, 0) as mean_requests,
+    case
+        when sums.windows >= 10
+            then (sums.squares / sums.windows - pow(sums.requests / sums.windows, 2)) / nullif(sums.requests / sums.windows, 0)
+    end as dispersion_index,
+    case sums.width_s when 1 then peaks.in_1 when 10 then peaks.in_10 when 60 then peaks.in_60 else peaks.in_600 end as peak_requests
+from sums
+inner join peaks on peaks.source_name = sums.source_name

@@ -1,0 +1,42 @@
+-- One row per trace with prefix blocks and size of a cache: how much of the prompts a least-recently-used cache has.
+-- Counted in blocks as the trace has them, at the pace of the trace, for one server; a row without a size is a cache
+-- without end.
+-- source_name       what the user calls it
+-- capacity_blocks   blocks that the cache holds; null: without end
+-- capacity_tokens   the same in tokens; null: without end, or the size of a block is not known
+-- uses              prompt blocks of all requests
+-- reused            of these, found at the begin of their prompt
+-- reused_ratio      their share
+with totals as (
+    select
+        source_name,
+        sum(uses)::bigint as uses,
+        max(up_to_blocks) as furthest_blocks,
+        any_value(block_tokens) as block_tokens
+    from staging.block_distances
+    group by source_name
+),
+
+capacities as (
+    select
+        source_name,
+        uses,
+        block_tokens,
+        unnest(list_transform(range(0, 1 + coalesce(round(log2(furthest_blocks))::bigint, -1)), lambda k: pow(2, k)::bigint) || [null]) as capacity_blocks
+    from totals
+)
+
+select
+    capacities.source_name,
+    capacities.capacity_blocks,
+    capacities.capacity_blocks * any_value(capacities.block_tokens) as capacity_tokens,
+    any_value(capacities.uses) as uses,
+    coalesce(sum(distances.uses), 0)::bigint as reused,
+    coalesce(sum(distances.uses), 0) / any_value(capacities.uses)::double as reused_ratio
+from capacities
+left join staging.block_distances as distances
+    on distances.source_name = capacities.source_name
+    and distances.up_to_blocks <= coalesce(capacities.capacity_blocks, distances.up_to_blocks)
+group by
+    capacities.source_name,
+    capacities.capacity_blocks
