@@ -42,3 +42,19 @@ func FuzzPlain(f *testing.F) {
 	plain := named("plain")
 	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, plain, content) })
 }
+
+func FuzzOTel(f *testing.F) {
+	for _, begin := range []string{"otlp.jsonl", "agents.json"} {
+		addLogs(f, begin)
+	}
+	for _, seed := range []string{
+		`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"a","spanId":"a","parentSpanId":"a","startTimeUnixNano":"99999999999999999999","attributes":[{"key":"gen_ai.usage.input_tokens","value":{"intValue":"9e99"}},{"key":"gen_ai.usage.output_tokens","value":{}}]}]}]}]}`,
+		`{"trace_id":"","spans":[{"name":"chat ","start_time":"","attributes":{"gen_ai.usage.input_tokens":1,"gen_ai.usage.output_tokens":"NaN"}},{}]}`,
+		`{"data":[{"spans":[{"traceID":"a","startTime":9223372036854775,"duration":9223372036854775,"tags":[{"key":"gen_ai.usage.input_tokens","value":1},{"key":"gen_ai.usage.output_tokens","value":1}]}]}]}`,
+		`{"resourceSpans":{}}{"resourceSpans":[[]]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	otel := named("otel")
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, otel, content) })
+}

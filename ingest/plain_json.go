@@ -58,8 +58,8 @@ const elementBytes = 16 << 20
 
 // eachElement calls use with the elements of a JSON array, counted from 1.
 func eachElement(reader io.Reader, use func(number int64, element []byte) error) error {
-	capped := &cappedReader{reader: reader, left: elementBytes}
-	decoder := json.NewDecoder(capped)
+	source := capped(reader, elementBytes)
+	decoder := json.NewDecoder(source)
 	if _, err := decoder.Token(); err != nil {
 		return fmt.Errorf("the JSON array: %w", withoutText(err))
 	}
@@ -71,7 +71,7 @@ func eachElement(reader io.Reader, use func(number int64, element []byte) error)
 		if err := use(number, element); err != nil {
 			return err
 		}
-		capped.left = elementBytes
+		source.next()
 	}
 	if _, err := decoder.Token(); err != nil {
 		return fmt.Errorf("the JSON array: %w", withoutText(err))
@@ -91,15 +91,20 @@ func withoutText(err error) error {
 	return err
 }
 
-// cappedReader refuses to read more than is left.
+// cappedReader refuses to read more than its limit for one element.
 type cappedReader struct {
-	reader io.Reader
-	left   int
+	reader      io.Reader
+	limit, left int
 }
+
+func capped(reader io.Reader, limit int) *cappedReader { return &cappedReader{reader, limit, limit} }
+
+// next begins another element.
+func (c *cappedReader) next() { c.left = c.limit }
 
 func (c *cappedReader) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, hinted{fmt.Sprintf("one element of more than %d MB", elementBytes>>20), "write one object a line, or split it"}
+		return 0, hinted{fmt.Sprintf("one element of more than %d MB", c.limit>>20), "write one object a line, or split it"}
 	}
 	n, err := c.reader.Read(p[:min(len(p), c.left)])
 	c.left -= n
