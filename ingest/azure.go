@@ -56,7 +56,7 @@ func seesAzure(h *head) string {
 			known++
 		}
 	}
-	if known < 2 {
+	if known < 2 || isLengthList(h.columns) {
 		return ""
 	}
 	return "its header is " + strings.Join(h.columns, ",")
@@ -130,9 +130,6 @@ func (p *azure) complete(line int64) error {
 	switch {
 	case has(dated) && has(offset):
 		return fmt.Errorf("line %d: two columns of arrival times", line)
-	case has(inputTokens) && has(outputTokens) && !has(dated) && !has(offset):
-		return hinted{fmt.Sprintf("line %d: no column of arrival times: this is a list of lengths, not a trace", line),
-			"take in the trace that it was made from"}
 	case !has(inputTokens):
 		return hinted{fmt.Sprintf("line %d: no column of input tokens", line), "it is called ContextTokens, num_prefill_tokens or prompt_size"}
 	case !has(outputTokens):

@@ -38,4 +38,6 @@ const (
 	notASample     = "not a series and its value"
 	otherUnit      = "not in its column's unit"
 	notAPattern    = "not a regular expression"
+	notAKnownWord  = "not a known word"
+	notADictionary = "not a dictionary"
 )

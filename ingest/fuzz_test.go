@@ -70,7 +70,7 @@ func readAll(t *testing.T, f format, content []byte) *rows {
 	return out
 }
 
-var reasons = []string{notAnInteger, notATime, notANumber, notFinite, negative, outOfRange, tooLarge, isMissing, tooManyColumns, openQuote, strayQuote, tooLong, notJSON, tooFewBlocks, "not of the kind that it has to be"}
+var reasons = []string{notAnInteger, notATime, notANumber, notFinite, negative, outOfRange, tooLarge, isMissing, tooManyColumns, openQuote, strayQuote, tooLong, notJSON, tooFewBlocks, notAKnownWord, notADictionary, "not of the kind that it has to be"}
 
 func named(name string) format {
 	return formats[slices.IndexFunc(formats, func(f format) bool { return f.name == name })]

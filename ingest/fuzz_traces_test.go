@@ -35,3 +35,23 @@ func FuzzAgentic(f *testing.F) {
 		`{"id":"a","block_size":64,"hash_id_scope":"local","requests":[{"t":9,"type":"subagent","agent_id":"x","duration_ms":5000,"requests":[{"t":1,"in":1,"out":1}]},{"t":9e18,"in":1,"out":1},{"t":5,"in":1,"out":1,"think_time":-3}],"totals":{"combined_tokens":{"input":1,"output":2}}}`,
 		`{"block_size":64,"hash_id_scope":"global","requests":[{"t":1,"type":"subagent","duration_ms":-1},{"t":1,"in":9999,"out":1,"hash_ids":[99999999999]}]}`)
 }
+
+func FuzzLengths(f *testing.F) {
+	fuzzed(f, "lengths",
+		"requests,input_above,input_up_to,output_up_to,window_from_s\n1,0,1,2,3\n1e308,,,,\n-1,5,1,NaN,1e999\n",
+		"window_from_s,window_until_s,class,client,requests,gap_cv,gap_family,gap_shape,gap_scale_s\n0,600,a,b,1,1,gamma,1,1\n")
+}
+
+func FuzzLengthList(f *testing.F) {
+	fuzzed(f, "length-list", "num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio\n374,44,418,8.5\n0,0,0,\n99999999999,1\n")
+}
+
+func FuzzServeGenRates(f *testing.F) {
+	fuzzed(f, "servegen-rates", "0,0.5,2,Gamma,0.25,8\n600,0,0,,0,0\n1200,0.25,0.5,Weibull,2.1,4.5\n600,1,1,,1,1\n", "0,1,1,,1,1\n1e308,1,1,Gamma,1e308,1\n")
+}
+
+func FuzzServeGenLengths(f *testing.F) {
+	fuzzed(f, "servegen-lengths",
+		`{"0": {"input_tokens": "{39: 0.5, 41: 5e-1}", "output_tokens": "{}"}, "21600": {"input_tokens": null, "output_tokens": "{1:1}"}}`,
+		`{"0": {"input_tokens": "{", "output_tokens": "{,}"}, "1e9": {}, "0.0": {"input_tokens": 5}}`)
+}

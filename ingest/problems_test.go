@@ -31,7 +31,6 @@ func TestRefusedFiles(t *testing.T) {
 		{why: "a header alone", content: header, words: "a header and no rows"},
 		{why: "no header", content: good + good, words: "no format that is known; saw a CSV with 3 columns", hint: "--column"},
 		{why: "a column is missing", content: "TIMESTAMP,ContextTokens\n2024-01-01 00:00:00,1\n", words: "line 1: no column of output tokens", hint: "GeneratedTokens"},
-		{why: "no arrivals", content: "num_prefill_tokens,num_decode_tokens\n1,2\n", words: "a list of lengths, not a trace", hint: "take in"},
 		{why: "a column twice", content: "TIMESTAMP,ContextTokens,ContextTokens,GeneratedTokens\n", words: "line 1: column ContextTokens: there twice"},
 		{why: "a bad row among too few good ones", content: header + "yesterday,1,1\n" + good,
 			words: "1 of 2 rows rejected, more than 0.001 of them: line 2: TIMESTAMP: not a time", hint: "--max-rejected"},
@@ -45,9 +44,6 @@ func TestRefusedFiles(t *testing.T) {
 		{why: "told something else of something unknown", content: "a,b\n1,2\n", opts: ingest.Options{Format: "mooncake"},
 			words: "told mooncake, but saw a CSV with a, b", hint: "hash_ids"},
 		{why: "told run of a file", content: "a,b\n1,2\n", opts: ingest.Options{Format: "run"}, words: "told run, but it is a file", hint: "run.json"},
-		{why: "BurstGPT has no reader yet", content: "Timestamp,Model,Request tokens,Response tokens\n5,GPT-4,1,2\n",
-			words: "saw a CSV with Timestamp, Model, Request tokens, Response tokens"},
-		{why: "Bailian has other units", content: `{"chat_id":1,"timestamp":61.1,"input_length":521,"output_length":132,"hash_ids":[1]}` + "\n", words: "no format that is known; saw JSON lines with chat_id"},
 		{why: "Parquet", content: "PAR1\x15\x04", words: "saw a Parquet file"},
 		{why: "UTF-16", content: "\xff\xfeT\x00I\x00", words: "saw UTF-16 text"},
 		{why: "binary", content: "\x7fELF\x00\x00", words: "saw binary data"},
@@ -75,7 +71,6 @@ func TestRefusedPaths(t *testing.T) {
 	folder := t.TempDir()
 	refused(t, w, filepath.Join(folder, "none.csv"), ingest.Options{}, "none.csv: no such file or directory")
 	refused(t, w, folder, ingest.Options{}, "a folder with no file in it")
-	refused(t, w, "../fixtures/traces/vidur-lengths.csv", ingest.Options{}, "no column of arrival times")
 	refused(t, w, "../fixtures/traces/vidur.csv", ingest.Options{Format: "parquet"}, `no format "parquet"`)
 	if os.Geteuid() != 0 {
 		secret := write(t, "secret.csv", []byte(header))
@@ -152,15 +147,6 @@ func TestRejects(t *testing.T) {
 				t.Errorf("checks.rows_add_up: %v", broken)
 			}
 		})
-	}
-}
-
-// A list of lengths has no arrivals, and says so.
-func TestLengthsWithoutArrivalsAreRefused(t *testing.T) {
-	err := refused(t, open(t), "../fixtures/traces/vidur-lengths.csv", ingest.Options{},
-		"line 1: no column of arrival times: this is a list of lengths, not a trace")
-	if want := "take in the trace that it was made from"; hint(err) != want {
-		t.Errorf("hint: got %q, want %q", hint(err), want)
 	}
 }
 
