@@ -1,0 +1,199 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+	"tidemark/internal/warehouse"
+)
+
+// Each small file of another tool comes in as what lies beside it says: points,
+// figures with their units as they stand, requests, rejects.
+func TestToolsFixtures(t *testing.T) {
+	cases := []struct {
+		file, format string
+		columns      map[string]string
+	}{
+		{"guidellm/v2.json", "guidellm", nil},
+		{"guidellm/v0.3.json", "guidellm", nil},
+		{"inference-perf/stage_2_lifecycle_metrics.json", "inference-perf", nil},
+		{"inference-perf/lifecycle.yaml", "inference-perf", nil},
+		{"inference-perf/per_request_lifecycle_metrics.json", "inference-perf-requests", nil},
+		{"llm-d/v0.1.yaml", "llm-d-report", nil},
+		{"llm-d/v0.2.1.yaml", "llm-d-report", nil},
+		{"blis/trace.csv", "blis", nil},
+		{"locust/run_stats.csv", "locust", nil},
+		{"locust/run_stats_history.csv", "locust", nil},
+		{"locust/requests.csv", "locust-requests", map[string]string{"ttft_s": "ttft"}},
+		{"optuna/trials.csv", "optuna", map[string]string{"maximize": "values_throughput"}},
+		{"optuna/trials.json", "optuna", nil},
+		{"optuna/columns.json", "optuna", nil},
+		{"optuna/journal.log", "optuna", nil},
+		{"llmperf/small-8b_550_150_summary.json", "llmperf", nil},
+		{"genai-bench/D256-16_text-to-text_num_concurrency_2_time_9s.json", "genai-bench", nil},
+		{"auto-tune/result.txt", "auto-tune", nil},
+		{"auto-tune/bm_log_128_2048_requestrate_10.txt", "vllm-bench-log", nil},
+		{"evalscope/benchmark_summary.json", "evalscope", nil},
+		{"evalscope/requests.csv", "evalscope-requests", nil},
+		{"trace-replayer/requests.jsonl", "trace-replayer", nil},
+	}
+	for _, c := range cases {
+		t.Run(c.file, func(t *testing.T) {
+			w := open(t)
+			path := filepath.Join("..", "fixtures", "tools", c.file)
+			result := load(t, w, path, ingest.Options{Columns: c.columns, MaxRejectedRatio: 1})
+			if result.Format != c.format {
+				t.Errorf("taken for %s (%s), want %s", result.Format, result.FormatWhy, c.format)
+			}
+			if result.RowsRead != result.RowsKept+result.RowsRejected {
+				t.Errorf("%d read, %d kept, %d rejected", result.RowsRead, result.RowsKept, result.RowsRejected)
+			}
+			got := measured(t, w)
+			wanted := path + ".want.txt"
+			if os.Getenv("TIDEMARK_WRITE_WANTED") != "" {
+				if err := os.WriteFile(wanted, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// measured is all that results put into the warehouse, as text.
+func measured(t *testing.T, w *warehouse.Warehouse) string {
+	t.Helper()
+	var text strings.Builder
+	for _, part := range []struct{ name, query string }{
+		{"points", `select * exclude (source_id) from raw.points order by point`},
+		{"figures", `select point, name, statistic, unit, value from raw.figures order by point, name, statistic`},
+		{"requests", `select point, seq, due_s, round(started_s, 6) as started_s, input_tokens, output_tokens, round(ttft_s, 6) as ttft_s, round(e2e_s, 6) as e2e_s,
+			tpot_s, chunk_gaps_us, cached_tokens, session_id, turn, is_warm_up, failure, finish_reason from raw.result_requests order by point, seq`},
+		{"rejects", `select line, column_name, reason from raw.rejects order by line`},
+	} {
+		rows, err := w.DB().Query("select columns(*)::varchar from (" + part.query + ")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := table(t, w, part.query)
+		rows.Close()
+		if len(found) == 0 {
+			continue
+		}
+		text.WriteString(part.name + "\n")
+		for _, row := range found {
+			var cells []string
+			for i, cell := range row {
+				if cell != "" {
+					cells = append(cells, names[i]+"="+cell)
+				}
+			}
+			text.WriteString("  " + strings.Join(cells, " ") + "\n")
+		}
+	}
+	return text.String()
+}
+
+// Nothing that names a person, a place or a secret, and no text, is anywhere in
+// the warehouse, although the files have them.
+func TestToolsKeepNoTexts(t *testing.T) {
+	folder := filepath.Join("..", "fixtures", "tools")
+	w := open(t)
+	_, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{MaxRejectedRatio: 1})
+	if err != nil && !strings.Contains(err.Error(), "Locust's failures") {
+		t.Fatal(err)
+	}
+	if sources := number(t, w, "select count(*) from raw.sources"); sources < 20 {
+		t.Fatalf("%d sources came in", sources)
+	}
+	all := measured(t, w)
+	given := 0
+	for _, secret := range []string{"ada", "Ada", "sk-not", "10.0.0.7", "10.12.33", "10.39.39", "Once upon", "there was", "somebody", "try later", "it took", "tried by hand", "/home"} {
+		if strings.Contains(all, secret) {
+			t.Errorf("%q is in the warehouse", secret)
+		}
+		_ = filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+			if text, readErr := os.ReadFile(path); err == nil && readErr == nil && bytes.Contains(text, []byte(secret)) {
+				given++
+			}
+			return nil
+		})
+	}
+	if given < 13 {
+		t.Errorf("the files hold %d of what is looked for: this test proves nothing", given)
+	}
+}
+
+// Who refuses texts is told which field holds them.
+func TestToolsRefuseTexts(t *testing.T) {
+	for file, word := range map[string]string{
+		"guidellm/v2.json": "request_args", "guidellm/v0.3.json": "prompt", "inference-perf/per_request_lifecycle_metrics.json": "request",
+		"llmperf/small-8b_550_150_summary.json": "error_msg", "blis/trace.csv": "error_message", "locust/requests.csv": "exception",
+	} {
+		refused(t, open(t), filepath.Join("..", "fixtures", "tools", file), ingest.Options{RefuseText: true, MaxRejectedRatio: 1}, "holds text", word)
+	}
+}
+
+// A part of a result is taken in with its whole; alone, it says so.
+func TestPartsOfResults(t *testing.T) {
+	folder := filepath.Join("..", "fixtures", "tools")
+	for file, word := range map[string]string{
+		"llmperf/small-8b_550_150_individual_responses.json": "_summary.json",
+		"evalscope/benchmark_percentile.json":                "benchmark_summary.json",
+		"genai-bench/experiment_metadata.json":               "metadata alone",
+		"locust/run_failures.csv":                            "no measurement",
+	} {
+		refused(t, open(t), filepath.Join(folder, file), ingest.Options{}, word)
+	}
+	// Without its summary, it stands for itself.
+	text, err := os.ReadFile(filepath.Join(folder, "llmperf/small-8b_550_150_individual_responses.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t)
+	load(t, w, write(t, "alone_individual_responses.json", text), ingest.Options{})
+	if got := table(t, w, "select label, requests, completed, failed from raw.points"); len(got) != 1 || strings.Join(got[0], " ") != "alone 3 2 1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// An SQLite file says how to export it, word by word.
+func TestSQLiteSaysHow(t *testing.T) {
+	err := refused(t, open(t), write(t, "benchmark_data.db", []byte("SQLite format 3\x00\x10\x00\n create table result(first_chunk_latency real)")), ingest.Options{}, "an SQLite file")
+	if !strings.Contains(hint(err), "sqlite3 -csv -header benchmark_data.db") {
+		t.Errorf("hint: %q", hint(err))
+	}
+	err = refused(t, open(t), write(t, "study.db", []byte("SQLite format 3\x00\x10\x00\n create table trial_params(x)")), ingest.Options{}, "an SQLite file")
+	if !strings.Contains(hint(err), "optuna trials --storage") {
+		t.Errorf("hint: %q", hint(err))
+	}
+}
+
+// A generated BLIS trace has arrivals, and no measurement.
+func TestBLISTrace(t *testing.T) {
+	w := open(t)
+	if result := load(t, w, filepath.Join("..", "fixtures", "tools", "blis", "generated.csv"), ingest.Options{}); result.Format != "blis-trace" {
+		t.Errorf("taken for %s", result.Format)
+	}
+	got := table(t, w, "select arrival_ns, input_tokens, output_tokens, session_id, turn, class from raw.arrivals order by line")
+	want := [][]string{{"0", "10", "5", "s1", "0", "standard"}, {"100000000", "12", "6", "s1", "1", "batch"}}
+	if len(got) != 2 || strings.Join(got[0], " ") != strings.Join(want[0], " ") || strings.Join(got[1], " ") != strings.Join(want[1], " ") {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
