@@ -118,7 +118,7 @@ func evalscopePoint(summary, args map[string]any) pointRow {
 
 // evalscopePercentiles are nearest-rank: values that were measured.
 func evalscopePercentiles(out *rows, text []byte) error {
-	return eachElement(bytes.NewReader(withoutNaN(text)), func(number int64, element json.RawMessage) error {
+	return eachOfArray(bytes.NewReader(withoutNaN(text)), func(number int64, element json.RawMessage) error {
 		record, _ := treeOfRaw(element).(map[string]any)
 		label := textWithin(record, "Percentiles")
 		is := statistic(label)
@@ -188,7 +188,7 @@ func readEvalscopeRequests(d *document, out *rows) error {
 	}
 	var err error
 	if bytes.HasPrefix(firstLine(d.first.data), []byte("[")) {
-		err = eachElement(d.reader(), func(number int64, element json.RawMessage) error {
+		err = eachOfArray(d.reader(), func(number int64, element json.RawMessage) error {
 			var q evalscopeRequest
 			if json.Unmarshal(element, &q) != nil {
 				return out.reject(number, "", notJSON)

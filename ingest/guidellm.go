@@ -167,8 +167,8 @@ func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any)
 	}
 	row.Requests, row.Completed = numberWithin(totals, "total").count(), numberWithin(totals, "successful").count()
 	row.Failed = numberWithin(totals, "errored").count()
-	if row.StartedAt = unixTime(b.StartTime); row.StartedAt == nil {
-		row.StartedAt = unixTime(numberWithin(stats, "start_time"))
+	if row.StartedAt = unixInstant(b.StartTime); row.StartedAt == nil {
+		row.StartedAt = unixInstant(numberWithin(stats, "start_time"))
 	}
 	if row.DurationS == nil && b.StartTime.is && b.EndTime.is {
 		row.DurationS = new(b.EndTime.value - b.StartTime.value)
@@ -268,7 +268,7 @@ func guideFigures(out *rows, point int32, path string, node map[string]any) erro
 func guideDistribution(out *rows, point int32, name, unit string, of map[string]any) error {
 	for _, key := range sortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
-			if err := out.figure(point, name, is, unitOf(is, unit), numberWithin(of, key)); err != nil {
+			if err := out.figure(point, name, is, unitFor(is, unit), numberWithin(of, key)); err != nil {
 				return err
 			}
 		}
@@ -307,8 +307,8 @@ func guideUnit(name string) string {
 	return ""
 }
 
-// unitOf leaves the unit out of statistics that do not have it.
-func unitOf(statistic, unit string) string {
+// unitFor leaves the unit out of statistics that do not have it.
+func unitFor(statistic, unit string) string {
 	switch statistic {
 	case "count", "variance":
 		return ""

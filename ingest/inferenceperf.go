@@ -149,7 +149,7 @@ func leavesAt(out *rows, point int32, way []string, node any, words func([]strin
 			is, at = "value", append(way[:len(way):len(way)], key)
 		}
 		name, unit := words(at)
-		if err := out.figure(point, name, is, unitOf(is, unit), measure{value, true}); err != nil {
+		if err := out.figure(point, name, is, unitFor(is, unit), measure{value, true}); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func readInferencePerfRequests(d *document, out *rows) error {
 	out.about.timeUnit = "s"
 	var zero measure
 	var seen, failed int64
-	err := eachElement(d.reader(), func(number int64, element json.RawMessage) error {
+	err := eachOfArray(d.reader(), func(number int64, element json.RawMessage) error {
 		var request inferencePerfRequest
 		if json.Unmarshal(element, &request) != nil {
 			return out.reject(number, "", notJSON)

@@ -71,7 +71,7 @@ func versionOf(value any) string {
 func llmd01(report map[string]any) pointRow {
 	scenario, metrics := within(report, "scenario"), within(report, "metrics")
 	row := pointRow{
-		Model: modelName(textWithin(scenario, "model", "name")), StartedAt: unixTime(numberWithin(metrics, "time", "start")),
+		Model: modelName(textWithin(scenario, "model", "name")), StartedAt: unixInstant(numberWithin(metrics, "time", "start")),
 		DurationS: numberWithin(metrics, "time", "duration").number(),
 	}
 	row.requests(within(metrics, "requests"))
@@ -238,5 +238,5 @@ func llmdNumber(out *rows, way []string, key, unit string, value float64) error 
 			unit = "requests/s"
 		}
 	}
-	return out.figure(0, name, is, unitOf(is, word(unit)), measure{value, true})
+	return out.figure(0, name, is, unitFor(is, word(unit)), measure{value, true})
 }

@@ -81,7 +81,7 @@ func llmperfSummaryRow(out *rows, summary map[string]any, name string) error {
 	}
 	row := pointRow{
 		Tool: "llmperf", ToolVersion: shortWord(versionOf(summary["version"])), Label: shortWord(name), Model: modelName(textWithin(summary, "model")),
-		StartedAt: unixTime(number("timestamp")), Load: new("closed"), MaxConcurrency: number("num_concurrent_requests").count(),
+		StartedAt: unixInstant(number("timestamp")), Load: new("closed"), MaxConcurrency: number("num_concurrent_requests").count(),
 		InputTokensAsked: number("mean_input_tokens").number(), OutputTokensAsked: number("mean_output_tokens").number(),
 		Requests: number("results_num_requests_started").count(), Completed: number("results_num_completed_requests").count(),
 		Failed: number("results_number_errors").count(), Settings: settings(flat),
@@ -141,7 +141,7 @@ type llmperfRequest struct {
 }
 
 func llmperfRequests(out *rows, text []byte) (all, failed int64, err error) {
-	err = eachElement(bytes.NewReader(withoutNaN(text)), func(number int64, element json.RawMessage) error {
+	err = eachOfArray(bytes.NewReader(withoutNaN(text)), func(number int64, element json.RawMessage) error {
 		var request llmperfRequest
 		if json.Unmarshal(element, &request) != nil {
 			return out.reject(number, "", notJSON)

@@ -40,7 +40,7 @@ func readLocust(d *document, out *rows) error {
 
 func locustRow(out *rows, point int32, s *sheet) error {
 	row := pointRow{
-		Point: point, Tool: "locust", Label: shortWord(s.text("Name")), StartedAt: unixTime(s.number("Timestamp")),
+		Point: point, Tool: "locust", Label: shortWord(s.text("Name")), StartedAt: unixInstant(s.number("Timestamp")),
 		MaxConcurrency: s.number("User Count").count(), Load: new("closed"),
 		Requests: s.number(s.first("Request Count", "Total Request Count", "# requests")).count(),
 		Failed:   s.number(s.first("Failure Count", "Total Failure Count", "# failures")).count(),

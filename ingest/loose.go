@@ -107,8 +107,8 @@ func statistic(name string) string {
 	return "p" + parts[1]
 }
 
-// unixTime is an instant of Unix seconds; nil where it is none of this age.
-func unixTime(m measure) *time.Time {
+// unixInstant is an instant of Unix seconds; nil where it is none of this age.
+func unixInstant(m measure) *time.Time {
 	if !m.is || m.value < 1e9 || m.value > 1e10 {
 		return nil
 	}
@@ -313,9 +313,9 @@ func withoutNaN(text []byte) []byte {
 	return text
 }
 
-// eachElement reads a JSON array one element at a time, numbered from 1, so that
+// eachOfArray reads a JSON array one element at a time, numbered from 1, so that
 // it may be longer than memory.
-func eachElement(r io.Reader, use func(number int64, element json.RawMessage) error) error {
+func eachOfArray(r io.Reader, use func(number int64, element json.RawMessage) error) error {
 	decoder := json.NewDecoder(r)
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('[') {
 		return hinted{"not a JSON array", "it is cut or broken; take it from its source again"}

@@ -158,7 +158,7 @@ func (t *trial) set(key, text string) {
 			t.values[key] = m
 		}
 	case strings.HasPrefix(key, "params_"):
-		t.params[key[len("params_"):]] = plainCell(text)
+		t.params[key[len("params_"):]] = trialCell(text)
 	case strings.HasPrefix(key, "user_attrs_"):
 		if m := measureOf(text); m.is {
 			t.attributes[key[len("user_attrs_"):]] = m
@@ -178,8 +178,8 @@ func trialOfSheet(s *sheet) trial {
 	return t
 }
 
-// plainCell is a number, a boolean or a word.
-func plainCell(text string) any {
+// trialCell is a number, a boolean or a word.
+func trialCell(text string) any {
 	if m := measureOf(text); m.is {
 		return m.value
 	}
@@ -209,7 +209,7 @@ func pandasDuration(text string) *float64 {
 // object of rows, as pandas writes both.
 func eachTrial(d *document, use func(number int64, t trial) error) error {
 	if bytes.HasPrefix(firstLine(d.first.data), []byte("[")) {
-		return eachElement(d.reader(), func(number int64, element json.RawMessage) error {
+		return eachOfArray(d.reader(), func(number int64, element json.RawMessage) error {
 			record, _ := treeOfRaw(element).(map[string]any)
 			return use(number, trialOfTree(record))
 		})
