@@ -15,6 +15,7 @@ var floor = map[string]int{
 	"reports":            4,
 	"ingest":             3,
 	"analysis":           3,
+	"internal/privacy":   3,
 	"internal/warehouse": 2,
 	"queries":            1,
 	"replay":             1,

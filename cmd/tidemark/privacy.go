@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/privacy"
+	"tidemark/internal/warehouse"
+)
+
+func privacyCommand() *cli.Command {
+	usual := privacy.Default()
+	return &cli.Command{
+		Name:      "privacy",
+		Usage:     "prove that nothing personal is in; write a trace that may leave",
+		ArgsUsage: "check [SOURCE | FILE...] | export SOURCE --output FILE",
+		Description: `check holds sources (all, if none is named) or exported files to the rules and
+exits with 1 where one is not met. export writes a trace (JSON lines) or its
+histograms (CSV, and the rates beside it in .rates.csv) without what could be
+traced back, and FILE.privacy.json that says how. The key that it draws is shown
+once and stored nowhere.
+
+Example:
+  tidemark privacy export azure-code --output out.jsonl.zst
+  tidemark privacy check out.jsonl.zst`,
+		Flags: tabular(
+			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`: .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed"},
+			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form},
+			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K},
+			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick},
+			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)"},
+			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap},
+			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers `down` to a step of the ladder, or at its middle", Value: "down"},
+			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`"},
+			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most"},
+			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
+			seedFlag(),
+			&cli.BoolFlag{Name: "strict", Usage: "export: write nothing where a rule is not met"},
+		),
+		Action: runPrivacy,
+	}
+}
+
+func runPrivacy(c *cli.Context) error {
+	switch verb := c.Args().First(); verb {
+	case "check":
+		return checkPrivacy(c, c.Args().Tail())
+	case "export":
+		if c.NArg() != 2 {
+			return misuse("privacy export: one source").hint("tidemark privacy --help")
+		}
+		if err := need(c, "output"); err != nil {
+			return err
+		}
+		return exportPrivately(c, c.Args().Get(1))
+	default:
+		return misuse("privacy: %q: must be check or export", verb).hint("tidemark privacy --help")
+	}
+}
+
+func checkPrivacy(c *cli.Context, names []string) error {
+	terms := privacy.Terms{K: c.Int64("k"), UserCap: c.Float64("user-cap")}
+	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
+		return misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
+	}
+	table := analysis.Table{Columns: columnsOf("source", "rule", "truth", "verdict", "figures")}
+	broken, checked := 0, 0
+	add := func(name string, verdicts []privacy.Verdict) {
+		for _, v := range verdicts {
+			table.Rows = append(table.Rows, []any{name, int64(v.Rule), v.Truth, v.Verdict, v.Figures})
+		}
+		checked++
+		if !privacy.Passed(verdicts) {
+			broken++
+		}
+	}
+	var sources []string
+	for _, name := range names {
+		if !isExport(name) {
+			sources = append(sources, name)
+			continue
+		}
+		verdicts, err := privacy.CheckFile(name, terms)
+		if err != nil {
+			return err
+		}
+		add(name, verdicts)
+	}
+	if len(sources) > 0 || len(names) == 0 {
+		err := withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+			if len(names) == 0 {
+				if sources, err = privacy.Names(ctx, w); err != nil {
+					return err
+				}
+			}
+			for _, name := range sources {
+				verdicts, err := privacy.CheckSource(ctx, w, name, terms)
+				if err != nil {
+					return err
+				}
+				add(name, verdicts)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := printVerdicts(c, table); err != nil {
+		return err
+	}
+	if broken > 0 {
+		return exitError{exitNotMet, hinted{
+			fmt.Sprintf("%d of %d may not leave as they are", broken, checked),
+			"write what may: tidemark privacy export SOURCE --output FILE",
+		}}
+	}
+	return nil
+}
+
+// isExport tells a file from a source's name.
+func isExport(name string) bool {
+	for _, ending := range []string{".jsonl", ".csv"} {
+		if plain := strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz"); strings.HasSuffix(plain, ending) {
+			_, err := os.Stat(name)
+			return err == nil || strings.ContainsRune(name, os.PathSeparator)
+		}
+	}
+	return false
+}
+
+func privacyOptions(c *cli.Context) (privacy.Options, error) {
+	o := privacy.Options{
+		Form: c.String("as"), K: c.Int64("k"), Tick: c.Duration("time"), KeepsWeekday: c.Bool("keep-weekday"), UserCap: c.Float64("user-cap"),
+		Epsilon: c.Float64("epsilon"), Delta: c.Float64("delta"), Seed: c.Uint64("seed"), IsStrict: c.Bool("strict"), Version: version,
+	}
+	switch c.String("answers") {
+	case "down":
+	case "middle":
+		o.AnswersAtMiddle = true
+	default:
+		return o, misuse("privacy export: --answers %s: must be down or middle", c.String("answers"))
+	}
+	if c.IsSet("epsilon") && !(o.Epsilon > 0) {
+		return o, misuse("privacy export: --epsilon must be above 0")
+	}
+	var err error
+	if path := c.String("key-file"); path != "" {
+		o.IsKeyGiven = true
+		o.Key, err = privacy.ReadKey(path)
+	} else {
+		o.Key, err = privacy.NewKey()
+	}
+	return o, err
+}
+
+func exportPrivately(c *cli.Context, source string) error {
+	o, err := privacyOptions(c)
+	if err != nil {
+		return err
+	}
+	var result *privacy.Result
+	err = withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		result, err = privacy.Export(ctx, w, source, c.String("output"), o)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := printTable(c, exportTable(result)); err != nil {
+		return err
+	}
+	if !result.Passed {
+		for _, v := range result.Manifest.Rules {
+			if v.Verdict == privacy.Fails {
+				tell(c, "rule %d, %s: %s", v.Rule, v.Truth, v.Figures)
+			}
+		}
+	}
+	if len(result.Written) == 0 {
+		return exitError{exitNotMet, hinted{"nothing was written: a rule is not met", "ask for other terms: --k, --user-cap, --time"}}
+	}
+	if !o.IsKeyGiven {
+		tell(c, "key: %s", o.Key)
+		tell(c, "it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")
+	}
+	tell(c, "written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), o.Seed, c.String("output"))
+	if !result.Passed {
+		return exitError{exitNotMet, hinted{"a rule is not met", "do not let it leave; ask for other terms: --k, --user-cap, --time"}}
+	}
+	return nil
+}
+
+// exportTable says what an export dropped and what it costs.
+func exportTable(r *privacy.Result) analysis.Table {
+	table := analysis.Table{Columns: columnsOf("what", "before", "after")}
+	add := func(what string, before, after any) { table.Rows = append(table.Rows, []any{what, before, after}) }
+	add("requests", r.Read, r.Rows)
+	add("left out: of users above the cap", nil, r.Dropped.RowsOfHeavyUsers)
+	add("classes, tenants put to other", nil, int64(r.Dropped.RareClasses+r.Dropped.RareTenants))
+	add("prompts, answers cut at the top", nil, fmt.Sprintf("%d, %d", r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs))
+	if r.Dropped.MovedUp > 0 {
+		add("requests moved out of small cells", nil, r.Dropped.MovedUp)
+	}
+	if r.Loss.ReusedBefore != nil && r.Loss.ReusedAfter != nil {
+		add("share of prompt blocks used again", *r.Loss.ReusedBefore, *r.Loss.ReusedAfter)
+	}
+	if r.Loss.DispersionBefore != nil && r.Loss.DispersionAfter != nil {
+		add("dispersion of counts in 10 s", *r.Loss.DispersionBefore, *r.Loss.DispersionAfter)
+	}
+	add("minutes with another count", nil, *r.Loss.ChangedMinutes)
+	for _, side := range []struct {
+		name  string
+		ks    float64
+		shift map[string]float64
+	}{{"prompts", r.Loss.InputKS, r.Loss.InputShift}, {"answers", r.Loss.OutputKS, r.Loss.OutputShift}} {
+		add(side.name+": Kolmogorov-Smirnov distance", nil, side.ks)
+		for _, name := range []string{"mean", "p50", "p90", "p99"} {
+			add(side.name+": "+name, nil, fmt.Sprintf("%+.1f %%", 100*side.shift[name]))
+		}
+	}
+	return table
+}
+
+// printVerdicts writes one rule a paragraph, for people.
+func printVerdicts(c *cli.Context, table analysis.Table) error {
+	if c.Bool("csv") || c.Bool("json") {
+		return printTable(c, table)
+	}
+	source := ""
+	for _, row := range table.Rows {
+		if row[0] != source {
+			source = row[0].(string)
+			fmt.Fprintln(c.App.Writer, source)
+		}
+		mark := "pass"
+		if row[3] == privacy.Fails {
+			mark = privacy.Fails
+		}
+		lines := wrapped(fmt.Sprintf("%s: %s", row[2], row[4]), max(40, terminalWidth(c.App.Writer)-11))
+		fmt.Fprintf(c.App.Writer, "  %s  %d  %s\n", mark, row[1], strings.Join(lines, "\n           "))
+	}
+	return nil
+}

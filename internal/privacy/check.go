@@ -1,0 +1,145 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"tidemark/internal/warehouse"
+)
+
+const called = "select sources.source_id from raw.sources where sources.name = $1 or sources.collection = $1"
+
+// Names are all sources of a warehouse.
+func Names(ctx context.Context, w *warehouse.Warehouse) ([]string, error) {
+	return listOf(ctx, w, "select name from raw.sources order by name")
+}
+
+// kindOf a source, or of the sources that are called so together.
+func kindOf(ctx context.Context, w *warehouse.Warehouse, name string) (string, error) {
+	kinds, err := listOf(ctx, w, "select distinct kind from raw.sources where name = $1 or collection = $1", name)
+	switch {
+	case err != nil:
+		return "", err
+	case len(kinds) == 0:
+		known, err := Names(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		return "", unknownSource(name, known)
+	case slices.Contains(kinds, "arrivals"):
+		return "arrivals", nil
+	}
+	return kinds[0], nil
+}
+
+// ErrUnknown is in the error of a name that no source has.
+var ErrUnknown = errors.New("no such source")
+
+type unknownError struct{ hinted }
+
+func (unknownError) Is(target error) bool { return target == ErrUnknown }
+
+func unknownSource(name string, known []string) error {
+	hint := `add one with "tidemark ingest"`
+	if len(known) > 0 {
+		const few = 10
+		hint = "known sources are " + strings.Join(known[:min(few, len(known))], ", ")
+		if len(known) > few {
+			hint += ", ..."
+		}
+	}
+	return unknownError{hinted{fmt.Sprintf("no source named %q", name), hint}}
+}
+
+func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {
+	kind, err := kindOf(ctx, w, name)
+	if err == nil && kind != "arrivals" {
+		err = withHint("only traces can be exported", "source %s: holds %s, no requests with times and lengths", name, kind)
+	}
+	return err
+}
+
+// CheckSource holds a source of the warehouse to the rules.
+func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms Terms) ([]Verdict, error) {
+	kind, err := kindOf(ctx, w, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{isTrace: kind == "arrivals", isOther: kind != "arrivals" && kind != "lengths"}
+	err = s.lookAtText(ctx, w, called, name)
+	switch {
+	case err != nil || s.isOther:
+	case s.isTrace:
+		s.trace, err = read(ctx, w, name)
+	default:
+		err = s.readCells(ctx, w, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", name, err)
+	}
+	if err := s.manifestBeside(ctx, w, name); err != nil {
+		return nil, err
+	}
+	return s.verdicts(terms), nil
+}
+
+// manifestBeside finds the manifest of the file that a source came from, while
+// that file lies where it was.
+func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, name string) error {
+	paths, err := listOf(ctx, w, "select path from raw.sources where name = $1 or collection = $1", name)
+	if err != nil || len(paths) != 1 {
+		return err
+	}
+	if _, err := os.Stat(paths[0]); err == nil {
+		s.findManifest(lengthsName(paths[0]))
+	}
+	return nil
+}
+
+// readCells takes the cells and windows of a source that is a histogram.
+func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
+	rows, err := w.DB().QueryContext(ctx, `
+		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(client, ''),
+			coalesce(input_above, -1), coalesce(input_up_to, -1), coalesce(output_above, -1), coalesce(output_up_to, -1), requests
+		from raw.length_cells
+		where source_id in (`+called+`)`, name)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c lengthCell
+		if err := rows.Scan(&c.fromS, &c.untilS, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests); err != nil {
+			return err
+		}
+		s.lengths = append(s.lengths, c)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	windows, err := w.DB().QueryContext(ctx, `
+		select window_from_s, window_until_s, requests from raw.rate_windows where source_id in (`+called+`)`, name)
+	if err != nil {
+		return err
+	}
+	defer windows.Close()
+	for windows.Next() {
+		var r rateCell
+		if err := windows.Scan(&r.fromS, &r.untilS, &r.requests); err != nil {
+			return err
+		}
+		s.rates = append(s.rates, r)
+	}
+	return windows.Err()
+}
+
+// Passed says whether every rule is kept.
+func Passed(verdicts []Verdict) bool {
+	return !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Verdict == Fails })
+}

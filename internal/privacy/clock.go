@@ -1,0 +1,110 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// spread puts each request anywhere inside its tick, as the key says, by whole
+// milliseconds: how many come in a tick is kept, and nothing of where in it they
+// came or in which order. Requests of one session keep theirs.
+func (t *Trace) spread(key Key, seed uint64, tick int64) {
+	random := key.source("spread", seed)
+	roots := t.roots()
+	for from := 0; from < len(t.Rows); {
+		begin := floorTo(t.Rows[from].At, tick)
+		until := from
+		for until < len(t.Rows) && t.Rows[until].At < begin+tick {
+			until++
+		}
+		inTick := t.Rows[from:until]
+		for i := range inTick {
+			inTick[i].At = begin + random.Int64N(tick/int64(time.Millisecond))*int64(time.Millisecond)
+			if think := inTick[i].ThinkS; !isNaN(think) {
+				steps := math.Floor(think * 1e9 / float64(tick))
+				inTick[i].ThinkS = steps*float64(tick)/1e9 + float64(random.Int64N(tick/int64(time.Millisecond)))/1e3
+			}
+		}
+		keepOrder(inTick, roots)
+		slices.SortStableFunc(inTick, func(a, b Row) int { return cmp.Compare(a.At, b.At) })
+		from = until
+	}
+}
+
+// keepOrder hands the times of each session's rows out to them in their order.
+func keepOrder(rows []Row, roots []int32) {
+	bySession := map[int32][]int{}
+	for i, row := range rows {
+		if root := roots[row.Session]; root != 0 {
+			bySession[root] = append(bySession[root], i)
+		}
+	}
+	for _, theirs := range bySession {
+		times := make([]int64, len(theirs))
+		for i, at := range theirs {
+			times[i] = rows[at].At
+		}
+		slices.Sort(times)
+		for i, at := range theirs {
+			rows[at].At = times[i]
+		}
+	}
+}
+
+// A week that keeps its weekday is moved to one of these, which begins on a Monday.
+var (
+	firstMonday = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	weeks       = int64(1300)
+)
+
+// shift moves the clock: to a week that the key draws, weekday and hour kept, or so
+// that the trace begins in its own first minute or hour.
+func (t *Trace) shift(key Key, seed uint64, keepsWeekday bool, step int64) {
+	if len(t.Rows) == 0 {
+		return
+	}
+	const week = 7 * 24 * hour
+	first := t.Rows[0].At
+	by := -floorTo(first, step)
+	if keepsWeekday {
+		monday := firstMonday.UnixNano()
+		began := floorTo(first-monday, week) + monday
+		by = monday + key.source("epoch", seed).Int64N(weeks)*week - began
+	}
+	for i := range t.Rows {
+		t.Rows[i].At += by
+	}
+	t.IsDated = keepsWeekday
+}
+
+// disguise gives sessions, tenants and blocks names that the key alone connects
+// with the old ones.
+func (t *Trace) disguise(key Key) {
+	for list, purpose := range map[*[]string]string{&t.Sessions: "session", &t.Tenants: "tenant"} {
+		for i, name := range *list {
+			if name != "" && name != other {
+				(*list)[i] = key.pseudonym(purpose, name)
+			}
+		}
+	}
+	seen := map[uint64]bool{}
+	var ids []uint64
+	for _, row := range t.Rows {
+		for _, id := range row.Blocks {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	numbers := key.dense(ids)
+	for _, row := range t.Rows {
+		for i, id := range row.Blocks {
+			row.Blocks[i] = numbers[id]
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build soak
+
+package privacy
+
+const dictionaryEntries = 1_000_000

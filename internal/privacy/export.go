@@ -1,0 +1,312 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark/internal/warehouse"
+)
+
+// Options say what leaves and how much of it. Default has the usual ones.
+type Options struct {
+	Form            string // trace or histogram
+	K               int64
+	Tick            time.Duration // 1s, 10s or 60s
+	KeepsWeekday    bool
+	UserCap         float64 // share of the rows that one user may have
+	AnswersAtMiddle bool
+	Epsilon, Delta  float64 // noise on the counts of a histogram; 0 is none
+	Key             Key
+	IsKeyGiven      bool
+	Seed            uint64
+	IsStrict        bool // leave nothing behind where a rule is not met
+	Version         string
+}
+
+// Default is what the rules ask for.
+func Default() Options {
+	return Options{Form: "trace", K: 10, Tick: time.Second, UserCap: 0.01, Seed: 1}
+}
+
+// Result is what an export came to. With noise, Loss and Dropped are for the owner
+// of the trace alone; the manifest has neither.
+type Result struct {
+	Manifest Manifest
+	Rows     int64
+	Read     int64
+	Dropped  Dropped
+	Loss     Loss
+	Passed   bool
+	Written  []string // files, the manifest the last
+}
+
+func (o Options) check(output string) error {
+	name := strings.TrimSuffix(strings.TrimSuffix(output, ".zst"), ".gz")
+	switch {
+	case o.Form != "trace" && o.Form != "histogram":
+		return misuse("--as trace or --as histogram", "privacy: --as %s: no such form", o.Form)
+	case o.Form == "trace" && !strings.HasSuffix(name, ".jsonl"):
+		return misuse("name it FILE.jsonl, FILE.jsonl.zst or FILE.jsonl.gz", "privacy: --output %s: a trace is JSON lines", output)
+	case o.Form == "histogram" && (!strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".rates.csv")):
+		return misuse("name it FILE.csv, FILE.csv.zst or FILE.csv.gz", "privacy: --output %s: a histogram is a CSV", output)
+	case o.K < 2:
+		return misuse("10 is usual", "privacy: --k must be at least 2")
+	case o.Tick != time.Second && o.Tick != 10*time.Second && o.Tick != time.Minute:
+		return misuse("--time 1s, 10s or 60s", "privacy: --time %s: not one of the three", o.Tick)
+	case !(o.UserCap > 0 && o.UserCap <= 1):
+		return misuse("0.01 is usual, 1 is no cap", "privacy: --user-cap must be above 0 and at most 1")
+	case o.Epsilon < 0 || math.IsNaN(o.Epsilon) || math.IsInf(o.Epsilon, 0):
+		return misuse("1 is usual", "privacy: --epsilon must be above 0")
+	case o.Epsilon > 0 && o.Form == "trace":
+		return misuse("add --as histogram", "privacy: --epsilon is for the counts of a histogram; a trace has none")
+	case o.Delta != 0 && (o.Epsilon == 0 || !(o.Delta > 0 && o.Delta < 1)):
+		return misuse("as in --epsilon 1 --delta 1e-6", "privacy: --delta goes with --epsilon and lies between 0 and 1")
+	}
+	return nil
+}
+
+// Export writes a source as it may leave, with its manifest beside it. What was
+// written is read again and held to every rule; with IsStrict nothing stays of it
+// where one is not met.
+func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o Options) (*Result, error) {
+	if err := o.check(output); err != nil {
+		return nil, err
+	}
+	if err := isTrace(ctx, w, name); err != nil {
+		return nil, err
+	}
+	t, err := read(ctx, w, name)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", name, err)
+	}
+	if int64(len(t.Rows)) < o.K {
+		return nil, withHint("take more of it in, or ask for less: --k N", "source %s: %d requests, fewer than k = %d: none can hide among the others", name, len(t.Rows), o.K)
+	}
+	if o.KeepsWeekday && !t.IsDated {
+		return nil, misuse("leave --keep-weekday out", "source %s: its times are relative: there is no weekday to keep", name)
+	}
+	e := &export{Options: o, trace: t, output: output}
+	if err := e.prepare(); err != nil {
+		return nil, fmt.Errorf("source %s: %w", name, err)
+	}
+	return e.write()
+}
+
+// export is one trace on its way out.
+type export struct {
+	Options
+	trace   *Trace
+	output  string
+	zero    string
+	cells   []Cell
+	windows []Rate
+	limit   int64 // rows of one user at most
+	result  Result
+}
+
+// prepare changes the trace, step by step, into what may leave.
+func (e *export) prepare() (err error) {
+	t, r := e.trace, &e.result
+	r.Read = int64(len(t.Rows))
+	inputs, outputs := sampleOf(t.Rows, input), sampleOf(t.Rows, output)
+	r.Loss.ReusedBefore = reused(t.Rows)
+	if e.limit, r.Dropped.RowsOfHeavyUsers, err = t.capUsers(e.Key, e.UserCap); err != nil {
+		return err
+	}
+	if int64(len(t.Rows)) < e.K {
+		return withHint("say a larger one: --user-cap", "only %d requests stay under a cap of %g, fewer than k = %d", len(t.Rows), e.UserCap, e.K)
+	}
+	r.Dropped.RareClasses, r.Dropped.RareTenants = t.lumpWords(e.K)
+	r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs = t.roundLengths(e.K, e.AnswersAtMiddle && e.Form == "trace")
+
+	before := minutes(t.Rows)
+	r.Loss.DispersionBefore = dispersion(t.Rows, 10*second)
+	t.spread(e.Key, e.Seed, int64(e.Tick))
+	r.Loss.DispersionAfter = dispersion(t.Rows, 10*second)
+	moved := changed(before, minutes(t.Rows))
+	r.Loss.ChangedMinutes = &moved
+	if e.KeepsWeekday {
+		e.zero = time.Unix(0, floorTo(t.Rows[0].At, hour)).UTC().Format("Monday 15:04")
+	}
+	t.shift(e.Key, e.Seed, e.KeepsWeekday && e.Form == "trace", map[string]int64{"trace": minute, "histogram": hour}[e.Form])
+	t.disguise(e.Key)
+	r.Loss.ReusedAfter = reused(t.Rows)
+	r.Rows = int64(len(t.Rows))
+
+	var after [2]interface {
+		distribution
+		mean() float64
+	}
+	after[0], after[1] = sampleOf(t.Rows, input), sampleOf(t.Rows, output)
+	if e.Form == "histogram" {
+		r.Loss.ReusedAfter = nil // a histogram has no prompts that share anything
+		e.fill()
+		after[0], after[1] = spreadCells(e.cells, inputSide), spreadCells(e.cells, outputSide)
+	}
+	r.Loss.InputKS, r.Loss.OutputKS = distance(inputs, after[0]), distance(outputs, after[1])
+	r.Loss.InputShift = shifts(inputs, after[0], inputs.mean(), after[0].mean())
+	r.Loss.OutputShift = shifts(outputs, after[1], outputs.mean(), after[1].mean())
+	return nil
+}
+
+// fill counts, and adds noise where it was asked for. Half of epsilon is for the
+// lengths, half for the rates.
+func (e *export) fill() {
+	e.cells, e.result.Dropped.MovedUp = histogram(e.trace, e.K)
+	e.windows = rates(e.trace, e.K, minute)
+	if e.Epsilon == 0 {
+		return
+	}
+	enough := max(e.K, least(e.Epsilon/2, e.Delta, e.limit))
+	lengths, times := e.Key.source("noise of lengths", e.Seed), e.Key.source("noise of rates", e.Seed)
+	for i := range e.cells {
+		e.cells[i].Requests += noise(lengths, e.Epsilon/2, e.limit)
+	}
+	for i := range e.windows {
+		e.windows[i].Requests += noise(times, e.Epsilon/2, e.limit)
+		if e.windows[i].Requests < enough {
+			e.windows[i].Requests = 0
+		}
+	}
+	e.cells = slices.DeleteFunc(e.cells, func(c Cell) bool { return c.Requests < enough })
+}
+
+func (e *export) manifest() *Manifest {
+	m := &e.result.Manifest
+	key := "random, shown once, stored nowhere"
+	if e.IsKeyGiven {
+		key = "given by the user, not stored; exports with the same key can be linked"
+	}
+	*m = Manifest{
+		Schema: manifestSchema, Version: e.Version, Form: e.Form, LeftOut: leftOut, Zero: e.zero, Rows: int64(len(e.cells)),
+		Parameters: Parameters{
+			K: e.K, TickS: e.Tick.Seconds(), KeepsWeekday: e.KeepsWeekday, UserCap: e.UserCap, UserRows: e.limit,
+			LengthStep: fmt.Sprintf("%d tokens or 1/%d, the wider; rounded down", rungTokens, rungShare), AnswersAtMiddle: e.AnswersAtMiddle, TopShare: topShare,
+			Ids: "HMAC-SHA-256, 64 bits; blocks renumbered in the order of their hashes", Key: key,
+			Seed: e.Seed, Epsilon: e.Epsilon, Delta: e.Delta,
+		},
+		Columns: lengthColumns, Classes: e.classes(),
+	}
+	if e.Form == "trace" {
+		m.Columns, m.Rows = traceColumns, e.result.Rows
+	} else {
+		m.LeftOut = append(slices.Clone(leftOut), "session_id", "turn", "parent_session_id", "parent_turn", "think_s", "is_failed", "blocks")
+	}
+	if e.Epsilon == 0 {
+		rounded := e.result.Loss.rounded()
+		m.Dropped, m.Loss = &e.result.Dropped, &rounded
+		return m
+	}
+	m.Parameters.EpsilonCovers = fmt.Sprintf("the counts of both files, half of it each, for a user of up to %d requests; "+
+		"not which cells there are, nor the classes: rule 3 made them of the counts before the noise", e.limit)
+	return m
+}
+
+// classes that the export names, for who must agree to them.
+func (e *export) classes() (words []string) {
+	used := map[int32]bool{}
+	for _, row := range e.trace.Rows {
+		used[row.Class] = true
+	}
+	for i, class := range e.trace.Classes {
+		if used[int32(i)] && class != "" {
+			words = append(words, class)
+		}
+	}
+	return words
+}
+
+// write makes the files under other names, holds them to the rules and gives them
+// their names.
+func (e *export) write() (*Result, error) {
+	type part struct {
+		name string
+		fill func(*bufio.Writer) error
+	}
+	parts := []part{{e.output, func(w *bufio.Writer) error { return writeTrace(w, e.trace) }}}
+	if e.Form == "histogram" {
+		parts = []part{
+			{e.output, func(w *bufio.Writer) error { return writeCells(w, e.trace, e.cells) }},
+			{ratesName(e.output), func(w *bufio.Writer) error { return writeRates(w, e.trace, e.windows) }},
+		}
+	}
+	m := e.manifest()
+	folder, err := os.MkdirTemp(filepath.Dir(e.output), ".privacy-")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.output, errors.Unwrap(err))
+	}
+	defer os.RemoveAll(folder)
+	inside := func(name string) string { return filepath.Join(folder, filepath.Base(name)) }
+	for _, p := range parts {
+		if err := create(inside(p.name), p.name, p.fill); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		sum, size, err := sumFile(inside(p.name))
+		if err != nil {
+			return nil, err
+		}
+		m.Files = append(m.Files, File{filepath.Base(p.name), sum, size})
+		e.result.Written = append(e.result.Written, p.name)
+	}
+	if err := e.holdToRules(m, inside(e.output)); err != nil {
+		return nil, err
+	}
+	if e.IsStrict && !e.result.Passed {
+		e.result.Written = nil
+		return &e.result, nil
+	}
+	manifest := e.output + manifestEnding
+	if err := os.WriteFile(inside(manifest), m.text(), 0o600); err != nil {
+		return nil, err
+	}
+	e.result.Written = append(e.result.Written, manifest)
+	// The manifest is there first: a file without one would be refused.
+	for _, name := range slices.Backward(e.result.Written) {
+		if err := os.Rename(inside(name), name); err != nil {
+			return nil, err
+		}
+	}
+	return &e.result, nil
+}
+
+func (e *export) holdToRules(m *Manifest, path string) error {
+	subject, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	subject.manifest = m
+	m.Rules = subject.verdicts(Terms{K: e.K, UserCap: e.UserCap})
+	e.result.Passed = !slices.ContainsFunc(m.Rules, func(v Verdict) bool { return v.Verdict == Fails })
+	return nil
+}
+
+// rounded leaves too few digits to compute a length of one request from.
+func (l Loss) rounded() Loss {
+	short := func(v float64) float64 { return math.Round(v*1e3) / 1e3 }
+	each := func(values map[string]float64) map[string]float64 {
+		made := map[string]float64{}
+		for name, value := range values {
+			made[name] = short(value)
+		}
+		return made
+	}
+	l.InputKS, l.OutputKS = short(l.InputKS), short(l.OutputKS)
+	l.InputShift, l.OutputShift = each(l.InputShift), each(l.OutputShift)
+	for _, ratio := range []**float64{&l.ReusedBefore, &l.ReusedAfter, &l.DispersionBefore, &l.DispersionAfter} {
+		if *ratio != nil {
+			v := short(**ratio)
+			*ratio = &v
+		}
+	}
+	return l
+}

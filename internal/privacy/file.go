@@ -1,0 +1,309 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// CheckFile holds an exported file to the rules, and the rates beside it. Nothing
+// but its bytes and those of its manifest are believed.
+func CheckFile(path string, terms Terms) ([]Verdict, error) {
+	subject, err := readFile(lengthsName(path))
+	if err != nil {
+		return nil, err
+	}
+	subject.findManifest(lengthsName(path))
+	return subject.verdicts(terms), nil
+}
+
+func (s *subject) findManifest(path string) {
+	m, err := manifestOf(path)
+	if err != nil {
+		s.problem = err.Error()
+		return
+	}
+	if m == nil {
+		return
+	}
+	s.manifest = m
+	for _, file := range m.Files {
+		sum, _, err := sumFile(filepath.Join(filepath.Dir(path), filepath.Base(file.Name)))
+		if err != nil {
+			s.problem = fmt.Sprintf("%s, which the manifest tells of, cannot be read", filepath.Base(file.Name))
+		} else if sum != file.SHA256 {
+			s.problem = fmt.Sprintf("%s is not the file that the manifest tells of", filepath.Base(file.Name))
+		}
+	}
+	if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == filepath.Base(path) }) {
+		s.problem = "the manifest tells of other files"
+	}
+}
+
+// readFile reads a trace or a histogram, with the rates beside it.
+func readFile(path string) (*subject, error) {
+	switch name := strings.TrimSuffix(strings.TrimSuffix(path, ".zst"), ".gz"); {
+	case strings.HasSuffix(name, ".jsonl"):
+		return readTraceFile(path)
+	case strings.HasSuffix(name, ".csv"):
+		s := &subject{}
+		if err := s.readTable(path, lengthColumns, s.addLengths); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(ratesName(path)); err == nil {
+			return s, s.readTable(ratesName(path), rateColumns, s.addRates)
+		}
+		return s, nil
+	}
+	return nil, withHint("an export is FILE.jsonl or FILE.csv, or one of these with .zst or .gz", "privacy check %s: neither a source of the warehouse nor an export", path)
+}
+
+// opened is a file, uncompressed as its ending says.
+func opened(path string, use func(io.Reader) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("privacy check %s: %w", path, errors.Unwrap(err))
+	}
+	defer file.Close()
+	var reader io.Reader = file
+	switch {
+	case strings.HasSuffix(path, ".zst"):
+		decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxMemory(128<<20), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		defer decoder.Close()
+		reader = decoder
+	case strings.HasSuffix(path, ".gz"):
+		if reader, err = gzip.NewReader(file); err != nil {
+			return fmt.Errorf("privacy check %s: %w", path, err)
+		}
+	}
+	if err := use(reader); err != nil {
+		return fmt.Errorf("privacy check %s: %w", path, err)
+	}
+	return nil
+}
+
+const longestLine = 16 << 20
+
+func readTraceFile(path string) (*subject, error) {
+	s := &subject{isTrace: true}
+	b := newBuilder()
+	texts := map[string]*textColumn{}
+	err := opened(path, func(reader io.Reader) error {
+		lines := bufio.NewScanner(reader)
+		lines.Buffer(make([]byte, 1<<16), longestLine)
+		for number := 1; lines.Scan(); number++ {
+			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+				continue
+			}
+			var object map[string]json.RawMessage
+			if json.Unmarshal(lines.Bytes(), &object) != nil || object == nil {
+				return fmt.Errorf("line %d: not a JSON object", number)
+			}
+			if err := s.addRow(b, texts, object); err != nil {
+				return fmt.Errorf("line %d: %w", number, err)
+			}
+		}
+		return lines.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range traceColumns {
+		if column := texts[name]; column != nil {
+			s.columns = append(s.columns, *column)
+		}
+	}
+	s.trace = b.done()
+	if len(s.trace.Rows) == 0 {
+		return nil, fmt.Errorf("privacy check %s: no request in it", path)
+	}
+	return s, nil
+}
+
+var columnLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,40}$`)
+
+// refuse tells of a column that may not be there, once, and by its name only where
+// that looks like one.
+func (s *subject) refuse(column, why string) {
+	if !columnLike.MatchString(column) {
+		column = "a column without a proper name"
+	}
+	if said := column + ": " + why; !slices.Contains(s.foreign, said) {
+		s.foreign = append(s.foreign, said)
+	}
+}
+
+const notOnTheList = "not on the list of what may leave"
+
+func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[string]json.RawMessage) error {
+	row := Row{Turn: -1, ParentTurn: -1, Failed: -1, ThinkS: math.NaN()}
+	at, isRelative := 0.0, false
+	whole := func(into *int64) func(json.RawMessage) error {
+		return func(raw json.RawMessage) error { return json.Unmarshal(raw, into) }
+	}
+	text := func(name string, numbers *names, into *int32) func(json.RawMessage) error {
+		return func(raw json.RawMessage) error {
+			var value string
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return err
+			}
+			if texts[name] == nil {
+				texts[name] = &textColumn{name: name}
+			}
+			texts[name].add(value)
+			*into = numbers.place(value)
+			return nil
+		}
+	}
+	var turn, parentTurn int64 = -1, -1
+	var isFailed *bool
+	var blockTokens int64
+	readers := map[string]func(json.RawMessage) error{
+		"arrival_s":         func(raw json.RawMessage) error { isRelative = true; return json.Unmarshal(raw, &at) },
+		"arrival_at":        func(raw json.RawMessage) error { return readInstant(raw, &row.At) },
+		"input_tokens":      whole(&row.Input),
+		"output_tokens":     whole(&row.Output),
+		"turn":              whole(&turn),
+		"parent_turn":       whole(&parentTurn),
+		"block_tokens":      whole(&blockTokens),
+		"think_s":           func(raw json.RawMessage) error { return json.Unmarshal(raw, &row.ThinkS) },
+		"is_failed":         func(raw json.RawMessage) error { return json.Unmarshal(raw, &isFailed) },
+		"blocks":            func(raw json.RawMessage) error { return json.Unmarshal(raw, &row.Blocks) },
+		"session_id":        text("session_id", b.sessions, &row.Session),
+		"parent_session_id": text("parent_session_id", b.sessions, &row.Parent),
+		"tenant":            text("tenant", b.tenants, &row.Tenant),
+		"class":             text("class", b.classes, &row.Class),
+	}
+	for key, raw := range object {
+		reader := readers[key]
+		if reader == nil {
+			s.refuse(key, notOnTheList)
+		} else if reader(raw) != nil {
+			s.refuse(key, "not of the type that it must be")
+		}
+	}
+	for _, key := range []string{"input_tokens", "output_tokens"} {
+		if object[key] == nil {
+			return fmt.Errorf("no %s", key)
+		}
+	}
+	if isRelative {
+		row.At = int64(math.Round(at * 1e9))
+	}
+	b.trace.IsDated = b.trace.IsDated || !isRelative
+	row.Turn, row.ParentTurn = int32(turn), int32(parentTurn)
+	b.trace.BlockTokens = max(b.trace.BlockTokens, blockTokens)
+	b.trace.Rows = append(b.trace.Rows, row)
+	return nil
+}
+
+func readInstant(raw json.RawMessage, into *int64) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	instant, err := time.Parse(time.RFC3339Nano, text)
+	*into = instant.UnixNano()
+	return err
+}
+
+// readTable reads a CSV line by line. What its columns are called decides, not
+// where they stand.
+func (s *subject) readTable(path string, known []string, add func(cell func(string) string)) error {
+	return opened(path, func(reader io.Reader) error {
+		lines := csv.NewReader(reader)
+		header, err := lines.Read()
+		if err != nil {
+			return errors.New("no header")
+		}
+		places := map[string]int{}
+		for i, name := range header {
+			if !slices.Contains(known, name) {
+				s.refuse(name, notOnTheList)
+			}
+			places[name] = i
+		}
+		if _, has := places["requests"]; !has {
+			return withHint("take it in, and check the source", "its header has no column requests: it is no histogram of ours")
+		}
+		first := len(s.columns)
+		for _, name := range []string{"class", "client"} {
+			s.columns = append(s.columns, textColumn{name: name})
+		}
+		for {
+			line, err := lines.Read()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			cell := func(name string) string {
+				if at, has := places[name]; has {
+					return line[at]
+				}
+				return ""
+			}
+			for i := range s.columns[first:] {
+				if column := &s.columns[first+i]; cell(column.name) != "" {
+					column.add(cell(column.name))
+				}
+			}
+			s.refuseText(known, cell)
+			add(cell)
+		}
+	})
+}
+
+// refuseText sees that what must be numbers are numbers.
+func (s *subject) refuseText(known []string, cell func(string) string) {
+	for _, name := range known {
+		if name == "class" || name == "client" || cell(name) == "" {
+			continue
+		}
+		if _, err := strconv.ParseFloat(cell(name), 64); err != nil {
+			s.refuse(name, "not a number")
+		}
+	}
+}
+
+func decimal(text string) float64 {
+	value, _ := strconv.ParseFloat(text, 64)
+	return value
+}
+
+func bound(text string) int64 {
+	if text == "" {
+		return -1
+	}
+	return int64(decimal(text))
+}
+
+func (s *subject) addLengths(cell func(string) string) {
+	s.lengths = append(s.lengths, lengthCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), cell("client"),
+		[4]int64{bound(cell("input_above")), bound(cell("input_up_to")), bound(cell("output_above")), bound(cell("output_up_to"))}, decimal(cell("requests"))})
+}
+
+func (s *subject) addRates(cell func(string) string) {
+	s.rates = append(s.rates, rateCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), decimal(cell("requests"))})
+}

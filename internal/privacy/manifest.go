@@ -1,0 +1,117 @@
+package privacy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+const (
+	manifestSchema = "tidemark.privacy/1"
+	manifestEnding = ".privacy.json"
+)
+
+// Manifest says how an export was made and what it holds. It names neither the
+// source nor the day: both would say whose it is.
+type Manifest struct {
+	Schema     string     `json:"schema"`
+	Version    string     `json:"tidemark_version"`
+	Form       string     `json:"form"` // trace or histogram
+	Files      []File     `json:"files"`
+	Parameters Parameters `json:"parameters"`
+	Rules      []Verdict  `json:"rules"`
+	Columns    []string   `json:"columns"`
+	LeftOut    []string   `json:"columns_left_out"`
+	Classes    []string   `json:"classes,omitempty"`
+	Zero       string     `json:"zero,omitempty"`    // weekday and hour of second 0, where they were kept
+	Dropped    *Dropped   `json:"dropped,omitempty"` // left out with noise: exact counts would undo it
+	Loss       *Loss      `json:"loss,omitempty"`    // likewise
+	Rows       int64      `json:"rows"`
+}
+
+// File is one file of an export.
+type File struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Parameters are what the rules were held to. Without the key, the seed says nothing.
+type Parameters struct {
+	K               int64   `json:"k"`
+	TickS           float64 `json:"tick_s"`
+	KeepsWeekday    bool    `json:"keeps_weekday"`
+	UserCap         float64 `json:"user_cap_ratio"`
+	UserRows        int64   `json:"user_rows,omitempty"` // at most, of one user
+	LengthStep      string  `json:"length_step"`
+	AnswersAtMiddle bool    `json:"answers_at_middle"`
+	TopShare        float64 `json:"top_coded_above_ratio"`
+	Ids             string  `json:"ids"`
+	Key             string  `json:"key"`
+	Seed            uint64  `json:"seed"`
+	Epsilon         float64 `json:"epsilon,omitempty"`
+	Delta           float64 `json:"delta,omitempty"`
+	EpsilonCovers   string  `json:"epsilon_covers,omitempty"`
+}
+
+// Dropped counts what did not go along as it was.
+type Dropped struct {
+	RowsOfHeavyUsers int64 `json:"rows_of_heavy_users"`
+	RareClasses      int   `json:"rare_classes_to_other"`
+	RareTenants      int   `json:"rare_tenants_to_other"`
+	ToppedInputs     int64 `json:"inputs_top_coded"`
+	ToppedOutputs    int64 `json:"outputs_top_coded"`
+	MovedUp          int64 `json:"rows_of_small_cells_moved_up,omitempty"`
+}
+
+func (m *Manifest) text() []byte {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		panic(err) // numbers and words alone
+	}
+	return append(text, '\n')
+}
+
+// manifestOf finds the manifest that belongs to a file; nil where there is none.
+func manifestOf(path string) (*Manifest, error) {
+	text, err := os.ReadFile(path + manifestEnding)
+	if os.IsNotExist(err) {
+		text, err = os.ReadFile(lengthsName(path) + manifestEnding)
+	}
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := json.Unmarshal(text, &m); err != nil || m.Schema != manifestSchema {
+		return nil, fmt.Errorf("%s%s: not a %s", path, manifestEnding, manifestSchema)
+	}
+	return &m, nil
+}
+
+// ratesName is what the rates beside a file of lengths are called: their .csv is a
+// .rates.csv. lengthsName goes the other way.
+func ratesName(path string) string {
+	at := strings.LastIndex(path, ".csv")
+	return path[:at] + ".rates" + path[at:]
+}
+
+func lengthsName(path string) string { return strings.Replace(path, ".rates.csv", ".csv", 1) }
+
+// sumFile is the fingerprint of a file.
+func sumFile(path string) (sum string, size int64, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	size, err = io.Copy(hash, file)
+	return hex.EncodeToString(hash.Sum(nil)), size, err
+}

@@ -1,0 +1,429 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Verdict is one rule held to one source or file.
+type Verdict struct {
+	Rule    int    `json:"rule"`
+	Truth   string `json:"truth"`
+	Verdict string `json:"verdict"`
+	Figures string `json:"figures"`
+}
+
+// What a verdict can be. NothingOfIt is of a rule whose subject is not there.
+const (
+	Holds       = "pass"
+	Fails       = "FAIL"
+	NothingOfIt = "pass, none"
+)
+
+// Terms are what the one who must agree asks for.
+type Terms struct {
+	K       int64
+	UserCap float64
+}
+
+// subject is what is held to the rules: a trace or a histogram, as it was read.
+type subject struct {
+	columns  []textColumn
+	foreign  []string // columns that are not on the list, or of another type than theirs
+	trace    *Trace
+	lengths  []lengthCell
+	rates    []rateCell
+	isTrace  bool
+	isOther  bool // neither: metrics, results of other tools
+	manifest *Manifest
+	problem  string // of the manifest
+}
+
+// lengthCell and rateCell are lines of the two tables of a histogram; a bound of -1
+// is open.
+type lengthCell struct {
+	fromS, untilS float64
+	client        string
+	bounds        [4]int64
+	requests      float64
+}
+
+type rateCell struct{ fromS, untilS, requests float64 }
+
+// textColumn is what stands in a column of text.
+type textColumn struct {
+	name      string
+	values    int64
+	length    int64 // of all together
+	unfit     int64 // neither a number, an id nor one short word
+	mayBeLong bool  // a program's own: labels, names of kernels
+}
+
+const (
+	maxMeanLength = 64
+	maxUnfit      = 0.02
+)
+
+// fit is an id or a word of a fixed set; what people write has blanks.
+var fit = regexp.MustCompile(`^[A-Za-z0-9_.:/+@#=-]{1,64}$`)
+
+func (c *textColumn) add(value string) {
+	c.values++
+	c.length += int64(len(value))
+	if !fit.MatchString(value) {
+		c.unfit++
+	}
+}
+
+func (c *textColumn) problem() string {
+	mean, unfit := float64(c.length)/float64(max(c.values, 1)), float64(c.unfit)/float64(max(c.values, 1))
+	switch {
+	case mean > maxMeanLength && !c.mayBeLong:
+		return fmt.Sprintf("%s: %.0f characters in the mean", c.name, mean)
+	case unfit > maxUnfit:
+		return fmt.Sprintf("%s: %.3g %% of its values are neither ids nor words", c.name, 100*unfit)
+	}
+	return ""
+}
+
+func (s *subject) verdicts(terms Terms) []Verdict {
+	rules := []struct {
+		truth string
+		judge func(Terms) (string, string)
+	}{
+		{"no free text", s.noText},
+		{"ids say nothing without the key", s.keyedIds},
+		{"no cell of fewer than k", s.noSmallCells},
+		{"no exact lengths", s.noExactLengths},
+		{"no exact times", s.noExactTimes},
+		{"no user stands out", s.noHeavyUser},
+		{"noise as asked for", s.noiseAsAsked},
+		{"a manifest that fits", s.manifestFits},
+	}
+	var verdicts []Verdict
+	for i, rule := range rules {
+		verdict, figures := rule.judge(terms)
+		if i > 0 && s.isOther {
+			continue // what is no trace has text columns and no requests
+		}
+		verdicts = append(verdicts, Verdict{i + 1, rule.truth, verdict, figures})
+	}
+	return verdicts
+}
+
+func failed(format string, args ...any) (string, string) { return Fails, fmt.Sprintf(format, args...) }
+func holds(format string, args ...any) (string, string)  { return Holds, fmt.Sprintf(format, args...) }
+func nothing(format string, args ...any) (string, string) {
+	return NothingOfIt, fmt.Sprintf(format, args...)
+}
+
+// either fails where the condition is broken.
+func either(isKept bool, format string, args ...any) (string, string) {
+	if isKept {
+		return holds(format, args...)
+	}
+	return failed(format, args...)
+}
+
+func (s *subject) noText(Terms) (string, string) {
+	problems := slices.Clone(s.foreign)
+	var found []string
+	for _, column := range s.columns {
+		if problem := column.problem(); problem != "" {
+			problems = append(problems, problem)
+		}
+		if column.values > 0 {
+			found = append(found, column.name)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return failed("%s", strings.Join(problems, "; "))
+	case len(found) == 0:
+		return holds("no column of text")
+	}
+	return holds("columns of ids and words alone: %s", strings.Join(found, ", "))
+}
+
+var pseudonym = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+func foreignNames(list []string) (n int) {
+	for _, name := range list {
+		if name != "" && name != other && !pseudonym.MatchString(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// keyedIds sees that sessions and tenants are called by 64 bits in hexadecimal,
+// and that prefix ids are numbers without gaps in an order that is not that of
+// their first use.
+func (s *subject) keyedIds(Terms) (string, string) {
+	if !s.isTrace {
+		var clients []string
+		for _, cell := range s.lengths {
+			clients = append(clients, cell.client)
+		}
+		if n := foreignNames(clients); n > 0 {
+			return failed("%d cells name a client by no pseudonym", n)
+		}
+		return nothing("no prefix ids in a histogram")
+	}
+	var problems, found []string
+	for _, kind := range []struct {
+		what string
+		list []string
+	}{{"sessions", s.trace.Sessions}, {"tenants", s.trace.Tenants}} {
+		if n := foreignNames(kind.list); n > 0 {
+			problems = append(problems, fmt.Sprintf("%d of %d %s are no pseudonyms of 64 bits", n, len(kind.list)-1, kind.what))
+		}
+		if len(kind.list) > 1 {
+			found = append(found, fmt.Sprintf("%d %s", len(kind.list)-1, kind.what))
+		}
+	}
+	firsts := s.trace.firstUses()
+	if len(firsts) > 0 {
+		said, problem := orderOf(firsts)
+		if problem != "" {
+			problems = append(problems, problem)
+		}
+		found = append(found, said)
+	}
+	switch {
+	case len(problems) > 0:
+		return failed("%s", strings.Join(problems, "; "))
+	case len(found) == 0:
+		return nothing("no ids")
+	}
+	return holds("%s", strings.Join(found, ", "))
+}
+
+// firstUses are the prefix ids in the order in which they first come.
+func (t *Trace) firstUses() (ids []uint64) {
+	seen := map[uint64]bool{}
+	for _, row := range t.Rows {
+		for _, id := range row.Blocks {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Of fewer ids than this, any order may come about by chance.
+const tellingIds = 30
+
+func orderOf(firsts []uint64) (said, problem string) {
+	n := len(firsts)
+	if highest := slices.Max(firsts); highest != uint64(n-1) {
+		return "", fmt.Sprintf("%d prefix ids are not numbered from 0 without gaps: they may be hashes", n)
+	}
+	if n < tellingIds {
+		return fmt.Sprintf("%d prefix ids, too few to see an order in", n), ""
+	}
+	r, most := rankCorrelation(firsts), 5/math.Sqrt(float64(n))
+	said = fmt.Sprintf("%d prefix ids numbered without gaps, in no order of use (rank correlation %.2g, by chance up to %.2g)", n, r, most)
+	if math.Abs(r) > most {
+		return "", fmt.Sprintf("%d prefix ids follow the order of their first use (rank correlation %.2g, by chance up to %.2g): no key has mixed them", n, r, most)
+	}
+	return said, ""
+}
+
+// noSmallCells looks at a trace as the histogram that its cells can be put
+// together to; classes and tenants that too few requests have are small cells.
+func (s *subject) noSmallCells(terms Terms) (string, string) {
+	if !s.isTrace {
+		return s.noSmallRows(terms)
+	}
+	if int64(len(s.trace.Rows)) < terms.K {
+		return failed("%d requests in all, k is %d", len(s.trace.Rows), terms.K)
+	}
+	classes, tenants := make([]int64, len(s.trace.Classes)), make([]int64, len(s.trace.Tenants))
+	for _, row := range s.trace.Rows {
+		classes[row.Class]++
+		tenants[row.Tenant]++
+	}
+	for what, counts := range map[string][]int64{"class": classes, "tenant": tenants} {
+		for _, n := range counts {
+			if n > 0 && n < terms.K {
+				return failed("a %s of %d requests, k is %d", what, n, terms.K)
+			}
+		}
+	}
+	cells, alone := histogram(s.trace, terms.K)
+	smallest := slices.MinFunc(cells, func(a, b Cell) int { return cmp.Compare(a.Requests, b.Requests) })
+	return either(smallest.Requests >= terms.K,
+		"its histogram by hour, class, tenant and lengths has %d cells, the smallest of %d, k is %d; %d of %d requests (%.3g %%) had to go up the ladder for that",
+		len(cells), smallest.Requests, terms.K, alone, len(s.trace.Rows), 100*float64(alone)/float64(len(s.trace.Rows)))
+}
+
+func (s *subject) noSmallRows(terms Terms) (string, string) {
+	small, least := 0, math.Inf(1)
+	look := func(requests float64) {
+		if requests > 0 && requests < float64(terms.K) {
+			small++
+		}
+		if requests > 0 {
+			least = min(least, requests)
+		}
+	}
+	for _, cell := range s.lengths {
+		look(cell.requests)
+	}
+	for _, cell := range s.rates {
+		look(cell.requests)
+	}
+	count := len(s.lengths) + len(s.rates)
+	if count == 0 {
+		return nothing("no cells")
+	}
+	return either(small == 0, "%d of %d cells are of fewer than k = %d, the smallest of %.6g", small, count, terms.K, least)
+}
+
+func (s *subject) noExactLengths(terms Terms) (string, string) {
+	off := 0
+	if !s.isTrace {
+		for _, cell := range s.lengths {
+			for _, bound := range cell.bounds {
+				if bound >= 0 && !isRung(bound+1) {
+					off++
+				}
+			}
+		}
+		return either(off == 0, "%d of %d bounds are not of the ladder (16 tokens or 2 %%)", off, 4*len(s.lengths))
+	}
+	for i := range s.trace.Rows {
+		row := &s.trace.Rows[i]
+		if !isRung(row.Input) || !isRung(row.Output) && middle(row.Output) != row.Output {
+			off++
+		}
+	}
+	if off > 0 {
+		return failed("%d of %d requests have a length that is not of the ladder (16 tokens or 2 %%)", off, len(s.trace.Rows))
+	}
+	top := min(thinnestTop(s.trace, input), thinnestTop(s.trace, output))
+	return either(top >= terms.K, "all lengths are of the ladder (16 tokens or 2 %%); the longest of a class is that of %d requests or more, k is %d", top, terms.K)
+}
+
+// unevenness that chance exceeds once in a million traces, times the root of the
+// number of requests.
+const unevenByChance = 2.7
+
+func (s *subject) noExactTimes(Terms) (string, string) {
+	tick, keepsWeekday := time.Second, false
+	if s.manifest != nil {
+		tick, keepsWeekday = time.Duration(s.manifest.Parameters.TickS*1e9), s.manifest.Parameters.KeepsWeekday
+	}
+	if tick < time.Second {
+		return failed("the manifest tells of ticks of %s", tick)
+	}
+	if !s.isTrace {
+		off := 0
+		for _, cell := range s.rates {
+			if math.Mod(cell.fromS, 60) != 0 || math.Mod(cell.untilS, 60) != 0 {
+				off++
+			}
+		}
+		for _, cell := range s.lengths {
+			if math.Mod(cell.fromS, 3600) != 0 || math.Mod(cell.untilS, 3600) != 0 {
+				off++
+			}
+		}
+		return either(off == 0, "%d windows are not of whole hours, or minutes of the rates", off)
+	}
+	if s.trace.IsDated && !keepsWeekday {
+		return failed("dated: %s", s.trace.span())
+	}
+	fine := 0
+	inside := make([]int64, len(s.trace.Rows))
+	for i, row := range s.trace.Rows {
+		if row.At%int64(time.Millisecond) != 0 {
+			fine++
+		}
+		inside[i] = row.At - floorTo(row.At, int64(tick))
+	}
+	if fine > 0 {
+		return failed("%d of %d times are finer than a millisecond", fine, len(inside))
+	}
+	uneven, most := unevenness(inside, int64(tick)), unevenByChance/math.Sqrt(float64(len(inside)))
+	return either(uneven <= most, "requests lie inside their %s as chance puts them: %.3g from even, by chance up to %.3g", tick, uneven, most)
+}
+
+func (t *Trace) span() string {
+	return fmt.Sprintf("from %s", time.Unix(0, t.Rows[0].At).UTC().Format(time.DateOnly))
+}
+
+// unevenness is the distance of places inside a tick from the even distribution,
+// by Kolmogorov and Smirnov.
+func unevenness(places []int64, tick int64) (largest float64) {
+	slices.Sort(places)
+	n := float64(len(places))
+	for i, at := range places {
+		share := float64(at) / float64(tick)
+		largest = max(largest, math.Abs(share-float64(i)/n), math.Abs(share-float64(i+1)/n))
+	}
+	return largest
+}
+
+func (s *subject) noHeavyUser(terms Terms) (string, string) {
+	if !s.isTrace {
+		return s.noHeavyClient(terms)
+	}
+	users, some := s.trace.users()
+	if !some {
+		return nothing("no tenants and no sessions")
+	}
+	counts, _ := countsOf(users)
+	largest := slices.Max(counts)
+	share := float64(largest) / float64(len(users))
+	return either(share <= terms.UserCap, "the largest of %d users has %d of %d requests, %.3g %%; %.3g %% are allowed",
+		len(counts), largest, len(users), 100*share, 100*terms.UserCap)
+}
+
+func (s *subject) noHeavyClient(terms Terms) (string, string) {
+	sums, total, largest := map[string]float64{}, 0.0, 0.0
+	for _, cell := range s.lengths {
+		total += cell.requests
+		if cell.client != "" && cell.client != other {
+			sums[cell.client] += cell.requests
+			largest = max(largest, sums[cell.client])
+		}
+	}
+	if len(sums) == 0 {
+		return nothing("no clients")
+	}
+	return either(largest <= terms.UserCap*total, "the largest of %d clients has %.3g %%; %.3g %% are allowed",
+		len(sums), 100*largest/total, 100*terms.UserCap)
+}
+
+func (s *subject) noiseAsAsked(Terms) (string, string) {
+	switch {
+	case s.isTrace:
+		return nothing("no counts in a trace")
+	case s.manifest == nil || s.manifest.Parameters.Epsilon == 0:
+		return nothing("no noise was asked for")
+	}
+	p := s.manifest.Parameters
+	return holds("epsilon %g for %s", p.Epsilon, p.EpsilonCovers)
+}
+
+func (s *subject) manifestFits(Terms) (string, string) {
+	switch {
+	case s.problem != "":
+		return failed("%s", s.problem)
+	case s.manifest == nil:
+		return failed("no FILE%s beside it: nothing says how it was made", manifestEnding)
+	}
+	return holds("made by tidemark %s with k = %d, ticks of %gs, cap %g; key %s", s.manifest.Version,
+		s.manifest.Parameters.K, s.manifest.Parameters.TickS, s.manifest.Parameters.UserCap, s.manifest.Parameters.Key)
+}
