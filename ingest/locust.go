@@ -107,6 +107,8 @@ var _ = register(format{
 	},
 	read:  readLocustRequests,
 	kind:  "results",
+
+	takesColumns: true,
 	wants: "a CSV with request_type, name and response_time (ms): a log of Locust's request event",
 })
 

@@ -37,6 +37,8 @@ var _ = register(format{
 	},
 	read:  readOptuna,
 	kind:  "results",
+
+	takesColumns: true,
 	wants: "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
 })
 
