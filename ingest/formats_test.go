@@ -53,6 +53,7 @@ func TestSources(t *testing.T) {
 		{"mooncake.jsonl", "mooncake,,false,ms,,512"},
 		{"mooncake-16.jsonl", "mooncake,,false,ms,,16"},
 		{"mooncake-sessions.jsonl", "mooncake,,false,ms,,"},
+		{"gmi.jsonl", "mooncake,2025-07-28 09:19:22.340138+00,true,ns,,"},
 		{"burstgpt.csv", "burstgpt,,false,s,,"},
 		{"bailian.jsonl", "bailian,,false,s,,16"},
 		{"agentic.json", "agentic,,false,s,,64"},
@@ -90,6 +91,14 @@ func TestNotes(t *testing.T) {
 		{"Unix seconds where milliseconds should be", "h.jsonl",
 			`{"timestamp":1700000000,"input_length":2,"output_length":3}` + "\n" + `{"timestamp":1700000001,"input_length":2,"output_length":3}` + "\n",
 			"stamps look like Unix seconds; read as milliseconds"},
+		{"Unix milliseconds", "k.jsonl",
+			`{"timestamp":1700000000000,"input_length":2,"output_length":3}` + "\n", "stamps are Unix ms, by their magnitude"},
+		{"a string of Unix seconds", "l.jsonl",
+			`{"timestamp":"1700000000.25","input_length":2,"output_length":3}` + "\n", "stamps are Unix s, by their magnitude"},
+		{"Unix microseconds", "m.jsonl",
+			`{"timestamp":1700000000000000,"input_length":2,"output_length":3}` + "\n", "stamps are Unix us, by their magnitude"},
+		{"block ids of no fixed size", "n.jsonl", strings.Repeat(`{"timestamp":1,"input_length":340,"output_length":3,"hash_ids":[1,2,3,4,5,6,7,8,9,10]}`+"\n"+
+			`{"timestamp":2,"input_length":331,"output_length":3,"hash_ids":[1,2,3,4,5,6,7]}`+"\n", 10), "block ids stand for no fixed number of tokens"},
 		{"blocks of another size", "e.jsonl",
 			`{"timestamp":1,"input_length":33,"output_length":3,"hash_ids":[1,2,3]}` + "\n", "prefix blocks of 16 tokens"},
 	}
@@ -116,7 +125,6 @@ func TestNotesThatDoNotHold(t *testing.T) {
 	}
 	for why, content := range map[string]string{
 		"a trace from its begin":                        row(0, 1000, 2_000_000_000),
-		"Unix milliseconds":                             row(1_700_000_000_000, 1_700_000_000_500),
 		"a cut from a long trace, with minutes between": row(1_000_000_000, 1_000_060_000, 1_000_120_000),
 	} {
 		result := load(t, open(t), write(t, "a.jsonl", []byte(content)), ingest.Options{})

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -18,6 +19,10 @@ import (
 // since the trace began, and one id per block of 512 prompt tokens. Ids are kept
 // exactly, as 64-bit integers; they are chained, so that equal leading ids are
 // an equal prefix.
+//
+// LMBench's trace replayer (GMI) has the same keys with other stamps: strings of
+// Unix nanoseconds, too large for a float64, or of any unit. The unit is then
+// seen by their magnitude, and said. Its ids stand for no fixed number of tokens.
 var _ = register(format{
 	name:  "mooncake",
 	sees:  seesMooncake,
@@ -41,6 +46,8 @@ type mooncake struct {
 	blockTokens int64
 	hasBlocks   bool
 	hasSessions bool
+	unit        stampUnit
+	origin      int64        // Unix nanoseconds of arrival_ns = 0; 0 for relative times
 	foreign     atomic.Int64 // rows with keys that were passed over
 }
 
@@ -48,7 +55,10 @@ func openMooncake(first block) (*trace, block, error) {
 	first.data = bytes.TrimPrefix(first.data, utf8BOM)
 	p := &mooncake{}
 	p.look(first)
-	t := &trace{parser: p, timeUnit: "ms", columns: strings.Join(columnNames(p.schema()), ", ")}
+	t := &trace{parser: p, timeUnit: p.unit.name, columns: strings.Join(columnNames(p.schema()), ", ")}
+	if p.unit.isUnix {
+		t.originAt = new(time.Unix(0, p.origin).UTC())
+	}
 	if p.hasBlocks {
 		t.blockTokens = int(p.blockTokens)
 	}
@@ -66,13 +76,18 @@ func columnNames(schema *arrow.Schema) []string {
 
 func (p *mooncake) notes(sum tally) []string {
 	var notes []string
-	if p.hasBlocks && p.blockTokens != mooncakeBlock {
+	if p.unit.isUnix {
+		notes = append(notes, "stamps are Unix "+p.unit.name+", by their magnitude")
+	}
+	if p.hasBlocks && p.blockTokens == 0 {
+		notes = append(notes, "block ids stand for no fixed number of tokens: they show what is reused, and no prompt can be made of them")
+	} else if p.hasBlocks && p.blockTokens != mooncakeBlock {
 		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that better than %d", p.blockTokens, mooncakeBlock))
 	}
-	if p.hasBlocks && sum.extra > 0 {
+	if p.blockTokens > 0 && sum.extra > 0 {
 		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.extra, p.blockTokens))
 	}
-	if looksLikeUnixSeconds(sum) {
+	if !p.unit.isUnix && looksLikeUnixSeconds(sum) {
 		notes = append(notes, "stamps look like Unix seconds; read as milliseconds")
 	}
 	if rows := p.foreign.Load(); rows > 0 {
@@ -94,14 +109,29 @@ func looksLikeUnixSeconds(sum tally) bool {
 // blockSizes are the usual ones; of two that fit as well, the one before.
 var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
 
-// look decides from the first block which columns there are, and how long a
-// prefix block is: the size that fits the most rows exactly.
+// look decides from the first block which columns there are, what a stamp counts,
+// and how long a prefix block is: the size that fits the most rows exactly. Where
+// none fits half of many rows, the ids are of no fixed size.
 func (p *mooncake) look(first block) {
+	const many = 20
 	fits := make([]int, len(blockSizes))
+	rowsOfBlocks, isFirst := 0, true
+	p.unit = unixUnits[len(unixUnits)-1]
 	var r mooncakeRow
 	first.rows(&batch{}, func(_ int64, line []byte) *reject {
+		if unit, ok := stampUnitOf(line); isFirst && ok {
+			p.unit = unit
+		}
+		r.unit = &p.unit
 		if r.parse(line) != nil {
 			return nil
+		}
+		if isFirst && p.unit.isUnix {
+			p.origin = r.arrival / 1000 * 1000 // an SQL timestamp holds microseconds
+		}
+		isFirst = false
+		if len(r.ids) > 0 {
+			rowsOfBlocks++
 		}
 		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
 		p.hasSessions = p.hasSessions || r.session != nil
@@ -112,7 +142,53 @@ func (p *mooncake) look(first block) {
 		}
 		return nil
 	})
-	p.blockTokens = blockSizes[slices.Index(fits, slices.Max(fits))]
+	most := slices.Max(fits)
+	if p.blockTokens = blockSizes[slices.Index(fits, most)]; rowsOfBlocks >= many && 2*most < rowsOfBlocks {
+		p.blockTokens = 0
+	}
+}
+
+// stampUnit is what a stamp counts: 10^digits nanoseconds.
+type stampUnit struct {
+	name   string
+	digits int
+	isUnix bool  // since 1970, and not since the trace began
+	from   int64 // the least stamp that is one; of strings alone where ofText is set
+	ofText bool
+	isText bool // written as a string
+}
+
+// unixUnits are tried in their order: as Unix times they are all of 1973 and
+// later. A number of seconds may as well be milliseconds since the trace began, and
+// is read as that.
+var unixUnits = []stampUnit{
+	{"ns", 0, true, 1e17, false, false},
+	{"us", 3, true, 1e14, false, false},
+	{"ms", 6, true, 1e11, false, false},
+	{"s", 9, true, 1e8, true, false},
+	{"ms", 6, false, 0, false, false},
+}
+
+// stampUnitOf sees what the stamp of a row counts.
+func stampUnitOf(line []byte) (unit stampUnit, ok bool) {
+	var row struct {
+		Timestamp json.RawMessage `json:"timestamp"`
+	}
+	if json.Unmarshal(line, &row) != nil || len(row.Timestamp) == 0 {
+		return unit, false
+	}
+	text := jsonText(row.Timestamp)
+	stamp, _, reason := integer(text)
+	if reason != "" {
+		return unit, false
+	}
+	for _, unit := range unixUnits {
+		unit.isText = row.Timestamp[0] == '"'
+		if stamp >= unit.from && (!unit.ofText || unit.isText) {
+			return unit, true
+		}
+	}
+	return unit, false
 }
 
 func (p *mooncake) schema() *arrow.Schema {
@@ -134,7 +210,7 @@ func (p *mooncake) parse(b block) *batch {
 	sessions := array.NewStringBuilder(outside)
 	defer sessions.Release()
 	made := &batch{}
-	var r mooncakeRow
+	r := mooncakeRow{unit: &p.unit}
 	b.rows(made, func(number int64, line []byte) *reject {
 		problem := r.parse(line)
 		if problem == nil {
@@ -146,9 +222,10 @@ func (p *mooncake) parse(b block) *batch {
 		if r.hasForeign {
 			p.foreign.Add(1)
 		}
-		made.keep(r.arrival)
+		arrival := r.arrival - p.origin
+		made.keep(arrival)
 		lines.append(number)
-		arrivals.append(r.arrival)
+		arrivals.append(arrival)
 		inputs.append(r.input)
 		outputs.append(r.output)
 		ids.append(r.ids)
@@ -177,7 +254,7 @@ func (p *mooncake) parse(b block) *batch {
 func (p *mooncake) check(r *mooncakeRow, made *batch) *reject {
 	count := int64(len(r.ids))
 	switch {
-	case count == 0:
+	case count == 0 || p.blockTokens == 0:
 		return nil
 	case count*p.blockTokens < r.input:
 		return &reject{column: "hash_ids", reason: tooFewBlocks}
@@ -193,6 +270,15 @@ type mooncakeRow struct {
 	ids                    []uint64
 	session                []byte
 	hasForeign             bool
+	unit                   *stampUnit // nil: milliseconds
+}
+
+// digits of nanoseconds that a unit of the row's stamps has.
+func (r *mooncakeRow) digits() int {
+	if r.unit == nil {
+		return 6
+	}
+	return r.unit.digits
 }
 
 // parse reads a line by hand, and by encoding/json where it is written in some
@@ -230,7 +316,8 @@ func (r *mooncakeRow) fast(line []byte) bool {
 		var ok bool
 		switch string(key) {
 		case "timestamp":
-			bit, ok = hasTimestamp, s.number(&r.arrival, 6)
+			digits := r.digits()
+			bit, ok = hasTimestamp, digits > 0 && s.number(&r.arrival, digits)
 		case "input_length":
 			bit, ok = hasInput, s.number(&r.input, 0)
 		case "output_length":
@@ -339,12 +426,15 @@ func (r *mooncakeRow) slow(line []byte) *reject {
 	if err := json.Unmarshal(line, &object); err != nil || object == nil {
 		return &reject{reason: notJSON}
 	}
+	if reason := r.readStamp(object["timestamp"]); reason != "" {
+		return &reject{column: "timestamp", reason: reason}
+	}
+	delete(object, "timestamp")
 	for _, field := range []struct {
-		key    string
-		into   *int64
-		digits int
-	}{{"timestamp", &r.arrival, 6}, {"input_length", &r.input, 0}, {"output_length", &r.output, 0}} {
-		value, reason := jsonNumber(object[field.key], field.digits)
+		key  string
+		into *int64
+	}{{"input_length", &r.input}, {"output_length", &r.output}} {
+		value, reason := jsonNumber(object[field.key], 0)
 		if reason != "" {
 			return &reject{column: field.key, reason: reason}
 		}
@@ -359,6 +449,23 @@ func (r *mooncakeRow) slow(line []byte) *reject {
 	delete(object, "session_id")
 	r.hasForeign = len(object) > 0
 	return nil
+}
+
+// readStamp reads a number or, in a file of such, a string of one.
+func (r *mooncakeRow) readStamp(raw json.RawMessage) string {
+	text := []byte(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return isMissing
+	}
+	if r.unit != nil && r.unit.isText && raw[0] == '"' {
+		text = jsonText(raw)
+	}
+	value, used, reason := decimal(text, r.digits())
+	if reason == "" && used != len(text) {
+		reason = notANumber
+	}
+	r.arrival = value
+	return reason
 }
 
 func jsonNumber(raw json.RawMessage, digits int) (int64, string) {
