@@ -58,3 +58,26 @@ func FuzzOTel(f *testing.F) {
 	otel := named("otel")
 	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, otel, content) })
 }
+
+func FuzzVLLMLog(f *testing.F) {
+	addLogs(f, "vllm-*.log")
+	f.Add([]byte("INFO 99-99 99:99:99 x] Avg prompt throughput: 1.2.3 tokens/s, Running: 999999999999999999999999 reqs\n"))
+	f.Add([]byte("INFO 01-01 00:00:00 x] Received request \nINFO 12-01 00:00:00 x] Received request \nINFO 01-01 00:00:00 x] Received request \n"))
+	stats, requests := named("vllm-log"), named("vllm-requests")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		readAll(t, stats, content)
+		readAll(t, requests, content)
+	})
+}
+
+func FuzzGatewayLogs(f *testing.F) {
+	for _, begin := range []string{"litellm*", "envoy.*", "freeinference.*"} {
+		addLogs(f, begin)
+	}
+	formats := []format{named("litellm"), named("envoy"), named("freeinference")}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, of := range formats {
+			readAll(t, of, content)
+		}
+	})
+}

@@ -20,7 +20,9 @@ func TestSpansWithoutTokens(t *testing.T) {
 	}
 	refused(t, open(t), write(t, "a.json", []byte(span)), ingest.Options{RefuseText: true}, "it holds text (gen_ai.input.messages)")
 	for _, name := range []string{"multi_agent_research.json", "simple_chain.json"} {
-		t.Run(name, func(t *testing.T) { refused(t, open(t), shared(t, "traces/otel/"+name), ingest.Options{}, "how many tokens") })
+		t.Run(name, func(t *testing.T) {
+			refused(t, open(t), shared(t, "traces/otel/"+name), ingest.Options{}, "how many tokens")
+		})
 	}
 }
 

@@ -82,9 +82,12 @@ func eachElement(reader io.Reader, use func(number int64, element []byte) error)
 // withoutText keeps what a JSON error says of the file's content out of sight.
 func withoutText(err error) error {
 	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		return errors.New("not JSON")
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: not of the kind that it has to be", kind.Field)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON ends before its end")
 	}

@@ -13,6 +13,11 @@ import (
 	"tidemark/ingest"
 )
 
+var logFormats = map[string]string{
+	"plain": "plain", "openai": "plain", "nanoseconds": "plain", "otlp": "otel", "agents": "otel", "envoy": "envoy",
+	"litellm": "litellm", "litellm-api": "litellm", "freeinference": "freeinference",
+}
+
 // Every file of fixtures/logs comes out as the .want.csv beside it says, and no
 // text of it is in the warehouse.
 func TestLogFixtures(t *testing.T) {
@@ -36,6 +41,9 @@ func TestLogFixtures(t *testing.T) {
 				strings.Join(want[0], ", ")))
 			if !slices.EqualFunc(got, want[1:], slices.Equal) {
 				t.Errorf("got\n%v\nwant\n%v", got, want[1:])
+			}
+			if format := logFormats[filepath.Base(base)]; result.Format != format {
+				t.Errorf("taken for %s, want %s", result.Format, format)
 			}
 			if kept := int64(len(want) - 1); result.RowsRead != kept || result.RowsKept != kept {
 				t.Errorf("got %d read, %d kept; want %d", result.RowsRead, result.RowsKept, kept)

@@ -32,6 +32,7 @@ const (
 	succeededIf
 	statusIn
 	errorIn
+	answeredIf // from the gateway's own cache
 	thinksFor
 	ttftFor
 	e2eFor

@@ -28,6 +28,7 @@ type requestTable struct {
 	isNone  func(r *request) bool // tells of records that are no requests to a model; may be nil
 
 	others    int64 // records that are none
+	answered  int64 // rows that a gateway answered itself
 	endsEarly int64 // rows whose end, or first token, is before their begin
 	untimed   int64 // rows without output tokens of requests that failed
 }
@@ -218,6 +219,9 @@ func (t *requestTable) status(r *request, detail *arrivalDetailRow) *reject {
 		}
 		detail.IsFailed = new(*said == (p == failedIf))
 	}
+	if said := truth(r[answeredIf]); said != nil && *said {
+		t.answered++
+	}
 	if r[statusIn] != nil && detail.IsFailed == nil {
 		detail.IsFailed = failed(r[statusIn])
 	}
@@ -360,6 +364,9 @@ func (t *requestTable) end() {
 	}
 	if t.others > 0 {
 		t.out.note("%d lines are no requests to a model, or failed before one; passed over", t.others)
+	}
+	if t.answered > 0 {
+		t.out.note("%d requests were answered from the gateway's own cache: no server saw them; kept", t.answered)
 	}
 	if t.endsEarly > 0 {
 		t.out.note("%d times of a first token or an end are before the request began; left out", t.endsEarly)
