@@ -73,8 +73,8 @@ type vllmLog struct {
 }
 
 const (
-	rateWindowS = 60
-	mostMinutes = 5 * 366 * 24 * 60
+	minuteS = 60
+	mostLogMinutes = 5 * 366 * 24 * 60
 )
 
 func readVLLMLog(d *document, out *rows) error {
@@ -96,7 +96,7 @@ func readVLLMLog(d *document, out *rows) error {
 		case isStats:
 			return nil, l.stats(number, at, rest)
 		case bytes.Contains(rest[:min(len(rest), 128)], requestMark):
-			l.minutes[at/rateWindowS]++
+			l.minutes[at/minuteS]++
 			if bytes.Contains(rest, []byte("prompt: '")) || bytes.Contains(rest, []byte(`prompt: "`)) {
 				return nil, out.text("prompt")
 			}
@@ -128,7 +128,7 @@ func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
 		l.out.about.zone = fmt.Sprintf("the log says neither year nor zone: times are since its first line, %02d-%02d %02d:%02d:%02d", of[0], of[1], of[2], of[3], of[4])
 	}
 	since := int64(at.Sub(l.zero) / time.Second)
-	if since/rateWindowS >= mostMinutes {
+	if since/minuteS >= mostLogMinutes {
 		return 0, errors.New("the log spans more than five years")
 	}
 	since = max(since, 0) // of another process, whose first line came late
@@ -202,8 +202,8 @@ func (l *vllmLog) rates() error {
 	l.out.note("the log tells when requests came, to the second, and not how long they were: a rate per minute was taken in")
 	last := slices.Max(slices.Collect(maps.Keys(l.minutes)))
 	for minute := range last + 1 {
-		from := float64(minute * rateWindowS)
-		until := min(from+rateWindowS, float64(l.lastS+1))
+		from := float64(minute * minuteS)
+		until := min(from+minuteS, float64(l.lastS+1))
 		row := rateWindowRow{WindowFromS: from, WindowUntilS: until, Requests: float64(l.minutes[minute])}
 		if err := l.out.add(row); err != nil {
 			return err
