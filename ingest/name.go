@@ -18,7 +18,7 @@ func sourceName(path string) string {
 		return "stdin"
 	}
 	name := filepath.Base(path)
-	for _, ending := range []string{".gz", ".zst", ".csv", ".jsonl", ".json", ".txt"} {
+	for _, ending := range []string{".gz", ".zst", ".csv", ".jsonl", ".json", ".txt", ".prom"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	for long, short := range map[string]string{"AzureLLMInferenceTrace": "azure", "AzureLMMInferenceTrace": "azure-lmm"} {

@@ -1,0 +1,27 @@
+-- One row per GPU and second of a metrics file. A GPU that is seen through two exporters is one GPU.
+-- source_name          the file
+-- gpu                  its UUID, else its host and number
+-- at_s                 begin of the second, since the first look or the file's own zero; null without times
+-- exporters            addresses that it was seen through; 0 where the file does not say
+-- power_w              mean of the second, W
+-- sm_clock_hz          clock of its multiprocessors, Hz
+-- memory_clock_hz      clock of its memory, Hz
+-- busy_ratio           share of the time that a kernel ran
+-- memory_busy_ratio    share of the time that memory was read or written
+-- memory_used_bytes    in use
+-- temperature_c        degrees Celsius
+select
+    source_name,
+    gpu,
+    floor(at_s) as at_s,
+    count(distinct exporter) as exporters,
+    avg(base_value) filter (where quantity = 'gpu_power_w') as power_w,
+    avg(base_value) filter (where quantity = 'gpu_sm_clock_hz') as sm_clock_hz,
+    avg(base_value) filter (where quantity = 'gpu_memory_clock_hz') as memory_clock_hz,
+    avg(base_value) filter (where quantity = 'gpu_busy_ratio') as busy_ratio,
+    avg(base_value) filter (where quantity = 'gpu_memory_busy_ratio') as memory_busy_ratio,
+    avg(base_value) filter (where quantity = 'gpu_memory_used_bytes') as memory_used_bytes,
+    avg(base_value) filter (where quantity = 'gpu_temperature_c') as temperature_c
+from staging.metrics
+where gpu is not null and quantity like 'gpu\_%' escape '\'
+group by all

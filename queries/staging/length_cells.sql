@@ -1,0 +1,108 @@
+-- One row per cell of a length histogram: those that a file holds, and those that follow from what a server counted
+-- between two looks at it. A server counts prompts and answers each on its own, so such a cell says of one length only.
+-- Engines and servers are added up over the bounds that all of them have.
+-- source_id        the file; of two dumps of one server, the later
+-- source_name      what the user calls it
+-- window_from_s    seconds since the first look, or the file's own zero; null: all of the source
+-- window_until_s   its end
+-- class            as the file says; else the model, where the file has several
+-- client           one of several that send together
+-- input_above      prompt tokens: above this; null: open
+-- input_up_to      up to this; null with input_above too: says nothing of prompts
+-- output_above     answer tokens: above this
+-- output_up_to     up to this
+-- requests         how many, or their share where the file gives rates for itself
+with grown as (
+    select
+        source_id,
+        source_name,
+        from_s,
+        until_s,
+        quantity,
+        priority,
+        model,
+        concat_ws(' ', history, engine, dimensions) as counter,
+        le,
+        increase
+    from staging.metric_intervals
+    where quantity in ('input_tokens', 'output_tokens') and part = 'bucket' and not is_first
+),
+
+firsts as (
+    select
+        source_id,
+        quantity,
+        min(priority) as priority,
+        min(from_s) as begin_s,
+        count(distinct model) > 1 as has_models
+    from grown
+    group by all
+),
+
+counted as (
+    select
+        grown.source_id,
+        grown.source_name,
+        grown.from_s - firsts.begin_s as from_s,
+        grown.until_s - firsts.begin_s as until_s,
+        grown.quantity,
+        case when firsts.has_models then grown.model end as class,
+        grown.le,
+        sum(grown.increase) as up_to_le,
+        count(distinct grown.counter) as counters
+    from grown
+    inner join firsts using (source_id, quantity, priority)
+    group by all
+),
+
+-- Bounds that a counter lacks would make a step where there is none.
+common as (
+    select *
+    from counted
+    qualify counters = max(counters) over (partition by source_id, from_s, until_s, quantity, class)
+),
+
+cells as (
+    select
+        source_id,
+        source_name,
+        from_s,
+        until_s,
+        class,
+        quantity,
+        lag(le) over bounds as above,
+        case when isfinite(le) then le end as up_to,
+        up_to_le - coalesce(lag(up_to_le) over bounds, 0) as requests
+    from common
+    window bounds as (partition by source_id, from_s, until_s, quantity, class order by le)
+)
+
+select
+    length_cells.source_id,
+    sources.name as source_name,
+    length_cells.window_from_s,
+    length_cells.window_until_s,
+    length_cells.class,
+    length_cells.client,
+    length_cells.input_above,
+    length_cells.input_up_to,
+    length_cells.output_above,
+    length_cells.output_up_to,
+    length_cells.requests
+from raw.length_cells
+inner join raw.sources on sources.source_id = length_cells.source_id
+union all
+select
+    source_id,
+    source_name,
+    from_s as window_from_s,
+    until_s as window_until_s,
+    class,
+    null as client,
+    case when quantity = 'input_tokens' then above::bigint end as input_above,
+    case when quantity = 'input_tokens' then up_to::bigint end as input_up_to,
+    case when quantity = 'output_tokens' then above::bigint end as output_above,
+    case when quantity = 'output_tokens' then up_to::bigint end as output_up_to,
+    requests
+from cells
+where requests > 0

@@ -1,0 +1,69 @@
+-- One row per window of time: how many requests came in it. Those that a file holds, and those that follow from what
+-- a server counted between two looks at it: requests that ended then, which is when a server counts them.
+-- source_id        the file; of two dumps of one server, the later
+-- source_name      what the user calls it
+-- window_from_s    seconds since the first look, or the file's own zero
+-- window_until_s   its end
+-- class            as the file says; else the model, where the file has several
+-- client           one of several that send together
+-- requests         in the window
+-- gap_cv           coefficient of variation of the gaps between them; null: not said
+-- gap_family       'exponential', 'gamma' or 'weibull'; null: not said
+-- gap_shape        its shape
+-- gap_scale_s      its scale, seconds
+with grown as (
+    select
+        source_id,
+        source_name,
+        from_s,
+        until_s,
+        quantity,
+        case when quantity = 'finished_requests' then 100 else priority end as priority,
+        model,
+        increase
+    from staging.metric_intervals
+    where (quantity = 'input_tokens' and part = 'count' or quantity = 'finished_requests' and part = 'value')
+        and not is_first
+        and from_s is not null
+),
+
+firsts as (
+    select
+        source_id,
+        min(priority) as priority,
+        min(from_s) as begin_s,
+        count(distinct model) > 1 as has_models
+    from grown
+    group by all
+)
+
+select
+    rate_windows.source_id,
+    sources.name as source_name,
+    rate_windows.window_from_s,
+    rate_windows.window_until_s,
+    rate_windows.class,
+    rate_windows.client,
+    rate_windows.requests,
+    rate_windows.gap_cv,
+    rate_windows.gap_family,
+    rate_windows.gap_shape,
+    rate_windows.gap_scale_s
+from raw.rate_windows
+inner join raw.sources on sources.source_id = rate_windows.source_id
+union all
+select
+    grown.source_id,
+    grown.source_name,
+    grown.from_s - firsts.begin_s as window_from_s,
+    grown.until_s - firsts.begin_s as window_until_s,
+    case when firsts.has_models then grown.model end as class,
+    null as client,
+    sum(grown.increase) as requests,
+    null as gap_cv,
+    null as gap_family,
+    null as gap_shape,
+    null as gap_scale_s
+from grown
+inner join firsts using (source_id, priority)
+group by all
