@@ -158,47 +158,56 @@ const notOnTheList = "not on the list of what may leave"
 func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[string]json.RawMessage) error {
 	row := Row{Turn: -1, ParentTurn: -1, Failed: -1, ThinkS: math.NaN()}
 	at, isRelative := 0.0, false
-	whole := func(into *int64) func(json.RawMessage) error {
-		return func(raw json.RawMessage) error { return json.Unmarshal(raw, into) }
-	}
-	text := func(name string, numbers *names, into *int32) func(json.RawMessage) error {
-		return func(raw json.RawMessage) error {
-			var value string
-			if err := json.Unmarshal(raw, &value); err != nil {
-				return err
-			}
-			if texts[name] == nil {
-				texts[name] = &textColumn{name: name}
-			}
-			texts[name].add(value)
-			*into = numbers.place(value)
-			return nil
-		}
-	}
-	var turn, parentTurn int64 = -1, -1
+	var turn, parentTurn, blockTokens int64 = -1, -1, 0
 	var isFailed *bool
-	var blockTokens int64
-	readers := map[string]func(json.RawMessage) error{
-		"arrival_s":         func(raw json.RawMessage) error { isRelative = true; return json.Unmarshal(raw, &at) },
-		"arrival_at":        func(raw json.RawMessage) error { return readInstant(raw, &row.At) },
-		"input_tokens":      whole(&row.Input),
-		"output_tokens":     whole(&row.Output),
-		"turn":              whole(&turn),
-		"parent_turn":       whole(&parentTurn),
-		"block_tokens":      whole(&blockTokens),
-		"think_s":           func(raw json.RawMessage) error { return json.Unmarshal(raw, &row.ThinkS) },
-		"is_failed":         func(raw json.RawMessage) error { return json.Unmarshal(raw, &isFailed) },
-		"blocks":            func(raw json.RawMessage) error { return json.Unmarshal(raw, &row.Blocks) },
-		"session_id":        text("session_id", b.sessions, &row.Session),
-		"parent_session_id": text("parent_session_id", b.sessions, &row.Parent),
-		"tenant":            text("tenant", b.tenants, &row.Tenant),
-		"class":             text("class", b.classes, &row.Class),
+	text := func(name string, raw json.RawMessage, numbers *names, into *int32) error {
+		var value string
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return err
+		}
+		if texts[name] == nil {
+			texts[name] = &textColumn{name: name}
+		}
+		texts[name].add(value)
+		*into = numbers.place(value)
+		return nil
 	}
 	for key, raw := range object {
-		reader := readers[key]
-		if reader == nil {
+		var err error
+		switch key {
+		case "arrival_s":
+			isRelative = true
+			err = json.Unmarshal(raw, &at)
+		case "arrival_at":
+			err = readInstant(raw, &row.At)
+		case "input_tokens":
+			err = json.Unmarshal(raw, &row.Input)
+		case "output_tokens":
+			err = json.Unmarshal(raw, &row.Output)
+		case "turn":
+			err = json.Unmarshal(raw, &turn)
+		case "parent_turn":
+			err = json.Unmarshal(raw, &parentTurn)
+		case "block_tokens":
+			err = json.Unmarshal(raw, &blockTokens)
+		case "think_s":
+			err = json.Unmarshal(raw, &row.ThinkS)
+		case "is_failed":
+			err = json.Unmarshal(raw, &isFailed)
+		case "blocks":
+			err = json.Unmarshal(raw, &row.Blocks)
+		case "session_id":
+			err = text(key, raw, b.sessions, &row.Session)
+		case "parent_session_id":
+			err = text(key, raw, b.sessions, &row.Parent)
+		case "tenant":
+			err = text(key, raw, b.tenants, &row.Tenant)
+		case "class":
+			err = text(key, raw, b.classes, &row.Class)
+		default:
 			s.refuse(key, notOnTheList)
-		} else if reader(raw) != nil {
+		}
+		if err != nil {
 			s.refuse(key, "not of the type that it must be")
 		}
 	}

@@ -1,0 +1,130 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/internal/warehouse"
+)
+
+// marked is a trace whose session ids are a mark that can be found in raw bytes.
+func marked(t *testing.T, mark string, rows int) string {
+	var text strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&text, `{"session_id":"%s-%08d","timestamp":%d,"input_length":%d,"output_length":5}`+"\n", mark, i*7919%rows, i*10, 1+i%97)
+	}
+	return put(t, mark+".jsonl", []byte(text.String()))
+}
+
+func isIn(t *testing.T, path, mark string) bool {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(text, []byte(mark))
+}
+
+// What is purged, by date, by name or as a collection, is in no byte of the file;
+// what stays is whole. Deleting the rows would not do.
+func TestPurgeLeavesNoByte(t *testing.T) {
+	path := emptyFile(t)
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, w, marked(t, "goesaway", 20_000), "old")
+	take(t, w, marked(t, "stayshere", 3_000), "new")
+	_, err = w.DB().Exec(`
+		update raw.sources set ingested_at = timestamptz '2025-01-01' where name = 'old';
+		insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at, collection)
+		select n, name, kind, 'run', 'p', name, 1, 1, 1, 0, true, 1, now(), together
+		from (values (11, 'run-a', 'run', null), (12, 'run-b', 'run', null), (13, 's1', 'arrivals', 'all'), (14, 's2', 'arrivals', 'all')) as v(n, name, kind, together);
+		insert into raw.runs values ('a', 11, '{}'), ('b', 12, '{}');
+		insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s) values ('a', 0, false, 1, 1, 0), ('b', 0, false, 1, 1, 0);
+		insert into raw.samples (run_id, at_s, origin, name, labels, value) values ('a', 0, 'server', 'x', '', 1), ('b', 0, 'server', 'x', '', 1);
+		insert into raw.rejects values (11, 1, 'c', 'r'), (12, 1, 'c', 'r');
+		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (13, 1, 0, 1, 1), (14, 1, 0, 1, 1)`)
+	if closeErr := w.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+	if !isIn(t, path, "goesaway") || !isIn(t, path, "stayshere") {
+		t.Fatal("the marks are not to be seen before the purge; the test would prove nothing")
+	}
+
+	deleted := put(t, "deleted.duckdb", bytesOf(t, path))
+	w, err = warehouse.Open(t.Context(), deleted, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.DB().Exec("delete from raw.arrivals where source_id = 1; delete from raw.sources where source_id = 1; checkpoint")
+	if closeErr := w.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+	if !isIn(t, deleted, "goesaway") {
+		t.Log("DuckDB left nothing of the rows that were deleted: a purge could be simpler now")
+	}
+
+	before := bytesOf(t, path)
+	if _, err := Purge(t.Context(), path, time.Time{}, []string{"run-c"}); err == nil || !bytes.Equal(before, bytesOf(t, path)) {
+		t.Errorf("an unknown name: got %v, want an error and the file as it was", err)
+	}
+	result, err := Purge(t.Context(), path, time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC), []string{"run-a", "all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Sources) != 4 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 20_000 || result.After >= result.Before {
+		t.Errorf("got %+v, want four sources gone, one of 20,000 rows, and a smaller file", result)
+	}
+	if isIn(t, path, "goesaway") {
+		t.Error("the purged source is in the file yet")
+	}
+	if !isIn(t, path, "stayshere") {
+		t.Error("what was to stay is not in the file")
+	}
+	if left, _ := filepath.Glob(path + "*"); len(left) != 1 {
+		t.Errorf("%v lie there, want the warehouse alone", left)
+	}
+	w = openFile(t, path)
+	for table, want := range map[string]int{
+		"raw.arrivals": 3000, "raw.sources": 2, "raw.runs": 1, "raw.requests": 1, "raw.samples": 1, "raw.rejects": 1, "marts.sources": 1,
+	} {
+		var n int
+		if err := w.DB().QueryRow("select count(*) from " + table).Scan(&n); err != nil || n != want {
+			t.Errorf("%s: %d rows, %v; want %d", table, n, err, want)
+		}
+	}
+}
+
+func bytesOf(t *testing.T, path string) []byte {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A table whose rows nobody owns could not be purged.
+func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
+	w := openFile(t, emptyFile(t))
+	tables, err := listOf(t.Context(), w, "select table_name from duckdb_tables() where schema_name = 'raw'")
+	if err != nil || len(tables) == 0 {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		columns, err := listOf(t.Context(), w, "select column_name from duckdb_columns() where schema_name = 'raw' and table_name = $1", table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := staying(table, columns, []int64{1}); err != nil {
+			t.Error(err)
+		}
+	}
+}
