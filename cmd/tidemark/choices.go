@@ -25,6 +25,7 @@ func choiceFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
 		&cli.Float64Flag{Name: "session-rate", Usage: "begin `0.1` sessions a second, of a collection whose sessions have no start of their own"},
 		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
+		&cli.StringFlag{Name: "lengths-of", Usage: "of a source that has rates and no lengths: take those of `SOURCE`"},
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
 		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse"},

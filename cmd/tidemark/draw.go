@@ -85,6 +85,15 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	if c.IsSet("class") {
 		return replay.Header{}, misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
 	}
+	if isShape, err := analysis.IsShape(ctx, w.DB(), source); err != nil || isShape {
+		if err != nil {
+			return replay.Header{}, err
+		}
+		return planShape(ctx, c, w, source, path)
+	}
+	if c.IsSet("lengths-of") {
+		return replay.Header{}, misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
+	}
 	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
 	starts := analysis.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
 	requests, stats, err := analysis.Arrivals(ctx, w, source, window, starts)
@@ -103,6 +112,36 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		return replay.Header{}, err
 	}
 	return replay.WritePlan(path, planHeader(source, stats), choices, requests)
+}
+
+// planShape draws from histograms of lengths and counts per window of time.
+func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
+	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
+	options := analysis.DrawOptions{
+		Seed: c.Uint64("seed"), RatePerS: c.Float64("request-rate"), LengthsOf: c.String("lengths-of"),
+		// As played: at twice the speed, twice as much of it fits in.
+		Duration: time.Duration(float64(c.Duration("duration")) * orOne(c, "speed")),
+	}
+	requests, drawn, err := analysis.Draw(ctx, w.DB(), source, window, options)
+	if err != nil {
+		return replay.Header{}, err
+	}
+	for _, note := range drawn.Notes {
+		tell(c, "%s: %s", source, note)
+	}
+	scaled := drawn.Stats
+	if !drawn.HasRate {
+		scaled = analysis.SourceStats{} // it is drawn at the rate that was asked for
+		if !c.IsSet("duration") && !c.IsSet("limit") {
+			return replay.Header{}, misuse("%s: %s has no end", c.Command.Name, source).hint("give --duration or --limit")
+		}
+	}
+	choices, err := choicesOf(c, scaled)
+	if err != nil {
+		return replay.Header{}, err
+	}
+	tell(c, "%s: requests are drawn from its histograms, seed %d", source, choices.Seed)
+	return replay.WritePlan(path, planHeader(source, drawn.Stats), choices, requests)
 }
 
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {

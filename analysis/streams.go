@@ -1,0 +1,215 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"tidemark/replay"
+	"tidemark/replay/profile"
+)
+
+// DrawOptions say how a source without single arrivals is drawn.
+type DrawOptions struct {
+	Seed      uint64
+	RatePerS  float64       // mean rate, requests/s, of a source that does not know its own; else not used
+	Duration  time.Duration // of such a source; 0: without an end
+	LengthsOf string        // source whose lengths are taken in place of its own; "": its own
+}
+
+// Drawn is what Draw made of a source.
+type Drawn struct {
+	Stats SourceStats // Requests is how many are expected
+	// HasRate says that the source knows its own rate.
+	HasRate bool
+	Notes   []string // what a reader of the plan must know
+}
+
+// IsShape says whether a source, or the files of a collection, are histograms and
+// rates and no single arrivals.
+func IsShape(ctx context.Context, db *sql.DB, name string) (bool, error) {
+	var shapes, arrivals int64
+	err := db.QueryRowContext(ctx, `
+select
+    count(*) filter (where kind in ('lengths', 'metrics')),
+    count(*) filter (where kind = 'arrivals')
+from raw.sources
+where name = $1
+    or collection = $1`, name).Scan(&shapes, &arrivals)
+	return shapes > 0 && arrivals == 0, err
+}
+
+// Draw makes requests of histograms of lengths and counts per window of time:
+// production's shape without any trace. Due counts from the window's begin.
+func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOptions) (iter.Seq2[replay.Request, error], Drawn, error) {
+	s, err := readShape(ctx, db, name)
+	if err != nil {
+		return nil, Drawn{}, fmt.Errorf("source %s: %w", name, err)
+	}
+	if o.LengthsOf != "" {
+		other, err := readShape(ctx, db, o.LengthsOf)
+		if err != nil {
+			return nil, Drawn{}, fmt.Errorf("source %s: %w", o.LengthsOf, err)
+		}
+		s.lengths, s.notes = other.lengths, append(s.notes, other.notes...)
+	}
+	d := Drawn{HasRate: len(s.rates) > 0, Notes: s.notes}
+	d.Stats.SHA256 = s.sha256
+	if !d.HasRate {
+		if err := s.playAt(name, o); err != nil {
+			return nil, d, err
+		}
+	}
+	if len(s.lengths) == 0 {
+		return nil, d, withHint("say whose are to be taken: --lengths-of SOURCE", "source %s: it has rates and no lengths", name)
+	}
+	from, until, err := window.resolve(s.span(name))
+	if err != nil {
+		return nil, d, err
+	}
+	begin, end := s.extent()
+	options := profile.StreamOptions{Seed: o.Seed, From: begin, Until: end}
+	if from != nil {
+		options.From, d.Stats.FromS = begin+*from, seconds(*from)
+	}
+	if until != nil {
+		options.Until, d.Stats.UntilS = min(begin+*until, end), seconds(*until)
+	}
+	streams := s.streams()
+	s.count(streams, options, &d.Stats)
+	requests, err := profile.Streams(streams, options)
+	if err != nil {
+		return nil, d, fmt.Errorf("source %s: %w", name, err)
+	}
+	return requests, d, nil
+}
+
+// count adds up what the windows promise.
+func (s *shape) count(streams []profile.Stream, o profile.StreamOptions, stats *SourceStats) {
+	expected := 0.0
+	for _, stream := range streams {
+		for _, w := range stream.Rates {
+			expected += max(0, (min(w.Until, o.Until)-max(w.From, o.From)).Seconds()) * w.RatePerS
+		}
+	}
+	stats.Requests = int64(math.Round(expected))
+	stats.Sessions = stats.Requests
+	stats.DurationS = (o.Until - o.From).Seconds()
+	if stats.DurationS > 0 {
+		stats.MeanRatePerS = expected / stats.DurationS
+	}
+	if expected > 0 {
+		stats.MeanSessionGapS = stats.DurationS / expected
+	}
+}
+
+// shape is a source's histograms and rates, by who sends.
+type shape struct {
+	sha256  string
+	begin   *time.Time // instant of second 0; nil for relative times
+	rates   map[sender][]profile.RateWindow
+	lengths map[sender][]profile.LengthsWindow
+	mass    map[sender]float64 // requests in its cells
+	notes   []string
+}
+
+type sender struct{ class, client string }
+
+// forever is past every plan's end, and can still be added to.
+const forever = 999_999_999 * time.Second
+
+// playAt gives a source without rates the one that the user asks for, shared out
+// as its cells are.
+func (s *shape) playAt(name string, o DrawOptions) error {
+	if o.RatePerS <= 0 {
+		return misuse("say how many requests a second: --request-rate 3.5, with --duration 10m", "source %s: it has lengths and no rates", name)
+	}
+	all := 0.0
+	for _, mass := range s.mass {
+		all += mass
+	}
+	until := o.Duration
+	if until == 0 {
+		until = forever
+	}
+	for who, mass := range s.mass {
+		s.rates[who] = []profile.RateWindow{{Until: until, RatePerS: o.RatePerS * mass / all}}
+	}
+	return nil
+}
+
+func (s *shape) extent() (begin, end time.Duration) {
+	begin = forever
+	for _, windows := range s.rates {
+		for _, w := range windows {
+			begin, end = min(begin, w.From), max(end, w.Until)
+		}
+	}
+	return begin, end
+}
+
+func (s *shape) span(name string) span {
+	begin, end := s.extent()
+	made := span{source: name, length: end - begin}
+	if s.begin != nil {
+		at := s.begin.Add(begin)
+		made.begin = &at
+	}
+	return made
+}
+
+// streams puts rates and lengths together: a sender's own lengths or, where it has
+// none, those of its class or, where that has none, everybody's, each by its share.
+func (s *shape) streams() (streams []profile.Stream) {
+	for _, who := range sendersOf(s.rates) {
+		from := []sender{who}
+		if s.lengths[who] == nil {
+			from = s.standIns(who)
+		}
+		all := 0.0
+		for _, other := range from {
+			all += s.mass[other]
+		}
+		for _, other := range from {
+			stream := profile.Stream{Class: who.class, Client: who.client, Lengths: s.lengths[other]}
+			if who.class == "" {
+				stream.Class = other.class
+			}
+			if who.client == "" {
+				stream.Client = other.client
+			}
+			for _, w := range s.rates[who] {
+				w.RatePerS *= s.mass[other] / all
+				stream.Rates = append(stream.Rates, w)
+			}
+			streams = append(streams, stream)
+		}
+	}
+	return streams
+}
+
+func (s *shape) standIns(who sender) []sender {
+	var ofClass []sender
+	for _, other := range sendersOf(s.lengths) {
+		if other.class == who.class {
+			ofClass = append(ofClass, other)
+		}
+	}
+	if ofClass != nil {
+		return ofClass
+	}
+	return sendersOf(s.lengths)
+}
+
+func sendersOf[T any](of map[sender]T) []sender {
+	return slices.SortedFunc(maps.Keys(of), func(a, b sender) int {
+		return slices.Compare([]string{a.class, a.client}, []string{b.class, b.client})
+	})
+}
