@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +27,8 @@ import (
 // childVariable makes the test binary take a file in and end: the process that
 // the tests kill, or starve of disk.
 const (
-	childVariable = "TIDEMARK_TEST_INGEST"    // warehouse|file
+	childVariable = "TIDEMARK_TEST_INGEST"    // warehouse|file or folder
+	killsVariable = "TIDEMARK_TEST_KILLS"     // how often TestKilled kills; 10 where nothing is said
 	limitVariable = "TIDEMARK_TEST_FILE_SIZE" // no file may grow past this many bytes
 )
 
@@ -83,6 +86,10 @@ func state(t *testing.T, path string) string {
 	if broken := table(t, w, "select * from checks.rows_add_up"); len(broken) > 0 {
 		t.Errorf("checks.rows_add_up: %v", broken)
 	}
+	if halves := table(t, w, `
+		select source_id from raw.arrival_details where source_id not in (select source_id from raw.sources)`); len(halves) > 0 {
+		t.Errorf("details without their source: %v", halves)
+	}
 	return fmt.Sprint(table(t, w, `
 		select name, count(*) as rows
 		from raw.arrivals left join raw.sources using (source_id)
@@ -110,32 +117,55 @@ func runChild(t *testing.T, cmd *exec.Cmd, killAfter time.Duration) (time.Durati
 	return time.Since(opened), err
 }
 
-// kill -9 at any time during an ingest: the source is absent or whole.
+// kill -9 at any time during an ingest of several files at once, of one by many
+// workers and of one by a reader of its own: each source is absent or whole.
 func TestKilled(t *testing.T) {
-	const rows = 400_000
-	file := write(t, "big.csv", someRows(rows))
-	absent, whole := "[[before 2]]", fmt.Sprintf("[[before 2] [big %d]]", rows)
+	const rows, chats = 300_000, 40_000
+	folder := t.TempDir()
+	for name, content := range map[string][]byte{"big.csv": someRows(rows), "chats.csv": someChats(chats)} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, big, chat := "[before 2]", fmt.Sprintf("[big %d]", rows), fmt.Sprintf("[chats %d]", chats)
+	whole := map[string]bool{"[" + before + "]": true, "[" + before + " " + big + "]": true, "[" + before + " " + chat + "]": true,
+		"[" + before + " " + big + " " + chat + "]": true}
 
 	path := madeWarehouse(t)
-	duration, err := runChild(t, childOf(path, file), time.Hour)
+	duration, err := runChild(t, childOf(path, folder), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := state(t, path); got != whole {
-		t.Fatalf("not killed: got %s, want %s", got, whole)
+	if got, want := state(t, path), "["+before+" "+big+" "+chat+"]"; got != want {
+		t.Fatalf("not killed: got %s, want %s", got, want)
 	}
 
+	kills := 10
+	if text := os.Getenv(killsVariable); text != "" {
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", killsVariable, err)
+		}
+	}
 	seen := map[string]int{}
-	for range 10 {
+	for range kills {
 		path := madeWarehouse(t)
-		_, _ = runChild(t, childOf(path, file), rand.N(duration))
+		_, _ = runChild(t, childOf(path, folder), rand.N(duration))
 		got := state(t, path)
-		if got != absent && got != whole {
-			t.Errorf("after a kill: got %s, want %s or %s", got, absent, whole)
+		if !whole[got] {
+			t.Errorf("after a kill: got %s, want each source absent or whole", got)
 		}
 		seen[got]++
 	}
-	t.Logf("of 10 kills within %v: %v", duration, seen)
+	t.Logf("of %d kills within %v: %v", kills, duration, seen)
+}
+
+// someChats is a trace that one worker reads into two tables.
+func someChats(rows int) []byte {
+	text := []byte("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n")
+	for i := range rows {
+		text = fmt.Appendf(text, "%d,s%d,1.5,GPT-4,%d,%d,%d,Conversation log\n", i, i/3, i%999+1, i%99+1, i%999+i%99+2)
+	}
+	return text
 }
 
 // A full disk: the error says so, and what was there is there. The child cannot
