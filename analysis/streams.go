@@ -58,7 +58,7 @@ func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOpt
 		if err != nil {
 			return nil, Drawn{}, fmt.Errorf("source %s: %w", o.LengthsOf, err)
 		}
-		s.lengths, s.notes = other.lengths, append(s.notes, other.notes...)
+		s.lengths, s.mass, s.notes = other.lengths, other.mass, append(s.notes, other.notes...)
 	}
 	d := Drawn{HasRate: len(s.rates) > 0, Notes: s.notes}
 	d.Stats.SHA256 = s.sha256
