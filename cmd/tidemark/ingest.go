@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
 	"tidemark/ingest"
 	"tidemark/internal/warehouse"
 )
@@ -66,10 +65,8 @@ func runIngest(c *cli.Context) error {
 		for _, result := range results {
 			tellIngested(c, result)
 		}
-		if len(results) > 0 {
-			if printErr := printTable(c, ingestTable(results)); printErr != nil {
-				return printErr
-			}
+		if printErr := printIngested(c, results); printErr != nil {
+			return printErr
 		}
 		return err
 	})
@@ -89,33 +86,6 @@ func columnsSaid(said []string) (map[string]string, error) {
 		columns[ours] = theirs
 	}
 	return columns, nil
-}
-
-func tellIngested(c *cli.Context, r ingest.Result) {
-	if r.AlreadyKnown {
-		tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
-		if name := c.String("name"); name != "" && name != r.Name {
-			tell(c, "%s: the name %s is not used", r.Path, name)
-		}
-	} else if r.Format != "" {
-		tell(c, "%s: taken for %s (%s)", r.Path, r.Format, r.FormatWhy)
-	}
-	for _, note := range r.Notes {
-		tell(c, "%s: %s", r.Path, note)
-	}
-}
-
-func ingestTable(results []ingest.Result) analysis.Table {
-	table := analysis.Table{Columns: []analysis.Column{
-		{Name: "name"}, {Name: "format"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
-	}}
-	for _, r := range results {
-		if r.Format == "" {
-			continue // passed over, as was said
-		}
-		table.Rows = append(table.Rows, []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds})
-	}
-	return table
 }
 
 // takeIn ingests a run's folder and says what to do when that cannot be done

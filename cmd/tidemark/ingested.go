@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/ingest"
+)
+
+// tellIngested says what a file was taken for, how many of its rows are in, and
+// what a reader of its numbers must know.
+func tellIngested(c *cli.Context, r ingest.Result) {
+	switch {
+	case r.AlreadyKnown:
+		tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
+		if name := c.String("name"); name != "" && name != r.Name {
+			tell(c, "%s: the name %s is not used", r.Path, name)
+		}
+	case r.Format != "":
+		tell(c, "%s: taken for %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
+	}
+	for _, note := range r.Notes {
+		tell(c, "%s: %s", r.Path, note)
+	}
+}
+
+// mostListed files have a line each in a table for people; of more, each format
+// has one.
+const mostListed = 12
+
+func printIngested(c *cli.Context, results []ingest.Result) error {
+	taken := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" })
+	if passed := len(results) - len(taken); passed > 0 {
+		defer tell(c, "%s taken in or known, %d passed over", files(len(taken)), passed)
+	}
+	switch {
+	case len(taken) == 0:
+		return nil
+	case c.Bool("csv") || c.Bool("json"):
+		return printTable(c, ingestTable(taken, true))
+	case len(taken) <= mostListed:
+		return printTable(c, ingestTable(taken, false))
+	}
+	tell(c, "by format; --csv lists each file")
+	return printTable(c, formatTable(taken))
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
+}
+
+func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
+	table := analysis.Table{Columns: []analysis.Column{
+		{Name: "name"}, {Name: "format"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
+	}}
+	if withPath {
+		table.Columns = append(table.Columns, analysis.Column{Name: "path"})
+	}
+	for _, r := range results {
+		row := []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds}
+		if withPath {
+			row = append(row, r.Path)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
+
+// formatTable adds the files of each format up.
+func formatTable(results []ingest.Result) analysis.Table {
+	table := analysis.Table{Columns: []analysis.Column{
+		{Name: "format"}, {Name: "files"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
+	}}
+	results = slices.SortedStableFunc(slices.Values(results), func(a, b ingest.Result) int { return cmp.Compare(a.Format, b.Format) })
+	for len(results) > 0 {
+		end := slices.IndexFunc(results, func(r ingest.Result) bool { return r.Format != results[0].Format })
+		if end < 0 {
+			end = len(results)
+		}
+		var read, kept, rejected int64
+		var seconds float64
+		for _, r := range results[:end] {
+			read, kept, rejected, seconds = read+r.RowsRead, kept+r.RowsKept, rejected+r.RowsRejected, seconds+r.Seconds
+		}
+		table.Rows = append(table.Rows, []any{results[0].Format, int64(end), read, kept, rejected, seconds})
+		results = results[end:]
+	}
+	return table
+}
