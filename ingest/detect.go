@@ -67,7 +67,7 @@ type trace struct {
 }
 
 func checkFormat(name string) error {
-	if name == "" || name == "run" || slices.ContainsFunc(formats, func(f format) bool { return f.name == name }) {
+	if name == "" || name == "run" || name == folderFormat || slices.ContainsFunc(formats, func(f format) bool { return f.name == name }) {
 		return nil
 	}
 	return misused{hinted{fmt.Sprintf("ingest: no format %q", name),
@@ -76,7 +76,7 @@ func checkFormat(name string) error {
 
 // Formats are the names that Options.Format takes.
 func Formats() []string {
-	names := []string{"run"}
+	names := []string{"run", folderFormat}
 	for _, f := range formats {
 		names = append(names, f.name)
 	}
@@ -103,6 +103,9 @@ func recognise(h *head, told string) (format, string, error) {
 	}
 	if told == "run" {
 		return format{}, "", hinted{"told run, but it is a file; saw " + describe(h.data), "name the run's folder (it has a run.json)"}
+	}
+	if told == folderFormat {
+		return format{}, "", hinted{"told folder, but it is a file; saw " + describe(h.data), "name the folder (it has row-*.json and hardware.md)"}
 	}
 	if told != "" {
 		f := formats[slices.IndexFunc(formats, func(f format) bool { return f.name == told })]

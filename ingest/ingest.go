@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tidemark/internal/warehouse"
@@ -111,19 +112,21 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 
 // found is one file, or one run's folder, to take in.
 type found struct {
-	path     string
-	source   int64  // its number in the warehouse, if it is taken in
-	size     int64  // on disk, bytes; 0 where that is not known
-	name     string // that it is to have, if nobody says another
-	isRun    bool
-	inFolder bool // came from a folder: what is no data is passed over
+	path   string
+	source int64  // its number in the warehouse, if it is taken in
+	size   int64  // on disk, bytes; 0 where that is not known
+	name   string // that it is to have, if nobody says another
+	isRun  bool
+	// isResults is a results folder, see folder.go.
+	isResults bool
+	inFolder  bool // came from a folder: what is no data is passed over
 
 	// isOneOfMany files cannot be named by hand: a name that is taken gives way.
 	isOneOfMany bool
 }
 
 // gather lists what the paths name. Folders are walked; a folder with a run.json
-// is one run.
+// is one run, one with row-*.json and their hardware.md a results folder.
 func gather(paths []string) (files []found, passedOver []Result, errs []error) {
 	for _, path := range paths {
 		if path == "-" {
@@ -166,8 +169,12 @@ func walk(root string) (files []found, passedOver []Result, err error) {
 				files = append(files, found{path: path, isRun: true})
 				return fs.SkipDir
 			}
+			if isResultsFolder(path) {
+				files = append(files, found{path: path, isResults: true})
+			}
 		case !entry.Type().IsRegular():
 			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: not a regular file"}})
+		case isPart(entry) && slices.ContainsFunc(files, func(f found) bool { return f.isResults && f.path == filepath.Dir(path) }):
 		default:
 			files = append(files, found{path: path, inFolder: true})
 		}

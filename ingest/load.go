@@ -21,9 +21,12 @@ func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	began := time.Now()
 	var result Result
 	var err error
-	if file.isRun {
+	switch {
+	case file.isRun:
 		result, err = loadRun(ctx, m.w, file, m.opts)
-	} else {
+	case file.isResults:
+		result, err = m.loadFolder(ctx, file)
+	default:
 		result, err = m.loadFile(ctx, file)
 	}
 	var unknown unknownFormat

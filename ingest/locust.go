@@ -105,11 +105,11 @@ var _ = register(format{
 		}
 		return "a log of Locust's requests, with request_type, name and response_time"
 	},
-	read:  readLocustRequests,
-	kind:  "results",
+	read: readLocustRequests,
+	kind: "results",
 
 	takesColumns: true,
-	wants: "a CSV with request_type, name and response_time (ms): a log of Locust's request event",
+	wants:        "a CSV with request_type, name and response_time (ms): a log of Locust's request event",
 })
 
 // locustColumns are the names that a listener may give to what we want; --column

@@ -35,11 +35,11 @@ var _ = register(format{
 		}
 		return ""
 	},
-	read:  readOptuna,
-	kind:  "results",
+	read: readOptuna,
+	kind: "results",
 
 	takesColumns: true,
-	wants: "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
+	wants:        "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
 })
 
 func isTrial(keys []string) bool {

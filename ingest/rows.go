@@ -27,6 +27,12 @@ type rows struct {
 	notes  []string
 	counts map[string]int64 // rows of each table
 	told   func(tally)      // after each batch; may be nil
+
+	// Several results may make one source: points of each are numbered on, and are
+	// called as it is.
+	firstPoint int32
+	label      string
+	holdsText  bool // a field was met that holds text
 }
 
 // newRows begins a file. Without a transaction, nothing is written: that is for
@@ -68,7 +74,7 @@ var tableOf = map[reflect.Type]string{
 
 // add takes in one row of tables.go. Its error ends the file.
 func (r *rows) add(row any) error {
-	value := reflect.ValueOf(row)
+	value := reflect.ValueOf(r.placed(row))
 	t := r.tables[value.Type()]
 	if t == nil {
 		t = newTable(value.Type())
@@ -87,6 +93,25 @@ func (r *rows) add(row any) error {
 		return r.flush(t)
 	}
 	return nil
+}
+
+// placed gives a row of a result its place among several.
+func (r *rows) placed(row any) any {
+	switch row := row.(type) {
+	case pointRow:
+		row.Point += r.firstPoint
+		if r.label != "" {
+			row.Label = &r.label
+		}
+		return row
+	case figureRow:
+		row.Point += r.firstPoint
+		return row
+	case resultRequestRow:
+		row.Point += r.firstPoint
+		return row
+	}
+	return row
 }
 
 func (r *rows) arrived(at int64) {
@@ -121,6 +146,7 @@ func (r *rows) note(format string, args ...any) {
 // text tells of a field that holds what people or models wrote. It is left out,
 // or the file is refused, as the user says. The name is a key's, never data.
 func (r *rows) text(field string) error {
+	r.holdsText = true
 	if r.doc.refusesText {
 		return hinted{fmt.Sprintf("it holds text (%s)", field), "take it in without: --text strip; nothing of the text is kept then"}
 	}

@@ -58,7 +58,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
-			runsCommand(), reportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(),
+			runsCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

@@ -1,0 +1,206 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// File is one file of a folder that is to be written.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Export is a results folder: one that was taken in, to the byte, or a run in the
+// same layout. Left out are the files of it that were not kept.
+func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
+	var kind string
+	err = db.QueryRowContext(ctx, `
+		select 'run' as kind
+		from staging.runs
+		where run_id = $1
+		union all
+		select kind
+		from staging.sources
+		where source_name = $1
+			and kind <> 'run'
+		limit 1`, name).Scan(&kind)
+	switch {
+	case err == sql.ErrNoRows:
+		return nil, nil, unknown(ctx, db, "run or results folder", name, `
+			select source_name as name
+			from staging.sources
+			where kind = 'folder'
+			union all
+			select run_id as name
+			from staging.runs
+			order by name`, "")
+	case err != nil:
+		return nil, nil, err
+	case kind == "folder":
+		return exportFolder(ctx, db, name)
+	case kind == "run":
+		files, err = exportRun(ctx, db, name)
+		return files, nil, err
+	}
+	return nil, nil, withHint("a results folder or a run can be exported; for a trace there is \"tidemark privacy export\"", "%s holds %s", name, kind)
+}
+
+// exportFolder gives the files as they were. What it holds comes from a warehouse,
+// and a name with a way in it would lead out of the folder.
+func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
+	rows, err := db.QueryContext(ctx, "select path, content from staging.documents where source_name = ? order by path", name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var file File
+		if err := rows.Scan(&file.Name, &file.Content); err != nil {
+			return nil, nil, err
+		}
+		if !fs.ValidPath(file.Name) || strings.ContainsAny(file.Name, `/\`) || strings.HasPrefix(file.Name, ".") {
+			return nil, nil, fmt.Errorf("source %s: a file called %q leads out of the folder", name, file.Name)
+		}
+		files = append(files, file)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, err
+	}
+	table, err := ask(ctx, db, `
+		select distinct label || '.json' as file
+		from staging.points
+		where source_name = $1
+			and label || '.json' not in (select path from staging.documents where source_name = $1)
+		order by file`, name)
+	for _, row := range table.Rows {
+		leftOut = append(leftOut, row[0].(string))
+	}
+	return files, leftOut, err
+}
+
+var notInAName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// exportRun writes a run as others write theirs: what it ran on, with which flags,
+// what was measured in the keys of "vllm bench serve", and what it means.
+func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
+	run, err := oneRow(ctx, db, "from marts.runs where run_id = ?", runID)
+	if err != nil {
+		return nil, err
+	}
+	result, err := benchResult(ctx, db, run)
+	if err != nil {
+		return nil, err
+	}
+	hardware := markdown("Hardware", [][]string{
+		{"measured on", run.text("measured_on")}, {"GPU", run.text("gpu")}, {"GPUs that share the model", run.text("tensor_parallel_size")},
+		{"simulated", run.text("is_simulated")},
+	})
+	flags, err := serverFlags(ctx, db, runID)
+	if err != nil {
+		return nil, err
+	}
+	meaning, err := interpretation(ctx, db, run)
+	if err != nil {
+		return nil, err
+	}
+	name := run.text("name")
+	if name == "" {
+		name = runID
+	}
+	return []File{
+		{"hardware.md", hardware},
+		{"interpretation.md", meaning},
+		{"row-" + strings.Trim(notInAName.ReplaceAllString(name, "-"), "-.") + ".json", result},
+		{"server-flags.md", flags},
+	}, nil
+}
+
+// record is one row by column.
+type record map[string]any
+
+func oneRow(ctx context.Context, db *sql.DB, query string, args ...any) (record, error) {
+	table, err := ask(ctx, db, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(table.Rows) != 1 {
+		return nil, fmt.Errorf("%d rows, want one", len(table.Rows))
+	}
+	one := record{}
+	for i, column := range table.Columns {
+		one[column.Name] = table.Rows[0][i]
+	}
+	return one, nil
+}
+
+func (r record) text(column string) string {
+	if r[column] == nil {
+		return ""
+	}
+	return fmt.Sprint(r[column])
+}
+
+func serverFlags(ctx context.Context, db *sql.DB, runID string) ([]byte, error) {
+	table, err := ask(ctx, db, `
+		select setting, coalesce(asked, ''), coalesce(effective, '')
+		from staging.server_settings
+		where run_id = ?
+		order by setting`, runID)
+	lines := [][]string{{"**flag**", "**asked for**", "**as the server says**"}}
+	for _, row := range table.Rows {
+		lines = append(lines, []string{row[0].(string), row[1].(string), row[2].(string)})
+	}
+	return markdown("Server flags", lines), err
+}
+
+func interpretation(ctx context.Context, db *sql.DB, run record) ([]byte, error) {
+	verdict, err := JudgeSLO(ctx, db, run.text("run_id"))
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := Certificate(ctx, db, run.text("run_id"))
+	if err != nil {
+		return nil, err
+	}
+	lines := [][]string{{"**looked at**", "**outcome**", "**found**"}}
+	place := map[string]int{}
+	for i, column := range certificate.Columns {
+		place[column.Name] = i
+	}
+	for _, row := range certificate.Rows {
+		lines = append(lines, []string{fmt.Sprint(row[place["subject"]]), fmt.Sprint(row[place["outcome"]]), fmt.Sprint(row[place["measured"]])})
+	}
+	text := markdown("Interpretation", lines)
+	said := fmt.Sprintf("\n%s\n", cell(verdict.FirstLine()))
+	if note := run.text("note"); note != "" {
+		said += fmt.Sprintf("\nNote: %s\n", cell(note))
+	}
+	said += "\nTTFT is from the request's first byte sent to its first token, TPOT the time after that divided by the other tokens,\nfailed requests left out of both. All of it is in the row's arrays.\n"
+	return append(text, said...), nil
+}
+
+// markdown is a title and a table.
+func markdown(title string, lines [][]string) []byte {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# %s\n\n", title)
+	for i, line := range lines {
+		for j, one := range line {
+			line[j] = cell(one)
+		}
+		if i == 0 {
+			fmt.Fprintf(&text, "%s|\n%s|\n", strings.Repeat("| ", len(line)), strings.Repeat("|---", len(line)))
+		}
+		fmt.Fprintf(&text, "| %s |\n", strings.Join(line, " | "))
+	}
+	return []byte(text.String())
+}
+
+// cell is a text on one line that ends no cell of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}

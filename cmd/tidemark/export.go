@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write a results folder: one that was taken in, or a run in its layout",
+		ArgsUsage: "SOURCE | RUN",
+		Description: `The folder has hardware.md, server-flags.md, row-NAME.json in the keys of
+"vllm bench serve", and interpretation.md. One that was taken in is written to the byte.
+
+Example:
+  tidemark export week-47 --output week-47-again`,
+		Flags: everywhere(
+			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if need be"},
+			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR"},
+		),
+		Action: runExport,
+	}
+}
+
+func runExport(c *cli.Context) error {
+	name, err := oneArgument(c, "a results folder or a run")
+	if err != nil {
+		return err
+	}
+	if err := need(c, "output"); err != nil {
+		return err
+	}
+	folder := c.String("output")
+	var files []analysis.File
+	var leftOut []string
+	err = withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		files, leftOut, err = analysis.Export(ctx, w.DB(), name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeFolder(folder, files, c.Bool("force")); err != nil {
+		return err
+	}
+	if len(leftOut) > 0 {
+		tell(c, "not written, as they held text or could not be read: %s", strings.Join(leftOut, ", "))
+	}
+	tell(c, "%d files in %s", len(files), folder)
+	return nil
+}
+
+// writeFolder writes all files or, where one of these names is there with other
+// bytes, none.
+func writeFolder(folder string, files []analysis.File, replace bool) error {
+	for _, file := range files {
+		there, err := os.ReadFile(filepath.Join(folder, file.Name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("export: %w", err)
+		case !replace && !bytes.Equal(there, file.Content):
+			return hinted{fmt.Sprintf("export: %s is there already, with other contents", filepath.Join(folder, file.Name)), "name another folder, or say --force"}
+		}
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(folder, file.Name), file.Content, 0o644); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	return nil
+}
