@@ -56,6 +56,8 @@ func TestSources(t *testing.T) {
 		{"gmi.jsonl", "mooncake,2025-07-28 09:19:22.340138+00,true,ns,,"},
 		{"burstgpt.csv", "burstgpt,,false,s,,"},
 		{"bailian.jsonl", "bailian,,false,s,,16"},
+		{"dynamo.jsonl", "dynamo,2026-04-27 18:00:00+00,true,ms,,64"},
+		{"aibrix.jsonl", "aibrix,,false,ms,,"},
 		{"agentic.json", "agentic,,false,s,,64"},
 	}
 	for _, c := range cases {

@@ -55,3 +55,16 @@ func FuzzServeGenLengths(f *testing.F) {
 		`{"0": {"input_tokens": "{39: 0.5, 41: 5e-1}", "output_tokens": "{}"}, "21600": {"input_tokens": null, "output_tokens": "{1:1}"}}`,
 		`{"0": {"input_tokens": "{", "output_tokens": "{,}"}, "1e9": {}, "0.0": {"input_tokens": 5}}`)
 }
+
+func FuzzDynamo(f *testing.F) {
+	fuzzed(f, "dynamo",
+		`{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1777312801000,"agent_context":{"session_id":"s","parent_session_id":"p"},"request":{"request_id":"r","input_tokens":1,"output_tokens":1,"request_received_ms":1777312800000,"total_time_ms":1000.1,"replay":{"trace_block_size":64,"input_length":1,"input_sequence_hashes":[1]}}}`,
+		`{"timestamp":1,"event":{"schema":"dynamo.agent.trace.v1","event_type":"request_end","event_time_unix_ms":5,"agent_context":{"program_id":"x"},"request":{"input_tokens":1,"output_tokens":1,"total_time_ms":1e300,"replay":{"trace_block_size":0}}}}`+"\n"+
+			`{"event":{"event":{"event_type":"request_end"}}}`+"\n"+`{"event_type":"request_payload"}`)
+}
+
+func FuzzAIBrix(f *testing.F) {
+	fuzzed(f, "aibrix",
+		`{"timestamp": 0, "requests": [{"Prompt Length": 909, "Output Length": 22, "prompt": "a"}, {"Prompt Length": -1}, {}]}`+"\n"+`{"timestamp": -1, "requests": []}`,
+		`{"timestamp": 1e999, "requests": [{"prompt_length": 1, "output_length": 1e3, "session_id":"s"}]}`)
+}

@@ -106,3 +106,36 @@ func TestLocalBlocksAreTheSessionsOwn(t *testing.T) {
 		t.Errorf("uses and different ids: got %v, want 8 and 6", got)
 	}
 }
+
+// Files that carry text give their lengths and not a word of it, or are refused
+// where the user says so.
+func TestTextOfTracesStaysOut(t *testing.T) {
+	for _, file := range []string{"aibrix.jsonl", "dynamo.jsonl"} {
+		w := open(t)
+		result := load(t, w, "../fixtures/traces/"+file, ingest.Options{})
+		if !strings.Contains(strings.Join(result.Notes, "\n"), "text was left out") {
+			t.Errorf("%s: notes %q", file, result.Notes)
+		}
+		if all := fmt.Sprint(table(t, w, "from raw.arrivals left join raw.arrival_details using (source_id, line)"), result); strings.Contains(all, "canary") {
+			t.Errorf("%s: its text is in the warehouse", file)
+		}
+		refused(t, open(t), "../fixtures/traces/"+file, ingest.Options{RefuseText: true}, "it holds text")
+	}
+}
+
+// Conversations without token counts are refused, and what they lack is said.
+func TestConversationsAreRefused(t *testing.T) {
+	for _, c := range []struct{ file, content, want string }{
+		{"sharegpt.json", `[{"id":"a","conversations":[{"from":"human","value":"canary"},{"from":"gpt","value":"canary"}]}]`,
+			"conversations as ShareGPT has them: text without token counts and arrival times"},
+		{"wildchat.jsonl", `{"conversation_hash":"a","model":"m","timestamp":"2023-04-09T00:00:00Z","conversation":[{"role":"user","content":"canary"}],"turn":1}` + "\n",
+			"conversations as WildChat has them: text without token counts"},
+		{"lmsys.jsonl", `{"conversation_id":"a","model":"m","conversation":[{"role":"user","content":"canary"}],"turn":1}` + "\n",
+			"conversations as LMSYS-Chat-1M has them: text without token counts and arrival times"},
+	} {
+		err := refused(t, open(t), write(t, c.file, []byte(c.content)), ingest.Options{}, c.want)
+		if !strings.Contains(hint(err), "tokenizer") || strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s: %v, hint %q", c.file, err, hint(err))
+		}
+	}
+}
