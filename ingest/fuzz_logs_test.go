@@ -81,3 +81,12 @@ func FuzzGatewayLogs(f *testing.F) {
 		}
 	})
 }
+
+// Every input is read by a process of its own, so this one is slow.
+func FuzzParquet(f *testing.F) {
+	f.Add([]byte("PAR1"))
+	f.Add([]byte("PAR1\x15\x04\x15\x10PAR1"))
+	f.Add(append(append([]byte("PAR1"), make([]byte, 64)...), []byte("\x40\x00\x00\x00PAR1")...))
+	parquet := named("parquet")
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, parquet, content) })
+}

@@ -23,6 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	ingest.Child()
 	if path := os.Getenv(childVariable); path != "" {
 		child(path)
 		return

@@ -43,7 +43,7 @@ func seesPlain(h *head) string {
 // isTable says whether the head can be a table of any kind.
 func (h *head) isTable() bool {
 	line := h.line
-	return len(line) > 0 && (h.isLines() || h.element != nil || line[0] != '{' && line[0] != '[' && bytes.IndexByte(h.data[:min(len(h.data), 4096)], 0) < 0)
+	return len(line) > 0 && !bytes.HasPrefix(h.data, parquetMagic) && (h.isLines() || h.element != nil || line[0] != '{' && line[0] != '[' && bytes.IndexByte(h.data[:min(len(h.data), 4096)], 0) < 0)
 }
 
 // tableColumns are the names of a CSV header's columns, or the paths of the keys

@@ -73,7 +73,7 @@ type vllmLog struct {
 }
 
 const (
-	minuteS = 60
+	minuteS        = 60
 	mostLogMinutes = 5 * 366 * 24 * 60
 )
 

@@ -18,12 +18,17 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"tidemark/ingest"
 )
 
 // version is set by the Makefile from the repository's state.
 var version = "0.1.0-dev"
 
-func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	ingest.Child() // a process of our own that reads a foreign file ends here
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
 
 // run is the program as a function: what tests call in place of main.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {

@@ -1,0 +1,227 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Parquet of any maker. Its reader is native code that a file can be made to
+// crash, so it works in a process of its own (parquet_child.go), which hands the
+// columns that are of use back as JSON lines; from there on it is a table like
+// any other.
+var _ = register(format{
+	name:         "parquet",
+	sees:         seesParquet,
+	read:         readParquet,
+	wants:        "columns for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
+	takesColumns: true,
+})
+
+var parquetMagic = []byte("PAR1")
+
+func seesParquet(h *head) string {
+	if !bytes.HasPrefix(h.data, parquetMagic) {
+		return ""
+	}
+	return "a Parquet file"
+}
+
+// errand is what the other process is told; parquetHead is what it answers before
+// the rows.
+type errand struct {
+	Columns map[string]string `json:"columns"`
+}
+
+type parquetHead struct {
+	Names []string `json:"names"` // all columns
+	Read  []string `json:"read"`  // those of use, in the rows
+	Texts []string `json:"texts"` // those that hold text, not in the rows
+}
+
+func readParquet(d *document, out *rows) error {
+	file, err := d.onDisk()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	other, err := send(out, errand{d.columns}, file)
+	if err != nil {
+		return err
+	}
+	err = other.read(d, out)
+	if ended := other.end(); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// onDisk is the file itself, or what it unpacks to in a file that has no name any
+// more, so that nothing stays behind.
+func (d *document) onDisk() (*os.File, error) {
+	if d.path != "-" {
+		file, err := os.Open(d.path)
+		if err != nil {
+			return nil, err
+		}
+		magic := make([]byte, len(parquetMagic))
+		if _, err := io.ReadFull(file, magic); err == nil && bytes.Equal(magic, parquetMagic) {
+			return file, nil
+		}
+		file.Close()
+	}
+	file, err := os.CreateTemp("", "tidemark-parquet")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name())
+	if _, err := io.Copy(file, d.reader()); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// otherProcess reads a foreign file for this one.
+type otherProcess struct {
+	cmd    *exec.Cmd
+	answer *bufio.Reader
+	pipe   io.ReadCloser
+	said   *bytes.Buffer
+	hung   atomic.Bool
+}
+
+// errandVariable makes this program the reader of a foreign file, for its caller.
+const errandVariable = "TIDEMARK_READ_PARQUET"
+
+func send(out *rows, of errand, file *os.File) (*otherProcess, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	told, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
+	}
+	other := &otherProcess{cmd: exec.CommandContext(out.ctx, self), said: &bytes.Buffer{}}
+	other.cmd.Args = os.Args[:1]
+	other.cmd.Env = []string{errandVariable + "=" + string(told)}
+	other.cmd.ExtraFiles = []*os.File{file} // number 3
+	other.cmd.Stderr = other.said
+	if other.pipe, err = other.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := other.cmd.Start(); err != nil {
+		return nil, err
+	}
+	other.answer = bufio.NewReaderSize(other, 1<<20)
+	return other, nil
+}
+
+// silence is how long the other process may take for its next rows.
+const silence = 2 * time.Minute
+
+func (o *otherProcess) Read(p []byte) (int, error) {
+	watch := time.AfterFunc(silence, func() {
+		o.hung.Store(true)
+		_ = o.cmd.Process.Kill()
+	})
+	defer watch.Stop()
+	return o.pipe.Read(p)
+}
+
+func (o *otherProcess) read(d *document, out *rows) error {
+	line, err := o.answer.ReadBytes('\n')
+	if err != nil {
+		return err // what it is, end tells
+	}
+	var head parquetHead
+	if err := json.Unmarshal(line, &head); err != nil {
+		return errors.New("the reader of Parquet answers something else")
+	}
+	for _, text := range head.Texts {
+		if !nameLike.MatchString(text) {
+			text = "a column"
+		}
+		if err := out.text(text); err != nil {
+			return err
+		}
+	}
+	if hasKeys(head.Names, "session_id", "start_ms", "requests") {
+		return readFreeInference(o.answer, out)
+	}
+	names, err := newColumnNames(d.columns, meanings)
+	if err == nil {
+		err = names.unseenIn(head.Names)
+	}
+	if err != nil {
+		return err
+	}
+	t := newRequestTable(out)
+	rows, err := tableOfLines(d, o.answer)
+	if err == nil {
+		err = readJSONTable(rows, t, names)
+		t.end()
+	} else if err == io.EOF { // no row, or no column of use
+		err = t.complete()
+	}
+	return err
+}
+
+// tableOfLines makes a document of lines that another process hands over.
+func tableOfLines(d *document, from io.Reader) (*document, error) {
+	lines := newBlocks(from, blockSize, lineLimit)
+	first, err := lines.next()
+	return &document{path: d.path, first: first, rest: lines, refusesText: d.refusesText, columns: d.columns}, err
+}
+
+// unseenIn is unseen, but that a path in a column is that column's.
+func (c *columnMeanings) unseenIn(names []string) error {
+	there := append([]string{}, names...)
+	for theirs := range c.said {
+		if column, _, nested := strings.Cut(theirs, "."); nested {
+			for _, name := range names {
+				if name == column {
+					there = append(there, theirs)
+				}
+			}
+		}
+	}
+	err := c.unseen(there)
+	var of hinted
+	if errors.As(err, &of) {
+		of.hint = "there are " + listed(names)
+		return of
+	}
+	return err
+}
+
+// end waits for the other process, and says what became of it. Where rows are
+// left, this process had enough, and that is no fault of the other.
+func (o *otherProcess) end() error {
+	_, err := o.answer.ReadByte()
+	hadEnough := err == nil
+	if hadEnough {
+		_ = o.cmd.Process.Kill()
+	}
+	_ = o.pipe.Close()
+	err = o.cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case o.hung.Load():
+		return hinted{fmt.Sprintf("Parquet: no row for %v", silence), "write it again with another tool, or as CSV"}
+	case err == nil || hadEnough:
+		return nil
+	case errors.As(err, &exit) && exit.ExitCode() == exitUnreadable:
+		return hinted{"Parquet: " + strings.TrimSpace(o.said.String()), "check where it came from; write it again with another tool, or as CSV"}
+	}
+	return hinted{"Parquet: its reader was brought down by the file", "write it again with another tool, or as CSV"}
+}

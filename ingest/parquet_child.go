@@ -1,0 +1,138 @@
+package ingest
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// exitUnreadable is how the other process ends when the file cannot be read; its
+// stderr says why, without a word of the file's content.
+const exitUnreadable = 3
+
+// Child does the work of a process that was started to read a foreign file, and
+// ends it there. A program that takes files in calls it before anything else.
+func Child() {
+	told := os.Getenv(errandVariable)
+	if told == "" {
+		return
+	}
+	limitChild()
+	if err := runErrand(told); err != nil {
+		fmt.Fprintln(os.Stderr, kindOfError(err))
+		os.Exit(exitUnreadable)
+	}
+	os.Exit(0)
+}
+
+// limitChild keeps the process from growing, from writing files, and from leaving
+// its memory on disk when it falls.
+func limitChild() {
+	const addresses = 16 << 30 // bytes; most of it is never used
+	for kind, limit := range map[int]uint64{unix.RLIMIT_AS: addresses, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0} {
+		_ = unix.Setrlimit(kind, &unix.Rlimit{Cur: limit, Max: limit})
+	}
+}
+
+// kindOfError is the kind of an error of DuckDB's, whose words may hold values.
+func kindOfError(err error) string {
+	kind, _, _ := strings.Cut(err.Error(), ":")
+	if !nameLike.MatchString(kind) {
+		kind = "it cannot be read"
+	}
+	return kind
+}
+
+const foreignFile = "/dev/fd/3"
+
+func runErrand(told string) error {
+	var of errand
+	if err := json.Unmarshal([]byte(told), &of); err != nil {
+		return err
+	}
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	for _, setting := range []string{
+		"set memory_limit = '1GB'", "set threads = 2", "set temp_directory = ''", "set autoinstall_known_extensions = false", "set autoload_known_extensions = false",
+		"set allowed_paths = ['" + foreignFile + "', '/dev/stdout']", "set enable_external_access = false", "set lock_configuration = true",
+	} {
+		if _, err := db.Exec(setting); err != nil {
+			return err
+		}
+	}
+	head, columns, err := lookAt(db, of)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	_, err = db.Exec(fmt.Sprintf("copy (select %s from read_parquet('%s')) to '/dev/stdout' (format json)", strings.Join(columns, ", "), foreignFile))
+	return err
+}
+
+// lookAt says what the columns are, and which of them are of use.
+func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err error) {
+	names, err := newColumnNames(of.Columns, meanings)
+	if err != nil {
+		return head, nil, errors.New("the columns that were said")
+	}
+	rows, err := db.Query("select column_name, column_type from (describe select * from read_parquet('" + foreignFile + "'))")
+	if err != nil {
+		return head, nil, err
+	}
+	defer rows.Close()
+	var unsure []string // texts, maybe
+	for rows.Next() {
+		var name, kind string
+		if err := rows.Scan(&name, &kind); err != nil {
+			return head, nil, err
+		}
+		head.Names = append(head.Names, name)
+		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		isList := strings.HasSuffix(kind, "[]")
+		switch m := names.of(name); {
+		case name == "requests" && isList, m.part != noPart, strings.HasPrefix(kind, "STRUCT") && !isList && !textNames[snake(name)]:
+			head.Read = append(head.Read, name)
+			if kind == "DOUBLE" || kind == "FLOAT" {
+				quoted = fmt.Sprintf("nullif(%s::varchar, 'nan') as %s", quoted, quoted) // JSON has no NaN
+			}
+			columns = append(columns, quoted)
+		case textNames[snake(name)] && (kind == "VARCHAR" || isList || strings.HasPrefix(kind, "STRUCT")):
+			head.Texts = append(head.Texts, name)
+		case kind == "VARCHAR":
+			unsure = append(unsure, name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return head, nil, err
+	}
+	rows.Close()
+	for _, name := range unsure {
+		var mean sql.NullFloat64
+		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		err := db.QueryRow(fmt.Sprintf("select avg(length(%s)) from (select %s from read_parquet('%s') limit 1000)", quoted, quoted, foreignFile)).Scan(&mean)
+		if err != nil {
+			return head, nil, err
+		}
+		if mean.Float64 > 64 {
+			head.Texts = append(head.Texts, name)
+		}
+	}
+	return head, columns, nil
+}
