@@ -28,3 +28,7 @@ create macro macros.tick_text(seconds) as
         when seconds < 1 then format('{:g}', round(seconds * 1e3, 6)) || ' ms'
         else format('{:g}', round(seconds::double, 6)) || ' s'
     end;
+
+-- A number of any size with its noun: 1 name, 1,230 names.
+create macro macros.many_text(n, noun) as
+    macros.count_text(n) || ' ' || noun || case when n = 1 then '' else 's' end;

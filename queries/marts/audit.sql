@@ -1,8 +1,9 @@
--- One row per trace and finding: what is odd about it, what that does to a replay, and the option that repairs it.
+-- One row per trace, or collection of traces, and finding: what is odd about it, what that does to a replay, and the option that repairs it.
 -- An alarm is a trace that, sent as it is recorded, is other traffic than its users made; the others are good to know.
 -- A trace of independent arrivals without ceilings, gaps and failures has no row. What needs numbers to be seen needs 20
--- requests at least.
--- source_name   what the user calls it
+-- requests at least. What a trace without dates of a collection is, a session, its own times say little of: it is played by
+-- its think times, and its gaps are not looked at.
+-- source_name   what the user calls the trace or the collection
 -- seq           place in the list
 -- subject       what it is about
 -- is_alarm      sent as recorded, it misleads
@@ -22,6 +23,17 @@ with shapes as (
         max(input_tokens + output_tokens) as longest_tokens
     from staging.trace_rows
     group by source_name
+    union all
+    select
+        collection,
+        requests,
+        null,
+        without_answer,
+        0,
+        beyond_128k,
+        beyond_256k,
+        longest_tokens
+    from marts.collections
 ),
 
 -- The tick is dear to find and of use only where many arrive at once.
@@ -46,6 +58,9 @@ ticks as (
     from marts.arrival_gaps as gaps
     inner join marts.sources on sources.source_name = gaps.source_name
     inner join staging.source_clocks as clocks on clocks.source_name = gaps.source_name
+    inner join staging.sources as files on files.source_name = gaps.source_name
+    where files.collection is null
+        or clocks.is_dated
 ),
 
 clock as (
@@ -335,6 +350,32 @@ caches as (
     having max(reused_ratio) > 1e-2
 ),
 
+sessions as (
+    select
+        collection as source_name,
+        15 as seq,
+        'starts of sessions' as subject,
+        true as is_alarm,
+        null::bigint as requests,
+        macros.count_text(sources) || ' sessions count their times from their own begin' as found,
+        'when each began, and how many went on at once, is not recorded: whatever a plan does with them is invented' as meaning,
+        '--session-rate R begins R a second by chance; the plan''s header says so' as remedy
+    from marts.collections
+    where not has_starts
+    union all
+    select
+        collection,
+        16,
+        'same sessions',
+        true,
+        null,
+        macros.count_text(copies) || ' of ' || macros.count_text(sources) || ' files say the same as another one, in ' || macros.counted(groups, 'group'),
+        'they count as sessions of their own, and weigh that much more than the others',
+        null
+    from marts.collections
+    where copies > 0
+),
+
 refused as (
     select
         source_name,
@@ -351,6 +392,8 @@ refused as (
 )
 
 select * from clock
+union all
+select * from sessions
 union all
 select * from ceilings
 union all

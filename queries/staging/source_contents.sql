@@ -1,0 +1,108 @@
+-- One row per source and kind of thing that it holds beside requests of a trace: in words, for a reader.
+-- source_id     number of the source
+-- source_name   what the user calls it
+-- seq           place in the list
+-- fact          what it is about
+-- value         in words
+with contents as (
+    select
+        source_id,
+        20 as seq,
+        'lengths' as fact,
+        macros.count_text(count(*)) || ' cells of a length histogram, ' || macros.figures(sum(requests)) || ' requests (or their shares)'
+        || coalesce(', prompts up to ' || macros.count_text(max(input_up_to)) || ' tokens', '')
+        || coalesce(', answers up to ' || macros.count_text(max(output_up_to)) || ' tokens', '') as value
+    from raw.length_cells
+    group by source_id
+    union all
+    select
+        source_id,
+        21,
+        'rates',
+        macros.count_text(count(*)) || ' windows of time' || case when count(client) > 0 then ' of ' || macros.many_text(count(distinct client), 'client') else '' end
+        || ', ' || macros.figures(sum(requests)) || ' requests within ' || macros.span_text(max(window_until_s) - min(window_from_s))
+    from raw.rate_windows
+    group by source_id
+    union all
+    select
+        source_id,
+        22,
+        'metrics',
+        macros.count_text(count(distinct hash(name, labels))) || ' series of ' || macros.many_text(count(distinct name), 'name') || ', '
+        || macros.many_text(count(*), 'value') || ' at ' || macros.many_text(count(distinct scrape), 'instant')
+        || coalesce(' within ' || nullif(macros.span_text((max(at_ns) - min(at_ns)) / 1e9), macros.span_text(0)), '')
+    from raw.metrics
+    group by source_id
+    union all
+    select
+        source_id,
+        23,
+        'kernels',
+        macros.count_text(count(*)) || ' kernels, ' || coalesce(macros.count_text(sum(instances)) || ' times, ', '') || macros.span_text(sum(total_s)) || ' in all'
+    from raw.kernels
+    group by source_id
+    union all
+    select
+        source_id,
+        24,
+        'kernel rules',
+        macros.many_text(count(*), 'pattern') || ' for ' || macros.count_text(count(distinct category)) || case when count(distinct category) = 1 then ' category' else ' categories' end
+    from raw.kernel_rules
+    group by source_id
+    union all
+    select
+        source_id,
+        25,
+        'measured by',
+        string_agg(distinct concat_ws(' ', tool, tool_version), ', ') || ': ' || macros.many_text(count(*), 'point')
+        || coalesce(', ' || macros.count_text(sum(requests)) || ' requests', '')
+    from raw.points
+    group by source_id
+    union all
+    select
+        source_id,
+        26,
+        'measured on',
+        nullif(concat_ws(
+            '; ',
+            string_agg(distinct model, ', '),
+            string_agg(distinct hardware, ', '),
+            string_agg(distinct concat_ws(' ', engine, engine_version), ', ')
+        ), '')
+    from raw.points
+    group by source_id
+    union all
+    select
+        source_id,
+        27,
+        'figures',
+        macros.count_text(count(*)) || ', as the tool printed them, of ' || macros.many_text(count(distinct name), 'name')
+    from raw.figures
+    group by source_id
+    union all
+    select
+        source_id,
+        28,
+        'requests',
+        macros.count_text(count(*)) || ' timed one by one' || case when count(failure) > 0 then ', ' || macros.count_text(count(failure)) || ' of them failed' else '' end
+    from raw.result_requests
+    group by source_id
+    union all
+    select
+        source_id,
+        29,
+        'files',
+        macros.count_text(count(*)) || ', ' || macros.bytes_text(sum(octet_length(content))) || ' kept to the byte'
+    from raw.documents
+    group by source_id
+)
+
+select
+    contents.source_id,
+    sources.source_name,
+    contents.seq,
+    contents.fact,
+    contents.value
+from contents
+inner join staging.sources on sources.source_id = contents.source_id
+where contents.value is not null
