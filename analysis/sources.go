@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-const sourceNames = `
+// traceNames are what can be planned from: traces and collections of them.
+const traceNames = `
 select source_name as name
 from staging.sources
 where kind = 'arrivals'
@@ -17,35 +18,149 @@ union
 select collection as name
 from staging.sources
 where kind = 'arrivals'
-    and collection is not null
-order by name`
+    and collection is not null`
 
-// Source is all that is known of one trace: one row of marts.sources.
-func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {
-	table, err := ask(ctx, db, "from marts.sources where source_name = ?", name)
-	if err != nil {
-		return Table{}, err
-	}
-	if len(table.Rows) == 0 {
-		return Table{}, unknownSource(ctx, db, name)
-	}
-	return described(ctx, db, table, "marts.sources")
+// everyName is what anything that was taken in goes by.
+const everyName = `
+select source_name as name
+from staging.sources
+union
+select collection as name
+from staging.sources
+where collection is not null`
+
+// few are the first of many names, and how many more there are.
+func few(names string) string {
+	return `
+with names as (` + names + `
+)
+
+select name from (from names order by name limit 12)
+union all
+select count(*) - 12 || ' more' from names having count(*) > 12`
 }
 
+// Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit. Of a
+// source of another kind, and of a collection, it is the facts of marts.source_facts, one a row.
+func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {
+	table, err := ask(ctx, db, `
+select
+    sources.*,
+    coalesce((
+        select list({subject: subject, is_alarm: is_alarm, requests: requests, found: found, meaning: meaning, remedy: remedy} order by seq)
+        from marts.audit
+        where source_name = $1
+    ), []) as findings
+from marts.sources
+where sources.source_name = $1`, name)
+	if err != nil || len(table.Rows) > 0 {
+		if err == nil {
+			table, err = described(ctx, db, table, "marts.sources")
+		}
+		return table, err
+	}
+	about, err := AuditOf(ctx, db, name)
+	return about.Facts, err
+}
+
+// Audit is what is known of a source, and what is odd about it, for a reader.
+type Audit struct {
+	Name     string
+	Facts    Table // fact, value
+	Windows  Table // how evenly its requests come, at several widths; no rows where it is no trace
+	Caches   Table // how much of its prompts a cache of some size has; no rows without prefix blocks
+	Findings Table // of marts.audit
+	IsTrace  bool  // or a collection of traces: it was looked for findings
+}
+
+// AuditOf is all that is known of a source of any kind, or of a collection.
+func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
+	a := Audit{Name: name}
+	for _, part := range []struct {
+		into  *Table
+		query string
+	}{
+		{&a.Facts, factsQuery}, {&a.Windows, windowsQuery}, {&a.Caches, cachesQuery}, {&a.Findings, findingsQuery},
+	} {
+		table, err := ask(ctx, db, part.query, name)
+		if err != nil {
+			return a, fmt.Errorf("source %s: %w", name, err)
+		}
+		*part.into = table
+	}
+	if len(a.Facts.Rows) == 0 {
+		return a, unknown(ctx, db, "source", name, few(everyName), `add one with "tidemark ingest"`)
+	}
+	err := db.QueryRowContext(ctx, "select count(*) > 0 from ("+traceNames+") where name = $1", name).Scan(&a.IsTrace)
+	return a, err
+}
+
+const factsQuery = `
+select
+    fact,
+    value
+from marts.source_facts
+where source_name = $1
+order by seq`
+
+const windowsQuery = `
+select
+    width_s || ' s' as width,
+    macros.count_text(windows) as windows,
+    macros.figures(mean_requests) as mean,
+    macros.count_text(peak_requests) as fullest,
+    coalesce(macros.figures(dispersion_index), '-') as index
+from marts.burstiness
+where source_name = $1
+    and windows > 0
+order by width_s`
+
+// cachesQuery leaves out the sizes that find next to nothing, or no more than the one before them.
+const cachesQuery = `
+select
+    coalesce(macros.count_text(capacity_blocks), 'no end') as blocks,
+    coalesce(macros.count_text(capacity_tokens), '-') as tokens,
+    macros.percent_text(reused_ratio) as found
+from (
+    select
+        *,
+        lag(reused_ratio) over (order by capacity_blocks nulls last) as smaller_ratio,
+        max(reused_ratio) over () as most_ratio
+    from marts.reuse
+    where source_name = $1
+)
+where capacity_blocks is null
+    or reused_ratio >= 0.05 * most_ratio
+    and reused_ratio > 1.05 * coalesce(smaller_ratio, 0)
+order by capacity_blocks nulls last`
+
+const findingsQuery = `
+select
+    subject,
+    is_alarm,
+    requests,
+    found,
+    meaning,
+    remedy
+from marts.audit
+where source_name = $1
+order by
+    is_alarm desc,
+    seq`
+
 func unknownSource(ctx context.Context, db *sql.DB, name string) error {
-	return unknown(ctx, db, "source", name, sourceNames, `add one with "tidemark ingest"`)
+	return unknown(ctx, db, "source", name, few(traceNames), `add one with "tidemark ingest"`)
 }
 
 // Tick is what the clock of a trace counts in; an error where no tick is seen.
 func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {
 	var tick sql.NullFloat64
 	err := db.QueryRowContext(ctx, "select tick_s from marts.sources where source_name = ?", name).Scan(&tick)
+	isMissing := errors.Is(err, sql.ErrNoRows) // a collection, whose sessions have a clock each
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, unknownSource(ctx, db, name)
-	case err != nil:
+	case err != nil && !isMissing:
 		return 0, fmt.Errorf("source %s: %w", name, err)
-	case !tick.Valid:
+	case isMissing || !tick.Valid:
 		return 0, misuse("leave --spread-ticks out", "source %s: no tick is seen in its clock, so there is none to spread", name)
 	}
 	return time.Duration(math.Round(tick.Float64 * float64(time.Second))), nil

@@ -92,7 +92,7 @@ func TestSchemaAndSource(t *testing.T) {
 	w := open(t, traces)
 	ctx := context.Background()
 	all, err := analysis.Schema(ctx, w.DB(), "")
-	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_minutes" {
+	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_gaps" {
 		t.Errorf("Schema: got %d rows, %v", len(all.Rows), err)
 	}
 	columns, err := analysis.Schema(ctx, w.DB(), "marts.tpot_gap")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,7 +13,7 @@ import (
 func sourcesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sources",
-		Usage:     "list the traces; with a name, all that is known of one",
+		Usage:     "list what was taken in; with a name, all that is known of it and what is odd about it",
 		ArgsUsage: "[NAME]",
 		Description: `Example:
   tidemark sources azure-code`,
@@ -21,25 +22,76 @@ func sourcesCommand() *cli.Command {
 	}
 }
 
-// brief are the columns that fit a terminal; a name, --csv and --json show all.
-const briefSources = `
+// briefTraces are the columns that fit a terminal; a name, --csv and --json show all. Files of a collection are one row.
+const briefTraces = `
 select
-    source_name as name,
+    coalesce(files.collection, files.source_name) as name,
+    case when any_value(files.collection) is null then any_value(files.format) else count(*) || ' ' || any_value(files.format) end as format,
+    sum(files.rows_kept)::bigint as rows,
+    case when count(*) = 1 then max(traces.duration_s) end as span_s,
+    case when count(*) = 1 then max(traces.mean_rate_per_s) end as rate_per_s,
+    coalesce(max(collections.p50_input_tokens), max(traces.p50_input_tokens)) as p50_in,
+    coalesce(max(collections.p50_output_tokens), max(traces.p50_output_tokens)) as p50_out
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+left join marts.collections on collections.collection = files.collection
+where files.kind = 'arrivals'
+group by name
+order by name`
+
+// briefOthers have the name last, where it may be long.
+const briefOthers = `
+select
+    kind,
     format,
     rows_kept as rows,
-    duration_s,
-    mean_rate_per_s as rate_per_s,
-    p50_input_tokens as p50_in,
-    p50_output_tokens as p50_out
-from marts.sources
-order by source_name`
+    source_name as name
+from staging.sources
+where kind not in ('arrivals', 'run')
+order by
+    kind,
+    name`
+
+// allSources are all columns of the traces, and what the others have of them.
+const allSources = `
+select
+    files.kind,
+    files.collection,
+    files.licence,
+    coalesce(traces.source_name, files.source_name) as source_name,
+    files.format,
+    files.rows_read,
+    files.rows_kept,
+    files.rows_rejected,
+    traces.* exclude (source_name, format, rows_read, rows_kept, rows_rejected)
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+where files.kind <> 'run'
+order by files.source_name`
 
 func runSources(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return misuse("sources: one name, not %d", c.NArg())
 	}
+	name, isForPrograms := c.Args().First(), c.Bool("csv") || c.Bool("json")
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := sourcesTable(ctx, c, w)
+		if name != "" && !isForPrograms {
+			audit, err := analysis.AuditOf(ctx, w.DB(), name)
+			if err != nil {
+				return err
+			}
+			return writeAudit(c.App.Writer, audit, terminalWidth(c.App.Writer))
+		}
+		if name == "" && !isForPrograms {
+			return listSources(ctx, c, w)
+		}
+		var table analysis.Table
+		var err error
+		if name != "" {
+			table, err = analysis.Source(ctx, w.DB(), name)
+		} else {
+			table, err = analysis.Query(ctx, w.DB(), allSources)
+		}
 		if err != nil {
 			return err
 		}
@@ -47,14 +99,21 @@ func runSources(c *cli.Context) error {
 	})
 }
 
-func sourcesTable(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (analysis.Table, error) {
-	name := c.Args().First()
-	switch {
-	case name != "":
-		return analysis.Source(ctx, w.DB(), name)
-	case c.Bool("csv") || c.Bool("json"):
-		return analysis.Query(ctx, w.DB(), "from marts.sources order by source_name")
-	default:
-		return analysis.Query(ctx, w.DB(), briefSources)
+// listSources prints the traces, and then what else there is.
+func listSources(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	traces, err := analysis.Query(ctx, w.DB(), briefTraces)
+	if err != nil {
+		return err
 	}
+	others, err := analysis.Query(ctx, w.DB(), briefOthers)
+	if err != nil {
+		return err
+	}
+	if len(traces.Rows) > 0 || len(others.Rows) == 0 {
+		if err := printTable(c, traces); err != nil || len(others.Rows) == 0 {
+			return err
+		}
+		fmt.Fprintln(c.App.Writer)
+	}
+	return printTable(c, others)
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tidemark/analysis"
+)
+
+// writeAudit lays out what is known of a source for people: facts, then the tables behind them, then the findings.
+func writeAudit(w io.Writer, audit analysis.Audit, width int) error {
+	var b strings.Builder
+	writeFacts(&b, audit.Facts, width)
+	columns(&b, "evenness", "a Poisson stream has an index of dispersion of 1 at every width", audit.Windows)
+	columns(&b, "reuse", "by a cache that drops the prompt block used longest ago", audit.Caches)
+	if audit.IsTrace {
+		writeFindings(&b, audit.Findings, width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
+	const names = 15
+	for _, row := range facts.Rows {
+		labelled(b, plain(row[0]), names, plain(row[1]), width)
+	}
+}
+
+// labelled writes a text beside its name, in as many lines as it takes.
+func labelled(b *strings.Builder, name string, column int, text string, width int) {
+	room := max(leastText, width-column)
+	for _, line := range wrapped(text, room) {
+		for ; len(line) > room; line = line[room:] { // one word, as a path
+			fmt.Fprintf(b, "%-*s%s\n", column, name, line[:room])
+			name = ""
+		}
+		fmt.Fprintf(b, "%-*s%s\n", column, name, line)
+		name = ""
+	}
+}
+
+// columns are a table under its name, if it has rows.
+func columns(b *strings.Builder, name, what string, table analysis.Table) {
+	if len(table.Rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%-15s%s\n%15s", name, what, "")
+	for _, column := range table.Columns {
+		fmt.Fprintf(b, "%12s", column.Name)
+	}
+	for _, row := range table.Rows {
+		fmt.Fprintf(b, "\n%15s", "")
+		for _, cell := range row {
+			fmt.Fprintf(b, "%12s", plain(cell))
+		}
+	}
+	b.WriteString("\n")
+}
+
+func writeFindings(b *strings.Builder, findings analysis.Table, width int) {
+	alarms := 0
+	for _, row := range findings.Rows {
+		if row[1] == true {
+			alarms++
+		}
+	}
+	b.WriteString("\n")
+	switch known := len(findings.Rows) - alarms; {
+	case len(findings.Rows) == 0:
+		b.WriteString("Nothing odd was found.\n")
+	case alarms == 0:
+		fmt.Fprintf(b, "Nothing misleads a replay. To know:\n")
+	case known == 0:
+		fmt.Fprintf(b, "Sent as recorded, it misleads (!):\n")
+	default:
+		fmt.Fprintf(b, "Sent as recorded, it misleads (!); the rest is to know:\n")
+	}
+	for _, row := range findings.Rows {
+		mark := " "
+		if row[1] == true {
+			mark = "!"
+		}
+		fmt.Fprintf(b, "\n%s %s\n", mark, row[0])
+		const names = 15
+		labelled(b, "    found", names, plain(row[3]), width)
+		labelled(b, "    means", names, plain(row[4]), width)
+		remedy := "none; no option changes it"
+		if row[5] != nil {
+			remedy = plain(row[5])
+		}
+		labelled(b, "    option", names, remedy, width)
+	}
+}
