@@ -1,0 +1,225 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What AIPerf writes as JSON: profile_export_aiperf.json of one run, and over
+// several runs the aggregate, the collated and the sweep. The unit of a number
+// stands beside it.
+var _ = register(format{
+	name:  "aiperf",
+	sees:  seesAIPerf,
+	read:  readAIPerf,
+	wants: "input_config and metrics such as request_latency with their units",
+	kind:  "results",
+})
+
+func seesAIPerf(h *head) string {
+	keys := resultKeys(h)
+	isMetric := func(key string) bool {
+		return slices.Contains([]string{"request_latency", "request_count", "request_throughput", "completed_request_count"}, key)
+	}
+	switch {
+	case hasKeys(keys, "aiperf_version", "metadata", "metrics"):
+		return "an aggregate of AIPerf's runs: aiperf_version, metadata, metrics"
+	case hasKeys(keys, "aggregation_type", "num_profile_runs", "per_combination_metrics"):
+		return "a sweep of AIPerf: aggregation_type, num_profile_runs, per_combination_metrics"
+	case slices.ContainsFunc(keys, isMetric) && (slices.Contains(keys, "aiperf_version") || hasKeys(keys, "input_config")):
+		return "an export of AIPerf: input_config, request_latency"
+	}
+	return ""
+}
+
+func readAIPerf(d *document, out *rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject) error {
+		points, err := o.aiperfPoints()
+		if err != nil {
+			return err
+		}
+		if len(points) == 0 {
+			return out.reject(number, "", isMissing)
+		}
+		if o["metrics"] == nil && len(points) == 1 {
+			points[0].row.startedWith(d)
+		}
+		for _, p := range points {
+			p.row.Point = point
+			if err := out.add(p.row); err != nil {
+				return err
+			}
+			for _, figure := range p.figures {
+				figure.Point = point
+				if err := out.add(figure); err != nil {
+					return err
+				}
+			}
+			point++
+		}
+		if o["telemetry_data"] != nil && string(o["telemetry_data"]) != "null" {
+			out.note("passed over: telemetry_data; gpu_telemetry_export.jsonl has the samples")
+		}
+		return nil
+	})
+}
+
+type aiperfPoint struct {
+	row     pointRow
+	figures []figureRow
+}
+
+// aiperfPoints are one point for a run or an aggregate, one for each combination
+// of a sweep.
+func (o resultObject) aiperfPoints() ([]aiperfPoint, error) {
+	if combinations, ok := o["per_combination_metrics"]; ok {
+		return aiperfCombinations(combinations)
+	}
+	metrics := o
+	if o["metrics"] != nil {
+		metrics = o.object("metrics")
+	}
+	p := aiperfPoint{row: o.aiperfPoint(metrics), figures: aiperfFigures(metrics)}
+	if len(p.figures) == 0 {
+		return nil, nil
+	}
+	return []aiperfPoint{p}, nil
+}
+
+// aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object
+// of them by the combination's name.
+func aiperfCombinations(text json.RawMessage) (points []aiperfPoint, err error) {
+	var list []resultObject
+	if bytes.HasPrefix(text, []byte("{")) {
+		var named resultObject
+		if err := json.Unmarshal(text, &named); err != nil {
+			return nil, err
+		}
+		for _, key := range sortedKeys(named) {
+			list = append(list, named.object(key))
+		}
+	} else if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	for _, combination := range list {
+		metrics := combination
+		if combination["metrics"] != nil {
+			metrics = combination.object("metrics")
+		}
+		p := aiperfPoint{row: pointRow{Tool: "aiperf"}, figures: aiperfFigures(metrics)}
+		parameters := combination.object("parameters")
+		kept := map[string]any{}
+		for _, key := range sortedKeys(parameters) {
+			kept[key] = parameters.scalar(key)
+			switch last := key[strings.LastIndex(key, ".")+1:]; last {
+			case "concurrency":
+				p.row.MaxConcurrency, p.row.Load = parameters.count(key), new("closed")
+			case "request_rate", "rate":
+				p.row.RequestRatePerS, p.row.Load = parameters.number(key), new("open")
+			}
+		}
+		p.row.Settings = settings(kept)
+		if len(p.figures) > 0 {
+			points = append(points, p)
+		}
+	}
+	return points, nil
+}
+
+var aiperfStatistic = regexp.MustCompile(`^p\d{1,2}(\.\d{1,6})?$`)
+
+// aiperfNames are the statistics that are called otherwise here.
+var aiperfNames = map[string]string{
+	"avg": "mean", "mean": "mean", "min": "min", "max": "max", "std": "std", "count": "count", "sum": "sum",
+	"cv": "cv", "se": "se", "ci_low": "ci_low", "ci_high": "ci_high",
+}
+
+// aiperfFigures reads every metric. What has an average and no spread is a number
+// alone. The instants that a run began and ended at are no figures.
+func aiperfFigures(metrics resultObject) (figures []figureRow) {
+	for _, name := range sortedKeys(metrics) {
+		metric := metrics.object(name)
+		unit := metric.word("unit")
+		if metric == nil || unit == nil || word(name) == "" || strings.HasSuffix(name, "_timestamp") {
+			continue
+		}
+		alone := metric["std"] == nil && metric["p50"] == nil && metric["ci_low"] == nil
+		for _, key := range sortedKeys(metric) {
+			statistic, value := aiperfNames[key], metric.number(key)
+			if aiperfStatistic.MatchString(key) {
+				statistic = key
+			}
+			if alone && statistic == "mean" {
+				statistic = "value"
+			}
+			if value != nil && statistic != "" {
+				figures = append(figures, figureRow{Name: name, Statistic: statistic, Unit: unit, Value: *value})
+			}
+		}
+	}
+	return figures
+}
+
+func (o resultObject) aiperfPoint(metrics resultObject) pointRow {
+	scalar := func(name string) *float64 { return metrics.object(name).number("avg") }
+	row := pointRow{Tool: "aiperf", ToolVersion: o.word("aiperf_version"), DurationS: metricSeconds(metrics.object("benchmark_duration"))}
+	row.Completed, row.Failed = wholeNumber(scalar("request_count")), wholeNumber(scalar("error_request_count"))
+	if row.Completed != nil {
+		failed := int64(0)
+		if row.Failed != nil {
+			failed = *row.Failed
+		}
+		row.Requests = new(*row.Completed + failed)
+	}
+	if first := metrics.object("min_request_timestamp"); first != nil {
+		row.StartedAt = unixInstant(first.number("avg"), first.word("unit"))
+	}
+	o.aiperfConfig(&row)
+	return row
+}
+
+// startedWith takes the begin of the run from its requests, which lie beside it:
+// start_time is the client's local time, of no known zone. By this instant the
+// two files find each other.
+func (row *pointRow) startedWith(d *document) {
+	if at := earliestStart(d.beside("profile_export.jsonl", maxBeside)); at != nil {
+		row.StartedAt = at
+	}
+}
+
+const maxBeside = 64 << 20
+
+func wholeNumber(value *float64) *int64 {
+	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
+		return nil
+	}
+	return new(int64(*value))
+}
+
+func unixInstant(value *float64, unit *string) *time.Time {
+	if value == nil || unit == nil || *unit != "ns" || *value < 1e18 || *value > 4e18 {
+		return nil
+	}
+	return new(time.Unix(0, int64(*value)).UTC())
+}
+
+// metricSeconds reads {"unit": "ms", "avg": 1, ...}, or {"unit": "ms", "value": 1}.
+func metricSeconds(metric resultObject) *float64 {
+	value, unit := metric.number("avg"), metric.word("unit")
+	if value == nil {
+		value = metric.number("value")
+	}
+	if value == nil || unit == nil || secondsIn[*unit] == 0 {
+		return nil
+	}
+	return new(*value * secondsIn[*unit])
+}
+
+// secondsIn are the units of time as AIPerf writes them.
+var secondsIn = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "seconds": 1, "min": 60, "hours": 3600}

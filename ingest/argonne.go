@@ -1,0 +1,115 @@
+package ingest
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Argonne's LLM-Inference-Bench: one table of offline runs on many machines, a
+// row a batch. Rows repeat, some are blank, and names have blanks around them.
+var _ = register(format{
+	name:  "argonne",
+	sees:  seesArgonne,
+	read:  readArgonne,
+	wants: "columns Hardware, Num of Hardware, Framework, Model, Input Output Length, Batch Size, Latency, Throughput",
+	kind:  "results",
+})
+
+var argonneColumns = []string{"Hardware", "Num of Hardware", "Framework", "Model", "Input Output Length", "Batch Size", "Latency", "Throughput"}
+
+func seesArgonne(h *head) string {
+	columns := slices.Clone(h.columns)
+	for i := range columns {
+		columns[i] = strings.TrimSpace(columns[i])
+	}
+	if !hasKeys(columns, argonneColumns...) {
+		return ""
+	}
+	return "LLM-Inference-Bench: columns " + strings.Join(argonneColumns, ", ")
+}
+
+func readArgonne(d *document, out *rows) error {
+	var places []int // of argonneColumns in a line
+	point := int32(0)
+	return d.lines(out, func(number int64, line []byte) (*reject, error) {
+		fields, reason := csvFields(line)
+		switch {
+		case reason != "":
+			return &reject{reason: reason}, nil
+		case len(places) == 0:
+			for _, column := range argonneColumns {
+				places = append(places, slices.Index(fields, column))
+			}
+			return nil, nil
+		case strings.Join(fields, "") == "":
+			out.note("blank rows passed over")
+			return nil, nil
+		}
+		row, figures, problem := argonneRow(fields, places)
+		if problem != nil {
+			return problem, nil
+		}
+		row.Point = point
+		if err := out.add(row); err != nil {
+			return nil, err
+		}
+		for i := range figures {
+			figures[i].Point = point
+		}
+		point++
+		return nil, addAll(out, figures)
+	})
+}
+
+// argonneRow reads a batch: as many prompts of a length as the batch is large,
+// each answered with as many tokens.
+func argonneRow(fields []string, places []int) (row pointRow, figures []figureRow, problem *reject) {
+	field := func(i int) string {
+		if places[i] < 0 || places[i] >= len(fields) {
+			return ""
+		}
+		return fields[places[i]]
+	}
+	numbers := map[int]*float64{}
+	for _, i := range []int{1, 4, 5, 6, 7} {
+		text := field(i)
+		if text == "" {
+			continue
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+			return row, nil, &reject{column: argonneColumns[i], reason: notANumber}
+		case math.IsNaN(value) || math.IsInf(value, 0):
+			continue // a run that failed
+		case value < 0:
+			return row, nil, &reject{column: argonneColumns[i], reason: negative}
+		}
+		numbers[i] = &value
+	}
+	if numbers[6] == nil && numbers[7] == nil {
+		return row, nil, &reject{column: "Throughput", reason: isMissing}
+	}
+	row = pointRow{
+		Tool: "argonne", Hardware: orNil(word(field(0))), Engine: orNil(word(field(2))), Model: orNil(word(field(3))), Load: new("offline"),
+		InputTokensAsked: numbers[4], OutputTokensAsked: numbers[4], Requests: wholeNumber(numbers[5]), Completed: wholeNumber(numbers[5]),
+		DurationS: numbers[6],
+	}
+	kept := map[string]any{}
+	if numbers[1] != nil {
+		kept["num_hardware"] = *numbers[1]
+	}
+	if numbers[5] != nil {
+		kept["batch_size"] = *numbers[5]
+	}
+	row.Settings = settings(kept)
+	if numbers[6] != nil {
+		figures = append(figures, figureRow{Name: "latency", Statistic: "value", Unit: new("s"), Value: *numbers[6]})
+	}
+	if numbers[7] != nil {
+		figures = append(figures, figureRow{Name: "throughput", Statistic: "value", Unit: new("tokens/s"), Value: *numbers[7]})
+	}
+	return row, figures, nil
+}

@@ -1,0 +1,70 @@
+package ingest
+
+import "strings"
+
+// SGLang's bench_serving appends one line a run. Infinity stands there without
+// quotes. Old lines name neither the model nor the day.
+var _ = register(format{
+	name:  "sglang-bench",
+	sees:  seesSGLang,
+	read:  readSGLang,
+	wants: "backend, dataset_name, request_rate, random_input_len and sharegpt_output_len, a line a run",
+	kind:  "results",
+})
+
+func seesSGLang(h *head) string {
+	keys := resultKeys(h)
+	if !hasKeys(keys, "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len") {
+		return ""
+	}
+	return "results of SGLang's bench_serving: backend, dataset_name, random_input_len, sharegpt_output_len"
+}
+
+// sglangPointKeys are the keys that have columns of their own.
+var sglangPointKeys = []string{
+	"tag", "request_rate", "max_concurrency", "duration", "completed", "random_input_len", "random_output_len", "model", "model_id", "server_info",
+	"cache_report",
+}
+
+func readSGLang(d *document, out *rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject) error {
+		if o.number("duration") == nil || o.number("completed") == nil {
+			return out.reject(number, "duration", isMissing)
+		}
+		if err := o.addRequests(out, number, point, o.requests()); err != nil {
+			return err
+		}
+		figures, used := o.vllmFigures(point, "ms")
+		row := o.sglangPoint(out, point)
+		row.Settings = o.settings(out, append(used, sglangPointKeys...))
+		point++
+		if err := out.add(row); err != nil {
+			return err
+		}
+		return addAll(out, figures)
+	})
+}
+
+// sglangPoint reads a run. Of the server's own words those that name it are kept.
+func (o resultObject) sglangPoint(out *rows, point int32) pointRow {
+	row := o.vllmPoint(out, point, "sglang-bench")
+	row.Label = o.word("tag")
+	if dataset := o.word("dataset_name"); dataset != nil && strings.HasPrefix(*dataset, "random") {
+		row.InputTokensAsked, row.OutputTokensAsked = o.number("random_input_len"), o.number("random_output_len")
+	}
+	server := o.object("server_info")
+	row.EngineVersion = server.word("version")
+	if row.EngineVersion != nil {
+		row.Engine = new("sglang")
+	}
+	for _, model := range []*string{o.modelName("model_id"), o.modelName("model"), server.modelName("model_path"), server.modelName("served_model_name")} {
+		if row.Model == nil {
+			row.Model = model
+		}
+	}
+	if size := server.count("tp_size"); size != nil {
+		row.TensorParallelSize = new(int32(*size))
+	}
+	return row
+}

@@ -1,0 +1,98 @@
+package ingest
+
+import "strings"
+
+// "vllm bench throughput" and "vllm bench latency" write one small object with
+// no word of what was run: that stands in the name of the file, if anywhere.
+var (
+	_ = register(format{
+		name:  "vllm-bench-throughput",
+		sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
+		read:  readVLLMThroughput,
+		wants: "elapsed_time, num_requests, total_num_tokens, requests_per_second and tokens_per_second",
+		kind:  "results",
+	})
+	_ = register(format{
+		name:  "vllm-bench-latency",
+		sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
+		read:  readVLLMLatency,
+		wants: "avg_latency, latencies and percentiles",
+		kind:  "results",
+	})
+)
+
+func seesKeys(what string, keys ...string) func(*head) string {
+	return func(h *head) string {
+		if !hasKeys(resultKeys(h), keys...) {
+			return ""
+		}
+		return what + ": " + strings.Join(keys, ", ")
+	}
+}
+
+func readVLLMThroughput(d *document, out *rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject) error {
+		if o.number("elapsed_time") == nil {
+			return out.reject(number, "elapsed_time", isMissing)
+		}
+		row := pointRow{
+			Point: point, Tool: "vllm-bench-throughput", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Requests: o.count("num_requests"), Completed: o.count("num_requests"), DurationS: o.number("elapsed_time"),
+			Settings: o.settings(out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
+		}
+		if err := out.add(row); err != nil {
+			return err
+		}
+		var figures []figureRow
+		for _, figure := range []struct{ name, unit string }{
+			{"requests_per_second", "requests/s"}, {"tokens_per_second", "tokens/s"}, {"total_num_tokens", "tokens"},
+		} {
+			if value := o.number(figure.name); value != nil {
+				figures = append(figures, figureRow{Point: point, Name: figure.name, Statistic: "value", Unit: new(figure.unit), Value: *value})
+			}
+		}
+		point++
+		return addAll(out, figures)
+	})
+}
+
+// Each of the latencies is of a whole batch, which is one request of many
+// sequences.
+func readVLLMLatency(d *document, out *rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject) error {
+		mean := o.number("avg_latency")
+		if mean == nil {
+			return out.reject(number, "avg_latency", isMissing)
+		}
+		batches, ok := o.floats("latencies")
+		if !ok {
+			return out.reject(number, "latencies", notANumber)
+		}
+		row := pointRow{
+			Point: point, Tool: "vllm-bench-latency", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Settings: o.settings(out, []string{"avg_latency", "percentiles", "model_id"}),
+		}
+		if len(batches) > 0 {
+			row.Requests, row.Completed = new(int64(len(batches))), new(int64(len(batches)))
+		}
+		if err := out.add(row); err != nil {
+			return err
+		}
+		for i, latency := range batches {
+			if err := out.add(resultRequestRow{Point: point, Seq: int32(i), E2ES: &latency}); err != nil {
+				return err
+			}
+		}
+		figures := []figureRow{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
+		percentiles := o.object("percentiles")
+		for _, key := range sortedKeys(percentiles) {
+			if value := percentiles.number(key); value != nil && percentileKey.MatchString(key) {
+				figures = append(figures, figureRow{Point: point, Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
+			}
+		}
+		point++
+		return addAll(out, figures)
+	})
+}
