@@ -178,7 +178,7 @@ func (o resultObject) aiperfPoint(metrics resultObject) pointRow {
 		row.Requests = new(*row.Completed + failed)
 	}
 	if first := metrics.object("min_request_timestamp"); first != nil {
-		row.StartedAt = unixInstant(first.number("avg"), first.word("unit"))
+		row.StartedAt = instantInNanoseconds(first.number("avg"), first.word("unit"))
 	}
 	o.aiperfConfig(&row)
 	return row
@@ -202,7 +202,7 @@ func wholeNumber(value *float64) *int64 {
 	return new(int64(*value))
 }
 
-func unixInstant(value *float64, unit *string) *time.Time {
+func instantInNanoseconds(value *float64, unit *string) *time.Time {
 	if value == nil || unit == nil || *unit != "ns" || *value < 1e18 || *value > 4e18 {
 		return nil
 	}

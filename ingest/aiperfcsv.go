@@ -62,12 +62,12 @@ func readAIPerfCSV(d *document, out *rows) error {
 	return addAll(out, figures)
 }
 
-var unitBehind = regexp.MustCompile(`^(.+) \(([A-Za-z%/]{1,20})\)$`)
+var unitInParentheses = regexp.MustCompile(`^(.+) \(([A-Za-z%/]{1,20})\)$`)
 
 // aiperfCSVFigures reads "Time to First Token (ms),30.8,28.7,...".
 func aiperfCSVFigures(columns, fields []string) (figures []figureRow, reason string) {
 	name, unit := fields[0], (*string)(nil)
-	if parts := unitBehind.FindStringSubmatch(name); parts != nil {
+	if parts := unitInParentheses.FindStringSubmatch(name); parts != nil {
 		name, unit = parts[1], new(parts[2])
 	}
 	name = snakeCase(name)

@@ -243,15 +243,6 @@ func keyName(key string) string {
 	return "one that is no name"
 }
 
-func sortedKeys(o resultObject) []string {
-	keys := make([]string, 0, len(o))
-	for key := range o {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 func addAll[T any](out *rows, all []T) error {
 	for _, row := range all {
 		if err := out.add(row); err != nil {

@@ -1,0 +1,24 @@
+-- What another tool printed comes out again from its own requests and totals, or it
+-- is known why not. A row here is a figure that cannot be believed as it stands.
+-- source_name       file of the figure
+-- point             measurement in it
+-- tool              that printed it
+-- name              the tool's own word
+-- statistic         'mean', 'p50', 'p99', 'std', ..., 'value'
+-- computed_from     'requests', 'totals' or 'batch'
+-- tool_value        in seconds, tokens or these per second
+-- recomputed_value  the same, worked out again
+-- difference        recomputed_value - tool_value
+select
+    source_name,
+    point,
+    tool,
+    name,
+    statistic,
+    computed_from,
+    tool_value,
+    recomputed_value,
+    difference
+from marts.recomputed_figures
+where not is_equal
+    and reason is null

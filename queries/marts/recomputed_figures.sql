@@ -1,0 +1,306 @@
+-- One row per figure of another tool that can be worked out again from what else it
+-- wrote: from its requests where they are there, else from its totals. Where the two
+-- differ, why, as far as that is known; checks.recomputed_figures_agree has the rest.
+--
+-- From requests, only those count that brought a token, and quantiles are linear
+-- between the two nearest samples.
+-- source_name       file of the figure
+-- point             measurement in it
+-- tool              that printed it
+-- name              the tool's own word
+-- quantity          what it measures in our words
+-- definition_id     how exactly, as in seeds.definitions
+-- statistic         'mean', 'p50', 'p99', 'std', ..., 'value'
+-- computed_from     'requests'; 'totals': counts, tokens and duration of the same file; 'batch': batch, lengths and latency
+-- samples           requests, gaps or counts that it was worked out from
+-- tool_value        in seconds, tokens or these per second
+-- recomputed_value  the same, worked out again
+-- difference        recomputed_value - tool_value
+-- is_equal          they differ by less than a billionth
+-- reason            why they differ; null where they do not, or nobody knows
+with rows_of as ( -- which requests belong to which figures
+    select distinct
+        source_id as figures_source_id,
+        point as figures_point,
+        source_id,
+        point
+    from staging.result_requests
+    union all
+    -- AIPerf writes its requests and its figures into two files of one begin.
+    select
+        figures.source_id,
+        figures.point,
+        requests.source_id,
+        requests.point
+    from staging.points as figures
+    inner join staging.points as requests
+        on requests.tool = 'aiperf'
+        and figures.tool = 'aiperf'
+        and requests.source_id <> figures.source_id
+        and abs(epoch_us(requests.started_at) - epoch_us(figures.started_at)) <= 1
+    where exists (
+        from staging.result_requests
+        where result_requests.source_id = requests.source_id
+    )
+),
+
+requests as (
+    select
+        source_id,
+        point,
+        is_success,
+        is_counted,
+        is_e2e_summed,
+        input_tokens,
+        output_tokens,
+        ttft_s,
+        e2e_s,
+        tpot_s,
+        gaps_us
+    from staging.result_requests
+    where is_counted
+        and not is_warm_up
+),
+
+samples as (
+    select
+        source_id,
+        point,
+        quantity,
+        is_success,
+        value
+    from (
+        unpivot (
+            select
+                source_id,
+                point,
+                is_success,
+                case when is_success then ttft_s else 0 end as ttft_s,
+                case when is_success then e2e_s else 0 end as e2e_s,
+                tpot_s,
+                input_tokens::double as input_tokens,
+                output_tokens::double as output_tokens
+            from requests
+        )
+        on ttft_s, e2e_s, tpot_s, input_tokens, output_tokens
+        into name quantity value value
+    )
+    union all
+    select
+        source_id,
+        point,
+        'itl_s' as quantity,
+        is_success,
+        unnest(gaps_us) * 1e-6 as value
+    from requests
+),
+
+spread as ( -- ours, and with the tool's successes that brought no token
+    select
+        source_id,
+        point,
+        quantity,
+        list(value order by value) filter (where is_success) as ours,
+        list(value order by value) as theirs
+    from samples
+    group by
+        source_id,
+        point,
+        quantity
+),
+
+counts as (
+    select
+        source_id,
+        point,
+        count(*) filter (where is_success) as ours,
+        count(*) as theirs,
+        coalesce(bool_or(is_e2e_summed), false) as is_e2e_summed,
+        sum(input_tokens) filter (where is_success) as our_input_tokens,
+        sum(input_tokens) as their_input_tokens,
+        sum(output_tokens) filter (where is_success) as our_output_tokens,
+        sum(output_tokens) as their_output_tokens
+    from requests
+    group by
+        source_id,
+        point
+),
+
+sums as ( -- what is a sum, or a sum over the duration
+    select
+        source_id,
+        point,
+        unnest([
+            {'quantity': 'requests_per_s', 'is_rate': true, 'ours': ours::double, 'theirs': theirs::double},
+            {'quantity': 'input_tokens_per_s', 'is_rate': true, 'ours': our_input_tokens::double, 'theirs': their_input_tokens::double},
+            {'quantity': 'output_tokens_per_s', 'is_rate': true, 'ours': our_output_tokens::double, 'theirs': their_output_tokens::double},
+            {
+                'quantity': 'total_tokens_per_s', 'is_rate': true,
+                'ours': (our_input_tokens + our_output_tokens)::double, 'theirs': (their_input_tokens + their_output_tokens)::double
+            },
+            {'quantity': 'total_input_tokens', 'is_rate': false, 'ours': our_input_tokens::double, 'theirs': their_input_tokens::double},
+            {'quantity': 'total_output_tokens', 'is_rate': false, 'ours': our_output_tokens::double, 'theirs': their_output_tokens::double}
+        ], recursive := true)
+    from counts
+),
+
+computable as ( -- definitions that the formulas above are of
+    select
+        tool,
+        name,
+        quantity,
+        definition_id
+    from seeds.definitions
+    where definition_id in (
+            'sent_to_first_token', 'after_first_token', 'after_first_token_client_count', 'chunk_gaps', 'sent_to_last_token',
+            'succeeded_over_run', 'succeeded_over_run_client_count', 'succeeded', 'counted_by_client', 'offline_batch', 'offline_over_run'
+        )
+),
+
+asked as (
+    select
+        figures.source_id,
+        figures.point,
+        figures.tool,
+        figures.name,
+        figures.statistic,
+        figures.quantity,
+        figures.definition_id,
+        figures.value as tool_value,
+        points.duration_s,
+        points.completed,
+        points.requests,
+        points.load,
+        points.total_input_tokens,
+        points.total_output_tokens,
+        points.input_tokens_asked,
+        points.output_tokens_asked,
+        try_cast(points.settings ->> '$.run_s' as double) as window_s
+    from staging.figures
+    inner join computable
+        on computable.tool = figures.tool
+        and computable.name = figures.name
+    inner join staging.points
+        on points.source_id = figures.source_id
+        and points.point = figures.point
+    where figures.value is not null
+),
+
+from_requests as (
+    select
+        asked.*,
+        'requests' as computed_from,
+        case when sums.quantity is null then len(spread.ours) else counts.ours end as samples,
+        case
+            when sums.quantity is not null then sums.ours / case when sums.is_rate then asked.duration_s else 1 end
+            else macros.statistic(spread.ours, asked.statistic)
+        end as recomputed_value,
+        case
+            when sums.quantity is not null then sums.theirs / case when sums.is_rate then asked.duration_s else 1 end
+            else macros.statistic(spread.theirs, asked.statistic)
+        end as as_the_tool_counts,
+        counts.theirs as rows_counted,
+        counts.theirs - counts.ours as without_token,
+        counts.is_e2e_summed
+    from asked
+    inner join rows_of
+        on rows_of.figures_source_id = asked.source_id
+        and rows_of.figures_point = asked.point
+    inner join counts
+        on counts.source_id = rows_of.source_id
+        and counts.point = rows_of.point
+    left join spread
+        on spread.source_id = rows_of.source_id
+        and spread.point = rows_of.point
+        and spread.quantity = asked.quantity
+    left join sums
+        on sums.source_id = rows_of.source_id
+        and sums.point = rows_of.point
+        and sums.quantity = asked.quantity
+        and asked.statistic = 'value'
+),
+
+from_totals as (
+    select
+        asked.*,
+        case when asked.tool = 'argonne' then 'batch' else 'totals' end as computed_from,
+        coalesce(asked.completed, 0) as samples,
+        case asked.quantity
+            when 'requests_per_s' then asked.completed
+            when 'input_tokens_per_s' then asked.total_input_tokens
+            when 'output_tokens_per_s' then asked.total_output_tokens
+            when 'total_tokens_per_s' then
+                case asked.tool
+                    when 'argonne' then asked.requests * (asked.input_tokens_asked + asked.output_tokens_asked)
+                    when 'vllm-bench-throughput' then total_tokens.tool_value
+                    else asked.total_input_tokens + asked.total_output_tokens
+                end
+        end / asked.duration_s as recomputed_value,
+        null as as_the_tool_counts,
+        null as rows_counted,
+        0 as without_token,
+        false as is_e2e_summed
+    from asked
+    left join (
+        select
+            source_id,
+            point,
+            value as tool_value
+        from staging.figures
+        where quantity = 'total_tokens'
+    ) as total_tokens
+        on total_tokens.source_id = asked.source_id
+        and total_tokens.point = asked.point
+    where asked.statistic = 'value'
+        and not exists (
+            from rows_of
+            where rows_of.figures_source_id = asked.source_id
+                and rows_of.figures_point = asked.point
+        )
+),
+
+compared as (
+    select
+        *,
+        recomputed_value - tool_value as difference,
+        abs(recomputed_value - tool_value) <= 1e-9 * abs(tool_value) as is_equal
+    from (
+        select * from from_requests
+        union all by name
+        select * from from_totals
+    ) as both_ways
+    where recomputed_value is not null
+)
+
+select
+    sources.source_name,
+    compared.point,
+    compared.tool,
+    compared.name,
+    compared.quantity,
+    compared.definition_id,
+    compared.statistic,
+    compared.computed_from,
+    compared.samples,
+    compared.tool_value,
+    compared.recomputed_value,
+    compared.difference,
+    compared.is_equal,
+    case
+        when is_equal then null
+        when computed_from = 'requests' and rows_counted < completed
+            then 'the requests are ' || rows_counted || ' of ' || completed
+        when quantity = 'itl_s' and abs(difference) <= 1e-6 then 'gaps are kept in whole microseconds'
+        when abs(as_the_tool_counts - tool_value) <= 1e-9 * abs(tool_value)
+            then 'to the tool, ' || macros.counted(without_token, 'answer') || ' without a token succeeded with a TTFT of 0'
+        when is_e2e_summed and quantity in ('tpot_s', 'e2e_s') and (statistic = 'std' or difference < 0)
+            then 'no latencies in the file: the time from the last chunk to the end of the stream is missing'
+        when tool = 'aiperf' and quantity = 'itl_s' and abs(difference) <= 1e-3 * tool_value then 'the tool estimates quantiles of gaps'
+        when window_s > 0 and computed_from = 'requests' and abs(recomputed_value * duration_s / window_s - tool_value) <= 1e-5 * tool_value
+            then 'over the whole run of ' || macros.figures(window_s) || ' s, not the ' || macros.figures(duration_s) || ' s of its requests'
+        when computed_from = 'batch' and requests = 1 and abs(difference) <= 1e-5 * tool_value then 'the file has about six digits'
+        when computed_from = 'batch' and abs(tool_value * requests - recomputed_value) <= 1e-5 * recomputed_value
+            then 'it is of one sequence of the batch'
+    end as reason
+from compared
+inner join staging.sources on sources.source_id = compared.source_id
