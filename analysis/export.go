@@ -66,21 +66,13 @@ func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, l
 		if !fs.ValidPath(file.Name) || strings.ContainsAny(file.Name, `/\`) || strings.HasPrefix(file.Name, ".") {
 			return nil, nil, fmt.Errorf("source %s: a file called %q leads out of the folder", name, file.Name)
 		}
+		if file.Content == nil {
+			leftOut = append(leftOut, file.Name)
+			continue
+		}
 		files = append(files, file)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, nil, err
-	}
-	table, err := ask(ctx, db, `
-		select distinct label || '.json' as file
-		from staging.points
-		where source_name = $1
-			and label || '.json' not in (select path from staging.documents where source_name = $1)
-		order by file`, name)
-	for _, row := range table.Rows {
-		leftOut = append(leftOut, row[0].(string))
-	}
-	return files, leftOut, err
+	return files, leftOut, rows.Err()
 }
 
 var notInAName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)

@@ -56,7 +56,7 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	if len(leftOut) > 0 {
-		tell(c, "not written, as they held text or could not be read: %s", strings.Join(leftOut, ", "))
+		tell(c, "not written, as they held text: %s", strings.Join(leftOut, ", "))
 	}
 	tell(c, "%d files in %s", len(files), folder)
 	return nil
