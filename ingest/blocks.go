@@ -24,8 +24,9 @@ type block struct {
 	ends int   // line ends in it
 	// limit is the longest line that is read, bytes.
 	limit int
-	// overlong says that the block is one line of more than blockSize bytes,
-	// which was passed over.
+	// overlong says that the block is one line of more than blockSize bytes. It is
+	// passed over; of a file's first line the begin is there, for a format whose
+	// documents have no lines.
 	overlong bool
 }
 
@@ -37,6 +38,7 @@ type blocks struct {
 	rest   []byte // the beginning of a line whose end is not read yet
 	line   int64  // of the next block
 	ended  bool
+	inLine bool // the rest of an overlong line comes first
 	torn   bool // the file ends in the middle of a line, and that was cut off
 	pool   *sync.Pool
 
@@ -55,6 +57,12 @@ func newBlocks(reader io.Reader, size, limit int) *blocks {
 // next returns io.EOF after the last block.
 func (b *blocks) next() (block, error) {
 	buffer := *b.pool.Get().(*[]byte)
+	if b.inLine {
+		b.inLine = false
+		if err := b.skipLine(buffer); err != nil {
+			return block{}, err
+		}
+	}
 	n := copy(buffer, b.rest)
 	b.rest = b.rest[:0]
 	if !b.ended {
@@ -71,7 +79,7 @@ func (b *blocks) next() (block, error) {
 	case n == 0:
 		return block{}, io.EOF
 	case ends == 0 && !b.ended:
-		return b.skipLine(buffer)
+		return b.overlong(buffer[:n])
 	case ends < linesInBlock && b.ended && b.wholeLines:
 		b.torn = b.torn || end < n
 		n = end
@@ -108,25 +116,34 @@ func linesOf(text []byte) (ends, end int) {
 
 var newline = []byte{'\n'}
 
-// skipLine reads on to the end of a line that does not fit a block.
-func (b *blocks) skipLine(buffer []byte) (block, error) {
+// overlong is a block for a line that does not fit one.
+func (b *blocks) overlong(begin []byte) (block, error) {
+	made := block{data: begin, line: b.line, overlong: true}
+	b.line++
+	if made.line == 1 {
+		b.inLine = true
+		return made, nil
+	}
+	made.data = begin[:0]
+	return made, b.skipLine(begin)
+}
+
+// skipLine reads on to the end of a line.
+func (b *blocks) skipLine(buffer []byte) error {
 	for {
 		n, err := b.reader.Read(buffer)
 		if end := bytes.IndexByte(buffer[:n], '\n') + 1; end > 0 {
 			b.rest = append(b.rest[:0], buffer[end:n]...)
-			break
+			return nil
 		}
 		if err == io.EOF {
 			b.ended = true
-			break
+			return nil
 		}
 		if err != nil {
-			return block{}, err
+			return err
 		}
 	}
-	made := block{data: buffer[:0], line: b.line, overlong: true}
-	b.line++
-	return made, nil
 }
 
 // done gives a block's memory back.

@@ -80,6 +80,7 @@ func (d *document) lines(out *rows, use func(number int64, line []byte) (*reject
 		var failed error
 		if next.overlong {
 			made.rejects = append(made.rejects, reject{next.line, "", tooLong})
+			next.data = nil
 		}
 		next.rows(made, func(number int64, line []byte) *reject {
 			if failed != nil {

@@ -71,6 +71,12 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 	h := newHead(first.data, doc.base())
 	h.said = opts.Columns
 	format, why, err := recognise(h, opts.Format)
+	if err != nil && first.overlong { // its end is nearer than a bomb's
+		_, err = lines.next()
+		if err == nil || errors.Is(err, io.EOF) {
+			_, _, err = recognise(h, opts.Format)
+		}
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -4,7 +4,9 @@ package ingest_test
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +104,60 @@ func TestMetricsThatAreNone(t *testing.T) {
 				t.Errorf("the error quotes the file: %v", err)
 			}
 		})
+	}
+}
+
+// longAnswer is an answer of Prometheus in one line: 2,000 samples, and in front of
+// them words that nobody asked for. It sees how much memory its reader holds.
+type longAnswer struct {
+	parts  []string
+	filler int // bytes of words left
+	peak   uint64
+	reads  int
+}
+
+func newLongAnswer(filler int) *longAnswer {
+	samples := strings.TrimSuffix(strings.Repeat(`[1700000000,"1"],`, 2000), ",")
+	return &longAnswer{filler: filler, parts: []string{`{"status":"success","data":{"resultType":"matrix","stats":"`,
+		`","result":[{"metric":{"__name__":"up"},"values":[` + samples + `]}]}}`}}
+}
+
+func (a *longAnswer) Read(p []byte) (int, error) {
+	if a.reads++; a.reads%16 == 0 {
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		a.peak = max(a.peak, memory.HeapAlloc)
+	}
+	switch {
+	case len(a.parts) == 2 || a.filler == 0 && len(a.parts) == 1:
+		n := copy(p, a.parts[0])
+		if a.parts[0] = a.parts[0][n:]; a.parts[0] == "" {
+			a.parts = a.parts[1:]
+		}
+		return n, nil
+	case a.filler > 0:
+		n := min(len(p), a.filler)
+		for i := range p[:n] {
+			p[i] = 'x'
+		}
+		a.filler -= n
+		return n, nil
+	}
+	return 0, io.EOF
+}
+
+// An answer of any length is read in one pass and never held.
+func TestLongAnswersAreNotHeld(t *testing.T) {
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const long = 160 << 20
+	answer := newLongAnswer(long)
+	result := load(t, open(t), "-", ingest.Options{Stdin: answer})
+	if result.Format != "prometheus-api" || result.RowsKept != 2000 {
+		t.Errorf("got %+v", result)
+	}
+	if held := answer.peak - before.HeapAlloc; answer.peak > before.HeapAlloc && held > long/2 {
+		t.Errorf("%d MB were held of %d MB", held>>20, long>>20)
 	}
 }
