@@ -18,7 +18,8 @@ func sqlCommand() *cli.Command {
 		Name:      "sql",
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
 		ArgsUsage: "[QUERY]   (- or nothing reads it from stdin)",
-		Description: `The warehouse is opened read-only.
+		Description: `The warehouse is opened read-only. A query that may mix what other tools
+mean by a word is told so on stderr.
 
 Example:
   tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
@@ -40,6 +41,9 @@ func runSQL(c *cli.Context) error {
 		}
 		if err != nil {
 			return fmt.Errorf("sql: %w", err)
+		}
+		if mixed, err := analysis.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
+			tell(c, "note: %s", mixed)
 		}
 		return printTable(c, table)
 	})

@@ -1,0 +1,44 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+)
+
+// TPOT is there in two definitions, TTFT in one.
+func TestMixedDefinitions(t *testing.T) {
+	w := open(t, `
+insert into raw.points by name (select 1 as source_id, 0 as point, 'vllm-bench-serve' as tool union all select 2, 0, 'aiperf' union all select 3, 0, 'sglang-bench');
+insert into raw.figures values
+    (1, 0, 'tpot', 'mean', 'ms', 20), (1, 0, 'ttft', 'mean', 'ms', 20), (2, 0, 'inter_token_latency', 'mean', 'ms', 20),
+    (2, 0, 'time_to_first_token', 'mean', 'ms', 20), (3, 0, 'tpot', 'mean', 'ms', 20)`)
+	cases := []struct {
+		why, query string
+		warns      bool
+	}{
+		{"everything", "from marts.figures", true},
+		{"a quantity of two", "select avg(value) from marts.figures where quantity = 'tpot_s'", true},
+		{"in other letters", `select avg(value) from Staging."FIGURES" where quantity = 'tpot_s'`, true},
+		{"a quantity of one", "select avg(value) from marts.figures where quantity = 'ttft_s'", false},
+		{"tools of one definition", "from marts.figures where tool in ('vllm-bench-serve', 'sglang-bench') and quantity = 'tpot_s'", false},
+		{"tools of two", "from marts.figures where tool in ('vllm-bench-serve', 'aiperf') and quantity = 'tpot_s'", true},
+		{"by definition", "select definition_id, avg(value) from marts.figures group by all", false},
+		{"a definition in a comment is none", "from marts.figures -- definition_id", true},
+		{"something else", "from marts.sources", false},
+		{"a view whose name begins alike", "from marts.figures_of_mine", false},
+	}
+	for _, c := range cases {
+		got, err := analysis.MixedDefinitions(context.Background(), w.DB(), c.query)
+		if err != nil || (got != "") != c.warns {
+			t.Errorf("%s: %s: got %q, %v", c.why, c.query, got, err)
+		}
+		if c.warns && (!strings.Contains(got, "tpot_s (after_first_token, after_first_token_client_count)") || strings.Contains(got, "ttft_s")) {
+			t.Errorf("%s: got %q", c.why, got)
+		}
+	}
+}
