@@ -151,7 +151,7 @@ func TestLongAnswersAreNotHeld(t *testing.T) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
-	const long = 160 << 20
+	const long = 96 << 20
 	answer := newLongAnswer(long)
 	result := load(t, open(t), "-", ingest.Options{Stdin: answer})
 	if result.Format != "prometheus-api" || result.RowsKept != 2000 {

@@ -22,7 +22,7 @@ func seesPromAPI(h *head) string {
 	switch {
 	case h.has("status", "errorType"):
 		return "an error of Prometheus' HTTP API"
-	case (h.has("status", "data") || h.elementHas("status", "data")) && bytes.Contains(h.data, []byte(`"result"`)):
+	case (h.has("status", "data") || h.elementHas("status", "data")) && bytes.Contains(h.data, []byte(`"result`)):
 		return "an answer of Prometheus' HTTP API: status, data, result"
 	}
 	return ""
