@@ -38,7 +38,7 @@ func readLengthList(d *document, out *rows) error {
 		isHeader, problem := table.take(line)
 		if isHeader {
 			for name := range table.columns {
-				switch roles[name] {
+				switch roles[strings.ToLower(name)] {
 				case inputTokens:
 					input = name
 				case outputTokens:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,7 +30,8 @@ func (d *document) collection() string {
 
 // csvTable reads lines of CSV by the names in the first one, in any case.
 type csvTable struct {
-	columns map[string]int
+	columns map[string]int // by name, as written and in lower case
+	width   int
 	fields  []string
 }
 
@@ -37,18 +39,16 @@ type csvTable struct {
 func (t *csvTable) take(line []byte) (isHeader bool, problem *reject) {
 	fields, reason := csvFields(line)
 	if t.columns == nil {
-		t.columns = map[string]int{}
-		for i, name := range fields {
-			if _, twice := t.columns[strings.ToLower(name)]; !twice {
-				t.columns[strings.ToLower(name)] = i
-			}
+		t.columns, t.width = map[string]int{}, len(fields)
+		for i, name := range slices.Backward(fields) { // of two with one name the first counts
+			t.columns[name], t.columns[strings.ToLower(name)] = i, i
 		}
 		return true, nil
 	}
 	if t.fields = fields; reason != "" {
 		return false, &reject{reason: reason}
 	}
-	if len(fields) > len(t.columns) {
+	if len(fields) > t.width {
 		return false, &reject{reason: tooManyColumns}
 	}
 	return false, nil
@@ -56,10 +56,14 @@ func (t *csvTable) take(line []byte) (isHeader bool, problem *reject) {
 
 // text is a cell; "" where there is none.
 func (t *csvTable) text(column string) string {
-	if i, ok := t.columns[strings.ToLower(column)]; ok && i < len(t.fields) {
-		return t.fields[i]
+	i, ok := t.columns[column]
+	if !ok {
+		i, ok = t.columns[strings.ToLower(column)]
 	}
-	return ""
+	if !ok || i >= len(t.fields) {
+		return ""
+	}
+	return t.fields[i]
 }
 
 // tokens is a cell that must hold a number of tokens.

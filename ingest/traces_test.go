@@ -139,3 +139,39 @@ func TestConversationsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Requests that failed and rows that are there twice stay, and are said.
+func TestBurstGPTKeepsFailuresAndDuplicates(t *testing.T) {
+	notes := strings.Join(load(t, open(t), "../fixtures/traces/burstgpt.csv", ingest.Options{}).Notes, "\n")
+	for _, want := range []string{"3 requests have no answer: they failed at the source; kept", "1 rows are exact duplicates; kept"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes: got %q, want %q", notes, want)
+		}
+	}
+}
+
+// A chat whose parent is not there begins a session, and that is said.
+func TestBailianNotesWhatIsNotThere(t *testing.T) {
+	result := load(t, open(t), "../fixtures/traces/bailian.jsonl", ingest.Options{})
+	if got := strings.Join(result.Notes, "\n"); got != "1 rows name a parent that no earlier row is: each begins a session" {
+		t.Errorf("notes: got %q", got)
+	}
+}
+
+// A think time that counts from an answer before the last is cut, and totals that
+// are not those of the requests are said.
+func TestAgenticSessionsThatDoNotAddUp(t *testing.T) {
+	content, err := os.ReadFile("../fixtures/traces/agentic.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(load(t, open(t), "../fixtures/traces/agentic.json", ingest.Options{}).Notes, "\n")
+	if notes != "1 think times reach past the request before them; cut to the gap since it" {
+		t.Errorf("notes: got %q", notes)
+	}
+	wrong := strings.Replace(string(content), `"combined_tokens":{"input":1334,`, `"combined_tokens":{"input":1335,`, 1)
+	notes = strings.Join(load(t, open(t), write(t, "wrong.json", []byte(wrong)), ingest.Options{}).Notes, "\n")
+	if !strings.Contains(notes, "its totals say 1335 input and 51 output tokens, its requests have 1334 and 51") {
+		t.Errorf("notes: got %q", notes)
+	}
+}
