@@ -43,3 +43,20 @@ func TestSpanWithoutTokens(t *testing.T) {
 		t.Errorf("got %v of %+v", got, result)
 	}
 }
+
+// A document of one line may be longer than any line of a table.
+func TestDocumentOfOneLongLine(t *testing.T) {
+	var content strings.Builder
+	content.WriteString(`{"resourceSpans":[{"scopeSpans":[{"spans":[`)
+	const spans = 20_000
+	for i := range spans {
+		fmt.Fprintf(&content, `{"traceId":"%d","startTimeUnixNano":"%d","attributes":[{"key":"gen_ai.usage.input_tokens","value":{"intValue":"%d"}},{"key":"gen_ai.usage.output_tokens","value":{"intValue":"1"}},{"key":"k","value":{"stringValue":"%s"}}]},`,
+			i, 1753694362340138614+int64(i), i, strings.Repeat("x", 300))
+	}
+	text := strings.TrimSuffix(content.String(), ",") + "]}]}]}"
+	w := open(t)
+	result := load(t, w, write(t, "a.json", []byte(text)), ingest.Options{})
+	if sum := number(t, w, "select sum(input_tokens)::bigint from raw.arrivals"); len(text) < 8<<20 || result.RowsKept != spans || sum != spans*(spans-1)/2 {
+		t.Errorf("got %+v, sum %d of %d bytes", result, sum, len(text))
+	}
+}
