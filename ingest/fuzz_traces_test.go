@@ -68,3 +68,9 @@ func FuzzAIBrix(f *testing.F) {
 		`{"timestamp": 0, "requests": [{"Prompt Length": 909, "Output Length": 22, "prompt": "a"}, {"Prompt Length": -1}, {}]}`+"\n"+`{"timestamp": -1, "requests": []}`,
 		`{"timestamp": 1e999, "requests": [{"prompt_length": 1, "output_length": 1e3, "session_id":"s"}]}`)
 }
+
+func FuzzTurns(f *testing.F) {
+	fuzzed(f, "aiperf-turns",
+		`{"session_id":"a","timestamp":0,"input_length":600,"output_length":52,"hash_ids":[1,2]}`+"\n"+`{"session_id":"a","delay":1500,"input_length":700,"output_length":20}`,
+		`{"session_id":7,"delay":5,"input_length":1,"output_length":1}`+"\n"+`{"session_id":"a","timestamp":9e12,"delay":9e12,"input_length":1,"output_length":1}`+"\n"+`{"session_id":"a","delay":9e12,"input_length":1,"output_length":1}`)
+}

@@ -110,7 +110,7 @@ func TestLocalBlocksAreTheSessionsOwn(t *testing.T) {
 // Files that carry text give their lengths and not a word of it, or are refused
 // where the user says so.
 func TestTextOfTracesStaysOut(t *testing.T) {
-	for _, file := range []string{"aibrix.jsonl", "dynamo.jsonl"} {
+	for _, file := range []string{"aibrix.jsonl", "dynamo.jsonl", "aiperf-turns.jsonl"} {
 		w := open(t)
 		result := load(t, w, "../fixtures/traces/"+file, ingest.Options{})
 		if !strings.Contains(strings.Join(result.Notes, "\n"), "text was left out") {
