@@ -39,7 +39,7 @@ func seesAIPerf(h *head) string {
 
 func readAIPerf(d *document, out *rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject) error {
+	return resultObjects(d, out, func(number int64, o resultObject, _ *resultRequests) error {
 		points, err := o.aiperfPoints()
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"path"
 	"regexp"
@@ -19,68 +18,122 @@ import (
 // resultObject is one JSON object, its values not read yet.
 type resultObject map[string]json.RawMessage
 
-// resultObjects calls use with every object of the document; number counts them
-// from 1. What is no object is a reject.
-func resultObjects(d *document, out *rows, use func(number int64, o resultObject) error) error {
-	limited := &io.LimitedReader{R: &pythonJSON{from: d.reader()}, N: maxWholeBytes}
-	decoder := json.NewDecoder(limited)
-	for number := int64(1); ; {
-		var values resultValues
-		err := decoder.Decode(&values)
-		switch {
-		case limited.N <= 0:
-			return hinted{fmt.Sprintf("results of more than %d MB in one file", maxWholeBytes>>20), "split it"}
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil && isReadError(err):
-			return err
-		case err != nil: // what follows cannot be told apart any more
-			return out.reject(number, "", notJSON)
-		}
-		for _, o := range values {
-			if o == nil {
-				err = out.reject(number, "", notJSON)
-			} else {
-				err = use(number, o)
-			}
-			if err != nil {
+// resultObjects calls use with every object of the document, and with the requests
+// that its arrays are of; number counts them from 1. What is no object is a reject.
+func resultObjects(d *document, out *rows, use func(number int64, o resultObject, r *resultRequests) error) error {
+	stream := newJSONStream(d.reader())
+	number := int64(0)
+	one := func() error {
+		number++
+		c, err := stream.next()
+		if err == nil && c != '{' {
+			if err := stream.skip(); err != nil {
 				return err
 			}
-			number++
+			return out.reject(number, "", notJSON)
 		}
-	}
-}
-
-// resultValues are the objects of a JSON value: itself, or the elements of an
-// array; nil for each that is none.
-type resultValues []resultObject
-
-// UnmarshalJSON is given a part of the decoder's own buffer, so that a large
-// object is not copied as a whole.
-func (v *resultValues) UnmarshalJSON(text []byte) error {
-	var elements []json.RawMessage
-	if bytes.HasPrefix(text, []byte("[")) {
-		if err := json.Unmarshal(text, &elements); err != nil {
+		o, r := resultObject{}, &resultRequests{}
+		if err == nil {
+			err = stream.object(o, r)
+		}
+		if err != nil {
 			return err
 		}
-	} else {
-		elements = []json.RawMessage{text}
+		return use(number, o, r)
 	}
-	for _, element := range elements {
-		var o resultObject
-		if json.Unmarshal(element, &o) != nil {
-			o = nil
+	for {
+		c, err := stream.next()
+		switch {
+		case err != nil || c == 0:
+			return err
+		case c == '[':
+			err = stream.elements(one)
+		default:
+			err = one()
 		}
-		*v = append(*v, o)
+		if errors.Is(err, errNotJSON) { // what follows cannot be told apart any more
+			return out.reject(max(number, 1), "", notJSON)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
-// isReadError tells what the disk or the decompression says from what is wrong
-// with the JSON.
-func isReadError(err error) bool {
-	var syntax *json.SyntaxError
-	return !errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
+// object reads a result: arrays of requests into r, all else as it is into o.
+func (j *jsonStream) object(o resultObject, r *resultRequests) error {
+	size := 0
+	return j.members(func(key string) error {
+		if isArray, err := r.array(j, key); isArray || err != nil {
+			return err
+		}
+		value, err := j.value(nil, 0)
+		if err != nil {
+			return err
+		}
+		if size += len(key) + len(value); size > maxResultBytes {
+			return hinted{fmt.Sprintf("a result with more than %d MB beside its requests", maxResultBytes>>20), "check where the file came from"}
+		}
+		o[key] = value
+		return nil
+	})
+}
+
+const maxResultBytes = 16 << 20
+
+// value reads a value of any kind as JSON, Python's Infinity as "inf" and NaN as
+// null.
+func (j *jsonStream) value(into json.RawMessage, depth int) (json.RawMessage, error) {
+	c, err := j.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case depth > maxJSONDepth || len(into) > maxResultBytes:
+		return nil, hinted{"JSON nested too deeply, or too long", "check where the file came from"}
+	case c == '{':
+		into = append(into, '{')
+		err = j.members(func(key string) error {
+			into = append(append(betweenValues(into), quoted([]byte(key))...), ':')
+			into, err = j.value(into, depth+1)
+			return err
+		})
+		return append(into, '}'), err
+	case c == '[':
+		into = append(into, '[')
+		err = j.elements(func() error {
+			into, err = j.value(betweenValues(into), depth+1)
+			return err
+		})
+		return append(into, ']'), err
+	case c == '"':
+		text, err := j.text()
+		return append(into, quoted(text)...), err
+	}
+	text, err := j.bare()
+	switch {
+	case err != nil:
+		return nil, err
+	case string(text) == "NaN":
+		return append(into, "null"...), nil
+	case string(text) == "Infinity":
+		return append(into, `"inf"`...), nil
+	case !json.Valid(text):
+		return nil, errNotJSON
+	}
+	return append(into, text...), nil
+}
+
+// betweenValues is with a comma where one value stands already.
+func betweenValues(into json.RawMessage) json.RawMessage {
+	if last := into[len(into)-1]; last == '{' || last == '[' {
+		return into
+	}
+	return append(into, ',')
+}
+
+func quoted(text []byte) []byte {
+	made, _ := json.Marshal(string(text)) // of a string it cannot fail
+	return made
 }
 
 // number is nil where the key is missing or holds no finite number. A number may
@@ -165,66 +218,6 @@ func (o resultObject) clientDate(key string, out *rows) *time.Time {
 	return &at
 }
 
-// pythonJSON makes JSON of what Python calls JSON: Infinity becomes "inf" and NaN
-// an empty string, of the same length so that places stay. -Infinity, which no
-// measurement is, stays and is refused.
-type pythonJSON struct {
-	from     io.Reader
-	inString bool
-	escaped  bool
-	spelling string // what is still to come of the word
-	writing  string // what stands for it
-}
-
-var pythonWords = map[byte][2]string{'I': {"nfinity", `inf"   `}, 'N': {"aN", `" `}}
-
-func (p *pythonJSON) Read(into []byte) (int, error) {
-	n, err := p.from.Read(into)
-	text := into[:n]
-	for i := 0; i < len(text); {
-		if p.inString || p.spelling != "" {
-			p.step(&text[i])
-			i++
-			continue
-		}
-		skip := bytes.IndexAny(text[i:], `"IN`)
-		if skip < 0 {
-			break
-		}
-		i += skip
-		p.begin(&text[i])
-		i++
-	}
-	return n, err
-}
-
-func (p *pythonJSON) begin(c *byte) {
-	if *c == '"' {
-		p.inString = true
-		return
-	}
-	p.spelling, p.writing = pythonWords[*c][0], pythonWords[*c][1]
-	*c = '"'
-}
-
-func (p *pythonJSON) step(c *byte) {
-	switch {
-	case p.spelling != "":
-		if *c != p.spelling[0] {
-			*c, p.spelling = 0, "" // no JSON at all: let it be refused
-			return
-		}
-		*c = p.writing[0]
-		p.spelling, p.writing = p.spelling[1:], p.writing[1:]
-	case p.escaped:
-		p.escaped = false
-	case *c == '\\':
-		p.escaped = true
-	case *c == '"':
-		p.inString = false
-	}
-}
-
 // resultKeys are the keys of a head's first object, or of the first object of its
 // array, with Python's numbers read.
 func resultKeys(h *head) []string {
@@ -237,13 +230,16 @@ func resultKeys(h *head) []string {
 		}
 		return h.element
 	}
-	reader := &pythonJSON{from: bytes.NewReader(h.data)}
-	text, _ := io.ReadAll(reader)
-	text = bytes.TrimLeft(text, " \t\r\n")
-	if bytes.HasPrefix(text, []byte("[")) {
-		text = text[1:]
+	stream := newJSONStream(bytes.NewReader(h.data))
+	var keys []string
+	if bytes.HasPrefix(h.line, []byte("[")) {
+		_ = stream.take('[')
 	}
-	return topKeys(text)
+	_ = stream.members(func(key string) error { // as far as the head goes
+		keys = append(keys, key)
+		return stream.skip()
+	})
+	return keys
 }
 
 // object is an object inside this one; empty where there is none.

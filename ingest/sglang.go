@@ -28,11 +28,11 @@ var sglangPointKeys = []string{
 
 func readSGLang(d *document, out *rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject) error {
+	return resultObjects(d, out, func(number int64, o resultObject, r *resultRequests) error {
 		if o.number("duration") == nil || o.number("completed") == nil {
 			return out.reject(number, "duration", isMissing)
 		}
-		if err := o.addRequests(out, number, point, o.requests()); err != nil {
+		if err := r.addTo(out, number, point); err != nil {
 			return err
 		}
 		figures, used := o.vllmFigures(point, "ms")

@@ -37,8 +37,8 @@ func isVLLMServe(keys []string) bool {
 
 func readVLLMServe(d *document, out *rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject) error {
-		err := o.addVLLMServe(out, number, point)
+	return resultObjects(d, out, func(number int64, o resultObject, r *resultRequests) error {
+		err := o.addVLLMServe(out, number, point, r)
 		point++
 		return err
 	})
@@ -46,12 +46,11 @@ func readVLLMServe(d *document, out *rows) error {
 
 // addVLLMServe adds one run: its point, its figures and, where it was saved in
 // detail, its requests.
-func (o resultObject) addVLLMServe(out *rows, number int64, point int32) error {
+func (o resultObject) addVLLMServe(out *rows, number int64, point int32, r *resultRequests) error {
 	if o.number("duration") == nil && o.number("request_throughput") == nil {
 		return out.reject(number, "duration", isMissing)
 	}
-	requests := o.requests()
-	if err := o.addRequests(out, number, point, requests); err != nil {
+	if err := r.addTo(out, number, point); err != nil {
 		return err
 	}
 	figures, used := o.vllmFigures(point, "ms")
@@ -217,7 +216,7 @@ var listedPercentiles = regexp.MustCompile(`^percentiles_(\w{1,60})_ms$`)
 func (o resultObject) settings(out *rows, used []string) *string {
 	kept := map[string]any{}
 	for _, key := range sortedKeys(o) {
-		if slices.Contains(used, key) || slices.Contains(arrayKeys, key) || string(o[key]) == "null" {
+		if slices.Contains(used, key) || string(o[key]) == "null" {
 			continue
 		}
 		value := o.scalar(key)

@@ -32,7 +32,7 @@ func seesKeys(what string, keys ...string) func(*head) string {
 
 func readVLLMThroughput(d *document, out *rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject) error {
+	return resultObjects(d, out, func(number int64, o resultObject, _ *resultRequests) error {
 		if o.number("elapsed_time") == nil {
 			return out.reject(number, "elapsed_time", isMissing)
 		}
@@ -61,29 +61,23 @@ func readVLLMThroughput(d *document, out *rows) error {
 // sequences.
 func readVLLMLatency(d *document, out *rows) error {
 	point := int32(0)
-	return resultObjects(d, out, func(number int64, o resultObject) error {
+	return resultObjects(d, out, func(number int64, o resultObject, r *resultRequests) error {
 		mean := o.number("avg_latency")
 		if mean == nil {
 			return out.reject(number, "avg_latency", isMissing)
-		}
-		batches, ok := o.floats("latencies")
-		if !ok {
-			return out.reject(number, "latencies", notANumber)
 		}
 		row := pointRow{
 			Point: point, Tool: "vllm-bench-latency", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
 			Settings: o.settings(out, []string{"avg_latency", "percentiles", "model_id"}),
 		}
-		if len(batches) > 0 {
-			row.Requests, row.Completed = new(int64(len(batches))), new(int64(len(batches)))
+		if len(r.latencies) > 0 {
+			row.Requests, row.Completed = new(int64(len(r.latencies))), new(int64(len(r.latencies)))
 		}
 		if err := out.add(row); err != nil {
 			return err
 		}
-		for i, latency := range batches {
-			if err := out.add(resultRequestRow{Point: point, Seq: int32(i), E2ES: &latency}); err != nil {
-				return err
-			}
+		if err := r.addTo(out, number, point); err != nil {
+			return err
 		}
 		figures := []figureRow{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
 		percentiles := o.object("percentiles")

@@ -1,8 +1,10 @@
 package ingest
 
 import (
-	"encoding/json"
+	"cmp"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,70 +16,100 @@ var arrayKeys = []string{
 }
 
 // resultRequests are the requests of a run. A slice is empty where the file has
-// no such array.
+// no such array; NaN stands for null.
 type resultRequests struct {
 	inputs, outputs, ttfts, latencies, starts, queues, cached []float64
-	gaps                                                      gapLists
-	errors                                                    []string
-	n                                                         int
+	gaps                                                      [][]int32 // whole microseconds
+	failures                                                  []*string // kinds; nil: succeeded
+	hasTexts, hasErrors                                       bool
 	bad                                                       string // an array that cannot be read
 }
 
-// requests takes the arrays out of the object.
-func (o resultObject) requests() resultRequests {
-	var r resultRequests
-	for _, array := range []struct {
-		key  string
-		into *[]float64
-	}{
-		{"input_lens", &r.inputs}, {"output_lens", &r.outputs}, {"ttfts", &r.ttfts}, {"latencies", &r.latencies},
-		{"start_times", &r.starts}, {"queue_times", &r.queues}, {"cached_tokens", &r.cached},
-	} {
-		values, ok := o.floats(array.key)
-		if !ok {
-			r.bad = array.key
+// array reads the value of a key that is one of arrayKeys.
+func (r *resultRequests) array(j *jsonStream, key string) (isArray bool, err error) {
+	if !slices.Contains(arrayKeys, key) {
+		return false, nil
+	}
+	if c, err := j.next(); err != nil || c != '[' { // null
+		return true, cmp.Or(err, j.skip())
+	}
+	into := map[string]*[]float64{
+		"input_lens": &r.inputs, "output_lens": &r.outputs, "ttfts": &r.ttfts, "latencies": &r.latencies,
+		"start_times": &r.starts, "queue_times": &r.queues, "cached_tokens": &r.cached,
+	}[key]
+	return true, j.elements(func() error {
+		c, err := j.next()
+		switch {
+		case err != nil:
+			return err
+		case into != nil:
+			value, err := r.number(j, key)
+			*into = append(*into, value)
+			return err
+		case key == "itls" && c == '[':
+			gaps := []int32{}
+			err := j.elements(func() error {
+				value, err := r.number(j, key)
+				gaps = append(gaps, microseconds(value))
+				return err
+			})
+			r.gaps = append(r.gaps, slices.Clip(gaps))
+			return err
+		case key == "itls":
+			r.gaps = append(r.gaps, nil)
+		case key == "errors":
+			return r.failure(j, c)
+		case key == "generated_texts" && c == '"':
+			isEmpty, err := j.skipsEmpty()
+			r.hasTexts = r.hasTexts || !isEmpty
+			return err
 		}
-		*array.into = values
-		r.n = max(r.n, len(values))
-	}
-	if len(o["itls"]) > 0 && json.Unmarshal(o["itls"], &r.gaps) != nil {
-		r.bad = "itls"
-	}
-	delete(o, "itls")
-	if len(o["errors"]) > 0 && json.Unmarshal(o["errors"], &r.errors) != nil {
-		r.bad = "errors"
-	}
-	delete(o, "errors")
-	r.n = max(r.n, len(r.gaps), len(r.errors))
-	return r
+		return j.skip()
+	})
 }
 
-// gapLists are the gaps between chunks, in whole microseconds: a fifth of the
-// memory that the text took.
-type gapLists [][]int32
-
-// UnmarshalJSON turns each list into microseconds as it comes.
-func (g *gapLists) UnmarshalJSON(text []byte) error {
-	var lists []gapList
-	if err := json.Unmarshal(text, &lists); err != nil {
-		return err
+// number reads an element; what is none spoils the array, unless it is null.
+func (r *resultRequests) number(j *jsonStream, key string) (float64, error) {
+	c, err := j.next()
+	if err != nil {
+		return 0, err
 	}
-	for _, list := range lists {
-		*g = append(*g, list)
+	if c == '"' || c == '[' || c == '{' {
+		r.bad = key
+		return math.NaN(), j.skip()
 	}
-	return nil
+	text, err := j.bare()
+	if err != nil || string(text) == "null" || string(text) == "NaN" {
+		return math.NaN(), err
+	}
+	value, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || math.IsInf(value, 0) || math.IsNaN(value) {
+		r.bad = key
+		return math.NaN(), nil
+	}
+	return value, nil
 }
 
-type gapList []int32
-
-// UnmarshalJSON reads seconds.
-func (g *gapList) UnmarshalJSON(text []byte) error {
-	var values []float64
-	if err := json.Unmarshal(text, &values); err != nil {
-		return err
+func (r *resultRequests) failure(j *jsonStream, first byte) error {
+	if first != '"' {
+		r.failures = append(r.failures, nil)
+		return j.skip()
 	}
-	*g = wholeMicroseconds(values, 1)
-	return nil
+	text, err := j.text()
+	kind := failureOf(string(text))
+	r.hasErrors = r.hasErrors || kind != nil
+	r.failures = append(r.failures, kind)
+	return err
+}
+
+// skipsEmpty passes over a string and says whether it was empty.
+func (j *jsonStream) skipsEmpty() (bool, error) {
+	next, err := j.reader.Peek(2)
+	if err != nil {
+		return false, errNotJSON
+	}
+	isEmpty := next[1] == '"'
+	return isEmpty, j.skipText()
 }
 
 // wholeMicroseconds makes gaps of a unit of so many seconds into microseconds. A
@@ -85,15 +117,23 @@ func (g *gapList) UnmarshalJSON(text []byte) error {
 func wholeMicroseconds(values []float64, unit float64) []int32 {
 	gaps := make([]int32, len(values))
 	for i, value := range values {
-		gaps[i] = int32(min(max(math.Round(value*unit*1e6), 0), math.MaxInt32))
+		gaps[i] = microseconds(value * unit)
 	}
 	return gaps
 }
 
-// addRequests adds a row for each request. Latencies alone, which newer clients
-// write without being asked for details, make rows too.
-func (o resultObject) addRequests(out *rows, number int64, point int32, r resultRequests) error {
-	for key, holds := range map[string]bool{"generated_texts": hasText(o["generated_texts"]), "errors": anyText(r.errors)} {
+// microseconds of what is no number are 0.
+func microseconds(seconds float64) int32 {
+	if math.IsNaN(seconds) {
+		return 0
+	}
+	return int32(min(max(math.Round(seconds*1e6), 0), math.MaxInt32))
+}
+
+// addTo adds a row for each request. Latencies alone, which newer clients write
+// without being asked for details, make rows too.
+func (r *resultRequests) addTo(out *rows, number int64, point int32) error {
+	for key, holds := range map[string]bool{"generated_texts": r.hasTexts, "errors": r.hasErrors} {
 		if holds {
 			if err := out.text(key); err != nil {
 				return err
@@ -103,15 +143,21 @@ func (o resultObject) addRequests(out *rows, number int64, point int32, r result
 	if r.bad != "" {
 		return out.reject(number, r.bad, notANumber)
 	}
-	for i := range r.n {
-		row := resultRequestRow{Point: point, Seq: int32(i)}
-		if len(r.errors) > i {
-			row.Failure = failureOf(r.errors[i])
+	count := max(len(r.gaps), len(r.failures))
+	for _, values := range [][]float64{r.inputs, r.outputs, r.ttfts, r.latencies, r.starts} {
+		count = max(count, len(values))
+	}
+	for i := range count {
+		row := resultRequestRow{
+			Point: point, Seq: int32(i),
+			InputTokens: tokensAt(r.inputs, i), OutputTokens: tokensAt(r.outputs, i), CachedTokens: tokensAt(r.cached, i),
+			TTFTS: elementAt(r.ttfts, i), E2ES: elementAt(r.latencies, i), StartedS: elementAt(r.starts, i),
 		}
-		row.InputTokens, row.OutputTokens, row.CachedTokens = tokensAt(r.inputs, i), tokensAt(r.outputs, i), tokensAt(r.cached, i)
-		row.TTFTS, row.E2ES, row.StartedS = elementAt(r.ttfts, i), elementAt(r.latencies, i), elementAt(r.starts, i)
 		if queue := elementAt(r.queues, i); queue != nil && row.StartedS != nil {
 			row.DueS = new(*row.StartedS - *queue)
+		}
+		if len(r.failures) > i {
+			row.Failure = r.failures[i]
 		}
 		if len(r.gaps) > i {
 			row.ChunkGapsUs = r.gaps[i]
@@ -124,7 +170,7 @@ func (o resultObject) addRequests(out *rows, number int64, point int32, r result
 }
 
 func elementAt(values []float64, i int) *float64 {
-	if i >= len(values) {
+	if i >= len(values) || math.IsNaN(values[i]) {
 		return nil
 	}
 	return &values[i]
@@ -136,24 +182,6 @@ func tokensAt(values []float64, i int) *int64 {
 		return nil
 	}
 	return new(int64(*value))
-}
-
-func hasText(array json.RawMessage) bool {
-	for _, c := range []byte(array) {
-		if c > ' ' && !strings.ContainsRune(`[]",`, rune(c)) {
-			return string(array) != "null"
-		}
-	}
-	return false
-}
-
-func anyText(texts []string) bool {
-	for _, text := range texts {
-		if text != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // failureOf makes a kind of what a client wrote of a failure, of which nothing
