@@ -302,12 +302,14 @@ func withoutNaN(text []byte) []byte {
 		case inText:
 		case c == 'N' && bytes.HasPrefix(text[i:], []byte("NaN")):
 			copy(text[i:], `"" `)
+			i += len("NaN") - 1
 		case c == 'I' && bytes.HasPrefix(text[i:], []byte("Infinity")):
 			from := i
 			if i > 0 && text[i-1] == '-' {
 				from--
 			}
 			copy(text[from:], []byte(`""         `)[:i+8-from])
+			i += len("Infinity") - 1
 		}
 	}
 	return text

@@ -197,3 +197,46 @@ func TestBLISTrace(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// What each tool's words mean is in seeds.definitions: a time per token that has the
+// first one in it is no TPOT, whatever the tool calls it.
+func TestToolsWordsAreDefined(t *testing.T) {
+	w := open(t)
+	_, err := ingest.Load(t.Context(), w, []string{filepath.Join("..", "fixtures", "tools")}, ingest.Options{MaxRejectedRatio: 1})
+	if err != nil && !strings.Contains(err.Error(), "Locust's failures") {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ tool, name, quantity, value string }{
+		{"guidellm", "time_per_output_token_ms", "latency_per_token_s", "0.0375"},
+		{"guidellm", "inter_token_latency_ms", "tpot_s", "0.035"},
+		{"inference-perf", "normalized_time_per_output_token", "latency_per_token_s", "0.05"},
+		{"inference-perf", "time_per_output_token", "tpot_s", "0.04"},
+		{"inference-perf", "requests_per_sec", "requests_per_s", "1.5"},
+		{"inference-perf", "achieved_rate", "sent_requests_per_s", "2.0"},
+		{"llm-d-benchmark", "time_per_output_token", "tpot_s", "0.008"}, // ms/token there
+		{"llmperf", "inter_token_latency_s", "latency_per_token_s", "0.025"},
+		{"genai-bench", "tpot", "tpot_s", "0.02"}, // ms there
+		{"auto-tune", "throughput", "requests_per_s", "12.5"},
+		{"evalscope", "TTFT", "ttft_s", "0.12"},
+		{"locust", "Response Time", "e2e_s", "0.4205"},
+	} {
+		got := table(t, w, `select quantity, round(value, 9) as value from staging.figures
+			where tool = '`+c.tool+`' and name = '`+c.name+`' and statistic in ('mean', 'value') order by figures.value desc limit 1`)
+		if want := c.quantity + " " + c.value; joined(got) != want {
+			t.Errorf("%s %s: got %s, want %s", c.tool, c.name, joined(got), want)
+		}
+	}
+	// Names without a definition are counts, and what nobody compares.
+	undefined := table(t, w, `
+		select distinct figures.name
+		from raw.figures
+		join raw.points using (source_id, point)
+		left join seeds.definitions on definitions.tool = points.tool and definitions.name = figures.name
+		where definitions.tool is null
+			and points.tool <> 'optuna'
+			and not regexp_matches(figures.name, '(?i)(count|requests|num_|number_|total|failures|incomplete|error_rate|concurrency|duration)$|num_|number_|^(image|text|resources|observability)\.|Requests$')
+		order by figures.name`)
+	if len(undefined) > 0 {
+		t.Errorf("no definition of %s", joined(undefined))
+	}
+}
