@@ -185,6 +185,9 @@ func exportPrivately(c *cli.Context, source string) error {
 	if len(result.Written) == 0 {
 		return exitError{exitNotMet, hinted{"nothing was written: a rule is not met", "ask for other terms: --k, --user-cap, --time"}}
 	}
+	for _, note := range result.Notes {
+		tell(c, "note: %s", note)
+	}
 	if !o.IsKeyGiven {
 		tell(c, "key: %s", o.Key)
 		tell(c, "it is stored nowhere; with it and the source the export can be made again, and undone: keep it as a secret, or forget it")

@@ -51,21 +51,14 @@ func anyHour(p place) place {
 	return p
 }
 
-func anyOne(p place) place {
-	if p.class != 0 {
-		p.class = several
-	}
-	return p
-}
-
 // Lengths go together up to so many rungs, a sixth of a length or so, before
 // tenants and hours do.
 const nearShift = 3
 
 // steps is the ladder up which small cells go, always the same: first lengths that
 // are near each other, then tenants, then hours, then all other lengths, at last
-// the classes.
-func steps(height span) []func(place) place {
+// the classes. Its top is one place for all.
+func steps(height span, top place) []func(place) place {
 	ladder := []func(place) place{func(p place) place { return p }}
 	for shift := 1; 1<<(shift-1) < max(height.in, height.out) || shift <= nearShift; shift++ {
 		if 1<<(shift-1) < height.in {
@@ -78,58 +71,79 @@ func steps(height span) []func(place) place {
 			ladder = append(ladder, anyTenant, anyHour)
 		}
 	}
-	return append(ladder, anyOne)
+	return append(ladder, func(place) place { return top })
 }
 
 // span is how many rungs the prompts and the answers take up.
 type span struct{ in, out int32 }
 
+// group is the requests of a place, and the user whose they all are; several where
+// they are of more than one, or of users that nobody can tell apart.
+type group struct {
+	requests int64
+	user     int32
+}
+
+func (g group) with(other group) group {
+	if g.requests > 0 && (g.user != other.user || other.user < 0) {
+		other.user = several
+	}
+	return group{g.requests + other.requests, other.user}
+}
+
 // histogram counts requests per hour, class, tenant and lengths. Cells of fewer
-// than k go up the ladder until they are k together; what remains at its top joins
-// the smallest cell, so that none is lost. Alone is how many requests were in a
-// cell of fewer than k at first. There must be k requests.
-func histogram(t *Trace, k int64) (cells []Cell, alone int64) {
+// than k, and those of one user alone, go up the ladder until they are k of more
+// than one; what remains at its top joins the smallest cell, so that none is lost.
+// Moved is how many requests could not stay where they were. There must be k
+// requests.
+func histogram(t *Trace, k int64) (cells []Cell, moved int64) {
+	users, _ := t.users()
 	var height span
-	counts := map[place]int64{}
-	for _, row := range t.Rows {
+	groups := map[place]group{}
+	for i, row := range t.Rows {
 		p := place{class: row.Class, tenant: row.Tenant, window: int32(floorTo(row.At, hour) / hour),
 			in: int32(rungOf(row.Input)), out: int32(rungOf(row.Output))}
 		height.in, height.out = max(height.in, p.in+1), max(height.out, p.out+1)
-		counts[p]++
+		groups[p] = groups[p].with(group{1, users[i]})
 	}
-	for i, step := range steps(height) {
-		above := map[place]int64{}
-		for p, n := range counts {
-			above[step(p)] += n
+	top := place{window: all, class: anyOf(t.Classes), tenant: anyOf(t.Tenants), inShift: 31, outShift: 31}
+	for i, step := range steps(height, top) {
+		above := map[place]group{}
+		for p, g := range groups {
+			above[step(p)] = above[step(p)].with(g)
 		}
-		counts = map[place]int64{}
-		for p, n := range above {
-			if n >= k {
-				cells = append(cells, p.cell(n, height))
+		groups = map[place]group{}
+		for p, g := range above {
+			if g.requests >= k && g.user == several {
+				cells = append(cells, p.cell(g.requests, height))
 				continue
 			}
-			counts[p] = n
+			groups[p] = g
 			if i == 0 {
-				alone += n
+				moved += g.requests
 			}
 		}
 	}
 	slices.SortFunc(cells, compareCells)
-	left := int64(0)
-	for _, n := range counts {
-		left += n
+	if rest := groups[top]; rest.requests > 0 {
+		cells = joined(cells, top.cell(rest.requests, height))
 	}
-	if left > 0 {
-		smallest := 0
-		for i := range cells {
-			if cells[i].Requests < cells[smallest].Requests {
-				smallest = i
-			}
+	return cells, moved
+}
+
+// joined puts what is too small to stand alone into the smallest of the others.
+func joined(cells []Cell, rest Cell) []Cell {
+	if len(cells) == 0 {
+		return []Cell{rest}
+	}
+	smallest := 0
+	for i := range cells {
+		if cells[i].Requests < cells[smallest].Requests {
+			smallest = i
 		}
-		rest := Cell{all, anyOf(t.Classes), anyOf(t.Tenants), 0, height.in, 0, height.out, left + cells[smallest].Requests}
-		cells = append(slices.Delete(cells, smallest, smallest+1), rest)
 	}
-	return cells, alone
+	rest.Requests += cells[smallest].Requests
+	return append(slices.Delete(cells, smallest, smallest+1), rest)
 }
 
 // anyOf several names, or of none where there are none.
@@ -141,9 +155,16 @@ func anyOf(list []string) int32 {
 }
 
 func (p place) cell(requests int64, height span) Cell {
-	in, out := int32(1)<<p.inShift, int32(1)<<p.outShift
-	return Cell{p.window, p.class, p.tenant,
-		p.in * in, min(height.in, (p.in+1)*in), p.out * out, min(height.out, (p.out+1)*out), requests}
+	side := func(at int32, shift uint8, height int32) (from, until int32) {
+		if shift >= 31 { // all of it
+			return 0, height
+		}
+		return at << shift, min(height, (at+1)<<shift)
+	}
+	c := Cell{Window: p.window, Class: p.class, Tenant: p.tenant, Requests: requests}
+	c.InFrom, c.InUntil = side(p.in, p.inShift, height.in)
+	c.OutFrom, c.OutUntil = side(p.out, p.outShift, height.out)
+	return c
 }
 
 func compareCells(a, b Cell) int {

@@ -11,12 +11,12 @@ import (
 // made is a trace of three hours with classes and tenants, rare ones among them.
 func made(seed uint64, n int) *Trace {
 	source := random.New(random.NewPCG(seed, 1))
-	t := &Trace{Sessions: []string{""}, Tenants: []string{"", "a", "b", "c"}, Classes: []string{"", "chat", "code"}}
+	t := &Trace{Sessions: []string{"", "x", "y", "z"}, Tenants: []string{"", "a", "b", "c"}, Classes: []string{"", "chat", "code"}}
 	for range n {
 		t.Rows = append(t.Rows, Row{
 			At:    source.Int64N(3 * hour),
 			Input: int64(math.Exp(source.NormFloat64()*1.5 + 6)), Output: int64(math.Exp(source.NormFloat64() + 4)),
-			Tenant: int32(source.IntN(4)), Class: int32(min(2, source.IntN(20))), Turn: -1, ParentTurn: -1, Failed: -1,
+			Tenant: int32(source.IntN(4)), Session: int32(source.IntN(4)), Class: int32(min(2, source.IntN(20))), Turn: -1, ParentTurn: -1, Failed: -1,
 		})
 	}
 	b := builder{trace: *t, sessions: &names{list: t.Sessions}, tenants: &names{list: t.Tenants}, classes: &names{list: t.Classes}}
@@ -94,5 +94,21 @@ func TestWhatRemainsJoinsTheSmallest(t *testing.T) {
 	cells, _ := histogram(trace, 3)
 	if len(cells) != 1 || cells[0].Requests != 5 || cells[0].Class != several {
 		t.Errorf("got %+v, want one cell of 5 requests of several classes", cells)
+	}
+}
+
+// Twelve requests of one session are no cell of their own, though k is 3: they go up
+// until another user's are among them.
+func TestCellsAreOfMoreThanOneUser(t *testing.T) {
+	trace := &Trace{Sessions: []string{"", "heavy", "x", "y", "z"}, Tenants: []string{""}, Classes: []string{""}}
+	for i := range 12 {
+		trace.Rows = append(trace.Rows, Row{At: int64(i), Input: 100, Output: 50, Session: 1})
+	}
+	for i := range int32(3) {
+		trace.Rows = append(trace.Rows, Row{At: int64(i), Input: 900, Output: 50, Session: 2 + i})
+	}
+	cells, moved := histogram(trace, 3)
+	if len(cells) != 1 || cells[0].Requests != 15 || moved != 12 {
+		t.Errorf("got %+v, %d moved; want the 12 in one cell with the 3 of others", cells, moved)
 	}
 }

@@ -46,6 +46,7 @@ type Result struct {
 	Read     int64
 	Dropped  Dropped
 	Loss     Loss
+	Notes    []string // what a reader of the export must know
 	Passed   bool
 	Written  []string // files, the manifest the last
 }
@@ -96,6 +97,9 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 		return nil, misuse("leave --keep-weekday out", "source %s: its times are relative: there is no weekday to keep", name)
 	}
 	e := &export{Options: o, trace: t, output: output}
+	if t.Sources > 1 && !t.IsDated {
+		e.result.Notes = append(e.result.Notes, "sessions of several files without a common clock: each begins at its own zero, so that times between them mean nothing")
+	}
 	if err := e.prepare(); err != nil {
 		return nil, fmt.Errorf("source %s: %w", name, err)
 	}
@@ -150,7 +154,9 @@ func (e *export) prepare() (err error) {
 	after[0], after[1] = sampleOf(t.Rows, input), sampleOf(t.Rows, output)
 	if e.Form == "histogram" {
 		r.Loss.ReusedAfter = nil // a histogram has no prompts that share anything
-		e.fill()
+		if err := e.fill(); err != nil {
+			return err
+		}
 		after[0], after[1] = spreadCells(e.cells, inputSide), spreadCells(e.cells, outputSide)
 	}
 	r.Loss.InputKS, r.Loss.OutputKS = distance(inputs, after[0]), distance(outputs, after[1])
@@ -160,14 +166,30 @@ func (e *export) prepare() (err error) {
 }
 
 // fill counts, and adds noise where it was asked for. Half of epsilon is for the
-// lengths, half for the rates.
-func (e *export) fill() {
-	e.cells, e.result.Dropped.MovedUp = histogram(e.trace, e.K)
-	e.windows = rates(e.trace, e.K, minute)
-	if e.Epsilon == 0 {
-		return
+// lengths, half for the rates. Cells are made so much larger that the noise seldom
+// takes one below what may be shown.
+func (e *export) fill() error {
+	k, enough := e.K, int64(0)
+	if e.Epsilon > 0 {
+		const seldom = 3 // times the scale of the noise: one cell in forty
+		enough = max(k, least(e.Epsilon/2, e.Delta, e.limit))
+		k = enough + int64(math.Ceil(seldom*float64(e.limit)/(e.Epsilon/2)))
 	}
-	enough := max(e.K, least(e.Epsilon/2, e.Delta, e.limit))
+	if int64(len(e.trace.Rows)) < k {
+		return withHint("say a larger --epsilon or a smaller --user-cap", "%d requests; noise for a user of up to %d needs cells of %d", len(e.trace.Rows), e.limit, k)
+	}
+	e.cells, e.result.Dropped.MovedUp = histogram(e.trace, k)
+	e.windows = rates(e.trace, k, minute)
+	if e.Epsilon > 0 {
+		e.addNoise(enough)
+	}
+	if len(e.cells) == 0 {
+		return withHint("say a larger --epsilon or a smaller --user-cap", "nothing is left under noise for a user of up to %d requests", e.limit)
+	}
+	return nil
+}
+
+func (e *export) addNoise(enough int64) {
 	lengths, times := e.Key.source("noise of lengths", e.Seed), e.Key.source("noise of rates", e.Seed)
 	for i := range e.cells {
 		e.cells[i].Requests += noise(lengths, e.Epsilon/2, e.limit)
@@ -195,7 +217,7 @@ func (e *export) manifest() *Manifest {
 			Ids: "HMAC-SHA-256, 64 bits; blocks renumbered in the order of their hashes", Key: key,
 			Seed: e.Seed, Epsilon: e.Epsilon, Delta: e.Delta,
 		},
-		Columns: lengthColumns, Classes: e.classes(),
+		Columns: lengthColumns, Classes: e.classes(), Notes: e.result.Notes,
 	}
 	if e.Form == "trace" {
 		m.Columns, m.Rows = traceColumns, e.result.Rows

@@ -27,6 +27,7 @@ type Manifest struct {
 	Columns    []string   `json:"columns"`
 	LeftOut    []string   `json:"columns_left_out"`
 	Classes    []string   `json:"classes,omitempty"`
+	Notes      []string   `json:"notes,omitempty"`
 	Zero       string     `json:"zero,omitempty"`    // weekday and hour of second 0, where they were kept
 	Dropped    *Dropped   `json:"dropped,omitempty"` // left out with noise: exact counts would undo it
 	Loss       *Loss      `json:"loss,omitempty"`    // likewise

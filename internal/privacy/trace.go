@@ -38,6 +38,7 @@ type Row struct {
 type Trace struct {
 	Rows        []Row
 	IsDated     bool
+	Sources     int // files that it came from
 	BlockTokens int64
 	Sessions    []string
 	Tenants     []string
@@ -103,9 +104,9 @@ func read(ctx context.Context, w *warehouse.Warehouse, name string) (*Trace, err
 	b := newBuilder()
 	var blockTokens sql.NullInt64
 	err := w.DB().QueryRowContext(ctx, `
-		select bool_and(is_dated), max(block_tokens)
+		select bool_and(is_dated), max(block_tokens), count(*)
 		from raw.sources
-		where kind = 'arrivals' and (name = $1 or collection = $1)`, name).Scan(&b.trace.IsDated, &blockTokens)
+		where kind = 'arrivals' and (name = $1 or collection = $1)`, name).Scan(&b.trace.IsDated, &blockTokens, &b.trace.Sources)
 	if err != nil {
 		return nil, err
 	}
