@@ -31,7 +31,7 @@ race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
 fuzz: ## each fuzz target for FUZZTIME (5s)
-	@set -e; for package in ingest replay replay/profile; do \
+	@set -e; for package in ingest internal/privacy replay replay/profile; do \
 	  for target in $$($(GO) test -tags $(TAGS) ./$$package -list '^Fuzz' | grep '^Fuzz'); do \
 	    echo "fuzz $$package $$target"; \
 	    $(GO) test -tags $(TAGS) ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
@@ -55,6 +55,7 @@ bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's tw
 soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; 200 kills of an ingest
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
+	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 
 ci: test ci-rest ## all that CI runs
 

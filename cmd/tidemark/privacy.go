@@ -172,7 +172,7 @@ func exportPrivately(c *cli.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	if err := printTable(c, exportTable(result)); err != nil {
+	if err := printTable(c, exportTable(result, !c.Bool("csv") && !c.Bool("json"))); err != nil {
 		return err
 	}
 	if !result.Passed {
@@ -199,14 +199,16 @@ func exportPrivately(c *cli.Context, source string) error {
 	return nil
 }
 
-// exportTable says what an export dropped and what it costs.
-func exportTable(r *privacy.Result) analysis.Table {
+// exportTable says what an export dropped and what it costs; shifts are shares, and
+// percent for people.
+func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	table := analysis.Table{Columns: columnsOf("what", "before", "after")}
 	add := func(what string, before, after any) { table.Rows = append(table.Rows, []any{what, before, after}) }
 	add("requests", r.Read, r.Rows)
 	add("left out: of users above the cap", nil, r.Dropped.RowsOfHeavyUsers)
 	add("classes, tenants put to other", nil, int64(r.Dropped.RareClasses+r.Dropped.RareTenants))
-	add("prompts, answers cut at the top", nil, fmt.Sprintf("%d, %d", r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs))
+	add("prompts cut at the top", nil, r.Dropped.ToppedInputs)
+	add("answers cut at the top", nil, r.Dropped.ToppedOutputs)
 	if r.Dropped.MovedUp > 0 {
 		add("requests moved out of small cells", nil, r.Dropped.MovedUp)
 	}
@@ -224,7 +226,11 @@ func exportTable(r *privacy.Result) analysis.Table {
 	}{{"prompts", r.Loss.InputKS, r.Loss.InputShift}, {"answers", r.Loss.OutputKS, r.Loss.OutputShift}} {
 		add(side.name+": Kolmogorov-Smirnov distance", nil, side.ks)
 		for _, name := range []string{"mean", "p50", "p90", "p99"} {
-			add(side.name+": "+name, nil, fmt.Sprintf("%+.1f %%", 100*side.shift[name]))
+			var shift any = side.shift[name]
+			if forPeople {
+				shift = fmt.Sprintf("%+.1f %%", 100*side.shift[name])
+			}
+			add(side.name+": shift of "+name, nil, shift)
 		}
 	}
 	return table

@@ -102,7 +102,10 @@ func opened(path string, use func(io.Reader) error) error {
 	return nil
 }
 
-const longestLine = 16 << 20
+const (
+	longestLine  = 16 << 20
+	longestTrace = 100 * 365 * 24 * time.Hour
+)
 
 func readTraceFile(path string) (*subject, error) {
 	s := &subject{isTrace: true}
@@ -216,7 +219,13 @@ func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[st
 			return fmt.Errorf("no %s", key)
 		}
 	}
+	if row.Input < 0 || row.Output < 0 {
+		return errors.New("a negative number of tokens")
+	}
 	if isRelative {
+		if math.Abs(at) > longestTrace.Seconds() {
+			return errors.New("arrival_s: beyond a hundred years")
+		}
 		row.At = int64(math.Round(at * 1e9))
 	}
 	b.trace.IsDated = b.trace.IsDated || !isRelative
