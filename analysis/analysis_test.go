@@ -3,32 +3,18 @@
 package analysis_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // open gives a warehouse in memory after some SQL.
 func open(t *testing.T, setup ...string) *warehouse.Warehouse {
 	t.Helper()
-	w, err := warehouse.Open(context.Background(), warehouse.Memory, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, statement := range setup {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	return w
+	return warehousetest.Open(t, setup...)
 }
 
 // wantError wants an error with the text, and a hint with the other.
@@ -40,7 +26,7 @@ func wantError(t *testing.T, err error, text, hint string) {
 	}
 	var hinted interface{ Hint() string }
 	if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), hint) {
-		t.Errorf("%v: want a hint with %q, got %v", err, hint, hinted)
+		t.Errorf("%v: want a hint with %q, got %q", err, hint, hinted.Hint())
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 const traceNames = `
 select source_name as name
 from staging.sources
-where kind = 'arrivals'
+where kind in ('arrivals', 'lengths', 'metrics')
 union
 select collection as name
 from staging.sources
-where kind = 'arrivals'
-    and collection is not null`
+where collection is not null
+order by name`
 
 // everyName is what anything that was taken in goes by.
 const everyName = `
@@ -27,18 +27,8 @@ from staging.sources
 union
 select collection as name
 from staging.sources
-where collection is not null`
-
-// few are the first of many names, and how many more there are.
-func few(names string) string {
-	return `
-with names as (` + names + `
-)
-
-select name from (from names order by name limit 12)
-union all
-select count(*) - 12 || ' more' from names having count(*) > 12`
-}
+where collection is not null
+order by name`
 
 // Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit. Of a
 // source of another kind, and of a collection, it is the facts of marts.source_facts, one a row.
@@ -89,7 +79,7 @@ func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
 		*part.into = table
 	}
 	if len(a.Facts.Rows) == 0 {
-		return a, unknown(ctx, db, "source", name, few(everyName), `add one with "tidemark ingest"`)
+		return a, unknown(ctx, db, "source", name, everyName, `add one with "tidemark ingest"`)
 	}
 	err := db.QueryRowContext(ctx, "select count(*) > 0 from ("+traceNames+") where name = $1", name).Scan(&a.IsTrace)
 	return a, err
@@ -149,7 +139,7 @@ order by
     seq`
 
 func unknownSource(ctx context.Context, db *sql.DB, name string) error {
-	return unknown(ctx, db, "source", name, few(traceNames), `add one with "tidemark ingest"`)
+	return unknown(ctx, db, "source", name, traceNames, `add one with "tidemark ingest"`)
 }
 
 // Tick is what the clock of a trace counts in; an error where no tick is seen.

@@ -114,7 +114,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 		{"a", analysis.Starts{RatePerS: 1}, "source a: --session-rate: its requests have times of their own", "--request-rate"},
 		{"log", analysis.Starts{RatePerS: 1}, "source log: --session-rate: its requests have times of their own", "--request-rate"},
 		{"agents", analysis.Starts{RatePerS: 1e-300}, "over centuries", "higher"},
-		{"nobody", analysis.Starts{RatePerS: 1}, `no source named "nobody"`, "known sources are a, agents, b, c, log, monday, tuesday"},
+		{"nobody", analysis.Starts{RatePerS: 1}, `no source named "nobody"`, "known sources are a, agents, agents-lengths, b, c, log, monday, tuesday"},
 	} {
 		_, _, err := analysis.Arrivals(context.Background(), w, test.name, analysis.Window{}, test.starts)
 		wantError(t, err, test.text, test.hint)

@@ -93,14 +93,14 @@ func TestSchemaAndSource(t *testing.T) {
 	ctx := context.Background()
 	all, err := analysis.Schema(ctx, w.DB(), "")
 	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_gaps" {
-		t.Errorf("Schema: got %d rows, %v", len(all.Rows), err)
+		t.Errorf("Schema: got %d rows, the first %v, %v", len(all.Rows), all.Rows[0], err)
 	}
 	columns, err := analysis.Schema(ctx, w.DB(), "marts.tpot_gap")
 	if err != nil || columns.Rows[0][0] != "run_id" || columns.Rows[0][2] != "the replay" || !strings.HasPrefix(columns.Comment, "One row per successful request") {
 		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
 	}
-	_, err = analysis.Schema(ctx, w.DB(), "marts.nothing")
-	wantError(t, err, `no relation named "marts.nothing"`, "marts.tpot_gap")
+	_, err = analysis.Schema(ctx, w.DB(), "marts.tpot")
+	wantError(t, err, `no relation named "marts.tpot"`, "known relations are marts.tpot_gap, marts.tpot_terms")
 	// Listed, and then "no relation named".
 	macro, err := analysis.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||

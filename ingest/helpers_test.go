@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,6 +19,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 func TestMain(m *testing.M) {
@@ -29,28 +29,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	tellLeftOut()
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if path, err := template(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
-		}
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m)
 }
-
-// template is an empty warehouse. To copy it is many times faster than to make
-// all views.
-var template = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "tidemark-ingest-test")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "template.duckdb")
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		return "", err
-	}
-	return path, w.Close()
-})
 
 // open gives a warehouse of the test's own.
 func open(t testing.TB) *warehouse.Warehouse {
@@ -61,15 +41,7 @@ func open(t testing.TB) *warehouse.Warehouse {
 // emptyFile is the path of an empty warehouse.
 func emptyFile(t testing.TB) string {
 	t.Helper()
-	from, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return write(t, "w.duckdb", content)
+	return warehousetest.File(t)
 }
 
 func openFile(t testing.TB, path string) *warehouse.Warehouse {

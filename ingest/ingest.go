@@ -103,9 +103,9 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		files[i].isOneOfMany = len(files) > 1
 		files[i].source = last + int64(i) + 1
 		files[i].size = sizeOf(files[i].path)
-		files[i].wants(m.names)
 		m.meter.sum.Size += files[i].size
 	}
+	christen(files, m.names)
 	loaded, failed := m.results(m.load(ctx, files))
 	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
 }

@@ -103,7 +103,7 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 		return Result{}, ctx.Err()
 	}
 	if short := sourceName(file.path); opts.Name == "" && result.Name != short {
-		result.Notes = append(result.Notes, fmt.Sprintf("called %s, because another file is called %s", result.Name, short))
+		result.Notes = append(result.Notes, fmt.Sprintf("called %s, because several files are called %s", result.Name, short))
 	}
 	return result, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -32,28 +33,35 @@ func sourceName(path string) string {
 	return "trace"
 }
 
-// wants settles what a file would be called if the warehouse were empty: the
-// file's name or, where a file before it has that, one with the folder in front.
-func (f *found) wants(names *names) {
-	name := sourceName(f.path)
-	for _, f.name = range candidates(f.path, name) {
-		if names.claim(f.name, f.path) {
-			return
+// christen settles what the files would be called if the warehouse were empty: by
+// their own names or, where several have the same, with the folder in front.
+func christen(files []found, names *names) {
+	alike := map[string]int{}
+	for _, file := range files {
+		alike[sourceName(file.path)]++
+	}
+	for i := range files {
+		name := sourceName(files[i].path)
+		for place, candidate := range candidates(files[i].path, name) {
+			if place == 0 && alike[name] > 1 {
+				continue
+			}
+			if names.claim(candidate, files[i].path) {
+				files[i].name = candidate
+				break
+			}
 		}
 	}
 }
 
 // candidates are a file's names, the best first, without an end.
-func candidates(path, name string) func(yield func(int, string) bool) {
+func candidates(path, name string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		if !yield(1, name) {
-			return
-		}
 		longer := name
 		if absolute, err := filepath.Abs(path); err == nil && path != "-" {
 			longer = strings.Trim(kebabCase(filepath.Base(filepath.Dir(absolute)))+"-"+name, "-")
 		}
-		if !yield(1, longer) {
+		if !yield(0, name) || !yield(1, longer) {
 			return
 		}
 		for number := 2; yield(number, fmt.Sprintf("%s-%d", longer, number)); number++ {

@@ -3,7 +3,6 @@
 package queries_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/csv"
 	"fmt"
@@ -13,12 +12,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/queries"
 )
 
@@ -77,53 +76,9 @@ func examples(t *testing.T) []string {
 	return found
 }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := template(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
-
-// template is an empty warehouse. To copy it is many times faster than to make
-// all views.
-var template = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "tidemark-queries-test")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "template.duckdb")
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		return "", err
-	}
-	return path, w.Close()
-})
-
 func open(t *testing.T) *warehouse.Warehouse {
 	t.Helper()
-	from, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "copy.duckdb")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
+	return warehousetest.Open(t)
 }
 
 func compare(t *testing.T, db *sql.DB, query string, want [][]string) {

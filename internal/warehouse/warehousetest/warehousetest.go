@@ -1,0 +1,68 @@
+//go:build duckdb_arrow
+
+// Package warehousetest gives tests a warehouse of their own. Making all views
+// takes a second, so they are made once in a process and copied from then on.
+package warehousetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"tidemark/internal/warehouse"
+)
+
+// empty is the content of an empty warehouse's file.
+var empty = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "tidemark-warehousetest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "empty.duckdb")
+	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// File is the path of an empty warehouse in a folder of the test's.
+func File(t testing.TB) string {
+	t.Helper()
+	content, err := empty()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "w.duckdb")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Open is an empty warehouse, in which the statements have been run. It is closed
+// when the test ends.
+func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Open(context.Background(), File(t), warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, statement := range setup {
+		if _, err := w.DB().Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	return w
+}
