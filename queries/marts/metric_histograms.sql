@@ -17,9 +17,7 @@
 -- p95_above, p95_up_to   the 95th
 -- p99_above, p99_up_to   the 99th
 with grown as (
-    select
-        *,
-        concat_ws(' ', history, engine) as counter
+    select *
     from staging.metric_intervals
     where part <> 'value'
     -- A first look says what was since the start: wanted where there is no other.
@@ -48,7 +46,7 @@ bounds as (
         dimensions,
         le,
         sum(increase) as up_to_le,
-        count(distinct counter) as counters
+        count(*) as counters
     from grown
     where part = 'bucket'
     group by all

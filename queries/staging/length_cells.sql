@@ -21,7 +21,6 @@ with grown as (
         quantity,
         priority,
         model,
-        concat_ws(' ', history, engine, dimensions) as counter,
         le,
         increase
     from staging.metric_intervals
@@ -49,7 +48,7 @@ counted as (
         case when firsts.has_models then grown.model end as class,
         grown.le,
         sum(grown.increase) as up_to_le,
-        count(distinct grown.counter) as counters
+        count(*) as counters
     from grown
     inner join firsts using (source_id, quantity, priority)
     group by all

@@ -23,31 +23,53 @@
 -- is_first      there is no look before: since its server began
 -- is_reset      it fell, so its server began anew in between
 -- is_lost       it reads zero and was large
-with counted as (
+with series as materialized (
+    select
+        *,
+        dense_rank() over (order by name, labels) as series
+    from staging.metric_series
+    where is_counter
+),
+
+looks as materialized (
+    select
+        metric_looks.*,
+        dense_rank() over (order by metric_looks.history) as server,
+        (lag(metric_looks.at_ns) over (partition by metric_looks.history order by metric_looks.place) - coalesce(epoch_ns(sources.origin_at), 0)) / 1e9 as from_s,
+        (metric_looks.at_ns - coalesce(epoch_ns(sources.origin_at), 0)) / 1e9 as until_s
+    from staging.metric_looks
+    inner join raw.sources on sources.source_id = metric_looks.source_id
+),
+
+-- Numbers for names: there may be a hundred million values.
+counted as (
     select
         metrics.source_id,
-        metric_looks.history,
-        metric_looks.place,
-        metric_looks.is_fresh,
-        metrics.name,
-        metrics.labels,
-        metrics.value,
-        max(metrics.value) over earlier as peak
+        looks.server,
+        looks.place,
+        series.series,
+        metrics.value
     from raw.metrics
-    inner join staging.metric_series
-        on metric_series.source_id = metrics.source_id
-        and metric_series.name = metrics.name
-        and metric_series.labels = metrics.labels
-    inner join staging.metric_looks
-        on metric_looks.source_id = metrics.source_id
-        and metric_looks.target = metric_series.target
-        and metric_looks.look = coalesce(metrics.at_ns, metrics.scrape)
-    where metric_series.is_counter and isfinite(metrics.value)
-    window earlier as (
-        partition by metric_looks.history, metrics.name, metrics.labels
-        order by metric_looks.place
-        rows between unbounded preceding and 1 preceding
-    )
+    inner join series
+        on series.source_id = metrics.source_id
+        and series.name = metrics.name
+        and series.labels = metrics.labels
+    inner join looks
+        on looks.source_id = metrics.source_id
+        and looks.target = series.target
+        and looks.look = coalesce(metrics.at_ns, metrics.scrape)
+    where isfinite(metrics.value)
+),
+
+peaked as (
+    select
+        *,
+        max(value) over (
+            partition by server, series
+            order by place
+            rows between unbounded preceding and 1 preceding
+        ) as peak
+    from counted
 ),
 
 -- Up to here a reader that fails on exponents prints what is; Python writes 1e+06 from a million on.
@@ -56,58 +78,46 @@ kept as (
         *,
         value = 0 and coalesce(peak, 0) >= 1e5 as is_lost,
         last_value(case when value <> 0 or coalesce(peak, 0) < 1e5 then value end ignore nulls) over (
-            partition by history, name, labels
+            partition by server, series
             order by place
             rows between unbounded preceding and 1 preceding
         ) as last_value
-    from counted
-),
-
-spans as (
-    select
-        metric_looks.source_id,
-        metric_looks.target,
-        metric_looks.history,
-        metric_looks.place,
-        (lag(metric_looks.at_ns) over (partition by metric_looks.history order by metric_looks.place) - coalesce(epoch_ns(sources.origin_at), 0)) / 1e9 as from_s,
-        (metric_looks.at_ns - coalesce(epoch_ns(sources.origin_at), 0)) / 1e9 as until_s
-    from staging.metric_looks
-    inner join raw.sources on sources.source_id = metric_looks.source_id
+    from peaked
 )
 
 select
     kept.source_id,
-    metric_series.source_name,
-    kept.history,
+    series.source_name,
+    looks.history,
     kept.place,
-    spans.from_s,
-    spans.until_s,
-    kept.name,
-    kept.labels,
-    metric_series.metric,
-    metric_series.part,
-    metric_series.le * metric_series.factor as le,
-    metric_series.quantity,
-    metric_series.priority,
-    metric_series.model,
-    metric_series.engine,
-    metric_series.target,
-    metric_series.gpu,
-    metric_series.dimensions,
+    looks.from_s,
+    looks.until_s,
+    series.name,
+    series.labels,
+    series.metric,
+    series.part,
+    series.le * series.factor as le,
+    series.quantity,
+    series.priority,
+    series.model,
+    series.engine,
+    series.target,
+    series.gpu,
+    series.dimensions,
     case
         when kept.is_lost then 0
         when kept.value >= coalesce(kept.last_value, 0) then kept.value - coalesce(kept.last_value, 0)
         else kept.value
-    end * case when metric_series.part in ('bucket', 'count') then 1 else metric_series.factor end as increase,
-    kept.place = 1 and not kept.is_fresh as is_first,
+    end * case when series.part in ('bucket', 'count') then 1 else series.factor end as increase,
+    kept.place = 1 and not looks.is_fresh as is_first,
     not kept.is_lost and kept.value < coalesce(kept.last_value, 0) as is_reset,
     kept.is_lost
 from kept
-inner join staging.metric_series
-    on metric_series.source_id = kept.source_id
-    and metric_series.name = kept.name
-    and metric_series.labels = kept.labels
-inner join spans
-    on spans.source_id = kept.source_id
-    and spans.history = kept.history
-    and spans.place = kept.place
+inner join series
+    on series.source_id = kept.source_id
+    and series.series = kept.series
+inner join looks
+    on looks.source_id = kept.source_id
+    and looks.target = series.target
+    and looks.server = kept.server
+    and looks.place = kept.place
