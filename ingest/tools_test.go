@@ -4,6 +4,8 @@ package ingest_test
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,5 +240,36 @@ func TestToolsWordsAreDefined(t *testing.T) {
 		order by figures.name`)
 	if len(undefined) > 0 {
 		t.Errorf("no definition of %s", joined(undefined))
+	}
+}
+
+// The trials that none beats are those that a comparison of each with each finds.
+func TestTrialsAgainstBruteForce(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString("number,values_0,values_1,values_2,params_x,state\n")
+	var trials [][3]float64
+	for i := range 150 {
+		values := [3]float64{float64(random.IntN(12)), float64(random.IntN(12)), float64(random.IntN(12))}
+		trials = append(trials, values)
+		fmt.Fprintf(&text, "%d,%g,%g,%g,%d,COMPLETE\n", i, values[0], values[1], values[2], i)
+	}
+	var want []string
+	for i, mine := range trials {
+		beaten := false
+		for _, other := range trials {
+			// The first is to be large, the others small.
+			atLeast := other[0] >= mine[0] && other[1] <= mine[1] && other[2] <= mine[2]
+			beaten = beaten || atLeast && other != mine
+		}
+		if !beaten {
+			want = append(want, fmt.Sprintf("trial %d", i))
+		}
+	}
+	w := open(t)
+	load(t, w, write(t, "trials.csv", []byte(text.String())), ingest.Options{Columns: map[string]string{"maximize": "values_0"}})
+	got := joined(table(t, w, "select label from marts.trials where is_unbeaten order by point"))
+	if got != strings.Join(want, "|") || len(want) < 3 {
+		t.Errorf("got %s, want %s", got, strings.Join(want, "|"))
 	}
 }

@@ -1,0 +1,89 @@
+-- One row per finished trial of a search over settings, and whether any other is
+-- better in all that was searched for: those that are not beaten are the front to
+-- choose from. The search's own opinion is not asked.
+-- source_name           file of the trials
+-- point                 trial in it
+-- label                 its number in the search
+-- settings              its parameters, and which objectives are to be large
+-- objectives            what it reached, by the objective's name
+-- are_directions_known  the file or the user says which are to be large; false: all are taken to be small
+-- beaten_by             trials at least as good in every objective, and better in one
+-- is_unbeaten           there is none
+with objectives as (
+    select
+        points.source_id,
+        points.source_name,
+        points.point,
+        points.label,
+        points.settings,
+        figures.name,
+        figures.printed as reached,
+        case
+            when (points.settings ->> ('$."objective.' || figures.name || '"')) = 'maximize' then -figures.printed
+            else figures.printed
+        end as cost
+    from staging.points
+    inner join staging.figures
+        on figures.source_id = points.source_id
+        and figures.point = points.point
+    where points.tool = 'optuna'
+        and (figures.name = 'value' or starts_with(figures.name, 'values_'))
+        and (points.settings ->> '$.state') = 'COMPLETE'
+),
+
+trials as (
+    select
+        source_id,
+        source_name,
+        point,
+        any_value(label) as label,
+        any_value(settings) as settings,
+        map(list(name order by name), list(reached order by name)) as objectives
+    from objectives
+    group by
+        source_id,
+        source_name,
+        point
+),
+
+comparisons as (
+    select
+        mine.source_id,
+        mine.point,
+        theirs.point as other_point,
+        bool_and(theirs.cost <= mine.cost) and bool_or(theirs.cost < mine.cost) as is_beaten
+    from objectives as mine
+    inner join objectives as theirs
+        on theirs.source_id = mine.source_id
+        and theirs.name = mine.name
+        and theirs.point <> mine.point
+    group by
+        mine.source_id,
+        mine.point,
+        theirs.point
+),
+
+beaten as (
+    select
+        source_id,
+        point,
+        count(*) filter (where is_beaten) as beaten_by
+    from comparisons
+    group by
+        source_id,
+        point
+)
+
+select
+    trials.source_name,
+    trials.point,
+    trials.label,
+    trials.settings,
+    trials.objectives,
+    (trials.settings ->> '$.are_directions_known')::boolean as are_directions_known,
+    coalesce(beaten.beaten_by, 0) as beaten_by,
+    coalesce(beaten.beaten_by, 0) = 0 as is_unbeaten
+from trials
+left join beaten
+    on beaten.source_id = trials.source_id
+    and beaten.point = trials.point
