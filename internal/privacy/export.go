@@ -103,6 +103,9 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 	if err := e.prepare(); err != nil {
 		return nil, fmt.Errorf("source %s: %w", name, err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return e.write()
 }
 
