@@ -3,6 +3,7 @@
 package ingest_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -76,4 +77,50 @@ func cellsOf(rows [][]string) string {
 		text.WriteString(strings.Join(row, " | ") + "\n")
 	}
 	return text.String()
+}
+
+// What people, models and servers wrote stays out: prompts, answers, messages,
+// keys, the folders of a path.
+func TestResultsKeepNoText(t *testing.T) {
+	w := open(t)
+	if _, err := ingest.Load(context.Background(), w, wantedResults(t), ingest.Options{MaxRejectedRatio: 0.9}); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"points", "figures", "result_requests", "rejects"} {
+		for _, word := range []string{"secret", "somebody", "boom", "Traceback", "10.0.0.1"} {
+			if n := number(t, w, fmt.Sprintf("select count(*) from raw.%[1]s where %[1]s::varchar like '%%%[2]s%%'", from, word)); n != 0 {
+				t.Errorf("raw.%s: %d rows with %q", from, n, word)
+			}
+		}
+	}
+	for path, field := range map[string]string{"vllm-2024.json": "generated_texts", "vllm-2026.json": "errors", "aiperf/profile_export.jsonl": "error.message"} {
+		refused(t, open(t), "../fixtures/results/"+path, ingest.Options{RefuseText: true}, "it holds text ("+field+")")
+	}
+}
+
+// A broken result costs what it is of, and is never half there.
+func TestBrokenResults(t *testing.T) {
+	good := `{"date":"20260301-090000","model_id":"m","tokenizer_id":"m","num_prompts":1,"request_rate":1,"duration":1,"completed":1`
+	cases := []struct {
+		why, content string
+		points       int64
+		rejects      string // line, column, reason
+	}{
+		{"one that is cut keeps those before it", good + "}\n" + good + `,"a":`, 1, "[[2  not a JSON object]]"},
+		{"arrays that hold no numbers cost the requests, not the figures", good + "}\n" + good + `,"ttfts":["a"]}`, 2, "[[2 ttfts not a number]]"},
+		{"a number past all numbers", good + "}\n" + good + `,"itls":[[1e999]]}`, 2, "[[2 itls not a number]]"},
+		{"no object between objects", "[" + good + "},7," + good + "}]", 2, "[[2  not a JSON object]]"},
+		{"without a duration", good + "}\n" + strings.Replace(good, `"duration":1`, `"duration":null`, 1) + "}", 1, "[[2 duration missing]]"},
+	}
+	for _, c := range cases {
+		w := open(t)
+		load(t, w, write(t, "r.json", []byte(c.content)), ingest.Options{MaxRejectedRatio: 0.9})
+		points := number(t, w, "select count(*) from raw.points")
+		rejects := fmt.Sprint(table(t, w, "select line, column_name, reason from raw.rejects"))
+		if points != c.points || rejects != c.rejects {
+			t.Errorf("%s: got %d points and %s, want %d and %s", c.why, points, rejects, c.points, c.rejects)
+		}
+	}
+	deep := good + `,"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + "}"
+	refused(t, open(t), write(t, "deep.json", []byte(deep)), ingest.Options{}, "nested too deeply")
 }
