@@ -36,6 +36,8 @@
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
 -- speed, thin, thicken     how the trace was scaled
+-- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
+-- session_rate_per_s       sessions without a start of their own were begun at so many a second, by chance; null: none was
 -- seed                     of everything that was drawn
 -- mode                     'open', 'sessions' or 'closed': in a closed loop from due is from sent
 -- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
@@ -205,6 +207,8 @@ select
     runs.speed,
     runs.thin,
     runs.thicken,
+    runs.spread_tick_s,
+    runs.session_rate_per_s,
     runs.seed,
     runs.mode,
     runs.max_concurrency,

@@ -17,6 +17,8 @@
 -- speed                    the trace's clock ran so many times as fast
 -- thin                     share of sessions kept
 -- thicken                  copies made of each session
+-- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
+-- session_rate_per_s       sessions without a start of their own were begun at so many a second, by chance; null: none was
 -- planned_requests         requests in the plan
 -- duration_s               length of the run, seconds
 -- max_lateness_s           p99 lateness above this makes the run invalid, seconds
@@ -74,6 +76,8 @@ select
     (runs.document ->> '$.plan.scaling.speed')::double as speed,
     (runs.document ->> '$.plan.scaling.thin')::double as thin,
     (runs.document ->> '$.plan.scaling.thicken')::double as thicken,
+    nullif((runs.document ->> '$.plan.scaling.spread_tick_s')::double, 0) as spread_tick_s,
+    nullif((runs.document ->> '$.plan.scaling.session_rate_per_s')::double, 0) as session_rate_per_s,
     (runs.document ->> '$.plan.requests')::bigint as planned_requests,
     (runs.document ->> '$.result.duration_s')::double as duration_s,
     (runs.document ->> '$.settings.max_lateness_s')::double as max_lateness_s,
