@@ -51,12 +51,12 @@ func (h *head) isTable() bool {
 func (h *head) tableColumns() (names []string) {
 	switch {
 	case h.isLines():
-		eachValue(h.line, "", 0, func(path string, _ []byte) { names = append(names, path) })
+		eachValue(h.line, nil, 0, func(path, _ []byte) { names = append(names, string(path)) })
 	case h.element != nil:
 		var first json.RawMessage
 		_, inside, _ := bytes.Cut(h.data, []byte("["))
 		if json.NewDecoder(bytes.NewReader(inside)).Decode(&first) == nil {
-			eachValue(first, "", 0, func(path string, _ []byte) { names = append(names, path) })
+			eachValue(first, nil, 0, func(path, _ []byte) { names = append(names, string(path)) })
 		}
 	case len(h.line) > 0 && h.line[0] != '{' && h.line[0] != '[':
 		if fields, reason := splitFields(h.line, separatorOf(h.line), nil); reason == "" && len(fields) > 1 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // objects reads objects that are requests. Which key is which is settled by the
@@ -18,11 +17,12 @@ type objects struct {
 	known   map[string]meaning // by path
 	ranks   [partCount]int
 	passed  []string
+	path    []byte
 	checked bool
 }
 
 func newObjects(t *requestTable, names *columnMeanings) *objects {
-	p := &objects{requestTable: t, columns: names, known: map[string]meaning{}}
+	p := &objects{requestTable: t, columns: names, known: map[string]meaning{}, path: make([]byte, 0, 1<<10)}
 	for theirs, m := range names.said {
 		p.is(m, theirs)
 	}
@@ -119,11 +119,14 @@ func (p *objects) object(number int64, object []byte) error {
 	var r request
 	var failed error
 	var ranks [partCount]int
-	eachValue(object, "", 0, func(path string, value []byte) {
-		m := p.meaning(path)
+	eachValue(object, p.path[:0], 0, func(name, value []byte) {
+		m, ok := p.known[string(name)]
+		if !ok {
+			m = p.meaning(string(name))
+		}
 		if m.part == noPart {
-			if failed == nil && isText(path, value) {
-				failed = p.textual(path)
+			if failed == nil && isText(name, value) {
+				failed = p.textual(string(name))
 			}
 			return
 		}
@@ -132,9 +135,9 @@ func (p *objects) object(number int64, object []byte) error {
 		}
 		switch {
 		case p.names[m.part] == "" || ranks[m.part] > m.rank+1: // the first object that has it, or a surer key of the same
-			p.is(m, path)
+			p.is(m, string(name))
 			ranks[m.part] = m.rank + 1
-		case p.names[m.part] != path:
+		case p.names[m.part] != string(name):
 			return
 		}
 		r[m.part] = value
@@ -155,11 +158,7 @@ func (p *objects) object(number int64, object []byte) error {
 const mostPaths = 10_000
 
 func (p *objects) meaning(path string) meaning {
-	m, ok := p.known[path]
-	if ok {
-		return m
-	}
-	m = p.columns.of(path)
+	m := p.columns.of(path)
 	if len(p.known) < mostPaths {
 		p.known[path] = m
 	}
@@ -177,32 +176,82 @@ func (p *objects) notePassedOver() {
 }
 
 // eachValue calls use with the path and the text of each value of an object that
-// is no object itself. Its strings come without their quotes.
-func eachValue(object []byte, prefix string, depth int, use func(path string, value []byte)) {
+// is no object itself; its strings come without their quotes. The object must be
+// valid JSON. The path is good until the next one.
+func eachValue(object, prefix []byte, depth int, use func(path, value []byte)) {
 	const deepest = 6
-	var values map[string]json.RawMessage
-	if depth > deepest || json.Unmarshal(object, &values) != nil {
+	if depth > deepest {
 		return
 	}
-	keys := make([]string, 0, len(values))
-	for key := range values {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		value := values[key]
-		switch {
-		case value[0] == '{':
-			eachValue(value, prefix+key+".", depth+1, use)
-		case value[0] == '"' && bytes.IndexByte(value, '\\') < 0:
-			use(prefix+key, value[1:len(value)-1])
-		case value[0] == '"':
-			var text string
-			if json.Unmarshal(value, &text) == nil {
-				use(prefix+key, []byte(strings.TrimSpace(text)))
-			}
+	for at := bytes.IndexByte(object, '"'); at >= 0 && at < len(object); {
+		end := valueEnd(object, at)
+		path := append(prefix[:len(prefix):cap(prefix)], unquotedText(object[at:end])...)
+		at = afterBlanks(object, end) + 1 // behind the colon
+		at = afterBlanks(object, at)
+		end = valueEnd(object, at)
+		if end <= at {
+			return
+		}
+		switch value := object[at:end]; value[0] {
+		case '{':
+			eachValue(value, append(path, '.'), depth+1, use)
+		case '"':
+			use(path, bytes.TrimSpace(unquotedText(value)))
 		default:
-			use(prefix+key, value)
+			use(path, value)
+		}
+		next := bytes.IndexByte(object[end:], '"')
+		if next < 0 {
+			return
+		}
+		at = end + next
+	}
+}
+
+// unquotedText is a JSON string without its quotes; it is copied only where it
+// has escapes.
+func unquotedText(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 && len(quoted) > 1 {
+		return quoted[1 : len(quoted)-1]
+	}
+	return unquoted(quoted)
+}
+
+func afterBlanks(text []byte, at int) int {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
+		at++
+	}
+	return at
+}
+
+// valueEnd is where the JSON value that begins at an index ends.
+func valueEnd(text []byte, at int) int {
+	depth := 0
+	for ; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return min(at+1, len(text))
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at
+			}
+			if depth--; depth == 0 {
+				return at + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return at
+			}
 		}
 	}
+	return at
 }

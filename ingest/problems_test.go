@@ -44,7 +44,7 @@ func TestRefusedFiles(t *testing.T) {
 		{why: "told something else of something unknown", content: "a,b\n1,2\n", opts: ingest.Options{Format: "mooncake"},
 			words: "told mooncake, but saw a CSV with a, b", hint: "hash_ids"},
 		{why: "told run of a file", content: "a,b\n1,2\n", opts: ingest.Options{Format: "run"}, words: "told run, but it is a file", hint: "run.json"},
-		{why: "Parquet", content: "PAR1\x15\x04", words: "saw a Parquet file"},
+		{why: "Parquet", content: "PAR1\x15\x04", words: "Parquet: "},
 		{why: "UTF-16", content: "\xff\xfeT\x00I\x00", words: "saw UTF-16 text"},
 		{why: "binary", content: "\x7fELF\x00\x00", words: "saw binary data"},
 		{why: "a JSON array", content: "[1,2]", words: "saw a JSON array"},
@@ -71,7 +71,7 @@ func TestRefusedPaths(t *testing.T) {
 	folder := t.TempDir()
 	refused(t, w, filepath.Join(folder, "none.csv"), ingest.Options{}, "none.csv: no such file or directory")
 	refused(t, w, folder, ingest.Options{}, "a folder with no file in it")
-	refused(t, w, "../fixtures/traces/vidur.csv", ingest.Options{Format: "parquet"}, `no format "parquet"`)
+	refused(t, w, "../fixtures/traces/vidur.csv", ingest.Options{Format: "orc"}, `no format "orc"`)
 	if os.Geteuid() != 0 {
 		secret := write(t, "secret.csv", []byte(header))
 		if err := os.Chmod(secret, 0); err != nil {

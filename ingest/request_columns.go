@@ -218,13 +218,19 @@ var textNames = func() map[string]bool {
 	return all
 }()
 
+// lastOf is the last key of a path.
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
 // isText says whether a value that nobody asked for is text: by the name that it
 // goes by, or by its looks.
-func isText(name string, value []byte) bool {
+func isText[N string | []byte](name N, value []byte) bool {
 	if len(value) == 0 || isNull(value) {
 		return false
 	}
-	if textNames[snake(name[strings.LastIndexByte(name, '.')+1:])] {
+	if len(value) < 120 && isNumber(value) {
+		return false
+	}
+	if textNames[snake(lastOf(string(name)))] {
 		return !isNumber(value)
 	}
 	if len(value) < 120 {
