@@ -338,7 +338,7 @@ func (t *requestTable) prefix(r *request, row *arrivalRow) *reject {
 	switch {
 	case reason != "":
 		return &reject{column: t.name(blocksIn), reason: reason}
-	case len(ids) > 0 && int64(len(ids))*t.blocks < row.InputTokens:
+	case !covers(ids, int(t.blocks), row.InputTokens):
 		return &reject{column: t.name(blocksIn), reason: tooFewBlocks}
 	case len(ids) > 0:
 		row.Blocks = ids

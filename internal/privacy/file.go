@@ -229,6 +229,9 @@ func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[st
 		row.At = int64(math.Round(at * 1e9))
 	}
 	b.trace.IsDated = b.trace.IsDated || !isRelative
+	if isFailed != nil {
+		row.Failed = map[bool]int8{true: 1, false: 0}[*isFailed]
+	}
 	row.Turn, row.ParentTurn = int32(turn), int32(parentTurn)
 	b.trace.BlockTokens = max(b.trace.BlockTokens, blockTokens)
 	b.trace.Rows = append(b.trace.Rows, row)
