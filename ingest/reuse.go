@@ -12,10 +12,10 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// What is measured of how prompts are reused: 100 to 200 ns for each use of a block, and some 40 bytes for each
+// What is measured of how prompts are reused: up to a microsecond for each use of a block, and some 40 bytes for each
 // different one.
 const (
-	mostBlockUses = 32 << 20
+	mostBlockUses = 16 << 20
 	mostBlocks    = 4 << 20
 )
 

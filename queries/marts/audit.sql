@@ -77,8 +77,7 @@ clock as (
         '--spread-ticks spreads each tick''s requests over it, in their order' as remedy
     from ticks
     where is_crowded
-        and tick_s is not null
-        and duration_s > 0
+        and tick_s >= 1e-2 -- a finer clock is finer than a replay
     union all
     select
         source_name,
@@ -108,7 +107,7 @@ clock as (
     from ticks
     where gaps >= 20
         and not is_crowded
-        and resolution_s >= 1e-2 * mean_gap_s
+        and resolution_s >= greatest(1e-2, 1e-2 * mean_gap_s)
     union all
     select
         ticks.source_name,
