@@ -17,13 +17,13 @@ func privacyCommand() *cli.Command {
 	usual := privacy.Default()
 	return &cli.Command{
 		Name:      "privacy",
-		Usage:     "prove that nothing personal is in; write a trace that may leave",
-		ArgsUsage: "check [SOURCE | FILE...] | export SOURCE --output FILE",
-		Description: `check holds sources (all, if none is named) or exported files to the rules and
-exits with 1 where one is not met. export writes a trace (JSON lines) or its
-histograms (CSV, and the rates beside it in .rates.csv) without what could be
-traced back, and FILE.privacy.json that says how. The key that it draws is shown
-once and stored nowhere.
+		Usage:     "prove that nothing personal is in; write what may leave",
+		ArgsUsage: "check [SOURCE | FILE...] | export SOURCE",
+		Description: `check holds sources (all, if none is named) or exported files to the
+rules and exits with 1 where one is not met. export writes a trace (JSON
+lines) or its histograms (CSV, and the rates beside it in .rates.csv)
+without what could be traced back, and FILE.privacy.json that says how.
+The key that it draws is shown once and stored nowhere.
 
 Example:
   tidemark privacy export azure-code --output out.jsonl.zst
