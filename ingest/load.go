@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -295,7 +296,7 @@ func (l *loading) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, 
 			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated,
 			time_unit, zone_assumption, block_tokens, collection, licence, reader_version, ingested_at)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), nullif(?, ''), nullif(?, ''), ?, ?)`,
-		id, l.result.Name, l.format.kind, l.result.Format, l.file.path, sha256, size, sum.read, sum.kept, sum.rejected, about.originAt, about.originAt != nil,
+		id, l.result.Name, cmp.Or(about.kind, l.format.kind), l.result.Format, l.file.path, sha256, size, sum.read, sum.kept, sum.rejected, about.originAt, about.originAt != nil,
 		about.timeUnit, about.zone, about.blockTokens, about.collection, l.opts.Licence, readerVersion, time.Now().UTC())
 }
 

@@ -207,6 +207,9 @@ func (s *spans) end() error {
 			without++
 		}
 	}
+	if len(requests) == 0 && without > 0 {
+		return s.timesAlone()
+	}
 	if len(requests) == 0 {
 		return hinted{fmt.Sprintf("%d spans, %d of them calls of a model, and none says how many tokens (gen_ai.usage.input_tokens, gen_ai.usage.output_tokens)", len(s.all), without+failed),
 			"let the instrumentation record the usage; text is not counted here"}
@@ -218,6 +221,37 @@ func (s *spans) end() error {
 		s.out.note("%d calls of a model failed and say no tokens; passed over", failed)
 	}
 	return s.write(requests)
+}
+
+// timesAlone takes calls that say no tokens: when they came, a minute at a time.
+func (s *spans) timesAlone() error {
+	var starts []int64
+	for _, one := range s.all {
+		switch {
+		case !one.isModel:
+		case one.reason != "":
+			if err := s.out.reject(one.line, "start", one.reason); err != nil {
+				return err
+			}
+		default:
+			starts = append(starts, one.start)
+		}
+	}
+	if len(starts) == 0 {
+		return nil
+	}
+	first, last := slices.Min(starts), slices.Max(starts)
+	if (last-first)/1e9/minuteS >= mostLogMinutes {
+		return hinted{"calls without token counts over more than five years", "split the file"}
+	}
+	origin := time.Unix(0, first).UTC().Truncate(time.Microsecond)
+	s.out.about.kind, s.out.about.originAt, s.out.about.timeUnit = "lengths", &origin, "datetime"
+	minutes := map[int64]int64{}
+	for _, start := range starts {
+		minutes[(start-first)/1e9/minuteS]++
+	}
+	s.out.note("%d of %d spans are calls of a model, and none says how many tokens (gen_ai.usage.input_tokens, gen_ai.usage.output_tokens): a rate per minute was taken in; text is not counted", len(starts), len(s.all))
+	return s.out.ratesOf(minutes, float64(last-first)/1e9+1)
 }
 
 func (s *spans) write(requests []*span) error {

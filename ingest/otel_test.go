@@ -10,19 +10,41 @@ import (
 	"tidemark/ingest"
 )
 
-// Spans that say nothing of lengths are refused, and told what is missing.
+// Calls that say nothing of lengths still say when they came; what is no call of a
+// model says nothing.
 func TestSpansWithoutTokens(t *testing.T) {
-	span := `{"trace_id":"t","span_count":1,"spans":[{"trace_id":"t","span_id":"a","name":"chat m","start_time":"2026-02-25T10:00:00","end_time":"2026-02-25T10:00:01",
-		"attributes":{"gen_ai.operation.name":"chat","gen_ai.input.messages":"a canary sings"}}]}`
-	err := refused(t, open(t), write(t, "a.json", []byte(span)), ingest.Options{}, "1 spans, 1 of them calls of a model", "how many tokens")
-	if !strings.Contains(hint(err), "record the usage") || strings.Contains(err.Error(), "canary") {
+	span := func(name, id, start string) string {
+		return `{"trace_id":"t","span_id":"` + id + `","name":"` + name + `","start_time":"` + start + `","end_time":"2026-02-25T11:00:01",
+		"attributes":{"gen_ai.input.messages":"a canary sings"}}`
+	}
+	content := `{"trace_id":"t","span_count":4,"spans":[` + strings.Join([]string{span("chat m", "a", "2026-02-25T10:00:00"),
+		span("chat m", "b", "2026-02-25T10:02:30"), span("chat m", "c", "2026-02-25T10:00:59"), span("tool", "d", "2026-02-25T10:00:59")}, ",") + "]}"
+	w := open(t)
+	result := load(t, w, write(t, "a.json", []byte(content)), ingest.Options{})
+	got := fmt.Sprint(table(t, w, "select window_from_s, window_until_s, requests, kind, origin_at from raw.rate_windows join raw.sources using (source_id) order by 1"))
+	origin := "2026-02-25 10:00:00+00"
+	if want := fmt.Sprintf("[[0.0 60.0 2.0 lengths %[1]s] [60.0 120.0 0.0 lengths %[1]s] [120.0 151.0 1.0 lengths %[1]s]]", origin); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "3 of 4 spans are calls of a model, and none says how many tokens") || strings.Contains(notes, "canary") {
+		t.Errorf("notes: %s", notes)
+	}
+	refused(t, open(t), write(t, "a.json", []byte(content)), ingest.Options{RefuseText: true}, "it holds text (gen_ai.input.messages)")
+	tool := `{"trace_id":"t","span_count":1,"spans":[` + span("tool", "d", "2026-02-25T10:00:59") + "]}"
+	err := refused(t, open(t), write(t, "a.json", []byte(tool)), ingest.Options{}, "1 spans, 0 of them calls of a model", "how many tokens")
+	if !strings.Contains(hint(err), "record the usage") {
 		t.Errorf("got %v, hint %q", err, hint(err))
 	}
-	refused(t, open(t), write(t, "a.json", []byte(span)), ingest.Options{RefuseText: true}, "it holds text (gen_ai.input.messages)")
-	for _, name := range []string{"multi_agent_research.json", "simple_chain.json"} {
-		t.Run(name, func(t *testing.T) {
-			refused(t, open(t), shared(t, "traces/otel/"+name), ingest.Options{}, "how many tokens")
-		})
+}
+
+// The real examples hold text and no token counts: 3 and 12 spans.
+func TestRealSpans(t *testing.T) {
+	for name, want := range map[string]string{"multi_agent_research.json": "12", "simple_chain.json": "3"} {
+		w := open(t)
+		load(t, w, shared(t, "traces/otel/"+name), ingest.Options{})
+		if got := table(t, w, "select sum(requests)::bigint from raw.rate_windows"); got[0][0] != want {
+			t.Errorf("%s: got %s calls, want %s", name, got[0][0], want)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ type about struct {
 	timeUnit    string     // how the file writes time: datetime, s, ms, us, ns; "" without times
 	zone        string     // what was assumed; "" for nothing
 	blockTokens int        // 0 without prefix blocks
+	kind        string     // of the source, where that is not the format's usual one
 	collection  string     // what this file and its neighbours are called together; "" where it stands alone
 }
 

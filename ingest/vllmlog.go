@@ -193,19 +193,23 @@ func (l *vllmLog) stats(number, at int64, text []byte) error {
 	return nil
 }
 
-// rates writes the requests of each minute, those without one too. The last
-// minute ends with the log.
+// rates writes the requests of each minute. The last one ends with the log.
 func (l *vllmLog) rates() error {
 	if len(l.minutes) == 0 {
 		return nil
 	}
 	l.out.note("the log tells when requests came, to the second, and not how long they were: a rate per minute was taken in")
-	last := slices.Max(slices.Collect(maps.Keys(l.minutes)))
+	return l.out.ratesOf(l.minutes, float64(l.lastS+1))
+}
+
+// ratesOf writes how many requests came in each minute, those without one too;
+// the last minute ends with the source, so many seconds after its begin.
+func (r *rows) ratesOf(minutes map[int64]int64, endS float64) error {
+	last := slices.Max(slices.Collect(maps.Keys(minutes)))
 	for minute := range last + 1 {
 		from := float64(minute * minuteS)
-		until := min(from+minuteS, float64(l.lastS+1))
-		row := rateWindowRow{WindowFromS: from, WindowUntilS: until, Requests: float64(l.minutes[minute])}
-		if err := l.out.add(row); err != nil {
+		row := rateWindowRow{WindowFromS: from, WindowUntilS: min(from+minuteS, endS), Requests: float64(minutes[minute])}
+		if err := r.add(row); err != nil {
 			return err
 		}
 	}
