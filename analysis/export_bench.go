@@ -36,6 +36,7 @@ type benchFile struct {
 	ITLs                 []any      `json:"itls"`
 	StartTimes           []*float64 `json:"start_times"`
 	Errors               []string   `json:"errors"`
+	Latencies            []float64  `json:"latencies"`
 	MeanTTFTMs           *float64   `json:"mean_ttft_ms"`
 	MedianTTFTMs         *float64   `json:"median_ttft_ms"`
 	StdTTFTMs            *float64   `json:"std_ttft_ms"`
@@ -137,7 +138,8 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 			case when requests.is_success then coalesce(requests.ttft_s, 0) else 0 end as ttft_s,
 			case when requests.is_success then coalesce(gaps.itls, []) else [] end as itls,
 			requests.sent_s,
-			case when requests.is_success then '' else coalesce(requests.failure, 'unsent') end as error
+			case when requests.is_success then '' else coalesce(requests.failure, 'unsent') end as error,
+			case when requests.is_success then coalesce(requests.e2e_s, 0) else 0 end as e2e_s
 		from staging.requests
 		left join gaps on gaps.seq = requests.seq
 		where requests.run_id = $1
@@ -147,6 +149,7 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 		return err
 	}
 	b.InputLens, b.OutputLens, b.TTFTs, b.ITLs, b.StartTimes, b.Errors = []int64{}, []int64{}, []float64{}, []any{}, []*float64{}, []string{}
+	b.Latencies = []float64{}
 	for _, row := range rows.Rows {
 		b.InputLens, b.OutputLens = append(b.InputLens, wholeOf(row[0])), append(b.OutputLens, wholeOf(row[1]))
 		ttft, _ := row[2].(float64)
@@ -159,7 +162,8 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 			sent = &at
 		}
 		b.TTFTs, b.ITLs, b.StartTimes = append(b.TTFTs, ttft), append(b.ITLs, itls), append(b.StartTimes, sent)
-		b.Errors = append(b.Errors, row[5].(string))
+		latency, _ := row[6].(float64)
+		b.Errors, b.Latencies = append(b.Errors, row[5].(string)), append(b.Latencies, latency)
 	}
 	return nil
 }
