@@ -23,6 +23,10 @@ var _ = register(format{
 	wants: "a CSV header with requests and input_up_to, output_up_to or window_from_s and window_until_s",
 })
 
+// ratesEnding is that of a table of rates whose lengths stand beside it, in a file
+// of the same name without it. The two are played together by that name.
+const ratesEnding = ".rates.csv"
+
 // bounds are the columns that make a table of lengths; one of rates has none.
 var bounds = []string{"input_above", "input_up_to", "output_above", "output_up_to"}
 
@@ -41,6 +45,9 @@ func seesLengths(h *head) string {
 func readLengths(d *document, out *rows) error {
 	table := &csvTable{}
 	out.about.timeUnit = "s"
+	if base, isRates := strings.CutSuffix(d.base(), ratesEnding); isRates {
+		out.about.collection = sourceName(base + ".csv") // the lengths that go with it
+	}
 	return d.lines(out, func(_ int64, line []byte) (*reject, error) {
 		isHeader, problem := table.take(line)
 		if isHeader || problem != nil {

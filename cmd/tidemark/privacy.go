@@ -35,7 +35,7 @@ Example:
 			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick},
 			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)"},
 			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap},
-			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers `down` to a step of the ladder, or at its middle", Value: "down"},
+			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its begin", Value: "middle"},
 			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`"},
 			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most"},
 			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
