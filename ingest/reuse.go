@@ -12,12 +12,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// What is measured of how prompts are reused: up to a microsecond for each use of a block, and some 40 bytes for each
-// different one.
-const (
-	mostBlockUses = 16 << 20
-	mostBlocks    = 4 << 20
-)
+// mostBlockUses are measured of a trace, from its begin: each costs up to a microsecond, and some 40 bytes while it is
+// read.
+const mostBlockUses = 1 << 19
 
 // reuse finds how far back each prompt block was last used, exactly: the place of the block in the order of last use
 // as its request arrives, the block that was used last being the first. A cache that holds C blocks and drops the one
@@ -130,26 +127,28 @@ func (l *loading) measureReuse(ctx context.Context, tx *warehouse.Tx, source int
 	return err
 }
 
-// insertDistances measures a trace's reuse, if it has prefix blocks. What is too long to measure is said.
+// insertDistances measures a trace's reuse, if it has prefix blocks. Where that is not all of it, the note says so.
 func insertDistances(ctx context.Context, tx *warehouse.Tx, source int64) (note string, err error) {
 	var uses int64
 	err = tx.QueryRow(ctx, "select coalesce(sum(len(blocks)), 0)::bigint from raw.arrivals where source_id = ?", source).Scan(&uses)
 	if err != nil || uses == 0 {
 		return "", err
 	}
-	if uses > mostBlockUses {
-		return fmt.Sprintf("reuse with a finite cache was not measured: %d uses of prompt blocks, more than %d", uses, mostBlockUses), nil
-	}
-	r := newReuse()
-	err = eachPrompt(ctx, tx, source, func(blocks []uint64) bool {
+	r, requests, measured := newReuse(), 0, 0
+	err = eachPrompt(ctx, tx, source, min(1, mostBlockUses/float64(uses)), func(blocks []uint64) bool {
+		if measured += len(blocks); measured > mostBlockUses {
+			return false
+		}
+		requests++
 		r.prompt(blocks)
-		return len(r.last) <= mostBlocks
+		return true
 	})
 	if err != nil {
 		return "", err
 	}
-	if len(r.last) > mostBlocks {
-		return fmt.Sprintf("reuse with a finite cache was not measured: more than %d different prompt blocks", mostBlocks), nil
+	if uses > mostBlockUses {
+		note = fmt.Sprintf("reuse with a finite cache was measured for the first %d requests: the trace uses prompt blocks %d times, more than %d",
+			requests, uses, mostBlockUses)
 	}
 	for _, row := range r.rows() {
 		err := tx.Exec(ctx, "insert into raw.block_distances (source_id, up_to_blocks, uses) values (?, ?, ?)", source, row.UpToBlocks, row.Uses)
@@ -157,20 +156,21 @@ func insertDistances(ctx context.Context, tx *warehouse.Tx, source int64) (note 
 			return "", err
 		}
 	}
-	return "", nil
+	return note, nil
 }
 
-// eachPrompt gives the blocks of each request in order of arrival, until it is enough.
-func eachPrompt(ctx context.Context, tx *warehouse.Tx, source int64, give func([]uint64) bool) error {
+// eachPrompt gives the blocks of each request in order of arrival, of about that share of them, until it is enough.
+func eachPrompt(ctx context.Context, tx *warehouse.Tx, source int64, share float64, give func([]uint64) bool) error {
 	return tx.Arrow(func(conn *duckdb.Arrow) error {
 		reader, err := conn.QueryContext(ctx, `
 			select blocks
 			from raw.arrivals
-			where source_id = ?
+			where source_id = $1
 				and len(blocks) > 0
+				and ($2 >= 1e0 or arrival_ns <= (select quantile_disc(arrival_ns, least(1e0, 1.25e0 * $2)) from raw.arrivals where source_id = $1))
 			order by
 				arrival_ns,
-				line`, source)
+				line`, source, share)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@
 -- source_name       what the user calls it
 -- capacity_blocks   blocks that the cache holds; null: without end
 -- capacity_tokens   the same in tokens; null: without end, or the size of a block is not known
--- uses              prompt blocks of all requests
+-- uses              prompt blocks of all requests; of a trace with more than 524,288 of them, of its first requests
 -- reused            of these, found at the begin of their prompt
 -- reused_ratio      their share
 with totals as (
