@@ -67,7 +67,7 @@ with contents as (
             '; ',
             string_agg(distinct model, ', '),
             string_agg(distinct hardware, ', '),
-            string_agg(distinct concat_ws(' ', engine, engine_version), ', ')
+            string_agg(distinct nullif(concat_ws(' ', engine, engine_version), ''), ', ')
         ), '')
     from raw.points
     group by source_id
