@@ -5,62 +5,34 @@ package privacy
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	random "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"tidemark/ingest"
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 func TestMain(m *testing.M) {
 	if _, err := os.Stat(filepath.Join(sharedRoot(), "traces")); err != nil {
 		fmt.Fprintf(os.Stderr, "LEFT OUT: the real traces: no %s; $TIDEMARK_SHARED names another folder\n", filepath.Join(sharedRoot(), "traces"))
 	}
-	code := m.Run()
-	if path, err := template(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
+	m.Run()
 }
 
 func sharedRoot() string {
 	return cmp.Or(os.Getenv("TIDEMARK_SHARED"), filepath.Join("..", "..", "..", "shared"))
 }
 
-// template is an empty warehouse. To copy it is many times faster than to make
-// all views.
-var template = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "tidemark-privacy-test")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "template.duckdb")
-	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
-	if err != nil {
-		return "", err
-	}
-	return path, w.Close()
-})
-
 // emptyFile is the path of an empty warehouse.
 func emptyFile(t testing.TB) string {
 	t.Helper()
-	from, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return put(t, "w.duckdb", content)
+	return warehousetest.File(t)
 }
 
 func put(t testing.TB, name string, content []byte) string {
