@@ -2,7 +2,9 @@
 TAGS    := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 GO      := go
-FUZZTIME := 5s
+FUZZTIME := 30s
+# Targets that are fuzzed at the same time, each on one core.
+FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
@@ -30,12 +32,12 @@ lint: ## formatting and vet
 race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
-fuzz: ## each fuzz target for FUZZTIME (5s)
-	@set -e; for package in ingest internal/privacy replay replay/profile; do \
-	  for target in $$($(GO) test -tags $(TAGS) ./$$package -list '^Fuzz' | grep '^Fuzz'); do \
-	    echo "fuzz $$package $$target"; \
-	    $(GO) test -tags $(TAGS) ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
-	  done; done
+fuzz: ## each fuzz target for FUZZTIME (30s; 5s in ci)
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf '$$folder EXIT; for package in ingest internal/privacy replay replay/profile; do \
+	  $(GO) test -tags $(TAGS) -fuzz . -c -o $$folder/fuzz ./$$package; \
+	  ( cd $$package; $$folder/fuzz -test.list '^Fuzz' | grep '^Fuzz' | xargs -P $(FUZZERS) -I TARGET sh -c "echo fuzz $$package TARGET; \
+	    $$folder/fuzz -test.run '^$$' -test.fuzz '^TARGET$$' -test.fuzztime $(FUZZTIME) -test.parallel 1 -test.fuzzcachedir $(CACHE)/fuzz/$$package" ); \
+	done
 
 test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
@@ -59,4 +61,5 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 
 ci: test ci-rest ## all that CI runs
 
+ci-rest: FUZZTIME := 5s
 ci-rest: lint race fuzz test-pages test-vllm
