@@ -164,6 +164,9 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.insertSource(ctx, tx, id, sha256, size, sum, about); err != nil {
 		return err
 	}
+	if err := l.insertManifest(ctx, tx, id, sha256); err != nil {
+		return err
+	}
 	return insertRejects(ctx, tx, id, sum.rejects)
 }
 

@@ -38,3 +38,17 @@ func TestReportTellsWhatTheTraceIs(t *testing.T) {
 		}
 	}
 }
+
+// A trace that was exported under privacy rules brings its manifest into the
+// appendix.
+func TestReportShowsTheRulesOfAnExport(t *testing.T) {
+	db := record(t, recorded{id: "one", name: "first", requests: 20})
+	insert(t, db, `insert into raw.manifests values (1, '{"schema": "tidemark.privacy/1", "parameters": {"k": 10, "tick_s": 1},
+		"rules": [{"rule": 3, "truth": "no cell of 1 to 9", "verdict": "pass", "figures": "the least holds 11"}]}')`)
+	page := write(t, db, reports.Options{})
+	for _, want := range []string{"was exported under privacy rules", "no cell of 1 to 9", "the least holds 11", "marts.privacy_rules"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+}

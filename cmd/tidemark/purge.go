@@ -57,7 +57,11 @@ func runPurge(c *cli.Context) error {
 		tell(c, "nothing to remove; nothing was changed")
 		return nil
 	}
-	tell(c, "%d sources removed; %s had %s and has %s", len(result.Sources), c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
+	removed := "1 source"
+	if n := len(result.Sources); n > 1 {
+		removed = fmt.Sprintf("%d sources", n)
+	}
+	tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
 	return nil
 }
 

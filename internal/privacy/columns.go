@@ -55,6 +55,7 @@ var textColumns = map[string]string{
 	"result_requests.finish_reason":     aWord,
 	"documents.path":                    operators,
 	"documents.content":                 operators,
+	"manifests.document":                ourOwn,
 	"requests.run_id":                   ourOwn,
 	"requests.session_id":               aWord,
 	"requests.class":                    aWord,

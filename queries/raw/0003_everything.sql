@@ -159,3 +159,10 @@ create table raw.block_distances (
     uses bigint not null                -- of prompt blocks
 );
 comment on table raw.block_distances is 'How far back prompt blocks were last used, in different blocks since.';
+
+-- What an export says of how it was made: the manifest beside the file, where its fingerprint is the file's.
+create table raw.manifests (
+    source_id bigint not null,
+    document json not null              -- the manifest whole
+);
+comment on table raw.manifests is 'What an export says of how it was made: the manifest beside the file.';

@@ -1,0 +1,39 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"tidemark/internal/warehouse"
+)
+
+const (
+	manifestSchema = "tidemark.privacy/1"
+	manifestEnding = ".privacy.json"
+)
+
+// insertManifest keeps what an export under privacy rules says of how it was made,
+// for the reports. A manifest that is of other bytes is none of this file's.
+func (l *loading) insertManifest(ctx context.Context, tx *warehouse.Tx, source int64, sha256 string) error {
+	name := filepath.Base(l.file.path)
+	for _, name := range []string{name, strings.Replace(name, ratesEnding, ".csv", 1)} {
+		text := l.doc.beside(name+manifestEnding, maxDocumentBytes)
+		var manifest struct {
+			Schema string `json:"schema"`
+			Files  []struct {
+				SHA256 string `json:"sha256"`
+			} `json:"files"`
+		}
+		if json.Unmarshal(text, &manifest) != nil || manifest.Schema != manifestSchema {
+			continue
+		}
+		for _, file := range manifest.Files {
+			if file.SHA256 == sha256 {
+				return tx.Exec(ctx, "insert into raw.manifests values (?, ?)", source, string(text))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+-- One row per source that was exported under privacy rules: the manifest that lay beside it.
+-- source_id   number of the source
+-- document    the manifest, whole
+select
+    source_id,
+    document
+from raw.manifests
