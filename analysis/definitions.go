@@ -12,13 +12,16 @@ import (
 
 var readsFigures = regexp.MustCompile(`\b(?:raw|staging|marts)"?\."?figures\b`)
 
+// describes is a query for what a relation is like, and not for its rows.
+var describes = regexp.MustCompile(`^\s*(?:describe|summarize|explain|show)\b`)
+
 // MixedDefinitions is a sentence for whoever asks for figures of other tools without
 // saying by which definition, where the warehouse holds two or more of a quantity
 // that the query may reach; "" where there is nothing to say. It goes by the words of
 // the query: tools and quantities that it names are those that it means.
 func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, error) {
 	text := strings.ToLower(queries.WithoutComments(query))
-	if !readsFigures.MatchString(text) || strings.Contains(text, "definition_id") {
+	if !readsFigures.MatchString(text) || strings.Contains(text, "definition_id") || describes.MatchString(text) {
 		return "", nil
 	}
 	mixed, err := ask(ctx, db, mixedQuery, text)

@@ -30,6 +30,7 @@ insert into raw.figures values
 		{"by definition", "select definition_id, avg(value) from marts.figures group by all", false},
 		{"a definition in a comment is none", "from marts.figures -- definition_id", true},
 		{"something else", "from marts.sources", false},
+		{"what its columns are", "describe marts.figures", false},
 		{"a view whose name begins alike", "from marts.figures_of_mine", false},
 	}
 	for _, c := range cases {
