@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,28 +125,4 @@ func word(text string) string {
 		return ""
 	}
 	return text
-}
-
-// settings makes the JSON of pointRow.Settings: numbers, booleans and words.
-// What is none of these, or null, is left out.
-func settings(of map[string]any) *string {
-	kept := map[string]any{}
-	for key, value := range of {
-		switch value := value.(type) {
-		case float64, int, int64, int32, bool, json.Number:
-			kept[key] = value
-		case string:
-			if word(value) != "" && word(key) != "" {
-				kept[key] = value
-			}
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil // a number that JSON cannot write, as NaN
-	}
-	return new(string(text))
 }

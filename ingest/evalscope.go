@@ -252,7 +252,7 @@ func (q *evalscopeRequest) gaps() []int32 {
 var _ = register(format{
 	name: "sqlite",
 	sees: func(h *head) string {
-		if !bytes.HasPrefix(h.data, []byte("SQLite format 3\x00")) || sqliteHint(h.data) == "" {
+		if !bytes.HasPrefix(h.data, []byte("SQLite format 3\x00")) {
 			return ""
 		}
 		return "an SQLite file"
@@ -271,5 +271,5 @@ func sqliteHint(head []byte) string {
 	case bytes.Contains(head, []byte("trial_params")):
 		return `optuna trials --storage sqlite:///FILE --study-name NAME --format json > trials.json`
 	}
-	return ""
+	return `sqlite3 -csv -header FILE "select * from TABLE" > requests.csv; where its columns have other names than ours, say which is which with --column`
 }

@@ -23,7 +23,8 @@ import (
 // "tidemark export" writes them again, and what each row holds becomes points as
 // its own format has them.
 //
-// A row that holds texts (generated answers) is measured but not kept. Files of
+// A row that holds texts (generated answers) is measured but not kept, and a file
+// with a server's key in it is not kept. Files of
 // other names in the folder are taken in as files of any folder are.
 const (
 	hardwareFile = "hardware.md"
@@ -163,6 +164,10 @@ func (l *loading) parts(ctx context.Context, tx *warehouse.Tx, parts []folderPar
 			if keep, err = l.row(ctx, out, p); err != nil {
 				return tally{}, fmt.Errorf("%s: %w", p.name, err)
 			}
+		}
+		if keep && keepsSecret.Match(p.content) {
+			out.note("%s is not kept: it holds what looks like a server's key; take that out, and take the folder in again", p.name)
+			keep = false
 		}
 		if !keep {
 			continue

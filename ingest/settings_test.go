@@ -1,0 +1,67 @@
+//go:build duckdb_arrow
+
+package ingest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/ingest"
+	"tidemark/internal/warehouse"
+)
+
+// What a client's user adds to a result (--metadata K=V) goes along where it is a
+// number or one of few words; people, keys, addresses and texts do not.
+func TestSettingsKeepNoWordsOfPeople(t *testing.T) {
+	const secrets = `"api_key":"sk-canary1","Authorization":"Bearer canary2","hf_token":"hf_canary3xyz","user":"canary4","email":"canary5@acme.com",
+		"base_url":"http://canary6:8000","customer":"canary7","metadata_note":"patient canary8","first_answer":"canary9","extra_body":"canary10","dataset_path":"/home/canary11/x",
+		"quantization":"sk-canary12","backend_model":"Bearer canary13",`
+	content := `{"date":"20260301-090000","backend":"vllm","model_id":"toy","tokenizer_id":"toy","num_prompts":2,"max_num_seqs":64,"tensor_parallel":true,"dtype":"bfloat16",` + secrets +
+		`"request_rate":2.0,"duration":1.0,"completed":2,"total_input_tokens":8,"total_output_tokens":8,"request_throughput":2.0,"output_throughput":8.0,
+		"mean_ttft_ms":1.0,"median_ttft_ms":1.0,"p99_ttft_ms":1.0,"mean_tpot_ms":1.0,"median_tpot_ms":1.0,"p99_tpot_ms":1.0}`
+	path := emptyFile(t)
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := load(t, w, write(t, "r.json", []byte(content)), ingest.Options{})
+	got := table(t, w, "select settings from raw.points")[0][0]
+	if want := `{"backend":"vllm","dtype":"bfloat16","max_num_seqs":64,"tensor_parallel":true,"tokenizer_id":"toy"}`; got != want {
+		t.Errorf("settings: got %s, want %s", got, want)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bytesOf, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(bytesOf, []byte("canary")) || strings.Contains(fmt.Sprint(result), "canary") {
+		t.Error("a canary is in the warehouse or in what is said")
+	}
+}
+
+// A results folder is kept to the byte, but for a file with a server's key in it.
+func TestResultsFolderKeepsNoKeys(t *testing.T) {
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"hardware.md": "8 GPUs", "server-flags.md": "vllm serve m --api-key CANARY1 --max-num-seqs 4",
+		"interpretation.md": `curl -H "Authorization: Bearer CANARY2222"`, "row-A.json": `{"backend":"vllm"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := open(t)
+	result := load(t, w, folder, ingest.Options{})
+	if got := fmt.Sprint(table(t, w, "select path from raw.documents order by path")); got != "[[hardware.md]]" {
+		t.Errorf("kept: %s", got)
+	}
+	if notes := strings.Join(result.Notes, "\n"); strings.Count(notes, "looks like a server's key") != 2 || strings.Contains(notes, "CANARY") {
+		t.Errorf("notes: %s", notes)
+	}
+}
