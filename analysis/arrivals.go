@@ -21,6 +21,7 @@ type SourceStats struct {
 	FromS, UntilS   *float64 // the window's bounds since the first arrival, seconds; nil: the trace's own
 	Requests        int64
 	Sessions        int64   // requests without a session are one each
+	BlockUses       int64   // ids of prompt blocks in all of them
 	DurationS       float64 // from the window's begin to its end, seconds; an open end is the last arrival
 	MeanRatePerS    float64 // requests per second of DurationS
 	MeanSessionGapS float64 // between the begins of two sessions, seconds
@@ -97,10 +98,11 @@ func count(ctx context.Context, db *sql.DB, p part, hasEnd bool, stats *SourceSt
 select
     count(*),
     coalesce(max(offset_ns), 0),
-    count(distinct session_id) + count(*) filter (where session_id is null)
+    count(distinct session_id) + count(*) filter (where session_id is null),
+    coalesce(sum(len(blocks)), 0)::bigint
 from `+p.traffic.rows()+` as arriving
 where offset_ns >= ?
-    and offset_ns < ?`, p.args()...).Scan(&stats.Requests, &lastNs, &stats.Sessions)
+    and offset_ns < ?`, p.args()...).Scan(&stats.Requests, &lastNs, &stats.Sessions, &stats.BlockUses)
 	if err != nil {
 		return fmt.Errorf("source %s: %w", p.traffic.name, err)
 	}

@@ -62,10 +62,13 @@ func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOpt
 	}
 	d := Drawn{HasRate: len(s.rates) > 0, Notes: s.notes}
 	d.Stats.SHA256 = s.sha256
-	if !d.HasRate {
+	if !d.HasRate && len(s.lengths) > 0 {
 		if err := s.playAt(name, o); err != nil {
 			return nil, d, err
 		}
+	}
+	if len(s.lengths) == 0 && s.isHalf {
+		return nil, d, withHint("take both of another source: --lengths-of SOURCE", "source %s: it says how long prompts are, or answers, but not both", name)
 	}
 	if len(s.lengths) == 0 {
 		return nil, d, withHint("say whose are to be taken: --lengths-of SOURCE", "source %s: it has rates and no lengths", name)
@@ -118,6 +121,7 @@ type shape struct {
 	lengths map[sender][]profile.LengthsWindow
 	mass    map[sender]float64 // requests in its cells
 	notes   []string
+	isHalf  bool // of some senders only prompts or only answers are known
 }
 
 type sender struct{ class, client string }

@@ -5,7 +5,6 @@ package analysis
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -40,7 +39,7 @@ where name = $1
 	if err := s.readLengths(ctx, db, name); err != nil {
 		return nil, err
 	}
-	if len(s.rates) == 0 && len(s.lengths) == 0 {
+	if len(s.rates) == 0 && len(s.lengths) == 0 && !s.isHalf {
 		return nil, withHint(`see what it is: tidemark sources NAME`, "neither arrivals nor lengths nor rates in it")
 	}
 	return s, nil
@@ -157,14 +156,12 @@ func (s *shape) drop() {
 			return len(l.Joint) == 0 && (len(l.Input) == 0 || len(l.Output) == 0)
 		})
 		if len(windows) == 0 {
+			s.isHalf = true
 			delete(s.lengths, who)
 			delete(s.mass, who)
 			continue
 		}
 		s.lengths[who] = windows
-	}
-	if len(s.lengths) == 0 && len(s.mass) > 0 {
-		s.notes = append(s.notes, fmt.Sprintf("of %d senders only prompts or only answers are known", len(s.mass)))
 	}
 }
 

@@ -20,7 +20,8 @@ const shapes = `
 insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, collection, reader_version, ingested_at) values
     (11, 'rates', 'lengths', 'lengths', 'r.csv', 'r1', 1, 3, 3, 0, false, 'cluster', 3, now()),
     (12, 'cells', 'lengths', 'lengths', 'c.csv', 'c1', 1, 3, 3, 0, false, 'cluster', 3, now()),
-    (13, 'marginals', 'lengths', 'lengths', 'm.csv', 'm1', 1, 4, 4, 0, false, null, 3, now());
+    (13, 'marginals', 'lengths', 'lengths', 'm.csv', 'm1', 1, 4, 4, 0, false, null, 3, now()),
+    (14, 'prompts', 'lengths', 'lengths', 'p.csv', 'p1', 1, 1, 1, 0, false, null, 3, now());
 insert into raw.rate_windows by name
     select * from (values
         (11, 600.0, 1200.0, 'chat', 'a', 600.0, null, null, null),
@@ -34,7 +35,8 @@ insert into raw.length_cells by name
         (13, null, null, 100, 200, null, null, 3.0),
         (13, null, null, 200, null, null, null, 1.0),
         (13, null, null, null, null, 0, 7, 4.0),
-        (13, null, null, null, null, 7, 9, 0.0))
+        (13, null, null, null, null, 7, 9, 0.0),
+        (14, null, null, 0, 9, null, null, 5.0))
     as cells (source_id, class, client, input_above, input_up_to, output_above, output_up_to, requests)`
 
 func drawn(t *testing.T, w *warehouse.Warehouse, name string, window analysis.Window, o analysis.DrawOptions) ([]replay.Request, analysis.Drawn) {
@@ -128,11 +130,11 @@ func TestDrawsRatesWithTheLengthsOfAnother(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]analysis.DrawOptions{
-		"rates": {}, "cells": {}, "nothing": {}, "day": {},
+		"rates": {}, "cells": {}, "nothing": {}, "day": {}, "prompts": {RatePerS: 1},
 	} {
 		_, _, err := analysis.Draw(context.Background(), w.DB(), name, analysis.Window{}, o)
 		want := map[string][2]string{"rates": {"rates and no lengths", "--lengths-of"}, "cells": {"lengths and no rates", "--request-rate"},
-			"nothing": {"no source named", "known sources"}, "day": {"neither arrivals", "sources"}}[name]
+			"nothing": {"no source named", "known sources"}, "prompts": {"not both", "--lengths-of"}, "day": {"neither arrivals", "sources"}}[name]
 		wantError(t, err, want[0], want[1])
 	}
 }

@@ -153,8 +153,9 @@ func gather(paths []string) (files []found, passedOver []Result, errs []error) {
 	return files, passedOver, errs
 }
 
-// walk lists a folder's files by name. Hidden ones and what is no regular file
-// (a link, a pipe) are not followed.
+// walk lists a folder's files by name. Hidden ones are left out, and so is what is
+// no regular file (a pipe). A link to a file is that file; one to a folder is not
+// followed, so that there is an end.
 func walk(root string) (files []found, passedOver []Result, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -172,8 +173,8 @@ func walk(root string) (files []found, passedOver []Result, err error) {
 			if isResultsFolder(path) {
 				files = append(files, found{path: path, isResults: true})
 			}
-		case !entry.Type().IsRegular():
-			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: not a regular file"}})
+		case !isFile(path, entry):
+			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: neither a file nor a link to one"}})
 		case isPart(entry) && slices.ContainsFunc(files, func(f found) bool { return f.isResults && f.path == filepath.Dir(path) }):
 		default:
 			files = append(files, found{path: path, inFolder: true})
@@ -181,6 +182,15 @@ func walk(root string) (files []found, passedOver []Result, err error) {
 		return nil
 	})
 	return files, passedOver, err
+}
+
+// isFile says that there is a regular file, or a link that leads to one.
+func isFile(path string, entry fs.DirEntry) bool {
+	if entry.Type()&fs.ModeSymlink == 0 {
+		return entry.Type().IsRegular()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func missing(path string, err error) error {

@@ -20,7 +20,7 @@ import (
 // Limits against files made to blow up. Real traces compress 5 to 30 times.
 const (
 	bombAfterBytes    = 256 << 20 // decompressed bytes before the ratio counts
-	bombRatio         = 250       // decompressed to compressed
+	bombRatio         = 120       // decompressed to compressed
 	zstdWindowBytes   = 128 << 20 // what zstd --long=27 needs
 	compressedBufSize = 256 << 10
 )

@@ -355,3 +355,30 @@ func TestFolders(t *testing.T) {
 		t.Errorf("got %d results, want 4:\n%s", len(results), text)
 	}
 }
+
+// A link to a file is that file, as data sets keep them; one that leads nowhere, in
+// a circle or to a folder is said.
+func TestLinksInAFolder(t *testing.T) {
+	folder := t.TempDir()
+	elsewhere := write(t, "store.csv", []byte(header+"2024-01-01 00:00:00,1,1\n"))
+	for name, to := range map[string]string{"trace.csv": elsewhere, "nowhere.csv": folder + "/gone", "circle": "circle", "up": folder} {
+		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, err := ingest.Load(t.Context(), open(t), []string{folder}, ingest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, passed := 0, 0
+	for _, r := range results {
+		if r.Format == "azure" && r.Name == "trace" {
+			taken++
+		} else if strings.Contains(fmt.Sprint(r.Notes), "neither a file nor a link to one") {
+			passed++
+		}
+	}
+	if taken != 1 || passed != 3 {
+		t.Errorf("got %+v, want the trace, and three passed over", results)
+	}
+}

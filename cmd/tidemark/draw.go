@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -91,6 +93,10 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		}
 		return planShape(ctx, c, w, source, path)
 	}
+	if c.IsSet("session-rate") && c.IsSet("request-rate") {
+		return replay.Header{}, misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
+			hint("--session-rate says how many sessions begin a second, and so how many requests come")
+	}
 	if c.IsSet("lengths-of") {
 		return replay.Header{}, misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
 	}
@@ -108,14 +114,67 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	if err == nil && c.Bool("spread-ticks") {
 		choices.SpreadTicks, err = analysis.Tick(ctx, w.DB(), source)
 	}
+	if err == nil {
+		err = checkSize(c, stats, choices)
+	}
 	if err != nil {
 		return replay.Header{}, err
 	}
-	return replay.WritePlan(path, planHeader(source, stats), choices, requests)
+	return replay.WritePlan(path, planHeader(source, stats), choices, untilDone(ctx, requests))
+}
+
+// mostPlanned requests, or ids of prompt blocks, are more than anybody sends: a plan of more is a mistake, and would
+// fill the disk.
+const (
+	mostPlanned       = 50e6
+	mostPlannedBlocks = 500e6
+)
+
+// checkSize refuses a plan that nobody can mean, before it is written.
+func checkSize(c *cli.Context, stats analysis.SourceStats, choices replay.Choices) error {
+	if choices.Limit > 0 {
+		return nil
+	}
+	share := orOne(c, "thin")
+	if choices.Thicken > 1 {
+		share = choices.Thicken
+	}
+	if played := choices.Duration.Seconds() * orOne(c, "speed"); played > 0 && stats.DurationS > 0 {
+		share *= min(1, played/stats.DurationS)
+	}
+	requests, blocks := share*float64(stats.Requests), share*float64(stats.BlockUses)
+	if requests <= mostPlanned && blocks <= mostPlannedBlocks {
+		return nil
+	}
+	size := fmt.Sprintf("about %s requests", count(requests))
+	if stats.BlockUses > 0 {
+		size += fmt.Sprintf(" with %s ids of prompt blocks", count(blocks))
+	}
+	return misuse("%s: the plan would have %s", c.Command.Name, size).hint("give --limit or --duration, or a lower rate")
+}
+
+// untilDone ends the requests with an error when the user stops the program.
+func untilDone(ctx context.Context, requests iter.Seq2[replay.Request, error]) iter.Seq2[replay.Request, error] {
+	return func(yield func(replay.Request, error) bool) {
+		for req, err := range requests {
+			if ctx.Err() != nil {
+				yield(replay.Request{}, ctx.Err())
+				return
+			}
+			if !yield(req, err) {
+				return
+			}
+		}
+	}
 }
 
 // planShape draws from histograms of lengths and counts per window of time.
 func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
+	for _, flag := range []string{"session-rate", "spread-ticks"} {
+		if c.IsSet(flag) {
+			return replay.Header{}, misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
+		}
+	}
 	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
 	options := analysis.DrawOptions{
 		Seed: c.Uint64("seed"), RatePerS: c.Float64("request-rate"), LengthsOf: c.String("lengths-of"),
@@ -140,8 +199,11 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	if err != nil {
 		return replay.Header{}, err
 	}
+	if err := checkSize(c, drawn.Stats, choices); err != nil {
+		return replay.Header{}, err
+	}
 	tell(c, "%s: requests are drawn from its histograms, seed %d", source, choices.Seed)
-	return replay.WritePlan(path, planHeader(source, drawn.Stats), choices, requests)
+	return replay.WritePlan(path, planHeader(source, drawn.Stats), choices, untilDone(ctx, requests))
 }
 
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {
