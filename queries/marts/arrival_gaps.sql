@@ -7,9 +7,9 @@
 --                     when all arrive at once
 -- longest_gap_s       seconds
 -- longest_gap_at_s    when it began, seconds since the first arrival
--- silences            gaps of a minute and more that are also beyond 5 ln(n) times the mean, five times the longest that n gaps
---                     of a Poisson stream would have
+-- silences            of these, what marts.silences has
 -- silent_s            their time, seconds
+-- busy_gap_cv         coefficient of variation of the others
 with gaps as (
     select
         source_name,
@@ -35,14 +35,22 @@ shapes as (
 
 silences as (
     select
-        gaps.source_name,
+        source_name,
         count(*) as silences,
-        sum(gaps.gap_s) as silent_s
+        sum(until_s - from_s) as silent_s,
+        min(until_s - from_s) as shortest_s
+    from marts.silences
+    group by source_name
+),
+
+-- A gap is a silence or is shorter than the shortest of them.
+busy as (
+    select
+        gaps.source_name,
+        stddev_pop(gaps.gap_s) / nullif(avg(gaps.gap_s), 0) as gap_cv
     from gaps
-    inner join shapes on shapes.source_name = gaps.source_name
-    where gaps.gap_s >= 60e0
-        and gaps.gap_s >= 5e0 * ln(shapes.gaps) * shapes.mean_gap_s
-        and shapes.gaps >= 10
+    left join silences on silences.source_name = gaps.source_name
+    where gaps.gap_s < coalesce(silences.shortest_s, 'infinity'::double)
     group by gaps.source_name
 )
 
@@ -55,6 +63,8 @@ select
     shapes.longest_gap_s,
     shapes.longest_gap_at_s,
     coalesce(silences.silences, 0) as silences,
-    coalesce(silences.silent_s, 0) as silent_s
+    coalesce(silences.silent_s, 0) as silent_s,
+    busy.gap_cv as busy_gap_cv
 from shapes
+left join busy on busy.source_name = shapes.source_name
 left join silences on silences.source_name = shapes.source_name

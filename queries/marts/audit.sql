@@ -16,6 +16,7 @@ with shapes as (
         source_name,
         count(*) as requests,
         max(offset_ns) / 1e9 as duration_s,
+        avg(input_tokens) as mean_input_tokens,
         count(*) filter (where output_tokens = 0) as without_answer,
         count(*) filter (where input_tokens = 0) as without_prompt,
         count(*) filter (where input_tokens + output_tokens > 131072) as beyond_128k,
@@ -27,6 +28,7 @@ with shapes as (
     select
         collection,
         requests,
+        null,
         null,
         without_answer,
         0,
@@ -48,6 +50,8 @@ ticks as (
         gaps.longest_gap_at_s,
         gaps.silences,
         gaps.silent_s,
+        gaps.busy_gap_cv,
+        longest.requests_before,
         sources.tick_s,
         sources.duration_s,
         clocks.resolution_s,
@@ -56,11 +60,48 @@ ticks as (
         clocks.backwards,
         gaps.gaps >= 20 and 20 * gaps.zero_gaps > gaps.gaps as is_crowded
     from marts.arrival_gaps as gaps
+    left join marts.silences as longest on longest.source_name = gaps.source_name
+        and longest.from_s = gaps.longest_gap_at_s
     inner join marts.sources on sources.source_name = gaps.source_name
     inner join staging.source_clocks as clocks on clocks.source_name = gaps.source_name
     inner join staging.sources as files on files.source_name = gaps.source_name
     where files.collection is null
         or clocks.is_dated
+),
+
+-- A trace of days that is even through the day, in whole seconds, is one of minutes in milliseconds: people sleep.
+even_days as (
+    select hours.source_name
+    from marts.arrival_hours as hours
+    inner join ticks on ticks.source_name = hours.source_name
+    where not ticks.is_dated
+        and ticks.resolution_s >= 1
+        and ticks.duration_s >= 172800
+        and ticks.gaps >= 200
+    group by hours.source_name
+    having max(hours.mean_rate_per_s) < 2e0 * min(hours.mean_rate_per_s)
+        -- 24 hours of a Poisson stream: the mean of chi-squared over its degrees, and five of its deviations.
+        or sum(pow(hours.requests - hours.covered_s / ticks.mean_gap_s, 2) / (hours.covered_s / ticks.mean_gap_s)) / 23 < 1e0 + 5e0 * sqrt(2e0 / 23)
+),
+
+-- No servers at one place prefill ten million tokens a second, and few are asked a thousand times.
+doubts as (
+    select
+        ticks.*,
+        shapes.mean_input_tokens,
+        case
+            when not ticks.is_dated and sources.time_unit = 'ms' and ticks.first_s between 1e6 and 1e7 then 'seconds of this century'
+            when not ticks.is_dated and sources.time_unit = 's' and ticks.first_s between 1e12 and 1e13 then 'milliseconds of this century'
+            when ticks.mean_gap_s < 1e-3 or ticks.mean_gap_s < 1e-2 and shapes.mean_input_tokens > 1e7 * ticks.mean_gap_s then 'crowded'
+            when sources.time_unit = 's' and even_days.source_name is not null then 'no day'
+            when ticks.mean_gap_s > 3600 then 'sparse'
+        end as doubt
+    from ticks
+    inner join staging.sources on sources.source_name = ticks.source_name
+    inner join shapes on shapes.source_name = ticks.source_name
+    left join even_days on even_days.source_name = ticks.source_name
+    where ticks.gaps >= 20
+        and ticks.duration_s > 0
 ),
 
 clock as (
@@ -110,32 +151,28 @@ clock as (
         and resolution_s >= greatest(1e-2, 1e-2 * mean_gap_s)
     union all
     select
-        ticks.source_name,
+        source_name,
         13,
         'unit of time',
         true,
         gaps + 1,
         case
-            when not is_dated and sources.time_unit = 'ms' and first_s between 1e6 and 1e7
-                then 'its times are read as milliseconds; as seconds they would be of this century'
-            when not is_dated and sources.time_unit = 's' and first_s between 1e12 and 1e13
-                then 'its times are read as seconds; as milliseconds they would be of this century'
-            when mean_gap_s < 1e-4
-                then macros.count_text(gaps + 1) || ' requests within ' || macros.span_text(ticks.duration_s) || ': more than 10,000 a second'
-            else 'a request every ' || macros.span_text(mean_gap_s) || ' on average'
+            when doubt = 'seconds of this century' then 'its times are read as milliseconds; as seconds they would be of this century'
+            when doubt = 'milliseconds of this century' then 'its times are read as seconds; as milliseconds they would be of this century'
+            when doubt = 'no day'
+                then 'its times are read as seconds, all whole, and over ' || macros.span_text(duration_s) || ' no hour of the day is fuller than another; as milliseconds they would be '
+                    || macros.figures(1e3 / mean_gap_s) || ' requests a second for ' || macros.span_text(duration_s / 1e3)
+            when doubt = 'sparse' then 'a request every ' || macros.span_text(mean_gap_s) || ' on average'
+            else macros.count_text(gaps + 1) || ' requests within ' || macros.span_text(duration_s) || ': ' || macros.figures(1 / mean_gap_s) || ' a second'
+                || case when mean_input_tokens > mean_gap_s then ', ' || macros.figures(mean_input_tokens / mean_gap_s) || ' prompt tokens a second' else '' end
         end,
         'read in the wrong unit, all gaps are wrong by the same factor',
-        '--speed 0.001 or --speed 1000 sets a factor of a thousand right'
-    from ticks
-    inner join staging.sources on sources.source_name = ticks.source_name
-    where gaps >= 20
-        and duration_s > 0
-        and (
-            not is_dated and sources.time_unit = 'ms' and first_s between 1e6 and 1e7
-            or not is_dated and sources.time_unit = 's' and first_s between 1e12 and 1e13
-            or mean_gap_s < 1e-4
-            or mean_gap_s > 3600
-        )
+        case
+            when doubt in ('seconds of this century', 'crowded') then '--speed 0.001 if they are seconds that were read as milliseconds'
+            else '--speed 1000 if they are milliseconds that were read as seconds'
+        end
+    from doubts
+    where doubt is not null
     union all
     select
         source_name,
@@ -157,14 +194,13 @@ clock as (
         null,
         case
             when silences = 1 then 'no request for ' || macros.span_text(longest_gap_s)
-            else macros.count_text(silences) || ' silences of a minute and more, ' || macros.span_text(silent_s) || ' in all; the longest is '
+            else macros.count_text(silences) || ' silences, ' || macros.span_text(silent_s) || ' in all; the longest is '
                 || macros.span_text(longest_gap_s)
         end || ', from ' || macros.offset_text(longest_gap_at_s) || '; a gap is ' || macros.span_text(mean_gap_s) || ' on average',
         'nothing was asked, or nothing was recorded: a server rests there, and the mean rate is below the rate between',
-        case
-            when 2 * longest_gap_at_s + longest_gap_s >= duration_s then '--until ' || macros.offset_text(longest_gap_at_s + 1)
-            else '--from ' || macros.offset_text(longest_gap_at_s + longest_gap_s)
-        end || ' leaves the longest out'
+        '--until ' || macros.offset_text(longest_gap_at_s + 1) || ' sends the ' || macros.many_text(requests_before, 'request') || ' before '
+        || case when silences = 1 then 'it' else 'the longest' end || ', --from ' || macros.offset_text(longest_gap_at_s + longest_gap_s)
+        || ' the ' || macros.count_text(gaps + 1 - requests_before) || ' after it'
     from ticks
     where silences > 0
 ),
@@ -256,7 +292,7 @@ duplicates as (
         sum(copies)::bigint as requests,
         macros.counted(sum(copies)::bigint, 'request') || case when sum(copies) = 1 then ' is' else ' are' end
         || ' the same as another in time, lengths and all else' as found,
-        'two that came together, or one that was written twice: both are sent' as meaning,
+        'two that came together, or one that was written twice: nothing in the file tells which, so both are sent' as meaning,
         null as remedy
     from copies
     inner join shapes on shapes.source_name = copies.source_name
@@ -271,10 +307,18 @@ bursts as (
         'bursts' as subject,
         false as is_alarm,
         null::bigint as requests,
-        case when not any_value(ticks.is_crowded) then 'gaps vary by ' || macros.figures(any_value(ticks.gap_cv)) || ' times their mean; ' else '' end
-        || macros.count_text(max(burstiness.peak_requests) filter (where width_s = 60)) || ' in the fullest minute, '
-        || macros.figures(60 / any_value(ticks.mean_gap_s)) || ' in the mean one'
-        || coalesce('; index of dispersion ' || string_agg(macros.figures(dispersion_index) || ' at ' || width_s || ' s', ', ' order by width_s), '') as found,
+        concat_ws(
+            '; ',
+            case
+                when not any_value(ticks.is_crowded)
+                    then 'gaps vary by ' || macros.figures(any_value(ticks.busy_gap_cv)) || ' times their mean'
+                        || case when any_value(ticks.silences) > 0 then ' without the silences' else '' end
+            end,
+            macros.count_text(arg_max(burstiness.peak_requests, width_s) filter (where width_s <= 60 and mean_requests > 0)) || ' in the fullest '
+            || macros.tick_text(max(width_s) filter (where width_s <= 60 and mean_requests > 0)) || ', '
+            || macros.figures(arg_max(burstiness.mean_requests, width_s) filter (where width_s <= 60 and mean_requests > 0)) || ' in the mean one',
+            'index of dispersion ' || string_agg(macros.figures(dispersion_index) || ' at ' || width_s || ' s', ', ' order by width_s)
+        ) as found,
         'a Poisson stream of the same mean (1 at every scale) is far kinder to a server: queues come from the bursts' as meaning,
         'sent as it is they are kept; --thin and --thicken keep them, --speed makes them shorter' as remedy
     from ticks
@@ -283,7 +327,7 @@ bursts as (
         -- Below ten of its ticks it is the clock that is measured.
         and not (is_crowded and width_s < coalesce(10 * tick_s, 0) and width_s < 60)
     group by ticks.source_name
-    having any_value(ticks.gap_cv) > 1.2e0 and not any_value(ticks.is_crowded)
+    having any_value(ticks.busy_gap_cv) > 1.2e0 and not any_value(ticks.is_crowded)
         or bool_or(not (is_crowded and width_s < coalesce(10 * tick_s, 0)) and dispersion_index > 2e0 and dispersion_index > 1e0 + 5e0 * sqrt(2e0 / windows))
 ),
 

@@ -2,7 +2,7 @@
 -- A Poisson stream has an index of 1 at each of them; an index that grows with the width is traffic that swells and ebbs.
 -- source_name        what the user calls it
 -- width_s            of the windows: 1, 10, 60 and 600 s, one behind the other from the first arrival
--- windows            whole ones
+-- windows            whole ones that no silence of marts.silences reaches into: nothing comes there, which is no burst elsewhere
 -- mean_requests      arrivals in one
 -- dispersion_index   variance over mean of arrivals in one; null with fewer than ten windows
 -- peak_requests      most arrivals in any stretch of that width, wherever it begins
@@ -16,6 +16,50 @@ ends as (
         max(offset_ns) as last_ns
     from staging.trace_rows
     group by source_name
+),
+
+-- What each silence covers, without what the one before it did.
+silences as (
+    select
+        silences.source_name,
+        widths.width_s,
+        floor(silences.from_s / widths.width_s)::bigint as first_place,
+        floor(silences.until_s / widths.width_s)::bigint as last_place,
+        ends.last_ns // (widths.width_s * 1_000_000_000) as windows
+    from marts.silences
+    inner join ends on ends.source_name = silences.source_name
+    cross join widths
+),
+
+silent as (
+    select
+        source_name,
+        width_s,
+        sum(greatest(0, least(last_place, windows - 1) - greatest(first_place, before_place + 1) + 1)) as windows
+    from (
+        select
+            *,
+            coalesce(lag(last_place) over (partition by source_name, width_s order by last_place, first_place), -1) as before_place
+        from silences
+    ) as ordered
+    group by
+        source_name,
+        width_s
+),
+
+-- Only where a silence begins and ends can there be arrivals.
+edges as (
+    select
+        source_name,
+        width_s,
+        first_place as place
+    from silences
+    union
+    select
+        source_name,
+        width_s,
+        last_place
+    from silences
 ),
 
 counts as (
@@ -36,11 +80,22 @@ sums as (
     select
         counts.source_name,
         counts.width_s,
-        any_value(ends.last_ns // (counts.width_s * 1_000_000_000)) as windows,
-        sum(counts.requests) filter (where counts.place < ends.last_ns // (counts.width_s * 1_000_000_000)) as requests,
-        sum(counts.requests * counts.requests) filter (where counts.place < ends.last_ns // (counts.width_s * 1_000_000_000)) as squares
-    from counts
+        any_value(ends.last_ns // (counts.width_s * 1_000_000_000) - coalesce(silent.windows, 0))::bigint as windows,
+        sum(counts.requests) filter (where counts.is_counted) as requests,
+        sum(counts.requests * counts.requests) filter (where counts.is_counted) as squares
+    from (
+        select
+            counts.*,
+            edges.place is null and counts.place < ends.last_ns // (counts.width_s * 1_000_000_000) as is_counted
+        from counts
+        inner join ends on ends.source_name = counts.source_name
+        left join edges on edges.source_name = counts.source_name
+            and edges.width_s = counts.width_s
+            and edges.place = counts.place
+    ) as counts
     inner join ends on ends.source_name = counts.source_name
+    left join silent on silent.source_name = counts.source_name
+        and silent.width_s = counts.width_s
     group by
         counts.source_name,
         counts.width_s
