@@ -109,7 +109,11 @@ func argonneRow(fields []string, places []int) (row pointRow, figures []figureRo
 		figures = append(figures, figureRow{Name: "latency", Statistic: "value", Unit: new("s"), Value: *numbers[6]})
 	}
 	if numbers[7] != nil {
-		figures = append(figures, figureRow{Name: "throughput", Statistic: "value", Unit: new("tokens/s"), Value: *numbers[7]})
+		name := "throughput"
+		if strings.EqualFold(field(2), "llama.cpp") && numbers[5] != nil && *numbers[5] > 1 {
+			name = "throughput_of_one_sequence" // unlike all other frameworks' rows
+		}
+		figures = append(figures, figureRow{Name: name, Statistic: "value", Unit: new("tokens/s"), Value: *numbers[7]})
 	}
 	return row, figures, nil
 }

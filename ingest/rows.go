@@ -33,6 +33,7 @@ type rows struct {
 	firstPoint int32
 	label      string
 	holdsText  bool // a field was met that holds text
+	strange    map[nonsense]int
 }
 
 // newRows begins a file. Without a transaction, nothing is written: that is for
@@ -75,6 +76,10 @@ var tableOf = map[reflect.Type]string{
 
 // add takes in one row of tables.go. Its error ends the file.
 func (r *rows) add(row any) error {
+	row, isSane := r.sane(row)
+	if !isSane {
+		return nil
+	}
 	value := reflect.ValueOf(r.placed(row))
 	t := r.tables[value.Type()]
 	if t == nil {
@@ -186,6 +191,7 @@ func (r *rows) flush(t *table) error {
 
 // end writes what is still held.
 func (r *rows) end() error {
+	r.noteNonsense()
 	for _, t := range r.tables {
 		if err := r.flush(t); err != nil {
 			return err

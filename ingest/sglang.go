@@ -37,6 +37,7 @@ func readSGLang(d *document, out *rows) error {
 		}
 		figures, used := o.vllmFigures(point, "ms")
 		row := o.sglangPoint(out, point)
+		o.saysOf(r)
 		row.Settings = o.settings(out, append(used, sglangPointKeys...))
 		point++
 		if err := out.add(row); err != nil {

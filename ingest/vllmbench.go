@@ -56,11 +56,19 @@ func (o resultObject) addVLLMServe(out *rows, number int64, point int32, r *resu
 	figures, used := o.vllmFigures(point, "ms")
 	figures = append(figures, o.partFigures(point)...)
 	row := o.vllmPoint(out, point, "vllm-bench-serve")
+	o.saysOf(r)
 	row.Settings = o.settings(out, append(used, vllmPointKeys...))
 	if err := out.add(row); err != nil {
 		return err
 	}
 	return addAll(out, figures)
+}
+
+// saysOf keeps with the settings what staging.result_requests must know.
+func (o resultObject) saysOf(r *resultRequests) {
+	if delete(o, "e2e_from_gaps"); r.e2eFromGaps() {
+		o["e2e_from_gaps"] = json.RawMessage("true")
+	}
 }
 
 // vllmPointKeys are the keys that have columns of their own.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -19,10 +20,34 @@ var arrayKeys = []string{
 // no such array; NaN stands for null.
 type resultRequests struct {
 	inputs, outputs, ttfts, latencies, starts, queues, cached []float64
-	gaps                                                      [][]int32 // whole microseconds
+	gaps                                                      []int32   // of all requests, whole microseconds
+	gapsOf                                                    []gapsOf  // of each request
 	failures                                                  []*string // kinds; nil: succeeded
 	hasTexts, hasErrors                                       bool
-	bad                                                       string // an array that cannot be read
+	bad                                                       string         // an array that cannot be read
+	held                                                      int            // bytes of all of the above
+	negatives                                                 map[string]int // by array: elements that cannot be
+}
+
+// gapsOf is where the gaps of a request end in those of all, and their sum in
+// seconds before they were cut to microseconds.
+type gapsOf struct {
+	end   int
+	sum   float64
+	areIn bool
+}
+
+// maxHeldBytes is what the arrays of one result may take: 20 million gaps, or ten
+// million other numbers.
+const maxHeldBytes = 80 << 20
+
+// hold counts what one more element takes, so that an array cannot fill the memory.
+func (r *resultRequests) hold(bytes int) error {
+	if r.held += bytes; r.held > maxHeldBytes {
+		return hinted{fmt.Sprintf("the arrays of one result hold more than %d MB of numbers", maxHeldBytes>>20),
+			"save it without --save-detailed, or split the run"}
+	}
+	return nil
 }
 
 // array reads the value of a key that is one of arrayKeys.
@@ -45,18 +70,9 @@ func (r *resultRequests) array(j *jsonStream, key string) (isArray bool, err err
 		case into != nil:
 			value, err := r.number(j, key)
 			*into = append(*into, value)
-			return err
-		case key == "itls" && c == '[':
-			gaps := []int32{}
-			err := j.elements(func() error {
-				value, err := r.number(j, key)
-				gaps = append(gaps, microseconds(value))
-				return err
-			})
-			r.gaps = append(r.gaps, slices.Clip(gaps))
-			return err
+			return cmp.Or(err, r.hold(8))
 		case key == "itls":
-			r.gaps = append(r.gaps, nil)
+			return r.gapsOfOne(j, c)
 		case key == "errors":
 			return r.failure(j, c)
 		case key == "generated_texts" && c == '"':
@@ -66,6 +82,28 @@ func (r *resultRequests) array(j *jsonStream, key string) (isArray bool, err err
 		}
 		return j.skip()
 	})
+}
+
+func (r *resultRequests) gapsOfOne(j *jsonStream, first byte) error {
+	one := gapsOf{areIn: first == '['}
+	err := r.hold(24)
+	switch {
+	case err != nil:
+	case one.areIn:
+		err = j.elements(func() error {
+			value, err := r.number(j, "itls")
+			if !math.IsNaN(value) {
+				one.sum += value
+			}
+			r.gaps = append(r.gaps, microseconds(value))
+			return cmp.Or(err, r.hold(4))
+		})
+	default:
+		err = j.skip()
+	}
+	one.end = len(r.gaps)
+	r.gapsOf = append(r.gapsOf, one)
+	return err
 }
 
 // number reads an element; what is none spoils the array, unless it is null.
@@ -87,10 +125,20 @@ func (r *resultRequests) number(j *jsonStream, key string) (float64, error) {
 		r.bad = key
 		return math.NaN(), nil
 	}
+	if value < 0 && key != "start_times" { // of a clock with a zero of its own
+		if r.negatives == nil {
+			r.negatives = map[string]int{}
+		}
+		r.negatives[key]++
+		return math.NaN(), nil
+	}
 	return value, nil
 }
 
 func (r *resultRequests) failure(j *jsonStream, first byte) error {
+	if err := r.hold(8); err != nil {
+		return err
+	}
 	if first != '"' {
 		r.failures = append(r.failures, nil)
 		return j.skip()
@@ -131,7 +179,8 @@ func microseconds(seconds float64) int32 {
 }
 
 // addTo adds a row for each request. Latencies alone, which newer clients write
-// without being asked for details, make rows too.
+// without being asked for details, make rows too. Arrays of different lengths say
+// not which element is of which request: then there are no rows.
 func (r *resultRequests) addTo(out *rows, number int64, point int32) error {
 	for key, holds := range map[string]bool{"generated_texts": r.hasTexts, "errors": r.hasErrors} {
 		if holds {
@@ -143,30 +192,70 @@ func (r *resultRequests) addTo(out *rows, number int64, point int32) error {
 	if r.bad != "" {
 		return out.reject(number, r.bad, notANumber)
 	}
-	count := max(len(r.gaps), len(r.failures))
-	for _, values := range [][]float64{r.inputs, r.outputs, r.ttfts, r.latencies, r.starts} {
-		count = max(count, len(values))
+	for _, key := range sortedKeys(r.negatives) {
+		out.nonsense(key, "negative", r.negatives[key])
+	}
+	count, areEqual := r.count()
+	if !areEqual {
+		out.note("result %d: its arrays are of different lengths, so no request was taken", number)
+		return nil
 	}
 	for i := range count {
-		row := resultRequestRow{
-			Point: point, Seq: int32(i),
-			InputTokens: tokensAt(r.inputs, i), OutputTokens: tokensAt(r.outputs, i), CachedTokens: tokensAt(r.cached, i),
-			TTFTS: elementAt(r.ttfts, i), E2ES: elementAt(r.latencies, i), StartedS: elementAt(r.starts, i),
-		}
-		if queue := elementAt(r.queues, i); queue != nil && row.StartedS != nil {
-			row.DueS = new(*row.StartedS - *queue)
-		}
-		if len(r.failures) > i {
-			row.Failure = r.failures[i]
-		}
-		if len(r.gaps) > i {
-			row.ChunkGapsUs = r.gaps[i]
-		}
-		if err := out.add(row); err != nil {
+		if err := out.add(r.row(point, i)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// count is how many requests the arrays are of, and whether all say the same.
+func (r *resultRequests) count() (count int, areEqual bool) {
+	areEqual = true
+	for _, length := range []int{
+		len(r.inputs), len(r.outputs), len(r.ttfts), len(r.latencies), len(r.starts), len(r.queues), len(r.cached), len(r.gapsOf), len(r.failures),
+	} {
+		if length > 0 {
+			areEqual = areEqual && (count == 0 || count == length)
+			count = length
+		}
+	}
+	return count, areEqual
+}
+
+// row is one request. Without latencies, the end of its answer is that of its
+// last chunk, from the gaps as the file has them.
+func (r *resultRequests) row(point int32, i int) resultRequestRow {
+	row := resultRequestRow{
+		Point: point, Seq: int32(i),
+		InputTokens: tokensAt(r.inputs, i), OutputTokens: tokensAt(r.outputs, i), CachedTokens: tokensAt(r.cached, i),
+		TTFTS: elementAt(r.ttfts, i), E2ES: elementAt(r.latencies, i), StartedS: elementAt(r.starts, i),
+	}
+	if queue := elementAt(r.queues, i); queue != nil && row.StartedS != nil {
+		row.DueS = new(*row.StartedS - *queue)
+	}
+	if len(r.failures) > i {
+		row.Failure = r.failures[i]
+	}
+	if len(r.gapsOf) > i && r.gapsOf[i].areIn {
+		from := 0
+		if i > 0 {
+			from = r.gapsOf[i-1].end
+		}
+		row.ChunkGapsUs = r.gaps[from:r.gapsOf[i].end:r.gapsOf[i].end]
+		if row.ChunkGapsUs == nil {
+			row.ChunkGapsUs = []int32{}
+		}
+		if r.e2eFromGaps() && row.TTFTS != nil && *row.TTFTS > 0 {
+			row.E2ES = new(*row.TTFTS + r.gapsOf[i].sum)
+		}
+	}
+	return row
+}
+
+// e2eFromGaps says that the file has no latencies: then the requests' e2e_s end
+// with the last chunk, which a setting of the point tells.
+func (r *resultRequests) e2eFromGaps() bool {
+	return len(r.latencies) == 0 && len(r.gapsOf) > 0 && len(r.ttfts) > 0
 }
 
 func elementAt(values []float64, i int) *float64 {

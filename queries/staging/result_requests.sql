@@ -22,11 +22,11 @@
 -- finish_reason  of the stream
 with told as (
     select
-        source_id,
-        point,
-        seq,
-        session_id,
-        turn,
+        result_requests.source_id,
+        result_requests.point,
+        result_requests.seq,
+        result_requests.session_id,
+        result_requests.turn,
         coalesce(is_warm_up, false) as is_warm_up,
         failure,
         -- Without a count, a TTFT of 0 tells an answer of no token.
@@ -38,10 +38,14 @@ with told as (
         started_s,
         nullif(ttft_s, 0) as ttft_s, -- 0 where the answer was not streamed
         coalesce(e2e_s, nullif(ttft_s, 0) + coalesce(list_sum(chunk_gaps_us), 0) * 1e-6) as e2e_s,
-        e2e_s is null as is_e2e_summed,
+        -- Readers sum the gaps before they are cut to microseconds, and say so.
+        e2e_s is null or coalesce(points.settings ->> '$.e2e_from_gaps' = 'true', false) as is_e2e_summed,
         chunk_gaps_us,
         finish_reason
     from raw.result_requests
+    left join raw.points
+        on points.source_id = result_requests.source_id
+        and points.point = result_requests.point
 )
 
 select
