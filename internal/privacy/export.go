@@ -38,8 +38,8 @@ func Default() Options {
 	return Options{Form: "trace", K: 10, Tick: time.Second, UserCap: 0.01, Seed: 1}
 }
 
-// Result is what an export came to. With noise, Loss and Dropped are for the owner
-// of the trace alone; the manifest has neither.
+// Result is what an export came to. Loss is exact, and with noise so is Dropped:
+// both are for the owner of the trace alone. The manifest has less of them.
 type Result struct {
 	Manifest Manifest
 	Rows     int64
@@ -228,8 +228,7 @@ func (e *export) manifest() *Manifest {
 		m.LeftOut = append(slices.Clone(leftOut), "session_id", "turn", "parent_session_id", "parent_turn", "think_s", "is_failed", "blocks")
 	}
 	if e.Epsilon == 0 {
-		rounded := e.result.Loss.rounded()
-		m.Dropped, m.Loss = &e.result.Dropped, &rounded
+		m.Dropped, m.Loss = &e.result.Dropped, new(e.told())
 		return m
 	}
 	m.Parameters.EpsilonCovers = fmt.Sprintf("the counts of both files, half of it each, for a user of up to %d requests; "+
@@ -313,25 +312,4 @@ func (e *export) holdToRules(m *Manifest, path string) error {
 	m.Rules = subject.verdicts(Terms{K: e.K, UserCap: e.UserCap})
 	e.result.Passed = !slices.ContainsFunc(m.Rules, func(v Verdict) bool { return v.Verdict == Fails })
 	return nil
-}
-
-// rounded leaves too few digits to compute a length of one request from.
-func (l Loss) rounded() Loss {
-	short := func(v float64) float64 { return math.Round(v*1e3) / 1e3 }
-	each := func(values map[string]float64) map[string]float64 {
-		made := map[string]float64{}
-		for name, value := range values {
-			made[name] = short(value)
-		}
-		return made
-	}
-	l.InputKS, l.OutputKS = short(l.InputKS), short(l.OutputKS)
-	l.InputShift, l.OutputShift = each(l.InputShift), each(l.OutputShift)
-	for _, ratio := range []**float64{&l.ReusedBefore, &l.ReusedAfter, &l.DispersionBefore, &l.DispersionAfter} {
-		if *ratio != nil {
-			v := short(**ratio)
-			*ratio = &v
-		}
-	}
-	return l
 }

@@ -12,12 +12,14 @@ import (
 type Loss struct {
 	InputKS          float64            `json:"input_ks"`  // Kolmogorov-Smirnov distance of the prompts, 0 to 1
 	OutputKS         float64            `json:"output_ks"` // of the answers
-	InputShift       map[string]float64 `json:"input_shift"`
-	OutputShift      map[string]float64 `json:"output_shift"` // of quantiles and mean: after / before - 1
+	InputShift       map[string]float64 `json:"input_shift,omitempty"`
+	OutputShift      map[string]float64 `json:"output_shift,omitempty"` // of quantiles and mean: after / before - 1
 	ReusedBefore     *float64           `json:"reused_blocks_ratio_before,omitempty"`
 	ReusedAfter      *float64           `json:"reused_blocks_ratio_after,omitempty"`
 	DispersionBefore *float64           `json:"dispersion_10s_before,omitempty"` // variance / mean of the counts of 10 s
 	DispersionAfter  *float64           `json:"dispersion_10s_after,omitempty"`
+	ThinkMeanBefore  *float64           `json:"think_s_mean_before,omitempty"` // seconds
+	ThinkMeanAfter   *float64           `json:"think_s_mean_after,omitempty"`
 	ChangedMinutes   *int64             `json:"changed_minutes,omitempty"` // whose count of the requests kept is another
 }
 

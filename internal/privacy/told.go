@@ -1,0 +1,64 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import "math"
+
+// told is what the manifest says of the loss. The whole of it is for the owner of
+// the trace alone: from an exact quantile or mean, before and after, a length could
+// be computed that the rules took away. So lengths before are those of the ladder,
+// cut at the top as the export is, quantiles are of k requests or more, and shares
+// are told to 1 %. A trace has its lengths on the ladder, and so nothing is left to
+// tell of them.
+func (e *export) told() Loss {
+	l := e.result.Loss
+	l.InputKS, l.OutputKS = toPercent(l.InputKS), toPercent(l.OutputKS)
+	l.InputShift, l.OutputShift = nil, nil
+	l.ThinkMeanBefore, l.ThinkMeanAfter = nil, nil
+	if e.Form == "histogram" {
+		l.InputShift, l.OutputShift = e.toldShifts(inputSide), e.toldShifts(outputSide)
+	}
+	for _, ratio := range []**float64{&l.ReusedBefore, &l.ReusedAfter} {
+		*ratio = changedBy(*ratio, toPercent)
+	}
+	for _, index := range []**float64{&l.DispersionBefore, &l.DispersionAfter} {
+		*index = changedBy(*index, twoDigits)
+	}
+	return l
+}
+
+func (e *export) toldShifts(side func(Cell) (from, until int32)) map[string]float64 {
+	single := make([]Cell, len(e.trace.Rows))
+	for i, row := range e.trace.Rows {
+		in, out := int32(rungOf(row.Input)), int32(rungOf(row.Output))
+		single[i] = Cell{InFrom: in, InUntil: in + 1, OutFrom: out, OutUntil: out + 1, Requests: 1}
+	}
+	before, after := spreadCells(single, side), spreadCells(e.cells, side)
+	by := shifts(before, after, before.mean(), after.mean())
+	for name, share := range shares {
+		if (1-share)*float64(len(single)) < float64(e.K)-1e-9 {
+			delete(by, name)
+		}
+	}
+	for name := range by {
+		by[name] = toPercent(by[name])
+	}
+	return by
+}
+
+func toPercent(v float64) float64 { return math.Round(v*100) / 100 }
+
+func twoDigits(v float64) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return v
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-1)
+	return math.Round(v/unit) * unit
+}
+
+func changedBy(v *float64, change func(float64) float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	return new(change(*v))
+}
