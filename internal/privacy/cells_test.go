@@ -3,8 +3,10 @@
 package privacy
 
 import (
+	"cmp"
 	"math"
 	random "math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -40,8 +42,12 @@ func TestNoSmallCellsAndNoneLost(t *testing.T) {
 			if sum != int64(n) {
 				t.Errorf("seed %d, k %d: %d requests in the cells, want %d", seed, k, sum, n)
 			}
+			windows := rates(trace, k, minute)
+			if _, problem := differencesOf(trace, cells, windows, k); problem != "" {
+				t.Errorf("seed %d, %d requests, k %d: %s", seed, n, k, problem)
+			}
 			perClass := map[int32]int64{}
-			for _, window := range rates(trace, k, minute) {
+			for _, window := range windows {
 				if perClass[window.Class] += window.Requests; window.Requests > 0 && window.Requests < k {
 					t.Errorf("seed %d, k %d: a window of %d", seed, k, window.Requests)
 				}
@@ -55,6 +61,67 @@ func TestNoSmallCellsAndNoneLost(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// differencesOf is what a reader of both files finds.
+func differencesOf(t *Trace, cells []Cell, windows []Rate, k int64) (int, string) {
+	var lengths []lengthCell
+	for _, c := range cells {
+		l := lengthCell{class: word(t.Classes, c.Class), requests: float64(c.Requests)}
+		if c.Window != all {
+			l.fromS, l.untilS = float64(c.Window)*3600, float64(c.Window+1)*3600
+		}
+		lengths = append(lengths, l)
+	}
+	var counts []rateCell
+	for _, w := range windows {
+		counts = append(counts, rateCell{float64(w.From / second), float64(w.Until / second), word(t.Classes, w.Class), float64(w.Requests)})
+	}
+	return differences(lengths, counts, k)
+}
+
+// Two hours of 20 requests of one length and three of another: the three, gone up
+// the ladder, would be seen where 23 came and the cells have 20. So the 20 go too.
+func TestNoSmallCellBySubtraction(t *testing.T) {
+	trace := &Trace{Sessions: []string{""}, Tenants: []string{""}, Classes: []string{""}}
+	for h := range int64(2) {
+		for i := range int64(23) {
+			row := Row{At: h*hour + i*2*minute, Input: 100, Output: 50}
+			if i%8 == 3 {
+				row.Input = 5000
+			}
+			trace.Rows = append(trace.Rows, row)
+		}
+	}
+	cells, _ := histogram(trace, 5)
+	windows := rates(trace, 5, minute)
+	if looked, problem := differencesOf(trace, cells, windows, 5); problem != "" || looked == 0 {
+		t.Errorf("%d differences looked at, %s", looked, problem)
+	}
+	for _, cell := range cells {
+		if cell.Window != all {
+			t.Errorf("%+v is of one hour, though three of that hour are not in it", cell)
+		}
+	}
+	// 43 rates, 40 in cells of their hours: three in each hour are seen.
+	seen := []lengthCell{{untilS: 3600, requests: 20}, {fromS: 3600, untilS: 7200, requests: 20}, {requests: 6}}
+	if _, problem := differences(seen, []rateCell{{untilS: 3600, requests: 23}, {fromS: 3600, untilS: 7200, requests: 23}}, 5); problem == "" {
+		t.Error("three of an hour can be seen by subtraction, and are not found")
+	}
+}
+
+// A window of rates holds more than one user: twenty requests of one session in a
+// minute wait for another's.
+func TestWindowsAreOfMoreThanOneUser(t *testing.T) {
+	trace := &Trace{Sessions: []string{"", "heavy", "x"}, Tenants: []string{""}, Classes: []string{""}}
+	for i := range int64(20) {
+		trace.Rows = append(trace.Rows, Row{At: i * second, Session: 1}, Row{At: 5*minute + i*second, Session: 1 + int32(i%2)})
+	}
+	slices.SortFunc(trace.Rows, func(a, b Row) int { return cmp.Compare(a.At, b.At) })
+	got := rates(trace, 3, minute)
+	if len(got) != 1 || got[0].Requests != 40 || got[0].Until != 6*minute {
+		t.Errorf("got %+v, want one window of six minutes and 40 requests", got)
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, na
 // readCells takes the cells and windows of a source that is a histogram.
 func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	rows, err := w.DB().QueryContext(ctx, `
-		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(client, ''),
+		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(class, ''), coalesce(client, ''),
 			coalesce(input_above, -1), coalesce(input_up_to, -1), coalesce(output_above, -1), coalesce(output_up_to, -1), requests
 		from raw.length_cells
 		where source_id in (`+called+`)`, name)
@@ -115,7 +115,7 @@ func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name st
 	defer rows.Close()
 	for rows.Next() {
 		var c lengthCell
-		if err := rows.Scan(&c.fromS, &c.untilS, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests); err != nil {
+		if err := rows.Scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests); err != nil {
 			return err
 		}
 		s.lengths = append(s.lengths, c)
@@ -124,14 +124,14 @@ func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name st
 		return err
 	}
 	windows, err := w.DB().QueryContext(ctx, `
-		select window_from_s, window_until_s, requests from raw.rate_windows where source_id in (`+called+`)`, name)
+		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, name)
 	if err != nil {
 		return err
 	}
 	defer windows.Close()
 	for windows.Next() {
 		var r rateCell
-		if err := windows.Scan(&r.fromS, &r.untilS, &r.requests); err != nil {
+		if err := windows.Scan(&r.fromS, &r.untilS, &r.class, &r.requests); err != nil {
 			return err
 		}
 		s.rates = append(s.rates, r)

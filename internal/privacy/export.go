@@ -133,7 +133,10 @@ func (e *export) prepare() (err error) {
 	if int64(len(t.Rows)) < e.K {
 		return withHint("say a larger one: --user-cap", "only %d requests stay under a cap of %g, fewer than k = %d", len(t.Rows), e.UserCap, e.K)
 	}
-	r.Dropped.RareClasses, r.Dropped.RareTenants = t.lumpWords(e.K)
+	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.lumpWords(e.K)
+	if r.Dropped.UnfitClasses > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", count(r.Dropped.UnfitClasses, "class was", "classes were"), other))
+	}
 	r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs = t.roundLengths(e.K, e.AnswersAtMiddle && e.Form == "trace")
 
 	before := minutes(t.Rows)

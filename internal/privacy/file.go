@@ -321,10 +321,10 @@ func bound(text string) int64 {
 }
 
 func (s *subject) addLengths(cell func(string) string) {
-	s.lengths = append(s.lengths, lengthCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), cell("client"),
+	s.lengths = append(s.lengths, lengthCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), cell("class"), cell("client"),
 		[4]int64{bound(cell("input_above")), bound(cell("input_up_to")), bound(cell("output_above")), bound(cell("output_up_to"))}, decimal(cell("requests"))})
 }
 
 func (s *subject) addRates(cell func(string) string) {
-	s.rates = append(s.rates, rateCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), decimal(cell("requests"))})
+	s.rates = append(s.rates, rateCell{decimal(cell("window_from_s")), decimal(cell("window_until_s")), cell("class"), decimal(cell("requests"))})
 }

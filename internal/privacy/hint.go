@@ -20,3 +20,11 @@ func withHint(hint, format string, args ...any) error {
 func misuse(hint, format string, args ...any) error {
 	return misused{hinted{fmt.Sprintf(format, args...), hint}}
 }
+
+// count of things, in words.
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -63,6 +63,7 @@ type Parameters struct {
 type Dropped struct {
 	RowsOfHeavyUsers int64 `json:"rows_of_heavy_users"`
 	RareClasses      int   `json:"rare_classes_to_other"`
+	UnfitClasses     int   `json:"classes_no_words_to_other"` // of those
 	RareTenants      int   `json:"rare_tenants_to_other"`
 	ToppedInputs     int64 `json:"inputs_top_coded"`
 	ToppedOutputs    int64 `json:"outputs_top_coded"`

@@ -3,7 +3,6 @@
 package privacy
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -50,12 +49,16 @@ type subject struct {
 // is open.
 type lengthCell struct {
 	fromS, untilS float64
-	client        string
+	class, client string
 	bounds        [4]int64
 	requests      float64
 }
 
-type rateCell struct{ fromS, untilS, requests float64 }
+type rateCell struct {
+	fromS, untilS float64
+	class         string
+	requests      float64
+}
 
 // textColumn is what stands in a column of text.
 type textColumn struct {
@@ -239,41 +242,70 @@ func orderOf(firsts []uint64) (said, problem string) {
 	return said, ""
 }
 
-// noSmallCells looks at a trace as the histogram that its cells can be put
-// together to; classes and tenants that too few requests have are small cells.
+// noSmallCells sees that a class or tenant of a trace is of k requests, and a class
+// not of one user alone. Cells of a trace there are none: most of its requests are
+// the only ones with their lengths in their second, and the verdict says so.
 func (s *subject) noSmallCells(terms Terms) (string, string) {
 	if !s.isTrace {
 		return s.noSmallRows(terms)
 	}
-	if int64(len(s.trace.Rows)) < terms.K {
-		return failed("%d requests in all, k is %d", len(s.trace.Rows), terms.K)
+	t := s.trace
+	if int64(len(t.Rows)) < terms.K {
+		return failed("%s in all, k is %d", count(len(t.Rows), "request", "requests"), terms.K)
 	}
-	classes, tenants := make([]int64, len(s.trace.Classes)), make([]int64, len(s.trace.Tenants))
-	for _, row := range s.trace.Rows {
-		classes[row.Class]++
+	users, _ := t.users()
+	classes, tenants := make([]group, len(t.Classes)), make([]int64, len(t.Tenants))
+	for i, row := range t.Rows {
+		classes[row.Class] = classes[row.Class].with(group{1, users[i]})
 		tenants[row.Tenant]++
 	}
-	for what, counts := range map[string][]int64{"class": classes, "tenant": tenants} {
-		for _, n := range counts {
-			if n > 0 && n < terms.K {
-				return failed("a %s of %d requests, k is %d", what, n, terms.K)
-			}
+	used := 0
+	for _, g := range classes {
+		if g.requests > 0 {
+			used++
 		}
 	}
-	cells, alone := histogram(s.trace, terms.K)
-	smallest := slices.MinFunc(cells, func(a, b Cell) int { return cmp.Compare(a.Requests, b.Requests) })
-	return either(smallest.Requests >= terms.K,
-		"its histogram by hour, class, tenant and lengths has %d cells, the smallest of %d, k is %d; %d of %d requests (%.3g %%) had to go up the ladder for that",
-		len(cells), smallest.Requests, terms.K, alone, len(s.trace.Rows), 100*float64(alone)/float64(len(s.trace.Rows)))
+	for _, g := range classes {
+		switch {
+		case g.requests > 0 && g.requests < terms.K:
+			return failed("a class of %s, k is %d", count(g.requests, "request", "requests"), terms.K)
+		case g.requests > 0 && g.user != several && used > 1:
+			return failed("a class of %s that are all of one user", count(g.requests, "request", "requests"))
+		}
+	}
+	for _, n := range tenants {
+		if n > 0 && n < terms.K {
+			return failed("a tenant of %s, k is %d", count(n, "request", "requests"), terms.K)
+		}
+	}
+	alone := t.alone()
+	return nothing("classes and tenants are of %d or more; cells are not a property of a trace: %d of %d requests (%.3g %%) are the only ones in their second with their lengths; for cells: export --as histogram",
+		terms.K, alone, len(t.Rows), 100*float64(alone)/float64(len(t.Rows)))
+}
+
+// alone is how many requests have a second and lengths that no other has.
+func (t *Trace) alone() (n int) {
+	type mark struct{ second, input, output int64 }
+	of := func(r *Row) mark { return mark{floorTo(r.At, second), r.Input, r.Output} }
+	with := make(map[mark]int, len(t.Rows))
+	for i := range t.Rows {
+		with[of(&t.Rows[i])]++
+	}
+	for _, requests := range with {
+		if requests == 1 {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *subject) noSmallRows(terms Terms) (string, string) {
 	small, least := 0, math.Inf(1)
 	look := func(requests float64) {
-		if requests > 0 && requests < float64(terms.K) {
+		if requests != 0 && !(requests >= float64(terms.K)) { // so that what is no number is small too
 			small++
 		}
-		if requests > 0 {
+		if requests != 0 {
 			least = min(least, requests)
 		}
 	}
@@ -283,11 +315,21 @@ func (s *subject) noSmallRows(terms Terms) (string, string) {
 	for _, cell := range s.rates {
 		look(cell.requests)
 	}
-	count := len(s.lengths) + len(s.rates)
-	if count == 0 {
+	cells := len(s.lengths) + len(s.rates)
+	if cells == 0 {
 		return nothing("no cells")
 	}
-	return either(small == 0, "%d of %d cells are of fewer than k = %d, the smallest of %.6g", small, count, terms.K, least)
+	if small > 0 {
+		return failed("%d of %d cells are of fewer than k = %d, the smallest of %.6g", small, cells, terms.K, least)
+	}
+	if s.manifest != nil && s.manifest.Parameters.Epsilon > 0 {
+		return holds("%d cells of k = %d or more, the smallest of %.6g; what the rates less the cells leave is noise", cells, terms.K, least)
+	}
+	looked, problem := differences(s.lengths, s.rates, terms.K)
+	if problem != "" {
+		return failed("%s", problem)
+	}
+	return holds("%d cells of k = %d or more, the smallest of %.6g; %d differences of rates and cells are none or of k or more", cells, terms.K, least, looked)
 }
 
 func (s *subject) noExactLengths(terms Terms) (string, string) {

@@ -140,38 +140,63 @@ func capFor(counts []int64) string {
 	return "1"
 }
 
-// lump calls the names that too few rows have "other". Where all of these together
-// are too few, the rarest of the rest goes with them.
-func lump(list []string, count []int64, k int64) (renamed map[int32]bool) {
+// lump calls the names "other" that may not stand: that too few rows have, or one
+// user alone, or that are no words. Where all of these together may not stand, the
+// rarest of the rest goes with them. A name that all rows have tells nobody apart.
+func lump(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (renamed map[int32]bool) {
 	renamed = map[int32]bool{}
-	order := make([]int32, 0, len(list))
-	for place := range list {
-		if count[place] > 0 {
+	var order []int32
+	for place, g := range rows {
+		if g.requests > 0 {
 			order = append(order, int32(place))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(a, b)) })
-	rows := int64(0)
+	if len(order) == 1 && !mustGo[order[0]] {
+		return renamed
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(rows[a].requests, rows[b].requests), cmp.Compare(a, b))
+	})
+	var together group
+	take := func(place int32) {
+		renamed[place] = true
+		together = together.with(rows[place])
+	}
 	for _, place := range order {
-		if count[place] >= k && (rows == 0 || rows >= k) {
+		if mustGo[place] || !mayStand(rows[place]) {
+			take(place)
+		}
+	}
+	for _, place := range order {
+		if together.requests == 0 || mayStand(together) {
 			break
 		}
-		renamed[place] = true
-		rows += count[place]
+		if !renamed[place] {
+			take(place)
+		}
 	}
 	return renamed
 }
 
-// lumpWords puts rare classes and tenants together.
-func (t *Trace) lumpWords(k int64) (classes, tenants int) {
-	each := func(list *[]string, of func(*Row) *int32) int {
-		count := make([]int64, len(*list))
-		for i := range t.Rows {
-			count[*of(&t.Rows[i])]++
+// lumpWords puts rare classes and tenants together, and classes of one user alone
+// or that are no words. Unfit is how many were none.
+func (t *Trace) lumpWords(k int64) (classes, tenants, unfit int) {
+	users, _ := t.users()
+	noWords := map[int32]bool{}
+	for i, class := range t.Classes {
+		if class != "" && !isWord(class) {
+			noWords[int32(i)] = true
 		}
-		renamed := lump(*list, count, k)
+	}
+	each := func(list *[]string, of func(*Row) *int32, mustGo map[int32]bool, mayStand func(group) bool) (gone, forced int) {
+		groups := make([]group, len(*list))
+		for i := range t.Rows {
+			at := *of(&t.Rows[i])
+			groups[at] = groups[at].with(group{1, users[i]})
+		}
+		renamed := lump(groups, mustGo, mayStand)
 		if len(renamed) == 0 {
-			return 0
+			return 0, 0
 		}
 		place := int32(slices.Index(*list, other))
 		if place < 0 {
@@ -183,11 +208,17 @@ func (t *Trace) lumpWords(k int64) (classes, tenants int) {
 				*at = place
 			}
 		}
-		return len(renamed)
+		for at := range renamed {
+			if mustGo[at] {
+				forced++
+			}
+		}
+		return len(renamed), forced
 	}
-	classes = each(&t.Classes, func(r *Row) *int32 { return &r.Class })
-	tenants = each(&t.Tenants, func(r *Row) *int32 { return &r.Tenant })
-	return classes, tenants
+	classes, unfit = each(&t.Classes, func(r *Row) *int32 { return &r.Class }, noWords, func(g group) bool { return g.isShown(k) })
+	// A tenant is one user; rule 6 says how large it may be.
+	tenants, _ = each(&t.Tenants, func(r *Row) *int32 { return &r.Tenant }, nil, func(g group) bool { return g.requests >= k })
+	return classes, tenants, unfit
 }
 
 // rankCorrelation of two equally long lists, each without two equal values.

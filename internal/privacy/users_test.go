@@ -80,7 +80,11 @@ func TestRareWordsBecomeOther(t *testing.T) {
 		{"those without a name count too", []int64{4, 0, 30, 20}, "0 3"},
 	} {
 		var got []string
-		renamed := lump(make([]string, len(c.counts)), c.counts, 10)
+		groups := make([]group, len(c.counts))
+		for i, n := range c.counts {
+			groups[i] = group{n, several}
+		}
+		renamed := lump(groups, nil, func(g group) bool { return g.isShown(10) })
 		for place := range int32(len(c.counts)) {
 			if renamed[place] {
 				got = append(got, fmt.Sprint(place))
@@ -88,6 +92,51 @@ func TestRareWordsBecomeOther(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: got %v, want %s", c.sentence, got, c.want)
+		}
+	}
+}
+
+// A class that one tenant alone sends is that tenant by another name: it goes to
+// "other", and one that is no word goes there too.
+func TestClassesThatMayNotStand(t *testing.T) {
+	trace := &Trace{Sessions: []string{""}, Tenants: []string{"", "a", "b"}, Classes: []string{"", "chat", "hers", "john@acme.com", "api-key=sk-1234567890"}}
+	for class, tenants := range map[int32][]int32{1: {1, 2}, 2: {1}, 3: {1, 2}, 4: {1, 2}} {
+		for range 20 {
+			for _, tenant := range tenants {
+				trace.Rows = append(trace.Rows, Row{Class: class, Tenant: tenant})
+			}
+		}
+	}
+	classes, _, unfit := trace.lumpWords(10)
+	if classes != 3 || unfit != 2 {
+		t.Errorf("%d classes went to other, %d of them no words; want 3 and 2", classes, unfit)
+	}
+	left := map[string]int{}
+	for _, row := range trace.Rows {
+		left[trace.Classes[row.Class]]++
+	}
+	if len(left) != 2 || left["chat"] != 40 || left[other] != 100 {
+		t.Errorf("got %v, want 40 chat and 100 other", left)
+	}
+	s := &subject{isTrace: true, trace: &Trace{Sessions: []string{""}, Tenants: []string{"", "a", "b"}, Classes: []string{"", "x", "y"}}}
+	for i := range int32(40) {
+		s.trace.Rows = append(s.trace.Rows, Row{Class: 1 + i%2, Tenant: 1 + i%2})
+	}
+	if verdict, figures := s.noSmallCells(usual); verdict != Fails || !strings.Contains(figures, "one user") {
+		t.Errorf("got %s, %s; want rule 3 broken by a class of one user", verdict, figures)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, class := range []string{"chat", "code-agent", "m-small", "gpt-4.1", "a/b", "c++"[:1], "tier_1"} {
+		if !isWord(class) {
+			t.Errorf("%q is no word", class)
+		}
+	}
+	for _, class := range []string{"客服", "tell me of my disease", "tell-me-of-my-disease", "john@acme.com", "api-key=sk-abcdef123456", "sk-abcdef123456", "https://x.y",
+		"ghp_abcdefgh12345678", "AbCdEf0123456789AbCdEf0123456789", strings.Repeat("a", 60)} {
+		if isWord(class) {
+			t.Errorf("%q is a word", class)
 		}
 	}
 }
