@@ -1,5 +1,6 @@
 -- One row per silence of a trace: a gap of ten seconds and more that is also beyond 5 ln(n) times the mean one, five times
--- the longest that n gaps of a Poisson stream would have. A trace of fewer than ten gaps has none.
+-- the longest that n gaps of a Poisson stream would have. Of more than three, those of less than a minute are left out: there
+-- the traffic itself comes in bursts. A trace of fewer than ten gaps has none.
 -- source_name       what the user calls it
 -- from_s            instant of the last request before it, seconds since the first arrival
 -- until_s           of the first one after it
@@ -36,3 +37,5 @@ inner join shapes on shapes.source_name = gaps.source_name
 where shapes.gaps >= 10
     and gaps.end_ns - gaps.begin_ns >= 10_000_000_000
     and (gaps.end_ns - gaps.begin_ns) / 1e9 >= 5e0 * ln(shapes.gaps) * shapes.mean_gap_s
+qualify gaps.end_ns - gaps.begin_ns >= 60_000_000_000
+    or count(*) over (partition by gaps.source_name) <= 3
