@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 )
 
 // Exit codes, a promise to scripts.
@@ -62,9 +63,14 @@ func printError(w io.Writer, err error) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "tidemark: error: %v\n", err)
+	fmt.Fprintf(w, "tidemark: error: %s\n", shown(err.Error()))
 	var hint interface{ Hint() string }
 	if errors.As(err, &hint) && hint.Hint() != "" {
-		fmt.Fprintf(w, "tidemark: hint: %s\n", hint.Hint())
+		fmt.Fprintf(w, "tidemark: hint: %s\n", shown(hint.Hint()))
 	}
+}
+
+// shown sets further lines in, so that none of them looks like one of our own.
+func shown(text string) string {
+	return strings.ReplaceAll(printable(text, "\n\t"), "\n", "\n  ")
 }

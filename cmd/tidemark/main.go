@@ -178,7 +178,7 @@ func talk(c *cli.Context) io.Writer {
 	return c.App.ErrWriter
 }
 
-// tell says one line on stderr.
+// tell says one line on stderr, whatever is in a name.
 func tell(c *cli.Context, format string, args ...any) {
-	fmt.Fprintf(talk(c), format+"\n", args...)
+	fmt.Fprintln(talk(c), printable(fmt.Sprintf(format, args...), ""))
 }

@@ -258,7 +258,7 @@ func readable(column string, value any) string {
 	case time.Time:
 		return v.UTC().Format("2006-01-02 15:04:05")
 	default:
-		return plain(v)
+		return printable(plain(v), "\n\t")
 	}
 }
 

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// printable writes what a terminal would obey instead of showing, as a file's name
+// can hold it, by its code: \x1b, \n. What is in kept stays.
+func printable(text, kept string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		c, size := utf8.DecodeRuneInString(text)
+		if isBroken := c == utf8.RuneError && size == 1; isBroken || !unicode.IsPrint(c) && !strings.ContainsRune(kept, c) {
+			quoted := strconv.Quote(text[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
