@@ -40,7 +40,9 @@ Example:
 			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most"},
 			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
 			seedFlag(),
-			&cli.BoolFlag{Name: "strict", Usage: "export: write nothing where a rule is not met"},
+			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule"},
+			&cli.BoolFlag{Name: "strict", Usage: "export: write nothing where a rule is not met, as it is without this"},
+			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there"},
 		),
 		Action: runPrivacy,
 	}
@@ -137,7 +139,7 @@ func isExport(name string) bool {
 func privacyOptions(c *cli.Context) (privacy.Options, error) {
 	o := privacy.Options{
 		Form: c.String("as"), K: c.Int64("k"), Tick: c.Duration("time"), KeepsWeekday: c.Bool("keep-weekday"), UserCap: c.Float64("user-cap"),
-		Epsilon: c.Float64("epsilon"), Delta: c.Float64("delta"), Seed: c.Uint64("seed"), IsStrict: c.Bool("strict"), Version: version,
+		Epsilon: c.Float64("epsilon"), Delta: c.Float64("delta"), Seed: c.Uint64("seed"), EvenSo: c.Bool("even-so"), Force: c.Bool("force"), Version: version,
 	}
 	switch c.String("answers") {
 	case "down":
@@ -145,6 +147,9 @@ func privacyOptions(c *cli.Context) (privacy.Options, error) {
 		o.AnswersAtMiddle = true
 	default:
 		return o, misuse("privacy export: --answers %s: must be down or middle", c.String("answers"))
+	}
+	if o.EvenSo && c.Bool("strict") {
+		return o, misuse("privacy export: --strict and --even-so: one or the other")
 	}
 	if c.IsSet("epsilon") && !(o.Epsilon > 0) {
 		return o, misuse("privacy export: --epsilon must be above 0")
@@ -183,7 +188,7 @@ func exportPrivately(c *cli.Context, source string) error {
 		}
 	}
 	if len(result.Written) == 0 {
-		return exitError{exitNotMet, hinted{"nothing was written: a rule is not met", "ask for other terms: --k, --user-cap, --time"}}
+		return exitError{exitNotMet, hinted{"nothing was written: a rule is not met", "ask for other terms: --k, --user-cap, --time; --even-so writes it"}}
 	}
 	for _, note := range result.Notes {
 		tell(c, "note: %s", note)

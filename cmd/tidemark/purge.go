@@ -15,15 +15,15 @@ func purgeCommand() *cli.Command {
 		Name:      "purge",
 		Usage:     "remove sources and runs, and really shrink the file",
 		ArgsUsage: "[NAME...] [--before DATE]",
-		Description: `Removes what was taken in before a date, and what is called NAME: its rows, its
-rejects, its entry. The warehouse is written anew without them, so that no byte
+		Description: `Removes what is called NAME, or what was taken in before a date: its rows, its
+rejects, its entry. With both, what is called NAME and was taken in before. The warehouse is written anew without them, so that no byte
 of them stays in it. It does not reach files that were read or written, nor
 copies and backups of the warehouse.
 
 Example:
   tidemark purge --before 2026-08-01`,
 		Flags: tabular(
-			&cli.StringFlag{Name: "before", Usage: "all that was taken in before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
+			&cli.StringFlag{Name: "before", Usage: "only what was taken in before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
 		),
 		Action: runPurge,
 	}
@@ -57,10 +57,7 @@ func runPurge(c *cli.Context) error {
 		tell(c, "nothing to remove; nothing was changed")
 		return nil
 	}
-	removed := "1 source"
-	if n := len(result.Sources); n > 1 {
-		removed = fmt.Sprintf("%d sources", n)
-	}
+	removed := privacy.Count(len(result.Sources), "source", "sources")
 	tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
 	return nil
 }

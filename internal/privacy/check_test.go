@@ -198,12 +198,11 @@ func TestNoisyHistogram(t *testing.T) {
 	}
 }
 
-// With strict terms nothing is left behind.
-func TestStrict(t *testing.T) {
+// Where it cannot be made, nothing is left behind.
+func TestNothingLeftBehind(t *testing.T) {
 	w := holding(t, azureFile(t, 1500))
 	folder := t.TempDir()
 	o := optionsOf(1)
-	o.IsStrict = true
 	for _, bad := range []func(*Options){
 		func(o *Options) { o.K = 2000 },
 		func(o *Options) { o.Epsilon = 1 },
@@ -217,5 +216,39 @@ func TestStrict(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(folder); len(left) != 0 {
 		t.Errorf("%v was left", left)
+	}
+}
+
+// What fails a rule is not written unless it is asked for, and what is there is not
+// written over. A length off
+// the ladder fails rule 4.
+func TestWritesNeitherWhatFailsNorOver(t *testing.T) {
+	w := holding(t, azureFile(t, 1500))
+	path := filepath.Join(t.TempDir(), "out.jsonl")
+	o := optionsOf(1)
+	if _, err := Export(t.Context(), w, "trace", path, o); err != nil {
+		t.Fatal(err)
+	}
+	before := content(t, path)
+	o.Key = keyOf(2)
+	if _, err := Export(t.Context(), w, "trace", path, o); err == nil || !bytes.Equal(before, content(t, path)) {
+		t.Errorf("over a file that is there: got %v, want an error and the file as it was", err)
+	}
+	o.Force = true
+	if _, err := Export(t.Context(), w, "trace", path, o); err != nil || bytes.Equal(before, content(t, path)) {
+		t.Errorf("by force: got %v, want another file", err)
+	}
+	e := &export{Options: optionsOf(1), trace: rowsOf(t, path), output: filepath.Join(t.TempDir(), "fails.jsonl")}
+	e.trace.Rows[0].Input = 1001 // not of the ladder
+	for _, evenSo := range []bool{false, true} {
+		e.EvenSo = evenSo
+		e.result = Result{}
+		result, err := e.write()
+		if err != nil || result.Passed {
+			t.Fatalf("got %+v, %v; want a rule broken", result, err)
+		}
+		if _, err := os.Stat(e.output); (err == nil) != evenSo {
+			t.Errorf("even so %v: %v", evenSo, err)
+		}
 	}
 }

@@ -29,7 +29,8 @@ type Options struct {
 	Key             Key
 	IsKeyGiven      bool
 	Seed            uint64
-	IsStrict        bool // leave nothing behind where a rule is not met
+	EvenSo          bool // write also what fails a rule
+	Force           bool // write over files that are there
 	Version         string
 }
 
@@ -77,8 +78,8 @@ func (o Options) check(output string) error {
 }
 
 // Export writes a source as it may leave, with its manifest beside it. What was
-// written is read again and held to every rule; with IsStrict nothing stays of it
-// where one is not met.
+// written is read again and held to every rule; nothing stays of it where one is
+// not met, unless EvenSo asks for it.
 func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o Options) (*Result, error) {
 	if err := o.check(output); err != nil {
 		return nil, err
@@ -99,6 +100,9 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 	e := &export{Options: o, trace: t, output: output}
 	if t.Sources > 1 && !t.IsDated {
 		e.result.Notes = append(e.result.Notes, "sessions of several files without a common clock: each begins at its own zero, so that times between them mean nothing")
+	}
+	if err := e.mayWrite(); err != nil {
+		return nil, err
 	}
 	if err := e.prepare(); err != nil {
 		return nil, fmt.Errorf("source %s: %w", name, err)
@@ -135,7 +139,7 @@ func (e *export) prepare() (err error) {
 	}
 	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.lumpWords(e.K)
 	if r.Dropped.UnfitClasses > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", count(r.Dropped.UnfitClasses, "class was", "classes were"), other))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", Count(r.Dropped.UnfitClasses, "class was", "classes were"), other))
 	}
 	r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs = t.roundLengths(e.K, e.AnswersAtMiddle && e.Form == "trace")
 
@@ -253,6 +257,20 @@ func (e *export) classes() (words []string) {
 	return words
 }
 
+// mayWrite sees that no file that is there would be lost.
+func (e *export) mayWrite() error {
+	names := []string{e.output, e.output + manifestEnding}
+	if e.Form == "histogram" {
+		names = append(names, ratesName(e.output))
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(name); err == nil && !e.Force {
+			return withHint("name another, or say --force", "privacy export: %s is there already", name)
+		}
+	}
+	return nil
+}
+
 // write makes the files under other names, holds them to the rules and gives them
 // their names.
 func (e *export) write() (*Result, error) {
@@ -288,7 +306,7 @@ func (e *export) write() (*Result, error) {
 	if err := e.holdToRules(m, inside(e.output)); err != nil {
 		return nil, err
 	}
-	if e.IsStrict && !e.result.Passed {
+	if !e.EvenSo && !e.result.Passed {
 		e.result.Written = nil
 		return &e.result, nil
 	}

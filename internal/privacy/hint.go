@@ -21,8 +21,8 @@ func misuse(hint, format string, args ...any) error {
 	return misused{hinted{fmt.Sprintf(format, args...), hint}}
 }
 
-// count of things, in words.
-func count[N int | int64](n N, one, many string) string {
+// Count of things, in words.
+func Count[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

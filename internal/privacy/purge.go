@@ -28,12 +28,18 @@ type PurgeResult struct {
 	Before, After int64 // bytes
 }
 
-// Purge removes what was taken in before an instant, and the sources of these
-// names (a name may be that of several together). A database file keeps the bytes
-// of rows that were deleted; so the file is written anew without them and takes
-// the place of the old one, whole. Where nothing is to be removed, nothing changes.
+// Purge removes the sources of these names (a name may be that of several
+// together), or what was taken in before an instant; with both, what is called so
+// and was taken in before. A database file keeps the bytes of rows that were
+// deleted; so the file is written anew without them and takes the place of the old
+// one, whole. Where nothing is to be removed, nothing changes.
 func Purge(ctx context.Context, path string, before time.Time, names []string) (*PurgeResult, error) {
 	result := &PurgeResult{}
+	// Through a link, the link would be replaced and the data left where it was.
+	path, err := resolved(path)
+	if err != nil {
+		return nil, err
+	}
 	// Opened for writing, the file is of this version and its log is in it.
 	w, err := warehouse.Open(ctx, path, warehouse.ReadWrite)
 	if err != nil {
@@ -60,6 +66,16 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 	return result, err
 }
 
+// resolved follows links to the file itself; a file that is not there is left to
+// be told of by who opens it.
+func resolved(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return path, nil
+	}
+	return target, err
+}
+
 func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, names []string, result *PurgeResult) (gone []int64, err error) {
 	for _, name := range names {
 		if _, err := kindOf(ctx, w, name); err != nil {
@@ -78,7 +94,9 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 		if err := rows.Scan(&id, &p.Name, &collection, &p.Kind, &p.IngestedAt, &p.Rows); err != nil {
 			return nil, err
 		}
-		if p.IngestedAt.Before(before) || slices.Contains(names, p.Name) || collection != "" && slices.Contains(names, collection) {
+		isNamed := len(names) == 0 || slices.Contains(names, p.Name) || collection != "" && slices.Contains(names, collection)
+		isOld := before.IsZero() || p.IngestedAt.Before(before)
+		if isNamed && isOld && !(len(names) == 0 && before.IsZero()) {
 			gone, result.Sources = append(gone, id), append(result.Sources, p)
 		}
 	}
@@ -89,12 +107,18 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 // must go. While it is at work the old file is open for reading, so that nobody
 // writes into it what the new one would lack.
 func rewrite(ctx context.Context, path string, gone []int64) error {
-	fresh := fmt.Sprintf("%s.purge-%d", path, os.Getpid())
-	defer func() { // after a rename they are not there
-		_ = os.Remove(fresh)
-		_ = os.Remove(fresh + ".wal")
-	}()
+	// A folder that nobody else may enter, so that nobody reads the copy while it has
+	// not yet the old file's permissions.
+	folder, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".purge-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	fresh := filepath.Join(folder, filepath.Base(path))
 	w, err := warehouse.Open(ctx, fresh, warehouse.ReadWrite)
+	if err == nil {
+		err = os.Chmod(fresh, 0o600)
+	}
 	if err != nil {
 		return err
 	}

@@ -76,12 +76,19 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if _, err := Purge(t.Context(), path, time.Time{}, []string{"run-c"}); err == nil || !bytes.Equal(before, bytesOf(t, path)) {
 		t.Errorf("an unknown name: got %v, want an error and the file as it was", err)
 	}
-	result, err := Purge(t.Context(), path, time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC), []string{"run-a", "all"})
-	if err != nil {
+	summer := time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
+	result, err := Purge(t.Context(), path, summer, []string{"run-a", "all"})
+	if err != nil || len(result.Sources) != 0 || !bytes.Equal(before, bytesOf(t, path)) {
+		t.Errorf("named, and none of it so old: got %+v, %v; want nothing gone", result, err)
+	}
+	if result, err = Purge(t.Context(), path, summer, []string{"old", "new"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Sources) != 4 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 20_000 || result.After >= result.Before {
-		t.Errorf("got %+v, want four sources gone, one of 20,000 rows, and a smaller file", result)
+	if len(result.Sources) != 1 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 20_000 || result.After >= result.Before {
+		t.Errorf("got %+v, want the old one gone of the two that were named, its 20,000 rows, and a smaller file", result)
+	}
+	if result, err = Purge(t.Context(), path, time.Time{}, []string{"run-a", "all"}); err != nil || len(result.Sources) != 3 {
+		t.Errorf("got %+v, %v; want a run and two sources of a collection gone", result, err)
 	}
 	if isIn(t, path, "goesaway") {
 		t.Error("the purged source is in the file yet")
@@ -100,6 +107,39 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 		if err := w.DB().QueryRow("select count(*) from " + table).Scan(&n); err != nil || n != want {
 			t.Errorf("%s: %d rows, %v; want %d", table, n, err, want)
 		}
+	}
+}
+
+// A purge through a link empties the file that it points to, and leaves the link;
+// the new file may be read by whom the old one could.
+func TestPurgeThroughALink(t *testing.T) {
+	path := emptyFile(t)
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, w, marked(t, "goesaway", 2_000), "old")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.duckdb")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := Purge(t.Context(), link, time.Time{}, []string{"old"}); err != nil || len(result.Sources) != 1 || result.After >= result.Before {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	if isIn(t, path, "goesaway") {
+		t.Error("the data is still in the file that the link points to")
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is no link: %v, %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("the file has permissions %v, %v; want those of the old one", info.Mode(), err)
 	}
 }
 

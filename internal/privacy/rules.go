@@ -251,7 +251,7 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 	}
 	t := s.trace
 	if int64(len(t.Rows)) < terms.K {
-		return failed("%s in all, k is %d", count(len(t.Rows), "request", "requests"), terms.K)
+		return failed("%s in all, k is %d", Count(len(t.Rows), "request", "requests"), terms.K)
 	}
 	users, _ := t.users()
 	classes, tenants := make([]group, len(t.Classes)), make([]int64, len(t.Tenants))
@@ -268,14 +268,14 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 	for _, g := range classes {
 		switch {
 		case g.requests > 0 && g.requests < terms.K:
-			return failed("a class of %s, k is %d", count(g.requests, "request", "requests"), terms.K)
+			return failed("a class of %s, k is %d", Count(g.requests, "request", "requests"), terms.K)
 		case g.requests > 0 && g.user != several && used > 1:
-			return failed("a class of %s that are all of one user", count(g.requests, "request", "requests"))
+			return failed("a class of %s that are all of one user", Count(g.requests, "request", "requests"))
 		}
 	}
 	for _, n := range tenants {
 		if n > 0 && n < terms.K {
-			return failed("a tenant of %s, k is %d", count(n, "request", "requests"), terms.K)
+			return failed("a tenant of %s, k is %d", Count(n, "request", "requests"), terms.K)
 		}
 	}
 	alone := t.alone()
