@@ -4,8 +4,8 @@
 -- source_name             the file; of two dumps, the later
 -- looks                   how many looks this is over
 -- finished_requests       ended, however
--- alone_requests          of these, ended before the first look with more than one request in it: warm-up, most likely;
---                         null where requests in flight are not said
+-- alone_requests          of these, ended before the first look with more than one request in it, or as the only one between
+--                         that look and one at which it was alone: warm-up, most likely; null where requests in flight are not said
 -- prompt_tokens           computed; older engines count a prompt again after preemption
 -- generation_tokens       made; older engines leave out each request's first
 -- preemptions             requests put off for want of KV cache
@@ -26,22 +26,37 @@ with totals as (
     group by all
 ),
 
+crowds as (
+    select
+        source_name,
+        look,
+        running_requests,
+        finished_requests,
+        coalesce(running_requests, 0) + coalesce(waiting_requests, 0) as in_flight,
+        lag(in_flight) over (partition by source_name order by look) as in_flight_before
+    from marts.engine_timeline
+),
+
 busy as (
     select
         source_name,
         min(look) as look
-    from marts.engine_timeline
-    where coalesce(running_requests, 0) + coalesce(waiting_requests, 0) > 1
+    from crowds
+    where in_flight > 1
     group by all
 ),
 
 alone as (
     select
-        engine_timeline.source_name,
-        coalesce(sum(engine_timeline.finished_requests) filter (where engine_timeline.look < busy.look or busy.look is null), 0) as requests
-    from marts.engine_timeline
-    left join busy on busy.source_name = engine_timeline.source_name
-    where engine_timeline.running_requests is not null
+        crowds.source_name,
+        coalesce(sum(crowds.finished_requests) filter (
+            where crowds.look < busy.look
+                or busy.look is null
+                or crowds.look = busy.look and crowds.in_flight_before = 1 and crowds.finished_requests = 1
+        ), 0) as requests
+    from crowds
+    left join busy on busy.source_name = crowds.source_name
+    where crowds.running_requests is not null
     group by all
 )
 
