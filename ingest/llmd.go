@@ -10,7 +10,7 @@ import (
 // llm-d's benchmark report, schema 0.1, 0.2 and 0.2.1, YAML or JSON: one report is
 // one point. Each node says its own unit. What it reports was measured by another
 // tool, its harness, which is in the settings; a name means what that tool means by
-// it. Names of people, addresses and what stands in environment variables are left
+// it, so those of a harness that means something else have its name in front. Names of people, addresses and what stands in environment variables are left
 // out, and so are series over time.
 var _ = register(format{
 	name:  "llm-d-report",
@@ -20,7 +20,7 @@ var _ = register(format{
 	wants: `YAML or JSON with "version", "scenario" and "metrics" (0.1) or "results" (0.2): an llm-d benchmark report`,
 })
 
-var llmdVersion = regexp.MustCompile(`(?m)^\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
+var llmdVersion = regexp.MustCompile(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
 
 func seesLLMD(h *head) string {
 	keys := h.keys
@@ -48,15 +48,39 @@ func readLLMD(d *document, out *rows) error {
 		row, parts = llmd02(report), []string{"results"}
 	}
 	row.Tool, row.ToolVersion = "llm-d-benchmark", shortWord(versionOf(report["version"]))
+	if row.StartedAt == nil && (numberWithin(report, "metrics", "time", "start").is || textWithin(report, "run", "time", "start") != "") {
+		out.nonsense("start", "no possible date", 1)
+	}
+	if row.DurationS == nil && textWithin(report, "run", "time", "duration") != "" {
+		out.nonsense("duration", "no time", 1)
+	}
 	if err := out.add(row); err != nil {
 		return err
 	}
+	names := llmdNames(report)
 	for _, part := range parts {
-		if err := llmdFigures(out, []string{part}, report[part]); err != nil {
+		if err := llmdFigures(out, names, []string{part}, report[part]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// llmdNames is what goes before each name: nothing where the harness means by the
+// report's words what vLLM's client and inference-perf do.
+func llmdNames(report map[string]any) string {
+	harness := strings.ToLower(textWithin(report, "scenario", "load", "name"))
+	if report["results"] != nil {
+		harness = strings.ToLower(textWithin(report, "scenario", "load", "standardized", "tool"))
+	}
+	switch harness = word(harness); harness {
+	case "", "inference-perf", "inference_perf", "vllm-benchmark", "vllm_benchmark", "vllm":
+		return ""
+	}
+	if !isHarmless(harness) {
+		return "other."
+	}
+	return harness + "."
 }
 
 // versionOf is a version that YAML may have taken for a number.
@@ -180,14 +204,14 @@ func isoDuration(text string) *float64 {
 
 // llmdFigures walks down to the numbers. A node with "units" is a distribution, or
 // one number of that unit; series over time are passed over.
-func llmdFigures(out *rows, way []string, node any) error {
+func llmdFigures(out *rows, names string, way []string, node any) error {
 	const deepest = 12
 	if len(way) > deepest {
 		return nil
 	}
 	if list, isList := node.([]any); isList {
 		for i, element := range list {
-			if err := llmdFigures(out, append(way[:len(way):len(way)], strconv.Itoa(i)), element); err != nil {
+			if err := llmdFigures(out, names, append(way[:len(way):len(way)], strconv.Itoa(i)), element); err != nil {
 				return err
 			}
 		}
@@ -201,12 +225,14 @@ func llmdFigures(out *rows, way []string, node any) error {
 	for _, key := range sortedKeys(object) {
 		value, isNumber := object[key].(float64)
 		switch {
+		case object[key] == "" && (unit != "" && statistic(key) != ""):
+			out.nonsense(strings.Join(way, "."), "no finite number", 1)
 		case isNumber:
-			if err := llmdNumber(out, way, key, unit, value); err != nil {
+			if err := llmdNumber(out, names, way, key, unit, value); err != nil {
 				return err
 			}
 		case key != "series" && key != "time_series" && key != "time" && key != "replica_status" && key != "component_health":
-			if err := llmdFigures(out, append(way[:len(way):len(way)], key), object[key]); err != nil {
+			if err := llmdFigures(out, names, append(way[:len(way):len(way)], key), object[key]); err != nil {
 				return err
 			}
 		}
@@ -214,7 +240,7 @@ func llmdFigures(out *rows, way []string, node any) error {
 	return nil
 }
 
-func llmdNumber(out *rows, way []string, key, unit string, value float64) error {
+func llmdNumber(out *rows, names string, way []string, key, unit string, value float64) error {
 	is, at := statistic(key), way
 	if is == "" || unit == "" {
 		is, at = "value", append(way[:len(way):len(way)], key)
@@ -238,5 +264,5 @@ func llmdNumber(out *rows, way []string, key, unit string, value float64) error 
 			unit = "requests/s"
 		}
 	}
-	return out.figure(0, name, is, unitFor(is, word(unit)), measure{value, true})
+	return out.figure(0, names+name, is, unitFor(is, word(unit)), measure{value, true})
 }
