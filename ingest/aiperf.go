@@ -40,7 +40,7 @@ func seesAIPerf(h *head) string {
 func readAIPerf(d *document, out *rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *resultRequests) error {
-		points, err := o.aiperfPoints()
+		points, err := o.aiperfPoints(out)
 		if err != nil {
 			return err
 		}
@@ -77,15 +77,15 @@ type aiperfPoint struct {
 
 // aiperfPoints are one point for a run or an aggregate, one for each combination
 // of a sweep.
-func (o resultObject) aiperfPoints() ([]aiperfPoint, error) {
+func (o resultObject) aiperfPoints(out *rows) ([]aiperfPoint, error) {
 	if combinations, ok := o["per_combination_metrics"]; ok {
-		return aiperfCombinations(combinations)
+		return aiperfCombinations(out, combinations)
 	}
 	metrics := o
 	if o["metrics"] != nil {
 		metrics = o.object("metrics")
 	}
-	p := aiperfPoint{row: o.aiperfPoint(metrics), figures: aiperfFigures(metrics)}
+	p := aiperfPoint{row: o.aiperfPoint(metrics), figures: aiperfFigures(out, metrics)}
 	if len(p.figures) == 0 {
 		return nil, nil
 	}
@@ -94,7 +94,7 @@ func (o resultObject) aiperfPoints() ([]aiperfPoint, error) {
 
 // aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object
 // of them by the combination's name.
-func aiperfCombinations(text json.RawMessage) (points []aiperfPoint, err error) {
+func aiperfCombinations(out *rows, text json.RawMessage) (points []aiperfPoint, err error) {
 	var list []resultObject
 	if bytes.HasPrefix(text, []byte("{")) {
 		var named resultObject
@@ -112,7 +112,7 @@ func aiperfCombinations(text json.RawMessage) (points []aiperfPoint, err error) 
 		if combination["metrics"] != nil {
 			metrics = combination.object("metrics")
 		}
-		p := aiperfPoint{row: pointRow{Tool: "aiperf"}, figures: aiperfFigures(metrics)}
+		p := aiperfPoint{row: pointRow{Tool: "aiperf"}, figures: aiperfFigures(out, metrics)}
 		parameters := combination.object("parameters")
 		kept := map[string]any{}
 		for _, key := range sortedKeys(parameters) {
@@ -142,7 +142,7 @@ var aiperfNames = map[string]string{
 
 // aiperfFigures reads every metric. What has an average and no spread is a number
 // alone. The instants that a run began and ended at are no figures.
-func aiperfFigures(metrics resultObject) (figures []figureRow) {
+func aiperfFigures(out *rows, metrics resultObject) (figures []figureRow) {
 	for _, name := range sortedKeys(metrics) {
 		metric := metrics.object(name)
 		unit := metric.word("unit")
@@ -157,6 +157,9 @@ func aiperfFigures(metrics resultObject) (figures []figureRow) {
 			}
 			if alone && statistic == "mean" {
 				statistic = "value"
+			}
+			if statistic != "" && value == nil && string(metric[key]) != "null" {
+				out.nonsense(name, "no finite number", 1)
 			}
 			if value != nil && statistic != "" {
 				figures = append(figures, figureRow{Name: name, Statistic: statistic, Unit: unit, Value: *value})

@@ -65,6 +65,7 @@ func readEvalscope(d *document, out *rows) error {
 		case "Concurrency", "Number of concurrency", "Request Rate", "Request rate":
 			continue
 		}
+		out.oddNumber(name, summary, key)
 		if err := out.figure(0, name, is, unit, numberWithin(summary, key)); err != nil {
 			return err
 		}
@@ -130,6 +131,7 @@ func evalscopePercentiles(out *rows, text []byte) error {
 		}
 		for _, key := range sortedKeys(record) {
 			name, unit := nameAndUnit(key)
+			out.oddNumber(name, record, key)
 			if err := out.figure(0, name, is, unit, numberWithin(record, key)); err != nil {
 				return err
 			}

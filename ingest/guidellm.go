@@ -40,9 +40,9 @@ type guideReport struct {
 	Metadata struct {
 		Version term `json:"guidellm_version"`
 	} `json:"metadata"`
-	Args       json.RawMessage   `json:"args"`
-	Config     json.RawMessage   `json:"config"`
-	Benchmarks []json.RawMessage `json:"benchmarks"`
+	Args       json.RawMessage `json:"args"`
+	Config     json.RawMessage `json:"config"`
+	Benchmarks json.RawMessage `json:"benchmarks"` // read one at a time: they may be many
 }
 
 type guideBenchmark struct {
@@ -55,9 +55,9 @@ type guideBenchmark struct {
 	Metrics          json.RawMessage `json:"metrics"`
 	RequestTotals    json.RawMessage `json:"request_totals"`
 	Requests         struct {
-		Successful []guideRequest `json:"successful"`
-		Errored    []guideRequest `json:"errored"`
-		Incomplete []guideRequest `json:"incomplete"`
+		Successful json.RawMessage `json:"successful"`
+		Errored    json.RawMessage `json:"errored"`
+		Incomplete json.RawMessage `json:"incomplete"`
 	} `json:"requests"`
 	StartTime measure `json:"start_time"`
 	EndTime   measure `json:"end_time"`
@@ -101,17 +101,22 @@ func readGuideLLM(d *document, out *rows) error {
 	if json.Unmarshal(withoutNaN(text), &report) != nil {
 		return hinted{"not a whole GuideLLM report", "it is cut or broken; take it from its source again"}
 	}
-	if len(report.Benchmarks) == 0 {
+	text = nil // the report has its own copy
+	out.about.timeUnit = "s"
+	point := int32(0)
+	if isList(report.Benchmarks) {
+		err = eachOfArray(bytes.NewReader(report.Benchmarks), func(_ int64, raw json.RawMessage) error {
+			point++
+			return report.benchmark(out, point-1, raw)
+		})
+	}
+	if err == nil && point == 0 {
 		return hinted{"a GuideLLM report without a benchmark", "the run was stopped before its first one ended"}
 	}
-	out.about.timeUnit = "s"
-	for i, raw := range report.Benchmarks {
-		if err := report.benchmark(out, int32(i), raw); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
+
+func isList(text json.RawMessage) bool { return bytes.HasPrefix(text, []byte("[")) }
 
 func (r *guideReport) benchmark(out *rows, point int32, raw json.RawMessage) error {
 	var b guideBenchmark
@@ -119,7 +124,11 @@ func (r *guideReport) benchmark(out *rows, point int32, raw json.RawMessage) err
 		return out.reject(int64(point)+1, "benchmarks", notJSON)
 	}
 	settings := b.settings(r)
-	if err := out.add(b.point(r, point, settings)); err != nil {
+	row := b.point(r, point, settings)
+	if row.StartedAt == nil && (b.StartTime.is || numberWithin(treeOfRaw(b.RunStats), "start_time").is) {
+		out.nonsense("start_time", "no possible date", 1)
+	}
+	if err := out.add(row); err != nil {
 		return err
 	}
 	metrics, _ := treeOfRaw(b.Metrics).(map[string]any)
@@ -268,6 +277,7 @@ func guideFigures(out *rows, point int32, path string, node map[string]any) erro
 func guideDistribution(out *rows, point int32, name, unit string, of map[string]any) error {
 	for _, key := range sortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
+			out.oddNumber(name, of, key)
 			if err := out.figure(point, name, is, unitFor(is, unit), numberWithin(of, key)); err != nil {
 				return err
 			}
@@ -276,6 +286,7 @@ func guideDistribution(out *rows, point int32, name, unit string, of map[string]
 	percentiles, _ := of["percentiles"].(map[string]any)
 	for _, key := range sortedKeys(percentiles) {
 		if is := guidePercentiles[key]; is != "" {
+			out.oddNumber(name, percentiles, key)
 			if err := out.figure(point, name, is, unit, numberWithin(percentiles, key)); err != nil {
 				return err
 			}
@@ -320,16 +331,24 @@ func (b *guideBenchmark) requests(out *rows, point int32) error {
 	seq := int32(0)
 	for _, part := range []struct {
 		failure  string
-		requests []guideRequest
+		requests json.RawMessage
 	}{{"", b.Requests.Successful}, {"error", b.Requests.Errored}, {"incomplete", b.Requests.Incomplete}} {
-		for _, request := range part.requests {
+		if !isList(part.requests) {
+			continue
+		}
+		err := eachOfArray(bytes.NewReader(part.requests), func(_ int64, raw json.RawMessage) error {
+			var request guideRequest
+			if json.Unmarshal(raw, &request) != nil {
+				return out.reject(int64(point)+1, "requests", notJSON)
+			}
 			if err := request.texts(out); err != nil {
 				return err
 			}
-			if err := out.add(request.row(point, seq, part.failure, b.StartTime)); err != nil {
-				return err
-			}
 			seq++
+			return out.add(request.row(point, seq-1, part.failure, b.StartTime))
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func isInferenceXKey(key string) bool {
 func readInferenceX(d *document, out *rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *resultRequests) error {
-		figures, used := o.vllmFigures(point, "s")
+		figures, used := o.vllmFigures(out, point, "s")
 		if len(figures) == 0 {
 			return out.reject(number, "median_ttft", isMissing)
 		}

@@ -263,9 +263,10 @@ func plainTree(value any, depth int) any {
 	return nil
 }
 
+// finite is "" for what is no finite number: null, which is not said, is nil.
 func finite(m measure) any {
 	if !m.is {
-		return nil
+		return ""
 	}
 	return m.value
 }
@@ -318,7 +319,8 @@ func withoutNaN(text []byte) []byte {
 // eachOfArray reads a JSON array one element at a time, numbered from 1, so that
 // it may be longer than memory.
 func eachOfArray(r io.Reader, use func(number int64, element json.RawMessage) error) error {
-	decoder := json.NewDecoder(r)
+	held := &boundedElement{from: r}
+	decoder := json.NewDecoder(held)
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('[') {
 		return hinted{"not a JSON array", "it is cut or broken; take it from its source again"}
 	}
@@ -327,6 +329,7 @@ func eachOfArray(r io.Reader, use func(number int64, element json.RawMessage) er
 		if err := decoder.Decode(&element); err != nil {
 			return broken(number, err)
 		}
+		held.read = 0
 		if err := use(number, element); err != nil {
 			return err
 		}
@@ -335,6 +338,23 @@ func eachOfArray(r io.Reader, use func(number int64, element json.RawMessage) er
 		return broken(0, err)
 	}
 	return nil
+}
+
+// boundedElement ends a text in which one element takes too much.
+type boundedElement struct {
+	from io.Reader
+	read int
+}
+
+const maxElementBytes = 256 << 20
+
+func (b *boundedElement) Read(into []byte) (int, error) {
+	if b.read > maxElementBytes {
+		return 0, hinted{fmt.Sprintf("one element of more than %d MB", maxElementBytes>>20), "check where the file came from"}
+	}
+	n, err := b.from.Read(into)
+	b.read += n
+	return n, err
 }
 
 // broken says where a JSON array ends too early; a reader's own error is kept.

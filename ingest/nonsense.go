@@ -143,6 +143,13 @@ func knownUnit(unit string) bool {
 
 func isOfThisAge(at time.Time) bool { return at.Year() >= 2000 && at.Year() < 2100 }
 
+// oddNumber notes a figure of a tree that is NaN, infinite or past all numbers.
+func (r *rows) oddNumber(name string, of map[string]any, key string) {
+	if text, isText := of[key].(string); isText && text == "" {
+		r.nonsense(name, "no finite number", 1)
+	}
+}
+
 // odd notes keys that hold something, but no number that can be.
 func (o resultObject) odd(out *rows, keys ...string) {
 	for _, key := range keys {
@@ -151,6 +158,8 @@ func (o resultObject) odd(out *rows, keys ...string) {
 		case text == "" || text == "null" || text == `""`:
 		case o.number(key) == nil:
 			out.nonsense(key, "no finite number", 1)
+		case *o.number(key) > 0 && key != "duration" && o.count(key) == nil:
+			out.nonsense(key, "no count", 1)
 		case *o.number(key) < 0:
 			out.nonsense(key, "negative", 1)
 			o[key] = json.RawMessage("null")

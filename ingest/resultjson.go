@@ -211,7 +211,8 @@ func (o resultObject) clientDate(key string, out *rows) *time.Time {
 		return &at
 	}
 	at, err := time.Parse("20060102-150405", *text)
-	if err != nil || at.Year() < 2000 {
+	if err != nil || !isOfThisAge(at) {
+		out.nonsense(key, "no possible date", 1)
 		return nil
 	}
 	out.about.zone = "dates are the client's local time, zone not given, read as UTC"

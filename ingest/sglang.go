@@ -35,7 +35,7 @@ func readSGLang(d *document, out *rows) error {
 		if err := r.addTo(out, number, point); err != nil {
 			return err
 		}
-		figures, used := o.vllmFigures(point, "ms")
+		figures, used := o.vllmFigures(out, point, "ms")
 		row := o.sglangPoint(out, point)
 		o.saysOf(r)
 		row.Settings = o.settings(out, append(used, sglangPointKeys...))

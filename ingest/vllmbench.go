@@ -53,8 +53,8 @@ func (o resultObject) addVLLMServe(out *rows, number int64, point int32, r *resu
 	if err := r.addTo(out, number, point); err != nil {
 		return err
 	}
-	figures, used := o.vllmFigures(point, "ms")
-	figures = append(figures, o.partFigures(point)...)
+	figures, used := o.vllmFigures(out, point, "ms")
+	figures = append(figures, o.partFigures(out, point)...)
 	row := o.vllmPoint(out, point, "vllm-bench-serve")
 	o.saysOf(r)
 	row.Settings = o.settings(out, append(used, vllmPointKeys...))
@@ -78,6 +78,7 @@ var vllmPointKeys = []string{
 }
 
 func (o resultObject) vllmPoint(out *rows, point int32, tool string) pointRow {
+	o.odd(out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
 	row := pointRow{
 		Point: point, Tool: tool, Label: o.word("label"), StartedAt: o.clientDate("date", out),
 		Model: o.modelName("model_id"), Engine: o.engine(), Load: o.load(),
@@ -152,7 +153,7 @@ var vllmUnits = map[string]string{
 
 // vllmFigures are the numbers that the tool worked out, and the keys that they
 // were read from. Latencies without _ms are in the unit given.
-func (o resultObject) vllmFigures(point int32, bare string) (figures []figureRow, used []string) {
+func (o resultObject) vllmFigures(out *rows, point int32, bare string) (figures []figureRow, used []string) {
 	for _, key := range sortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
 		unit, alone := vllmUnits[name]
@@ -164,6 +165,9 @@ func (o resultObject) vllmFigures(point int32, bare string) (figures []figureRow
 		used = append(used, key)
 		value := o.number(key)
 		if value == nil {
+			if text := string(o[key]); text != "null" && text != `""` {
+				out.nonsense(key, "no finite number", 1)
+			}
 			continue
 		}
 		figure := figureRow{Point: point, Name: name, Statistic: "value", Unit: orNil(unit), Value: *value}
@@ -190,9 +194,9 @@ func (o resultObject) vllmFigures(point int32, bare string) (figures []figureRow
 
 // partFigures are those of a part of the run, as the Rust client works them out:
 // of the time in which all slots were taken, and of each turn.
-func (o resultObject) partFigures(point int32) (figures []figureRow) {
+func (o resultObject) partFigures(out *rows, point int32) (figures []figureRow) {
 	part := func(name string, of resultObject) {
-		inside, _ := of.vllmFigures(point, "ms")
+		inside, _ := of.vllmFigures(out, point, "ms")
 		for _, figure := range inside {
 			figure.Name = name + "." + figure.Name
 			figures = append(figures, figure)

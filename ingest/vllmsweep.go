@@ -47,7 +47,7 @@ func readVLLMSweep(d *document, out *rows) error {
 		if o.number("duration") == nil {
 			return &reject{column: "duration", reason: isMissing}, nil
 		}
-		figures, used := o.vllmFigures(point, "ms")
+		figures, used := o.vllmFigures(out, point, "ms")
 		row := o.vllmPoint(out, point, "vllm-bench-serve")
 		row.Settings = o.settings(out, append(used, vllmPointKeys...))
 		point++
