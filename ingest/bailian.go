@@ -67,7 +67,7 @@ func readBailian(d *document, out *rows) error {
 		if err := json.Unmarshal(line, &row); err != nil {
 			return jsonReject(err), nil
 		}
-		arrival := arrivalRow{Line: number, Class: orNil(word(row.Type)), Blocks: row.HashIDs}
+		arrival := arrivalRow{Line: number, Class: out.class(row.Type), Blocks: row.HashIDs}
 		for _, problem := range []*reject{
 			instantOf("timestamp", row.Timestamp.String(), 9, &arrival.ArrivalNs),
 			jsonWhole("input_length", row.Input, &arrival.InputTokens),

@@ -58,7 +58,7 @@ func readBurstGPT(d *document, out *rows) error {
 				return problem, nil
 			}
 		}
-		arrival.Class = orNil(word(table.text("Log Type")))
+		arrival.Class = out.class(table.text("Log Type"))
 		detail := arrivalDetailRow{Model: orNil(word(table.text("Model"))), IsFailed: new(arrival.OutputTokens == 0)}
 		if *detail.IsFailed {
 			unanswered++

@@ -54,7 +54,7 @@ func readLengths(d *document, out *rows) error {
 			return problem, nil
 		}
 		c := cells{table: table}
-		row := c.row()
+		row := c.row(out.class(table.text("class")))
 		if c.problem != nil {
 			return c.problem, nil
 		}
@@ -69,12 +69,12 @@ type cells struct {
 }
 
 // row is a lengthCellRow or, without bounds in the header, a rateWindowRow.
-func (c *cells) row() any {
+func (c *cells) row(class *string) any {
 	from, until := c.number("window_from_s"), c.number("window_until_s")
 	requests := c.number("requests")
 	c.must("requests", requests != nil)
 	c.ordered("window_until_s", from, until)
-	class, client := orNil(word(c.table.text("class"))), orNil(word(c.table.text("client")))
+	client := orNil(word(c.table.text("client")))
 	_, ofInput := c.table.columns["input_up_to"]
 	_, ofOutput := c.table.columns["output_up_to"]
 	if ofInput || ofOutput {

@@ -15,7 +15,7 @@ import (
 type labelPair struct{ key, value string }
 
 // labelBook writes labels the same way whoever exposed them: k="v" sorted by key,
-// bounds as numbers, people by a number.
+// bounds as numbers, people and texts by a number.
 type labelBook struct {
 	people map[string]int    // whom a label names, in the order of first sight
 	texts  map[string]string // labels as a file wrote them -> as we do
@@ -27,7 +27,12 @@ func newLabelBook() *labelBook {
 
 // ofPeople are labels of gateways that say whose request it was, or by which key.
 var ofPeople = []string{"user", "user_id", "user_email", "end_user", "end_user_id", "api_key", "api_key_alias", "api_key_name", "hashed_api_key",
-	"team", "team_id", "team_alias", "email", "username", "client_ip", "requester_ip_address", "org_id", "organization"}
+	"team", "team_id", "team_alias", "email", "username", "user_name", "customer", "customer_id", "session", "session_id", "conversation_id", "client_ip", "requester_ip_address", "org_id", "organization"}
+
+// ofTexts are labels that nobody should write, and whose values are what people or
+// models wrote: which were alike is all that is kept.
+var ofTexts = []string{"prompt", "text", "message", "messages", "content", "query", "question", "answer", "response", "completion",
+	"system_prompt", "user_prompt", "user_message", "error_message", "exception_message"}
 
 // maxLabelBytes is far more than any path of a model has.
 const maxLabelBytes = 1024
@@ -47,7 +52,7 @@ func (b *labelBook) write(pairs []labelPair) (text, reason string) {
 			if bound, err := strconv.ParseFloat(value, 64); err == nil {
 				value = plain(bound)
 			}
-		case slices.Contains(ofPeople, strings.ToLower(pair.key)):
+		case slices.Contains(ofPeople, strings.ToLower(pair.key)), slices.Contains(ofTexts, strings.ToLower(pair.key)):
 			value = b.person(value)
 		}
 		if len(out) > 0 {

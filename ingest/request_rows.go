@@ -259,7 +259,7 @@ func (t *requestTable) session(r *request, row *arrivalRow, detail *arrivalDetai
 	if detail.ParentTurn, problem = t.small(r, parentTurnIn); problem != nil {
 		return problem
 	}
-	row.Class = orNil(word(string(r[classIn])))
+	row.Class = t.out.class(string(r[classIn]))
 	detail.Model = orNil(word(string(r[modelIn])))
 	return nil
 }

@@ -33,7 +33,10 @@ type rows struct {
 	firstPoint int32
 	label      string
 	holdsText  bool // a field was met that holds text
-	strange    map[nonsense]int
+
+	cells    marginals
+	wordless int // rows whose class was left out
+	strange  map[nonsense]int
 }
 
 // newRows begins a file. Without a transaction, nothing is written: that is for
@@ -92,8 +95,11 @@ func (r *rows) add(row any) error {
 		r.sum.read++
 		r.sum.kept++
 	}
-	if arrival, ok := row.(arrivalRow); ok {
-		r.arrived(arrival.ArrivalNs)
+	switch row := row.(type) {
+	case arrivalRow:
+		r.arrived(row.ArrivalNs)
+	case lengthCellRow:
+		r.cells.count(row)
 	}
 	if t.rows >= rowsInBatch || t.bytes >= bytesInBatch {
 		return r.flush(t)
@@ -189,8 +195,10 @@ func (r *rows) flush(t *table) error {
 		"insert into raw.%s (source_id, %s) select %d, %s from arriving_%d", t.name, names, r.source, names, r.source))
 }
 
-// end writes what is still held.
+// end writes what is still held, and notes what was counted.
 func (r *rows) end() error {
+	r.noteShape()
+	r.noteClasses()
 	r.noteNonsense()
 	for _, t := range r.tables {
 		if err := r.flush(t); err != nil {

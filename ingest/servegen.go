@@ -33,11 +33,16 @@ var _ = register(format{
 	wants: `one JSON object of windows, {"0": {"input_tokens": "{39: 0.1, ...}", "output_tokens": "{...}"}, ...}`,
 })
 
-// A window lasts as long as from its begin to the next one's; a lone one so long.
+// A window of rates lasts so long, or as the shortest from one's begin to the next
+// one's: nothing is known of what lies between two that are farther apart. Lengths
+// hold until the next ones, the last for so long.
 const (
 	rateWindowS   = 600
 	lengthWindowS = 21600
 )
+
+// maxRateWindows of a file are held until its step is known: 19 years of windows.
+const maxRateWindows = 1_000_000
 
 var chunkName = regexp.MustCompile(`^chunk-([0-9]{1,9})-(trace|dataset)\.`)
 
@@ -110,35 +115,48 @@ func servegenRate(line []byte) (row rateWindowRow, problem *reject) {
 func readServeGenRates(d *document, out *rows) error {
 	client, partner := d.client("dataset.json")
 	out.about.timeUnit, out.about.collection = "s", d.collection()
-	var before *rateWindowRow
-	step := float64(rateWindowS)
-	put := func(row *rateWindowRow) error {
-		row.WindowUntilS, row.Requests = row.WindowFromS+step, row.Requests*step
-		return out.add(*row)
-	}
+	var windows []rateWindowRow
 	err := d.lines(out, func(_ int64, line []byte) (*reject, error) {
 		row, problem := servegenRate(line)
 		if problem != nil {
 			return problem, nil
 		}
-		row.Client = client
-		if before != nil {
-			if row.WindowFromS <= before.WindowFromS {
-				return &reject{column: "t", reason: outOfRange}, nil
-			}
-			step = row.WindowFromS - before.WindowFromS
-			if err := put(before); err != nil {
-				return nil, err
-			}
+		if last := len(windows) - 1; last >= 0 && row.WindowFromS <= windows[last].WindowFromS {
+			return &reject{column: "t", reason: outOfRange}, nil
 		}
-		before = &row
+		if len(windows) == maxRateWindows {
+			return nil, hinted{fmt.Sprintf("more than %d windows", maxRateWindows), "take it in in parts"}
+		}
+		windows = append(windows, row)
 		return nil, nil
 	})
-	if err == nil && before != nil {
-		err = put(before)
+	if err == nil {
+		err = out.addRates(windows, client)
 	}
 	d.isAlone(out, partner, "lengths")
 	return err
+}
+
+// addRates puts in windows that are requests a second as yet, in order of time.
+func (r *rows) addRates(windows []rateWindowRow, client *string) error {
+	step := float64(rateWindowS)
+	for i := 1; i < len(windows); i++ {
+		step = min(step, windows[i].WindowFromS-windows[i-1].WindowFromS)
+	}
+	holes := 0
+	for i, row := range windows {
+		if i > 0 && row.WindowFromS-windows[i-1].WindowFromS > step*(1+1e-9) {
+			holes++
+		}
+		row.Client, row.WindowUntilS, row.Requests = client, row.WindowFromS+step, row.Requests*step
+		if err := r.add(row); err != nil {
+			return err
+		}
+	}
+	if holes > 0 {
+		r.note("windows are %v s long, and %d of them do not begin where the one before ends: nothing is known of the time between, and a plan sends nothing then", step, holes)
+	}
+	return nil
 }
 
 func seesServeGenLengths(h *head) string {
