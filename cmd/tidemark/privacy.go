@@ -223,6 +223,13 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	if r.Loss.DispersionBefore != nil && r.Loss.DispersionAfter != nil {
 		add("dispersion of counts in 10 s", *r.Loss.DispersionBefore, *r.Loss.DispersionAfter)
 	}
+	if r.Loss.ThinkMeanBefore != nil {
+		var after any // too few: left out
+		if r.Loss.ThinkMeanAfter != nil {
+			after = *r.Loss.ThinkMeanAfter
+		}
+		add("think time, mean, s", *r.Loss.ThinkMeanBefore, after)
+	}
 	add("minutes with another count", nil, *r.Loss.ChangedMinutes)
 	for _, side := range []struct {
 		name  string

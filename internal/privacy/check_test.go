@@ -75,6 +75,16 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 		{"times of whole seconds", plain, every(`\.\d{3},`, `.000,`), "5 8"},
 		{"a date", plain, every(`"arrival_s":\d+(\.\d{3})`, `"arrival_at":"2023-11-16T18:17:03${1}Z"`), "5 8"},
 		{"a session of too many", plain, every(`\}`, `,"session_id":"0123456789abcdef"}`), "6 8"},
+		{"a key twice, text in the first", plain, replace(`"output_tokens":`, `"output_tokens":"tell me of my disease","output_tokens":`), "1 8"},
+		{"a class that is an address, once", plain, every(`\}`, `,"class":"john@acme.com"}`), "1 8"},
+		{"a class that is a key", plain, every(`\}`, `,"class":"api-key=sk-abcdef123456"}`), "1 8"},
+		{"think times to the millisecond", plain, every(`"input_tokens":(\d+)`, `"think_s":0.$1,"input_tokens":$1`), "5 8"},
+		{"seconds since 1970", plain, every(`"arrival_s":(\d+)`, `"arrival_s":170000$1`), "5 8"},
+		{"a column twice", cells, replace(`requests\n`, "requests,requests\n"), "error"},
+		{"a column twice, in each line", cells, every(`(?m)^(.*),([^,\n]*)$`, `$1,$2,$2`), "1 8"},
+		{"a count that is none", cells, replace(`(?m),\d+$`, `,NaN`), "1 3 8"},
+		{"a negative count", cells, replace(`(?m),\d+$`, `,-500`), "1 3 8"},
+		{"hours since 1970", cells, every(`(?m)^(\d+),(\d+),`, `17280$1,17280$2,`), "5 8"},
 		{"a cell of 9", cells, replace(`(?m),\d+$`, `,9`), "3 8"},
 		{"a bound off the ladder", cells, replace(`(?m),\d+,(\d+)$`, `,1001,$1`), "4 8"},
 		{"a window of 17 s", cells, replace(`\n0,`, "\n17,"), "5 8"},
@@ -91,6 +101,9 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			verdicts, err := CheckFile(path, usual)
+			if c.want == "error" && err != nil {
+				return
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,6 +111,15 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 				t.Errorf("rules %q are broken, want %q: %+v", got, c.want, verdicts)
 			}
 		})
+	}
+	o.Form, o.KeepsWeekday = "trace", true
+	_, weekday := exported(t, dated, "weekday.jsonl", o)
+	moved := regexp.MustCompile(`"arrival_at":"\d{4}`).ReplaceAll(content(t, weekday), []byte(`"arrival_at":"2023`))
+	if err := os.WriteFile(weekday, moved, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if verdicts, err := CheckFile(weekday, usual); err != nil || broken(verdicts) != "5 8" {
+		t.Errorf("dated 2023: got %v, %v; want rule 5 broken", verdicts, err)
 	}
 	os.Remove(plain + manifestEnding)
 	if verdicts, err := CheckFile(plain, usual); err != nil || broken(verdicts) != "8" {

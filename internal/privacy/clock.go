@@ -4,7 +4,6 @@ package privacy
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 )
@@ -24,10 +23,6 @@ func (t *Trace) spread(key Key, seed uint64, tick int64) {
 		inTick := t.Rows[from:until]
 		for i := range inTick {
 			inTick[i].At = begin + random.Int64N(tick/int64(time.Millisecond))*int64(time.Millisecond)
-			if think := inTick[i].ThinkS; !isNaN(think) {
-				steps := math.Floor(think * 1e9 / float64(tick))
-				inTick[i].ThinkS = steps*float64(tick)/1e9 + float64(random.Int64N(tick/int64(time.Millisecond)))/1e3
-			}
 		}
 		keepOrder(inTick, roots)
 		slices.SortStableFunc(inTick, func(a, b Row) int { return cmp.Compare(a.At, b.At) })
@@ -56,10 +51,14 @@ func keepOrder(rows []Row, roots []int32) {
 }
 
 // A week that keeps its weekday is moved to one of these, which begins on a Monday.
+// No server of tokens ran in them, so that a trace's own date cannot be taken for a
+// drawn one.
 var (
-	firstMonday = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	firstMonday = time.Date(1971, 1, 4, 0, 0, 0, 0, time.UTC)
 	weeks       = int64(1300)
 )
+
+const week = 7 * 24 * hour
 
 // shift moves the clock: to a week that the key draws, weekday and hour kept, or so
 // that the trace begins in its own first minute or hour.
@@ -67,7 +66,6 @@ func (t *Trace) shift(key Key, seed uint64, keepsWeekday bool, step int64) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	const week = 7 * 24 * hour
 	first := t.Rows[0].At
 	by := -floorTo(first, step)
 	if keepsWeekday {

@@ -82,7 +82,7 @@ func TestShiftKeepsWeekdayAndHour(t *testing.T) {
 		trace := &Trace{IsDated: true, Rows: []Row{{At: began.UnixNano()}}}
 		trace.shift(keyOf(key), 1, true, minute)
 		at := time.Unix(0, trace.Rows[0].At).UTC()
-		if at.Weekday() != time.Thursday || at.Format("15:04:05.000000") != "18:17:03.979960" || at.Year() < 2001 || at.Year() > 2026 {
+		if at.Weekday() != time.Thursday || at.Format("15:04:05.000000") != "18:17:03.979960" || at.Year() < 1971 || at.Year() > 1996 {
 			t.Errorf("key %d: got %v, want a Thursday at 18:17:03.97996", key, at)
 		}
 		weeksSeen[trace.Rows[0].At] = true
@@ -93,5 +93,28 @@ func TestShiftKeepsWeekdayAndHour(t *testing.T) {
 	trace := &Trace{IsDated: true, Rows: []Row{{At: began.UnixNano()}}}
 	if trace.shift(keyOf(1), 1, false, minute); trace.Rows[0].At != 3979960000 || trace.IsDated {
 		t.Errorf("got %d ns, dated %v; want 3.97996 s into the first minute", trace.Rows[0].At, trace.IsDated)
+	}
+}
+
+// A thousand think times of 2.5 s in the mean keep their mean at every tick, and a
+// tick has one of them; as they were, the check refuses them.
+func TestThinkTimesKeepTheirMean(t *testing.T) {
+	for _, tick := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+		trace := &Trace{}
+		source := random.New(random.NewPCG(3, 3))
+		for range 1000 {
+			trace.Rows = append(trace.Rows, Row{ThinkS: source.ExpFloat64() * 2.5})
+		}
+		trace.Rows = append(trace.Rows, Row{ThinkS: math.NaN()})
+		if trace.thinkProblem(int64(tick), 10) == "" {
+			t.Errorf("%v: exact think times pass", tick)
+		}
+		before, after := trace.roundThinks(int64(tick), 10)
+		if math.Abs(*after-*before) > 0.001 {
+			t.Errorf("%v: the mean was %v and is %v", tick, *before, *after)
+		}
+		if problem := trace.thinkProblem(int64(tick), 10); problem != "" {
+			t.Errorf("%v: %s", tick, problem)
+		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 	aName     = "name"     // what a program calls its figures
 	someLabel = "labels"   // of a metric
 	aSymbol   = "symbol"   // of a kernel; long, and a compiler's
+	measured  = "measured" // typed by who ran another tool: short names, no addresses, keys or sentences
 	operators = "operator" // typed by who runs the benchmark: allowed in, left out of exports
 	ourOwn    = "ours"     // written by this program
 )
@@ -40,13 +41,13 @@ var textColumns = map[string]string{
 	"kernel_rules.category":             operators,
 	"points.tool":                       aWord,
 	"points.tool_version":               operators,
-	"points.label":                      operators,
-	"points.model":                      operators,
-	"points.hardware":                   operators,
+	"points.label":                      measured,
+	"points.model":                      measured,
+	"points.hardware":                   measured,
 	"points.engine":                     operators,
 	"points.engine_version":             operators,
 	"points.load":                       aName,
-	"points.settings":                   operators,
+	"points.settings":                   measured,
 	"figures.name":                      aName,
 	"figures.statistic":                 aWord,
 	"figures.unit":                      aName,
@@ -111,6 +112,11 @@ func (s *subject) lookAtText(ctx context.Context, w *warehouse.Warehouse, source
 			s.foreign = append(s.foreign, "raw."+name+": "+notOnTheList)
 			continue
 		}
+		if name == "documents.content" {
+			if err := s.lookAtDocuments(ctx, w, sources, args...); err != nil {
+				return fmt.Errorf("raw.%s: %w", name, err)
+			}
+		}
 		if kind == operators || kind == ourOwn {
 			continue
 		}
@@ -118,6 +124,14 @@ func (s *subject) lookAtText(ctx context.Context, w *warehouse.Warehouse, source
 		theirs := "source_id in (" + sources + ")"
 		if table == "requests" || table == "samples" {
 			theirs = "run_id in (select runs.run_id from raw.runs where runs." + theirs + ")"
+		}
+		if kind == measured || kind == someLabel || strings.HasSuffix(name, ".class") {
+			if err := s.lookAtValues(ctx, w, name, kind, theirs, args...); err != nil {
+				return fmt.Errorf("raw.%s: %w", name, err)
+			}
+		}
+		if kind == measured {
+			continue
 		}
 		c := textColumn{name: name, mayBeLong: kind != aWord}
 		err := w.DB().QueryRowContext(ctx, fmt.Sprintf(`

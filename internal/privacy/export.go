@@ -146,6 +146,7 @@ func (e *export) prepare() (err error) {
 	before := minutes(t.Rows)
 	r.Loss.DispersionBefore = dispersion(t.Rows, 10*second)
 	t.spread(e.Key, e.Seed, int64(e.Tick))
+	r.Loss.ThinkMeanBefore, r.Loss.ThinkMeanAfter = t.roundThinks(int64(e.Tick), e.K)
 	r.Loss.DispersionAfter = dispersion(t.Rows, 10*second)
 	moved := changed(before, minutes(t.Rows))
 	r.Loss.ChangedMinutes = &moved

@@ -122,6 +122,9 @@ func readTraceFile(path string) (*subject, error) {
 			if json.Unmarshal(lines.Bytes(), &object) != nil || object == nil {
 				return fmt.Errorf("line %d: not a JSON object", number)
 			}
+			if membersOf(lines.Bytes()) != len(object) {
+				s.refuse("a line", "has a key twice: readers differ in which of the two they see")
+			}
 			if err := s.addRow(b, texts, object); err != nil {
 				return fmt.Errorf("line %d: %w", number, err)
 			}
@@ -143,12 +146,34 @@ func readTraceFile(path string) (*subject, error) {
 	return s, nil
 }
 
+// membersOf counts the members of a JSON object by its colons, those of one name
+// too; the text must be an object.
+func membersOf(text []byte) (n int) {
+	depth, inText := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ':' && depth == 1:
+			n++
+		}
+	}
+	return n
+}
+
 var columnLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,40}$`)
 
 // refuse tells of a column that may not be there, once, and by its name only where
 // that looks like one.
 func (s *subject) refuse(column, why string) {
-	if !columnLike.MatchString(column) {
+	if !columnLike.MatchString(column) && column != "a line" {
 		column = "a column without a proper name"
 	}
 	if said := column + ": " + why; !slices.Contains(s.foreign, said) {
@@ -262,6 +287,9 @@ func (s *subject) readTable(path string, known []string, add func(cell func(stri
 			if !slices.Contains(known, name) {
 				s.refuse(name, notOnTheList)
 			}
+			if _, twice := places[name]; twice {
+				s.refuse(name, "twice in the header")
+			}
 			places[name] = i
 		}
 		if _, has := places["requests"]; !has {
@@ -296,17 +324,24 @@ func (s *subject) readTable(path string, known []string, add func(cell func(stri
 	})
 }
 
-// refuseText sees that what must be numbers are numbers.
+// refuseText sees that what must be numbers are numbers: counts, and bounds and
+// seconds, that are whole and not negative.
 func (s *subject) refuseText(known []string, cell func(string) string) {
 	for _, name := range known {
-		if name == "class" || name == "client" || cell(name) == "" {
+		if name == "class" || name == "client" || cell(name) == "" && name != "requests" {
 			continue
 		}
-		if _, err := strconv.ParseFloat(cell(name), 64); err != nil {
+		value, err := strconv.ParseFloat(cell(name), 64)
+		switch {
+		case err != nil:
 			s.refuse(name, "not a number")
+		case !(value >= 0) || value > float64(mostTokens) || value != math.Trunc(value) || !digitsOnly.MatchString(cell(name)):
+			s.refuse(name, "not a whole number from 0 on")
 		}
 	}
 }
+
+var digitsOnly = regexp.MustCompile(`^[0-9]+$`)
 
 func decimal(text string) float64 {
 	value, _ := strconv.ParseFloat(text, 64)

@@ -43,6 +43,8 @@ type subject struct {
 	isOther  bool // neither: metrics, results of other tools
 	manifest *Manifest
 	problem  string // of the manifest
+
+	documents int // files of an operator's own words that the warehouse holds
 }
 
 // lengthCell and rateCell are lines of the two tables of a histogram; a bound of -1
@@ -66,6 +68,7 @@ type textColumn struct {
 	values    int64
 	length    int64 // of all together
 	unfit     int64 // neither a number, an id nor one short word
+	noWords   int64 // of a class: addresses, keys, sentences
 	mayBeLong bool  // a program's own: labels, names of kernels
 }
 
@@ -83,6 +86,9 @@ func (c *textColumn) add(value string) {
 	if !fit.MatchString(value) {
 		c.unfit++
 	}
+	if c.name == "class" && !isWord(value) {
+		c.noWords++
+	}
 }
 
 func (c *textColumn) problem() string {
@@ -92,6 +98,8 @@ func (c *textColumn) problem() string {
 		return fmt.Sprintf("%s: %.0f characters in the mean", c.name, mean)
 	case unfit > maxUnfit:
 		return fmt.Sprintf("%s: %.3g %% of its values are neither ids nor words", c.name, 100*unfit)
+	case c.noWords > 0:
+		return fmt.Sprintf("%s: %d of its values are no words but texts, addresses or keys", c.name, c.noWords)
 	}
 	return ""
 }
@@ -146,13 +154,18 @@ func (s *subject) noText(Terms) (string, string) {
 			found = append(found, column.name)
 		}
 	}
+	documents := ""
+	if s.documents > 0 {
+		documents = "; " + Count(s.documents, "file", "files") + " of an operator's own words, kept to the byte: read them before they leave"
+	}
 	switch {
 	case len(problems) > 0:
-		return failed("%s", strings.Join(problems, "; "))
+		slices.Sort(problems)
+		return failed("%s%s", strings.Join(problems, "; "), documents)
 	case len(found) == 0:
-		return holds("no column of text")
+		return holds("no column of text%s", documents)
 	}
-	return holds("columns of ids and words alone: %s", strings.Join(found, ", "))
+	return holds("columns of ids and words alone: %s%s", strings.Join(found, ", "), documents)
 }
 
 var pseudonym = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -189,7 +202,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 			problems = append(problems, fmt.Sprintf("%d of %d %s are no pseudonyms of 64 bits", n, len(kind.list)-1, kind.what))
 		}
 		if len(kind.list) > 1 {
-			found = append(found, fmt.Sprintf("%d %s", len(kind.list)-1, kind.what))
+			found = append(found, Count(len(kind.list)-1, kind.what[:len(kind.what)-1], kind.what))
 		}
 	}
 	firsts := s.trace.firstUses()
@@ -206,7 +219,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 	case len(found) == 0:
 		return nothing("no ids")
 	}
-	return holds("%s", strings.Join(found, ", "))
+	return holds("%s: they look like keyed ids; the bytes cannot prove that a key made them", strings.Join(found, ", "))
 }
 
 // firstUses are the prefix ids in the order in which they first come.
@@ -361,7 +374,7 @@ func (s *subject) noExactLengths(terms Terms) (string, string) {
 // number of requests.
 const unevenByChance = 2.7
 
-func (s *subject) noExactTimes(Terms) (string, string) {
+func (s *subject) noExactTimes(terms Terms) (string, string) {
 	tick, keepsWeekday := time.Second, false
 	if s.manifest != nil {
 		tick, keepsWeekday = time.Duration(s.manifest.Parameters.TickS*1e9), s.manifest.Parameters.KeepsWeekday
@@ -381,10 +394,19 @@ func (s *subject) noExactTimes(Terms) (string, string) {
 				off++
 			}
 		}
+		if begin := s.begin(); off == 0 && begin >= 3600 {
+			return failed("the first window begins %.0f s after zero, not in the first hour: it may be a date", begin)
+		}
+		if s.reachesBeyond() {
+			return failed("cells of hours that the rates do not reach: they may be dates")
+		}
 		return either(off == 0, "%d windows are not of whole hours, or minutes of the rates", off)
 	}
-	if s.trace.IsDated && !keepsWeekday {
-		return failed("dated: %s", s.trace.span())
+	if problem := s.trace.zeroProblem(keepsWeekday); problem != "" {
+		return failed("%s", problem)
+	}
+	if problem := s.trace.thinkProblem(int64(tick), terms.K); problem != "" {
+		return failed("%s", problem)
 	}
 	fine := 0
 	inside := make([]int64, len(s.trace.Rows))
@@ -401,8 +423,45 @@ func (s *subject) noExactTimes(Terms) (string, string) {
 	return either(uneven <= most, "requests lie inside their %s as chance puts them: %.3g from even, by chance up to %.3g", tick, uneven, most)
 }
 
-func (t *Trace) span() string {
-	return fmt.Sprintf("from %s", time.Unix(0, t.Rows[0].At).UTC().Format(time.DateOnly))
+// zeroProblem sees that a trace begins where an export does: in its own first
+// minute, or dated in one of the weeks that are drawn from.
+func (t *Trace) zeroProblem(keepsWeekday bool) string {
+	first := t.Rows[0].At
+	switch {
+	case t.IsDated && !keepsWeekday:
+		return "dated: from " + time.Unix(0, first).UTC().Format(time.DateOnly)
+	case t.IsDated && (first < firstMonday.UnixNano() || first >= firstMonday.UnixNano()+weeks*week):
+		return fmt.Sprintf("dated from %s: not of the weeks that an export is moved to", time.Unix(0, first).UTC().Format(time.DateOnly))
+	case !t.IsDated && (first < 0 || first >= minute):
+		return fmt.Sprintf("begins at second %.0f and not in its own first minute: it may be a date", float64(first)/1e9)
+	}
+	return ""
+}
+
+// reachesBeyond says whether a cell is of an hour after the last window of the rates.
+func (s *subject) reachesBeyond() bool {
+	last := 0.0
+	for _, cell := range s.rates {
+		last = max(last, cell.untilS)
+	}
+	return len(s.rates) > 0 && slices.ContainsFunc(s.lengths, func(c lengthCell) bool { return c.fromS >= last && c.untilS > c.fromS })
+}
+
+// begin is the first second that a histogram tells of.
+func (s *subject) begin() float64 {
+	first := math.Inf(1)
+	for _, cell := range s.rates {
+		first = min(first, cell.fromS)
+	}
+	for _, cell := range s.lengths {
+		if cell.untilS > cell.fromS {
+			first = min(first, cell.fromS)
+		}
+	}
+	if math.IsInf(first, 1) {
+		return 0
+	}
+	return first
 }
 
 // unevenness is the distance of places inside a tick from the even distribution,

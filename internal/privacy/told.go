@@ -14,7 +14,11 @@ func (e *export) told() Loss {
 	l := e.result.Loss
 	l.InputKS, l.OutputKS = toPercent(l.InputKS), toPercent(l.OutputKS)
 	l.InputShift, l.OutputShift = nil, nil
-	l.ThinkMeanBefore, l.ThinkMeanAfter = nil, nil
+	l.ThinkMeanBefore = changedBy(l.ThinkMeanBefore, twoDigits)
+	l.ThinkMeanAfter = changedBy(l.ThinkMeanAfter, twoDigits)
+	if l.ThinkMeanAfter == nil || e.Form == "histogram" {
+		l.ThinkMeanBefore, l.ThinkMeanAfter = nil, nil
+	}
 	if e.Form == "histogram" {
 		l.InputShift, l.OutputShift = e.toldShifts(inputSide), e.toldShifts(outputSide)
 	}

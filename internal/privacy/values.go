@@ -1,0 +1,136 @@
+//go:build duckdb_arrow
+
+package privacy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"tidemark/internal/warehouse"
+)
+
+var (
+	labelValue = regexp.MustCompile(`="([^"]*)"`)
+	// Devices have long names: "NVIDIA RTX PRO 6000 Blackwell Server Edition".
+	deviceName = regexp.MustCompile(`^(NVIDIA|AMD|Intel|Google|AWS|Tesla|Quadro|GeForce)\b`)
+)
+
+const mostWordsOfADevice = 9
+
+// valueProblem says why a setting, a label or a name that another tool wrote may
+// not be seen; "" where it may.
+func valueProblem(value string) string {
+	most := mostWords
+	if deviceName.MatchString(value) {
+		most = mostWordsOfADevice
+	}
+	switch {
+	case looksSecret(value) || isRandom(value):
+		return "what looks like a key or a password"
+	case strings.Contains(value, "://"):
+		return "an address of the web"
+	case strings.Contains(value, "@"):
+		return "an address or a name"
+	case len(strings.Fields(value)) > most:
+		return fmt.Sprintf("more than %d words", most)
+	}
+	return ""
+}
+
+// lookAtValues looks at each different text of a column by itself.
+func (s *subject) lookAtValues(ctx context.Context, w *warehouse.Warehouse, name, kind, theirs string, args ...any) error {
+	table, column, _ := strings.Cut(name, ".")
+	values, err := listOf(ctx, w, fmt.Sprintf("select distinct %[1]s::varchar from raw.%[2]s where %[3]s and %[1]s is not null", column, table, theirs), args...)
+	if err != nil {
+		return err
+	}
+	found := map[string]int{}
+	for _, value := range values {
+		if column == "class" {
+			if value != "" && !isWord(value) {
+				found["no word but a text, an address or a key"]++
+			}
+			continue
+		}
+		for _, part := range partsOf(value, kind, column) {
+			if problem := valueProblem(part); problem != "" {
+				found[problem]++
+				break
+			}
+		}
+	}
+	for problem, n := range found {
+		s.foreign = append(s.foreign, fmt.Sprintf("%s: %s with %s", name, Count(n, "value", "values"), problem))
+	}
+	if len(values) > 0 && kind == measured {
+		s.columns = append(s.columns, textColumn{name: name, values: int64(len(values)), mayBeLong: true})
+	}
+	return nil
+}
+
+// partsOf are the texts in a value: those of labels, the leaves of settings with
+// their names before them, else itself.
+func partsOf(value, kind, column string) (parts []string) {
+	switch {
+	case kind == someLabel:
+		for _, match := range labelValue.FindAllStringSubmatch(value, -1) {
+			parts = append(parts, match[1])
+		}
+	case column == "settings":
+		var document any
+		if json.Unmarshal([]byte(value), &document) != nil {
+			return []string{value}
+		}
+		leaves("", document, &parts)
+	default:
+		parts = []string{value}
+	}
+	return parts
+}
+
+func leaves(name string, value any, parts *[]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			*parts = append(*parts, key)
+			leaves(key, inner, parts)
+		}
+	case []any:
+		for _, inner := range v {
+			leaves(name, inner, parts)
+		}
+	case string:
+		*parts = append(*parts, v)
+		if looksSecret(name + "=" + v) {
+			*parts = append(*parts, name+"="+v)
+		}
+	}
+}
+
+// lookAtDocuments counts the files that lie in the warehouse to the byte, with the
+// words of who wrote them, and sees whether one holds a key or a password.
+func (s *subject) lookAtDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
+	rows, err := w.DB().QueryContext(ctx, "select content from raw.documents where source_id in ("+sources+")", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	secrets := 0
+	for rows.Next() {
+		var content []byte
+		if err := rows.Scan(&content); err != nil {
+			return err
+		}
+		s.documents++
+		if looksSecret(string(content)) {
+			secrets++
+		}
+	}
+	if secrets > 0 {
+		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s what looks like a key or a password", Count(secrets, "file holds", "files hold")))
+	}
+	return rows.Err()
+}
