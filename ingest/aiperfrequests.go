@@ -84,6 +84,11 @@ func readAIPerfRequests(d *document, out *rows) error {
 		row := read.row(origin)
 		row.Seq = seq
 		seq++
+		for name, value := range map[string]*float64{"time_to_first_token": row.TTFTS, "request_latency": row.E2ES, "inter_token_latency": row.TPOTS} {
+			if value == nil && read.Metrics.object(name) != nil {
+				out.nonsense(name, "no number in a unit that is known", 1)
+			}
+		}
 		if row.IsWarmUp == nil || !*row.IsWarmUp {
 			*point.Requests++
 			if row.Failure == nil {

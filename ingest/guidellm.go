@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -344,7 +345,9 @@ func (b *guideBenchmark) requests(out *rows, point int32) error {
 			if err := request.texts(out); err != nil {
 				return err
 			}
-			seq++
+			if seq++; seq > maxGuideRequests {
+				return hinted{fmt.Sprintf("more than %d requests in one benchmark", maxGuideRequests), "check where the file came from"}
+			}
 			return out.add(request.row(point, seq-1, part.failure, b.StartTime))
 		})
 		if err != nil {
@@ -353,6 +356,8 @@ func (b *guideBenchmark) requests(out *rows, point int32) error {
 	}
 	return nil
 }
+
+const maxGuideRequests = 2 << 20
 
 func (q *guideRequest) texts(out *rows) error {
 	for _, field := range []struct {

@@ -40,6 +40,8 @@ func TestResultsOfNonsense(t *testing.T) {
 		{"a unit that nobody has", llmd, "no unit that is known, so no value in seconds or tokens: guidellm.time_to_first_token",
 			"select value is null from staging.figures where unit = 'fortnights'", "true"},
 		{"no number in a tree", llmd, "1 times, as no finite number: metrics.latency.time_to_first_token", "select duration_s is null from raw.points", "true"},
+		{"a unit that nobody has, of a request", `{"metadata":{"request_start_ns":1700000000000000000,"benchmark_phase":"profiling"},"metrics":{"request_latency":{"value":3,"unit":"fortnights"}}}`,
+			"1 times, as no number in a unit that is known: request_latency", "select e2e_s is null from raw.result_requests", "true"},
 		{"minutes for milliseconds", `{"input_config":{},"request_latency":{"unit":"min","avg":3,"p50":2,"std":1}}`,
 			"no unit that is known, so no value in seconds or tokens: request_latency", "select count(value) from staging.figures", "0"},
 	}
@@ -116,13 +118,19 @@ func TestArgonneOfOneSequence(t *testing.T) {
 // An array that grows without end is refused before it fills the memory.
 func TestBombOfNumbers(t *testing.T) {
 	head := `{"date":"20260301-090000","model_id":"m","tokenizer_id":"m","num_prompts":1,"request_rate":1,"duration":2,"completed":1,"itls":[[`
-	path := write(t, "r.json", []byte(head+strings.Repeat("0,", 22<<20)+"0]]}"))
+	path := write(t, "r.json", []byte(head+strings.Repeat("0,", 13<<20)+"0]]}"))
 	var before, after runtime.MemStats
 	w := open(t)
 	runtime.ReadMemStats(&before)
-	refused(t, w, path, ingest.Options{}, "hold more than 80 MB of numbers")
+	refused(t, w, path, ingest.Options{}, "hold more than 48 MB of numbers")
 	runtime.ReadMemStats(&after)
-	if grown := (after.Sys - before.Sys) >> 20; grown > 400 {
+	if grown := (after.Sys - before.Sys) >> 20; grown > 250 {
 		t.Errorf("%d MB more from the system", grown)
 	}
+}
+
+// So is a report of more requests than anybody sends.
+func TestBombOfRequests(t *testing.T) {
+	path := write(t, "r.json", []byte(`{"metadata":{"guidellm_version":"0.8"},"benchmarks":[{"metrics":{},"requests":{"successful":[`+strings.Repeat("{},", 2<<20)+`{}]}}]}`))
+	refused(t, open(t), path, ingest.Options{}, "more than 2097152 requests")
 }

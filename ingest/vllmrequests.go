@@ -37,9 +37,9 @@ type gapsOf struct {
 	areIn bool
 }
 
-// maxHeldBytes is what the arrays of one result may take: 20 million gaps, or ten
-// million other numbers.
-const maxHeldBytes = 80 << 20
+// maxHeldBytes is what the arrays of one result may take: some 12 million gaps, or
+// six million other numbers. While they grow, it is about three times as much.
+const maxHeldBytes = 48 << 20
 
 // hold counts what one more element takes, so that an array cannot fill the memory.
 func (r *resultRequests) hold(bytes int) error {
