@@ -81,9 +81,41 @@ func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
 	if len(a.Facts.Rows) == 0 {
 		return a, unknown(ctx, db, "source", name, everyName, `add one with "tidemark ingest"`)
 	}
-	err := db.QueryRowContext(ctx, "select count(*) > 0 from ("+traceNames+") where name = $1", name).Scan(&a.IsTrace)
+	var isMetrics bool
+	err := db.QueryRowContext(ctx, `
+select coalesce(bool_or(kind = 'arrivals'), false), coalesce(bool_or(kind = 'metrics' and source_name = $1), false)
+from staging.sources
+where source_name = $1
+    or collection = $1`, name).Scan(&a.IsTrace, &isMetrics)
+	if err != nil || !isMetrics {
+		return a, err
+	}
+	uses, err := ask(ctx, db, metricUsesQuery, name)
+	a.Facts.Rows = append(a.Facts.Rows, uses.Rows...)
 	return a, err
 }
+
+// metricUsesQuery says what a plan can be made of. It is asked of metrics alone: there may be a hundred million values.
+const metricUsesQuery = `
+select
+    unnest(['set against', 'use']) as fact,
+    unnest([
+        case
+            when earlier is not null then earlier || ', an earlier dump of the same server'
+            when looks > 1 then 'its own first look at the server'
+            else 'nothing: no earlier dump of the same server is here, and what it counted since its start has no times'
+        end || case when prompts > 0 or answers > 0 then '; ' || macros.count_text(greatest(coalesce(prompts, 0), coalesce(answers, 0))) || ' requests lie between' else '' end,
+        case
+            when prompts is null and answers is null then 'none for a plan: it has no histogram of the lengths of prompts and answers'
+            when coalesce(prompts, 0) = 0 and coalesce(answers, 0) = 0 then 'none for a plan yet: take in another dump of the same server, from before or after some traffic'
+            when coalesce(prompts, 0) = 0 then 'none for a plan: it does not say how long prompts are'
+            when coalesce(answers, 0) = 0 then 'none for a plan: it does not say how long answers are'
+            when has_times then 'tidemark plan ' || source_name || ' --output PLAN'
+            else 'tidemark plan ' || source_name || ' --request-rate R --duration 10m --output PLAN'
+        end
+    ]) as value
+from marts.metric_uses
+where source_name = $1`
 
 const factsQuery = `
 select

@@ -77,8 +77,39 @@ collections as (
     from marts.collections
 ),
 
+shapes_together as (
+    select
+        collection as source_name,
+        unnest([
+            {'seq': 10, 'fact': 'files', 'value': macros.many_text(sources, 'file') || case when clients > 0 then ' of ' || macros.many_text(clients, 'client') else '' end},
+            {'seq': 20, 'fact': 'lengths', 'value': case
+                when cells > 0
+                    then macros.count_text(cells) || ' cells of length histograms' || coalesce(', prompts up to ' || macros.count_text(input_up_to) || ' tokens', '')
+                        || coalesce(', answers up to ' || macros.count_text(output_up_to) || ' tokens', '')
+                else 'none; a plan takes them of another source: --lengths-of SOURCE'
+            end},
+            {'seq': 21, 'fact': 'rates', 'value': case
+                when windows > 0 then macros.count_text(windows) || ' windows of time, ' || macros.figures(requests) || ' requests within ' || macros.span_text(span_s)
+                else 'none; a plan needs --request-rate R'
+            end},
+            {'seq': 22, 'fact': 'lacking', 'value': nullif(concat_ws(
+                '; ',
+                case when without_lengths > 0 then macros.many_text(without_lengths, 'client') || ' without lengths' end,
+                case when without_rates > 0 then macros.many_text(without_rates, 'client') || ' without rates' end
+            ), '')},
+            {'seq': 30, 'fact': 'use', 'value': 'tidemark plan ' || collection || case
+                when windows = 0 then ' --request-rate R --duration 10m'
+                when cells = 0 then ' --lengths-of SOURCE'
+                else ''
+            end || ' --output PLAN'}
+        ]) as told
+    from staging.shape_collections
+),
+
 together as (
     select * from files
+    union all
+    select * from shapes_together
     union all
     select * from traces
     union all
