@@ -23,6 +23,8 @@ func privacyCommand() *cli.Command {
 rules and exits with 1 where one is not met. export writes a trace (JSON
 lines) or its histograms (CSV, and the rates beside it in .rates.csv)
 without what could be traced back, and FILE.privacy.json that says how.
+Two exports of one source can be linked by their counts per tick and by
+requests alone in their second, whatever their keys.
 The key that it draws is shown once and stored nowhere.
 
 Example:

@@ -170,10 +170,24 @@ func (e *export) prepare() (err error) {
 		}
 		after[0], after[1] = spreadCells(e.cells, inputSide), spreadCells(e.cells, outputSide)
 	}
+	e.noteUselessness()
 	r.Loss.InputKS, r.Loss.OutputKS = distance(inputs, after[0]), distance(outputs, after[1])
 	r.Loss.InputShift = shifts(inputs, after[0], inputs.mean(), after[0].mean())
 	r.Loss.OutputShift = shifts(outputs, after[1], outputs.mean(), after[1].mean())
 	return nil
+}
+
+// noteUselessness says where so little is left that nobody can use it.
+func (e *export) noteUselessness() {
+	rows := e.trace.Rows
+	isOneLength := !slices.ContainsFunc(rows, func(r Row) bool { return r.Input != rows[0].Input || r.Output != rows[0].Output })
+	n := Count(len(rows), "request", "requests")
+	switch {
+	case e.Form == "histogram" && len(e.cells) == 1:
+		e.result.Notes = append(e.result.Notes, fmt.Sprintf("useless: %s with k = %d make one cell, which says how many there were and little else; take more in, or ask for a smaller --k", n, e.K))
+	case e.Form == "trace" && isOneLength && int64(len(rows)) < 2*e.K:
+		e.result.Notes = append(e.result.Notes, fmt.Sprintf("useless: with k = %d, %s are all cut to one length; take more in, or ask for a smaller --k", e.K, n))
+	}
 }
 
 // fill counts, and adds noise where it was asked for. Half of epsilon is for the

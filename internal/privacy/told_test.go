@@ -56,3 +56,18 @@ func TestTwoDigitsByHand(t *testing.T) {
 		}
 	}
 }
+
+// Ten requests with k = 10 are one cell, or ten times one length: the export says
+// that it is of no use. Of a thousand it does not.
+func TestUselessExportSaysSo(t *testing.T) {
+	for form, name := range map[string]string{"trace": "out.jsonl", "histogram": "out.csv"} {
+		for rows, want := range map[int]bool{10: true, 1000: false} {
+			o := optionsOf(1)
+			o.Form = form
+			result, _ := exported(t, holding(t, outlierFile(t, rows, 9000)), name, o)
+			if got := strings.Contains(strings.Join(result.Manifest.Notes, " "), "useless"); got != want {
+				t.Errorf("%s of %d: notes %q", form, rows, result.Manifest.Notes)
+			}
+		}
+	}
+}
