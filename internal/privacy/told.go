@@ -2,7 +2,10 @@
 
 package privacy
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // told is what the manifest says of the loss. The whole of it is for the owner of
 // the trace alone: from an exact quantile or mean, before and after, a length could
@@ -53,11 +56,8 @@ func (e *export) toldShifts(side func(Cell) (from, until int32)) map[string]floa
 func toPercent(v float64) float64 { return math.Round(v*100) / 100 }
 
 func twoDigits(v float64) float64 {
-	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return v
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-1)
-	return math.Round(v/unit) * unit
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64) // what was written can be read
+	return short
 }
 
 func changedBy(v *float64, change func(float64) float64) *float64 {

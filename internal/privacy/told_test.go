@@ -51,7 +51,7 @@ func TestManifestTellsNoLength(t *testing.T) {
 
 func TestTwoDigitsByHand(t *testing.T) {
 	for v, want := range map[float64]float64{74.21: 74, 3.87: 3.9, 0: 0, 1234: 1200} {
-		if got := twoDigits(v); got-want > 1e-9 || want-got > 1e-9 {
+		if got := twoDigits(v); got != want {
 			t.Errorf("%v: got %v, want %v", v, got, want)
 		}
 	}
