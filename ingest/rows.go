@@ -27,6 +27,7 @@ type rows struct {
 	notes  []string
 	counts map[string]int64 // rows of each table
 	told   func(tally)      // after each batch; may be nil
+	people numbered         // sessions of results that may be called after somebody
 
 	// Several results may make one source: points of each are numbered on, and are
 	// called as it is.
@@ -107,6 +108,21 @@ func (r *rows) add(row any) error {
 	return nil
 }
 
+// session is a session's id as it is, or a number in its place where it may be a
+// name. Beyond what numbers are kept of, it is left out.
+func (r *rows) session(id *string) *string {
+	if id == nil || plainID.MatchString(*id) {
+		return id
+	}
+	r.note("sessions: what is no plain id was numbered")
+	r.people.prefix = "session-"
+	number, ok := r.people.of(*id)
+	if !ok {
+		return nil
+	}
+	return &number
+}
+
 // placed gives a row of a result its place among several.
 func (r *rows) placed(row any) any {
 	switch row := row.(type) {
@@ -121,6 +137,7 @@ func (r *rows) placed(row any) any {
 		return row
 	case resultRequestRow:
 		row.Point += r.firstPoint
+		row.SessionID = r.session(row.SessionID)
 		return row
 	}
 	return row

@@ -65,3 +65,18 @@ func TestResultsFolderKeepsNoKeys(t *testing.T) {
 		t.Errorf("notes: %s", notes)
 	}
 }
+
+// A session that is called after somebody is numbered, the same one alike.
+func TestSessionsOfResultsAreNobody(t *testing.T) {
+	line := func(conversation string, start int) string {
+		return fmt.Sprintf(`{"metadata":{"session_num":0,"conversation_id":%q,"turn_index":0,"request_start_ns":%d,"request_ack_ns":%d,"request_end_ns":%d,"worker_id":"w","benchmark_phase":"profiling","was_cancelled":false},`+
+			`"metrics":{"input_sequence_length":{"value":5,"unit":"tokens"},"output_sequence_length":{"value":2,"unit":"tokens"},"time_to_first_token":{"value":3,"unit":"ms"},"request_latency":{"value":9,"unit":"ms"}},"error":null}`+"\n",
+			conversation, start, start+1, start+9_000_000)
+	}
+	content := line("jane@acme.com", 1_700_000_000_000_000_000) + line("plain-7", 1_700_000_001_000_000_000) + line("jane@acme.com", 1_700_000_002_000_000_000)
+	w := open(t)
+	load(t, w, write(t, "profile_export.jsonl", []byte(content)), ingest.Options{})
+	if got := fmt.Sprint(table(t, w, "select session_id from raw.result_requests order by seq")); got != "[[session-1] [plain-7] [session-1]]" {
+		t.Errorf("got %s", got)
+	}
+}
