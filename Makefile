@@ -33,11 +33,7 @@ race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
 fuzz: ## each fuzz target for FUZZTIME (30s; 5s in ci)
-	@set -e; folder=$$(mktemp -d); trap 'rm -rf '$$folder EXIT; for package in ingest internal/privacy replay replay/profile; do \
-	  $(GO) test -tags $(TAGS) -fuzz . -c -o $$folder/fuzz ./$$package; \
-	  ( cd $$package; $$folder/fuzz -test.list '^Fuzz' | grep '^Fuzz' | xargs -P $(FUZZERS) -I TARGET sh -c "echo fuzz $$package TARGET; \
-	    $$folder/fuzz -test.run '^$$' -test.fuzz '^TARGET$$' -test.fuzztime $(FUZZTIME) -test.parallel 1 -test.fuzzcachedir $(CACHE)/fuzz/$$package" ); \
-	done
+	@set -e; for package in ingest internal/privacy replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
 test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
