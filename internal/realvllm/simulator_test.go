@@ -28,7 +28,7 @@ func simulatorAnswersAlike(t *testing.T, s *server) {
 	theirs, ours := span{before: scrape(t, s.baseURL)}, span{before: scrape(t, simulated)}
 	askBoth := func(questions []question) {
 		for _, q := range questions {
-			q.answeredAlike(t, ask(t, s.baseURL, q.method, q.path, q.body), ask(t, simulated, q.method, q.path, q.body))
+			q.askedOfBoth(t, s.baseURL, simulated)
 		}
 		t.Logf("%d questions to both", len(questions))
 	}
@@ -37,6 +37,22 @@ func simulatorAnswersAlike(t *testing.T, s *server) {
 	askBoth(inText(s))
 	metricsAlike(t, theirs.after, ours.after)
 	countedAlike(t, theirs, ours)
+}
+
+// askedOfBoth asks both, and again where the real server merged the tokens of a stream into fewer events: it does so
+// when it is behind with sending, which says nothing of its format. Both are asked equally often, so that what they
+// count stays comparable; a difference of shape does not go away by asking.
+func (q question) askedOfBoth(t *testing.T, real, simulated string) {
+	t.Helper()
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		theirs, ours := ask(t, real, q.method, q.path, q.body), ask(t, simulated, q.method, q.path, q.body)
+		isMerged := bytes.Count(theirs.body, []byte("data: ")) < bytes.Count(ours.body, []byte("data: ")) && bodyShape(theirs) != bodyShape(ours)
+		if !isMerged || attempt == attempts {
+			q.answeredAlike(t, theirs, ours)
+			return
+		}
+	}
 }
 
 func (q question) answeredAlike(t *testing.T, theirs, ours answer) {
