@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -97,6 +98,9 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
+	if err := boundMemory(ctx, w); err != nil {
+		return nil, err
+	}
 	m := &many{w: w, opts: opts, names: &names{claimed: map[string]string{}}, meter: &meter{told: opts.Progress}}
 	m.meter.sum.Files = len(files)
 	for i := range files {
@@ -108,6 +112,15 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	christen(files, m.names)
 	loaded, failed := m.results(m.load(ctx, files))
 	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
+}
+
+// boundMemory keeps DuckDB from holding on to what it has written: it would take
+// four fifths of the machine before it gives any of it back. Each of its threads
+// needs some to work in.
+func boundMemory(ctx context.Context, w *warehouse.Warehouse) error {
+	const leastMB, threadMB = 600, 150
+	_, err := w.DB().ExecContext(ctx, fmt.Sprintf("set memory_limit = '%dMB'", max(leastMB, threadMB*runtime.GOMAXPROCS(0))))
+	return err
 }
 
 // found is one file, or one run's folder, to take in.
