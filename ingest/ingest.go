@@ -98,9 +98,6 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
-	if err := boundMemory(ctx, w); err != nil {
-		return nil, err
-	}
 	m := &many{w: w, opts: opts, names: &names{claimed: map[string]string{}}, meter: &meter{told: opts.Progress}}
 	m.meter.sum.Files = len(files)
 	for i := range files {
@@ -110,15 +107,21 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		m.meter.sum.Size += files[i].size
 	}
 	christen(files, m.names)
+	if err := boundMemory(ctx, w, m.meter.sum.Size); err != nil {
+		return nil, err
+	}
 	loaded, failed := m.results(m.load(ctx, files))
 	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
 }
 
-// boundMemory keeps DuckDB from holding on to what it has written: it would take
-// four fifths of the machine before it gives any of it back. Each of its threads
-// needs some to work in.
-func boundMemory(ctx context.Context, w *warehouse.Warehouse) error {
-	const leastMB, threadMB = 600, 150
+// boundMemory keeps DuckDB from holding on to what it has written of large files: it
+// would take four fifths of the machine before it gives any of it back. Each of its
+// threads needs some to work in. Of less it does not hold much, and is faster so.
+func boundMemory(ctx context.Context, w *warehouse.Warehouse, size int64) error {
+	const largeBytes, leastMB, threadMB = 1 << 30, 600, 150
+	if size < largeBytes {
+		return nil
+	}
 	_, err := w.DB().ExecContext(ctx, fmt.Sprintf("set memory_limit = '%dMB'", max(leastMB, threadMB*runtime.GOMAXPROCS(0))))
 	return err
 }
