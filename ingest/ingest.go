@@ -4,9 +4,11 @@
 //	open.go    a file, folder or stdin; gzip and zstd undone; sha256 of the bytes as they lie on disk
 //	blocks.go  blocks of whole lines, each with the number of its first line
 //	road.go    blocks -> parse workers -> batches in the order of the file
-//	detect.go  what a file is, from its content
-//	load.go    one file in one transaction, with its source row and its rejects
-//	azure.go mooncake.go run.go   one file per format
+//	head.go detect.go      what a file is, from its begin
+//	many.go load.go        several files at a time, each in one transaction with its source row and its rejects
+//	document.go rows.go tables.go   a reader of a whole document puts rows into any raw table
+//	azure.go mooncake.go burstgpt.go ...   one file per format; azure and mooncake go down the road, all others are documents
+//	settings.go            which words of a result may be kept
 //
 // A file is in the warehouse whole or not at all, once, whatever it is called:
 // the same bytes are one source. A row that cannot be read is a reject with line,

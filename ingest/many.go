@@ -176,7 +176,7 @@ func (m *many) results(outcomes []outcome) (results []Result, errs []error) {
 	return results, errs
 }
 
-// ended is the error of a Load that was stopped: one error, not one for each file
+// stopped leaves one error of a Load that was stopped, not one for each file
 // that was being read.
 func stopped(ctx context.Context, errs []error) []error {
 	if ctx.Err() == nil {
