@@ -1,13 +1,35 @@
--- Room for the KV cache. `d` is a row of macros.deployment.
+-- Room for the KV cache, per GPU. `d` is a row of macros.deployment.
 
 -- Bytes of all weights on one GPU.
 create macro macros.resident_bytes(d) as
     d.plain_bytes + d.packed_bytes + d.expert_bytes * d.experts + d.embedding_bytes;
 
+-- Bytes left for the KV cache of what the engine takes; below zero the model does not fit.
+create macro macros.kv_room_bytes(memory_bytes, memory_utilization, weight_bytes, other_bytes) as
+    memory_bytes * memory_utilization - weight_bytes - other_bytes;
+
+-- Bytes that one more token costs while no layer's window is full. What vLLM's line
+-- "GPU KV cache size: N tokens" divides by.
+create macro macros.kv_token_bytes(d) as
+    macros.kv_bytes(d, 1, 1);
+
+-- Bytes that a request of so many tokens holds; a windowed layer keeps its window alone.
+create macro macros.kv_request_bytes(d, tokens) as
+    macros.kv_bytes(d, tokens, least(tokens, coalesce(d.window_tokens, tokens)));
+
 -- Tokens whose KV cache fits beside weights and whatever else the engine
 -- keeps; below zero the model does not fit.
 create macro macros.kv_capacity_tokens(d) as
     floor(
-        (d.memory_bytes * d.memory_utilization - macros.resident_bytes(d) - d.other_memory_bytes)
-        / (d.layers * d.kv_layer_token_bytes)
+        macros.kv_room_bytes(d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), d.other_memory_bytes)
+        / macros.kv_token_bytes(d)
     );
+
+-- Requests of so many tokens that fit at once, not whole; a prefix that all share is held once. Below zero none fits.
+create macro macros.fitting_requests(d, room_bytes, tokens, shared_tokens) as
+    (room_bytes - macros.kv_request_bytes(d, shared_tokens))
+    / (macros.kv_request_bytes(d, tokens) - macros.kv_request_bytes(d, shared_tokens));
+
+-- The plain formula of a token's keys and values, for what is no model of the catalogue: one head's key and value in each layer.
+create macro macros.head_kv_bytes(layers, kv_heads, head_dim, element_bytes) as
+    2e0 * layers * kv_heads * head_dim * element_bytes;

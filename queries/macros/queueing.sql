@@ -1,0 +1,57 @@
+-- Queues by formula, in seconds. The utilization is offered load over capacity, rate_per_s * service_s / servers:
+-- never how busy a GPU looks (SM_ACTIVE and its like are busy shares of hardware that serves a whole batch at once).
+-- A cv is a standard deviation over its mean: 1 for exponential times, 0 where all are equal.
+-- Null where it is 1 or more, or negative: no wait is steady there, and a backlog grows.
+
+-- Mean wait over mean service of one server, Poisson arrivals, exponential service (M/M/1).
+create macro macros.single_wait_ratio(utilization) as
+    case when utilization >= 0 and utilization < 1 then utilization::double / (1 - utilization) end;
+
+-- Mean wait for one server, Poisson arrivals, any service (M/G/1, Pollaczek-Khinchine):
+-- rate * E[S^2] / (2 (1 - utilization)), with E[S^2] = service_s^2 (1 + cv^2).
+create macro macros.pollaczek_khinchine_s(rate_per_s, service_s, service_cv) as
+    case
+        when rate_per_s * service_s >= 0 and rate_per_s * service_s < 1
+            then rate_per_s * service_s::double * service_s * (1 + service_cv * service_cv) / (2 * (1 - rate_per_s * service_s))
+    end;
+
+-- Mean time in a server that all share equally (M/G/1-PS), of a request that alone takes service_s: the same for every
+-- distribution of service.
+create macro macros.shared_time_s(service_s, utilization) as
+    case when utilization >= 0 and utilization < 1 then service_s::double / (1 - utilization) end;
+
+-- Share of arrivals that find all of `servers` busy and are lost (Erlang B), load_servers = rate_per_s * service_s. By the recursion
+-- B(c) = a B(c-1) / (c + a B(c-1)), whose numbers stay small where powers and factorials do not.
+create macro macros.erlang_b(servers, load_servers) as
+    list_reduce(
+        list_concat([1e0], [i::double for i in range(1, servers::bigint + 1)]),
+        lambda blocked, busy: load_servers * blocked / (busy + load_servers * blocked)
+    );
+
+-- Share of arrivals that wait for one of `servers` (M/M/c, Erlang C).
+create macro macros.erlang_c(servers, load_servers) as
+    case
+        when load_servers >= 0 and load_servers < servers
+            then macros.erlang_b(servers, load_servers)
+                / (1 - load_servers::double / servers * (1 - macros.erlang_b(servers, load_servers)))
+    end;
+
+-- Mean wait for one of `servers` (M/M/c).
+create macro macros.slot_wait_s(rate_per_s, service_s, servers) as
+    macros.erlang_c(servers, rate_per_s * service_s) * service_s / (servers - rate_per_s * service_s);
+
+-- The same for uneven arrivals and any service (G/G/c, Kingman and Allen-Cunneen): an approximation, poor above a
+-- utilization of 0.95 and where the rate changes within minutes.
+create macro macros.uneven_wait_s(rate_per_s, service_s, servers, arrival_cv, service_cv) as
+    (arrival_cv * arrival_cv + service_cv * service_cv) / 2 * macros.slot_wait_s(rate_per_s, service_s, servers);
+
+-- Requests that wait after for_s of more work than can be done; 0 where it can.
+create macro macros.backlog_requests(rate_per_s, capacity_per_s, for_s) as
+    greatest(0e0, (rate_per_s - capacity_per_s) * for_s::double);
+
+-- Seconds until a backlog is gone at a lower rate; null where it never goes.
+create macro macros.recovery_s(backlog_requests, rate_per_s, capacity_per_s) as
+    case
+        when backlog_requests = 0 then 0e0
+        when rate_per_s < capacity_per_s then backlog_requests::double / (capacity_per_s - rate_per_s)
+    end;
