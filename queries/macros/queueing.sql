@@ -55,3 +55,101 @@ create macro macros.recovery_s(backlog_requests, rate_per_s, capacity_per_s) as
         when backlog_requests = 0 then 0e0
         when rate_per_s < capacity_per_s then backlog_requests::double / (capacity_per_s - rate_per_s)
     end;
+
+-- One row per formula that speaks of so many servers, with what it is good for. time_s is the wait and the service,
+-- waiting_ratio the share of requests that wait at all, null where the formula does not say.
+create macro macros.queue_models(of_rate_per_s, of_service_s, of_servers, of_arrival_cv, of_service_cv) as table
+with asked as (
+    select
+        of_rate_per_s::double as rate_per_s,
+        of_service_s::double as service_s,
+        of_servers::bigint as servers,
+        of_arrival_cv::double as arrival_cv,
+        of_service_cv::double as service_cv,
+        of_rate_per_s::double * of_service_s / of_servers as utilization
+),
+
+waits as (
+    select
+        1 as seq,
+        'M/M/1' as model,
+        asked.*,
+        macros.single_wait_ratio(utilization) * service_s as wait_s,
+        utilization as waiting_ratio,
+        'an intuition in one line' as use_for,
+        'a server that batches' as not_for
+    from asked
+    where servers = 1
+    union all
+    select
+        2,
+        'M/G/1',
+        asked.*,
+        macros.pollaczek_khinchine_s(rate_per_s, service_s, service_cv),
+        utilization,
+        'the prefill stage: one prompt after the other',
+        'decoding'
+    from asked
+    where servers = 1
+    union all
+    select
+        3,
+        'M/G/1-PS',
+        asked.*,
+        macros.shared_time_s(service_s, utilization) - service_s,
+        null,
+        'decoding below the limit of slots or KV cache',
+        'TTFT'
+    from asked
+    where servers = 1
+    union all
+    select
+        4,
+        'G/G/1',
+        asked.*,
+        macros.uneven_wait_s(rate_per_s, service_s, 1, arrival_cv, service_cv),
+        null,
+        'the prefill stage, with bursts',
+        'a utilization above 0.95, minutes of changing rate: replay instead'
+    from asked
+    where servers = 1
+    union all
+    select
+        5,
+        'M/M/c',
+        asked.*,
+        macros.slot_wait_s(rate_per_s, service_s, servers),
+        macros.erlang_c(servers, rate_per_s * service_s),
+        'slots at their limit: max_num_seqs or the KV cache',
+        'below that limit: no slot is waited for'
+    from asked
+    where servers > 1
+    union all
+    select
+        6,
+        'G/G/c',
+        asked.*,
+        macros.uneven_wait_s(rate_per_s, service_s, servers, arrival_cv, service_cv),
+        null,
+        'slots at their limit, with bursts',
+        'a utilization above 0.95, minutes of changing rate: replay instead'
+    from asked
+    where servers > 1
+)
+
+select
+    seq,
+    model,
+    servers,
+    rate_per_s,
+    service_s,
+    arrival_cv,
+    service_cv,
+    utilization as utilization_ratio,
+    case when utilization < 1 then waiting_ratio end as waiting_ratio,
+    wait_s / service_s as wait_service_ratio,
+    wait_s,
+    wait_s + service_s as time_s,
+    use_for,
+    not_for
+from waits;

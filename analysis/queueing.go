@@ -1,0 +1,148 @@
+package analysis
+
+import (
+	"container/heap"
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// QueueLoad is what a queue is asked about. A cv is a standard deviation over its mean.
+type QueueLoad struct {
+	RatePerS  float64 // of arrivals
+	ServiceS  float64 // mean, of one request on one server
+	Servers   int
+	ArrivalCV float64 // of the gaps between arrivals; 1: Poisson
+	ServiceCV float64 // of the service times; 1: exponential, 0: all equal
+}
+
+// Utilization is offered load over capacity.
+func (l QueueLoad) Utilization() float64 { return l.RatePerS * l.ServiceS / float64(l.Servers) }
+
+// QueueModels are the waits of a load by each formula that speaks of so many servers, one a row, and what it is good for.
+func QueueModels(ctx context.Context, db *sql.DB, load QueueLoad) (Table, error) {
+	for _, given := range []struct {
+		what  string
+		value float64
+		least float64
+	}{
+		{"arrival rate", load.RatePerS, 0}, {"service time", load.ServiceS, math.SmallestNonzeroFloat64}, {"number of servers", float64(load.Servers), 1},
+		{"cv of the arrivals", load.ArrivalCV, 0}, {"cv of the service times", load.ServiceCV, 0},
+	} {
+		if !(given.value >= given.least) || math.IsInf(given.value, 0) { // NaN too
+			return Table{}, misuse("give a number that is not negative; service time and servers above 0", "queue: %v is no %s", given.value, given.what)
+		}
+	}
+	table, err := ask(ctx, db, `
+select
+    model,
+    servers,
+    rate_per_s,
+    service_s,
+    arrival_cv,
+    service_cv,
+    utilization_ratio,
+    waiting_ratio,
+    wait_service_ratio,
+    wait_s,
+    time_s,
+    use_for,
+    not_for
+from macros.queue_models(?::double, ?::double, ?::bigint, ?::double, ?::double)
+order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.ServiceCV)
+	if err != nil {
+		return Table{}, fmt.Errorf("queue: %w", err)
+	}
+	return table, nil
+}
+
+// Overload is what grows while more comes than can be done, and how long it takes to go.
+type Overload struct {
+	BacklogRequests float64
+	WaitS           float64  // of who comes last
+	RecoveryS       *float64 // nil: it never goes
+}
+
+// Overloaded takes requests for a flow: ratePerS for forS seconds, then thenPerS.
+func Overloaded(ctx context.Context, db *sql.DB, ratePerS, capacityPerS, forS, thenPerS float64) (o Overload, err error) {
+	err = db.QueryRowContext(ctx, `
+select
+    requests,
+    requests / $2::double,
+    macros.recovery_s(requests, $4::double, $2::double)
+from (select macros.backlog_requests($1::double, $2::double, $3::double) as requests) as grown`,
+		ratePerS, capacityPerS, forS, thenPerS).Scan(&o.BacklogRequests, &o.WaitS, &o.RecoveryS)
+	if err != nil {
+		return o, fmt.Errorf("queue: %w", err)
+	}
+	return o, nil
+}
+
+// Served is a queue as it went, event by event, in seconds.
+type Served struct {
+	MeanWaitS, P99WaitS float64
+	MeanTimeS           float64 // wait and service
+	DoneS               float64 // when the last was done, from the first arrival
+}
+
+// Serve works off requests in order of arrival by servers that take one at a time. It needs no steady state and no
+// distribution: bursts and ramps are in the arrivals, which rise.
+func Serve(arrivals, services []float64, servers int) Served {
+	free := make(instants, servers) // when each server is free again
+	for i := range free {
+		free[i] = math.Inf(-1)
+	}
+	waits := make([]float64, len(arrivals))
+	var served Served
+	for i, arrival := range arrivals {
+		begin := max(arrival, free[0])
+		free[0] = begin + services[i]
+		served.add(waits, i, begin-arrival, services[i])
+		served.DoneS = max(served.DoneS, free[0]-arrivals[0])
+		heap.Fix(&free, 0)
+	}
+	return served.of(waits)
+}
+
+// ServeBatches works off requests by one server that takes up to size of those that wait, each time it is free; a batch
+// takes batchS however full it is.
+func ServeBatches(arrivals []float64, size int, batchS float64) Served {
+	waits := make([]float64, len(arrivals))
+	var served Served
+	free := math.Inf(-1)
+	for i := 0; i < len(arrivals); {
+		begin := max(arrivals[i], free)
+		free = begin + batchS
+		for taken := 0; taken < size && i < len(arrivals) && arrivals[i] <= begin; taken++ {
+			served.add(waits, i, begin-arrivals[i], batchS)
+			i++
+		}
+		served.DoneS = free - arrivals[0]
+	}
+	return served.of(waits)
+}
+
+func (s *Served) add(waits []float64, i int, waitS, serviceS float64) {
+	waits[i] = waitS
+	s.MeanWaitS += waitS / float64(len(waits))
+	s.MeanTimeS += (waitS + serviceS) / float64(len(waits))
+}
+
+func (s Served) of(waits []float64) Served {
+	slices.Sort(waits)
+	if len(waits) > 0 {
+		s.P99WaitS = waits[int(math.Ceil(0.99*float64(len(waits))))-1]
+	}
+	return s
+}
+
+// instants is a heap: the earliest first.
+type instants []float64
+
+func (h instants) Len() int           { return len(h) }
+func (h instants) Less(i, j int) bool { return h[i] < h[j] }
+func (h instants) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *instants) Push(x any)        { *h = append(*h, x.(float64)) }
+func (h *instants) Pop() any          { panic("a server never leaves") }

@@ -1,0 +1,109 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"tidemark/analysis"
+)
+
+// Coverage row 0.5. A hundred requests at once, one by one at 0.2 s: the k-th is done after 0.2 k s, mean 0.2 * 101 / 2 =
+// 10.1 s, last 20 s. In ten batches of 0.4 s: 0.4 * 11 / 2 = 2.2 s, last 4 s.
+func TestBatchesByEvents(t *testing.T) {
+	arrivals, services := make([]float64, 100), make([]float64, 100)
+	for i := range services {
+		services[i] = 0.2
+	}
+	single, batched := analysis.Serve(arrivals, services, 1), analysis.ServeBatches(arrivals, 10, 0.4)
+	for _, test := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"mean one by one", single.MeanTimeS, 10.1}, {"last one by one", single.DoneS, 20},
+		{"mean in batches", batched.MeanTimeS, 2.2}, {"last in batches", batched.DoneS, 4},
+		{"mean wait one by one", single.MeanWaitS, 9.9}, {"p99 of the waits: the 99th of 100", single.P99WaitS, 98 * 0.2},
+		{"a second server halves the end", analysis.Serve(arrivals, services, 2).DoneS, 10},
+		{"who comes alone does not wait", analysis.Serve([]float64{0, 1, 5}, []float64{1, 1, 1}, 1).MeanWaitS, 0},
+		{"who comes during a batch waits for the next: 1 of 0.4 - 0.1 s", analysis.ServeBatches([]float64{0, 0.1}, 10, 0.4).MeanWaitS, 0.15},
+	} {
+		if math.Abs(test.got-test.want) > 1e-9 {
+			t.Errorf("%s: got %v s, want %v", test.what, test.got, test.want)
+		}
+	}
+}
+
+// The formulas against their own queue, event by event, where they are exact: 400,000 Poisson arrivals at a
+// utilization of 0.8.
+func TestFormulasAgainstEvents(t *testing.T) {
+	w := open(t)
+	random := rand.New(rand.NewPCG(7, 8))
+	const n, serviceS = 400_000, 0.2
+	equal := func() float64 { return serviceS }
+	exponential := func() float64 { return serviceS * random.ExpFloat64() }
+	for _, test := range []struct {
+		model   string
+		servers int
+		cv      float64
+		service func() float64
+	}{
+		{"M/M/1", 1, 1, exponential}, {"M/G/1", 1, 0, equal}, {"M/M/c", 4, 1, exponential},
+	} {
+		rate := 0.8 * float64(test.servers) / serviceS
+		arrivals, services := make([]float64, n), make([]float64, n)
+		now := 0.0
+		for i := range arrivals {
+			now += random.ExpFloat64() / rate
+			arrivals[i], services[i] = now, test.service()
+		}
+		got := analysis.Serve(arrivals, services, test.servers).MeanWaitS
+		want := modelWait(t, w.DB(), test.model, analysis.QueueLoad{RatePerS: rate, ServiceS: serviceS, Servers: test.servers, ArrivalCV: 1, ServiceCV: test.cv})
+		if math.Abs(got/want-1) > 0.05 {
+			t.Errorf("%s: events wait %.4g s, the formula says %.4g", test.model, got, want)
+		}
+	}
+}
+
+func TestQueueOfNonsense(t *testing.T) {
+	w := open(t)
+	good := analysis.QueueLoad{RatePerS: 1, ServiceS: 0.1, Servers: 1}
+	for what, spoil := range map[string]func(*analysis.QueueLoad){
+		"-1 is no arrival rate":            func(l *analysis.QueueLoad) { l.RatePerS = -1 },
+		"0 is no service time":             func(l *analysis.QueueLoad) { l.ServiceS = 0 },
+		"NaN is no service time":           func(l *analysis.QueueLoad) { l.ServiceS = math.NaN() },
+		"0 is no number of servers":        func(l *analysis.QueueLoad) { l.Servers = 0 },
+		"+Inf is no cv of the arrivals":    func(l *analysis.QueueLoad) { l.ArrivalCV = math.Inf(1) },
+		"-2 is no cv of the service times": func(l *analysis.QueueLoad) { l.ServiceCV = -2 },
+	} {
+		load := good
+		spoil(&load)
+		_, err := analysis.QueueModels(context.Background(), w.DB(), load)
+		wantError(t, err, what, "not negative")
+	}
+	flow, err := analysis.Overloaded(context.Background(), w.DB(), 6, 5, 600, 4)
+	if err != nil || flow.BacklogRequests != 600 || flow.WaitS != 120 || flow.RecoveryS == nil || *flow.RecoveryS != 600 {
+		t.Errorf("Overloaded: got %+v, %v", flow, err)
+	}
+	if flow, _ = analysis.Overloaded(context.Background(), w.DB(), 6, 5, 600, 5); flow.RecoveryS != nil {
+		t.Errorf("Overloaded: a backlog at capacity goes after %v s", *flow.RecoveryS)
+	}
+}
+
+func modelWait(t *testing.T, db *sql.DB, model string, load analysis.QueueLoad) float64 {
+	t.Helper()
+	table, err := analysis.QueueModels(context.Background(), db, load)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		if row[0] == model {
+			return row[9].(float64)
+		}
+	}
+	t.Fatalf("no row of %s", model)
+	return 0
+}

@@ -1,0 +1,185 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+)
+
+// MeasuredQueue is a stage of a server with the arrivals that really came and the service time of each.
+type MeasuredQueue struct {
+	Stage    string // "prefill": one prompt after the other; "slots": answers in a batch
+	Load     QueueLoad
+	Requests int
+	Served   Served // the same requests, event by event
+}
+
+// prefillStage is one server: the prompts of all requests pass it one by one. Its service time is what the bandwidth model
+// says that a prompt's uncached tokens add to the steps of those who decode.
+const prefillStage = "prefill"
+
+// slotStage has as many servers as sequences run at once, and serves from the start of the prefill to the last token.
+const slotStage = "slots"
+
+// QueuesOfRun are the stages that a run's requests passed. A run on hardware that is not known is an error.
+func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue, error) {
+	var servers sql.NullInt64
+	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers)
+	if err != nil && err != sql.ErrNoRows {
+		return nil, fmt.Errorf("run %s: %w", runID, err)
+	}
+	if !servers.Valid {
+		return nil, withHint("send it again with --gpu and --catalog-model, or give --arrival-rate and --service-time",
+			"run %s: what it ran on is not known, so the time of a prompt is not either", runID)
+	}
+	queues := make([]MeasuredQueue, 2)
+	for i, stage := range []struct {
+		name    string
+		servers int
+		service string
+	}{
+		{prefillStage, 1, "prompts.prompt_s"}, {slotStage, int(servers.Int64), "prompts.prompt_s + prompts.decode_s"},
+	} {
+		queues[i], err = measured(ctx, db, stage.name, stage.servers, fmt.Sprintf(servicesOfRun, stage.service), runID)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", runID, err)
+		}
+	}
+	return queues, nil
+}
+
+// Slots are sequences that fit the engine's limit and its KV cache at the run's mean context.
+const slotsQuery = `
+select least(
+    deployments.max_num_seqs,
+    floor(macros.kv_capacity_tokens(deployments) / avg(requests.input_tokens + requests.output_tokens / 2e0))
+)::bigint as servers
+from staging.deployments
+inner join staging.requests using (run_id)
+where run_id = ?
+    and requests.is_success
+    and not requests.is_warm_up
+group by deployments
+having servers > 0`
+
+const servicesOfRun = `
+select
+    prompts.sent_s,
+    %s
+from (
+    select
+        requests.sent_s,
+        requests.seq,
+        macros.prompt_s(
+            deployments,
+            1,
+            greatest(1, requests.input_tokens - coalesce(requests.cached_tokens, 0)),
+            coalesce(requests.cached_tokens, 0)
+        ) as prompt_s,
+        requests.last_token_s - requests.first_token_s as decode_s
+    from staging.requests
+    inner join staging.deployments on deployments.run_id = requests.run_id
+    where requests.run_id = ?
+        and requests.is_success
+        and not requests.is_warm_up
+) as prompts
+order by
+    prompts.sent_s,
+    prompts.seq`
+
+// QueueOfSource is the prefill stage of a trace played on a deployment.
+func QueueOfSource(ctx context.Context, db *sql.DB, name string, d Deployment) (MeasuredQueue, error) {
+	if _, err := d.Resolve(ctx, db); err != nil {
+		return MeasuredQueue{}, err
+	}
+	queue, err := measured(ctx, db, prefillStage, 1, `
+select
+    offset_s,
+    macros.prompt_s(d, 1, greatest(1, input_tokens - coalesce(cached_tokens, 0)), coalesce(cached_tokens, 0))`+
+		fromDeployment+`
+cross join staging.arrivals
+where arrivals.source_name = ?
+    and arrivals.input_tokens > 0
+order by arrivals.seq`, append(d.args(), name)...)
+	if err != nil {
+		return queue, fmt.Errorf("source %s: %w", name, err)
+	}
+	return queue, nil
+}
+
+// ArrivalsOfSource are a trace's rate and how uneven its arrivals are, for a service time that is given.
+func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, serviceCV float64, servers int) (MeasuredQueue, error) {
+	queue, err := measured(ctx, db, "as given", servers,
+		"select offset_s, ?::double from staging.arrivals where source_name = ? order by seq", serviceS, name)
+	if err != nil {
+		return queue, fmt.Errorf("source %s: %w", name, err)
+	}
+	queue.Load.ServiceCV = serviceCV
+	if serviceCV != 0 {
+		queue.Served = Served{MeanWaitS: math.NaN(), P99WaitS: math.NaN(), MeanTimeS: math.NaN()} // each one's service is not known
+	}
+	return queue, nil
+}
+
+// IsRun says whether a name is that of a run; one that is neither a run nor a trace is an error.
+func IsRun(ctx context.Context, db *sql.DB, name string) (bool, error) {
+	var runs, sources int
+	err := db.QueryRowContext(ctx, `
+select
+    (select count(*) from staging.runs where run_id = $1),
+    (select count(*) from staging.sources where source_name = $1 and kind = 'arrivals')`, name).Scan(&runs, &sources)
+	if err != nil {
+		return false, err
+	}
+	if runs+sources == 0 {
+		return false, unknown(ctx, db, "run or trace", name,
+			"select run_id as name from staging.runs union select source_name from staging.sources where kind = 'arrivals' order by name", "")
+	}
+	return runs > 0, nil
+}
+
+// measured reads arrivals in order, each with its service time.
+func measured(ctx context.Context, db *sql.DB, stage string, servers int, query string, args ...any) (MeasuredQueue, error) {
+	queue := MeasuredQueue{Stage: stage}
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return queue, err
+	}
+	defer rows.Close()
+	var arrivals, services []float64
+	for rows.Next() {
+		var arrival, service float64
+		if err := rows.Scan(&arrival, &service); err != nil {
+			return queue, err
+		}
+		arrivals, services = append(arrivals, arrival), append(services, service)
+	}
+	if err := rows.Err(); err != nil {
+		return queue, err
+	}
+	if len(arrivals) < 3 || arrivals[len(arrivals)-1] == arrivals[0] {
+		return queue, fmt.Errorf("%d requests with a time and a length are no stream: a rate wants three", len(arrivals))
+	}
+	gaps := make([]float64, len(arrivals)-1)
+	for i := range gaps {
+		gaps[i] = arrivals[i+1] - arrivals[i]
+	}
+	meanGap, gapCV := meanAndCV(gaps)
+	service, serviceCV := meanAndCV(services)
+	queue.Requests = len(arrivals)
+	queue.Load = QueueLoad{RatePerS: 1 / meanGap, ServiceS: service, Servers: servers, ArrivalCV: gapCV, ServiceCV: serviceCV}
+	queue.Served = Serve(arrivals, services, servers)
+	return queue, nil
+}
+
+func meanAndCV(values []float64) (mean, cv float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	var square float64
+	for _, v := range values {
+		square += (v - mean) * (v - mean) / float64(len(values))
+	}
+	return mean, math.Sqrt(square) / mean
+}
