@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
+// there is unless the deployment names one. Its GPU may be empty: then no time to read is given.
+func KVCosts(ctx context.Context, db *sql.DB, d Deployment, tokens []int64) (Table, error) {
+	isTimed := d.GPU != ""
+	if !isTimed {
+		if err := db.QueryRowContext(ctx, "select min(gpu) from "+allGPUs).Scan(&d.GPU); err != nil {
+			return Table{}, fmt.Errorf("kv: %w", err) // the cache is as large on any
+		}
+	}
+	if _, err := d.Resolve(ctx, db); err != nil {
+		return Table{}, err
+	}
+	for _, n := range tokens {
+		if err := checkContext(ctx, db, "kv", d, n); err != nil {
+			return Table{}, err
+		}
+	}
+	table, err := ask(ctx, db, kvQuery, append(d.args(), isTimed, tokens)...)
+	if err != nil {
+		return Table{}, fmt.Errorf("kv: %w", err)
+	}
+	return table, nil
+}
+
+// The cache of all GPUs together is that of one GPU that does without others.
+const kvQuery = `
+with formats as (
+    select format
+    from seeds.formats
+    where kv_bytes is not null
+        and (coalesce($5::varchar, 'auto') = 'auto' or macros.is_named(format, aliases, $5::varchar))
+),
+
+costs as (
+    select
+        whole,
+        shared,
+        unnest($11::bigint[]) as tokens
+    from formats
+    cross join lateral macros.deployment($1::varchar, $2::varchar, 1, $4::varchar, formats.format, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as whole
+    cross join lateral macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, formats.format, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as shared
+)
+
+select
+    whole.model,
+    whole.kv_format,
+    tokens::double as tokens,
+    macros.kv_token_bytes(whole) as token_bytes,
+    macros.kv_request_bytes(whole, tokens) as request_bytes,
+    shared.tensor_parallel_size,
+    macros.kv_request_bytes(shared, tokens) as gpu_request_bytes,
+    case when $10::boolean then macros.kv_request_bytes(shared, tokens) / shared.kv_bytes_per_s end as read_s
+from costs
+order by
+    tokens,
+    token_bytes desc`
+
+// ModelShape are the numbers of a model that its KV cache depends on.
+type ModelShape struct {
+	Model            string
+	Layers           int
+	QueryHeads       int
+	KVHeads          int
+	HeadDim          int
+	MaxContextTokens sql.NullInt64
+}
+
+// ShapeOf looks a model up.
+func ShapeOf(ctx context.Context, db *sql.DB, model string) (s ModelShape, err error) {
+	err = db.QueryRowContext(ctx, shapeQuery, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.MaxContextTokens)
+	if err == sql.ErrNoRows {
+		return s, Deployment{GPU: "", Model: model}.mistake(ctx, db)
+	}
+	return s, err
+}
+
+const (
+	allGPUs    = "seeds.gpus"
+	shapeQuery = `
+select model, layers, query_heads, kv_heads, head_dim, null::bigint
+from seeds.models
+where macros.is_named(model, aliases, ?)`
+)
+
+// HeadKV are the bytes of the plain formula, 2 * layers * heads * head size * bytes of an element, for a number of tokens.
+func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementBytes int, tokens int64) (bytes float64, err error) {
+	if layers < 1 || heads < 1 || headDim < 1 || tokens < 1 {
+		return 0, misuse("", "kv: layers, heads, their size and tokens are at least 1")
+	}
+	err = db.QueryRowContext(ctx, "select ?::double * macros.head_kv_bytes(?::bigint, ?::bigint, ?::bigint, ?::bigint)",
+		tokens, layers, heads, headDim, elementBytes).Scan(&bytes)
+	return bytes, err
+}
+
+// checkContext refuses what is longer than the model was made for.
+func checkContext(ctx context.Context, db *sql.DB, verb string, d Deployment, tokens int64) error {
+	if tokens < 1 {
+		return misuse("", "%s: a context of %d tokens", verb, tokens)
+	}
+	shape, err := ShapeOf(ctx, db, d.Model)
+	if err != nil {
+		return err
+	}
+	if shape.MaxContextTokens.Valid && tokens > shape.MaxContextTokens.Int64 {
+		return misuse("its config.json says so: max_position_embeddings",
+			"%s: %d tokens: %s takes at most %d", verb, tokens, shape.Model, shape.MaxContextTokens.Int64)
+	}
+	return nil
+}

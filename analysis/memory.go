@@ -1,0 +1,195 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Memory is what is asked about the memory of a deployment. What is nil is taken from the catalogue.
+type Memory struct {
+	UtilizationRatio *float64 // share of a GPU's memory that the engine takes
+	MemoryBytes      *float64 // of a GPU, as its driver reports it
+	WeightBytes      *float64 // on one GPU, as the engine's log says
+	OtherBytes       *float64 // kept beside weights and KV cache, on one GPU
+	KVTokens         *float64 // as the engine's log says; what is kept beside follows from it
+
+	Tokens       int64 // of one request, its answer in it
+	OutputTokens int64 // of its answer
+	SharedTokens int64 // of a prefix that all requests have in common
+}
+
+func (m Memory) check() error {
+	switch {
+	case m.Tokens < 1:
+		return misuse("", "fit: a request of %d tokens", m.Tokens)
+	case m.OutputTokens < 0 || m.OutputTokens > m.Tokens:
+		return misuse("the answer's tokens are among the request's", "fit: an answer of %d tokens in a request of %d", m.OutputTokens, m.Tokens)
+	case m.SharedTokens < 0 || m.SharedTokens >= m.Tokens:
+		return misuse("a request has at least a token of its own", "fit: a shared prefix of %d tokens in a request of %d", m.SharedTokens, m.Tokens)
+	case m.UtilizationRatio != nil && !(*m.UtilizationRatio > 0 && *m.UtilizationRatio <= 1):
+		return misuse("as in 0.9", "fit: a utilization of %v is not above 0 and at most 1", *m.UtilizationRatio)
+	case m.KVTokens != nil && m.OtherBytes != nil:
+		return misuse("leave one out", "fit: what is kept beside the KV cache follows from its tokens")
+	}
+	return nil
+}
+
+// Fit is one row: what a GPU's memory goes to and what is left for the KV cache, and how many requests that holds.
+// Verdict is 'fits', 'no room for one request' or 'does not fit'.
+func Fit(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table, error) {
+	if err := m.check(); err != nil {
+		return Table{}, err
+	}
+	d, err := d.Resolve(ctx, db)
+	if err != nil {
+		return Table{}, err
+	}
+	if err := checkContext(ctx, db, "fit", d, m.Tokens); err != nil {
+		return Table{}, err
+	}
+	args := append(d.args(), m.MemoryBytes, m.UtilizationRatio, m.WeightBytes, m.OtherBytes, m.KVTokens,
+		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens))
+	table, err := ask(ctx, db, fitQuery, args...)
+	if err != nil {
+		return Table{}, fmt.Errorf("fit: %w", err)
+	}
+	return table, nil
+}
+
+// What vLLM on an H200 was seen to keep beside weights and KV cache: 3.9 GiB at 128 sequences, 5.5 GiB at 1024. The low
+// and the high figure are of 5.5 and 3.5 GiB.
+const fitQuery = `
+with asked as (
+    select
+        d,
+        coalesce($10::double, d.memory_bytes) as memory_bytes,
+        coalesce($11::double, d.memory_utilization) as utilization,
+        coalesce($12::double, macros.resident_bytes(d)) as weight_bytes,
+        coalesce(
+            $13::double,
+            coalesce($10::double, d.memory_bytes) * coalesce($11::double, d.memory_utilization)
+            - coalesce($12::double, macros.resident_bytes(d)) - $14::double * macros.kv_token_bytes(d),
+            d.other_memory_bytes
+        ) as other_bytes,
+        $13::double is null and $14::double is null as is_other_assumed,
+        coalesce(gpus.fp8_flop_per_s is not null, false) as has_fp8,
+        coalesce(gpus.fp4_flop_per_s is not null, false) as has_fp4,
+        formats.compute
+    from macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as d
+    inner join seeds.gpus on gpus.gpu = d.gpu
+    inner join seeds.formats on formats.format = d.weight_format
+),
+
+rooms as (
+    select
+        *,
+        macros.kv_room_bytes(memory_bytes, utilization, weight_bytes, other_bytes) as room_bytes,
+        macros.kv_room_bytes(memory_bytes, utilization, weight_bytes, 5.5e0 * pow(2, 30)) as low_room_bytes,
+        macros.kv_room_bytes(memory_bytes, utilization, weight_bytes, 3.5e0 * pow(2, 30)) as high_room_bytes
+    from asked
+),
+
+requests as (
+    select
+        *,
+        floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
+        macros.fitting_requests(d, room_bytes, $15::double, 0) as requests,
+        macros.fitting_requests(d, room_bytes, $15::double, $17::double) as shared_requests,
+        macros.fitting_requests(d, room_bytes, $15::double - $16::double / 2, $17::double) as steady_requests
+    from rooms
+)
+
+select
+    d.gpu,
+    d.model,
+    d.tensor_parallel_size,
+    d.weight_format,
+    case when compute = 'fp4' and not has_fp4 or compute = 'fp8' and not has_fp8 then 'bf16' else compute end as compute_format,
+    d.kv_format,
+    case
+        when room_bytes <= 0 then 'does not fit'
+        when shared_requests < 1 then 'no room for one request'
+        else 'fits'
+    end as verdict,
+    memory_bytes,
+    utilization as memory_utilization,
+    memory_bytes * utilization as engine_bytes,
+    weight_bytes,
+    other_bytes,
+    room_bytes as kv_room_bytes,
+    macros.kv_token_bytes(d) as kv_token_bytes,
+    greatest(kv_tokens, 0) as kv_tokens,
+    case when is_other_assumed then greatest(floor(low_room_bytes / macros.kv_token_bytes(d)), 0) end as low_kv_tokens,
+    case when is_other_assumed then greatest(floor(high_room_bytes / macros.kv_token_bytes(d)), 0) end as high_kv_tokens,
+    $15::double as request_tokens,
+    macros.kv_request_bytes(d, $15::double) as request_bytes,
+    $17::double as shared_prefix_tokens,
+    greatest(requests, 0) as requests,
+    greatest(shared_requests, 0) as requests_with_shared_prefix,
+    greatest(steady_requests, 0) as steady_requests,
+    greatest(floor(shared_requests), 0) as preemption_onset_requests,
+    d.max_num_seqs,
+    case when shared_requests > d.max_num_seqs then 'max_num_seqs' else 'KV cache' end as limited_by
+from requests`
+
+// FitOptions are changes of one thing with which one request at least would fit: more GPUs, a smaller format, another
+// GPU, the smallest change of each kind first.
+func FitOptions(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table, error) {
+	d, err := d.Resolve(ctx, db)
+	if err != nil {
+		return Table{}, err
+	}
+	table, err := ask(ctx, db, optionsQuery, append(d.args(), m.UtilizationRatio, m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))...)
+	if err != nil {
+		return Table{}, fmt.Errorf("fit: %w", err)
+	}
+	return table, nil
+}
+
+const optionsQuery = `
+with choices as (
+    select 'more GPUs' as change, $1::varchar as gpu, gpus, $4::varchar as weights
+    from (values (2), (4), (8), (16), (32), (64)) as degrees (gpus)
+    where gpus > $3::bigint
+    union all
+    select 'smaller weights', $1::varchar, $3::bigint, format
+    from seeds.formats
+    union all
+    select 'another GPU', gpu, $3::bigint, $4::varchar
+    from seeds.gpus
+),
+
+rooms as (
+    select
+        choices.change,
+        d,
+        macros.kv_room_bytes(
+            d.memory_bytes, coalesce($10::double, d.memory_utilization), macros.resident_bytes(d), coalesce($11::double, d.other_memory_bytes)
+        ) as room_bytes,
+        case choices.change
+            when 'more GPUs' then choices.gpus
+            when 'smaller weights' then -macros.resident_bytes(d)
+            else d.memory_bytes
+        end as size
+    from choices
+    cross join lateral macros.deployment(
+        choices.gpu, $2::varchar, choices.gpus, choices.weights, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint
+    ) as d
+    where d.query_heads % d.tensor_parallel_size = 0
+)
+
+select
+    change,
+    d.gpu,
+    d.tensor_parallel_size,
+    d.weight_format,
+    macros.resident_bytes(d) as weight_bytes,
+    floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
+    macros.fitting_requests(d, room_bytes, $12::double, $13::double) as requests
+from rooms
+where macros.fitting_requests(d, room_bytes, $12::double, $13::double) >= 1
+qualify row_number() over (partition by change order by size) <= 2
+order by
+    case change when 'more GPUs' then 1 when 'smaller weights' then 2 else 3 end,
+    size`
