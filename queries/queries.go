@@ -2,7 +2,7 @@
 // the path is the relation, so queries/marts/tpot_gap.sql is marts.tpot_gap.
 //
 //	raw      numbered migrations: the only tables that a user's data lives in
-//	seeds    <name>.sql (the column list) beside <name>.csv (the rows)
+//	seeds    <name>.sql (the column list) beside <name>.csv or <name>.jsonl (the rows)
 //	macros   <topic>.sql, each with one or more "create macro macros.name(...)"
 //	staging  bare selects, made into views; the first to read raw
 //	marts    bare selects, made into views; they read staging, never raw
@@ -23,9 +23,9 @@ import (
 	"strings"
 )
 
-// Files are the SQL texts and the seeds' CSVs.
+// Files are the SQL texts and the seeds' rows.
 //
-//go:embed */*.sql seeds/*.csv
+//go:embed */*.sql seeds/*.csv seeds/*.jsonl
 var Files embed.FS
 
 // File is one embedded text.
@@ -42,7 +42,7 @@ func (f File) Relation() string { return f.Schema + "." + f.Name }
 // Views are the schemas whose files are bare selects.
 var Views = []string{"staging", "marts", "checks"}
 
-// In lists a schema's files with the extension (".sql", ".csv"), by name.
+// In lists a schema's files with the extension (".sql", ".csv", ".jsonl"), by name.
 func In(schema, extension string) []File {
 	var found []File
 	for _, file := range all() {

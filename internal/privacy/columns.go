@@ -56,6 +56,7 @@ var textColumns = map[string]string{
 	"mla_times.kv_format":               aWord,
 	"model_configs.model":               operators,
 	"model_configs.config":              operators,
+	"model_configs.spec":                operators,
 	"gpus.gpu":                          operators,
 	"gpus.aliases":                      operators,
 	"gpus.link":                         aWord,

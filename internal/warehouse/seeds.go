@@ -6,16 +6,21 @@ import (
 	"context"
 	"database/sql"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	"tidemark/queries"
 )
 
-// seedParts are the seeds: a column list in <name>.sql, the rows in <name>.csv.
+// seedParts are the seeds: a column list in <name>.sql, the rows in <name>.csv or,
+// one object a line, in <name>.jsonl. A "create table ... as" makes its own rows.
 func seedParts() []part {
 	rows := map[string]queries.File{}
-	for _, file := range queries.In("seeds", ".csv") {
+	for _, file := range append(queries.In("seeds", ".csv"), queries.In("seeds", ".jsonl")...) {
 		rows[file.Name] = file
 	}
 	var parts []part
@@ -25,8 +30,11 @@ func seedParts() []part {
 				return err
 			}
 			source, ok := rows[file.Name]
+			if !ok && makesItsRows.MatchString(queries.WithoutComments(file.Text)) {
+				return nil
+			}
 			if !ok {
-				return fmt.Errorf("no %s.csv beside it", file.Name)
+				return fmt.Errorf("no %s.csv or %s.jsonl beside it", file.Name, file.Name)
 			}
 			if err := fillSeed(ctx, tx, file.Relation(), source); err != nil {
 				return fmt.Errorf("%s: %w", source.Path, err)
@@ -36,6 +44,8 @@ func seedParts() []part {
 	}
 	return parts
 }
+
+var makesItsRows = regexp.MustCompile(`(?i)^\s*create table \S+ as\s`)
 
 // seedTable makes a statement of the file, which may be one already or only the
 // column list, with or without its brackets.
@@ -51,12 +61,13 @@ func seedTable(file queries.File) string {
 	}
 }
 
-// fillSeed casts every cell to its column's type; an empty cell is null. Lines
-// that begin with # say where rows come from.
+// fillSeed casts every cell to its column's type; an empty cell is null.
 func fillSeed(ctx context.Context, tx *sql.Tx, relation string, source queries.File) error {
-	reader := csv.NewReader(strings.NewReader(source.Text))
-	reader.Comment = '#'
-	lines, err := reader.ReadAll()
+	read := csvRows
+	if strings.HasSuffix(source.Path, ".jsonl") {
+		read = jsonRows
+	}
+	lines, err := read(source.Text)
 	if err != nil || len(lines) < 2 {
 		return err
 	}
@@ -72,6 +83,44 @@ func fillSeed(ctx context.Context, tx *sql.Tx, relation string, source queries.F
 		}
 	}
 	return nil
+}
+
+// csvRows are the cells of all lines, the header's first. Lines that begin with #
+// say where rows come from.
+func csvRows(text string) ([][]string, error) {
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.Comment = '#'
+	return reader.ReadAll()
+}
+
+// jsonRows are the same of one object a line; the first says the columns. What is
+// neither a string nor null is the cell as it is written.
+func jsonRows(text string) ([][]string, error) {
+	var rows [][]string
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		if rows == nil {
+			rows = append(rows, slices.Sorted(maps.Keys(object)))
+		}
+		row := make([]string, len(rows[0]))
+		for i, column := range rows[0] {
+			row[i] = string(object[column])
+			var cell *string
+			if json.Unmarshal(object[column], &cell) != nil {
+				continue
+			}
+			if row[i] = ""; cell != nil {
+				row[i] = *cell
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 func literals(rows [][]string) string {

@@ -50,12 +50,11 @@ with named as (
             when weight_formats.compute = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from seeds.gpus
-    cross join seeds.models
+    from macros.gpus() as gpus
+    cross join macros.models_named(of_model) as models
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats
     where macros.is_named(gpus.gpu, gpus.aliases, of_gpu)
-        and macros.is_named(models.model, models.aliases, of_model)
         and macros.is_named(weight_formats.format, weight_formats.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
         and (weight_formats.covers = 'all' or models.experts > 0)
         and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))

@@ -83,7 +83,8 @@ comment on table raw.all_reduce_times is 'Measured: one all-reduce between GPUs.
 create table raw.model_configs (
     source_id bigint not null,
     model varchar not null,             -- what the user calls it
-    config varchar not null             -- JSON: the keys that the bandwidth model reads, and no others
+    config varchar not null,            -- JSON: the keys that the bandwidth model reads, and no others
+    spec varchar not null               -- JSON: what macros.model_text makes of it; made anew when that changes
 );
 comment on table raw.model_configs is 'A model by its config.json.';
 

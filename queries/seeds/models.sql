@@ -1,40 +1,54 @@
--- One row per model, by the fields of its config.json. What can be worked out
--- from them (parameters, bytes) is not kept here: see the macros.
--- model                what --catalog-model takes, in any case
--- aliases              other names for the same weights, separated by ';'
--- layers               transformer layers
--- hidden               hidden size
--- query_heads          attention heads
--- kv_heads             key and value heads
--- head_dim             size of one head
--- intermediate         width of the gated MLP of a dense layer; 0 where every layer has experts
--- vocab                rows of the embedding table
--- experts              experts in a layer; 0: dense
--- experts_per_token    experts that one token goes through
--- expert_intermediate  width of one expert
--- window_tokens        sliding window, tokens; null: every layer sees the whole context
--- windowed_layers      layers that have that window
--- is_tied              the output head is the embedding table
--- native_format        the format its weights are published in: a name in seeds.formats
--- published_params     parameters as published or as derived by others, to check the macros with
--- source               where the fields were read
-create table seeds.models (
-    model varchar primary key,
-    aliases varchar,
-    layers bigint not null,
-    hidden bigint not null,
-    query_heads bigint not null,
-    kv_heads bigint not null,
-    head_dim bigint not null,
-    intermediate bigint not null,
-    vocab bigint not null,
-    experts bigint not null,
-    experts_per_token bigint not null,
-    expert_intermediate bigint not null,
-    window_tokens bigint,
-    windowed_layers bigint not null,
-    is_tied boolean not null,
-    native_format varchar not null,
-    published_params double not null,
-    source varchar not null
-);
+-- One row per built-in model, by the fields of its config.json. What can be worked out
+-- from them (parameters, bytes) is not kept here: see the macros. macros.models() has those that users
+-- added as well.
+-- model                    what --catalog-model takes, in any case
+-- aliases                  other names for the same weights, separated by ';'
+-- architecture             its family: model_type
+-- layers                   transformer layers
+-- hidden                   hidden size
+-- query_heads              attention heads
+-- kv_heads                 key and value heads; 1 with a latent cache, which is not shared between GPUs
+-- head_dim                 size of one query head
+-- intermediate             width of the MLP of a dense layer as the config says it, used or not
+-- vocab                    rows of the embedding table
+-- experts                  experts in a layer; 0: dense
+-- experts_per_token        experts that one token goes through
+-- expert_intermediate      width of one expert
+-- window_tokens            sliding window, tokens; null: every layer sees the whole context
+-- windowed_layers          layers that have that window
+-- is_tied                  the output head is the embedding table
+-- native_format            the format its weights are published in: a name in seeds.formats
+-- native_kv_format         the format of the KV cache that the checkpoint asks for: a name in seeds.formats
+-- native_bytes_per_weight  bytes a weight in the native format, scales included, where its groups are not the usual ones; null: as seeds.formats has it
+-- plain_parts              which of attention, head, router, mlp (dense layers and shared experts) and experts stay in 16 bits in the native format
+-- mlp_matrices             3: gate, up and down; 2: no gate
+-- expert_layers            layers that have experts
+-- dense_layers             layers that have one MLP for all tokens
+-- dense_intermediate       width of the MLP of those; 0 where there are none
+-- shared_intermediate      width of all shared experts of a layer together; 0: none
+-- attention_layers         layers that have a KV cache
+-- query_matrices           matrices of the queries' size beside the output's: 2 where attention is gated
+-- is_mla                   the KV cache is latent (MLA)
+-- q_lora                   rank of the queries; 0: not compressed, or no MLA
+-- kv_lora                  rank of the latent cache; 0 without MLA
+-- nope_dim                 part of a head without positions; 0 without MLA
+-- rope_dim                 part of a head with positions; 0 without MLA
+-- value_dim                size of a value head; 0 without MLA
+-- linear_layers            layers with linear attention or a state space in the place of attention
+-- linear_params            parameters of those, all together
+-- linear_state_bytes       what they keep of a sequence, all layers, whole model, bytes
+-- mtp_layers               layers that predict more than one token ahead: in the checkpoint, not streamed
+-- learned_places           rows of a learned table of positions; 0: none
+-- max_context_tokens       the longest context
+-- published_params         parameters as published, to check the macros with
+-- is_exact                 that number is a count and not a rounded one
+-- source                   where the fields were read
+create table seeds.models as
+select
+    model_configs.model,
+    model_configs.aliases,
+    unnest(macros.model_config(model_configs.config)),
+    model_configs.published_params,
+    model_configs.is_exact,
+    model_configs.source
+from seeds.model_configs;

@@ -1,0 +1,65 @@
+-- What the bandwidth model knows: the seeds, and what users took in. A user's row comes
+-- before a built-in one of the same name, and the later one before the earlier.
+
+-- A model written as text, and back. The text is what a model is called by that is not in the catalogue:
+-- macros.deployment('H200', macros.model_text('mine', config), ...).
+create macro macros.model_text(name, config) as
+    json_merge_patch(json_object('model', name), to_json(macros.model_config(config)))::varchar;
+
+create macro macros.model_in(text) as json_transform(text, '{
+    "model": "VARCHAR", "architecture": "VARCHAR", "layers": "BIGINT", "hidden": "BIGINT",
+    "query_heads": "BIGINT", "kv_heads": "BIGINT", "head_dim": "BIGINT", "intermediate": "BIGINT", "vocab": "BIGINT",
+    "experts": "BIGINT", "experts_per_token": "BIGINT", "expert_intermediate": "BIGINT",
+    "window_tokens": "BIGINT", "windowed_layers": "BIGINT", "is_tied": "BOOLEAN",
+    "native_format": "VARCHAR", "native_kv_format": "VARCHAR", "native_bytes_per_weight": "DOUBLE", "plain_parts": ["VARCHAR"],
+    "mlp_matrices": "BIGINT", "expert_layers": "BIGINT", "dense_layers": "BIGINT", "dense_intermediate": "BIGINT",
+    "shared_intermediate": "BIGINT", "attention_layers": "BIGINT", "query_matrices": "BIGINT",
+    "is_mla": "BOOLEAN", "q_lora": "BIGINT", "kv_lora": "BIGINT", "nope_dim": "BIGINT", "rope_dim": "BIGINT", "value_dim": "BIGINT",
+    "linear_layers": "BIGINT", "linear_params": "DOUBLE", "linear_state_bytes": "DOUBLE",
+    "mtp_layers": "BIGINT", "learned_places": "BIGINT", "max_context_tokens": "BIGINT"
+}');
+
+-- All models, with the columns of seeds.models.
+create macro macros.models() as table
+select * from seeds.models
+where lower(models.model) not in (select lower(mine.model) from raw.model_configs as mine)
+union all by name
+select
+    unnest(latest.spec),
+    latest.source
+from (
+    select
+        macros.model_in(model_configs.spec) as spec,
+        sources.name as source
+    from raw.model_configs
+    inner join raw.sources using (source_id)
+    qualify row_number() over (
+        partition by lower(model_configs.model) order by sources.source_id desc
+    ) = 1
+) as latest;
+
+-- The one model of a name or an alias; or that which the text is, if it begins with a brace.
+create macro macros.models_named(of_model) as table
+select * from macros.models()
+where macros.is_named(model, aliases, of_model)
+union all by name
+select
+    unnest(macros.model_in(asked.text)),
+    'its config.json' as source
+from (select case when starts_with(of_model, '{') then of_model end as text) as asked
+where asked.text is not null;
+
+-- All GPUs, with the columns of seeds.gpus.
+create macro macros.gpus() as table
+select * from seeds.gpus
+where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
+union all by name
+select
+    mine.* exclude (source_id),
+    sources.name as source
+from raw.gpus as mine
+inner join raw.sources using (source_id)
+qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
+
+-- A newer reader of config.json reads what users took in with an older one.
+update raw.model_configs set spec = macros.model_text(model, config);
