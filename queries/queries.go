@@ -2,7 +2,7 @@
 // the path is the relation, so queries/marts/tpot_gap.sql is marts.tpot_gap.
 //
 //	raw      numbered migrations: the only tables that a user's data lives in
-//	seeds    <name>.sql (the column list) beside <name>.csv or <name>.jsonl (the rows)
+//	seeds    <name>.sql (the column list) beside <name>.csv, <name>.jsonl or <name>.csv.gz (the rows)
 //	macros   <topic>.sql, each with one or more "create macro macros.name(...)"
 //	staging  bare selects, made into views; the first to read raw
 //	marts    bare selects, made into views; they read staging, never raw
@@ -25,7 +25,7 @@ import (
 
 // Files are the SQL texts and the seeds' rows.
 //
-//go:embed */*.sql seeds/*.csv seeds/*.jsonl
+//go:embed */*.sql seeds/*.csv seeds/*.jsonl seeds/*.csv.gz
 var Files embed.FS
 
 // File is one embedded text.

@@ -17,11 +17,14 @@ import (
 )
 
 // seedParts are the seeds: a column list in <name>.sql, the rows in <name>.csv or,
-// one object a line, in <name>.jsonl. A "create table ... as" makes its own rows.
+// one object a line, in <name>.jsonl or, of measured curves, in <name>.csv.gz. A
+// "create table ... as" makes its own rows.
 func seedParts() []part {
 	rows := map[string]queries.File{}
-	for _, file := range append(queries.In("seeds", ".csv"), queries.In("seeds", ".jsonl")...) {
-		rows[file.Name] = file
+	for _, extension := range []string{".csv", ".jsonl", ".gz"} {
+		for _, file := range queries.In("seeds", extension) {
+			rows[strings.TrimSuffix(file.Name, ".csv")] = file
+		}
 	}
 	var parts []part
 	for _, file := range queries.In("seeds", ".sql") {
@@ -36,7 +39,11 @@ func seedParts() []part {
 			if !ok {
 				return fmt.Errorf("no %s.csv or %s.jsonl beside it", file.Name, file.Name)
 			}
-			if err := fillSeed(ctx, tx, file.Relation(), source); err != nil {
+			fill := fillSeed
+			if strings.HasSuffix(source.Path, ".gz") {
+				fill = fillCurves
+			}
+			if err := fill(ctx, tx, file.Relation(), source); err != nil {
 				return fmt.Errorf("%s: %w", source.Path, err)
 			}
 			return nil

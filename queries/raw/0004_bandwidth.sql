@@ -1,8 +1,9 @@
 -- Migration 4: measured kernel times, models, GPUs and prices that users add, constants fitted to runs.
 
--- What a file of kernel times says of each: one row per file of them.
+-- What a file of kernel times says of where they were measured: one row per GPU and version in it.
 create table raw.kernel_tables (
     source_id bigint not null,
+    seq integer not null,               -- 0-based place in the file; the times name it as table_seq
     gpu varchar not null,               -- as the file says it: NVIDIA H100 80GB HBM3
     engine varchar not null,            -- that the kernels are of, in small letters: vllm
     engine_version varchar not null
@@ -12,7 +13,9 @@ comment on table raw.kernel_tables is 'Which GPU and engine a file of measured k
 -- Multiplying m tokens by an n x k weight.
 create table raw.gemm_times (
     source_id bigint not null,
+    table_seq integer not null,         -- where: seq of raw.kernel_tables
     format varchar not null,            -- of the multiplication, as the file says it: bfloat16, fp8, fp8_block
+    kernel varchar not null,            -- which implementation
     m bigint not null,
     n bigint not null,
     k bigint not null,
@@ -23,6 +26,7 @@ comment on table raw.gemm_times is 'Measured: multiplying m tokens by an n x k w
 -- All experts of one layer on one GPU.
 create table raw.expert_times (
     source_id bigint not null,
+    table_seq integer not null,         -- where: seq of raw.kernel_tables
     format varchar not null,            -- bfloat16, fp8, fp8_block, int4_wo, w4a16_mxfp4
     kernel varchar not null,            -- which implementation
     router varchar not null,            -- how tokens spread over experts: balanced, power_law_1.01
@@ -40,6 +44,7 @@ comment on table raw.expert_times is 'Measured: all experts of one layer on one 
 -- Attention of one layer on one GPU.
 create table raw.attention_times (
     source_id bigint not null,
+    table_seq integer not null,         -- where: seq of raw.kernel_tables
     phase varchar not null,             -- decode or prefill
     kernel varchar not null,
     kv_format varchar not null,
@@ -57,6 +62,7 @@ comment on table raw.attention_times is 'Measured: attention of one layer on one
 -- A whole attention block with a latent cache, its matrices with it.
 create table raw.mla_times (
     source_id bigint not null,
+    table_seq integer not null,         -- where: seq of raw.kernel_tables
     phase varchar not null,
     kernel varchar not null,
     model varchar not null,             -- as the file says it
@@ -72,6 +78,8 @@ comment on table raw.mla_times is 'Measured: a whole attention block with a late
 
 create table raw.all_reduce_times (
     source_id bigint not null,
+    table_seq integer not null,         -- where: seq of raw.kernel_tables
+    kernel varchar not null,            -- which implementation
     gpus bigint not null,
     is_graph boolean not null,          -- under CUDA graphs; else launched one by one
     message_bytes bigint not null,
