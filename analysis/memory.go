@@ -105,7 +105,8 @@ select
     d.model,
     d.tensor_parallel_size,
     d.weight_format,
-    case when compute = 'fp4' and not has_fp4 or compute = 'fp8' and not has_fp8 then 'bf16' else compute end as compute_format,
+    -- A100 and L40S multiply INT8, for which the seeds have no rate of its own.
+    case when d.weight_format = 'int8' then 'int8' when compute = 'fp4' and not has_fp4 or compute = 'fp8' and not has_fp8 then 'bf16' else compute end as compute_format,
     d.kv_format,
     case
         when room_bytes <= 0 then 'does not fit'
@@ -122,6 +123,7 @@ select
     greatest(kv_tokens, 0) as kv_tokens,
     case when is_other_assumed then greatest(floor(low_room_bytes / macros.kv_token_bytes(d)), 0) end as low_kv_tokens,
     case when is_other_assumed then greatest(floor(high_room_bytes / macros.kv_token_bytes(d)), 0) end as high_kv_tokens,
+    case when macros.longest_request_tokens(d, room_bytes) > 0 then macros.longest_request_tokens(d, room_bytes) when room_bytes <= 0 then 0 end as longest_request_tokens,
     $15::double as request_tokens,
     macros.kv_request_bytes(d, $15::double) as request_bytes,
     $17::double as shared_prefix_tokens,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -28,6 +29,14 @@ func environmentFlags() []cli.Flag {
 	}
 }
 
+// deploymentFlags name the deployment that a verb is asked about; its --model is the catalogue's, there is no served one.
+func deploymentFlags() []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
+		&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models: llama-3.1-8b, ..."},
+	}, environmentFlags()[3:]...)
+}
+
 // deploymentOf reads the flags above; ok is false when neither GPU nor model is
 // named.
 func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
@@ -41,7 +50,7 @@ func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
 		return d, false, nil
 	}
 	if gpu == "" || model == "" {
-		return d, false, misuse("--gpu and --catalog-model go together").
+		return d, false, misuse("%s: --gpu and --%s go together", c.Command.Name, modelFlag(c)).
 			hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
 	}
 	return analysis.Deployment{
@@ -50,6 +59,14 @@ func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
 		Engine: "vllm", EngineVersion: c.String("engine-version"),
 		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"),
 	}, true, nil
+}
+
+// modelFlag is what a verb calls the model of the catalogue.
+func modelFlag(c *cli.Context) string {
+	if slices.ContainsFunc(c.Command.Flags, func(flag cli.Flag) bool { return flag.Names()[0] == "catalog-model" }) {
+		return "catalog-model"
+	}
+	return "model"
 }
 
 // inMemory gives a function the catalogue and the model without a file.

@@ -25,10 +25,19 @@ create macro macros.kv_capacity_tokens(d) as
         / macros.kv_token_bytes(d)
     );
 
--- Requests of so many tokens that fit at once, not whole; a prefix that all share is held once. Below zero none fits.
+-- Requests of so many tokens that fit at once, not whole; a prefix that all share is held once, but by windowed layers, whose
+-- window lies at the end. Below zero none fits.
 create macro macros.fitting_requests(d, room_bytes, tokens, shared_tokens) as
-    (room_bytes - macros.kv_request_bytes(d, shared_tokens))
-    / (macros.kv_request_bytes(d, tokens) - macros.kv_request_bytes(d, shared_tokens));
+    (room_bytes - macros.kv_bytes(d, shared_tokens, 0))
+    / macros.kv_bytes(d, tokens - shared_tokens, least(tokens, coalesce(d.window_tokens, tokens)));
+
+-- Tokens of the longest request that fits alone: a larger --max-model-len makes vLLM refuse to start. Null: windows alone, any fits.
+create macro macros.longest_request_tokens(d, room_bytes) as
+    case
+        when d.window_tokens is null or room_bytes < macros.kv_request_bytes(d, d.window_tokens)
+            then floor(room_bytes / macros.kv_token_bytes(d))
+        else floor((room_bytes - macros.kv_bytes(d, 0, d.window_tokens)) / nullif(macros.kv_bytes(d, 1, 0), 0))
+    end;
 
 -- The plain formula of a token's keys and values, for what is no model of the catalogue: one head's key and value in each layer.
 create macro macros.head_kv_bytes(layers, kv_heads, head_dim, element_bytes) as

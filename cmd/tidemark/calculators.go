@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+// calculator opens what a calculator asks: the warehouse where one is named, which knows what the user has taken in, else the catalogue.
+func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
+	if c.IsSet("warehouse") {
+		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+	}
+	return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+}
+
+func isForPrograms(c *cli.Context) bool { return c.Bool("csv") || c.Bool("json") }
+
+// remark says a sentence under the table, where a program reads the table beside it.
+func remark(c *cli.Context, format string, args ...any) {
+	text := printable(fmt.Sprintf(format, args...), "")
+	if isForPrograms(c) {
+		tell(c, "%s", text)
+		return
+	}
+	fmt.Fprintln(c.App.Writer, strings.Join(wrapped(text, terminalWidth(c.App.Writer)), "\n"))
+}
+
+// rowOf is a row of a table by the names of its columns.
+type rowOf map[string]any
+
+func rowsOf(table analysis.Table) []rowOf {
+	rows := make([]rowOf, len(table.Rows))
+	for i, cells := range table.Rows {
+		rows[i] = rowOf{}
+		for j, column := range table.Columns {
+			rows[i][column.Name] = cells[j]
+		}
+	}
+	return rows
+}
+
+func (r rowOf) number(name string) float64 {
+	switch v := r[name].(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
+	default:
+		return math.NaN()
+	}
+}
+
+func (r rowOf) text(name string) string { return plain(r[name]) }
+
+// For people bytes are in GB, 10^9, and in GiB, 2^30, each in a column of its own.
+func gigabytes(bytes float64) string       { return digits(bytes / 1e9) }
+func gibibytes(bytes float64) string       { return digits(bytes / (1 << 30)) }
+func whole(n float64) string               { return grouped(strconv.FormatFloat(n, 'f', 0, 64)) }
+func tenths(n float64) string              { return grouped(strconv.FormatFloat(n, 'f', 1, 64)) }
+func hasValue(number float64) bool         { return !math.IsNaN(number) }
+func columnNamed(s string) analysis.Column { return analysis.Column{Name: s} }
+
+// grouped sets commas between thousands.
+func grouped(number string) string {
+	whole, rest, _ := strings.Cut(number, ".")
+	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	return whole
+}
+
+var byteUnits = map[string]float64{
+	"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+}
+
+// bytesOf reads a size with its unit: 5.5GiB, 80 GB. Nil: the flag is not given.
+func bytesOf(c *cli.Context, flag string) (*float64, error) {
+	if !c.IsSet(flag) {
+		return nil, nil
+	}
+	text := strings.TrimSpace(c.String(flag))
+	at := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789.+-e", r) })
+	if at < 0 {
+		at = len(text)
+	}
+	size, err := strconv.ParseFloat(text[:at], 64)
+	unit, isUnit := byteUnits[strings.TrimSpace(text[at:])]
+	if err != nil || !isUnit || size < 0 || math.IsInf(size, 0) {
+		return nil, misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
+			hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
+	}
+	return new(size * unit), nil
+}
+
+// positiveFlags refuses what is not at least 1 where it is given.
+func positiveFlags(c *cli.Context, flags ...string) error {
+	for _, flag := range flags {
+		if c.IsSet(flag) && c.Int64(flag) < 1 {
+			return misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func kvCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "kv",
+		Usage: "what a context costs in KV cache",
+		Description: `Keys and values of every token stay in memory and are read again at each step:
+2 * layers * KV heads * head size * bytes of an element, a token. Models with
+grouped queries have fewer KV heads than heads, a latent cache (MLA) has one
+vector, a window forgets. With --gpu, the time that reading takes in each step.
+
+Example:
+  tidemark kv --model llama-3.1-70b --tokens 2048
+  tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
+		Flags: tabular(append(deploymentFlags()[:2],
+			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048)},
+			&cli.StringFlag{Name: "kv-cache-dtype", Usage: "`FORMAT` of the KV cache (default: each)"},
+			&cli.IntFlag{Name: "tensor-parallel-size", Usage: "GPUs that share one replica", Value: 1},
+			&cli.IntFlag{Name: "heads", Usage: "take `N` KV heads by the plain formula, not the model's"},
+			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers"},
+			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head"},
+		)...),
+		Action: runKV,
+	}
+}
+
+func runKV(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return misuse("kv: takes no arguments, got %q", c.Args().First()).hint("name the model by --model")
+	}
+	if err := positiveFlags(c, "tensor-parallel-size", "heads", "layers", "head-dim"); err != nil {
+		return err
+	}
+	isPlain := c.IsSet("layers") || c.IsSet("head-dim")
+	switch {
+	case isPlain && c.IsSet("model"):
+		return misuse("kv: --layers and --head-dim are of a model without --model")
+	case isPlain && !(c.IsSet("layers") && c.IsSet("head-dim") && c.IsSet("heads")):
+		return misuse("kv: --layers, --heads and --head-dim go together").hint("or name a model of the catalogue by --model")
+	case isPlain && (c.IsSet("gpu") || c.IsSet("tensor-parallel-size")):
+		return misuse("kv: --gpu and --tensor-parallel-size want --model")
+	case c.IsSet("heads") && c.IsSet("kv-cache-dtype"):
+		return misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
+	case !isPlain:
+		if err := need(c, "model"); err != nil {
+			return err
+		}
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		if isPlain {
+			return plainKV(ctx, c, w, analysis.ModelShape{
+				Model: "by formula", Layers: c.Int("layers"), KVHeads: c.Int("heads"), HeadDim: c.Int("head-dim"),
+			})
+		}
+		return modelKV(ctx, c, w)
+	})
+}
+
+func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	d := analysis.Deployment{
+		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"), KVFormat: c.String("kv-cache-dtype"),
+	}
+	table, err := analysis.KVCosts(ctx, w.DB(), d, c.Int64Slice("tokens"))
+	if err != nil {
+		return err
+	}
+	shape, err := analysis.ShapeOf(ctx, w.DB(), d.Model)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("heads") {
+		if err := addFormula(ctx, w, &table, shape, c.Int("heads"), c.Int64Slice("tokens")); err != nil {
+			return err
+		}
+	}
+	if err := printKV(c, table); err != nil {
+		return err
+	}
+	if !isForPrograms(c) {
+		fmt.Fprintln(c.App.Writer)
+	}
+	remark(c, "%s: %d layers, %d KV heads of %d for %d query heads.", shape.Model, shape.Layers, shape.KVHeads, shape.HeadDim, shape.QueryHeads)
+	if c.IsSet("heads") {
+		remarkHeads(c, table, shape, c.Int("heads"))
+	}
+	return nil
+}
+
+// addFormula adds what the plain formula gives with other heads than the model's: how often a published sum was made.
+func addFormula(ctx context.Context, w *warehouse.Warehouse, table *analysis.Table, shape analysis.ModelShape, heads int, tokens []int64) error {
+	name := fmt.Sprintf("%s with %d KV heads", shape.Model, heads)
+	for _, n := range tokens {
+		token, err := analysis.HeadKV(ctx, w.DB(), shape.Layers, heads, shape.HeadDim, 2, 1)
+		if err != nil {
+			return err
+		}
+		bytes := token * float64(n)
+		table.Rows = append(table.Rows, []any{name, "bf16", float64(n), token, bytes, int64(1), bytes, nil})
+	}
+	return nil
+}
+
+// publishedKV is what a widely read post on the first hundred users gives for 64 heads and 2,048 tokens of a 70B model; its
+// own formula says twice that.
+const publishedKV = 2.7e9
+
+func remarkHeads(c *cli.Context, table analysis.Table, shape analysis.ModelShape, heads int) {
+	for _, row := range rowsOf(table) {
+		if row.text("model") == shape.Model {
+			continue
+		}
+		bytes := row.number("request_bytes")
+		text := fmt.Sprintf("With %d KV heads %s tokens are 2 * %s * %d layers * %d heads * %d * 2 bytes = %s GB.", heads,
+			whole(row.number("tokens")), whole(row.number("tokens")), shape.Layers, heads, shape.HeadDim, gigabytes(bytes))
+		if bytes/2 > 0.98*publishedKV && bytes/2 < 1.02*publishedKV {
+			text += fmt.Sprintf(" It differs from the %s GB that are published for this sum: those leave out one factor of 2, keys and values.", gigabytes(publishedKV))
+		}
+		if heads != shape.KVHeads {
+			text += fmt.Sprintf(" The model has %d: it keeps %s of that.", shape.KVHeads, shareText(float64(shape.KVHeads)/float64(heads)))
+		}
+		remark(c, "%s", text)
+	}
+}
+
+func shareText(ratio float64) string {
+	if inverse := 1 / ratio; inverse > 1 && inverse == float64(int(inverse)) {
+		return fmt.Sprintf("1/%d", int(inverse))
+	}
+	return digits(ratio) + " times"
+}
+
+func plainKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape analysis.ModelShape) error {
+	table := analysis.Table{}
+	for _, name := range []string{"model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s"} {
+		table.Columns = append(table.Columns, columnNamed(name))
+	}
+	if err := addFormula(ctx, w, &table, shape, shape.KVHeads, c.Int64Slice("tokens")); err != nil {
+		return err
+	}
+	if err := printKV(c, table); err != nil {
+		return err
+	}
+	if !isForPrograms(c) {
+		fmt.Fprintln(c.App.Writer)
+	}
+	shape.Model = ""
+	remarkHeads(c, table, shape, shape.KVHeads)
+	return nil
+}
+
+// printKV prints bytes for programs, GB and GiB for people.
+func printKV(c *cli.Context, table analysis.Table) error {
+	if isForPrograms(c) {
+		return printTable(c, table)
+	}
+	shown := analysis.Table{}
+	for _, name := range []string{"model", "cache", "tokens", "bytes/token", "GB", "GiB"} {
+		shown.Columns = append(shown.Columns, columnNamed(name))
+	}
+	isShared, isTimed := c.Int("tensor-parallel-size") > 1, c.IsSet("gpu")
+	if isShared {
+		shown.Columns = append(shown.Columns, columnNamed("GB/GPU"))
+	}
+	if isTimed {
+		shown.Columns = append(shown.Columns, columnNamed("ms/step"))
+	}
+	for _, row := range rowsOf(table) {
+		cells := []any{
+			row.text("model"), row.text("kv_format"), whole(row.number("tokens")), whole(row.number("token_bytes")),
+			gigabytes(row.number("request_bytes")), gibibytes(row.number("request_bytes")),
+		}
+		if isShared {
+			cells = append(cells, gigabytes(row.number("gpu_request_bytes")))
+		}
+		if isTimed {
+			cells = append(cells, orDash(row.number("read_s")*1e3))
+		}
+		shown.Rows = append(shown.Rows, cells)
+	}
+	return printTable(c, shown)
+}
+
+func orDash(number float64) string {
+	if !hasValue(number) {
+		return "-"
+	}
+	return digits(number)
+}

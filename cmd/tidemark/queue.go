@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func queueCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "queue",
+		Usage:     "what a queue does, by formula and event by event",
+		ArgsUsage: "[RUN | TRACE]",
+		Description: `From numbers; or from a run, whose arrivals and service times are taken as they
+were; or from a trace on a deployment (--gpu, --model) or at a --service-time.
+Utilization is offered load over capacity, not how busy a GPU looks.
+
+Example:
+  tidemark queue --utilization 0.5,0.8,0.95,0.99
+  tidemark queue --arrival-rate 4 --service-time 200ms --service-cv 2
+  tidemark queue --at-once 100 --service-time 200ms --batch 10 --batch-time 400ms`,
+		Flags: tabular(append([]cli.Flag{
+			&cli.StringFlag{Name: "utilization", Usage: "offered load over capacity: `0.8`, or several with commas"},
+			&cli.Float64Flag{Name: "arrival-rate", Usage: "`4` requests a second"},
+			&cli.DurationFlag{Name: "service-time", Usage: "of one request, alone: `200ms`"},
+			&cli.IntFlag{Name: "servers", Usage: "requests that are served at once: `N` slots", Value: 1},
+			&cli.Float64Flag{Name: "arrival-cv", Usage: "deviation over mean of the gaps between arrivals", Value: 1},
+			&cli.Float64Flag{Name: "service-cv", Usage: "the same of the service times; 0: all equal", Value: 1},
+			&cli.DurationFlag{Name: "overload-for", Usage: "the rate lasts `10m`: the backlog then"},
+			&cli.Float64Flag{Name: "then-rate", Usage: "and falls to `2` requests a second"},
+			&cli.IntFlag{Name: "at-once", Usage: "`N` requests come at one instant"},
+			&cli.IntFlag{Name: "batch", Usage: "and are also served `N` at a time"},
+			&cli.DurationFlag{Name: "batch-time", Usage: "which takes `400ms` a batch"},
+		}, deploymentFlags()...)...),
+		Action: runQueue,
+	}
+}
+
+func runQueue(c *cli.Context) error {
+	if c.NArg() > 1 {
+		return misuse("queue: one run or trace, not %d", c.NArg())
+	}
+	if err := positiveFlags(c, "servers", "at-once", "batch"); err != nil {
+		return err
+	}
+	for _, flag := range []string{"service-time", "batch-time", "overload-for"} {
+		if c.IsSet(flag) && c.Duration(flag) <= 0 {
+			return misuse("queue: --%s must be above 0", flag)
+		}
+	}
+	switch {
+	case c.NArg() == 1:
+		return queueOf(c, c.Args().First())
+	case c.IsSet("utilization"):
+		return queueByUtilization(c)
+	case c.IsSet("at-once"):
+		return queueAtOnce(c)
+	case c.IsSet("arrival-rate") && c.IsSet("service-time"):
+		return queueByRate(c)
+	}
+	return misuse("queue: nothing to work out").
+		hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
+}
+
+// busyCounter is the name of what says how busy a GPU is.
+var busyCounter = regexp.MustCompile(`(?i)sm_?active|sm_?occupancy|gpu_?util|gr_?engine|pipe_?.*_?active|dram_?active|utilization\.gpu`)
+
+// utilizations reads numbers, and says why the name of a counter is none.
+func utilizations(text string) ([]float64, error) {
+	var numbers []float64
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		number, err := strconv.ParseFloat(word, 64)
+		switch {
+		case busyCounter.MatchString(word):
+			return nil, misuse("queue: %s is no utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
+				hint("utilization is offered load over capacity: --arrival-rate and --service-time, or name a run")
+		case err != nil:
+			return nil, misuse("queue: --utilization %s: not a number", word).hint("as in --utilization 0.8")
+		case !(number >= 0) || number > 1:
+			return nil, misuse("queue: --utilization %s: not between 0 and 1", word).hint("95 %% is 0.95")
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers, nil
+}
+
+// queueByUtilization has no clock: waits are in service times.
+func queueByUtilization(c *cli.Context) error {
+	numbers, err := utilizations(c.String("utilization"))
+	if err != nil {
+		return err
+	}
+	for _, flag := range []string{"arrival-rate", "service-time", "at-once"} {
+		if c.IsSet(flag) {
+			return misuse("queue: --utilization and --%s exclude each other", flag)
+		}
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table := analysis.Table{}
+		for _, utilization := range numbers {
+			load := analysis.QueueLoad{
+				RatePerS: utilization * float64(c.Int("servers")), ServiceS: 1, Servers: c.Int("servers"),
+				ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
+			}
+			models, err := analysis.QueueModels(ctx, w.DB(), load)
+			if err != nil {
+				return err
+			}
+			addWithoutClock(&table, models, load, c.IsSet("arrival-cv") || c.IsSet("service-cv"))
+		}
+		if err := printQueue(c, table, "utilization_ratio", "model", "wait_service_ratio", "use_for"); err != nil {
+			return err
+		}
+		remark(c, "Waits are in service times. None of this is a server that batches: below its limit of slots nobody waits for one.")
+		return nil
+	})
+}
+
+// addWithoutClock keeps the textbook's row, and the others where more than a utilization was said.
+func addWithoutClock(table *analysis.Table, models analysis.Table, load analysis.QueueLoad, isMoreSaid bool) {
+	if table.Columns == nil {
+		for _, name := range []string{"utilization_ratio", "model", "servers", "waiting_ratio", "wait_service_ratio", "use_for"} {
+			table.Columns = append(table.Columns, columnNamed(name))
+		}
+	}
+	for i, row := range rowsOf(models) {
+		if i > 0 && !isMoreSaid {
+			break
+		}
+		table.Rows = append(table.Rows, []any{load.Utilization(), row["model"], row["servers"], row["waiting_ratio"], row["wait_service_ratio"], row["use_for"]})
+	}
+}
+
+func queueByRate(c *cli.Context) error {
+	load := analysis.QueueLoad{
+		RatePerS: c.Float64("arrival-rate"), ServiceS: c.Duration("service-time").Seconds(), Servers: c.Int("servers"),
+		ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.QueueModels(ctx, w.DB(), load)
+		if err != nil {
+			return err
+		}
+		if err := printQueue(c, table, "model", "wait_service_ratio", "wait_s", "time_s", "use_for"); err != nil {
+			return err
+		}
+		remark(c, "Utilization %s: %s/s of %s/s that %d can do.", digits(load.Utilization()), digits(load.RatePerS),
+			digits(float64(load.Servers)/load.ServiceS), load.Servers)
+		return remarkOverload(ctx, c, w, load)
+	})
+}
+
+// remarkOverload speaks of what no formula of a steady state can.
+func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, load analysis.QueueLoad) error {
+	capacity := float64(load.Servers) / load.ServiceS
+	if load.Utilization() < 1 {
+		return nil
+	}
+	remark(c, "There is no steady wait: the backlog grows by %s requests a second.", digits(load.RatePerS-capacity))
+	if !c.IsSet("overload-for") {
+		return nil
+	}
+	flow, err := analysis.Overloaded(ctx, w.DB(), load.RatePerS, capacity, c.Duration("overload-for").Seconds(), c.Float64("then-rate"))
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("After %s, %s requests wait, the last of them for %s", c.Duration("overload-for"), whole(flow.BacklogRequests), seconds(flow.WaitS))
+	switch {
+	case !c.IsSet("then-rate"):
+	case flow.RecoveryS == nil:
+		text += fmt.Sprintf("; at %s/s they never go", digits(c.Float64("then-rate")))
+	default:
+		text += fmt.Sprintf("; at %s/s they are gone after another %s", digits(c.Float64("then-rate")), seconds(*flow.RecoveryS))
+	}
+	remark(c, "%s.", text)
+	return nil
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// queueAtOnce serves requests of one instant one by one and in batches, event by event.
+func queueAtOnce(c *cli.Context) error {
+	if !c.IsSet("service-time") {
+		return misuse("queue: --at-once wants --service-time")
+	}
+	if c.IsSet("batch") != c.IsSet("batch-time") {
+		return misuse("queue: --batch and --batch-time go together")
+	}
+	n, service := c.Int("at-once"), c.Duration("service-time").Seconds()
+	arrivals, services := make([]float64, n), make([]float64, n)
+	for i := range services {
+		services[i] = service
+	}
+	table := analysis.Table{}
+	for _, name := range []string{"served", "service_s", "mean_time_s", "last_done_s", "throughput_per_s"} {
+		table.Columns = append(table.Columns, columnNamed(name))
+	}
+	add := func(how string, serviceS float64, served analysis.Served) {
+		table.Rows = append(table.Rows, []any{how, serviceS, served.MeanTimeS, served.DoneS, float64(n) / served.DoneS})
+	}
+	add(fmt.Sprintf("%d at a time", c.Int("servers")), service, analysis.Serve(arrivals, services, c.Int("servers")))
+	if c.IsSet("batch") {
+		batchS := c.Duration("batch-time").Seconds()
+		add(fmt.Sprintf("in batches of %d", c.Int("batch")), batchS, analysis.ServeBatches(arrivals, c.Int("batch"), batchS))
+	}
+	return printTable(c, table)
+}
+
+// printQueue shows people some columns only.
+func printQueue(c *cli.Context, table analysis.Table, columns ...string) error {
+	if isForPrograms(c) {
+		return printTable(c, table)
+	}
+	if err := printTable(c, chosen(table, columns...)); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer)
+	return nil
+}
+
+// chosen are some columns of a table.
+func chosen(table analysis.Table, columns ...string) analysis.Table {
+	var shown analysis.Table
+	for _, name := range columns {
+		shown.Columns = append(shown.Columns, columnNamed(strings.Replace(name, "wait_service_ratio", "wait/service", 1)))
+	}
+	for _, row := range rowsOf(table) {
+		cells := make([]any, len(columns))
+		for i, name := range columns {
+			cells[i] = row[name]
+		}
+		shown.Rows = append(shown.Rows, cells)
+	}
+	return shown
+}

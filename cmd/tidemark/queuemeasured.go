@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+// queueOf takes arrivals, and of a run also service times, as they were measured.
+func queueOf(c *cli.Context, name string) error {
+	for _, flag := range []string{"utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for"} {
+		if c.IsSet(flag) {
+			return misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
+		}
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		queues, err := measuredQueues(ctx, c, w, name)
+		if err != nil {
+			return err
+		}
+		table := analysis.Table{}
+		for _, queue := range queues {
+			models, err := analysis.QueueModels(ctx, w.DB(), queue.Load)
+			if err != nil {
+				return err
+			}
+			addStage(&table, queue, models)
+		}
+		if isForPrograms(c) {
+			return printTable(c, table)
+		}
+		return printStages(c, table, queues)
+	})
+}
+
+func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) ([]analysis.MeasuredQueue, error) {
+	isRun, err := analysis.IsRun(ctx, w.DB(), name)
+	if err != nil {
+		return nil, err
+	}
+	d, isNamed, err := deploymentOf(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case isRun && (isNamed || c.IsSet("service-time")):
+		return nil, misuse("queue: a run has its own deployment; leave --gpu, --model and --service-time out")
+	case isRun:
+		return analysis.QueuesOfRun(ctx, w.DB(), name)
+	case isNamed && c.IsSet("service-time") || !isNamed && !c.IsSet("service-time"):
+		return nil, misuse("queue: the trace %s has arrivals and no service times", name).
+			hint("give --gpu and --model for the prompts' own times, or one --service-time")
+	case isNamed:
+		queue, err := analysis.QueueOfSource(ctx, w.DB(), name, d)
+		return []analysis.MeasuredQueue{queue}, err
+	}
+	cv := 0.0 // as one time is said, all are equal
+	if c.IsSet("service-cv") {
+		cv = c.Float64("service-cv")
+	}
+	queue, err := analysis.ArrivalsOfSource(ctx, w.DB(), name, c.Duration("service-time").Seconds(), cv, c.Int("servers"))
+	return []analysis.MeasuredQueue{queue}, err
+}
+
+// byEvents is the row that needs no formula.
+const byEvents = "event by event"
+
+// addStage adds the rows of one stage: its formulas, and last the same requests event by event.
+func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analysis.Table) {
+	if table.Columns == nil {
+		table.Columns = append([]analysis.Column{columnNamed("stage")}, models.Columns...)
+		table.Columns = append(table.Columns, columnNamed("p99_wait_s"))
+	}
+	for _, row := range models.Rows {
+		table.Rows = append(table.Rows, append(append([]any{queue.Stage}, row...), nil))
+	}
+	if math.IsNaN(queue.Served.MeanWaitS) {
+		return
+	}
+	load := queue.Load
+	table.Rows = append(table.Rows, []any{
+		queue.Stage, byEvents, int64(load.Servers), load.RatePerS, load.ServiceS, load.ArrivalCV, load.ServiceCV, load.Utilization(), nil,
+		queue.Served.MeanWaitS / load.ServiceS, queue.Served.MeanWaitS, queue.Served.MeanTimeS,
+		"these arrivals, in order, bursts and ramps with them", "other arrivals", queue.Served.P99WaitS,
+	})
+}
+
+func printStages(c *cli.Context, table analysis.Table, queues []analysis.MeasuredQueue) error {
+	for i, queue := range queues {
+		if i > 0 {
+			fmt.Fprintln(c.App.Writer)
+		}
+		load := queue.Load
+		remark(c, "%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, whole(float64(queue.Requests)),
+			digits(load.RatePerS), digits(load.ArrivalCV), readableNumber("service_s", load.ServiceS), digits(load.ServiceCV), load.Servers, digits(load.Utilization()))
+		fmt.Fprintln(c.App.Writer)
+		stage := analysis.Table{Columns: table.Columns}
+		for _, row := range table.Rows {
+			if row[0] == queue.Stage {
+				stage.Rows = append(stage.Rows, row)
+			}
+		}
+		if err := printTable(c, chosen(stage, "model", "wait_service_ratio", "wait_s", "p99_wait_s", "use_for")); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(c.App.Writer)
+	remark(c, "A prompt's service is what the bandwidth model says it adds to the steps of others; a slot's, that and the time from first to last token.")
+	return nil
+}
