@@ -136,7 +136,7 @@ create macro macros.mlp_kind(k, z, i) as case
     when (i + 1) % greatest(coalesce(k.moe_layer_interval, k.interleave_moe_layer_step, k.decoder_sparse_step, 1), 1) <> 0 then 'dense'
     when i % greatest(coalesce(k.expert_layer_period, 1), 1)
         <> case when k.expert_layer_period > 1 then coalesce(k.expert_layer_offset, 1) else 0 end then 'dense'
-    when json_type(k.moe_layer_freq) = 'ARRAY' then case when k.moe_layer_freq->>i = '1' then 'experts' else 'dense' end
+    when json_type(k.moe_layer_freq) = 'ARRAY' then case when (k.moe_layer_freq->>i) = '1' then 'experts' else 'dense' end
     when i % greatest(coalesce(try_cast(k.moe_layer_freq as bigint), 1), 1) <> 0 then 'dense'
     else 'experts'
 end;

@@ -23,20 +23,20 @@ end;
 -- compressed-tensors: bits, type and grouping of the first group's weights; activations in
 -- fewer than 16 bits make the multiplication one of theirs.
 create macro macros.packed_format(format, weights, activations) as case
-    when weights->>'type' = 'float' and weights->>'num_bits' = '8' and weights->>'strategy' = 'block' then 'fp8_block'
-    when weights->>'type' = 'float' and weights->>'num_bits' = '8' then 'fp8'
-    when weights->>'type' = 'float' and weights->>'num_bits' = '4' and starts_with(format, 'mxfp4') then 'mxfp4'
-    when weights->>'type' = 'float' and weights->>'num_bits' = '4' then 'nvfp4'
-    when weights->>'num_bits' = '8' and json_type(activations) = 'OBJECT' then 'int8'
-    when weights->>'num_bits' = '8' then 'w8a16'
-    when weights->>'num_bits' = '4' and coalesce(weights->>'symmetric', 'true') = 'true' then 'gptq'
-    when weights->>'num_bits' = '4' then 'awq'
+    when (weights->>'type') = 'float' and (weights->>'num_bits') = '8' and (weights->>'strategy') = 'block' then 'fp8_block'
+    when (weights->>'type') = 'float' and (weights->>'num_bits') = '8' then 'fp8'
+    when (weights->>'type') = 'float' and (weights->>'num_bits') = '4' and starts_with(format, 'mxfp4') then 'mxfp4'
+    when (weights->>'type') = 'float' and (weights->>'num_bits') = '4' then 'nvfp4'
+    when (weights->>'num_bits') = '8' and json_type(activations) = 'OBJECT' then 'int8'
+    when (weights->>'num_bits') = '8' then 'w8a16'
+    when (weights->>'num_bits') = '4' and coalesce(weights->>'symmetric', 'true') = 'true' then 'gptq'
+    when (weights->>'num_bits') = '4' then 'awq'
 end;
 
 -- Bytes a weight with its scales where groups are not the usual 128: (bits + (16 + bits of a
 -- zero) / group) / 8; null: as seeds.formats has it. A negative group is a whole channel.
 create macro macros.native_bytes_per_weight(q) as case
-    when macros.native_format(q) not in ('awq', 'gptq', 'w8a16') then null
+    when not coalesce(macros.native_format(q) in ('awq', 'gptq', 'w8a16'), false) then null
     when lower(q.quant_method) = 'compressed-tensors' then macros.grouped_bytes(
         ((q.config_groups->'$.*.weights')[1]->>'num_bits')::bigint,
         ((q.config_groups->'$.*.weights')[1]->>'group_size')::bigint,
@@ -57,7 +57,7 @@ create macro macros.grouped_bytes(bits, group_size, has_zeros) as
 -- The format of the KV cache that vLLM takes by itself because the checkpoint says so.
 create macro macros.native_kv_format(q) as case
     when upper(q.kv_cache_quant_algo) = 'FP8' then 'fp8'
-    when q.kv_cache_scheme->>'num_bits' = '8' then 'fp8'
+    when (q.kv_cache_scheme->>'num_bits') = '8' then 'fp8'
     else 'bf16'
 end;
 
