@@ -1,19 +1,111 @@
--- The measured curve that is nearest to the experts of one layer, and how near it is.
+-- Measured times of all experts of one layer as curves over the tokens of a step, and the one nearest to a model's.
 
--- How far a measurement is from what is wanted, less being nearer: the engine first, then the format, then the
--- GPU, then the version; without a wanted version the newest. Another GPU with the same arithmetic (H100 and H200) is
--- nearer than a version 3 minor ones away: carried between these two, experts are 4-9 % off at the median; within 3 minor
--- versions they moved by 1-3 %, over 5 by 4-57 %.
-create macro macros.kernel_distance(
-    engine, format, gpu, engine_version, wanted_engine, wanted_format, wanted_gpu, wanted_version, is_same_arithmetic
-) as
-    case when engine = lower(wanted_engine) then 0e0 else 1e8 end
-    + case when format = wanted_format or macros.format_family(format) = 'int4' then 0e0 else 1e7 end
-    + case when gpu = wanted_gpu then 0e0 when is_same_arithmetic then 2.5e0 else 1e5 end
-    + coalesce(
-        abs(macros.version_number(engine_version) - macros.version_number(wanted_version)),
-        9999 - coalesce(macros.version_number(engine_version), 0)
-    );
+-- All curves, built in and taken in.
+create macro macros.expert_curves() as table
+with measured as (
+    select
+        source_id,
+        table_seq,
+        macros.kernel_format(format) as format,
+        kernel,
+        router,
+        hidden,
+        intermediate,
+        experts,
+        experts_per_token,
+        tensor_parallel_size,
+        expert_parallel_size,
+        tokens,
+        quantile_disc(seconds, 0.5e0) as seconds
+    from raw.expert_times
+    group by all
+),
+
+fastest as (
+    select
+        source_id,
+        table_seq,
+        format,
+        router,
+        hidden,
+        intermediate,
+        experts,
+        experts_per_token,
+        tensor_parallel_size,
+        expert_parallel_size,
+        tokens,
+        arg_min(kernel, (seconds, kernel)) as kernel,
+        min(seconds) as seconds
+    from measured
+    group by all
+),
+
+curves as (
+    select
+        'built in' as source,
+        expert_curves.gpu,
+        expert_curves.engine,
+        expert_curves.engine_version,
+        expert_curves.format,
+        expert_curves.kernel,
+        expert_curves.router,
+        expert_curves.hidden,
+        expert_curves.intermediate,
+        expert_curves.experts,
+        expert_curves.experts_per_token,
+        expert_curves.tensor_parallel_size,
+        expert_curves.expert_parallel_size,
+        expert_curves.tokens,
+        expert_curves.seconds
+    from seeds.expert_curves
+    union all
+    select
+        devices.source,
+        devices.gpu,
+        devices.engine,
+        devices.engine_version,
+        fastest.format,
+        string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
+        fastest.router,
+        fastest.hidden,
+        fastest.intermediate,
+        fastest.experts,
+        fastest.experts_per_token,
+        fastest.tensor_parallel_size,
+        fastest.expert_parallel_size,
+        list(fastest.tokens order by fastest.tokens),
+        list(fastest.seconds order by fastest.tokens)
+    from fastest
+    inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
+    group by
+        devices.source,
+        devices.gpu,
+        devices.engine,
+        devices.engine_version,
+        fastest.format,
+        fastest.router,
+        fastest.hidden,
+        fastest.intermediate,
+        fastest.experts,
+        fastest.experts_per_token,
+        fastest.tensor_parallel_size,
+        fastest.expert_parallel_size
+)
+
+select
+    *,
+    -- A narrow format that takes longer than 16 bits do where weights are all that counts was measured wrong: it streams a half
+    -- or a quarter of theirs.
+    coalesce(
+        format <> 'bf16'
+        and seconds[list_position(tokens, 64)] > 1.25e0 * max(case when format = 'bf16' then seconds[list_position(tokens, 64)] end) over (
+            partition by
+                source, gpu, engine, engine_version, router, hidden, intermediate, experts, experts_per_token,
+                tensor_parallel_size, expert_parallel_size
+        ),
+        false
+    ) as is_doubtful
+from curves;
 
 -- What peak rates allow for all experts of a layer: the weights of those that are hit, and the arithmetic.
 -- Only differences of it are used, to carry a curve to another GPU or to a size near to its own: what a kernel
@@ -24,20 +116,6 @@ create macro macros.expert_roof_s(tokens, hidden, shard, experts, experts_per_to
         macros.distinct_experts(experts, experts_per_token, tokens) * bytes_per_weight / hbm_bytes_per_s
         + 2 * tokens * experts_per_token / flop_per_s
     );
-
--- FLOP/s at the precision that the format is multiplied in.
-create macro macros.format_flop_per_s(gpu, compute) as
-    case
-        when compute = 'fp4' then coalesce(gpu.fp4_flop_per_s, gpu.bf16_flop_per_s)
-        when compute = 'fp8' then coalesce(gpu.fp8_flop_per_s, gpu.bf16_flop_per_s)
-        else gpu.bf16_flop_per_s
-    end;
-
--- GPUs and formats by name, in one row: a curve's own and the wanted ones are looked up in it.
-create macro macros.peaks() as table
-select
-    (select map_from_entries(list((gpus.gpu, gpus))) from macros.gpus() as gpus) as gpu,
-    (select map_from_entries(list((formats.format, formats))) from seeds.formats) as format;
 
 -- Rows (tokens, seconds) of the nearest curve, carried to what was asked for; no rows where nothing is near: the number
 -- of experts, the experts of a token and the expert parallel degree must be those asked for, and each GPU's share
@@ -56,7 +134,8 @@ with near as (
         curves as curve,
         of_hidden * of_intermediate / of_tensor_parallel_size::double
         / (curves.hidden * curves.intermediate / curves.tensor_parallel_size::double) as shape_ratio,
-        coalesce(peak.gpu[curves.gpu].bf16_flop_per_s = peak.gpu[of_gpu].bf16_flop_per_s, false) as is_same_arithmetic
+        peak.gpu[curves.gpu] as theirs,
+        peak.gpu[of_gpu] as ours
     from macros.expert_curves() as curves
     cross join macros.peaks() as peak
     where curves.experts = of_experts
@@ -74,7 +153,7 @@ nearest as (
             (
                 macros.kernel_distance(
                     curve.engine, curve.format, curve.gpu, curve.engine_version, of_engine, of_format, of_gpu, of_version,
-                    is_same_arithmetic
+                    theirs, ours
                 )
                 -- Another shape is further than another GPU.
                 + case when abs(ln(shape_ratio)) < 1e-9 then 0e0 else 1e6 * (1 + abs(ln(shape_ratio))) end

@@ -1,5 +1,5 @@
--- Measured kernel times, built in and taken in, as curves; and the curve nearest to a wanted one.
--- They are in seconds, on one GPU. Of a point that was measured twice the lower median counts, of several
+-- What all measured kernel times have in common; expert_curve, gemm_curve, attention_curve, mla_curve and
+-- all_reduce_curve beside this file have the curves. They are in seconds, on one GPU. Of a point that was measured twice the lower median counts, of several
 -- kernels the fastest, which is what an engine picks that was tuned.
 
 -- A format as seeds.formats calls it, from what kernel tables call it.
@@ -43,108 +43,35 @@ group by
     kernel_tables.source_id,
     kernel_tables.seq;
 
-create macro macros.expert_curves() as table
-with measured as (
-    select
-        source_id,
-        table_seq,
-        macros.kernel_format(format) as format,
-        kernel,
-        router,
-        hidden,
-        intermediate,
-        experts,
-        experts_per_token,
-        tensor_parallel_size,
-        expert_parallel_size,
-        tokens,
-        quantile_disc(seconds, 0.5e0) as seconds
-    from raw.expert_times
-    group by all
-),
+-- How far a measurement is from what is wanted, less being nearer: the engine first, then the format, then the
+-- GPU, then the version; without a wanted version the newest. Another GPU with the same arithmetic (H100 and H200) is
+-- nearer than a version 3 minor ones away: carried between these two, experts are 4-9 % off at the median; within 3 minor
+-- versions they moved by 1-3 %, over 5 by 4-57 %. theirs and ours are rows of macros.gpus().
+create macro macros.kernel_distance(
+    engine, format, gpu, engine_version, wanted_engine, wanted_format, wanted_gpu, wanted_version, theirs, ours
+) as
+    case when engine = lower(wanted_engine) then 0e0 else 1e8 end
+    + case when format = wanted_format or macros.format_family(format) = 'int4' then 0e0 else 1e7 end
+    + case
+        when gpu = wanted_gpu then 0e0
+        when theirs.bf16_flop_per_s = ours.bf16_flop_per_s then 2.5e0
+        else 1e5 + coalesce(abs(ln(theirs.hbm_bytes_per_s / ours.hbm_bytes_per_s)), 9e0)
+    end
+    + coalesce(
+        abs(macros.version_number(engine_version) - macros.version_number(wanted_version)),
+        9999 - coalesce(macros.version_number(engine_version), 0)
+    );
 
-fastest as (
-    select
-        source_id,
-        table_seq,
-        format,
-        router,
-        hidden,
-        intermediate,
-        experts,
-        experts_per_token,
-        tensor_parallel_size,
-        expert_parallel_size,
-        tokens,
-        arg_min(kernel, (seconds, kernel)) as kernel,
-        min(seconds) as seconds
-    from measured
-    group by all
-),
-
-curves as (
-    select
-        'built in' as source,
-        expert_curves.gpu,
-        expert_curves.engine,
-        expert_curves.engine_version,
-        expert_curves.format,
-        expert_curves.kernel,
-        expert_curves.router,
-        expert_curves.hidden,
-        expert_curves.intermediate,
-        expert_curves.experts,
-        expert_curves.experts_per_token,
-        expert_curves.tensor_parallel_size,
-        expert_curves.expert_parallel_size,
-        expert_curves.tokens,
-        expert_curves.seconds
-    from seeds.expert_curves
-    union all
-    select
-        devices.source,
-        devices.gpu,
-        devices.engine,
-        devices.engine_version,
-        fastest.format,
-        string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
-        fastest.router,
-        fastest.hidden,
-        fastest.intermediate,
-        fastest.experts,
-        fastest.experts_per_token,
-        fastest.tensor_parallel_size,
-        fastest.expert_parallel_size,
-        list(fastest.tokens order by fastest.tokens),
-        list(fastest.seconds order by fastest.tokens)
-    from fastest
-    inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
-    group by
-        devices.source,
-        devices.gpu,
-        devices.engine,
-        devices.engine_version,
-        fastest.format,
-        fastest.router,
-        fastest.hidden,
-        fastest.intermediate,
-        fastest.experts,
-        fastest.experts_per_token,
-        fastest.tensor_parallel_size,
-        fastest.expert_parallel_size
-)
-
+-- GPUs and formats by name, in one row: a curve's own and the wanted ones are looked up in it.
+create macro macros.peaks() as table
 select
-    *,
-    -- A narrow format that takes longer than 16 bits do where weights are all that counts was measured wrong: it streams a half
-    -- or a quarter of theirs.
-    coalesce(
-        format <> 'bf16'
-        and seconds[list_position(tokens, 64)] > 1.25e0 * max(case when format = 'bf16' then seconds[list_position(tokens, 64)] end) over (
-            partition by
-                source, gpu, engine, engine_version, router, hidden, intermediate, experts, experts_per_token,
-                tensor_parallel_size, expert_parallel_size
-        ),
-        false
-    ) as is_doubtful
-from curves;
+    (select map_from_entries(list((gpus.gpu, gpus))) from macros.gpus() as gpus) as gpu,
+    (select map_from_entries(list((formats.format, formats))) from seeds.formats) as format;
+
+-- FLOP/s at the precision that the format is multiplied in.
+create macro macros.format_flop_per_s(gpu, compute) as
+    case
+        when compute = 'fp4' then coalesce(gpu.fp4_flop_per_s, gpu.bf16_flop_per_s)
+        when compute = 'fp8' then coalesce(gpu.fp8_flop_per_s, gpu.bf16_flop_per_s)
+        else gpu.bf16_flop_per_s
+    end;

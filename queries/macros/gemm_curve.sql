@@ -1,0 +1,261 @@
+-- Measured times of multiplying by an n x k weight as curves over the tokens of a step, and one for any weight from the
+-- measured ones around it.
+
+-- All curves, built in and taken in.
+create macro macros.gemm_curves() as table
+with measured as (
+    select
+        source_id,
+        table_seq,
+        macros.kernel_format(format) as format,
+        n,
+        k,
+        kernel,
+        m as tokens,
+        quantile_disc(seconds, 0.5e0) as seconds
+    from raw.gemm_times
+    group by all
+),
+
+fastest as (
+    select
+        source_id,
+        table_seq,
+        format,
+        n,
+        k,
+        tokens,
+        arg_min(kernel, (seconds, kernel)) as kernel,
+        min(seconds) as seconds
+    from measured
+    group by all
+)
+
+select
+    'built in' as source,
+    gpu,
+    engine,
+    engine_version,
+    format,
+    n,
+    k,
+    kernel,
+    tokens,
+    seconds
+from seeds.gemm_curves
+union all
+select
+    devices.source,
+    devices.gpu,
+    devices.engine,
+    devices.engine_version,
+    fastest.format,
+    fastest.n,
+    fastest.k,
+    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
+    list(fastest.tokens order by fastest.tokens),
+    list(fastest.seconds order by fastest.tokens)
+from fastest
+inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
+group by
+    devices.source,
+    devices.gpu,
+    devices.engine,
+    devices.engine_version,
+    fastest.format,
+    fastest.n,
+    fastest.k;
+
+-- What peak rates allow for a multiplication: weights and activations in and out, and the arithmetic.
+create macro macros.gemm_roof_s(tokens, n, k, bytes_per_weight, hbm_bytes_per_s, flop_per_s) as
+    (n::double * k * bytes_per_weight + 2 * tokens * (n + k)) / hbm_bytes_per_s
+    + 2 * tokens * n::double * k / flop_per_s;
+
+-- The share that a measured size has in x, which lies between two of them, along a logarithm.
+create macro macros.log_share(x, below, above, size) as
+    case
+        when above = below then 1e0
+        when size = above then ln(x::double / below) / ln(above::double / below)
+        else 1 - ln(x::double / below) / ln(above::double / below)
+    end;
+
+-- Rows (tokens, seconds) of multiplying by an n x k weight, interpolated in logarithms between the up to four measured weights
+-- around it, and carried to the GPU by what peak rates differ in; beyond the largest size as the peak rates say.
+-- No rows: there is no table of that format, or none has weights near to this one.
+--   tokens          of the step
+--   seconds         on one GPU
+--   from_gpu, from_engine, from_version, from_format, from_source, kernel   what was measured
+--   shapes          measured weights that it comes of; 1: that very one, or the nearest to one that is beyond all
+--   is_carried      from another GPU, or beyond the largest or smallest size
+create macro macros.gemm_curve(of_gpu, of_engine, of_version, of_format, of_n, of_k) as table
+with tables as (
+    select
+        curves.source,
+        curves.gpu,
+        curves.engine,
+        curves.engine_version,
+        curves.format,
+        coalesce(max(curves.n) filter (where curves.n <= of_n), min(curves.n)) as n_below,
+        coalesce(min(curves.n) filter (where curves.n >= of_n), max(curves.n)) as n_above,
+        coalesce(max(curves.k) filter (where curves.k <= of_k), min(curves.k)) as k_below,
+        coalesce(min(curves.k) filter (where curves.k >= of_k), max(curves.k)) as k_above
+    from macros.gemm_curves() as curves
+    where macros.format_family(curves.format) = macros.format_family(of_format)
+    group by
+        curves.source,
+        curves.gpu,
+        curves.engine,
+        curves.engine_version,
+        curves.format
+),
+
+near as (
+    select
+        tables.source,
+        tables.gpu,
+        tables.engine,
+        tables.engine_version,
+        tables.format,
+        -- The asked weight, or what is nearest to it within the table.
+        greatest(tables.n_below, least(tables.n_above, of_n)) as n,
+        greatest(tables.k_below, least(tables.k_above, of_k)) as k,
+        curves.n as corner_n,
+        curves.k as corner_k,
+        curves.kernel,
+        curves.tokens,
+        curves.seconds
+    from tables
+    inner join macros.gemm_curves() as curves
+        on curves.source = tables.source
+        and curves.gpu = tables.gpu
+        and curves.engine = tables.engine
+        and curves.engine_version = tables.engine_version
+        and curves.format = tables.format
+        and curves.n in (tables.n_below, tables.n_above)
+        and curves.k in (tables.k_below, tables.k_above)
+),
+
+weighed as (
+    select
+        source,
+        gpu,
+        engine,
+        engine_version,
+        format,
+        n,
+        k,
+        list({
+            'n': corner_n,
+            'k': corner_k,
+            'kernel': kernel,
+            'tokens': tokens,
+            'seconds': seconds
+        }) as corners
+    from near
+    group by
+        source,
+        gpu,
+        engine,
+        engine_version,
+        format,
+        n,
+        k
+),
+
+nearest as (
+    select
+        arg_min(
+            weighed,
+            (
+                macros.kernel_distance(
+                    weighed.engine, weighed.format, weighed.gpu, weighed.engine_version, of_engine, of_format, of_gpu, of_version,
+                    peak.gpu[weighed.gpu], peak.gpu[of_gpu]
+                ),
+                weighed.source = 'built in',
+                weighed.source
+            )
+        ) as found
+    from weighed
+    cross join macros.peaks() as peak
+    where (weighed.gpu = of_gpu or peak.gpu[weighed.gpu] is not null and peak.gpu[of_gpu] is not null)
+        and greatest(of_n::double / weighed.n, weighed.n::double / of_n) * greatest(of_k::double / weighed.k, weighed.k::double / of_k) <= 4
+),
+
+corners as (
+    select
+        found,
+        unnest(found.corners) as corner
+    from nearest
+    where found is not null
+),
+
+points as (
+    select
+        corners.found,
+        corners.corner.n as n,
+        corners.corner.k as k,
+        corners.corner.kernel as kernel,
+        unnest(corners.corner.tokens) as tokens,
+        unnest(corners.corner.seconds) as measured_s
+    from corners
+),
+
+shares as (
+    select
+        points.*,
+        macros.log_share(points.found.n, min(points.n) over (partition by points.tokens), max(points.n) over (partition by points.tokens), points.n)
+        * macros.log_share(points.found.k, min(points.k) over (partition by points.tokens), max(points.k) over (partition by points.tokens), points.k)
+            as share
+    from points
+),
+
+interpolated as (
+    select
+        shares.found,
+        shares.tokens,
+        string_agg(distinct shares.kernel, ' ' order by shares.kernel) as kernel,
+        count(*) as shapes,
+        -- Where one of four is missing, what the others lack or have too much is made up by the peak rates.
+        exp(
+            sum(shares.share * ln(
+                shares.measured_s
+                * macros.gemm_roof_s(shares.tokens, shares.found.n, shares.found.k, 2, 3e12, 1e15)
+                / macros.gemm_roof_s(shares.tokens, shares.n, shares.k, 2, 3e12, 1e15)
+            )) / sum(shares.share)
+        ) as measured_s
+    from shares
+    where shares.share > 0
+    group by
+        shares.found,
+        shares.tokens
+)
+
+select
+    interpolated.tokens,
+    case
+        when interpolated.found.gpu = of_gpu and interpolated.found.n = of_n and interpolated.found.k = of_k then interpolated.measured_s
+        else greatest(
+            interpolated.measured_s / 2,
+            interpolated.measured_s
+            + macros.gemm_roof_s(
+                interpolated.tokens, of_n, of_k,
+                peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[of_gpu].hbm_bytes_per_s,
+                macros.format_flop_per_s(peak.gpu[of_gpu], peak.format[interpolated.found.format].compute)
+            )
+            - macros.gemm_roof_s(
+                interpolated.tokens, interpolated.found.n, interpolated.found.k,
+                peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[interpolated.found.gpu].hbm_bytes_per_s,
+                macros.format_flop_per_s(peak.gpu[interpolated.found.gpu], peak.format[interpolated.found.format].compute)
+            )
+        )
+    end as seconds,
+    interpolated.found.gpu as from_gpu,
+    interpolated.found.engine as from_engine,
+    interpolated.found.engine_version as from_version,
+    interpolated.found.format as from_format,
+    interpolated.found.source as from_source,
+    interpolated.kernel,
+    interpolated.shapes,
+    interpolated.found.gpu <> of_gpu or interpolated.found.n <> of_n or interpolated.found.k <> of_k as is_carried
+from interpolated
+cross join macros.peaks() as peak;
