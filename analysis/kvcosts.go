@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -11,7 +12,7 @@ import (
 func KVCosts(ctx context.Context, db *sql.DB, d Deployment, tokens []int64) (Table, error) {
 	isTimed := d.GPU != ""
 	if !isTimed {
-		if err := db.QueryRowContext(ctx, "select min(gpu) from "+allGPUs).Scan(&d.GPU); err != nil {
+		if err := db.QueryRowContext(ctx, "select min(gpu) from macros.gpus()").Scan(&d.GPU); err != nil {
 			return Table{}, fmt.Errorf("kv: %w", err) // the cache is as large on any
 		}
 	}
@@ -66,29 +67,40 @@ order by
 // ModelShape are the numbers of a model that its KV cache depends on.
 type ModelShape struct {
 	Model            string
-	Layers           int
+	Layers           int // that have a cache
 	QueryHeads       int
 	KVHeads          int
 	HeadDim          int
+	WindowTokens     sql.NullInt64
+	WindowedLayers   int
+	LatentDim        int     // of a latent cache (MLA), numbers a token and layer; 0: keys and values
+	LinearLayers     int     // with a constant state in place of a cache
+	StateBytes       float64 // of a sequence, in all of these
 	MaxContextTokens sql.NullInt64
 }
 
 // ShapeOf looks a model up.
 func ShapeOf(ctx context.Context, db *sql.DB, model string) (s ModelShape, err error) {
-	err = db.QueryRowContext(ctx, shapeQuery, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.MaxContextTokens)
-	if err == sql.ErrNoRows {
-		return s, Deployment{GPU: "", Model: model}.mistake(ctx, db)
+	err = db.QueryRowContext(ctx, `
+select
+    model,
+    attention_layers,
+    query_heads,
+    kv_heads,
+    head_dim,
+    window_tokens,
+    windowed_layers,
+    case when is_mla then kv_lora + rope_dim else 0 end,
+    linear_layers,
+    linear_state_bytes,
+    max_context_tokens
+from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.WindowTokens, &s.WindowedLayers,
+		&s.LatentDim, &s.LinearLayers, &s.StateBytes, &s.MaxContextTokens)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, unknown(ctx, db, "model", model, "select model as name from macros.models() order by model", "")
 	}
 	return s, err
 }
-
-const (
-	allGPUs    = "seeds.gpus"
-	shapeQuery = `
-select model, layers, query_heads, kv_heads, head_dim, null::bigint
-from seeds.models
-where macros.is_named(model, aliases, ?)`
-)
 
 // HeadKV are the bytes of the plain formula, 2 * layers * heads * head size * bytes of an element, for a number of tokens.
 func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementBytes int, tokens int64) (bytes float64, err error) {

@@ -75,10 +75,12 @@ with asked as (
         $13::double is null and $14::double is null as is_other_assumed,
         coalesce(gpus.fp8_flop_per_s is not null, false) as has_fp8,
         coalesce(gpus.fp4_flop_per_s is not null, false) as has_fp4,
-        formats.compute
+        formats.compute,
+        models.max_context_tokens
     from macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as d
-    inner join seeds.gpus on gpus.gpu = d.gpu
+    inner join macros.gpus() as gpus on gpus.gpu = d.gpu
     inner join seeds.formats on formats.format = d.weight_format
+    cross join macros.models_named($2::varchar) as models
 ),
 
 rooms as (
@@ -123,7 +125,11 @@ select
     greatest(kv_tokens, 0) as kv_tokens,
     case when is_other_assumed then greatest(floor(low_room_bytes / macros.kv_token_bytes(d)), 0) end as low_kv_tokens,
     case when is_other_assumed then greatest(floor(high_room_bytes / macros.kv_token_bytes(d)), 0) end as high_kv_tokens,
-    case when macros.longest_request_tokens(d, room_bytes) > 0 then macros.longest_request_tokens(d, room_bytes) when room_bytes <= 0 then 0 end as longest_request_tokens,
+    case
+        when room_bytes <= 0 then 0
+        else least(macros.longest_request_tokens(d, room_bytes), max_context_tokens) -- the lesser that is known
+    end as longest_request_tokens,
+    max_context_tokens::double as max_context_tokens,
     $15::double as request_tokens,
     macros.kv_request_bytes(d, $15::double) as request_bytes,
     $17::double as shared_prefix_tokens,
@@ -159,7 +165,7 @@ with choices as (
     from seeds.formats
     union all
     select 'another GPU', gpu, $3::bigint, $4::varchar
-    from seeds.gpus
+    from macros.gpus()
 ),
 
 rooms as (

@@ -39,7 +39,7 @@ func TestFitSubtractsWeightsFirst(t *testing.T) {
 		{
 			"what the driver and the engine really leave: 76.95 - 72.65 - 4.2 GB, room for 293 tokens",
 			analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8"}, analysis.Memory{Tokens: 2048},
-			map[string]any{"verdict": "no room for one request", "kv_tokens": 293.0, "low_kv_tokens": 0.0},
+			map[string]any{"verdict": "no room for one request", "kv_tokens": 293.0, "longest_request_tokens": 293.0, "low_kv_tokens": 0.0},
 		},
 		{
 			"PLAN's H200 at 0.90: vLLM said 53.15 GiB = 57.07 GB, 174,161 tokens; what is kept beside follows",
@@ -51,7 +51,7 @@ func TestFitSubtractsWeightsFirst(t *testing.T) {
 			"answers half done on the mean: 2048 - 512/2 = 1792 tokens; a prefix of 1024 is held once",
 			analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", WeightFormat: "fp8"},
 			analysis.Memory{Tokens: 2048, OutputTokens: 512, SharedTokens: 1024, KVTokens: number(174080)},
-			map[string]any{"requests": 85.0, "requests_with_shared_prefix": 169.0, "steady_requests": (174080 - 1024.0) / 768, "limited_by": "KV cache"},
+			map[string]any{"requests": 85.0, "longest_request_tokens": 131072.0, "requests_with_shared_prefix": 169.0, "steady_requests": (174080 - 1024.0) / 768, "limited_by": "KV cache"},
 		},
 		{
 			"16 GPUs, 8 KV heads: held twice, so a GPU still holds one, an eighth",
@@ -128,6 +128,7 @@ func TestFitOfNonsense(t *testing.T) {
 		{d, analysis.Memory{Tokens: 10, UtilizationRatio: number(math.NaN())}, "a utilization of NaN", "0.9"},
 		{d, analysis.Memory{Tokens: 10, UtilizationRatio: number(90)}, "a utilization of 90", "0.9"},
 		{analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", TensorParallelSize: 64}, analysis.Memory{Tokens: 10}, "32 attention heads", "divides"},
+		{d, analysis.Memory{Tokens: 131073}, "131073 tokens: llama-3.1-8b takes at most 131072", "max_position_embeddings"},
 		{analysis.Deployment{GPU: "H300", Model: "llama-3.1-8b"}, analysis.Memory{Tokens: 10}, `no GPU named "H300"`, "H100"},
 	} {
 		_, err := analysis.Fit(context.Background(), w.DB(), test.d, test.m)

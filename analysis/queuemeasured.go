@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -26,7 +27,7 @@ const slotStage = "slots"
 func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue, error) {
 	var servers sql.NullInt64
 	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers)
-	if err != nil && err != sql.ErrNoRows {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if !servers.Valid {
@@ -51,17 +52,17 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 
 // Slots are sequences that fit the engine's limit and its KV cache at the run's mean context.
 const slotsQuery = `
-select least(
-    deployments.max_num_seqs,
-    floor(macros.kv_capacity_tokens(deployments) / avg(requests.input_tokens + requests.output_tokens / 2e0))
-)::bigint as servers
+select least(deployments.max_num_seqs, floor(macros.kv_capacity_tokens(deployments) / mean.tokens))::bigint as servers
 from staging.deployments
-inner join staging.requests using (run_id)
-where run_id = ?
-    and requests.is_success
-    and not requests.is_warm_up
-group by deployments
-having servers > 0`
+cross join (
+    select avg(input_tokens + output_tokens / 2e0) as tokens
+    from staging.requests
+    where run_id = $1
+        and is_success
+        and not is_warm_up
+) as mean
+where deployments.run_id = $1
+    and servers > 0`
 
 const servicesOfRun = `
 select
@@ -133,8 +134,8 @@ select
 		return false, err
 	}
 	if runs+sources == 0 {
-		return false, unknown(ctx, db, "run or trace", name,
-			"select run_id as name from staging.runs union select source_name from staging.sources where kind = 'arrivals' order by name", "")
+		return false, unknown(ctx, db, "trace", name, "select source_name as name from staging.sources where kind = 'arrivals' order by name",
+			`"tidemark runs" lists the runs`)
 	}
 	return runs > 0, nil
 }

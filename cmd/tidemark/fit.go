@@ -148,7 +148,7 @@ func fitSentences(row rowOf) []string {
 	if limit := row.number("max_num_seqs"); row.text("limited_by") == "max_num_seqs" {
 		said = append(said, fmt.Sprintf("max_num_seqs of %s comes first: the cache is never full.", whole(limit)))
 	}
-	if longest := row.number("longest_request_tokens"); hasValue(longest) {
+	if longest := row.number("longest_request_tokens"); longest < row.number("max_context_tokens") {
 		said = append(said, fmt.Sprintf("Alone, a request may have %s tokens: with a larger --max-model-len vLLM refuses to start.", whole(longest)))
 	}
 	return append(said, widened(row)...)

@@ -89,11 +89,29 @@ func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error 
 	if !isForPrograms(c) {
 		fmt.Fprintln(c.App.Writer)
 	}
-	remark(c, "%s: %d layers, %d KV heads of %d for %d query heads.", shape.Model, shape.Layers, shape.KVHeads, shape.HeadDim, shape.QueryHeads)
+	remark(c, "%s", shapeText(shape))
 	if c.IsSet("heads") {
 		remarkHeads(c, table, shape, c.Int("heads"))
 	}
 	return nil
+}
+
+// shapeText says where the bytes of a token come from.
+func shapeText(s analysis.ModelShape) string {
+	text := fmt.Sprintf("%s: %d layers, %d KV heads of %d for %d query heads", s.Model, s.Layers, s.KVHeads, s.HeadDim, s.QueryHeads)
+	if s.LatentDim > 0 {
+		text = fmt.Sprintf("%s: %d layers, one latent vector of %d for %d heads, the same on each GPU", s.Model, s.Layers, s.LatentDim, s.QueryHeads)
+	}
+	if s.WindowedLayers > 0 {
+		text += fmt.Sprintf("; %d of them keep %s tokens", s.WindowedLayers, whole(float64(s.WindowTokens.Int64)))
+	}
+	if s.LinearLayers > 0 {
+		text += fmt.Sprintf("; %d more keep a state of %s GB a sequence, however long", s.LinearLayers, gigabytes(s.StateBytes))
+	}
+	if s.MaxContextTokens.Valid {
+		text += fmt.Sprintf("; contexts of %s tokens at most", whole(float64(s.MaxContextTokens.Int64)))
+	}
+	return text + "."
 }
 
 // addFormula adds what the plain formula gives with other heads than the model's: how often a published sum was made.

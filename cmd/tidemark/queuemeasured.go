@@ -67,7 +67,7 @@ func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 }
 
 // byEvents is the row that needs no formula.
-const byEvents = "event by event"
+const byEvents = "by events"
 
 // addStage adds the rows of one stage: its formulas, and last the same requests event by event.
 func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analysis.Table) {
