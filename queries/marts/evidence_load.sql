@@ -1,0 +1,197 @@
+-- One row per run and figure of its load that a diagnosis looks at: what the client sent, in which order, and what came back.
+-- Warm-up is left out. staging.evidence_figures says what each figure is.
+-- run_id   the replay
+-- figure   name of the figure
+-- value    in its unit
+with requests as (
+    select
+        requests.run_id,
+        requests.seq,
+        requests.is_sent,
+        requests.is_success,
+        requests.failure,
+        requests.http_status,
+        requests.sent_s,
+        requests.ttft_s,
+        requests.e2e_s,
+        coalesce(requests.done_s, requests.last_token_s, requests.sent_s) as done_s,
+        coalesce(requests.input_tokens_reported, requests.input_tokens) as prompt_tokens,
+        coalesce(requests.input_tokens_reported, requests.input_tokens) - coalesce(requests.cached_tokens, 0) as uncached_tokens,
+        requests.input_tokens,
+        requests.cached_tokens,
+        requests.shared_tokens,
+        runs.mode
+    from staging.requests
+    inner join staging.runs on runs.run_id = requests.run_id
+    where not requests.is_warm_up
+),
+
+gaps as (
+    select
+        run_id,
+        var_samp(gap_s) / nullif(pow(avg(gap_s), 2), 0) as gap_cv2
+    from (
+        select
+            run_id,
+            sent_s - lag(sent_s) over (partition by run_id order by sent_s) as gap_s
+        from requests
+        where is_sent
+            and mode = 'open'
+    ) as each
+    group by run_id
+    having count(gap_s) >= 30
+),
+
+counts as (
+    select
+        run_id,
+        count(*) filter (where is_success) as completed,
+        count(*) filter (where failure is not null) / nullif(count(*) filter (where is_sent), 0) as failed_ratio,
+        count(*) filter (where http_status in (429, 503)) as requests_rejected,
+        median(ttft_s) filter (where is_success) as p50_ttft_s,
+        case when count(*) filter (where is_success) >= 100 then quantile_cont(ttft_s, 0.99) filter (where is_success) end as p99_ttft_s,
+        sum(shared_tokens) / nullif(sum(input_tokens) filter (where shared_tokens is not null), 0) as shared_ratio,
+        sum(cached_tokens) / nullif(sum(prompt_tokens) filter (where cached_tokens is not null), 0) as cached_ratio,
+        quantile_cont(uncached_tokens, 0.99) / nullif(median(uncached_tokens), 0) as prompt_tail_ratio
+    from requests
+    group by run_id
+),
+
+-- The whole run, warm-up and all, is in flight.
+crowds as (
+    select
+        run_id,
+        max(in_flight) as peak_in_flight,
+        sum(in_flight * length_s) / nullif(sum(length_s), 0) as mean_in_flight
+    from (
+        select
+            run_id,
+            sum(change) over in_time as in_flight,
+            lead(at_s) over in_time - at_s as length_s
+        from (
+            select
+                run_id,
+                unnest([sent_s, coalesce(done_s, last_token_s, sent_s)]) as at_s,
+                unnest([1, -1]) as change
+            from staging.requests
+            where is_sent
+        ) as each
+        window in_time as (partition by run_id order by at_s, change)
+    ) as heights
+    group by run_id
+),
+
+-- Once the first answers are there, as many should end as begin.
+kept_up as (
+    select
+        trends.run_id,
+        count(*) filter (where requests.done_s between spans.from_s and spans.until_s)
+        / nullif(count(*) filter (where requests.sent_s between spans.from_s and spans.until_s), 0) as completion_ratio
+    from (select distinct run_id from marts.trends where level = 'in flight') as trends
+    inner join (
+        select
+            run_id,
+            min(sent_s) + 2 * median(e2e_s) as from_s,
+            max(sent_s) as until_s
+        from requests
+        where is_sent
+        group by run_id
+    ) as spans on spans.run_id = trends.run_id
+    inner join requests on requests.run_id = trends.run_id
+    group by trends.run_id
+),
+
+climbs as (
+    select
+        run_id,
+        max(low_slope_per_s) filter (where level = 'in flight') as in_flight_low_slope_per_s,
+        max(growth_ratio) filter (where level = 'in flight') as in_flight_growth_ratio,
+        max(growth) filter (where level = 'in flight') as in_flight_growth,
+        max(low_slope_per_s) filter (where level = 'queue') as queue_low_slope_per_s,
+        max(growth_ratio) filter (where level = 'queue') as queue_growth_ratio,
+        max(growth) filter (where level = 'queue') as queue_growth
+    from marts.trends
+    group by run_id
+),
+
+objectives as (
+    select
+        run_id,
+        count(*) filter (where percentile = 99) as p99_objectives,
+        count(*) filter (where metric = 'tpot' and outcome = 'not met') as tpot_objectives_missed
+    from (
+        select
+            objectives.run_id,
+            objectives.percentile,
+            objectives.metric,
+            slo.outcome
+        from staging.slo_objectives as objectives
+        left join marts.slo on slo.run_id = objectives.run_id and slo.objective = objectives.objective
+    ) as each
+    group by run_id
+),
+
+known as (
+    select
+        runs.run_id,
+        counts,
+        crowds,
+        climbs,
+        gaps.gap_cv2,
+        kept_up.completion_ratio,
+        objectives,
+        clients.lag_p99_s / coalesce(runs.max_lateness_s, 10e-3) as lag_limit_ratio,
+        clients.stall_s / nullif(clients.max_stall_s, 0) as stall_limit_ratio,
+        clients.busiest_cpu_ratio,
+        fidelity.p99_lateness_s / coalesce(runs.max_lateness_s, 10e-3) as lateness_limit_ratio,
+        case when runs.mode = 'closed' then runs.max_concurrency end as concurrency
+    from staging.runs
+    left join counts on counts.run_id = runs.run_id
+    left join crowds on crowds.run_id = runs.run_id
+    left join climbs on climbs.run_id = runs.run_id
+    left join gaps on gaps.run_id = runs.run_id
+    left join kept_up on kept_up.run_id = runs.run_id
+    left join objectives on objectives.run_id = runs.run_id
+    left join staging.clients on clients.run_id = runs.run_id
+    left join marts.fidelity on fidelity.run_id = runs.run_id
+)
+
+select
+    run_id,
+    each.figure as figure,
+    each.value as value
+from (
+    select
+        run_id,
+        unnest([
+            {'figure': 'completed', 'value': counts.completed::double},
+            {'figure': 'failed_ratio', 'value': counts.failed_ratio},
+            {'figure': 'requests_rejected', 'value': counts.requests_rejected},
+            {'figure': 'p50_ttft_s', 'value': counts.p50_ttft_s},
+            {'figure': 'p99_ttft_s', 'value': counts.p99_ttft_s},
+            {'figure': 'ttft_tail_ratio', 'value': counts.p99_ttft_s / nullif(counts.p50_ttft_s, 0)},
+            {'figure': 'shared_ratio', 'value': counts.shared_ratio},
+            {'figure': 'cached_ratio', 'value': counts.cached_ratio},
+            {'figure': 'prompt_tail_ratio', 'value': counts.prompt_tail_ratio},
+            {'figure': 'gap_cv2', 'value': gap_cv2},
+            {'figure': 'peak_in_flight', 'value': crowds.peak_in_flight},
+            {'figure': 'concurrency', 'value': concurrency},
+            {'figure': 'closed_loop_ratio', 'value': crowds.mean_in_flight / nullif(concurrency, 0)},
+            {'figure': 'closed_loop_cycles', 'value': counts.completed / nullif(concurrency, 0)},
+            {'figure': 'in_flight_low_slope_per_s', 'value': climbs.in_flight_low_slope_per_s},
+            {'figure': 'in_flight_growth_ratio', 'value': climbs.in_flight_growth_ratio},
+            {'figure': 'in_flight_growth', 'value': climbs.in_flight_growth},
+            {'figure': 'queue_low_slope_per_s', 'value': climbs.queue_low_slope_per_s},
+            {'figure': 'queue_growth_ratio', 'value': climbs.queue_growth_ratio},
+            {'figure': 'queue_growth', 'value': climbs.queue_growth},
+            {'figure': 'completion_ratio', 'value': completion_ratio},
+            {'figure': 'p99_objectives', 'value': objectives.p99_objectives},
+            {'figure': 'tpot_objectives_missed', 'value': objectives.tpot_objectives_missed},
+            {'figure': 'lateness_limit_ratio', 'value': lateness_limit_ratio},
+            {'figure': 'lag_limit_ratio', 'value': lag_limit_ratio},
+            {'figure': 'stall_limit_ratio', 'value': stall_limit_ratio},
+            {'figure': 'client_cpu_ratio', 'value': busiest_cpu_ratio}
+        ]) as each
+    from known
+) as figures
+where each.value is not null

@@ -1,0 +1,142 @@
+-- One row per run and figure of its first tokens that a diagnosis looks at: what computing the prompts takes, and what waits
+-- for it. Warm-up is left out. staging.evidence_figures says what each figure is.
+--
+-- A prompt is alone when nothing of this client was in flight while it was computed. Long prompts are the longest tenth, the others
+-- short; a slow first token is one of a short prompt that took more than three medians of these. It stood beside a long prompt when one
+-- was between sent and first token at some time of its own wait. The wait for others' prompts is Pollaczek and Khinchine's, lam E[x^2] / 2 (1 - lam E[x]), with the exponential
+-- tail of that mean, x being the predicted work of a prompt.
+-- run_id   the replay
+-- figure   name of the figure
+-- value    in its unit
+with sent as (
+    select
+        run_id,
+        seq,
+        sent_s,
+        first_token_s,
+        ttft_s,
+        is_success and not is_warm_up as is_measured,
+        greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1) as uncached_tokens,
+        coalesce(cached_tokens, 0) as cached_tokens,
+        max(coalesce(done_s, last_token_s, sent_s)) over (
+            partition by run_id order by sent_s rows between unbounded preceding and 1 preceding
+        ) as others_done_s,
+        lead(sent_s) over (partition by run_id order by sent_s) as next_sent_s
+    from staging.requests
+    where is_sent
+),
+
+prompts as (
+    select
+        sent.*,
+        macros.prompt_s(d, 1, sent.uncached_tokens, sent.cached_tokens) as work_s,
+        coalesce(sent.others_done_s <= sent.sent_s, true) and coalesce(sent.next_sent_s >= sent.first_token_s, true) as is_alone,
+        quantile_cont(sent.uncached_tokens, 0.9) over (partition by sent.run_id) as long_tokens
+    from sent
+    left join staging.deployments as d on d.run_id = sent.run_id
+    where sent.is_measured
+),
+
+alone as (
+    select
+        run_id,
+        count(*) as prompts,
+        regr_slope(ttft_s, uncached_tokens) as slope_s,
+        regr_r2(ttft_s, uncached_tokens) as r2,
+        regr_slope(work_s, uncached_tokens) as predicted_slope_s,
+        quantile_cont(uncached_tokens, 0.95) - quantile_cont(uncached_tokens, 0.05) as range_tokens
+    from prompts
+    where is_alone
+    group by run_id
+    having count(*) >= 10
+),
+
+-- The latest end of a long prompt among those sent so far: one that began before this first token and ended after this was sent.
+longs as (
+    select
+        run_id,
+        sent_s,
+        max(first_token_s) over (partition by run_id order by sent_s range unbounded preceding) as busy_until_s
+    from prompts
+    where uncached_tokens > long_tokens
+),
+
+shorts as (
+    select
+        run_id,
+        sent_s,
+        first_token_s,
+        ttft_s,
+        median(ttft_s) over (partition by run_id) as p50_ttft_s
+    from prompts
+    where uncached_tokens <= long_tokens
+),
+
+beside as (
+    select
+        shorts.run_id,
+        median(shorts.ttft_s) as p50_ttft_s,
+        case when count(*) >= 100 then quantile_cont(shorts.ttft_s, 0.99) end as p99_ttft_s,
+        avg(coalesce(longs.busy_until_s >= shorts.sent_s, false)::integer) filter (where shorts.ttft_s > 3 * shorts.p50_ttft_s)
+            as slow_beside_long_ratio,
+        avg(coalesce(longs.busy_until_s >= shorts.sent_s, false)::integer) as beside_long_ratio
+    from shorts
+    asof left join longs on longs.run_id = shorts.run_id and longs.sent_s <= shorts.first_token_s
+    group by shorts.run_id
+),
+
+waits as (
+    select
+        run_id,
+        p50_prefill_s,
+        busy_ratio,
+        case when busy_ratio < 1 then squares_per_s / (2 * (1 - busy_ratio)) end as wait_s
+    from (
+        select
+            run_id,
+            median(work_s) as p50_prefill_s,
+            sum(work_s) / nullif(max(sent_s) - min(sent_s), 0) as busy_ratio,
+            sum(work_s * work_s) / nullif(max(sent_s) - min(sent_s), 0) as squares_per_s
+        from prompts
+        group by run_id
+    ) as each
+),
+
+known as (
+    select
+        waits.run_id,
+        waits,
+        alone,
+        beside,
+        -- Of an exponential tail from a share busy_ratio of those that wait at all.
+        waits.wait_s / waits.busy_ratio * greatest(ln(100 * waits.busy_ratio), 0) as p99_wait_s
+    from waits
+    left join alone on alone.run_id = waits.run_id
+    left join beside on beside.run_id = waits.run_id
+)
+
+select
+    run_id,
+    each.figure as figure,
+    each.value as value
+from (
+    select
+        run_id,
+        unnest([
+            {'figure': 'alone_prompts', 'value': alone.prompts::double},
+            {'figure': 'alone_r2_ratio', 'value': alone.r2},
+            {'figure': 'alone_slope_s', 'value': alone.slope_s},
+            -- Of a straight line the slope's error is slope * sqrt((1 / R2 - 1) / (n - 2)).
+            {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 2.2e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
+            {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
+            {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},
+            {'figure': 'p50_prefill_s', 'value': waits.p50_prefill_s},
+            {'figure': 'prefill_wait_ratio', 'value': p99_wait_s / nullif(beside.p99_ttft_s, 0)},
+            {'figure': 'p99_short_ttft_s', 'value': beside.p99_ttft_s},
+            {'figure': 'short_tail_ratio', 'value': beside.p99_ttft_s / nullif(beside.p50_ttft_s, 0)},
+            {'figure': 'slow_beside_long_ratio', 'value': beside.slow_beside_long_ratio},
+            {'figure': 'beside_long_ratio', 'value': beside.beside_long_ratio}
+        ]) as each
+    from known
+) as figures
+where each.value is not null

@@ -1,0 +1,233 @@
+-- One row per run and figure that its server or its GPUs say and a diagnosis looks at: /metrics and DCGM while the run lasted,
+-- and the server's settings. staging.evidence_figures says what each figure is.
+--
+-- In flight at both ends is compared at the instants of the looks, so that it holds whatever the load does in between.
+-- Clocks and DRAM_ACTIVE are of the seconds in which the GPU worked: SM_ACTIVE above 5 %, where that is said.
+-- run_id   the replay
+-- figure   name of the figure
+-- value    in its unit
+with seconds as (
+    select
+        run_id,
+        second,
+        sum(running) as running,
+        sum(queue_depth) as queue_depth,
+        max(kv_usage_ratio) as kv_usage_ratio,
+        sum(mean_batch_size) as mean_batch_size,
+        max(p99_queue_s) as p99_queue_s,
+        avg(cached_ratio) as cached_ratio,
+        sum(preemptions) as preemptions,
+        sum(rejections) as rejections,
+        sum(gpus) as gpus,
+        avg(sm_active_ratio) as sm_active_ratio,
+        avg(dram_active_ratio) as dram_active_ratio,
+        max(max_temperature_c) as max_temperature_c,
+        min(least_sm_clock_hz) as least_sm_clock_hz,
+        max(most_sm_clock_hz) as most_sm_clock_hz,
+        sum(throttled_gpus) as throttled_gpus,
+        coalesce(avg(sm_active_ratio) >= 0.05e0, true) as is_busy
+    from marts.server_seconds
+    group by
+        run_id,
+        second
+),
+
+told as (
+    select
+        run_id,
+        avg(queue_depth) as queue_depth,
+        max(queue_depth) as max_queue_depth,
+        avg((queue_depth >= 1)::integer) as queued_ratio,
+        avg(running) filter (where queue_depth >= 1) as running_while_queued,
+        avg(mean_batch_size) filter (where running > 0) as batch_size_avg,
+        max(p99_queue_s) as p99_queue_s,
+        max(kv_usage_ratio) as kv_usage_max_ratio,
+        sum(preemptions) as preemptions,
+        sum(rejections) as rejections,
+        max(gpus) as gpus,
+        avg(sm_active_ratio) as sm_active_ratio,
+        avg(dram_active_ratio) filter (where is_busy) as dram_active_ratio,
+        avg((throttled_gpus > 0)::integer) as throttled_ratio,
+        median(least_sm_clock_hz / nullif(most_sm_clock_hz, 0)) filter (where is_busy) as slowest_clock_ratio,
+        -- With one GPU or with all of them held down, against the fastest second of the run.
+        median(most_sm_clock_hz) filter (where is_busy) / nullif(max(most_sm_clock_hz), 0) as sm_clock_ratio,
+        max(max_temperature_c) as max_temperature_c
+    from seconds
+    group by run_id
+),
+
+samples as (
+    select
+        run_id,
+        at_s,
+        name,
+        labels,
+        value
+    from staging.samples
+    where origin = 'server'
+        and name in (
+            'vllm:num_requests_running', 'vllm:num_requests_waiting',
+            'vllm:spec_decode_num_accepted_tokens_total', 'vllm:spec_decode_num_drafts_total',
+            'DCGM_FI_PROF_NVLINK_TX_BYTES', 'DCGM_FI_PROF_PCIE_TX_BYTES'
+        )
+),
+
+looks as (
+    select
+        run_id,
+        at_s,
+        sum(value) as in_server
+    from samples
+    where starts_with(name, 'vllm:num_requests')
+        and at_s > 0
+    group by
+        run_id,
+        at_s
+),
+
+crowds as (
+    select
+        run_id,
+        at_s,
+        sum(change) over (partition by run_id order by at_s range unbounded preceding) as in_flight
+    from (
+        select
+            run_id,
+            unnest([sent_s, coalesce(done_s, last_token_s, sent_s)]) as at_s,
+            unnest([1, -1]) as change
+        from staging.requests
+        where is_sent
+    ) as each
+),
+
+paired as (
+    select
+        run_id,
+        count(*) as looks,
+        avg(in_server) as in_server,
+        avg(in_flight) as in_flight
+    from (
+        select
+            looks.run_id,
+            looks.in_server,
+            any_value(crowds.in_flight) as in_flight
+        from looks
+        asof left join crowds on crowds.run_id = looks.run_id and crowds.at_s <= looks.at_s
+        group by
+            looks.run_id,
+            looks.at_s,
+            looks.in_server
+    ) as each
+    where in_flight > 0
+        or in_server > 0
+    group by run_id
+),
+
+counted as (
+    select
+        run_id,
+        sum(gain) filter (where name = 'vllm:spec_decode_num_accepted_tokens_total') as accepted_tokens,
+        sum(gain) filter (where name = 'vllm:spec_decode_num_drafts_total') as drafts,
+        avg(level) filter (where name = 'DCGM_FI_PROF_NVLINK_TX_BYTES') as nvlink_byte_per_s,
+        avg(level) filter (where name = 'DCGM_FI_PROF_PCIE_TX_BYTES') as pcie_byte_per_s
+    from (
+        select
+            run_id,
+            name,
+            max(value) - min(value) as gain,
+            avg(value) as level
+        from samples
+        group by
+            run_id,
+            name,
+            labels
+    ) as each
+    group by run_id
+),
+
+settings as (
+    select
+        run_id,
+        max(try_cast(effective as double)) filter (where setting = 'kv_cache_tokens') as kv_tokens,
+        max(try_cast(effective as double)) filter (where setting = 'max_model_len') as max_model_len,
+        max(try_cast(coalesce(effective, asked_or_assumed) as double)) filter (where setting = 'max_num_seqs') as slots,
+        max((lower(effective) in ('true', '1'))::integer) filter (where setting = 'enforce_eager') as is_eager,
+        max((lower(effective) in ('true', '1'))::integer) filter (where setting = 'disable_custom_all_reduce') as is_custom_all_reduce_off,
+        count(*) filter (where is_different and setting in ('quantization', 'dtype', 'kv_cache_dtype')) as differing_formats,
+        count(*) filter (where is_different and setting <> 'engine_version' and setting <> 'model') as differing_settings
+    from marts.server_settings
+    group by run_id
+),
+
+longest as (
+    select
+        run_id,
+        max(coalesce(input_tokens_reported, input_tokens) + output_tokens) as tokens
+    from staging.requests
+    group by run_id
+),
+
+known as (
+    select
+        runs.run_id,
+        told,
+        longest.tokens as longest_request_tokens,
+        paired,
+        counted,
+        settings,
+        macros.kv_capacity_tokens(d) as kv_predicted_tokens,
+        coalesce(settings.slots, d.max_num_seqs) * greatest(len(runs.endpoints), 1) as slots
+    from staging.runs
+    left join told on told.run_id = runs.run_id
+    left join paired on paired.run_id = runs.run_id
+    left join counted on counted.run_id = runs.run_id
+    left join settings on settings.run_id = runs.run_id
+    left join longest on longest.run_id = runs.run_id
+    left join staging.deployments as d on d.run_id = runs.run_id
+)
+
+select
+    run_id,
+    each.figure as figure,
+    each.value as value
+from (
+    select
+        run_id,
+        unnest([
+            {'figure': 'paired_looks', 'value': paired.looks::double},
+            {'figure': 'server_in_flight_ratio', 'value': paired.in_server / nullif(paired.in_flight, 0)},
+            {'figure': 'server_in_flight_more', 'value': paired.in_server - paired.in_flight},
+            {'figure': 'queue_depth', 'value': told.queue_depth},
+            {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
+            {'figure': 'p99_queue_s', 'value': told.p99_queue_s},
+            {'figure': 'batch_size_avg', 'value': told.batch_size_avg},
+            {'figure': 'queued_ratio', 'value': told.queued_ratio},
+            {'figure': 'running_while_queued', 'value': told.running_while_queued},
+            {'figure': 'slots', 'value': slots},
+            {'figure': 'kv_usage_max_ratio', 'value': told.kv_usage_max_ratio},
+            {'figure': 'preemptions', 'value': told.preemptions},
+            {'figure': 'server_rejections', 'value': told.rejections},
+            {'figure': 'kv_said_tokens', 'value': settings.kv_tokens},
+            {'figure': 'kv_predicted_tokens', 'value': kv_predicted_tokens},
+            {'figure': 'kv_said_ratio', 'value': case when kv_predicted_tokens > 0 then settings.kv_tokens / kv_predicted_tokens end},
+            {'figure': 'max_model_len', 'value': settings.max_model_len},
+            {'figure': 'longest_request_tokens', 'value': longest_request_tokens},
+            {'figure': 'max_model_len_ratio', 'value': settings.max_model_len / nullif(longest_request_tokens, 0)},
+            {'figure': 'differing_formats', 'value': settings.differing_formats},
+            {'figure': 'differing_settings', 'value': settings.differing_settings},
+            {'figure': 'is_eager', 'value': settings.is_eager},
+            {'figure': 'is_custom_all_reduce_off', 'value': settings.is_custom_all_reduce_off},
+            {'figure': 'gpus', 'value': told.gpus},
+            {'figure': 'sm_active_ratio', 'value': told.sm_active_ratio},
+            {'figure': 'dram_active_ratio', 'value': told.dram_active_ratio},
+            {'figure': 'throttled_ratio', 'value': told.throttled_ratio},
+            {'figure': 'slowest_clock_ratio', 'value': told.slowest_clock_ratio},
+            {'figure': 'sm_clock_ratio', 'value': told.sm_clock_ratio},
+            {'figure': 'max_temperature_c', 'value': told.max_temperature_c},
+            {'figure': 'nvlink_byte_per_s', 'value': counted.nvlink_byte_per_s},
+            {'figure': 'pcie_byte_per_s', 'value': counted.pcie_byte_per_s},
+            {'figure': 'acceptance_length', 'value': 1 + counted.accepted_tokens / nullif(counted.drafts, 0)}
+        ]) as each
+    from known
+) as figures
+where each.value is not null
