@@ -64,7 +64,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
 			fitCommand(), kvCommand(), queueCommand(),
-			runsCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

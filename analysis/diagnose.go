@@ -1,0 +1,159 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// Diagnosis is what a run, a file of metrics or another tool's measurement shows of known symptoms.
+type Diagnosis struct {
+	Subject  string
+	Kind     string // run, point or metrics
+	Figures  int    // that were measured and looked at
+	Regime   string // what decoding is bound by, in words; empty where nothing is known
+	Invalid  string // why the run is neither pass nor fail; empty when it is valid
+	Symptoms Table  // rows of marts.symptoms
+}
+
+// Diagnose asks which symptoms a subject shows: a run by its id, a file of metrics by its name, or a measurement of another
+// tool by its file and place, as results.json#0. A file of measurements alone stands for all of them.
+func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, error) {
+	subjects, kind, err := subjectsOf(ctx, db, subject)
+	if err != nil {
+		return nil, err
+	}
+	var all []Diagnosis
+	for _, one := range subjects {
+		d, err := diagnose(ctx, db, one, kind)
+		if err != nil {
+			return nil, fmt.Errorf("diagnose %s: %w", one, err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+func diagnose(ctx context.Context, db *sql.DB, subject, kind string) (Diagnosis, error) {
+	d := Diagnosis{Subject: subject, Kind: kind}
+	err := db.QueryRowContext(ctx, "select count(*) from marts.evidence where subject = ?", subject).Scan(&d.Figures)
+	if err != nil {
+		return d, err
+	}
+	d.Symptoms, err = ask(ctx, db, "select * exclude (seq) from marts.symptoms where subject = ? order by seq", subject)
+	if err != nil || kind != "run" {
+		return d, err
+	}
+	var regime sql.NullString
+	err = db.QueryRowContext(ctx, "select max(words) from marts.regimes where run_id = ?", subject).Scan(&regime)
+	if err != nil {
+		return d, err
+	}
+	d.Regime = regime.String
+	verdict, err := Judge(ctx, db, subject)
+	d.Invalid = verdict.InvalidReason
+	return d, err
+}
+
+// IsDoubtful reports that the numbers are not what they seem: the run is invalid, or a symptom says so.
+func (d Diagnosis) IsDoubtful() bool {
+	return d.Invalid != "" || d.count("invalid") > 0
+}
+
+func (d Diagnosis) count(kind string) int {
+	n := 0
+	for _, row := range d.Symptoms.Rows {
+		if row[4] == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// subjectsOf finds what is meant without working out any figure.
+func subjectsOf(ctx context.Context, db *sql.DB, subject string) (subjects []string, kind string, err error) {
+	found, err := ask(ctx, db, `
+select
+    subject,
+    kind
+from (
+    select
+        run_id as subject,
+        run_id as named,
+        'run' as kind,
+        1 as place,
+        0 as point
+    from staging.runs
+    union all
+    select
+        source_name || '#' || point,
+        unnest([source_name || '#' || point, source_name]),
+        'point',
+        2,
+        point
+    from staging.points
+    union all
+    select distinct
+        source_name,
+        source_name,
+        'metrics',
+        3,
+        0
+    from staging.metric_looks
+    inner join staging.sources using (source_id)
+) as known
+where named = $1
+qualify place = min(place) over ()
+order by point`, subject)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range found.Rows {
+		subjects, kind = append(subjects, row[0].(string)), row[1].(string)
+	}
+	if len(subjects) == 0 {
+		return nil, "", unknownSubject(ctx, db, subject)
+	}
+	return subjects, kind, nil
+}
+
+func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
+	known, err := ask(ctx, db, knownRuns)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, row := range known.Rows {
+		names = append(names, row[0].(string))
+	}
+	hint := `there is no run yet; "tidemark replay" makes one`
+	if len(names) > 0 {
+		hint = "known runs are " + strings.Join(names, ", ")
+	}
+	return hinted{fmt.Sprintf("no run named %q, nor a file of metrics or measurements", subject), hint}
+}
+
+// FirstLine says how many symptoms there are, and of which kind.
+func (d Diagnosis) FirstLine() string {
+	if d.Figures == 0 {
+		return d.Subject + ": nothing is known of it that a diagnosis looks at"
+	}
+	var parts []string
+	for _, kind := range []struct{ name, one, many string }{
+		{"invalid", "thing makes its numbers doubtful", "things make its numbers doubtful"},
+		{"problem", "problem", "problems"},
+		{"by design", "limit by design", "limits by design"},
+	} {
+		switch n := d.count(kind.name); {
+		case n == 1:
+			parts = append(parts, "1 "+kind.one)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind.many))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no symptom"}
+	}
+	return fmt.Sprintf("%s: %s, of %d figures looked at", d.Subject, strings.Join(parts, ", "), d.Figures)
+}
