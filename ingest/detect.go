@@ -30,7 +30,7 @@ type format struct {
 	// formats are out of question.
 	takesColumns bool
 	// kind of the sources that come of it: arrivals, lengths, metrics, kernels, kernel
-	// rules, results.
+	// rules, kernel times, results.
 	kind string
 }
 

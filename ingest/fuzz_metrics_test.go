@@ -90,6 +90,15 @@ func FuzzNsys(f *testing.F) {
 	fuzzReader(f, "nsys")
 }
 
+func FuzzKernelTimes(f *testing.F) {
+	const header = "framework,version,device,op_name,kernel_source,latency,"
+	seedsOf(f, nil,
+		header+"gemm_dtype,m,n,k\nVLLM,0.1,H100,gemm,k,0.1,fp8,1,2,3\nVLLM,0.1,H100,gemm,k,NaN,fp8,1,2,1e9\n",
+		header+"batch_size,isl,step,num_heads,num_key_value_heads,head_dim,kv_cache_dtype,window_size\nS,1,H,generation_attention,k,1,1,1,9,8,0,64,fp8,\n",
+		header+"allreduce_dtype,num_gpus,message_size,backend\nS,1,H,all_reduce,k,1,half,2,99999999999999999,x_graph\n")
+	fuzzReader(f, "kernel-times")
+}
+
 func FuzzKernelRules(f *testing.F) {
 	seedsOf(f, []string{"kernel_rules.csv"}, "pattern,category\n(,x\nx,\"a\"\n,\n")
 	fuzzReader(f, "kernel-rules")

@@ -155,6 +155,10 @@ func (o *otherProcess) read(d *document, out *rows) error {
 			return err
 		}
 	}
+	if hasKeys(head.Names, kernelTableMarks...) {
+		out.about.kind = kernelTimes
+		return readKernelParquet(d, o.answer, out)
+	}
 	if hasKeys(head.Names, "session_id", "start_ms", "requests") {
 		return readFreeInference(o.answer, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -123,6 +124,10 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 		return head, nil, err
 	}
 	rows.Close()
+	if hasKeys(head.Names, kernelTableMarks...) {
+		head, columns = kernelHead(head.Names)
+		return head, columns, nil
+	}
 	for _, name := range unsure {
 		var mean sql.NullFloat64
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
@@ -135,4 +140,16 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 		}
 	}
 	return head, columns, nil
+}
+
+// kernelHead hands over the columns of a table of kernel times that are read.
+func kernelHead(names []string) (head parquetHead, columns []string) {
+	head.Names = names
+	for _, name := range names {
+		if slices.Contains(kernelColumns, name) {
+			head.Read = append(head.Read, name)
+			columns = append(columns, fmt.Sprintf(`"%[1]s"::varchar as "%[1]s"`, name))
+		}
+	}
+	return head, columns
 }

@@ -59,6 +59,7 @@ type about struct {
 // kept are the tables whose rows count as rows of the source.
 var kept = map[string]bool{
 	"arrivals": true, "length_cells": true, "rate_windows": true, "metrics": true, "kernels": true, "kernel_rules": true,
+	"gemm_times": true, "expert_times": true, "attention_times": true, "mla_times": true, "all_reduce_times": true,
 	"points": true, "result_requests": true, "documents": true,
 }
 
@@ -71,6 +72,12 @@ var tableOf = map[reflect.Type]string{
 	reflect.TypeFor[metricRow]():        "metrics",
 	reflect.TypeFor[kernelRow]():        "kernels",
 	reflect.TypeFor[kernelRuleRow]():    "kernel_rules",
+	reflect.TypeFor[kernelTableRow]():   "kernel_tables",
+	reflect.TypeFor[gemmTimeRow]():      "gemm_times",
+	reflect.TypeFor[expertTimeRow]():    "expert_times",
+	reflect.TypeFor[attentionTimeRow](): "attention_times",
+	reflect.TypeFor[mlaTimeRow]():       "mla_times",
+	reflect.TypeFor[allReduceTimeRow](): "all_reduce_times",
 	reflect.TypeFor[pointRow]():         "points",
 	reflect.TypeFor[figureRow]():        "figures",
 	reflect.TypeFor[resultRequestRow](): "result_requests",

@@ -82,6 +82,77 @@ type kernelRuleRow struct {
 	Category string `sql:"category"`
 }
 
+// kernelTableRow is where the times that name it by its seq were measured.
+type kernelTableRow struct {
+	Seq           int32  `sql:"seq"`
+	GPU           string `sql:"gpu"`
+	Engine        string `sql:"engine"`
+	EngineVersion string `sql:"engine_version"`
+}
+
+type gemmTimeRow struct {
+	TableSeq int32   `sql:"table_seq"`
+	Format   string  `sql:"format"`
+	Kernel   string  `sql:"kernel"`
+	M        int64   `sql:"m"`
+	N        int64   `sql:"n"`
+	K        int64   `sql:"k"`
+	Seconds  float64 `sql:"seconds"`
+}
+
+type expertTimeRow struct {
+	TableSeq           int32   `sql:"table_seq"`
+	Format             string  `sql:"format"`
+	Kernel             string  `sql:"kernel"`
+	Router             string  `sql:"router"`
+	Tokens             int64   `sql:"tokens"`
+	Hidden             int64   `sql:"hidden"`
+	Intermediate       int64   `sql:"intermediate"`
+	Experts            int64   `sql:"experts"`
+	ExpertsPerToken    int64   `sql:"experts_per_token"`
+	TensorParallelSize int64   `sql:"tensor_parallel_size"`
+	ExpertParallelSize int64   `sql:"expert_parallel_size"`
+	Seconds            float64 `sql:"seconds"`
+}
+
+type attentionTimeRow struct {
+	TableSeq     int32   `sql:"table_seq"`
+	Phase        string  `sql:"phase"`
+	Kernel       string  `sql:"kernel"`
+	KVFormat     string  `sql:"kv_format"`
+	Batch        int64   `sql:"batch"`
+	NewTokens    int64   `sql:"new_tokens"`
+	PastTokens   int64   `sql:"past_tokens"`
+	QueryHeads   int64   `sql:"query_heads"`
+	KVHeads      int64   `sql:"kv_heads"`
+	HeadDim      int64   `sql:"head_dim"`
+	WindowTokens *int64  `sql:"window_tokens"`
+	Seconds      float64 `sql:"seconds"`
+}
+
+type mlaTimeRow struct {
+	TableSeq   int32   `sql:"table_seq"`
+	Phase      string  `sql:"phase"`
+	Kernel     string  `sql:"kernel"`
+	Model      string  `sql:"model"`
+	Format     string  `sql:"format"`
+	KVFormat   string  `sql:"kv_format"`
+	QueryHeads int64   `sql:"query_heads"`
+	Batch      int64   `sql:"batch"`
+	NewTokens  int64   `sql:"new_tokens"`
+	PastTokens int64   `sql:"past_tokens"`
+	Seconds    float64 `sql:"seconds"`
+}
+
+type allReduceTimeRow struct {
+	TableSeq     int32   `sql:"table_seq"`
+	Kernel       string  `sql:"kernel"`
+	GPUs         int64   `sql:"gpus"`
+	IsGraph      bool    `sql:"is_graph"`
+	MessageBytes int64   `sql:"message_bytes"`
+	Seconds      float64 `sql:"seconds"`
+}
+
 type pointRow struct {
 	Point              int32      `sql:"point"`
 	Tool               string     `sql:"tool"`

@@ -34,6 +34,26 @@ with rows_of_tables as (
     from raw.kernel_rules
     group by kernel_rules.source_id
     union all
+    select gemm_times.source_id, count(*) as stored_rows
+    from raw.gemm_times
+    group by gemm_times.source_id
+    union all
+    select expert_times.source_id, count(*) as stored_rows
+    from raw.expert_times
+    group by expert_times.source_id
+    union all
+    select attention_times.source_id, count(*) as stored_rows
+    from raw.attention_times
+    group by attention_times.source_id
+    union all
+    select mla_times.source_id, count(*) as stored_rows
+    from raw.mla_times
+    group by mla_times.source_id
+    union all
+    select all_reduce_times.source_id, count(*) as stored_rows
+    from raw.all_reduce_times
+    group by all_reduce_times.source_id
+    union all
     select points.source_id, count(*) as stored_rows
     from raw.points
     group by points.source_id

@@ -53,6 +53,32 @@ with contents as (
     select
         source_id,
         25,
+        'kernel times',
+        macros.count_text(sum(points)) || ' of ' || string_agg(distinct operation, ', ')
+    from (
+        select source_id, 'multiplying' as operation, count(*) as points from raw.gemm_times group by source_id
+        union all
+        select source_id, 'experts', count(*) from raw.expert_times group by source_id
+        union all
+        select source_id, 'attention', count(*) from raw.attention_times group by source_id
+        union all
+        select source_id, 'attention with a latent cache', count(*) from raw.mla_times group by source_id
+        union all
+        select source_id, 'all-reduce', count(*) from raw.all_reduce_times group by source_id
+    ) as times
+    group by source_id
+    union all
+    select
+        source_id,
+        25,
+        'kernels of',
+        string_agg(distinct gpu || ', ' || engine || ' ' || engine_version, '; ')
+    from raw.kernel_tables
+    group by source_id
+    union all
+    select
+        source_id,
+        25,
         'measured by',
         string_agg(distinct concat_ws(' ', tool, tool_version), ', ') || ': ' || macros.many_text(count(*), 'point')
         || coalesce(', ' || macros.count_text(sum(requests)) || ' requests', '')
