@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 )
 
 // KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
@@ -126,4 +128,25 @@ func checkContext(ctx context.Context, db *sql.DB, verb string, d Deployment, to
 			"%s: %d tokens: %s takes at most %d", verb, tokens, shape.Model, shape.MaxContextTokens.Int64)
 	}
 	return nil
+}
+
+// LacksKVHeads says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads: then its
+// attention heads are taken, as its loader does, and the cache is too large if the model groups them after all.
+func LacksKVHeads(ctx context.Context, db *sql.DB, model string) (lacks bool, err error) {
+	text, err := os.ReadFile(filepath.Join(model, "config.json"))
+	if err != nil {
+		text, err = os.ReadFile(model)
+	}
+	if err != nil {
+		return false, nil // a model of the catalogue
+	}
+	err = db.QueryRowContext(ctx, `
+select
+    keys.num_key_value_heads is null
+    and keys.num_kv_heads is null
+    and keys.n_head_kv is null
+    and keys.kv_lora_rank is null
+    and not coalesce(keys.multi_query, false)
+from (select macros.model_keys(?::varchar) as keys)`, string(text)).Scan(&lacks)
+	return lacks, err
 }

@@ -36,7 +36,7 @@ func (m Memory) check() error {
 }
 
 // Fit is one row: what a GPU's memory goes to and what is left for the KV cache, and how many requests that holds.
-// Verdict is 'fits', 'no room for one request' or 'does not fit'.
+// Verdict is 'fits', 'no room for one request' or 'does not fit'; kv_heads is 0 for a latent cache.
 func Fit(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table, error) {
 	if err := m.check(); err != nil {
 		return Table{}, err
@@ -76,7 +76,8 @@ with asked as (
         coalesce(gpus.fp8_flop_per_s is not null, false) as has_fp8,
         coalesce(gpus.fp4_flop_per_s is not null, false) as has_fp4,
         formats.compute,
-        models.max_context_tokens
+        models.max_context_tokens,
+        case when models.is_mla then 0 else models.kv_heads end as kv_heads
     from macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as d
     inner join macros.gpus() as gpus on gpus.gpu = d.gpu
     inner join seeds.formats on formats.format = d.weight_format
@@ -137,6 +138,7 @@ select
     greatest(shared_requests, 0) as requests_with_shared_prefix,
     greatest(steady_requests, 0) as steady_requests,
     greatest(floor(shared_requests), 0) as preemption_onset_requests,
+    kv_heads,
     d.max_num_seqs,
     case when shared_requests > d.max_num_seqs then 'max_num_seqs' else 'KV cache' end as limited_by
 from requests`

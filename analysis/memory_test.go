@@ -5,6 +5,8 @@ package analysis_test
 import (
 	"context"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tidemark/analysis"
@@ -166,4 +168,33 @@ func TestKVCosts(t *testing.T) {
 	wantError(t, err, "a context of 0 tokens", "")
 	_, err = analysis.KVCosts(ctx, w.DB(), analysis.Deployment{Model: "no-such"}, []int64{1})
 	wantError(t, err, `no model named "no-such"`, "llama-3.1-8b")
+}
+
+// 0.2: a config without num_key_value_heads falls back to its attention heads, and that is said.
+func TestLacksKVHeads(t *testing.T) {
+	w := open(t)
+	folder := t.TempDir()
+	for _, test := range []struct {
+		what, config string
+		lacks        bool
+	}{
+		{"grouped", `{"model_type": "llama", "num_attention_heads": 64, "num_key_value_heads": 8}`, false},
+		{"not said", `{"model_type": "llama", "num_attention_heads": 64}`, true},
+		{"in a model that sees", `{"text_config": {"num_attention_heads": 64, "num_key_value_heads": 8}}`, false},
+		{"one for all", `{"model_type": "falcon", "num_attention_heads": 71, "multi_query": true}`, false},
+		{"latent", `{"model_type": "deepseek_v3", "num_attention_heads": 128, "kv_lora_rank": 512}`, false},
+	} {
+		path := filepath.Join(folder, "config.json")
+		if err := os.WriteFile(path, []byte(test.config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, model := range []string{path, folder} {
+			if lacks, err := analysis.LacksKVHeads(context.Background(), w.DB(), model); err != nil || lacks != test.lacks {
+				t.Errorf("%s, %s: got %v, %v, want %v", test.what, model, lacks, err, test.lacks)
+			}
+		}
+	}
+	if lacks, err := analysis.LacksKVHeads(context.Background(), w.DB(), "llama-3.1-8b"); err != nil || lacks {
+		t.Errorf("a model of the catalogue: got %v, %v", lacks, err)
+	}
 }

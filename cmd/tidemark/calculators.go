@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 
@@ -13,10 +15,19 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// calculator opens what a calculator asks: the warehouse where one is named, which knows what the user has taken in, else the catalogue.
+// calculator opens what a calculator asks: the warehouse, which knows the GPUs and models that the user took in, else the
+// built-in catalogue.
 func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
+	path := c.String("warehouse")
+	_, err := os.Stat(path)
+	if err == nil {
+		err = withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+		if !errors.Is(err, warehouse.ErrHeld) {
+			return err
+		}
+	}
 	if c.IsSet("warehouse") {
-		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+		tell(c, "%s: %v; the built-in catalogue is asked", path, err)
 	}
 	return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }

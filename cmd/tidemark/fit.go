@@ -151,6 +151,11 @@ func fitSentences(row rowOf) []string {
 	if longest := row.number("longest_request_tokens"); longest < row.number("max_context_tokens") {
 		said = append(said, fmt.Sprintf("Alone, a request may have %s tokens: with a larger --max-model-len vLLM refuses to start.", whole(longest)))
 	}
+	if heads, gpus := row.number("kv_heads"), row.number("tensor_parallel_size"); heads == 0 && gpus > 1 {
+		said = append(said, "The latent cache is the same on each GPU: more of them hold no more requests of it than the weights leave room for.")
+	} else if heads > 0 && gpus > heads {
+		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", whole(gpus), whole(heads), digits(gpus/heads)))
+	}
 	return append(said, widened(row)...)
 }
 

@@ -90,6 +90,11 @@ func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error 
 		fmt.Fprintln(c.App.Writer)
 	}
 	remark(c, "%s", shapeText(shape))
+	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.Model); err != nil {
+		return err
+	} else if lacks {
+		tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are taken", d.Model, shape.QueryHeads)
+	}
 	if c.IsSet("heads") {
 		remarkHeads(c, table, shape, c.Int("heads"))
 	}
