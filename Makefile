@@ -9,7 +9,7 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
-.PHONY: help build demo test lint race fuzz test-pages test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz kernel-curves test-pages test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ fuzz: ## each fuzz target for FUZZTIME (30s; 5s in ci)
 test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
+
+kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
+	TIDEMARK_REMAKE=1 $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/realvllm/setup.sh

@@ -101,7 +101,7 @@ func (l *kernelLine) reject(column, reason string) {
 }
 
 func (l *kernelLine) word(column string) string {
-	text := word(string(l.cells[column]))
+	text := word(l.cells[column])
 	if text == "" {
 		l.reject(column, isMissing)
 	}
@@ -115,7 +115,7 @@ const maxKernelSize = 1 << 40
 
 // whole is a number of things, none of them included.
 func (l *kernelLine) whole(column string) int64 {
-	text := string(l.cells[column])
+	text := l.cells[column]
 	number, err := strconv.ParseInt(strings.TrimSuffix(text, ".0"), 10, 64)
 	switch {
 	case text == "":
@@ -141,7 +141,7 @@ func (l *kernelLine) count(column string) int64 {
 
 // seconds is the time, which files say in milliseconds.
 func (l *kernelLine) seconds() float64 {
-	text := string(l.cells["latency"])
+	text := l.cells["latency"]
 	ms, err := strconv.ParseFloat(text, 64)
 	switch {
 	case text == "":

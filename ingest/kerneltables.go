@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,72 +37,41 @@ var kernelColumns = append([]string{
 	"model", "gemm_type", "allreduce_dtype", "num_gpus", "message_size", "backend",
 }, kernelTableMarks...)
 
-func readKernelCSV(d *document, out *rows) error {
-	var names []string
-	return readKernelLines(d, out, func(line []byte, cells kernelCells) (isHeader bool, problem *reject) {
-		fields, reason := csvFields(line)
-		switch {
-		case reason != "":
-			return false, &reject{reason: reason}
-		case names == nil:
-			names = fields
-			return true, nil
-		case len(fields) > len(names):
-			return false, &reject{reason: tooManyColumns}
-		}
-		for i, field := range fields {
-			cells[names[i]] = kernelCell(field)
-		}
-		return false, nil
-	})
-}
-
-// readKernelParquet reads what the other process hands over.
+// readKernelParquet reads what the other process hands over, which is CSV.
 func readKernelParquet(d *document, from io.Reader, out *rows) error {
 	lines, err := tableOfLines(d, from)
-	if errors.Is(err, io.EOF) {
-		return hinted{"a table of kernel times without a row", "check where it came from"}
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	return readKernelLines(lines, out, func(line []byte, cells kernelCells) (bool, *reject) {
-		if json.Unmarshal(line, &cells) != nil {
-			return false, &reject{reason: notJSON}
-		}
-		return false, nil
-	})
-}
-
-// kernelCells are one line's cells by their columns.
-type kernelCells map[string]kernelCell
-
-// kernelCell is a number or a text as the file has it; "" for nothing.
-type kernelCell string
-
-func (c *kernelCell) UnmarshalJSON(text []byte) error {
-	switch {
-	case string(text) == "null":
-		*c = ""
-		return nil
-	case len(text) > 0 && text[0] == '"':
-		return json.Unmarshal(text, (*string)(c))
+	if err != nil {
+		return hinted{"a table of kernel times without a row", "check where it came from"}
 	}
-	*c = kernelCell(text)
-	return nil
+	return readKernelCSV(lines, out)
 }
 
-// readKernelLines takes in each line that split makes cells of.
-func readKernelLines(d *document, out *rows, split func([]byte, kernelCells) (isHeader bool, problem *reject)) error {
+// kernelCells are one line's cells by their columns; "" for nothing.
+type kernelCells map[string]string
+
+func readKernelCSV(d *document, out *rows) error {
+	var names []string
 	tables := map[kernelTableRow]int32{}
 	cells := kernelCells{}
 	err := d.lines(out, func(_ int64, line []byte) (*reject, error) {
-		clear(cells)
-		isHeader, problem := split(line, cells)
-		if isHeader || problem != nil {
-			return problem, nil
+		fields, reason := csvFields(line)
+		switch {
+		case reason != "":
+			return &reject{reason: reason}, nil
+		case names == nil:
+			names = fields
+			return nil, nil
+		case len(fields) > len(names):
+			return &reject{reason: tooManyColumns}, nil
 		}
-		read := kernelOperations[string(cells["op_name"])]
+		clear(cells)
+		for i, field := range fields {
+			cells[names[i]] = field
+		}
+		read := kernelOperations[cells["op_name"]]
 		if read == nil {
 			return nil, unknownFormat{hinted{"kernel times of an operation that no prediction reads",
 				"read are " + strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")}}
@@ -150,13 +118,13 @@ var kernelEngines = map[string]string{"trtllm": "tensorrt-llm"}
 // table is where the line's time was measured, without its number.
 func (c kernelCells) table() (row kernelTableRow, problem *reject) {
 	for _, column := range []string{"device", "framework", "version"} {
-		if c[column] == "" || word(string(c[column])) == "" {
+		if c[column] == "" || word(c[column]) == "" {
 			return row, &reject{column: column, reason: isMissing}
 		}
 	}
-	engine := strings.ToLower(string(c["framework"]))
+	engine := strings.ToLower(c["framework"])
 	if ours, ok := kernelEngines[engine]; ok {
 		engine = ours
 	}
-	return kernelTableRow{GPU: string(c["device"]), Engine: engine, EngineVersion: string(c["version"])}, nil
+	return kernelTableRow{GPU: c["device"], Engine: engine, EngineVersion: c["version"]}, nil
 }

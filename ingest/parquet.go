@@ -16,8 +16,8 @@ import (
 
 // Parquet of any maker. Its reader is native code that a file can be made to
 // crash, so it works in a process of its own (parquet_child.go), which hands the
-// columns that are of use back as JSON lines; from there on it is a table like
-// any other.
+// columns that are of use back as JSON lines, or as CSV where it is a table of kernel
+// times; from there on it is a table like any other.
 var _ = register(format{
 	name:         "parquet",
 	sees:         seesParquet,

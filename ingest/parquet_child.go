@@ -83,7 +83,11 @@ func runErrand(told string) error {
 	if len(columns) == 0 {
 		return nil
 	}
-	_, err = db.Exec(fmt.Sprintf("copy (select %s from read_parquet('%s')) to '/dev/stdout' (format json)", strings.Join(columns, ", "), foreignFile))
+	as := "json"
+	if hasKeys(head.Names, kernelTableMarks...) {
+		as = "csv, header"
+	}
+	_, err = db.Exec(fmt.Sprintf("copy (select %s from read_parquet('%s')) to '/dev/stdout' (format %s)", strings.Join(columns, ", "), foreignFile, as))
 	return err
 }
 
@@ -148,7 +152,7 @@ func kernelHead(names []string) (head parquetHead, columns []string) {
 	for _, name := range names {
 		if slices.Contains(kernelColumns, name) {
 			head.Read = append(head.Read, name)
-			columns = append(columns, fmt.Sprintf(`"%[1]s"::varchar as "%[1]s"`, name))
+			columns = append(columns, `"`+name+`"`)
 		}
 	}
 	return head, columns
