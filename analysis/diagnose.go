@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -35,22 +36,33 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 	return all, nil
 }
 
+// diagnose asks all in one question: the figures behind it are worked out once.
 func diagnose(ctx context.Context, db *sql.DB, subject, kind string) (Diagnosis, error) {
 	d := Diagnosis{Subject: subject, Kind: kind}
-	err := db.QueryRowContext(ctx, "select count(*) from marts.evidence where subject = ?", subject).Scan(&d.Figures)
+	told, err := ask(ctx, db, `
+select
+    figures,
+    regime,
+    subject,
+    subject_kind,
+    unnest(case when symptoms = [] then [null] else symptoms end, recursive := true)
+from marts.diagnoses
+where subject = ?`, subject)
 	if err != nil {
 		return d, err
 	}
-	d.Symptoms, err = ask(ctx, db, "select * exclude (seq) from marts.symptoms where subject = ? order by seq", subject)
-	if err != nil || kind != "run" {
-		return d, err
+	const asked, seq = 2, 4 // the subject's own columns, and the order, which the rows have
+	d.Symptoms.Columns = slices.Concat(told.Columns[asked:seq], told.Columns[seq+1:])
+	for _, row := range told.Rows {
+		d.Figures = int(row[0].(int64))
+		d.Regime, _ = row[1].(string)
+		if row[seq] != nil {
+			d.Symptoms.Rows = append(d.Symptoms.Rows, slices.Concat(row[asked:seq], row[seq+1:]))
+		}
 	}
-	var regime sql.NullString
-	err = db.QueryRowContext(ctx, "select max(words) from marts.regimes where run_id = ?", subject).Scan(&regime)
-	if err != nil {
-		return d, err
+	if kind != "run" {
+		return d, nil
 	}
-	d.Regime = regime.String
 	verdict, err := Judge(ctx, db, subject)
 	d.Invalid = verdict.InvalidReason
 	return d, err

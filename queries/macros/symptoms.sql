@@ -29,3 +29,23 @@ create macro macros.figure_text(value, unit) as
 -- Small numbers too, as 1.2e-06.
 create macro macros.signed_figures(value) as
     case when value <> 0 and abs(value) < 1e-4 then format('{:.3g}', value::double) else macros.figures(value) end;
+
+-- What binds decoding, in a sentence, of a map of figures; null where nothing decoded. How much of the prediction streams is no
+-- proof: only the counter DRAM_ACTIVE shows that memory was busy.
+create macro macros.regime_text(value_of) as
+    case
+        when value_of['tpot_s'] is null then null
+        when value_of['memory_term_ratio'] is null
+            then 'what binds decoding is not known: the run has no environment that the model knows'
+        when value_of['memory_term_ratio'] < 0.5e0
+            then 'decoding is not memory-bound by its prediction: streaming weights and KV cache is '
+                || macros.percent_text(value_of['memory_term_ratio']) || ' of it'
+        when value_of['dram_active_ratio'] is null
+            then 'decoding is memory-bound by its prediction (streaming weights and KV cache is '
+                || macros.percent_text(value_of['memory_term_ratio']) || ' of it); not confirmed: DRAM_ACTIVE was not measured'
+        when value_of['dram_active_ratio'] >= 0.7e0 * value_of['predicted_floor_share_ratio']
+            then 'decoding is memory-bound: streaming weights and KV cache is ' || macros.percent_text(value_of['memory_term_ratio'])
+                || ' of its prediction; confirmed by DRAM_ACTIVE ' || macros.percent_text(value_of['dram_active_ratio'])
+        else 'decoding is not memory-bound, whatever its prediction: DRAM_ACTIVE is ' || macros.percent_text(value_of['dram_active_ratio'])
+            || ' where ' || macros.percent_text(0.7e0 * value_of['predicted_floor_share_ratio']) || ' is the least expected'
+    end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction', '');

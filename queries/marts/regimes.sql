@@ -11,38 +11,27 @@
 -- expected_ratio      the same at the least, by the prediction
 -- slowdown_ratio      measured over predicted time per token
 -- words               the same in a sentence
-with known as (
-    select
-        decode.run_id,
-        max(decode.value) filter (where decode.figure = 'memory_term_ratio') as memory_term_ratio,
-        max(decode.value) filter (where decode.figure = 'predicted_floor_share_ratio') as floor_share_ratio,
-        max(decode.value) filter (where decode.figure = 'slowdown_ratio') as slowdown_ratio,
-        any_value(server.value) as dram_active_ratio
-    from marts.evidence_decode as decode
-    left join marts.evidence_server as server on server.run_id = decode.run_id and server.figure = 'dram_active_ratio'
-    group by decode.run_id
-)
-
 select
     run_id,
-    memory_term_ratio >= 0.5e0 as is_memory_bound,
-    case when memory_term_ratio >= 0.5e0 then dram_active_ratio >= 0.7e0 * floor_share_ratio end as is_confirmed,
-    memory_term_ratio,
-    dram_active_ratio,
-    0.7e0 * floor_share_ratio as expected_ratio,
-    slowdown_ratio,
+    value_of['memory_term_ratio'] >= 0.5e0 as is_memory_bound,
     case
-        when memory_term_ratio is null
-            then 'what binds decoding is not known: the run has no environment that the model knows'
-        when memory_term_ratio < 0.5e0
-            then 'decoding is not memory-bound by its prediction: streaming weights and KV cache is ' || macros.percent_text(memory_term_ratio) || ' of it'
-        when dram_active_ratio is null
-            then 'decoding is memory-bound by its prediction (streaming weights and KV cache is ' || macros.percent_text(memory_term_ratio)
-                || ' of it); not confirmed: DRAM_ACTIVE was not measured'
-        when dram_active_ratio >= 0.7e0 * floor_share_ratio
-            then 'decoding is memory-bound: streaming weights and KV cache is ' || macros.percent_text(memory_term_ratio)
-                || ' of its prediction; confirmed by DRAM_ACTIVE ' || macros.percent_text(dram_active_ratio)
-        else 'decoding is not memory-bound, whatever its prediction: DRAM_ACTIVE is ' || macros.percent_text(dram_active_ratio)
-            || ' where ' || macros.percent_text(0.7e0 * floor_share_ratio) || ' is the least expected'
-    end || coalesce('; time per token ' || macros.figures(slowdown_ratio) || ' times its prediction', '') as words
-from known
+        when value_of['memory_term_ratio'] >= 0.5e0
+            then value_of['dram_active_ratio'] >= 0.7e0 * value_of['predicted_floor_share_ratio']
+    end as is_confirmed,
+    value_of['memory_term_ratio'] as memory_term_ratio,
+    value_of['dram_active_ratio'] as dram_active_ratio,
+    0.7e0 * value_of['predicted_floor_share_ratio'] as expected_ratio,
+    value_of['slowdown_ratio'] as slowdown_ratio,
+    macros.regime_text(value_of) as words
+from (
+    select
+        run_id,
+        map_from_entries(list((figure, value))) as value_of
+    from (
+        select * from marts.evidence_decode
+        union all
+        select * from marts.evidence_server where figure = 'dram_active_ratio'
+    ) as known
+    group by run_id
+) as figures
+where value_of['tpot_s'] is not null
