@@ -61,5 +61,37 @@ from raw.gpus as mine
 inner join raw.sources using (source_id)
 qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
 
+-- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
+-- those, the latest first (row 1 of each GPU is the one to use).
+create macro macros.prices() as table
+select
+    every.gpu,
+    every.usd_per_gpu_hour,
+    every.label,
+    every.source,
+    every.source_id is not null as is_users,
+    row_number() over (
+        partition by lower(every.gpu) order by every.source_id desc nulls last, every.usd_per_gpu_hour
+    ) as place
+from (
+    select
+        null::bigint as source_id,
+        gpu,
+        usd_per_gpu_hour,
+        label,
+        source
+    from seeds.prices
+    union all
+    select
+        source_id,
+        -- What is an alias in the catalogue is called as the catalogue does.
+        coalesce((select min(gpus.gpu) from macros.gpus() as gpus where macros.is_named(gpus.gpu, gpus.aliases, mine.gpu)), mine.gpu),
+        mine.usd_per_gpu_hour,
+        mine.label,
+        sources.name
+    from raw.prices as mine
+    inner join raw.sources using (source_id)
+) as every;
+
 -- A newer reader of config.json reads what users took in with an older one.
 update raw.model_configs set spec = macros.model_text(model, config);

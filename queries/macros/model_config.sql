@@ -22,7 +22,7 @@ create macro macros.model_keys(config) as
         json_transform(
             json_merge_patch(c, coalesce(c->'text_config', c->'llm_config', c->'language_config', '{}'::json)),
             '{
-                "model_type": "VARCHAR", "_name_or_path": "VARCHAR",
+                "model_type": "VARCHAR", "torch_dtype": "VARCHAR", "dtype": "VARCHAR",
                 "num_hidden_layers": "BIGINT", "n_layer": "BIGINT", "n_layers": "BIGINT", "num_layers": "BIGINT",
                 "hidden_size": "BIGINT", "n_embd": "BIGINT", "n_embed": "BIGINT", "d_model": "BIGINT",
                 "num_attention_heads": "BIGINT", "n_head": "BIGINT", "n_heads": "BIGINT",

@@ -81,3 +81,37 @@ create macro macros.kv_layer_token_elements(model) as
         then model.kv_lora + model.rope_dim
         else 2 * model.kv_heads * model.head_dim
     end;
+
+-- Bytes of all weights as a checkpoint holds them: what is plain in its format in `plain_width` bytes (4 in
+-- float32), the rest in `bytes_per_weight`.
+create macro macros.checkpoint_bytes(model, plain_width, bytes_per_weight) as
+    plain_width * (
+        (2 - model.is_tied::int) * macros.head_params(model)
+        + macros.router_params(model)
+        + model.learned_places * model.hidden
+    )
+    + macros.width_of(model, 'attention', plain_width, bytes_per_weight) * macros.attention_params(model)
+    + macros.width_of(model, 'mlp', plain_width, bytes_per_weight) * macros.mlp_params(model)
+    + macros.width_of(model, 'experts', plain_width, bytes_per_weight)
+        * model.expert_layers * model.experts * macros.expert_params(model)
+    + bytes_per_weight * (macros.mtp_params(model) - model.mtp_layers * 2 * macros.head_params(model))
+    + plain_width * model.mtp_layers * 2 * macros.head_params(model);
+
+create macro macros.width_of(model, part, plain_width, bytes_per_weight) as
+    case when list_contains(model.plain_parts, part) then plain_width else bytes_per_weight end;
+
+-- The same of a config.json as it stands.
+create macro macros.config_bytes(config) as (
+    select macros.checkpoint_bytes(
+        asked.model,
+        macros.plain_width(asked.keys),
+        case when asked.model.native_format = 'bf16' then macros.plain_width(asked.keys)
+            else coalesce(asked.model.native_bytes_per_weight, formats.bytes_per_weight)
+        end
+    )
+    from (select macros.model_config(config) as model, macros.model_keys(config) as keys) as asked
+    inner join seeds.formats on formats.format = asked.model.native_format
+);
+
+create macro macros.plain_width(k) as
+    case when coalesce(k.dtype, k.torch_dtype) = 'float32' then 4 else 2 end;
