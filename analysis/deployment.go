@@ -3,15 +3,17 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Deployment is a model in a format on some GPUs under an engine: what a run was
 // measured on, or what is asked about. Its JSON is the environment in run.json.
 type Deployment struct {
-	GPU                 string `json:"gpu"`                    // a name or alias in seeds.gpus
-	Model               string `json:"catalog_model"`          // a name or alias in seeds.models
+	GPU                 string `json:"gpu"`                    // a name or alias in macros.gpus()
+	Model               string `json:"catalog_model"`          // a name or alias in macros.models(), the path of a config.json, or what ReadModelConfig made of one
 	TensorParallelSize  int    `json:"tensor_parallel_size"`   // GPUs that share the model
 	WeightFormat        string `json:"quantization"`           // in seeds.formats; empty: the model's own
 	KVFormat            string `json:"kv_cache_dtype"`         // in seeds.formats; empty: bf16
@@ -47,16 +49,21 @@ from macros.deployment(
     ?::varchar, ?::varchar, ?::bigint, ?::varchar, ?::varchar, ?::varchar, ?::varchar, ?::bigint, ?::bigint
 ) as d`
 
-// Resolve checks a deployment against the seeds and gives it with their names and
+// Resolve checks a deployment against the catalogue and gives it with its names and
 // with the defaults filled in. An unknown GPU, model or format is an error that names
-// the known ones.
+// the known ones; a model that is a path is read.
 func (d Deployment) Resolve(ctx context.Context, db *sql.DB) (Deployment, error) {
 	if d.TensorParallelSize < 0 || d.MaxNumSeqs < 0 || d.MaxNumBatchedTokens < 0 {
 		return Deployment{}, fmt.Errorf("deployment: a negative number of GPUs, sequences or tokens")
 	}
+	model, err := readModel(ctx, db, d.Model)
+	if err != nil {
+		return Deployment{}, err
+	}
+	d.Model = model
 	resolved := Deployment{EngineVersion: d.EngineVersion}
 	var heads int
-	err := db.QueryRowContext(ctx, `
+	err = db.QueryRowContext(ctx, `
 select
     d.gpu,
     d.model,
@@ -78,9 +85,23 @@ select
 	}
 	if heads%resolved.TensorParallelSize != 0 {
 		return Deployment{}, withHint("take a number of GPUs that divides the heads, as vLLM does",
-			"deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, resolved.Model, resolved.TensorParallelSize)
+			"deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, d.ModelName(), resolved.TensorParallelSize)
+	}
+	if strings.HasPrefix(d.Model, "{") {
+		resolved.Model = d.Model // the name of a model by its config alone would not be found again
 	}
 	return resolved, nil
+}
+
+// ModelName is what the model is called, which may be given as a text.
+func (d Deployment) ModelName() string {
+	var text struct {
+		Model string `json:"model"`
+	}
+	if strings.HasPrefix(d.Model, "{") && json.Unmarshal([]byte(d.Model), &text) == nil {
+		return text.Model
+	}
+	return d.Model
 }
 
 // Validate says whether the bandwidth model knows the deployment.
@@ -89,17 +110,17 @@ func (d Deployment) Validate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// mistake finds which of its names is not in the seeds.
+// mistake finds which of its names is not in the catalogue.
 func (d Deployment) mistake(ctx context.Context, db *sql.DB) error {
-	named := []struct{ thing, name, query, known string }{
-		{"GPU", d.GPU, "select count(*) from seeds.gpus where macros.is_named(gpu, aliases, ?)",
-			"select gpu from seeds.gpus"},
-		{"model", d.Model, "select count(*) from seeds.models where macros.is_named(model, aliases, ?)",
-			"select model from seeds.models"},
+	named := []struct{ thing, name, query, known, otherwise string }{
+		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_named(gpu, aliases, ?)",
+			"select gpu from macros.gpus()", `add one with "tidemark ingest gpus.csv"`},
+		{"model", d.Model, "select count(*) from macros.models_named(?)",
+			"select model from macros.models()", "or give the path of its config.json"},
 		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)",
-			"select format from seeds.formats"},
+			"select format from seeds.formats", ""},
 		{"KV cache format", d.KVFormat, "select count(*) from seeds.formats where kv_bytes is not null and macros.is_named(format, aliases, ?)",
-			"select format from seeds.formats where kv_bytes is not null"},
+			"select format from seeds.formats where kv_bytes is not null", ""},
 	}
 	for i, n := range named {
 		if optional := i >= 2; optional && (n.name == "" || n.name == "auto") {
@@ -110,9 +131,9 @@ func (d Deployment) mistake(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("deployment: %w", err)
 		}
 		if found == 0 {
-			return unknown(ctx, db, n.thing, n.name, n.known, "")
+			return unknown(ctx, db, n.thing, n.name, n.known, n.otherwise)
 		}
 	}
 	return withHint("leave the format out to take the model's own",
-		"format %s quantizes experts alone, and %s has none", d.WeightFormat, d.Model)
+		"format %s quantizes experts alone, and %s has none", d.WeightFormat, d.ModelName())
 }

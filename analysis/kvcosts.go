@@ -18,6 +18,11 @@ func KVCosts(ctx context.Context, db *sql.DB, d Deployment, tokens []int64) (Tab
 			return Table{}, fmt.Errorf("kv: %w", err) // the cache is as large on any
 		}
 	}
+	model, err := readModel(ctx, db, d.Model)
+	if err != nil {
+		return Table{}, err
+	}
+	d.Model = model
 	if _, err := d.Resolve(ctx, db); err != nil {
 		return Table{}, err
 	}
@@ -83,6 +88,9 @@ type ModelShape struct {
 
 // ShapeOf looks a model up.
 func ShapeOf(ctx context.Context, db *sql.DB, model string) (s ModelShape, err error) {
+	if model, err = readModel(ctx, db, model); err != nil {
+		return s, err
+	}
 	err = db.QueryRowContext(ctx, `
 select
     model,
@@ -99,7 +107,7 @@ select
 from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.WindowTokens, &s.WindowedLayers,
 		&s.LatentDim, &s.LinearLayers, &s.StateBytes, &s.MaxContextTokens)
 	if errors.Is(err, sql.ErrNoRows) {
-		return s, unknown(ctx, db, "model", model, "select model as name from macros.models() order by model", "")
+		return s, unknown(ctx, db, "model", model, "select model as name from macros.models() order by model", "or give the path of its config.json")
 	}
 	return s, err
 }

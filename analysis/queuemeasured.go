@@ -91,7 +91,8 @@ order by
 
 // QueueOfSource is the prefill stage of a trace played on a deployment.
 func QueueOfSource(ctx context.Context, db *sql.DB, name string, d Deployment) (MeasuredQueue, error) {
-	if _, err := d.Resolve(ctx, db); err != nil {
+	d, err := d.Resolve(ctx, db)
+	if err != nil {
 		return MeasuredQueue{}, err
 	}
 	queue, err := measured(ctx, db, prefillStage, 1, `

@@ -61,12 +61,12 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, erro
 	}
 	if cost.KVCapacityTokens <= 0 {
 		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight format",
-			"%s does not fit in the memory of %d x %s", d.Model, max(d.TensorParallelSize, 1), d.GPU)
+			"%s does not fit in the memory of %d x %s", d.ModelName(), max(d.TensorParallelSize, 1), d.GPU)
 	}
 	if cost.KVCapacityTokens < leastKVTokens {
 		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight or KV cache format",
 			"%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
-			d.Model, max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens)
+			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens)
 	}
 	if err := cost.loadGrid(ctx, db, d); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)

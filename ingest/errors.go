@@ -38,6 +38,9 @@ const (
 	notASample     = "not a series and its value"
 	otherUnit      = "not in its column's unit"
 	notAPattern    = "not a regular expression"
+	notALink       = "neither nvlink nor pcie"
+	notPositive    = "zero or negative"
+	notInBaseUnits = "too small to be in bytes, bytes/s or FLOP/s"
 	notAKnownWord  = "not a known word"
 	notADictionary = "not a dictionary"
 )

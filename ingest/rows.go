@@ -60,6 +60,7 @@ type about struct {
 var kept = map[string]bool{
 	"arrivals": true, "length_cells": true, "rate_windows": true, "metrics": true, "kernels": true, "kernel_rules": true,
 	"gemm_times": true, "expert_times": true, "attention_times": true, "mla_times": true, "all_reduce_times": true,
+	"model_configs": true, "gpus": true, "prices": true,
 	"points": true, "result_requests": true, "documents": true,
 }
 
@@ -78,6 +79,9 @@ var tableOf = map[reflect.Type]string{
 	reflect.TypeFor[attentionTimeRow](): "attention_times",
 	reflect.TypeFor[mlaTimeRow]():       "mla_times",
 	reflect.TypeFor[allReduceTimeRow](): "all_reduce_times",
+	reflect.TypeFor[modelConfigRow]():   "model_configs",
+	reflect.TypeFor[gpuRow]():           "gpus",
+	reflect.TypeFor[priceRow]():         "prices",
 	reflect.TypeFor[pointRow]():         "points",
 	reflect.TypeFor[figureRow]():        "figures",
 	reflect.TypeFor[resultRequestRow](): "result_requests",

@@ -153,6 +153,29 @@ type allReduceTimeRow struct {
 	Seconds      float64 `sql:"seconds"`
 }
 
+type modelConfigRow struct {
+	Model  string `sql:"model"`
+	Config string `sql:"config"`
+	Spec   string `sql:"spec"`
+}
+
+type gpuRow struct {
+	GPU          string   `sql:"gpu"`
+	Aliases      *string  `sql:"aliases"`
+	MemoryBytes  float64  `sql:"memory_bytes"`
+	HBMBytesPerS float64  `sql:"hbm_bytes_per_s"`
+	BF16FlopPerS float64  `sql:"bf16_flop_per_s"`
+	FP8FlopPerS  *float64 `sql:"fp8_flop_per_s"`
+	FP4FlopPerS  *float64 `sql:"fp4_flop_per_s"`
+	Link         string   `sql:"link"`
+}
+
+type priceRow struct {
+	GPU           string  `sql:"gpu"`
+	USDPerGPUHour float64 `sql:"usd_per_gpu_hour"`
+	Label         *string `sql:"label"`
+}
+
 type pointRow struct {
 	Point              int32      `sql:"point"`
 	Tool               string     `sql:"tool"`

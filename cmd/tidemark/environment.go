@@ -19,7 +19,7 @@ func environmentFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"},
 		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
-		&cli.StringFlag{Name: "catalog-model", Usage: "`MODEL` as in seeds.models: llama-3.1-8b, ..."},
+		&cli.StringFlag{Name: "catalog-model", Usage: "`MODEL` as in seeds.models (llama-3.1-8b, ...), or the path of its config.json"},
 		&cli.IntFlag{Name: "tensor-parallel-size", Usage: "GPUs that share one replica", Value: 1},
 		&cli.StringFlag{Name: "quantization", Usage: "`FORMAT` of the weights as in seeds.formats (default: the model's own)"},
 		&cli.StringFlag{Name: "kv-cache-dtype", Usage: "`FORMAT` of the KV cache (default: bf16)"},
@@ -33,7 +33,7 @@ func environmentFlags() []cli.Flag {
 func deploymentFlags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
-		&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models: llama-3.1-8b, ..."},
+		&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models (llama-3.1-8b, ...), or the path of its config.json"},
 	}, environmentFlags()[3:]...)
 }
 

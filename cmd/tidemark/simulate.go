@@ -26,7 +26,7 @@ Example:
   tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
 		Flags: append(environmentFlags()[3:],
 			&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ...", Value: "H100"},
-			&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models", Value: "llama-3.1-8b"},
+			&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models, or the path of its config.json", Value: "llama-3.1-8b"},
 			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)"},
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1"},
 			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000},
@@ -132,7 +132,7 @@ func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, er
 			return err
 		}
 		config = vllmsim.Config{
-			Model: d.Model, Version: d.EngineVersion, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
+			Model: d.ModelName(), Version: d.EngineVersion, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
 			BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
 			Simulates: simulates, StepTime: stepTime(cost),
 		}

@@ -47,7 +47,7 @@ select
     unnest(macros.model_in(asked.text)),
     'its config.json' as source
 from (select case when starts_with(of_model, '{') then of_model end as text) as asked
-where asked.text is not null;
+where macros.model_in(asked.text).architecture is not null;
 
 -- All GPUs, with the columns of seeds.gpus.
 create macro macros.gpus() as table

@@ -2,70 +2,72 @@
 --   select macros.model_config('{"model_type": "llama", "num_hidden_layers": 32, ...}')
 -- Its fields are those of macros.models(), which documents them. What the config does not
 -- say and its family does not settle is null there; macros.model_problems(config) says what
--- is missing. list_transform([x], lambda y: ...)[1] gives x a name, so that it is worked
--- out once.
+-- is missing. Subqueries give what is used more than once a name: lambdas would, too, but DuckDB 1.5 loses the names
+-- of one in another.
 
-create macro macros.model_config(config) as
-    list_transform([macros.model_keys(config)], lambda k:
-        list_transform([macros.model_sizes(k)], lambda z:
-            list_transform([macros.model_layers(k, z)], lambda l:
-                macros.model_of(k, z, l)
-            )[1]
-        )[1]
-    )[1];
+create macro macros.model_config(config) as (
+    select macros.model_of(k, z, l)
+    from (
+        select k, z, macros.model_layers(k, z) as l
+        from (
+            select k, macros.model_sizes(k) as z
+            from (select macros.model_keys(config) as k)
+        )
+    )
+);
 
 -- The keys that are read, in all their spellings; one of another type is null. Models that
 -- see or hear keep the language model's keys in an object of their own, and some of them
 -- (tie_word_embeddings, quantization_config) beside it.
 create macro macros.model_keys(config) as
-    list_transform([config::json], lambda c:
-        json_transform(
-            json_merge_patch(c, coalesce(c->'text_config', c->'llm_config', c->'language_config', '{}'::json)),
-            '{
-                "model_type": "VARCHAR", "torch_dtype": "VARCHAR", "dtype": "VARCHAR",
-                "num_hidden_layers": "BIGINT", "n_layer": "BIGINT", "n_layers": "BIGINT", "num_layers": "BIGINT",
-                "hidden_size": "BIGINT", "n_embd": "BIGINT", "n_embed": "BIGINT", "d_model": "BIGINT",
-                "num_attention_heads": "BIGINT", "n_head": "BIGINT", "n_heads": "BIGINT",
-                "num_key_value_heads": "BIGINT", "num_kv_heads": "BIGINT", "n_head_kv": "BIGINT",
-                "multi_query": "BOOLEAN", "new_decoder_architecture": "BOOLEAN", "head_dim": "BIGINT",
-                "attention_head_dim": "BIGINT", "attn_output_gate": "BOOLEAN",
-                "vocab_size": "BIGINT", "tie_word_embeddings": "BOOLEAN",
-                "max_position_embeddings": "BIGINT", "n_positions": "BIGINT", "n_ctx": "BIGINT", "seq_length": "BIGINT", "model_max_length": "BIGINT",
-                "rope_scaling": {"factor": "DOUBLE", "original_max_position_embeddings": "BIGINT"},
-                "intermediate_size": "BIGINT", "n_inner": "BIGINT", "ffn_dim": "BIGINT", "ffn_hidden_size": "BIGINT",
-                "intermediate_size_mlp": "BIGINT", "shared_intermediate_size": "BIGINT",
-                "q_lora_rank": "BIGINT", "kv_lora_rank": "BIGINT", "qk_nope_head_dim": "BIGINT",
-                "qk_rope_head_dim": "BIGINT", "v_head_dim": "BIGINT", "index_topk": "BIGINT",
-                "num_experts": "JSON", "num_local_experts": "JSON", "n_routed_experts": "JSON", "moe_num_experts": "JSON",
-                "num_experts_per_tok": "JSON", "num_experts_per_token": "JSON", "experts_per_token": "JSON", "moe_topk": "JSON", "moe_k": "JSON",
-                "moe_intermediate_size": "JSON", "n_shared_experts": "BIGINT", "num_shared_experts": "BIGINT", "moe_num_shared_experts": "BIGINT",
-                "shared_expert_intermediate_size": "BIGINT", "moe_shared_expert_intermediate_size": "BIGINT",
-                "first_k_dense_replace": "BIGINT", "mlp_only_layers": ["BIGINT"], "decoder_sparse_step": "BIGINT",
-                "moe_layer_freq": "JSON", "moe_layers": ["BIGINT"], "interleave_moe_layer_step": "BIGINT", "mlp_layer_types": ["VARCHAR"],
-                "expert_layer_period": "BIGINT", "expert_layer_offset": "BIGINT",
-                "moe_layer_start_index": "BIGINT", "moe_layer_end_index": "BIGINT", "moe_layer_interval": "BIGINT",
-                "sliding_window": "BIGINT", "use_sliding_window": "BOOLEAN", "max_window_layers": "BIGINT",
-                "sliding_window_pattern": "BIGINT", "_sliding_window_pattern": "BIGINT", "attention_chunk_size": "BIGINT",
-                "layer_types": ["VARCHAR"], "layers_block_type": ["VARCHAR"], "hybrid_override_pattern": "VARCHAR",
-                "attn_layer_period": "BIGINT", "attn_layer_offset": "BIGINT", "attn_layer_indices": ["BIGINT"],
-                "full_attention_interval": "BIGINT",
-                "linear_num_key_heads": "BIGINT", "linear_num_value_heads": "BIGINT", "linear_key_head_dim": "BIGINT",
-                "linear_value_head_dim": "BIGINT", "linear_conv_kernel_dim": "BIGINT",
-                "linear_attn_config": {"kda_layers": ["BIGINT"], "head_dim": "BIGINT", "num_heads": "BIGINT", "short_conv_kernel_size": "BIGINT"},
-                "mamba_n_heads": "BIGINT", "mamba_num_heads": "BIGINT", "mamba_d_head": "JSON", "mamba_head_dim": "BIGINT",
-                "mamba_d_state": "BIGINT", "ssm_state_size": "BIGINT", "mamba_n_groups": "BIGINT", "n_groups": "BIGINT",
-                "mamba_d_conv": "BIGINT", "conv_kernel": "BIGINT", "mamba_expand": "BIGINT", "expand": "BIGINT", "mamba_dt_rank": "JSON",
-                "mamba_ssm_dtype": "VARCHAR", "mamba_ssm_cache_dtype": "VARCHAR",
-                "num_nextn_predict_layers": "BIGINT", "mtp_num_hidden_layers": "BIGINT",
-                "quantization_config": {
-                    "quant_method": "VARCHAR", "quant_algo": "VARCHAR", "bits": "BIGINT", "w_bit": "BIGINT", "group_size": "BIGINT", "q_group_size": "BIGINT",
-                    "sym": "BOOLEAN", "zero_point": "BOOLEAN", "weight_block_size": "JSON", "lm_head": "BOOLEAN",
-                    "kv_cache_quant_algo": "VARCHAR", "kv_cache_scheme": "JSON", "format": "VARCHAR", "config_groups": "JSON",
-                    "modules_to_not_convert": ["VARCHAR"], "ignore": ["VARCHAR"], "exclude_modules": ["VARCHAR"], "ignored_layers": ["VARCHAR"]
-                }
-            }'
-        )
-    )[1];
+    json_transform(
+        json_merge_patch(config::json, coalesce(
+            config::json->'text_config', config::json->'llm_config', config::json->'language_config', '{}'::json
+        )),
+        '{
+            "model_type": "VARCHAR", "torch_dtype": "VARCHAR", "dtype": "VARCHAR",
+            "num_hidden_layers": "BIGINT", "n_layer": "BIGINT", "n_layers": "BIGINT", "num_layers": "BIGINT",
+            "hidden_size": "BIGINT", "n_embd": "BIGINT", "n_embed": "BIGINT", "d_model": "BIGINT",
+            "num_attention_heads": "BIGINT", "n_head": "BIGINT", "n_heads": "BIGINT",
+            "num_key_value_heads": "BIGINT", "num_kv_heads": "BIGINT", "n_head_kv": "BIGINT",
+            "multi_query": "BOOLEAN", "new_decoder_architecture": "BOOLEAN", "head_dim": "BIGINT",
+            "attention_head_dim": "BIGINT", "attn_output_gate": "BOOLEAN",
+            "vocab_size": "BIGINT", "tie_word_embeddings": "BOOLEAN",
+            "max_position_embeddings": "BIGINT", "n_positions": "BIGINT", "n_ctx": "BIGINT", "seq_length": "BIGINT", "model_max_length": "BIGINT",
+            "rope_scaling": {"rope_type": "VARCHAR", "type": "VARCHAR", "factor": "DOUBLE", "original_max_position_embeddings": "BIGINT"},
+            "intermediate_size": "BIGINT", "n_inner": "BIGINT", "ffn_dim": "BIGINT", "ffn_hidden_size": "BIGINT",
+            "intermediate_size_mlp": "BIGINT", "shared_intermediate_size": "BIGINT",
+            "q_lora_rank": "BIGINT", "kv_lora_rank": "BIGINT", "qk_nope_head_dim": "BIGINT",
+            "qk_rope_head_dim": "BIGINT", "v_head_dim": "BIGINT", "index_topk": "BIGINT",
+            "num_experts": "JSON", "num_local_experts": "JSON", "n_routed_experts": "JSON", "moe_num_experts": "JSON",
+            "num_experts_per_tok": "JSON", "num_experts_per_token": "JSON", "experts_per_token": "JSON", "moe_topk": "JSON", "moe_k": "JSON",
+            "moe_intermediate_size": "JSON", "n_shared_experts": "BIGINT", "num_shared_experts": "BIGINT", "moe_num_shared_experts": "BIGINT",
+            "shared_expert_intermediate_size": "BIGINT", "moe_shared_expert_intermediate_size": "BIGINT",
+            "first_k_dense_replace": "BIGINT", "mlp_only_layers": ["BIGINT"], "decoder_sparse_step": "BIGINT",
+            "moe_layer_freq": "JSON", "moe_layers": ["BIGINT"], "interleave_moe_layer_step": "BIGINT", "mlp_layer_types": ["VARCHAR"],
+            "expert_layer_period": "BIGINT", "expert_layer_offset": "BIGINT",
+            "moe_layer_start_index": "BIGINT", "moe_layer_end_index": "BIGINT", "moe_layer_interval": "BIGINT",
+            "sliding_window": "BIGINT", "use_sliding_window": "BOOLEAN", "max_window_layers": "BIGINT",
+            "sliding_window_pattern": "BIGINT", "_sliding_window_pattern": "BIGINT", "attention_chunk_size": "BIGINT",
+            "layer_types": ["VARCHAR"], "layers_block_type": ["VARCHAR"], "hybrid_override_pattern": "VARCHAR",
+            "attn_layer_period": "BIGINT", "attn_layer_offset": "BIGINT", "attn_layer_indices": ["BIGINT"],
+            "full_attention_interval": "BIGINT",
+            "linear_num_key_heads": "BIGINT", "linear_num_value_heads": "BIGINT", "linear_key_head_dim": "BIGINT",
+            "linear_value_head_dim": "BIGINT", "linear_conv_kernel_dim": "BIGINT",
+            "linear_attn_config": {"kda_layers": ["BIGINT"], "head_dim": "BIGINT", "num_heads": "BIGINT", "short_conv_kernel_size": "BIGINT"},
+            "mamba_n_heads": "BIGINT", "mamba_num_heads": "BIGINT", "mamba_d_head": "JSON", "mamba_head_dim": "BIGINT",
+            "mamba_d_state": "BIGINT", "ssm_state_size": "BIGINT", "mamba_n_groups": "BIGINT", "n_groups": "BIGINT",
+            "mamba_d_conv": "BIGINT", "conv_kernel": "BIGINT", "mamba_expand": "BIGINT", "expand": "BIGINT", "mamba_dt_rank": "JSON",
+            "mamba_ssm_dtype": "VARCHAR", "mamba_ssm_cache_dtype": "VARCHAR",
+            "num_nextn_predict_layers": "BIGINT", "mtp_num_hidden_layers": "BIGINT",
+            "quantization_config": {
+                "quant_method": "VARCHAR", "quant_algo": "VARCHAR", "bits": "BIGINT", "w_bit": "BIGINT", "group_size": "BIGINT", "q_group_size": "BIGINT",
+                "sym": "BOOLEAN", "zero_point": "BOOLEAN", "weight_block_size": "JSON", "lm_head": "BOOLEAN",
+                "kv_cache_quant_algo": "VARCHAR", "kv_cache_scheme": "JSON", "format": "VARCHAR", "config_groups": "JSON",
+                "modules_to_not_convert": ["VARCHAR"], "ignore": ["VARCHAR"], "exclude_modules": ["VARCHAR"], "ignored_layers": ["VARCHAR"]
+            }
+        }'
+    );
 
 -- A number, or the first of a list of one number a layer.
 create macro macros.number_in(value) as
@@ -203,7 +205,13 @@ create macro macros.model_of(k, z, l) as {
     'learned_places': coalesce(
         z.family.learned_places + coalesce(k.max_position_embeddings, k.n_positions), 0
     ),
-    'max_context_tokens': coalesce(k.max_position_embeddings, k.n_positions, k.n_ctx, k.seq_length, k.model_max_length)
+    -- YaRN stretches what the model was trained on.
+    'max_context_tokens': greatest(
+        coalesce(k.max_position_embeddings, k.n_positions, k.n_ctx, k.seq_length, k.model_max_length),
+        case when coalesce(k.rope_scaling.rope_type, k.rope_scaling.type) = 'yarn'
+            then (k.rope_scaling.factor * coalesce(k.rope_scaling.original_max_position_embeddings, k.max_position_embeddings))::bigint
+        end
+    )
 };
 
 create macro macros.count_of(kinds, kind) as

@@ -1,14 +1,16 @@
 -- What a config.json lacks for the bandwidth model: a list of sentences, each with the spellings that were tried;
 -- empty where all is there. Nothing is guessed for a family that is not known.
 
-create macro macros.model_problems(config) as
-    list_transform([macros.model_keys(config)], lambda k:
-        list_transform([macros.model_sizes(k)], lambda z:
-            list_transform([macros.model_layers(k, z)], lambda l:
-                list_filter(macros.problems_of(k, z, l), lambda problem: problem is not null)
-            )[1]
-        )[1]
-    )[1];
+create macro macros.model_problems(config) as (
+    select list_filter(macros.problems_of(k, z, l), lambda problem: problem is not null)
+    from (
+        select k, z, macros.model_layers(k, z) as l
+        from (
+            select k, macros.model_sizes(k) as z
+            from (select macros.model_keys(config) as k)
+        )
+    )
+);
 
 create macro macros.problems_of(k, z, l) as [
     case

@@ -64,23 +64,25 @@ end;
 -- Which of 'attention', 'head', 'router', 'mlp' and 'experts' stay in 16 bits in that format.
 -- 'mlp' is the dense layers and the shared experts. Embedding and norms always do.
 create macro macros.plain_parts(q, layers) as
-    list_transform([list_concat(q.modules_to_not_convert, q.ignore, q.exclude_modules, q.ignored_layers)], lambda names:
-        list_filter(['attention', 'head', 'router', 'mlp', 'experts'], lambda part: case part
-            when 'head' then not coalesce(q.lm_head, false)
-            when 'router' then true
-            when 'attention' then macros.are_left_out(names, 'attn|attention', 'linear_attn|indexer', layers)
-            when 'mlp' then macros.are_left_out(
-                names, 'mlp|feed_forward|shared_expert', '[^_]expert|gate$|gate[$]|gate\*|router|shared_expert_gate', layers
-            )
-            else macros.are_left_out(names, '(^|[^d])[._*]experts?', 'shared', layers)
-        end)
-    )[1];
+    list_filter([
+        case when macros.are_left_out(macros.left_out(q), 'attn|attention', 'linear_attn|indexer', layers) then 'attention' end,
+        case when not coalesce(q.lm_head, false) then 'head' end,
+        'router',
+        case when macros.are_left_out(
+            macros.left_out(q), 'mlp|feed_forward|shared_expert', '[^_]expert|gate$|gate[$]|gate\*|router|shared_expert_gate', layers
+        ) then 'mlp' end,
+        case when macros.are_left_out(macros.left_out(q), '(^|[^d])[._*]experts?', 'shared', layers) then 'experts' end
+    ], lambda part: part is not null);
+
+create macro macros.left_out(q) as
+    list_concat(q.modules_to_not_convert, q.ignore, q.exclude_modules, q.ignored_layers);
 
 -- Whether the names hold a part of every layer, or of half of the layers one by one.
 create macro macros.are_left_out(names, pattern, but_not, layers) as
-    list_transform(
-        [list_filter(names::varchar[], lambda name: regexp_matches(name, pattern) and not regexp_matches(name, but_not))],
-        lambda found:
-            len(list_filter(found, lambda name: not regexp_matches(name, 'layers[.]\d'))) > 0
-            or 2 * len(list_distinct(list_transform(found, lambda name: regexp_extract(name, 'layers[.](\d+)', 1)))) >= layers
-    )[1];
+    len(list_filter(names::varchar[], lambda name:
+        regexp_matches(name, pattern) and not regexp_matches(name, but_not) and not regexp_matches(name, 'layers[.]\d')
+    )) > 0
+    or 2 * len(list_distinct(list_transform(
+        list_filter(names::varchar[], lambda name: regexp_matches(name, pattern) and not regexp_matches(name, but_not)),
+        lambda name: regexp_extract(name, 'layers[.](\d+)', 1)
+    ))) >= layers;

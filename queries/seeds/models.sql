@@ -45,10 +45,15 @@
 -- source                   where the fields were read
 create table seeds.models as
 select
-    model_configs.model,
-    model_configs.aliases,
-    unnest(macros.model_config(model_configs.config)),
-    model_configs.published_params,
-    model_configs.is_exact,
-    model_configs.source
-from seeds.model_configs;
+    read.model,
+    read.aliases,
+    unnest(read.spec),
+    read.published_params,
+    read.is_exact,
+    read.source
+from (
+    select
+        model_configs.*,
+        macros.model_config(model_configs.config) as spec
+    from seeds.model_configs
+) as read;

@@ -52,6 +52,29 @@ with contents as (
     union all
     select
         source_id,
+        26,
+        'model',
+        model
+    from raw.model_configs
+    union all
+    select
+        source_id,
+        27,
+        'GPUs',
+        macros.many_text(count(*), 'GPU') || ': ' || string_agg(gpu, ', ' order by gpu)
+    from raw.gpus
+    group by source_id
+    union all
+    select
+        source_id,
+        28,
+        'prices',
+        'of ' || macros.many_text(count(distinct gpu), 'GPU')
+    from raw.prices
+    group by source_id
+    union all
+    select
+        source_id,
         25,
         'kernel times',
         macros.count_text(sum(points)) || ' of ' || string_agg(distinct operation, ', ')

@@ -1,7 +1,7 @@
 -- One row per file or stream that was taken in.
 -- source_id       number of the source
 -- source_name     what the user calls it
--- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'results', 'folder' or 'run'
+-- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder' or 'run'
 -- format          the reader that took it in
 -- sha256          fingerprint of the file's bytes
 -- rows_read       lines or records read

@@ -1,0 +1,118 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint that has one, and gives the text
+// that a Deployment takes for its model. What the file lacks is an error that names the keys that were tried, and so is a
+// checkpoint whose weights do not weigh what the config says.
+func ReadModelConfig(ctx context.Context, db *sql.DB, path string) (string, error) {
+	file := path
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		file = filepath.Join(path, "config.json")
+	}
+	config, err := jsonFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", withHint("name a config.json, the folder of a checkpoint, or a model of the catalogue", "model %s: there is no such file", file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("model %s: %w", file, err)
+	}
+	var quantization, total any
+	if beside, err := jsonFile(filepath.Join(filepath.Dir(file), "hf_quant_config.json")); err == nil {
+		quantization = string(beside)
+	}
+	if beside, err := jsonFile(filepath.Join(filepath.Dir(file), "model.safetensors.index.json")); err == nil {
+		total = totalSize(beside)
+	}
+	var problems string
+	var read sql.Null[string]
+	err = db.QueryRowContext(ctx, `
+select
+    array_to_string(checkpoint.problems, '; '),
+    case when len(checkpoint.problems) = 0 then macros.model_text(name, checkpoint.config) end
+from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::double) as checkpoint)`,
+		modelName(file), string(config), quantization, total).Scan(&problems, &read)
+	if err != nil {
+		return "", fmt.Errorf("model %s: %w", file, err)
+	}
+	if problems != "" {
+		return "", withHint("a config.json of Hugging Face's has these keys; the families that are known stand in queries/macros/architectures.sql",
+			"model %s: %s", file, problems)
+	}
+	return read.V, nil
+}
+
+// maxConfigBytes is the longest JSON that is read of a checkpoint; an index of a large one has 10 MB.
+const maxConfigBytes = 64 << 20
+
+// jsonFile reads one JSON object.
+func jsonFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes))
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(text, &object) != nil {
+		return nil, withHint("check where it came from", "not a JSON object")
+	}
+	return text, nil
+}
+
+// totalSize is what an index says its weights weigh, bytes; nil where it does not.
+func totalSize(index []byte) any {
+	var size struct {
+		Metadata struct {
+			TotalSize *float64 `json:"total_size"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(index, &size) != nil || size.Metadata.TotalSize == nil {
+		return nil
+	}
+	return *size.Metadata.TotalSize
+}
+
+// modelName calls a model after its folder, as checkpoints lie in folders of their names, or after a file that has a
+// name of its own.
+func modelName(file string) string {
+	if path, err := filepath.Abs(file); err == nil {
+		file = path
+	}
+	name := strings.TrimSuffix(filepath.Base(file), ".json")
+	if name == "config" {
+		name = filepath.Base(filepath.Dir(file))
+	}
+	return name
+}
+
+// readModel gives the text of a model that is named by a path; any other name is left as it is.
+func readModel(ctx context.Context, db *sql.DB, model string) (string, error) {
+	if strings.HasPrefix(model, "{") || !isModelPath(model) {
+		return model, nil
+	}
+	return ReadModelConfig(ctx, db, model)
+}
+
+// isModelPath tells a path from a name like meta-llama/Llama-3.1-8B: it ends in .json, or it is there.
+func isModelPath(model string) bool {
+	if strings.HasSuffix(model, ".json") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(model, "config.json"))
+	return model != "" && err == nil
+}

@@ -1,0 +1,98 @@
+package ingest
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// A model by its config.json, as Hugging Face's checkpoints have one. What lies beside it is read with it:
+// hf_quant_config.json, and of model.safetensors.index.json how much the weights weigh, which must be what
+// the config says. The keys that the bandwidth model reads are kept, and no others.
+
+var _ = register(format{
+	name: "model-config",
+	sees: func(h *head) string {
+		isModel := h.has("model_type") || h.has("architectures")
+		if isModel && (h.has("text_config") || h.has("hidden_size") || h.has("num_hidden_layers") || h.has("n_layer") || h.has("vocab_size")) {
+			return "a model's config.json, with model_type and its sizes"
+		}
+		return ""
+	},
+	read:  readModelConfig,
+	wants: "a JSON object with model_type, num_hidden_layers, hidden_size, ...",
+	kind:  "model",
+})
+
+// maxBesideBytes is the longest file beside a config that is read; an index of a large model has 10 MB.
+const maxBesideBytes = 64 << 20
+
+func readModelConfig(d *document, out *rows) error {
+	config, err := d.whole()
+	if err != nil {
+		return err
+	}
+	if !json.Valid(config) {
+		return hinted{"not JSON from here on, or cut", "check where it came from"}
+	}
+	if out.tx == nil {
+		return nil
+	}
+	var quantization any
+	if beside := d.beside("hf_quant_config.json", maxBesideBytes); json.Valid(beside) {
+		quantization = string(beside)
+		out.note("hf_quant_config.json beside it says how the weights are quantized")
+	}
+	var row modelConfigRow
+	var problems, format string
+	var gigabytes float64
+	err = out.tx.QueryRow(out.ctx, `
+select
+    checkpoint.config,
+    array_to_string(checkpoint.problems, '; '),
+    coalesce(macros.model_text(name, checkpoint.config), ''),
+    coalesce(macros.model_config(checkpoint.config).native_format, ''),
+    coalesce(checkpoint.bytes / 1e9, 0)
+from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::double) as checkpoint)`,
+		d.modelName(), string(config), quantization, d.weightBytes()).Scan(&row.Config, &problems, &row.Spec, &format, &gigabytes)
+	if err != nil {
+		return err
+	}
+	if problems != "" {
+		return hinted{problems, "a config.json of Hugging Face's has these keys"}
+	}
+	row.Model = d.modelName()
+	out.note("the model is called %s: %.3g GB of weights in %s", row.Model, gigabytes, format)
+	return out.add(row)
+}
+
+// modelName is what a config's model is called: its folder, where the file is called as all of them are. In the
+// cache of the hub that is models--publisher--name/snapshots/<commit>.
+func (d *document) modelName() string {
+	path := d.path
+	if absolute, err := filepath.Abs(path); err == nil && path != "-" {
+		path = absolute
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".json")
+	if name != "config" {
+		return strings.TrimPrefix(name, "-")
+	}
+	folder := filepath.Dir(path)
+	if above := filepath.Dir(folder); filepath.Base(above) == "snapshots" {
+		folder = filepath.Dir(above)
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(filepath.Base(folder), "models--"), "--", "/")
+}
+
+// weightBytes is what an index beside the config says that the weights weigh; nil where there is none.
+func (d *document) weightBytes() any {
+	var index struct {
+		Metadata struct {
+			TotalSize *float64 `json:"total_size"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(d.beside("model.safetensors.index.json", maxBesideBytes), &index) != nil || index.Metadata.TotalSize == nil {
+		return nil
+	}
+	return *index.Metadata.TotalSize
+}
