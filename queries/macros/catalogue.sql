@@ -26,6 +26,7 @@ where lower(models.model) not in (select lower(mine.model) from raw.model_config
 union all by name
 select
     unnest(latest.spec),
+    latest.source as aliases, -- what the user called the file
     latest.source
 from (
     select
@@ -55,10 +56,12 @@ select * from seeds.gpus
 where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
 union all by name
 select
-    mine.* exclude (source_id),
+    -- In the place of a built-in one it answers to that one's names.
+    mine.* exclude (source_id) replace (coalesce(mine.aliases, built_in.aliases) as aliases),
     sources.name as source
 from raw.gpus as mine
 inner join raw.sources using (source_id)
+left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
 qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
 
 -- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
