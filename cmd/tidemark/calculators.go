@@ -29,7 +29,7 @@ func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) 
 	if c.IsSet("warehouse") {
 		tell(c, "%s: %v; the built-in catalogue is asked", path, err)
 	}
-	return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+	return inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }
 
 func isForPrograms(c *cli.Context) bool { return c.Bool("csv") || c.Bool("json") }

@@ -118,7 +118,7 @@ func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, er
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
-	err := inMemory(ctx, func(w *warehouse.Warehouse) error {
+	err := inCatalogue(ctx, func(w *warehouse.Warehouse) error {
 		d, err := d.Resolve(ctx, w.DB())
 		if err != nil {
 			return err

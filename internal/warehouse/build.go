@@ -27,6 +27,21 @@ type part struct {
 
 // rebuild makes seeds, macros, views and comments anew and stamps the file.
 func rebuild(ctx context.Context, tx *sql.Tx) error {
+	if err := build(ctx, tx, append(append(seedParts(), macroParts()...), viewParts()...)); err != nil {
+		return err
+	}
+	if err := comment(ctx, tx); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "delete from warehouse.stamp"); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC())
+	return err
+}
+
+// build makes parts anew, each after what it needs.
+func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	for i := range derived {
 		// The last made goes first: what depends on it is gone by then.
 		schema := derived[len(derived)-1-i]
@@ -34,7 +49,7 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	parts, err := ordered(append(append(seedParts(), macroParts()...), viewParts()...))
+	parts, err := ordered(parts)
 	if err != nil {
 		return err
 	}
@@ -43,14 +58,7 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 	}
-	if err := comment(ctx, tx); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "delete from warehouse.stamp"); err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC())
-	return err
+	return nil
 }
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)

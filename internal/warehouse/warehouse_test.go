@@ -154,6 +154,20 @@ func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
 	}
 }
 
+func TestCatalogueAnswersWithoutViews(t *testing.T) {
+	w, err := warehouse.Catalogue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment('H200', 'llama-3.1-70b', 2, 'fp8', null, null, null, null, null) as d"); got != 2 {
+		t.Errorf("a deployment on two GPUs has %d", got)
+	}
+	if got := number(t, w, "select count(*) from duckdb_views() where schema_name in ('staging', 'marts', 'checks')"); got != 0 {
+		t.Errorf("%d views were made", got)
+	}
+}
+
 func TestNothingIsFetchedByItself(t *testing.T) {
 	w := open(t, warehouse.Memory, warehouse.ReadWrite)
 	for _, setting := range []string{"autoinstall_known_extensions", "autoload_known_extensions"} {
