@@ -30,6 +30,8 @@ type effective struct {
 	TensorParallelSize   int64   `json:"tensor_parallel_size,omitempty"`
 	Quantization         string  `json:"quantization,omitempty"`
 	Dtype                string  `json:"dtype,omitempty"`
+	EnforceEager         *bool   `json:"enforce_eager,omitempty"`
+	NoCustomAllReduce    *bool   `json:"disable_custom_all_reduce,omitempty"`
 }
 
 // effectiveOf takes from /metrics what /server_info has not said: from a server's own, or, where there is one server, from
@@ -62,6 +64,7 @@ func (e *effective) readInfo(info json.RawMessage) {
 				MaxModelLen  any `json:"max_model_len"`
 				Quantization any `json:"quantization"`
 				Dtype        any `json:"dtype"`
+				Eager        any `json:"enforce_eager"`
 			} `json:"model_config"`
 			Cache struct {
 				BlockSize   any `json:"block_size"`
@@ -76,7 +79,8 @@ func (e *effective) readInfo(info json.RawMessage) {
 				Tokens any `json:"max_num_batched_tokens"`
 			} `json:"scheduler_config"`
 			Parallel struct {
-				Tensor any `json:"tensor_parallel_size"`
+				Tensor   any `json:"tensor_parallel_size"`
+				NoCustom any `json:"disable_custom_all_reduce"`
 			} `json:"parallel_config"`
 		} `json:"vllm_config"`
 	}
@@ -90,6 +94,7 @@ func (e *effective) readInfo(info json.RawMessage) {
 	e.GPUMemoryUtilization, e.KVCacheDtype, e.EnablePrefixCaching = numberIn(c.Cache.Utilization), wordOf(c.Cache.Dtype), flagIn(c.Cache.Prefix)
 	e.MaxNumSeqs, e.MaxNumBatchedTokens = countIn(c.Scheduler.Seqs), countIn(c.Scheduler.Tokens)
 	e.TensorParallelSize = countIn(c.Parallel.Tensor)
+	e.EnforceEager, e.NoCustomAllReduce = flagIn(c.Model.Eager), flagIn(c.Parallel.NoCustom)
 }
 
 // readMetrics takes what is still missing out of the labels of vllm:cache_config_info.

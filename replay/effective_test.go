@@ -9,9 +9,9 @@ import (
 // As vLLM 0.32 answers on a CPU, cut to what is read.
 const (
 	realInfo = `{"vllm_config":{
-		"model_config":{"model":"/models/tiny-random","dtype":"torch.bfloat16","max_model_len":16384,"quantization":null,"hf_token":null},
+		"model_config":{"model":"/models/tiny-random","dtype":"torch.bfloat16","max_model_len":16384,"quantization":null,"enforce_eager":true,"hf_token":null},
 		"cache_config":{"block_size":128,"gpu_memory_utilization":0.92,"cache_dtype":"auto","enable_prefix_caching":true,"num_gpu_blocks":4096,"kv_cache_size_tokens":524288},
-		"parallel_config":{"tensor_parallel_size":2},
+		"parallel_config":{"tensor_parallel_size":2,"disable_custom_all_reduce":false},
 		"scheduler_config":{"max_num_batched_tokens":4096,"max_num_seqs":32}},
 		"vllm_env":{},"system_env":{}}`
 	realLabels = `# TYPE vllm:cache_config_info gauge
@@ -33,7 +33,7 @@ func TestTheEffectiveConfigurationIsWhatTheServerSays(t *testing.T) {
 	for _, c := range []struct{ what, info, metrics, want string }{
 		{"by /server_info", realInfo, "", `{"engine_version":"0.32.0","model":"/models/tiny-random","max_model_len":16384,"block_size":128,"num_gpu_blocks":4096,` +
 			`"kv_cache_tokens":524288,"gpu_memory_utilization":0.92,"kv_cache_dtype":"auto","enable_prefix_caching":true,"max_num_seqs":32,` +
-			`"max_num_batched_tokens":4096,"tensor_parallel_size":2,"dtype":"bfloat16"}`},
+			`"max_num_batched_tokens":4096,"tensor_parallel_size":2,"dtype":"bfloat16","enforce_eager":true,"disable_custom_all_reduce":false}`},
 		{"by its metrics", "", realLabels, `{"engine_version":"0.32.0","model":"tiny","max_model_len":4096,"block_size":128,"num_gpu_blocks":4096,` +
 			`"kv_cache_tokens":524288,"gpu_memory_utilization":0.9,"kv_cache_dtype":"fp8","enable_prefix_caching":false}`},
 		{"by a text", `{"vllm_config":"model='x', seed=0"}`, "", `{"engine_version":"0.32.0","model":"tiny","max_model_len":4096}`},
