@@ -1,0 +1,115 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse/warehousetest"
+)
+
+// A figure in no mart never fires anything; a figure that no rule and no table names is work for nothing.
+func TestEveryFigureOfARuleIsWorkedOut(t *testing.T) {
+	w := warehousetest.Open(t)
+	figures, err := analysis.Query(t.Context(), w.DB(), `
+select figure, 'condition' from staging.symptom_conditions
+union
+select times_figure, 'factor' from staging.symptom_conditions where times_figure is not null
+union
+select figure, 'dictionary' from staging.evidence_figures`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marts := readAll(t, "evidence_load", "evidence_prompts", "evidence_server", "evidence_decode", "evidence_between", "evidence_points", "evidence_metrics")
+	for _, row := range figures.Rows {
+		if !strings.Contains(marts, "{'figure': '"+row[0].(string)+"'") {
+			t.Errorf("%s of a %s is in no mart of evidence", row[0], row[1])
+		}
+	}
+	for _, made := range regexp.MustCompile(`\{'figure': '([a-z0-9_]+)'`).FindAllStringSubmatch(marts, -1) {
+		known, err := analysis.Query(t.Context(), w.DB(), "from staging.evidence_figures where figure = ?", made[1])
+		if err != nil || len(known.Rows) != 1 {
+			t.Errorf("%s has no words in seeds.evidence_figures (%v)", made[1], err)
+		}
+	}
+}
+
+func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
+	w := warehousetest.Open(t)
+	for what, query := range map[string]string{
+		"a condition without words": "select symptom, figure from staging.symptom_conditions where says is null or times_figure is not null and times_says is null",
+		"a condition of no symptom": "select symptom from staging.symptom_conditions except select symptom from staging.symptoms",
+		"a symptom that never fires": `select symptom from staging.symptoms
+			except select symptom from staging.symptom_conditions where role = 'needs' and alternative > 0`,
+		"an explanation of no name": "select unnest(unless) from staging.symptoms except select symptom from staging.symptoms",
+		"an unknown comparison":     "select symptom from staging.symptom_conditions where comparison not in ('>', '>=', '<', '<=')",
+		"an unknown role":           "select symptom from staging.symptom_conditions where role not in ('needs', 'unless', 'confirms')",
+		"an unknown kind":           "select symptom from staging.symptoms where kind not in ('invalid', 'problem', 'by design')",
+	} {
+		found, err := analysis.Query(t.Context(), w.DB(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Rows) > 0 {
+			t.Errorf("%s: %v", what, found.Rows)
+		}
+	}
+}
+
+// How busy a GPU looks is context: no symptom may fire on it.
+func TestNoVerdictDependsOnUtilization(t *testing.T) {
+	w := warehousetest.Open(t)
+	found, err := analysis.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Rows) > 0 {
+		t.Errorf("rules look at utilization: %v", found.Rows)
+	}
+}
+
+// Each symptom fires in a case of queries/marts/symptoms*.txtar, and each of these files has a run that shows none.
+func TestEverySymptomHasACase(t *testing.T) {
+	w := warehousetest.Open(t)
+	cases := map[string]string{}
+	var all string
+	for _, name := range []string{"symptoms", "symptoms.load", "symptoms.server", "symptoms.between", "symptoms.others"} {
+		text, err := os.ReadFile("../queries/marts/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want, _ := strings.Cut(string(text), "-- want.csv --\n")
+		cases[name], all = want, all+want
+	}
+	for name, want := range cases {
+		if !regexp.MustCompile(`(?m)^[^,]+,,?$`).MatchString(want) {
+			t.Errorf("%s.txtar has no run without a symptom", name)
+		}
+	}
+	symptoms, err := analysis.Query(t.Context(), w.DB(), "select symptom from staging.symptoms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range symptoms.Rows {
+		if !regexp.MustCompile(`[, ]` + row[0].(string) + `\b`).MatchString(all) {
+			t.Errorf("%s fires in no case", row[0])
+		}
+	}
+}
+
+func readAll(t *testing.T, marts ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range marts {
+		text, err := os.ReadFile("../queries/marts/" + name + ".sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(text)
+	}
+	return b.String()
+}
