@@ -1,5 +1,5 @@
--- One row per stretch of a run in which the same requests decode: between two
--- instants at which a request brings its first or its last token.
+-- One row per stretch of a run in which the same requests of one server decode: between two
+-- instants at which a request brings its first or its last token or at which a second begins.
 --
 -- All that streamed counts, failed or not: it took its share of the steps. A request
 -- grows at its own average rate. At the begin of a stretch its context stands half
@@ -7,9 +7,11 @@
 -- this is right on average. Costs are of one step and null where the run's deployment
 -- is not known or nothing decodes.
 -- run_id                    the replay
+-- endpoint                  base url of the server; '' where the run had one only
 -- begin_s                   seconds since the run began
 -- end_s                     the next such instant; null for the last, which ends nothing
 -- batch                     requests that decode
+-- token_per_s               tokens that they bring together, per second
 -- begin_context_tokens      sum of their contexts at begin_s, tokens
 -- end_context_tokens        the same at end_s, tokens
 -- begin_windowed_tokens     the same at begin_s with each context cut at the model's window, tokens
@@ -26,14 +28,18 @@
 with streams as (
     select
         requests.run_id,
+        coalesce(requests.endpoint, '') as endpoint,
         requests.first_token_s,
         coalesce(requests.last_token_s, requests.first_token_s) as last_token_s,
         coalesce(requests.input_tokens_reported, requests.input_tokens) + 0.5e0 as first_context,
-        greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
-        / nullif(requests.last_token_s - requests.first_token_s, 0) as token_per_s,
+        coalesce(
+            greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
+            / nullif(requests.last_token_s - requests.first_token_s, 0),
+            0
+        ) as token_per_s,
         deployments.window_tokens
     from staging.requests
-    left join staging.deployments using (run_id)
+    left join staging.deployments on deployments.run_id = requests.run_id
     where requests.first_token_s is not null
 ),
 
@@ -42,10 +48,11 @@ with streams as (
 lines as (
     select
         run_id,
+        endpoint,
         first_token_s,
         last_token_s,
-        coalesce(token_per_s, 0) as token_per_s,
-        first_context - coalesce(token_per_s, 0) * first_token_s as offset_tokens,
+        token_per_s,
+        first_context - token_per_s * first_token_s as offset_tokens,
         window_tokens,
         case
             when first_context >= window_tokens then first_token_s
@@ -53,21 +60,24 @@ lines as (
                 then first_token_s + (window_tokens - first_context) / token_per_s
         end as full_s
     from streams
+    where last_token_s > first_token_s
 ),
 
 changes as (
     select
         run_id,
+        endpoint,
         first_token_s as begin_s,
-        case when last_token_s > first_token_s then 1 else 0 end as batch,
-        case when last_token_s > first_token_s then offset_tokens else 0 end as offset_tokens,
-        case when last_token_s > first_token_s then token_per_s else 0 end as token_per_s,
-        case when last_token_s > first_token_s then offset_tokens else 0 end as windowed_offset_tokens,
-        case when last_token_s > first_token_s then token_per_s else 0 end as windowed_token_per_s
+        1 as batch,
+        offset_tokens,
+        token_per_s,
+        offset_tokens as windowed_offset_tokens,
+        token_per_s as windowed_token_per_s
     from lines
     union all
     select
         run_id,
+        endpoint,
         full_s,
         0,
         0,
@@ -75,10 +85,11 @@ changes as (
         window_tokens - offset_tokens,
         -token_per_s
     from lines
-    where full_s is not null and last_token_s > first_token_s
+    where full_s is not null
     union all
     select
         run_id,
+        endpoint,
         last_token_s,
         -1,
         -offset_tokens,
@@ -86,46 +97,63 @@ changes as (
         case when full_s is null then -offset_tokens else -window_tokens end,
         case when full_s is null then -token_per_s else 0 end
     from lines
-    where last_token_s > first_token_s
-),
-
-instants as (
+    union all
+    -- What brought one token only, or all at once, changes nothing.
     select
         run_id,
-        begin_s,
-        sum(batch) as batch,
-        sum(offset_tokens) as offset_tokens,
-        sum(token_per_s) as token_per_s,
-        sum(windowed_offset_tokens) as windowed_offset_tokens,
-        sum(windowed_token_per_s) as windowed_token_per_s
-    from changes
+        endpoint,
+        first_token_s,
+        0,
+        0,
+        0,
+        0,
+        0
+    from streams
+    where last_token_s <= first_token_s
+    union all
+    select
+        run_id,
+        endpoint,
+        -- Ten days: an instant that is plainly wrong does not make a million rows.
+        unnest(range(floor(min(first_token_s))::bigint + 1, least(ceil(max(last_token_s)), 864e3)::bigint)),
+        0,
+        0,
+        0,
+        0,
+        0
+    from lines
     group by
         run_id,
-        begin_s
+        endpoint
 ),
 
+-- Of several changes at one instant the last has them all.
 stretches as (
     select
         run_id,
+        endpoint,
         begin_s,
         lead(begin_s) over in_time as end_s,
-        (sum(batch) over in_time)::bigint as batch,
+        sum(batch) over in_time as batch,
         sum(offset_tokens) over in_time as offset_tokens,
         sum(token_per_s) over in_time as token_per_s,
         sum(windowed_offset_tokens) over in_time as windowed_offset_tokens,
         sum(windowed_token_per_s) over in_time as windowed_token_per_s
-    from instants
-    window in_time as (partition by run_id order by begin_s)
+    from changes
+    window in_time as (partition by run_id, endpoint order by begin_s rows unbounded preceding)
+    qualify end_s > begin_s or end_s is null
 ),
 
 -- Sums of many lines leave a rounding error behind where nothing is left.
 shared as (
     select
         run_id,
+        endpoint,
         case when batch > 0 then run_id end as busy_run_id,
         begin_s,
         end_s,
-        batch,
+        batch::bigint as batch,
+        case when batch > 0 then greatest(token_per_s, 0) else 0 end as token_per_s,
         case when batch > 0 then greatest(offset_tokens + token_per_s * begin_s, 0) else 0 end as begin_context_tokens,
         case when batch > 0 then greatest(offset_tokens + token_per_s * end_s, 0) else 0 end as end_context_tokens,
         case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * begin_s, 0) else 0 end
@@ -137,9 +165,11 @@ shared as (
 
 select
     shared.run_id,
+    shared.endpoint,
     shared.begin_s,
     shared.end_s,
     shared.batch,
+    shared.token_per_s,
     shared.begin_context_tokens,
     shared.end_context_tokens,
     shared.begin_windowed_tokens,

@@ -1,0 +1,125 @@
+-- One row per instant of a run at which one of its decode segments begins: what there was from the run's
+-- begin up to that instant. The difference of two rows is what was in between: a request takes those of its first
+-- and of its last token.
+--
+-- Between two changes of the batch a step's time y is known, so that the engine would have made dt / y steps there. Terms
+-- are weighted by the same steps. Each prompt's work is laid just before its first token, one second of work a
+-- second, whatever the measured steps took. Uncached tokens are prompt less what the server says it had; when it does
+-- not say, nothing was cached.
+-- run_id             the replay
+-- endpoint           base url of the server; '' where the run had one only
+-- begin_s            the instant, seconds since the run began
+-- end_s              the next such instant; null for the last
+-- batch              requests that decode in between
+-- batch_seconds      requests that decoded, times time
+-- context_seconds    context tokens of all of them together, times time
+-- tokens             tokens that they brought after their first
+-- floor_steps        steps, had each taken what memory allows; null until something decoded on a known deployment, as are those below
+-- steps              steps, had each taken the predicted time
+-- weights_s          of these, streaming weights, seconds
+-- arithmetic_s       of these, what multiplying adds, seconds
+-- allreduce_s        of these, all-reduces, seconds
+-- host_s             of these, host time, seconds
+-- prefill_s          predicted work on prompts, seconds
+-- prefill_tokens     uncached tokens of the prompts whose first token has come, of this instant too
+with segments as (
+    select
+        run_id,
+        endpoint,
+        begin_s,
+        end_s,
+        batch,
+        end_s - begin_s as length_s,
+        token_per_s,
+        (begin_context_tokens + end_context_tokens) / 2 as context_tokens,
+        (end_s - begin_s) * macros.mean_inverse(begin_floor_s, end_floor_s) as floor_steps,
+        (end_s - begin_s) * macros.mean_inverse(begin_decode_s, end_decode_s) as steps,
+        weights_s,
+        arithmetic_s,
+        allreduce_s,
+        host_s
+    from marts.decode_segments
+),
+
+prompts as (
+    select
+        run_id,
+        coalesce(endpoint, '') as endpoint,
+        first_token_s,
+        coalesce(cached_tokens, 0) as cached_tokens,
+        -- The last token of a prompt is always computed.
+        greatest(coalesce(input_tokens_reported, input_tokens) - coalesce(cached_tokens, 0), 1) as uncached_tokens
+    from staging.requests
+    where first_token_s is not null
+),
+
+works as (
+    select
+        prompts.run_id,
+        prompts.endpoint,
+        prompts.first_token_s,
+        prompts.uncached_tokens,
+        d.prefill_share
+            * macros.prompt_s(d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens) as work_s
+    from prompts
+    inner join segments
+        on segments.run_id = prompts.run_id
+        and segments.endpoint = prompts.endpoint
+        and segments.begin_s = prompts.first_token_s
+    left join staging.deployments as d on d.run_id = prompts.run_id
+),
+
+-- Up to t, what began at a and ended at b is b - a seconds of work: the sum of rate * (t - at).
+changes as (
+    select
+        run_id,
+        endpoint,
+        begin_s,
+        end_s,
+        batch,
+        batch * length_s as batch_seconds,
+        context_tokens * length_s as context_seconds,
+        token_per_s * length_s as tokens,
+        floor_steps,
+        steps,
+        steps * weights_s as weights_s,
+        steps * arithmetic_s as arithmetic_s,
+        steps * allreduce_s as allreduce_s,
+        steps * host_s as host_s,
+        0 as rate,
+        0 as prefill_tokens,
+        true as is_segment
+    from segments
+    union all
+    select
+        run_id,
+        endpoint,
+        unnest([first_token_s - coalesce(work_s, 0), first_token_s]),
+        null, null, null, null, null, null, null, null, null, null, null,
+        unnest(case when work_s is not null then [1, -1] else [0, 0] end),
+        unnest([0, uncached_tokens]),
+        false
+    from works
+)
+
+-- What a segment brings lies after its begin, what ends there before it.
+select
+    run_id,
+    endpoint,
+    begin_s,
+    end_s,
+    batch,
+    sum(batch_seconds) over up_to - coalesce(batch_seconds, 0) as batch_seconds,
+    sum(context_seconds) over up_to - coalesce(context_seconds, 0) as context_seconds,
+    sum(tokens) over up_to - coalesce(tokens, 0) as tokens,
+    sum(floor_steps) over up_to - coalesce(floor_steps, 0) as floor_steps,
+    sum(steps) over up_to - coalesce(steps, 0) as steps,
+    sum(weights_s) over up_to - coalesce(weights_s, 0) as weights_s,
+    sum(arithmetic_s) over up_to - coalesce(arithmetic_s, 0) as arithmetic_s,
+    sum(allreduce_s) over up_to - coalesce(allreduce_s, 0) as allreduce_s,
+    sum(host_s) over up_to - coalesce(host_s, 0) as host_s,
+    begin_s * sum(rate) over up_to - sum(rate * begin_s) over up_to as prefill_s,
+    sum(prefill_tokens) over up_to as prefill_tokens
+from changes
+window up_to as (partition by run_id, endpoint order by begin_s, is_segment rows unbounded preceding)
+qualify is_segment
