@@ -21,6 +21,11 @@ type Deployment struct {
 	EngineVersion       string `json:"engine_version"`         // empty: not known
 	MaxNumSeqs          int    `json:"max_num_seqs"`           // 0: the engine's default
 	MaxNumBatchedTokens int    `json:"max_num_batched_tokens"` // 0: the engine's default
+
+	ExpertParallelSize   int     `json:"expert_parallel_size,omitempty"`   // GPUs that share out whole experts; 0: each expert is cut
+	DataParallelSize     int     `json:"data_parallel_size,omitempty"`     // replicas of all but the experts; 0: one
+	ComputeFormat        string  `json:"compute_dtype,omitempty"`          // what multiplies the weights: bf16, fp8, fp4; empty: the format's own
+	GPUMemoryUtilization float64 `json:"gpu_memory_utilization,omitempty"` // share of memory that the engine takes; 0: its default
 }
 
 // args are the arguments of macros.deployment; what is not said is null.

@@ -18,9 +18,10 @@ type StepCost struct {
 	KVCapacityTokens int64 // tokens whose KV cache fits
 
 	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ...
-	weightsS   []float64 // streaming weights at each of them
+	expertsS   []float64 // experts at each of them
 	allreduceS []float64
 
+	weightsS                           float64 // streaming all weights but the experts
 	decodeS, prefillS, chunkS          float64 // arithmetic of one token or one prompt's head
 	contextS, windowS                  float64 // reading the KV cache of one token
 	fixedS, sequenceS                  float64 // layers and host of a step; host of each sequence
@@ -81,18 +82,19 @@ func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d Deployment) er
 select
     coalesce(d.window_tokens, 0),
     macros.kv_capacity_tokens(d)::bigint,
+    macros.weights_s(d, 1),
     macros.multiply_s(d, 1, 0, 0),
     macros.multiply_s(d, 0, 1, 0),
     macros.multiply_s(d, 0, 0, 1),
     macros.kv_s(d, 1, 0),
     macros.kv_s(d, 0, 1),
     macros.layers_s(d) + macros.host_s(d, 0),
-    macros.host_s(d, 1) - macros.host_s(d, 0),
+    macros.host_s(d, 1) - macros.host_s(d, 0) + macros.state_s(d, 1),
     macros.prefill_attention_s(d, 0, 1),
     macros.prefill_attention_s(d, 1, 1) - macros.prefill_attention_s(d, 0, 1),
     d.roof_hardness`+fromDeployment, d.args()...).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
-		&c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
+		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
 		&c.pairS, &c.windowedPairS, &c.roofHardness,
 	)
 	if c.SlidingWindow == 0 {
@@ -108,15 +110,15 @@ func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d Deployment) error
 	}
 	table, err := ask(ctx, db, `
 select
-    macros.weights_s(d, points.tokens),
-    case when points.tokens = 0 then 0 else macros.allreduce_s(d, greatest(points.tokens, 1)) end`+fromDeployment+`
+    macros.experts_s(d, points.tokens),
+    macros.allreduce_s(d, points.tokens)`+fromDeployment+`
 cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens) as points
 order by points.tokens`, d.args()...)
 	if err != nil {
 		return err
 	}
 	for _, row := range table.Rows {
-		c.weightsS = append(c.weightsS, row[0].(float64))
+		c.expertsS = append(c.expertsS, row[0].(float64))
 		c.allreduceS = append(c.allreduceS, row[1].(float64))
 	}
 	return nil
@@ -131,10 +133,10 @@ order by points.tokens`, d.args()...)
 //	prefillChunks   sequences that those belong to
 //	prefillPairs    query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
 func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefillTokens, prefillChunks int, prefillPairs float64) float64 {
-	weights, allreduce := c.at(float64(decode + prefillTokens))
+	experts, allreduce := c.at(float64(decode + prefillTokens))
 	multiply := float64(decode)*c.decodeS + float64(prefillTokens)*c.prefillS + float64(prefillChunks)*c.chunkS
 	windowedPairs := min(prefillPairs, float64(prefillTokens)*float64(c.SlidingWindow))
-	return c.roof(weights, multiply) + allreduce +
+	return c.roof(c.weightsS, multiply) + experts + allreduce +
 		float64(contextTokens)*c.contextS + float64(windowTokens)*c.windowS +
 		c.fixedS + float64(decode)*c.sequenceS +
 		prefillPairs*c.pairS + windowedPairs*c.windowedPairS
@@ -149,7 +151,7 @@ func (c StepCost) roof(weights, multiply float64) float64 {
 }
 
 // at interpolates between the points, and goes straight on beyond the last.
-func (c StepCost) at(tokens float64) (weights, allreduce float64) {
+func (c StepCost) at(tokens float64) (experts, allreduce float64) {
 	i := int(tokens)
 	if i > denseTokens {
 		i = sort.SearchFloat64s(c.tokens, tokens) - 1
@@ -157,5 +159,5 @@ func (c StepCost) at(tokens float64) (weights, allreduce float64) {
 	i = max(0, min(i, len(c.tokens)-2))
 	share := (tokens - c.tokens[i]) / (c.tokens[i+1] - c.tokens[i])
 	between := func(values []float64) float64 { return values[i] + share*(values[i+1]-values[i]) }
-	return between(c.weightsS), between(c.allreduceS)
+	return between(c.expertsS), between(c.allreduceS)
 }

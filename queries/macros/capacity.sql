@@ -2,7 +2,7 @@
 
 -- Bytes of all weights on one GPU.
 create macro macros.resident_bytes(d) as
-    d.plain_bytes + d.packed_bytes + d.expert_bytes * d.experts + d.embedding_bytes;
+    d.plain_bytes + d.packed_bytes + d.expert_bytes * d.experts / d.expert_parallel_size + d.embedding_bytes;
 
 -- Bytes left for the KV cache of what the engine takes; below zero the model does not fit.
 create macro macros.kv_room_bytes(memory_bytes, memory_utilization, weight_bytes, other_bytes) as

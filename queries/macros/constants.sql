@@ -5,13 +5,52 @@ create macro macros.is_named(name, aliases, wanted) as
     lower(wanted) = lower(name)
     or coalesce(list_contains(string_split(lower(aliases), ';'), lower(wanted)), false);
 
--- A version as a number that can be compared: 0.12.3 is 12, 1.4 is 1004; null
+-- A version as a number that can be compared: 0.12.3 is 12.03, 1.4 is 1004; null
 -- where there is none.
 create macro macros.version_number(version) as
     1000 * try_cast(regexp_extract(version, '(\d+)\.(\d+)', 1) as integer)
-    + try_cast(regexp_extract(version, '(\d+)\.(\d+)', 2) as integer);
+    + try_cast(regexp_extract(version, '(\d+)\.(\d+)', 2) as integer)
+    + coalesce(try_cast(regexp_extract(version, '\d+\.\d+\.(\d+)', 1) as integer), 0) / 100;
 
--- How far a row of seeds.constants is from a deployment: what says more about
+-- Constants of the seeds, and those that calibrations found for one deployment; of several
+-- calibrations of one, the last.
+create macro macros.constants() as table
+select
+    name,
+    engine,
+    engine_version,
+    gpu,
+    format,
+    value,
+    source,
+    null as deployment
+from seeds.constants
+union all
+select
+    calibrations.name,
+    calibrations.engine,
+    coalesce(calibrations.engine_version, '*'),
+    calibrations.gpu,
+    '*',
+    calibrations.value,
+    'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids,
+    macros.deployment_key(
+        calibrations.gpu, calibrations.model, calibrations.tensor_parallel_size,
+        calibrations.weight_format, calibrations.kv_format, calibrations.engine
+    )
+from raw.calibrations
+where calibrations.calibration_id = (
+    select max(later.calibration_id)
+    from raw.calibrations as later
+    where later.gpu = calibrations.gpu
+        and later.model = calibrations.model
+        and later.tensor_parallel_size = calibrations.tensor_parallel_size
+        and later.weight_format = calibrations.weight_format
+        and later.kv_format = calibrations.kv_format
+        and later.engine = calibrations.engine
+);
+
+-- How far a row of macros.constants is from a deployment: what says more about
 -- the engine is nearer, then the version, then the GPU, then the format.
 create macro macros.constant_distance(
     engine, engine_version, gpu, format, wanted_version

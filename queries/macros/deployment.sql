@@ -4,37 +4,50 @@
 --   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000)
 --   from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
 -- Columns that are given as arguments want their table's name in front: bare names are
--- looked up inside the macro first.
--- No row: the GPU, the model or a format is not in the seeds, or the format covers
--- experts alone and the model has none. A null weight format is the model's own, a null
--- or 'auto' format of the KV cache is BF16, null limits are the engine's defaults.
+-- looked up inside the macro first. Those with := may be left out.
+-- No row: the GPU, the model or a format is not in the catalogue, or the format covers
+-- experts alone and the model has none. A model that begins with { is the text of a config.json.
+-- A null weight or KV format is the checkpoint's own (BF16 where it says nothing), null limits
+-- are the engine's defaults.
 --
--- Sizes are per GPU. "plain" weights stay in 16 bits, "packed" ones are in the
+-- Sizes are per GPU of one replica. "plain" weights stay in 16 bits, "packed" ones are in the
 -- weight format. Rates (*_per_s) are what is reached, but for hbm_bytes_per_s, the peak.
 
--- The nearest value of each constant, by name and format.
-create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats) as table
+-- The nearest value of each constant, by name and format; a calibration of this very deployment before all.
+create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment) as table
 select
     constants.name,
     asked.format,
     arg_min(
-        constants.value,
-        macros.constant_distance(
-            constants.engine, constants.engine_version, constants.gpu, constants.format, of_version
-        )
-    ) as value
+        constants,
+        case
+            when constants.deployment is not null then -1
+            else macros.constant_distance(
+                constants.engine, constants.engine_version, constants.gpu, constants.format, of_version
+            )
+        end
+    ) as constant
 from (select unnest(of_formats) as format) as asked
-inner join seeds.constants
+inner join macros.constants() as constants
     on constants.engine in ('*', of_engine)
     and constants.gpu in ('*', of_gpu)
     and constants.format in ('*', asked.format)
+    and (
+        constants.deployment is null
+        or (
+            constants.deployment = of_deployment
+            and coalesce(floor(macros.version_number(constants.engine_version)) = floor(macros.version_number(of_version)), true)
+        )
+    )
 group by
     constants.name,
     asked.format;
 
 create macro macros.deployment(
     of_gpu, of_model, of_tensor_parallel_size, of_weight_format, of_kv_format,
-    of_engine, of_engine_version, of_max_num_seqs, of_max_num_batched_tokens
+    of_engine, of_engine_version, of_max_num_seqs, of_max_num_batched_tokens,
+    of_expert_parallel_size := null, of_data_parallel_size := null, of_compute_format := null,
+    of_memory_utilization := null
 ) as table
 with named as (
     select
@@ -42,12 +55,15 @@ with named as (
         models as model,
         weight_formats as weight,
         kv_formats as kv,
-        coalesce(of_tensor_parallel_size, 1)::double as gpu_count,
+        coalesce(of_tensor_parallel_size, 1)::double as tp,
+        coalesce(of_data_parallel_size, 1)::double as dp,
+        coalesce(of_expert_parallel_size, 1)::double as ep,
         coalesce(nullif(lower(of_engine), ''), 'vllm') as engine,
+        weight_formats.format = models.native_format as is_native,
         -- What multiplies the weights: a GPU without FP8 or FP4 unpacks to BF16.
         case
-            when weight_formats.compute = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
-            when weight_formats.compute = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
+            when coalesce(of_compute_format, weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
+            when coalesce(of_compute_format, weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
     from macros.gpus() as gpus
@@ -57,101 +73,233 @@ with named as (
     where macros.is_named(gpus.gpu, gpus.aliases, of_gpu)
         and macros.is_named(weight_formats.format, weight_formats.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
         and (weight_formats.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), 'bf16'))
+        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), models.native_kv_format, 'bf16'))
         and kv_formats.kv_bytes is not null
 ),
 
-constant as (
-    select map_from_entries(list((nearest.name || ' ' || nearest.format, nearest.value))) as value_of
+-- Parameters by what they are, and whether they stay in 16 bits.
+parts as (
+    select
+        named.*,
+        coalesce(case when is_native then model.native_bytes_per_weight end, weight.bytes_per_weight) as packed_weight_bytes,
+        macros.attention_params(model) as attention,
+        macros.mlp_params(model) as mlp,
+        macros.router_params(model) + macros.head_params(model) as always_plain,
+        macros.is_plain(model, weight, is_native, 'attention') as is_attention_plain,
+        macros.is_plain(model, weight, is_native, 'mlp') as is_mlp_plain,
+        -- Experts are whole on their GPU, or cut in as many pieces.
+        tp * case when ep > 1 then dp else 1 end / ep as expert_pieces,
+        case when ep > 1 then dp else 1 end as expert_tokens_ratio,
+        macros.deployment_key(gpu.gpu, model.model, tp::bigint, weight.format, kv.format, engine) as deployment_key
     from named
+),
+
+constant as (
+    select
+        map_from_entries(list((nearest.name || ' ' || nearest.format, nearest.constant.value))) as value_of,
+        count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
+        max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration
+    from parts
     cross join lateral macros.constants_for(
-        named.gpu.gpu, named.engine, of_engine_version,
-        list_distinct(['bf16', named.weight.format, named.kv.format, named.compute])
+        parts.gpu.gpu, parts.engine, of_engine_version,
+        list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key
     ) as nearest
 ),
 
 all_reduce as (
     select
-        exp(min(bends.ln_seconds)) as first_s,
-        list({'ln_bytes': bends.ln_bytes, 'slope_change': bends.slope_change} order by bends.ln_bytes) as bends
-    from macros.all_reduce_bends(of_tensor_parallel_size) as bends
+        min(points.seconds) as first_s,
+        macros.curve_bends(
+            list(points.x::double order by points.x), list(points.seconds order by points.x)
+        ) as bends
+    from parts
+    cross join lateral macros.all_reduce_points(greatest(parts.tp, parts.ep)) as points
+),
+
+-- The first point in each factor of four of tokens, and the last: a curve has nine at most.
+expert_points as (
+    select points.*
+    from parts
+    cross join lateral macros.expert_curve(
+        parts.gpu.gpu, parts.engine, of_engine_version, parts.weight.format,
+        parts.model.hidden, parts.model.expert_intermediate, parts.model.experts, parts.model.experts_per_token,
+        parts.expert_pieces, parts.ep, 'power_law_1.01'
+    ) as points
+    qualify row_number() over (partition by floor(log2(points.tokens) / 2) order by points.tokens) = 1
+        or row_number() over (order by points.tokens desc) = 1
+    order by points.tokens
+    limit 9
+),
+
+experts as (
+    select
+        arg_min(seconds, tokens) as first_s,
+        macros.curve_bends(list(tokens::double order by tokens), list(seconds order by tokens)) as bends,
+        'table of ' || any_value(from_engine) || ' ' || any_value(from_version) || ' on ' || any_value(from_gpu)
+        || case when any_value(from_format) <> any_value(parts.weight.format) then ' in ' || any_value(from_format) else '' end
+        || case when bool_or(is_carried) then ', carried' else '' end as origin
+    from expert_points
+    cross join parts
+),
+
+made as (
+    select
+        parts.gpu.gpu as gpu,
+        parts.model.model as model,
+        parts.tp::bigint as tensor_parallel_size,
+        parts.ep::bigint as expert_parallel_size,
+        parts.dp::bigint as data_parallel_size,
+        parts.weight.format as weight_format,
+        parts.compute as compute_format,
+        parts.kv.format as kv_format,
+        parts.engine,
+        of_engine_version as engine_version,
+        coalesce(of_max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
+        coalesce(of_max_num_batched_tokens, constant.value_of['max_num_batched_tokens bf16'])::bigint
+            as max_num_batched_tokens,
+        parts.model.max_context_tokens,
+
+        parts.model.layers,
+        parts.model.attention_layers,
+        parts.model.expert_layers,
+        parts.model.hidden,
+        parts.model.query_heads,
+        parts.model.kv_heads,
+        parts.model.head_dim,
+        parts.model.experts,
+        parts.model.experts_per_token,
+        parts.expert_tokens_ratio,
+        parts.model.window_tokens,
+        parts.model.windowed_layers,
+
+        -- Bytes that each step streams: everything but the embedding table. The head and the router are 16-bit.
+        2 * (
+            parts.always_plain
+            + case when parts.is_attention_plain then parts.attention else 0 end
+            + case when parts.is_mlp_plain then parts.mlp else 0 end
+        ) / parts.tp as plain_bytes,
+        parts.packed_weight_bytes * (
+            case when parts.is_attention_plain then 0 else parts.attention end
+            + case when parts.is_mlp_plain then 0 else parts.mlp end
+        ) / parts.tp as packed_bytes,
+        parts.packed_weight_bytes * parts.model.expert_layers * macros.expert_params(parts.model)
+        / parts.expert_pieces as expert_bytes,
+        case when parts.model.is_tied then 0 else 2 * macros.head_params(parts.model) end
+        / parts.tp as embedding_bytes,
+
+        -- Of one token in one layer. KV heads are repeated once there are more GPUs than heads; a latent cache is whole on each.
+        macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
+        / case when parts.model.is_mla then 1 else least(parts.tp, parts.model.kv_heads) end as kv_layer_token_bytes,
+        parts.model.linear_state_bytes / parts.tp as state_bytes,
+
+        -- Parameters that multiply one token, by what multiplies them.
+        macros.head_params(parts.model) / parts.tp as head_params,
+        (
+            macros.router_params(parts.model)
+            + case when parts.is_attention_plain then parts.attention else 0 end
+            + case when parts.is_mlp_plain then parts.mlp else 0 end
+        ) / parts.tp as plain_params,
+        (
+            case when parts.is_attention_plain then 0 else parts.attention end
+            + case when parts.is_mlp_plain then 0 else parts.mlp end
+        ) / parts.tp as packed_params,
+        parts.model.experts_per_token * parts.model.expert_layers * macros.expert_params(parts.model)
+        * parts.expert_tokens_ratio / (parts.expert_pieces * parts.ep) as expert_params,
+        macros.pair_flop(parts.model) / parts.tp as pair_flop,
+
+        parts.gpu.memory_bytes,
+        parts.gpu.hbm_bytes_per_s,
+        parts.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio bf16'] as plain_bytes_per_s,
+        parts.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || parts.weight.format]
+            as packed_bytes_per_s,
+        parts.gpu.hbm_bytes_per_s * constant.value_of['expert_bandwidth_ratio ' || parts.weight.format]
+            as expert_bytes_per_s,
+        -- A latent cache is multiplied by every head: many heads on one GPU are bound by arithmetic.
+        least(
+            parts.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || parts.kv.format],
+            macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
+            / (macros.decode_pair_flop(parts.model) / parts.tp / (parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16']))
+        ) as kv_bytes_per_s,
+        parts.gpu.bf16_flop_per_s as peak_bf16_flop_per_s,
+        case parts.compute
+            when 'fp4' then parts.gpu.fp4_flop_per_s
+            when 'fp8' then parts.gpu.fp8_flop_per_s
+            else parts.gpu.bf16_flop_per_s
+        end as peak_flop_per_s,
+        parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
+        peak_flop_per_s * constant.value_of['compute_ratio ' || parts.compute] as packed_flop_per_s,
+        packed_flop_per_s as expert_flop_per_s,
+        parts.gpu.bf16_flop_per_s * constant.value_of['attention_compute_ratio bf16'] as attention_flop_per_s,
+        constant.value_of['roof_hardness bf16'] as roof_hardness,
+        constant.value_of['layer_s bf16']
+        + case when parts.model.is_mla then constant.value_of['mla_layer_s bf16'] else 0 end
+        + constant.value_of['gemm_overhead_s ' || parts.weight.format]
+        * (
+            case when parts.is_attention_plain then 0 else 2 end
+            + case when parts.is_mlp_plain then 0 else 2e0 * parts.model.dense_layers / parts.model.layers end
+        ) as layer_s,
+        constant.value_of['expert_layer_s bf16'] as expert_layer_s,
+        experts.first_s as expert_first_s,
+        experts.bends as expert_bends,
+        constant.value_of['expert_overlap_s bf16'] as expert_overlap_s,
+        case
+            when parts.model.experts = 0 or experts.first_s is null then 0
+            else constant.value_of['expert_table_ratio bf16']
+        end as expert_table_ratio,
+        case
+            when parts.model.experts = 0 then null
+            when experts.first_s is null then 'law'
+            else experts.origin
+        end as experts_from,
+        constant.value_of['step_s bf16'] as step_s,
+        constant.value_of['sequence_s bf16'] as sequence_s,
+        constant.value_of['prefill_share bf16'] as prefill_share,
+        greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
+        case when parts.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
+        * all_reduce.first_s as all_reduce_first_s,
+        all_reduce.bends as all_reduce_bends,
+        coalesce(of_memory_utilization, constant.value_of['memory_utilization bf16']) as memory_utilization,
+        constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
+        case
+            when constant.calibrated > 0 then constant.value_of['calibrated_band_ratio bf16']
+            when parts.model.experts > 0 and experts.first_s is null then constant.value_of['bare_expert_band_ratio bf16']
+            else constant.value_of['band_ratio bf16']
+        end as band_ratio,
+        constant.calibration
+    from parts
+    cross join constant
+    cross join all_reduce
+    cross join experts
 )
 
+-- The whole row as one value too: a macro that is given a table's alias takes it apart and puts it together for each field
+-- that it reads, ten times slower than with a column of that name.
 select
-    named.gpu.gpu as gpu,
-    named.model.model as model,
-    named.gpu_count::bigint as tensor_parallel_size,
-    named.weight.format as weight_format,
-    named.kv.format as kv_format,
-    named.engine,
-    of_engine_version as engine_version,
-    coalesce(of_max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
-    coalesce(of_max_num_batched_tokens, constant.value_of['max_num_batched_tokens bf16'])::bigint
-        as max_num_batched_tokens,
+    made.*,
+    made as d
+from made;
 
-    named.model.layers,
-    case when named.model.experts > 0 then named.model.layers else 0 end as expert_layers,
-    named.model.hidden,
-    named.model.query_heads,
-    named.model.head_dim,
-    named.model.experts,
-    named.model.experts_per_token,
-    named.model.window_tokens,
-    named.model.windowed_layers,
+-- Whether a part of a model stays in 16 bits: as its checkpoint says where the format is its own.
+create macro macros.is_plain(model, weight, is_native, part) as
+    case
+        when is_native and model.plain_parts is not null then list_contains(model.plain_parts, part)
+        else weight.covers = 'experts'
+    end;
 
-    -- Bytes that each step streams: everything but the embedding table.
-    2 * (
-        macros.head_params(named.model) + macros.router_params(named.model)
-        + case when named.weight.covers = 'all' then 0 else macros.attention_params(named.model) end
-    ) / named.gpu_count as plain_bytes,
-    named.weight.bytes_per_weight * (
-        macros.mlp_params(named.model)
-        + case when named.weight.covers = 'all' then macros.attention_params(named.model) else 0 end
-    ) / named.gpu_count as packed_bytes,
-    named.weight.bytes_per_weight * named.model.layers * macros.expert_params(named.model)
-    / named.gpu_count as expert_bytes,
-    case when named.model.is_tied then 0 else 2 * macros.head_params(named.model) end
-    / named.gpu_count as embedding_bytes,
+-- FLOP of one query-key pair in one layer, all heads: prefill multiplies whole heads, decoding
+-- through a latent cache multiplies the latent one.
+create macro macros.pair_flop(model) as
+    case when model.is_mla
+        then 2e0 * model.query_heads * (model.nope_dim + model.rope_dim + model.value_dim)
+        else 4e0 * model.query_heads * model.head_dim
+    end;
 
-    -- Of one token in one layer; KV heads are repeated once there are more GPUs than heads.
-    2 * named.model.kv_heads * named.model.head_dim * named.kv.kv_bytes
-    / least(named.gpu_count, named.model.kv_heads) as kv_layer_token_bytes,
+create macro macros.decode_pair_flop(model) as
+    case when model.is_mla
+        then 2e0 * model.query_heads * (2 * model.kv_lora + model.rope_dim)
+        else 4e0 * model.query_heads * model.head_dim
+    end;
 
-    -- Parameters that multiply one token, by what multiplies them.
-    macros.head_params(named.model) / named.gpu_count as head_params,
-    (
-        macros.router_params(named.model)
-        + case when named.weight.covers = 'all' then 0 else macros.attention_params(named.model) end
-    ) / named.gpu_count as plain_params,
-    (
-        macros.mlp_params(named.model)
-        + named.model.layers * named.model.experts_per_token * macros.expert_params(named.model)
-        + case when named.weight.covers = 'all' then macros.attention_params(named.model) else 0 end
-    ) / named.gpu_count as packed_params,
-
-    named.gpu.memory_bytes,
-    named.gpu.hbm_bytes_per_s,
-    named.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio bf16'] as plain_bytes_per_s,
-    named.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || named.weight.format]
-        as packed_bytes_per_s,
-    named.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || named.kv.format] as kv_bytes_per_s,
-    named.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
-    case named.compute
-        when 'fp4' then named.gpu.fp4_flop_per_s
-        when 'fp8' then named.gpu.fp8_flop_per_s
-        else named.gpu.bf16_flop_per_s
-    end * constant.value_of['compute_ratio ' || named.compute] as packed_flop_per_s,
-    constant.value_of['roof_hardness bf16'] as roof_hardness,
-    constant.value_of['layer_s bf16'] as layer_s,
-    constant.value_of['expert_layer_s bf16'] as expert_layer_s,
-    constant.value_of['step_s bf16'] as step_s,
-    constant.value_of['sequence_s bf16'] as sequence_s,
-    constant.value_of['prefill_share bf16'] as prefill_share,
-    case when named.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
-    * all_reduce.first_s as all_reduce_first_s,
-    all_reduce.bends as all_reduce_bends,
-    constant.value_of['memory_utilization bf16'] as memory_utilization,
-    constant.value_of['other_memory_bytes bf16'] as other_memory_bytes
-from named
-cross join constant
-cross join all_reduce;
+-- What a calibration belongs to.
+create macro macros.deployment_key(gpu, model, tensor_parallel_size, weight_format, kv_format, engine) as
+    concat_ws(' ', gpu, model, tensor_parallel_size, weight_format, kv_format, engine);

@@ -3,7 +3,8 @@
 -- Bytes that one GPU streams at least: of the experts of a layer only those of
 -- one token, because a skewed router may send all tokens to the same.
 create macro macros.floor_bytes(d, context, windowed) as
-    d.plain_bytes + d.packed_bytes + d.expert_bytes * d.experts_per_token
+    d.plain_bytes + d.packed_bytes
+    + d.expert_bytes * d.experts_per_token / d.expert_parallel_size
     + macros.kv_bytes(d, context, windowed);
 
 -- Seconds at peak bandwidth: nothing decodes faster.

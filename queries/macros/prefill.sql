@@ -12,6 +12,7 @@ create macro macros.prefill_chunks(d, batch, tokens) as
 -- Extra seconds that one chunk adds to the step it rides in, attention aside.
 create macro macros.chunk_s(d, batch, tokens) as
     macros.gemm_s(d, batch, tokens, 1) - macros.gemm_s(d, batch, 0, 0)
+    + macros.experts_s(d, batch + tokens) - macros.experts_s(d, batch)
     + macros.allreduce_s(d, batch + tokens) - macros.allreduce_s(d, batch);
 
 -- Extra seconds that a whole prompt adds to the steps of `batch` others.

@@ -1,5 +1,5 @@
 -- Seconds of one engine step, term by term. `d` is a row of macros.deployment.
---   decode          sequences that decode one token each
+--   decode          tokens that are decoded: one for each running sequence
 --   context         sum of their contexts, tokens
 --   windowed        the same with each context cut at d.window_tokens; context where there is no window
 --   prefill         uncached prompt tokens computed in the step
@@ -13,13 +13,26 @@ create macro macros.distinct_experts(experts, experts_per_token, tokens) as
         else experts * (1 - pow(1 - experts_per_token::double / experts, tokens))
     end;
 
--- Streaming the weights that the step needs.
+-- Of them, those on the GPU that has most, as the step waits for it. Where whole experts are
+-- spread over d.expert_parallel_size GPUs, the number on one scatters around its mean like
+-- that of balls in bins: the largest of n normal values lies sqrt(2 ln n) deviations above.
+create macro macros.hit_experts(d, tokens) as
+    macros.busiest_share(
+        macros.distinct_experts(d.experts, d.experts_per_token, tokens * d.expert_tokens_ratio),
+        d.experts, d.expert_parallel_size
+    );
+
+create macro macros.busiest_share(hit, experts, gpus) as
+    case when gpus = 1 or experts = 0 then hit
+        else least(
+            hit, experts::double / gpus,
+            hit / gpus + sqrt(2 * ln(gpus) * greatest(0e0, hit / gpus * (1 - hit / experts)))
+        )
+    end;
+
+-- Streaming the weights of every step: all but the experts.
 create macro macros.weights_s(d, tokens) as
-    d.plain_bytes / d.plain_bytes_per_s
-    + (
-        d.packed_bytes
-        + d.expert_bytes * macros.distinct_experts(d.experts, d.experts_per_token, tokens)
-    ) / d.packed_bytes_per_s;
+    d.plain_bytes / d.plain_bytes_per_s + d.packed_bytes / d.packed_bytes_per_s;
 
 -- Multiplying, were the weights already there. Prefill needs the output head once
 -- a sequence, decoding once a token.
@@ -30,7 +43,9 @@ create macro macros.multiply_s(d, decode, prefill, chunks) as
 -- Weights and arithmetic under a soft roof: hardness 1 is their sum, infinity
 -- the larger of the two.
 create macro macros.roof_s(weights_s, multiply_s, hardness) as
-    pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness);
+    case when hardness = 1 then weights_s + multiply_s
+        else pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness)
+    end;
 
 create macro macros.gemm_s(d, decode, prefill, chunks) as
     macros.roof_s(
@@ -43,24 +58,54 @@ create macro macros.gemm_s(d, decode, prefill, chunks) as
 create macro macros.arithmetic_s(d, decode, prefill, chunks) as
     macros.gemm_s(d, decode, prefill, chunks) - macros.weights_s(d, decode + prefill);
 
+-- The experts of all layers by the law: those that are hit are streamed, every token is
+-- multiplied by its own, and routing takes a fixed time.
+create macro macros.experts_law_s(d, tokens) as
+    macros.roof_s(
+        d.expert_bytes * macros.hit_experts(d, tokens) / d.expert_bytes_per_s,
+        2 * tokens * d.expert_params / d.expert_flop_per_s,
+        d.roof_hardness
+    )
+    + d.expert_layers * d.expert_layer_s;
+
+-- The same from measured kernels. What layer_s holds for a dense layer's MLP is in them already.
+create macro macros.experts_table_s(d, tokens) as
+    d.expert_layers * greatest(
+        0e0,
+        macros.curve_s(d.expert_first_s, d.expert_bends, tokens * d.expert_tokens_ratio) - d.expert_overlap_s
+    );
+
+-- Experts, routing with them: law and table in the shares of d.expert_table_ratio, which is 0 without a table.
+create macro macros.experts_s(d, tokens) as
+    case
+        when d.experts = 0 or d.experts > 0 and tokens = 0 then 0e0
+        when d.expert_table_ratio = 0 then macros.experts_law_s(d, tokens)
+        else (1 - d.expert_table_ratio) * macros.experts_law_s(d, tokens)
+            + d.expert_table_ratio * macros.experts_table_s(d, tokens)
+    end;
+
 -- Bytes of KV cache that one GPU reads in a step.
 create macro macros.kv_bytes(d, context, windowed) as
     d.kv_layer_token_bytes
-    * ((d.layers - d.windowed_layers) * context + d.windowed_layers * windowed);
+    * ((d.attention_layers - d.windowed_layers) * context + d.windowed_layers * windowed);
 
 create macro macros.kv_s(d, context, windowed) as
     macros.kv_bytes(d, context, windowed) / d.kv_bytes_per_s;
 
+-- Layers that keep a state of constant size instead of a cache read and write it each step.
+create macro macros.state_s(d, decode) as
+    2 * decode * d.state_bytes / d.kv_bytes_per_s;
+
 -- Two all-reduces a layer, of one 16-bit hidden state a token.
 create macro macros.allreduce_s(d, tokens) as
-    case when d.tensor_parallel_size = 1 then 0e0
+    case when d.all_reduce_gpus = 1 or d.all_reduce_gpus > 1 and tokens = 0 then 0e0
         else 2 * d.layers
-            * macros.all_reduce_s(d.all_reduce_first_s, d.all_reduce_bends, tokens * d.hidden * 2)
+            * macros.curve_s(d.all_reduce_first_s, d.all_reduce_bends, tokens * d.hidden * 2)
     end;
 
 -- What no bandwidth removes: the fixed time of a layer's kernels.
 create macro macros.layers_s(d) as
-    d.layers * d.layer_s + d.expert_layers * d.expert_layer_s;
+    d.layers * d.layer_s;
 
 -- Host time: scheduling, sampling, detokenizing.
 create macro macros.host_s(d, decode) as
@@ -68,17 +113,19 @@ create macro macros.host_s(d, decode) as
 
 -- Attention of prefill; a windowed layer looks back no further than its window.
 create macro macros.prefill_attention_s(d, prefill, pairs) as
-    4 * d.query_heads * d.head_dim
+    d.pair_flop
     * (
-        (d.layers - d.windowed_layers) * pairs
+        (d.attention_layers - d.windowed_layers) * pairs
         + d.windowed_layers * least(pairs, coalesce(prefill * d.window_tokens::double, pairs))
     )
-    / (d.tensor_parallel_size * d.plain_flop_per_s);
+    / d.attention_flop_per_s;
 
 -- A step that only decodes.
 create macro macros.decode_s(d, decode, context, windowed) as
     macros.gemm_s(d, decode, 0, 0)
+    + macros.experts_s(d, decode)
     + macros.kv_s(d, context, windowed)
+    + macros.state_s(d, decode)
     + macros.allreduce_s(d, decode)
     + macros.layers_s(d)
     + macros.host_s(d, decode);
@@ -86,7 +133,9 @@ create macro macros.decode_s(d, decode, context, windowed) as
 -- Any step.
 create macro macros.engine_step_s(d, decode, context, windowed, prefill, chunks, pairs) as
     macros.gemm_s(d, decode, prefill, chunks)
+    + macros.experts_s(d, decode + prefill)
     + macros.kv_s(d, context, windowed)
+    + macros.state_s(d, decode)
     + macros.allreduce_s(d, decode + prefill)
     + macros.layers_s(d)
     + macros.host_s(d, decode)

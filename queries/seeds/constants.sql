@@ -3,12 +3,14 @@
 -- nearest version, then GPU, then format.
 -- name            what it is: see the macros that use it
 -- engine          'vllm', ... or '*'
--- engine_version  major.minor as measured; '*': where no version is known
+-- engine_version  as measured, or the first of several; '*': where no version is known
 -- gpu             a name in seeds.gpus or '*'
 -- format          a name in seeds.formats or '*'
 -- value           in the unit beside it
 -- unit            's', 'bytes', 'ratio' or '1'
 -- source          measured how, or fitted on what
+-- kernel_value    of a fitted one: what kernels alone would make it, near which the fit is held; null: not fitted
+-- spread          how far from it the fit may go: one standard deviation of its logarithm
 create table seeds.constants (
     name varchar not null,
     engine varchar not null,
@@ -17,5 +19,7 @@ create table seeds.constants (
     format varchar not null,
     value double not null,
     unit varchar not null,
-    source varchar not null
+    source varchar not null,
+    kernel_value double,
+    spread double
 );

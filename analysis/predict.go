@@ -1,0 +1,306 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Load is the traffic of one deployment: a closed loop of Clients, or else an open
+// one of RequestsPerS. Lengths are means.
+type Load struct {
+	Clients       float64 `json:"clients,omitempty"`
+	RequestsPerS  float64 `json:"requests_per_s,omitempty"`
+	InputTokens   float64 `json:"input"`
+	OutputTokens  float64 `json:"output"`
+	CachedTokens  float64 `json:"cached"`          // of the prompt, found in a cache
+	Drafts        float64 `json:"drafts"`          // tokens that a speculating engine guesses a step
+	TokensPerStep float64 `json:"tokens_per_step"` // that it keeps, the certain one with them; 0: one
+}
+
+// Point is one configuration to predict.
+type Point struct {
+	Deployment
+	Load
+}
+
+// Prediction is what the bandwidth model says of a Point: macros.at_batch documents its
+// figures. Times are seconds, per token where they are terms. Why is what keeps it from
+// saying anything; the figures are then NaN.
+type Prediction struct {
+	Why string
+
+	FloorTPOT, TPOT, Low, High float64
+	Terms                      [len(terms)]float64 // in the order of TermNames; they add up to TPOT
+	Batch, ContextTokens       float64
+	TTFT, ITLP99               float64
+	MBU, MFU                   float64
+	RequestsPerS, OutputPerS   float64 // of one replica
+	IsFull                     bool    // as many run as can: others wait
+	IsStable                   bool    // the load can be served at all
+	KVCapacityTokens           float64
+	ExpertsFrom                string // which kernel table, or "law"; empty without experts
+	Calibration                string // which calibration the constants are from; empty: none
+}
+
+// terms of a time per token, as columns of macros.at_batch.
+var terms = [...]string{
+	"weights_s", "experts_s", "kv_s", "arithmetic_s", "layers_s", "allreduce_s", "host_s", "draft_s", "prefill_s",
+}
+
+// TermNames are the columns that Prediction.Terms stands for.
+func TermNames() []string { return terms[:] }
+
+// Predict asks the model about many points at once. A point that it cannot do says
+// why; an error is of the warehouse.
+func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, error) {
+	predictions := make([]Prediction, len(points))
+	var asked []askedLoad
+	places := map[Deployment]int{}
+	var deployments []Deployment
+	for i, p := range points {
+		if err := p.Load.check(); err != nil {
+			predictions[i] = nothing(err.Error())
+			continue
+		}
+		place, known := places[p.Deployment]
+		if !known {
+			place = len(deployments)
+			places[p.Deployment] = place
+			deployments = append(deployments, p.Deployment)
+		}
+		asked = append(asked, askedLoad{i, place, p.Load.perReplica(p.Deployment)})
+	}
+	if len(asked) == 0 {
+		return predictions, nil
+	}
+	answered, err := fillPredictions(ctx, db, deployments, asked, predictions)
+	if err != nil {
+		return nil, err
+	}
+	whys := map[int]string{}
+	for _, a := range asked {
+		if answered[a.Seq] {
+			continue
+		}
+		if _, asked := whys[a.Deployment]; !asked {
+			if whys[a.Deployment], err = deployments[a.Deployment].why(ctx, db); err != nil {
+				return nil, err
+			}
+		}
+		predictions[a.Seq] = nothing(whys[a.Deployment])
+	}
+	return predictions, nil
+}
+
+// why says what keeps the model from knowing a deployment.
+func (d Deployment) why(ctx context.Context, db *sql.DB) (string, error) {
+	_, err := d.Resolve(ctx, db)
+	var answer interface{ Hint() string }
+	if errors.As(err, &answer) {
+		return err.Error(), nil
+	}
+	if err == nil {
+		err = errors.New("predict: the deployment is known, but nothing came of it")
+	}
+	return "", err
+}
+
+// nothing is a prediction that says nothing.
+func nothing(why string) Prediction {
+	nan := math.NaN()
+	p := Prediction{Why: why, FloorTPOT: nan, TPOT: nan, Low: nan, High: nan, Batch: nan, ContextTokens: nan, TTFT: nan, ITLP99: nan,
+		MBU: nan, MFU: nan, RequestsPerS: nan, OutputPerS: nan, KVCapacityTokens: nan}
+	for i := range p.Terms {
+		p.Terms[i] = nan
+	}
+	return p
+}
+
+type askedLoad struct {
+	Seq        int  `json:"seq"`
+	Deployment int  `json:"deployment"`
+	Load       Load `json:"load"`
+}
+
+// perReplica shares the load out evenly.
+func (l Load) perReplica(d Deployment) Load {
+	replicas := float64(max(d.DataParallelSize, 1))
+	l.Clients /= replicas
+	l.RequestsPerS /= replicas
+	if l.TokensPerStep == 0 {
+		l.TokensPerStep = 1
+	}
+	return l
+}
+
+func (l Load) check() error {
+	for _, q := range []struct {
+		name  string
+		value float64
+		least float64
+	}{
+		{"concurrency", l.Clients, 0}, {"request rate", l.RequestsPerS, 0}, {"input tokens", l.InputTokens, 1}, {"output tokens", l.OutputTokens, 1},
+		{"cached tokens", l.CachedTokens, 0}, {"draft tokens", l.Drafts, 0}, {"tokens per step", l.TokensPerStep, 0},
+	} {
+		if math.IsNaN(q.value) || math.IsInf(q.value, 0) {
+			return fmt.Errorf("%s: not a number", q.name)
+		}
+		if q.value < q.least {
+			return fmt.Errorf("%s: %v, at least %v is needed", q.name, q.value, q.least)
+		}
+	}
+	if l.Clients == 0 && l.RequestsPerS == 0 {
+		return errors.New("no load: a concurrency or a request rate above 0 is needed")
+	}
+	if l.CachedTokens > l.InputTokens {
+		return fmt.Errorf("cached tokens: %v of a prompt of %v", l.CachedTokens, l.InputTokens)
+	}
+	if l.TokensPerStep > l.Drafts+1 {
+		return fmt.Errorf("tokens per step: %v of %v drafts, at most one more than these is possible", l.TokensPerStep, l.Drafts)
+	}
+	return nil
+}
+
+// loadColumns are askedLoad's fields as DuckDB reads them.
+const loadColumns = `[{
+    "seq": "BIGINT", "deployment": "BIGINT",
+    "load": {
+        "clients": "DOUBLE", "requests_per_s": "DOUBLE", "input": "DOUBLE", "output": "DOUBLE", "cached": "DOUBLE",
+        "drafts": "DOUBLE", "tokens_per_step": "DOUBLE"
+    }
+}]`
+
+// fillPredictions asks once for all, and says which were answered.
+func fillPredictions(ctx context.Context, db *sql.DB, deployments []Deployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+	deploymentText, err := json.Marshal(deployments)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	loadText, err := json.Marshal(asked)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	rows, err := db.QueryContext(ctx, predictQuery, string(deploymentText), string(loadText), loadColumns)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
+	}
+	defer rows.Close()
+	answered := map[int]bool{}
+	for rows.Next() {
+		var seq int
+		var origin, calibration sql.NullString
+		var p Prediction
+		to := []any{&seq, &p.KVCapacityTokens, &origin, &calibration,
+			&p.Batch, &p.ContextTokens, &p.FloorTPOT, &p.TPOT, &p.Low, &p.High, &p.TTFT, &p.ITLP99, &p.MBU, &p.MFU,
+			&p.RequestsPerS, &p.OutputPerS, &p.IsFull, &p.IsStable}
+		for i := range p.Terms {
+			to = append(to, &p.Terms[i])
+		}
+		var why sql.NullString
+		if err := rows.Scan(append(to, &why)...); err != nil {
+			return nil, fmt.Errorf("predict: %w", err)
+		}
+		p.ExpertsFrom, p.Calibration = origin.String, calibration.String
+		if why.Valid {
+			p = nothing(why.String)
+		}
+		into[seq], answered[seq] = p, true
+	}
+	return answered, rows.Err()
+}
+
+const predictQuery = `
+with asked_deployments as (
+    select
+        unnest(range(len(asked))) as place,
+        unnest(asked) as one
+    from (select from_json(?::json, '[{
+        "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
+        "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
+        "max_num_batched_tokens": "BIGINT", "expert_parallel_size": "BIGINT", "data_parallel_size": "BIGINT",
+        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE"
+    }]') as asked)
+),
+
+deployments as (
+    select
+        asked_deployments.place,
+        d
+    from asked_deployments
+    cross join lateral macros.deployment(
+        one.gpu, one.catalog_model, nullif(one.tensor_parallel_size, 0), nullif(one.quantization, ''),
+        nullif(one.kv_cache_dtype, ''), one.engine, nullif(one.engine_version, ''), nullif(one.max_num_seqs, 0),
+        nullif(one.max_num_batched_tokens, 0),
+        of_expert_parallel_size := nullif(one.expert_parallel_size, 0),
+        of_data_parallel_size := nullif(one.data_parallel_size, 0),
+        of_compute_format := nullif(one.compute_dtype, ''),
+        of_memory_utilization := nullif(one.gpu_memory_utilization, 0)
+    ) as d
+),
+
+asked as (
+    select unnest(from_json(?::json, ?)) as asked
+),
+
+predicted as (
+    select
+        asked.asked.seq as seq,
+        deployments.d as d,
+        asked.asked.load as l,
+        p
+    from asked
+    inner join deployments on deployments.place = asked.asked.deployment
+    cross join lateral macros.prediction(deployments.d, asked.asked.load) as p
+)
+
+select
+    seq,
+    macros.kv_capacity_tokens(d),
+    d.experts_from,
+    d.calibration,
+    p.batch,
+    p.context_tokens,
+    p.floor_tpot_s,
+    p.predicted_tpot_s,
+    p.low_s,
+    p.high_s,
+    p.ttft_s,
+    p.itl_p99_s,
+    p.mbu_ratio,
+    p.mfu_ratio,
+    p.requests_per_s,
+    p.output_tokens_per_s,
+    p.is_full,
+    p.is_stable,
+    p.weights_s,
+    p.experts_s,
+    p.kv_s,
+    p.arithmetic_s,
+    p.layers_s,
+    p.allreduce_s,
+    p.host_s,
+    p.draft_s,
+    p.prefill_s,
+    case
+        when d.query_heads % d.tensor_parallel_size <> 0
+            then format('{} attention heads cannot be shared by {} GPUs', d.query_heads, d.tensor_parallel_size)
+        when d.experts > 0 and d.experts % d.expert_parallel_size <> 0
+            then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
+        when macros.kv_capacity_tokens(d) <= 0
+            then 'does not fit: the weights leave no memory for a KV cache; take more GPUs, a larger one, or a smaller weight format'
+        when l.input + l.output > d.max_context_tokens
+            then format(
+                'input and output of {:.0f} tokens are more than the model''s context of {}',
+                l.input + l.output, d.max_context_tokens
+            )
+        when macros.kv_capacity_tokens(d) < l.input + l.output
+            then format(
+                'does not fit: one request of {:.0f} tokens is more than the KV cache holds, {:.0f}',
+                l.input + l.output, macros.kv_capacity_tokens(d)
+            )
+    end
+from predicted`

@@ -1,0 +1,286 @@
+-- What a load does to a deployment: the mean-field server. `d` is a row of macros.deployment
+-- as one struct, `l` a macros.load(...). Batches and clients are of one replica.
+--   closed loop   so many clients, each of which sends again when it is served
+--   open loop     so many requests a second, however many are in flight
+--
+--   select p.*
+--   from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
+--   cross join lateral macros.prediction(d, macros.load(2000, 500, clients := 64)) as p
+
+-- input and output: mean tokens of a prompt and of an answer; cached: of the prompt, found in a cache;
+-- drafts: tokens guessed for each one by a speculating engine, tokens_per_step: those that it then keeps.
+create macro macros.load(
+    input, output, clients := null, requests_per_s := null, cached := 0, drafts := 0, tokens_per_step := 1
+) as {
+    'clients': clients::double, 'requests_per_s': requests_per_s::double,
+    'input': input::double, 'output': output::double, 'cached': coalesce(cached, 0)::double,
+    'drafts': coalesce(drafts, 0)::double, 'tokens_per_step': coalesce(tokens_per_step, 1)::double
+};
+
+-- Mean context of a request while it decodes, tokens.
+create macro macros.mean_context(l) as
+    l.input + l.output / 2;
+
+-- Requests that can run at once: by the engine's limit, and by the memory for their KV cache.
+create macro macros.most_running(d, l) as
+    greatest(1, least(d.max_num_seqs, macros.kv_capacity_tokens(d) / macros.mean_context(l)));
+
+-- A step of so many sequences, with the drafts of a speculating engine.
+create macro macros.loaded_step_s(d, l, batch) as
+    macros.decode_s(
+        d, batch * (1 + l.drafts), batch * macros.mean_context(l),
+        batch * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l)))
+    )
+    - batch * l.drafts * d.sequence_s
+    + l.drafts * macros.draft_s(d);
+
+-- One draft of EAGLE's kind: a layer of the model and a head of its own.
+create macro macros.draft_s(d) as
+    d.layer_s
+    + ((d.packed_bytes + d.expert_bytes * d.experts_per_token) / d.layers) / d.packed_bytes_per_s
+    + 2 * d.head_params / d.plain_bytes_per_s;
+
+-- Tokens that a step yields, where each of k drafts is accepted with chance a, and only after those before it
+-- (Leviathan et al., arXiv 2211.17192).
+create macro macros.accepted_per_step(a, k) as
+    case when a = 1 then k + 1e0 else (1 - pow(a, k + 1)) / (1 - a) end;
+
+-- Seconds that a prompt's work takes from the steps of the others.
+create macro macros.loaded_prompt_s(d, l, batch) as
+    macros.prompt_s(d, batch, l.input - l.cached, l.cached);
+
+-- Seconds that an answer takes after its first token.
+create macro macros.answer_s(l, tpot_s) as
+    greatest(1, l.output - 1) * tpot_s;
+
+-- From the begin of a prompt's work to its first token: its chunks' steps, in which the others decode.
+create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
+    prompt_s + macros.prefill_chunks(d, batch, l.input - l.cached) * step_s;
+
+-- Mean time per token where one answer's time sees so many prompts of others begin.
+create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
+    step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
+
+-- Mean wait of a prompt for those before it: Pollaczek-Khinchine with a service of work_s each, which
+-- is stable below one second of work a second.
+create macro macros.prompt_wait_s(requests_per_s, work_s) as
+    requests_per_s * work_s * work_s / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
+
+create macro macros.largest_chunk(d, l, batch) as
+    least(l.input - l.cached, greatest(1, d.max_num_batched_tokens - batch));
+
+-- What each batch means, from one that stands still most of the time to the largest that fits.
+--   batch             requests that decode at once
+--   step_s            of a step without prompts, seconds
+--   prompt_s          that a prompt adds to the steps it rides in, seconds
+--   first_token_s     from the begin of a prompt's work to its first token, seconds
+--   closed_tpot_s     time per token in a closed loop: in the time of one answer each of the batch brings
+--                     one prompt, but no stream waits for its own
+--   closed_clients    clients that keep this batch running: the others wait for their first token
+--   open_tpot_s       time per token in an open loop
+--   open_per_s        requests a second that make this batch, by Little's law: prompts take a share of all
+--                     time and the steps share the rest, so batch = rate * answer * step / (1 - share * rate * prompt)
+create macro macros.load_curve(of_d, of_l) as table
+with given as (
+    select
+        of_d as d,
+        of_l as l
+),
+
+batches as (
+    select
+        d,
+        l,
+        macros.most_running(d, l) * pow(4096e0, unnest(range(65)) / 64e0 - 1) as batch
+    from given
+),
+
+costs as (
+    select
+        d,
+        l,
+        batch,
+        macros.loaded_step_s(d, l, greatest(1e0, batch)) as step_s,
+        macros.loaded_prompt_s(d, l, batch) as prompt_s
+    from batches
+),
+
+times as (
+    select
+        d,
+        l,
+        batch,
+        step_s,
+        prompt_s,
+        macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients)) as closed_tpot_s,
+        batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s) as open_per_s
+    from costs
+)
+
+select
+    batch,
+    step_s,
+    prompt_s,
+    first_token_s,
+    closed_tpot_s,
+    batch * (1 + first_token_s / macros.answer_s(l, closed_tpot_s)) as closed_clients,
+    batch / (open_per_s * macros.answer_s(l, 1)) as open_tpot_s,
+    open_per_s
+from times;
+
+-- The batch that a load makes: between the two points of its curve around the clients or the rate; the
+-- largest where that is not enough for them.
+--   batch     requests that decode at once
+--   is_full   no more can run at once: others wait
+create macro macros.load_batch(of_d, of_l) as table
+with given as (
+    select of_l as l
+),
+
+asked as (
+    select
+        l.clients is null or l.clients = 0 as is_open,
+        case when is_open then l.requests_per_s else l.clients end as wanted
+    from given
+),
+
+points as (
+    select
+        curve.batch,
+        asked.wanted,
+        case when asked.is_open then curve.open_per_s else curve.closed_clients end as given,
+        lead(curve.batch) over (order by curve.batch) as next_batch,
+        lead(case when asked.is_open then curve.open_per_s else curve.closed_clients end) over (order by curve.batch) as next_given
+    from macros.load_curve(of_d, of_l) as curve
+    cross join asked
+)
+
+select
+    coalesce(
+        min(batch * pow(next_batch / batch, ln(wanted / given) / ln(next_given / given)))
+            filter (where wanted >= given and wanted < next_given),
+        case when min(wanted) < min(given) then min(batch) else max(batch) end
+    ) as batch,
+    coalesce(min(wanted) >= max(given), false) as is_full
+from points;
+
+-- A prediction: times per token with their terms, which add up to predicted_tpot_s.
+--   batch                requests that decode at once, of one replica
+--   context_tokens       mean of each, tokens
+--   floor_tpot_s         step bytes over peak bandwidth
+--   predicted_tpot_s     mean time per token
+--   low_s, high_s        its 90 % band
+--   weights_s            term: streaming all weights but the experts
+--   experts_s            term: experts and their routing
+--   kv_s                 term: reading the KV cache, and states of constant size
+--   arithmetic_s         term: what multiplying adds to streaming
+--   layers_s             term: fixed time of the layers
+--   allreduce_s          term: all-reduces between GPUs
+--   host_s               term: scheduling and sampling
+--   draft_s              term: guessing tokens
+--   prefill_s            term: the prompts of others
+--   ttft_s               from sending to the first token, mean
+--   itl_p99_s            99th percentile of the gaps between tokens, of a speculating engine between steps: with the
+--                        largest chunk of a prompt in a step, where more than one step in a hundred has one
+--   mbu_ratio            bytes streamed a second over peak, while no prompt is worked on
+--   mfu_ratio            FLOP a second over peak, prompts and answers
+--   requests_per_s       that are served, of one replica
+--   output_tokens_per_s  likewise
+--   is_full              as many run as can: others wait
+--   is_stable            the load can be served at all
+create macro macros.prediction(of_d, of_l) as table
+with given as (
+    select
+        of_d as d,
+        of_l as l,
+        load_batch.batch,
+        load_batch.is_full
+    from macros.load_batch(of_d, of_l) as load_batch
+),
+
+running as (
+    select
+        *,
+        l.clients is null or l.clients = 0 as is_open,
+        greatest(1e0, batch) as step_batch,
+        step_batch * (1 + l.drafts) as tokens,
+        step_batch * macros.mean_context(l) as context,
+        step_batch * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l))) as windowed
+    from given
+),
+
+costs as (
+    select
+        *,
+        macros.loaded_step_s(d, l, step_batch) as step_s,
+        macros.loaded_prompt_s(d, l, batch) as prompt_s,
+        macros.largest_chunk(d, l, batch) as chunk_tokens
+    from running
+),
+
+times as (
+    select
+        *,
+        macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
+        case
+            -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
+            when is_open and not is_full then l.requests_per_s
+            when is_open then batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s)
+            else batch / macros.answer_s(l, macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients)))
+        end as requests_per_s
+    from costs
+),
+
+tokens as (
+    select
+        *,
+        case when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
+            else macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients))
+        end as tpot_s
+    from times
+)
+
+select
+    batch,
+    macros.mean_context(l) as context_tokens,
+    macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s,
+    tpot_s as predicted_tpot_s,
+    tpot_s / (1 + d.band_ratio) as low_s,
+    tpot_s * (1 + d.band_ratio) as high_s,
+    macros.weights_s(d, tokens) / l.tokens_per_step as weights_s,
+    macros.experts_s(d, tokens) / l.tokens_per_step as experts_s,
+    (macros.kv_s(d, context, windowed) + macros.state_s(d, tokens)) / l.tokens_per_step as kv_s,
+    macros.arithmetic_s(d, tokens, 0, 0) / l.tokens_per_step as arithmetic_s,
+    macros.layers_s(d) / l.tokens_per_step as layers_s,
+    macros.allreduce_s(d, tokens) / l.tokens_per_step as allreduce_s,
+    macros.host_s(d, step_batch) / l.tokens_per_step as host_s,
+    l.drafts * macros.draft_s(d) / l.tokens_per_step as draft_s,
+    tpot_s - step_s / l.tokens_per_step as prefill_s,
+    case
+        -- Who waits for a place, by Little's law.
+        when is_full and not is_open then macros.answer_s(l, tpot_s) * (l.clients / batch - 1)
+        when is_full then 'infinity'::double
+        else first_token_s + tpot_s / 2 + macros.prompt_wait_s(requests_per_s, prompt_s)
+    end as ttft_s,
+    step_s + case
+        when batch * macros.prefill_chunks(d, batch, l.input - l.cached) / greatest(1, l.output - 1) > 1e-2 and batch > 1
+            then macros.chunk_s(d, batch, chunk_tokens)
+                + macros.prefill_attention_s(d, chunk_tokens, macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens))
+        else 0e0
+    end as itl_p99_s,
+    (
+        d.plain_bytes + d.packed_bytes + d.expert_bytes * macros.hit_experts(d, tokens)
+        + macros.kv_bytes(d, context, windowed)
+    ) / step_s / d.hbm_bytes_per_s as mbu_ratio,
+    requests_per_s * (
+        2 * (l.input - l.cached + l.output) * (d.plain_params + d.packed_params + d.expert_params)
+        + 2 * l.output * d.head_params
+        + d.pair_flop * d.attention_layers
+        * (macros.prefill_pairs(l.input - l.cached, l.cached) + l.output * macros.mean_context(l))
+    ) / d.peak_flop_per_s as mfu_ratio,
+    requests_per_s,
+    requests_per_s * l.output as output_tokens_per_s,
+    is_full,
+    not (is_open and is_full) and macros.kv_capacity_tokens(d) >= l.input + l.output as is_stable
+from tokens;
