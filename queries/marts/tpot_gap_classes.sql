@@ -1,0 +1,49 @@
+-- One row per run and class of its requests: measured time per token beside floor and prediction. All are means over decoded
+-- tokens, so that mean times decode_tokens is a sum: the sums of several rows over their tokens are the mean of them together, and
+-- the terms and what is left unexplained add up to the measured mean.
+-- run_id                the replay
+-- class                 what the trace calls their kind; null where it has none
+-- requests              requests compared: those of marts.tpot_gap
+-- decode_tokens         tokens after the first of these
+-- tpot_s                measured time per token, seconds
+-- floor_tpot_s          predicted: step bytes over peak bandwidth, seconds; null without a known deployment, as are all that follow but the batch
+-- predicted_tpot_s      predicted: the sum of the terms, seconds
+-- weights_s             term: streaming weights, seconds
+-- kv_s                  term: reading the KV cache, seconds
+-- arithmetic_s          term: what multiplying adds to streaming, seconds
+-- layers_s              term: fixed time of the layers, seconds
+-- allreduce_s           term: all-reduces between GPUs, seconds
+-- host_s                term: scheduling and sampling, seconds
+-- prefill_s             term: prompts of others that were computed in between, seconds
+-- residual_s            tpot_s - predicted_tpot_s, seconds
+-- slowdown_ratio        tpot_s / predicted_tpot_s
+-- floor_ratio           tpot_s / floor_tpot_s
+-- mean_batch            requests that decoded at the same time, itself included, mean over the time that they decoded
+-- below_floor           requests that beat the floor, however late the client read: an error of the data (checks.not_below_floor names them)
+select
+    tpot_gap.run_id,
+    tpot_gap.class,
+    count(*) as requests,
+    sum(tpot_gap.decode_tokens)::bigint as decode_tokens,
+    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as tpot_s,
+    sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as floor_tpot_s,
+    sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as predicted_tpot_s,
+    sum(tpot_gap.weights_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as weights_s,
+    sum(tpot_gap.kv_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as kv_s,
+    sum(tpot_gap.arithmetic_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as arithmetic_s,
+    sum(tpot_gap.layers_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as layers_s,
+    sum(tpot_gap.allreduce_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as allreduce_s,
+    sum(tpot_gap.host_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as host_s,
+    sum(tpot_gap.prefill_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as prefill_s,
+    sum(tpot_gap.residual_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as residual_s,
+    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) as slowdown_ratio,
+    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) as floor_ratio,
+    sum(tpot_gap.mean_batch * tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) as mean_batch,
+    count(*) filter (
+        where macros.is_below_floor(tpot_gap.tpot_s, tpot_gap.floor_tpot_s, tpot_gap.decode_tokens, clients.lag_max_s)
+    ) as below_floor
+from marts.tpot_gap
+left join staging.clients on clients.run_id = tpot_gap.run_id
+group by
+    tpot_gap.run_id,
+    tpot_gap.class
