@@ -5,6 +5,7 @@ package analysis_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -52,6 +53,22 @@ where run_id = ?`, run).Scan(&median, &low, &high, &floor)
 		if median < 0.99 || median > 1.01 || low < 0.97 || high > 1.03 || floor < 1 {
 			t.Errorf("%s: slowdown %.4f (5 %% %.4f, 95 %% %.4f), least floor ratio %.3f; want 1 within 1 %% (3 %%), above the floor",
 				d.Model, median, low, high, floor)
+		}
+		var whole, tokens, busy float64
+		err = w.DB().QueryRow(`
+select
+    any_value(runs.slowdown_ratio),
+    sum(seconds.decode_tokens) / any_value(runs.decode_tokens),
+    sum(seconds.slowdown_ratio * seconds.decode_tokens) / sum(seconds.decode_tokens)
+from marts.tpot_gap_runs as runs
+join marts.tpot_gap_seconds as seconds on seconds.run_id = runs.run_id
+where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(whole-1) > 0.02 || math.Abs(tokens-1) > 1e-6 || math.Abs(busy-1) > 0.05 {
+			t.Errorf("%s: the whole run is %.4f of its prediction, its seconds %.4f, and these have %.6f of its tokens; want 1",
+				d.Model, whole, busy, tokens)
 		}
 	}
 }
