@@ -15,6 +15,7 @@
 -- floor_tpot_s            predicted: step bytes over peak bandwidth, seconds; null without a known deployment, as are all terms
 -- predicted_tpot_s        predicted: the sum of the terms, seconds
 -- residual_s              tpot_s - predicted_tpot_s: what the model does not explain, seconds
+-- is_in_band              tpot_s lies in the 90 % band of the prediction: from predicted / (1 + band_ratio) to predicted * (1 + band_ratio)
 -- slowdown_ratio          tpot_s / predicted_tpot_s
 -- floor_ratio             tpot_s / floor_tpot_s; 1 is as fast as memory allows
 -- mean_batch              requests that decoded at the same time, itself included
@@ -84,6 +85,7 @@ per_token as (
         totals.first_token_s,
         totals.tpot_s,
         totals.decode_tokens,
+        d.band_ratio,
         totals.decode_s / totals.floor_steps as floor_tpot_s,
         totals.decode_s / totals.steps as decode_tpot_s,
         totals.batch_seconds / totals.decode_s as mean_batch,
@@ -109,6 +111,8 @@ select
     per_token.floor_tpot_s,
     per_token.decode_tpot_s + per_token.prefill_s as predicted_tpot_s,
     per_token.tpot_s - per_token.decode_tpot_s - per_token.prefill_s as residual_s,
+    per_token.tpot_s between (per_token.decode_tpot_s + per_token.prefill_s) / (1 + per_token.band_ratio)
+        and (per_token.decode_tpot_s + per_token.prefill_s) * (1 + per_token.band_ratio) as is_in_band,
     per_token.tpot_s / (per_token.decode_tpot_s + per_token.prefill_s) as slowdown_ratio,
     per_token.tpot_s / per_token.floor_tpot_s as floor_ratio,
     per_token.mean_batch,

@@ -18,6 +18,7 @@
 -- residual_s            tpot_s - predicted_tpot_s, seconds
 -- slowdown_ratio        tpot_s / predicted_tpot_s
 -- floor_ratio           tpot_s / floor_tpot_s
+-- in_band_ratio         requests whose tpot_s lies in the 90 % band of its prediction, of all
 -- mean_batch            requests that decoded at the same time, itself included, mean over the time that they decoded
 -- below_floor           requests that beat the floor, however late the client read: an error of the data (checks.not_below_floor names them)
 select
@@ -38,6 +39,7 @@ select
     sum(tpot_gap.residual_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as residual_s,
     sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) as slowdown_ratio,
     sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) as floor_ratio,
+    avg(tpot_gap.is_in_band::integer) as in_band_ratio,
     sum(tpot_gap.mean_batch * tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) as mean_batch,
     count(*) filter (
         where macros.is_below_floor(tpot_gap.tpot_s, tpot_gap.floor_tpot_s, tpot_gap.decode_tokens, clients.lag_max_s)
