@@ -22,6 +22,7 @@ type part struct {
 	relation string // schema.name
 	path     string // the file that errors name
 	text     string // as it stands in the file
+	isView   bool
 	create   func(ctx context.Context, tx *sql.Tx) error
 }
 
@@ -53,12 +54,17 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	if err != nil {
 		return err
 	}
+	var views []part
 	for _, p := range parts {
+		if p.isView {
+			views = append(views, p) // what is no view reads none
+			continue
+		}
 		if err := p.create(ctx, tx); err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 	}
-	return nil
+	return makeViews(ctx, tx, views)
 }
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)
@@ -74,7 +80,7 @@ func macroParts() []part {
 			if found := macroName.FindStringSubmatch(code); found != nil {
 				relation = found[1]
 			}
-			parts = append(parts, part{relation, file.Path, statement, run(statement)})
+			parts = append(parts, part{relation: relation, path: file.Path, text: statement, create: run(statement)})
 		}
 	}
 	return parts
@@ -85,7 +91,10 @@ func viewParts() []part {
 	for _, schema := range queries.Views {
 		for _, file := range queries.In(schema, ".sql") {
 			text := strings.TrimRight(strings.TrimSpace(file.Text), ";")
-			parts = append(parts, part{file.Relation(), file.Path, file.Text, run("create view " + file.Relation() + " as\n" + text)})
+			parts = append(parts, part{
+				relation: file.Relation(), path: file.Path, text: file.Text, isView: true,
+				create: run("create view " + file.Relation() + " as\n" + text),
+			})
 		}
 	}
 	return parts

@@ -17,6 +17,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"tidemark/internal/warehouse"
+	"tidemark/queries"
 )
 
 // holdVariable makes the test binary open a warehouse and hold it until its
@@ -127,6 +128,35 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 	}
 	if got := number(t, w, "select count(*) from raw.rejects"); got != 1 {
 		t.Errorf("rejects read-only: got %d, want 1", got)
+	}
+}
+
+// While views are made, tables stand in for those that others read. None may be
+// left, in the file or in the log that a killed process leaves beside it.
+func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "views.duckdb")
+	w := open(t, path, warehouse.ReadWrite)
+	killed := filepath.Join(t.TempDir(), "killed.duckdb")
+	for _, end := range []string{"", ".wal"} {
+		content, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(killed+end, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, w := range []*warehouse.Warehouse{w, open(t, killed, warehouse.ReadWrite)} {
+		var views int
+		for _, schema := range queries.Views {
+			views += len(queries.In(schema, ".sql"))
+			if got := number(t, w, "select count(*) from duckdb_tables() where schema_name = '"+schema+"'"); got != 0 {
+				t.Errorf("%d tables in %s", got, schema)
+			}
+		}
+		if got := number(t, w, "select count(*) from duckdb_views() where not internal and starts_with(sql, format('CREATE VIEW {}.{} ', schema_name, view_name))"); got != int64(views) {
+			t.Errorf("%d views by their own name, want %d", got, views)
+		}
 	}
 }
 

@@ -1,0 +1,97 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"tidemark/queries"
+)
+
+// made is what ends a view's name while those that read it are made.
+const made = "__made"
+
+// makeViews makes views, each after those that it reads. To make a view, DuckDB
+// plans everything below it, down to the raw tables, and the marts stand on one
+// another a dozen deep: nearly all time would go into planning the same views over
+// and over. So while its readers are made, an empty table with the same columns
+// stands in for a view.
+func makeViews(ctx context.Context, tx *sql.Tx, views []part) error {
+	var standing []string
+	for _, floor := range floorsOf(views) {
+		for _, view := range floor {
+			if err := view.create(ctx, tx); err != nil {
+				return fmt.Errorf("%s: %w", view.path, err)
+			}
+		}
+		columns, err := columnLists(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var swaps []string
+		for _, view := range floor {
+			swaps = append(swaps, fmt.Sprintf("alter view %s rename to %s; create table %s (%s)",
+				view.relation, nameOf(view)+made, view.relation, columns[view.relation]))
+			standing = append(standing, fmt.Sprintf("drop table %s; alter view %s rename to %s",
+				view.relation, view.relation+made, nameOf(view)))
+		}
+		if _, err := tx.ExecContext(ctx, strings.Join(swaps, ";\n")); err != nil {
+			return err
+		}
+	}
+	if len(standing) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, strings.Join(standing, ";\n"))
+	return err
+}
+
+func nameOf(view part) string {
+	_, name, _ := strings.Cut(view.relation, ".")
+	return name
+}
+
+// floorsOf sorts views that are in order into floors: one stands on those below.
+func floorsOf(views []part) [][]part {
+	height := map[string]int{}
+	var floors [][]part
+	for _, view := range views {
+		on := 0
+		for _, name := range reference.FindAllString(queries.WithoutComments(view.text), -1) {
+			if below, ok := height[name]; ok && name != view.relation {
+				on = max(on, below+1)
+			}
+		}
+		height[view.relation] = on
+		if on == len(floors) {
+			floors = append(floors, nil)
+		}
+		floors[on] = append(floors[on], view)
+	}
+	return floors
+}
+
+// columnLists are the columns of all views, as a table is told them.
+func columnLists(ctx context.Context, tx *sql.Tx) (map[string]string, error) {
+	rows, err := tx.QueryContext(ctx, `
+		select schema_name || '.' || table_name, string_agg('"' || column_name || '" ' || data_type, ', ' order by column_index)
+		from duckdb_columns()
+		where schema_name in ('staging', 'marts', 'checks') and database_name = current_database()
+		group by all`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	lists := map[string]string{}
+	for rows.Next() {
+		var relation, list string
+		if err := rows.Scan(&relation, &list); err != nil {
+			return nil, err
+		}
+		lists[relation] = list
+	}
+	return lists, rows.Err()
+}
