@@ -1,0 +1,128 @@
+-- What traffic of unequal lengths does to a deployment. `d` is a row of macros.deployment as one
+-- struct, `parts` a list of {share, uncached, cached, output, context}, of which all requests of about one length are one:
+--   share     of all requests; the shares add up to 1
+--   uncached  prompt tokens to be computed
+--   cached    prompt tokens found in a cache
+--   output    tokens of the answer
+--   context   tokens of prompt and answer so far, mean over the time that it decodes
+-- Means of lengths are not enough: a prompt's work grows faster than its length, and the wait for
+-- prompts goes with the mean of its square, which the few longest make (Pollaczek-Khinchine).
+
+-- Mean of a number for each part, over requests.
+create macro macros.part_mean(parts, numbers) as
+    list_sum(list_transform(parts, lambda part, i: part.share * numbers[i]));
+
+-- Tokens of an answer after its first.
+create macro macros.part_gaps(parts) as
+    greatest(1, list_sum(list_transform(parts, lambda part: part.share * greatest(0, part.output - 1))));
+
+-- Mean context of what decodes: an answer counts as long as it is.
+create macro macros.part_context(parts) as
+    list_sum(list_transform(parts, lambda part: part.share * part.output * part.context))
+    / list_sum(list_transform(parts, lambda part: part.share * part.output));
+
+-- The same, each cut at the window.
+create macro macros.part_windowed(parts, window_tokens) as
+    list_sum(list_transform(parts, lambda part: part.share * part.output * least(part.context, coalesce(window_tokens, part.context))))
+    / list_sum(list_transform(parts, lambda part: part.share * part.output));
+
+-- Mean wait for the prompts before, of arrivals whose gaps scatter by arrival_cv: Pollaczek-Khinchine's
+-- requests_per_s * E[x^2] / (2 * (1 - share)), times Kingman's (Ca^2 + Cs^2) / (1 + Cs^2) with 1 + Cs^2 = E[x^2] / E[x]^2.
+create macro macros.mix_wait_s(requests_per_s, work_s, square_s2, arrival_cv) as
+    requests_per_s * (square_s2 + (arrival_cv * arrival_cv - 1) * work_s * work_s)
+    / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
+
+-- What each batch means, from one that stands still most of the time to the largest that fits.
+--   batch            requests that decode at once
+--   floor_s          of a step: its bytes over peak bandwidth, seconds
+--   step_s           of a step without prompts, seconds
+--   prompts_s        for each part: seconds that its prompt adds to the steps it rides in
+--   chunks           for each part: steps that its prompt is spread over
+--   first_tokens_s   for each part: from the begin of the prompt's work to the first token, seconds
+--   prompt_s         mean of prompts_s over requests
+--   square_s2        mean of their squares
+--   gaps             tokens of an answer after its first, mean
+--   open_per_s       requests a second that make this batch in an open loop (as in macros.load_curve)
+--   open_tpot_s      time per token then
+--   open_wait_s      mean wait of a prompt for others then
+--   closed_tpot_s    time per token in a closed loop of `clients`
+--   closed_clients   clients that keep this batch running
+--   closed_per_s     requests a second that they make
+--   closed_wait_s    mean wait of a prompt for others then
+--   scatter_s        how unevenly the prompts of others fall: a request's own time per token over n tokens deviates by
+--                    scatter_s * sqrt(requests_per_s * tpot_s / n), as so many come while it decodes by chance (Poisson)
+create macro macros.mix_curve(of_d, of_parts, of_clients, of_arrival_cv) as table
+with given as (
+    select
+        of_d as d,
+        of_parts as parts,
+        of_clients::double as clients,
+        of_arrival_cv::double as arrival_cv
+),
+
+limits as (
+    select
+        *,
+        macros.part_context(parts) as context,
+        macros.part_windowed(parts, d.window_tokens) as windowed,
+        macros.part_gaps(parts) as gaps,
+        greatest(1, least(d.max_num_seqs, macros.kv_capacity_tokens(d) / macros.part_context(parts))) as most
+    from given
+),
+
+batches as (
+    select
+        *,
+        most * pow(4096e0, unnest(range(65)) / 64e0 - 1) as batch
+    from limits
+),
+
+costs as (
+    select
+        *,
+        greatest(1e0, batch) as running,
+        macros.decode_s(d, running, running * context, running * windowed) as step_s,
+        macros.floor_s(d, running * context, running * windowed) as floor_s,
+        list_transform(parts, lambda part: macros.prompt_s(d, batch, part.uncached, part.cached)) as prompts_s,
+        list_transform(parts, lambda part: macros.prefill_chunks(d, batch, part.uncached)) as chunks
+    from batches
+),
+
+means as (
+    select
+        *,
+        list_transform(prompts_s, lambda prompt_s, i: prompt_s + chunks[i] * step_s) as first_tokens_s,
+        macros.part_mean(parts, prompts_s) as prompt_s,
+        macros.part_mean(parts, list_transform(prompts_s, lambda prompt_s: prompt_s * prompt_s)) as square_s2
+    from costs
+),
+
+rates as (
+    select
+        *,
+        batch / (gaps * step_s + d.prefill_share * batch * prompt_s) as open_per_s,
+        step_s + d.prefill_share * batch * (1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
+        batch / (gaps * closed_tpot_s) as closed_per_s,
+        batch / (open_per_s * gaps) as open_tpot_s
+    from means
+)
+
+select
+    batch,
+    floor_s,
+    step_s,
+    prompts_s,
+    chunks,
+    first_tokens_s,
+    prompt_s,
+    square_s2,
+    gaps,
+    open_per_s,
+    open_tpot_s,
+    macros.mix_wait_s(open_per_s, prompt_s, square_s2, arrival_cv) as open_wait_s,
+    closed_tpot_s,
+    batch * (1 + macros.part_mean(parts, first_tokens_s) / (gaps * closed_tpot_s)) as closed_clients,
+    closed_per_s,
+    macros.mix_wait_s(closed_per_s, prompt_s, square_s2, 1) as closed_wait_s,
+    d.prefill_share * sqrt(square_s2) as scatter_s
+from rates;
