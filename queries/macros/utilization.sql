@@ -1,0 +1,21 @@
+-- How much of a GPU's bandwidth and arithmetic was used. `d` is a row of macros.deployment; all is of one GPU.
+
+-- FLOP of a prompt: so many tokens computed after `cached` earlier ones. The output head runs once.
+create macro macros.prompt_flop(d, tokens, cached) as
+    2 * tokens * (d.plain_params + d.packed_params + d.expert_params)
+    + 2 * d.head_params
+    + macros.prefill_attention_s(d, tokens, macros.prefill_pairs(tokens, cached)) * d.attention_flop_per_s;
+
+-- FLOP of one decoded token with so much context.
+create macro macros.token_flop(d, context) as
+    2 * (d.plain_params + d.packed_params + d.expert_params + d.head_params)
+    + d.pair_flop * (
+        (d.attention_layers - d.windowed_layers) * context
+        + d.windowed_layers * least(context, coalesce(d.window_tokens, context))
+    );
+
+-- Seconds at peak bandwidth for the experts that a step of so many tokens hits beyond those of one token, which the
+-- floor has.
+create macro macros.more_experts_s(d, batch) as
+    d.expert_bytes * greatest(0e0, macros.hit_experts(d, batch) - d.experts_per_token::double / d.expert_parallel_size)
+    / d.hbm_bytes_per_s;

@@ -1,0 +1,161 @@
+-- One row per run and class of its requests, and one of all of a run together: the 99th percentile of the gaps between tokens beside
+-- what the model predicts for the steps that the run made. Failed requests and warm-up are left out of what is measured.
+--
+-- A step that decodes alone takes its predicted time at the batch it had, one that carries a chunk of a prompt takes longer, and all who
+-- decode see it. The prediction is the time that one in a hundred of the gaps exceeds: with chunks in more steps
+-- than that it is the step with a large chunk, else the step alone. Every class sees the same steps. Prompts that share a step are taken apart.
+-- A chunk of a stream may hold several tokens: with speculative decoding compare no gaps, but TPOT.
+-- run_id                  the replay
+-- is_all                  all of the run's requests together
+-- class                   what the trace calls their kind; null where it has none, and for all
+-- gaps                    between chunks that brought tokens, measured
+-- p50_itl_s               measured median gap, seconds
+-- p99_itl_s               measured 99th percentile; null below 100 gaps, seconds
+-- decode_s                predicted: mean over tokens of a step without prompts, seconds; null without a known deployment, as are all that follow
+-- predicted_p99_itl_s     predicted 99th percentile of the gaps, seconds
+-- predicted_max_itl_s     predicted: the longest step, with the largest chunk that there was, seconds
+-- largest_chunk_tokens    tokens of the chunk that makes it; 0 where no prompt came while others decoded
+-- chunk_gaps_ratio        predicted: gaps with a chunk in them, of all
+-- residual_s              p99_itl_s - predicted_p99_itl_s, seconds
+-- ratio                   p99_itl_s / predicted_p99_itl_s
+with gaps as (
+    select
+        chunks.run_id,
+        requests.class,
+        chunks.itl_s
+    from staging.chunks
+    inner join staging.requests
+        on requests.run_id = chunks.run_id
+        and requests.seq = chunks.seq
+        and requests.is_success
+        and not requests.is_warm_up
+    where chunks.itl_s is not null
+),
+
+measured as (
+    select
+        run_id,
+        grouping(class) = 1 as is_all,
+        class,
+        count(*) as gaps,
+        quantile_cont(itl_s, [0.5e0, 0.99e0]) as itl
+    from gaps
+    group by grouping sets ((run_id), (run_id, class))
+),
+
+-- Stretches of one batch have steps of one time, but for their contexts: a mean will do.
+batches as (
+    select
+        segments.run_id,
+        segments.batch,
+        sum(segments.token_per_s * (segments.end_s - segments.begin_s)) as tokens,
+        sum((segments.begin_context_tokens + segments.end_context_tokens) / 2 * (segments.end_s - segments.begin_s))
+            / sum(segments.end_s - segments.begin_s) as context_tokens,
+        sum((segments.begin_windowed_tokens + segments.end_windowed_tokens) / 2 * (segments.end_s - segments.begin_s))
+            / sum(segments.end_s - segments.begin_s) as windowed_tokens
+    from marts.decode_segments as segments
+    where segments.batch > 0
+        and segments.end_s is not null
+    group by
+        segments.run_id,
+        segments.batch
+),
+
+-- A prompt fills the room that decoding leaves in the steps, and brings the rest in a last one.
+prompts as (
+    select
+        works.run_id,
+        works.batch,
+        works.step_s,
+        works.cached_tokens,
+        works.uncached_tokens,
+        least(works.uncached_tokens, greatest(1, d.max_num_batched_tokens - works.batch)) as chunk_tokens,
+        floor(works.uncached_tokens / chunk_tokens) as whole_chunks,
+        works.uncached_tokens - whole_chunks * chunk_tokens as rest_tokens,
+        d as deployment
+    from marts.prompt_works as works
+    inner join staging.deployments as d on d.run_id = works.run_id
+    where works.batch > 0
+),
+
+chunked as (
+    select
+        run_id,
+        batch * whole_chunks as tokens,
+        chunk_tokens,
+        step_s
+        + macros.chunk_s(deployment, batch, chunk_tokens)
+        + macros.prefill_attention_s(deployment, chunk_tokens, macros.prefill_pairs(whole_chunks * chunk_tokens, cached_tokens) / whole_chunks)
+            as step_s
+    from prompts
+    union all
+    select
+        run_id,
+        batch,
+        rest_tokens,
+        step_s
+        + macros.chunk_s(deployment, batch, rest_tokens)
+        + macros.prefill_attention_s(
+            deployment, rest_tokens, macros.prefill_pairs(rest_tokens, cached_tokens + whole_chunks * chunk_tokens)
+        )
+    from prompts
+    where rest_tokens > 0
+),
+
+steps as (
+    select
+        batches.run_id,
+        batches.tokens,
+        0 as chunk_tokens,
+        macros.decode_s(d, batches.batch, batches.context_tokens, batches.windowed_tokens) as step_s
+    from batches
+    inner join staging.deployments as d on d.run_id = batches.run_id
+    union all
+    select
+        run_id,
+        tokens,
+        chunk_tokens,
+        step_s
+    from chunked
+),
+
+-- From the longest down; each token is a gap of one stream.
+ranked as (
+    select
+        run_id,
+        tokens,
+        chunk_tokens,
+        step_s,
+        sum(tokens) over (partition by run_id order by step_s desc rows unbounded preceding) as tokens_above,
+        sum(tokens) filter (where chunk_tokens = 0) over (partition by run_id) as all_tokens
+    from steps
+),
+
+predicted as (
+    select
+        run_id,
+        sum(step_s * tokens) filter (where chunk_tokens = 0) / any_value(all_tokens) as decode_s,
+        max(step_s) filter (where tokens_above >= 1e-2 * all_tokens) as p99_itl_s,
+        max(step_s) as max_itl_s,
+        arg_max(chunk_tokens, step_s)::bigint as largest_chunk_tokens,
+        coalesce(sum(tokens) filter (where chunk_tokens > 0), 0) / any_value(all_tokens) as chunk_gaps_ratio
+    from ranked
+    group by run_id
+)
+
+select
+    measured.run_id,
+    measured.is_all,
+    measured.class,
+    measured.gaps,
+    measured.itl[1] as p50_itl_s,
+    case when measured.gaps >= 100 then measured.itl[2] end as p99_itl_s,
+    predicted.decode_s,
+    predicted.p99_itl_s as predicted_p99_itl_s,
+    predicted.max_itl_s as predicted_max_itl_s,
+    predicted.largest_chunk_tokens,
+    predicted.chunk_gaps_ratio,
+    case when measured.gaps >= 100 then measured.itl[2] - predicted.p99_itl_s end as residual_s,
+    case when measured.gaps >= 100 then measured.itl[2] / predicted.p99_itl_s end as ratio
+from measured
+left join predicted on predicted.run_id = measured.run_id

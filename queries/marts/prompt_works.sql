@@ -1,0 +1,66 @@
+-- One row per request whose first token came: the work of its prompt, at the batch that decoded beside it.
+--
+-- Predictions are null without a known deployment. Uncached tokens are prompt less what the server says it had; when it does
+-- not say, nothing was cached. Two prompts in one step are costed apart.
+-- run_id            the replay
+-- seq               the request's place in its plan
+-- endpoint          base url of the server; '' where the run had one only
+-- class             what the trace calls its kind
+-- sent_s            on a ready connection, just before the first byte was written, seconds since the run began
+-- first_token_s     first chunk that brought a token, likewise
+-- cached_tokens     of the prompt, found in a cache
+-- uncached_tokens   of the prompt, computed: one at least
+-- batch             other requests that decoded just before its first token came
+-- context_tokens    sum of their contexts, tokens
+-- chunks            predicted: steps that the prompt is spread over
+-- step_s            predicted: one step of the others, without prompts, seconds
+-- prompt_s          predicted: what the prompt adds to the steps that it rides in, seconds
+-- prompt_flop       FLOP of the prompt on one GPU
+with prompts as (
+    select
+        requests.run_id,
+        requests.seq,
+        coalesce(requests.endpoint, '') as endpoint,
+        requests.class,
+        requests.sent_s,
+        requests.first_token_s,
+        coalesce(requests.cached_tokens, 0) as cached_tokens,
+        -- The last token of a prompt is always computed.
+        greatest(coalesce(requests.input_tokens_reported, requests.input_tokens) - coalesce(requests.cached_tokens, 0), 1)
+            as uncached_tokens
+    from staging.requests
+    where requests.first_token_s is not null
+),
+
+-- A first token ends the stretch of those that decoded before it.
+beside as (
+    select
+        prompts.*,
+        coalesce(segments.batch, 0) as batch,
+        coalesce(segments.end_context_tokens, 0) as context_tokens,
+        coalesce(segments.end_windowed_tokens, 0) as windowed_tokens
+    from prompts
+    left join marts.decode_segments as segments
+        on segments.run_id = prompts.run_id
+        and segments.endpoint = prompts.endpoint
+        and segments.end_s = prompts.first_token_s
+)
+
+select
+    beside.run_id,
+    beside.seq,
+    beside.endpoint,
+    beside.class,
+    beside.sent_s,
+    beside.first_token_s,
+    beside.cached_tokens,
+    beside.uncached_tokens,
+    beside.batch,
+    beside.context_tokens,
+    case when d.max_num_batched_tokens is not null then macros.prefill_chunks(d, beside.batch, beside.uncached_tokens) end
+        as chunks,
+    macros.decode_s(d, beside.batch, beside.context_tokens, beside.windowed_tokens) as step_s,
+    macros.prompt_s(d, beside.batch, beside.uncached_tokens, beside.cached_tokens) as prompt_s,
+    macros.prompt_flop(d, beside.uncached_tokens, beside.cached_tokens) as prompt_flop
+from beside
+left join staging.deployments as d on d.run_id = beside.run_id

@@ -1,0 +1,133 @@
+-- One row per successful request (warm-up left out): its time to first token beside what the model predicts at the
+-- batch that decoded beside it and with the prompts that were before it.
+--
+-- The server takes prompts in the order in which they were sent, a place of max_num_seqs each. A place is
+-- free when enough of the earlier have ended, at the instants that were measured. From then on the prompts are a queue with
+-- one server: each takes its own work and its share of the steps that it rides in. Waits for room in the KV cache are not in
+-- it, nor is the network.
+-- run_id               the replay
+-- seq                  the request's place in its plan
+-- is_simulated         measured on a simulated server
+-- class                what the trace calls its kind
+-- sent_s               when it was sent, seconds since the run began
+-- ttft_s               measured from sent to the first token, seconds
+-- predicted_ttft_s     predicted: the sum of the four that follow, seconds; null without a known deployment, as are these
+-- place_wait_s         until fewer than max_num_seqs of those before it were in the server, seconds
+-- prompt_wait_s        for the prompts before it; at least half a step where others decode, seconds
+-- prompt_s             its own prompt: what it adds to the steps that it rides in, seconds
+-- steps_s              these steps without it, seconds
+-- residual_s           ttft_s - predicted_ttft_s, seconds
+-- slowdown_ratio       ttft_s / predicted_ttft_s
+-- batch                others that decoded just before its first token came
+-- chunks               steps that its prompt is spread over
+-- uncached_tokens      of its prompt, computed
+-- cached_tokens        of its prompt, found in a cache
+with slots as (
+    select
+        run_id,
+        max(try_cast(effective as bigint)) as max_num_seqs
+    from staging.server_settings
+    where setting = 'max_num_seqs'
+    group by run_id
+),
+
+arrived as (
+    select
+        run_id,
+        coalesce(endpoint, '') as endpoint,
+        seq,
+        sent_s,
+        row_number() over (partition by run_id, coalesce(endpoint, '') order by sent_s, seq) as place
+    from staging.requests
+    where is_sent
+),
+
+gone as (
+    select
+        run_id,
+        coalesce(endpoint, '') as endpoint,
+        coalesce(done_s, last_token_s, sent_s) as gone_s,
+        row_number() over (
+            partition by run_id, coalesce(endpoint, '') order by coalesce(done_s, last_token_s, sent_s)
+        ) as place
+    from staging.requests
+    where is_sent
+),
+
+placed as (
+    select
+        works.*,
+        arrived.place,
+        greatest(0, coalesce(gone.gone_s - works.sent_s, 0)) as place_wait_s,
+        -- In a queue several prompts fill a step together.
+        works.prompt_s + works.step_s * works.uncached_tokens / greatest(1, d.max_num_batched_tokens - works.batch) as queued_s
+    from marts.prompt_works as works
+    inner join arrived
+        on arrived.run_id = works.run_id
+        and arrived.endpoint = works.endpoint
+        and arrived.seq = works.seq
+    left join staging.deployments as d on d.run_id = works.run_id
+    left join slots on slots.run_id = works.run_id
+    left join gone
+        on gone.run_id = works.run_id
+        and gone.endpoint = works.endpoint
+        and gone.place = arrived.place - coalesce(slots.max_num_seqs, d.max_num_seqs)
+),
+
+ahead as (
+    select
+        *,
+        coalesce(
+            sum(queued_s) over (
+                partition by run_id, endpoint order by place rows between unbounded preceding and 1 preceding
+            ), 0
+        ) as ahead_s
+    from placed
+),
+
+-- Work that came in less time than has gone by waits for nobody: of a queue with one server the last idle instant
+-- decides (Lindley's recursion, unrolled).
+queued as (
+    select
+        *,
+        ahead_s - sent_s - place_wait_s
+        + max(sent_s + place_wait_s - ahead_s) over (
+            partition by run_id, endpoint order by place rows unbounded preceding
+        ) as wait_s
+    from ahead
+),
+
+predicted as (
+    select
+        *,
+        case when prompt_s is not null then place_wait_s end as known_place_wait_s,
+        greatest(wait_s, case when batch > 0 then step_s / 2 else 0 end) as prompt_wait_s,
+        chunks * step_s as steps_s
+    from queued
+)
+
+select
+    requests.run_id,
+    requests.seq,
+    runs.is_simulated,
+    requests.class,
+    requests.sent_s,
+    requests.ttft_s,
+    known_place_wait_s + prompt_wait_s + prompt_s + steps_s as predicted_ttft_s,
+    predicted.known_place_wait_s as place_wait_s,
+    case when prompt_s is not null then predicted.prompt_wait_s end as prompt_wait_s,
+    predicted.prompt_s,
+    predicted.steps_s,
+    requests.ttft_s - (known_place_wait_s + prompt_wait_s + prompt_s + steps_s) as residual_s,
+    requests.ttft_s / (known_place_wait_s + prompt_wait_s + prompt_s + steps_s) as slowdown_ratio,
+    predicted.batch,
+    predicted.chunks,
+    predicted.uncached_tokens,
+    predicted.cached_tokens
+from predicted
+inner join staging.requests
+    on requests.run_id = predicted.run_id
+    and requests.seq = predicted.seq
+    and requests.is_success
+    and not requests.is_warm_up
+inner join staging.runs on runs.run_id = predicted.run_id
