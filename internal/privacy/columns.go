@@ -73,6 +73,7 @@ var textColumns = map[string]string{
 	"calibrations.engine":               ourOwn,
 	"calibrations.engine_version":       ourOwn,
 	"calibrations.name":                 ourOwn,
+	"calibrations.format":               ourOwn,
 	"points.tool":                       aWord,
 	"points.tool_version":               operators,
 	"points.label":                      measured,

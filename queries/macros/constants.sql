@@ -13,7 +13,7 @@ create macro macros.version_number(version) as
     + coalesce(try_cast(regexp_extract(version, '\d+\.\d+\.(\d+)', 1) as integer), 0) / 100;
 
 -- Constants of the seeds, and those that calibrations found for one deployment; of several
--- calibrations of one, the last.
+-- calibrations of one under one minor version of the engine, the last.
 create macro macros.constants() as table
 select
     name,
@@ -31,7 +31,7 @@ select
     calibrations.engine,
     coalesce(calibrations.engine_version, '*'),
     calibrations.gpu,
-    '*',
+    calibrations.format,
     calibrations.value,
     'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids,
     macros.deployment_key(
@@ -48,6 +48,8 @@ where calibrations.calibration_id = (
         and later.weight_format = calibrations.weight_format
         and later.kv_format = calibrations.kv_format
         and later.engine = calibrations.engine
+        and floor(macros.version_number(later.engine_version))
+            is not distinct from floor(macros.version_number(calibrations.engine_version))
 );
 
 -- How far a row of macros.constants is from a deployment: what says more about

@@ -97,6 +97,8 @@ parts as (
 constant as (
     select
         map_from_entries(list((nearest.name || ' ' || nearest.format, nearest.constant.value))) as value_of,
+        -- How much longer all that experts do takes than law and table have it: a calibration finds it.
+        coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration
     from parts
@@ -213,7 +215,7 @@ made as (
         parts.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || parts.weight.format]
             as packed_bytes_per_s,
         parts.gpu.hbm_bytes_per_s * constant.value_of['expert_bandwidth_ratio ' || parts.weight.format]
-            as expert_bytes_per_s,
+            / constant.expert_time_ratio as expert_bytes_per_s,
         -- A latent cache is multiplied by every head: many heads on one GPU are bound by arithmetic.
         least(
             parts.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || parts.kv.format],
@@ -228,7 +230,7 @@ made as (
         end as peak_flop_per_s,
         parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
         peak_flop_per_s * constant.value_of['compute_ratio ' || parts.compute] as packed_flop_per_s,
-        packed_flop_per_s as expert_flop_per_s,
+        packed_flop_per_s / constant.expert_time_ratio as expert_flop_per_s,
         parts.gpu.bf16_flop_per_s * constant.value_of['attention_compute_ratio bf16'] as attention_flop_per_s,
         constant.value_of['roof_hardness bf16'] as roof_hardness,
         constant.value_of['layer_s bf16']
@@ -238,10 +240,10 @@ made as (
             case when parts.is_attention_plain then 0 else 2 end
             + case when parts.is_mlp_plain then 0 else 2e0 * parts.model.dense_layers / parts.model.layers end
         ) as layer_s,
-        constant.value_of['expert_layer_s bf16'] as expert_layer_s,
-        experts.first_s as expert_first_s,
+        constant.value_of['expert_layer_s bf16'] * constant.expert_time_ratio as expert_layer_s,
+        experts.first_s * constant.expert_time_ratio as expert_first_s,
         experts.bends as expert_bends,
-        constant.value_of['expert_overlap_s bf16'] as expert_overlap_s,
+        constant.value_of['expert_overlap_s bf16'] * constant.expert_time_ratio as expert_overlap_s,
         case
             when parts.model.experts = 0 or experts.first_s is null then 0
             else constant.value_of['expert_table_ratio bf16']

@@ -133,6 +133,7 @@ create table raw.calibrations (
     engine varchar not null,
     engine_version varchar,
     name varchar not null,              -- of the constant, as in seeds.constants
+    format varchar not null,            -- that it is for, '*' for all
     value double not null,
     low double not null,                -- 90 % interval
     high double not null,
