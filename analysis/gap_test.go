@@ -32,7 +32,7 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 			fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": %d,
 				"quantization": %q, "engine_version": %q, "max_num_batched_tokens": %d}}')`,
 				run, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens),
-			engine{cost: cost, budget: d.MaxNumBatchedTokens}.serve(run, 400),
+			engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150}.serve(run, 400),
 		} {
 			if _, err := w.DB().Exec(statement); err != nil {
 				t.Fatal(err)
@@ -77,6 +77,9 @@ where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy)
 type engine struct {
 	cost   analysis.StepCost
 	budget int
+	perS   float64 // requests that arrive
+	input  float64 // mean tokens of a prompt
+	output float64 // of an answer
 }
 
 type served struct {
@@ -90,8 +93,8 @@ func (e engine) serve(run string, n int) string {
 	all := make([]*served, n)
 	at := 0.0
 	for i := range all {
-		at += random.ExpFloat64() / 4
-		all[i] = &served{input: 1 + int(random.ExpFloat64()*1500), output: 1 + int(random.ExpFloat64()*150), arrival: at}
+		at += random.ExpFloat64() / e.perS
+		all[i] = &served{input: 1 + int(random.ExpFloat64()*e.input), output: 1 + int(random.ExpFloat64()*e.output), arrival: at}
 	}
 	for now, queue, arrived, live := 0.0, []*served(nil), 0, n; live > 0; {
 		for arrived < n && all[arrived].arrival <= now {

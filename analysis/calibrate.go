@@ -1,0 +1,200 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Calibration is what runs of one deployment say of its constants.
+type Calibration struct {
+	ID         int64 // once it is kept
+	MadeAt     time.Time
+	Runs       []string
+	Deployment Deployment
+	Constants  []CalibratedConstant // in the order of terms; those that keep their value too
+	Requests   int64                // that were compared
+	Weight     float64              // independent measurements among them
+	// Median and bias of predicted over measured time, of the measurements themselves, before and after.
+	Before, After FitError
+	Warnings      []string
+}
+
+// CalibratedConstant is one constant for one format. One that the runs cannot tell has the value that it had.
+type CalibratedConstant struct {
+	Term, Name, Format       string
+	Before, Value, Low, High float64
+	Held                     string // why it keeps its value; empty: it is new
+}
+
+// FitError is how far predictions are off, weighted as the fit is: median of |predicted / measured - 1|, and the mean with its sign.
+type FitError struct{ Median, Bias float64 }
+
+// constantOf is the constant behind each term, how far the logarithm of its time may be from that of the measured kernels, and
+// how the constant follows the scale of the time.
+var constantsOf = []struct {
+	term, name string
+	spread     float64
+	follow     func(d deployed, before, scale float64) float64
+}{
+	{"weights", "weight_bandwidth_ratio", 0.06, inverselyWith},
+	{"experts", "expert_time_ratio", 0.2, with},
+	{"kv", "kv_bandwidth_ratio", 0.06, inverselyWith},
+	// The layer's time has more in it than this constant (MLA, quantizing), which keeps its length.
+	{"layers", "layer_s", 0.1, func(d deployed, before, scale float64) float64 { return before + (scale-1)*d.LayerS }},
+	{"step", "step_s", 0.5, with},
+	{"sequences", "sequence_s", 0.7, with},
+	{"prefill", "prefill_share", 0.2, with},
+}
+
+func with(_ deployed, before, scale float64) float64          { return before * scale }
+func inverselyWith(_ deployed, before, scale float64) float64 { return before / scale }
+
+// CalibrationPriors are how far each term of a deployment may be from its prediction before anything was measured: the spread
+// of the logarithm.
+func CalibrationPriors() map[string]float64 {
+	priors := map[string]float64{}
+	for _, c := range constantsOf {
+		priors[c.term] = c.spread
+	}
+	return priors
+}
+
+const leastCalibrationRequests = 30
+
+// Calibrate fits the constants of a deployment to runs of it. It keeps nothing: Keep does.
+func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (Calibration, error) {
+	warnings, err := checkRuns(ctx, db, runs)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	read, err := readUncalibrated(ctx, db, runs)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	if read.requests < leastCalibrationRequests {
+		return Calibration{}, withHint("answers of more than one token, after the warm-up, count",
+			"calibrate: %d requests to compare, at least %d are needed", read.requests, leastCalibrationRequests)
+	}
+	first := read.deployments[0]
+	priors := CalibrationPriors()
+	if first.IsKVByArithmetic {
+		delete(priors, "kv")
+	}
+	fit, held, err := FitTermsApart(read.rows, priors)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	if len(fit.Terms) == 0 {
+		return Calibration{}, nothingTold(held)
+	}
+	c := Calibration{
+		MadeAt: now.UTC(), Runs: runs, Requests: read.requests, Weight: fit.Weight,
+		Deployment: Deployment{
+			GPU: first.GPU, Model: first.Model, TensorParallelSize: int(first.TensorParallelSize), WeightFormat: first.WeightFormat,
+			KVFormat: first.KVFormat, Engine: first.Engine, EngineVersion: first.EngineVersion.String,
+		},
+		Before: errorOf(read.rows, nil), After: errorOf(read.rows, fit.Scales),
+	}
+	c.Constants = constantsFrom(fit, held, read)
+	c.Warnings = append(warnings, warningsOf(fit)...)
+	return c, nil
+}
+
+func nothingTold(held map[string]string) error {
+	var reasons []string
+	for _, term := range heldTerms(held) {
+		reasons = append(reasons, term+" "+held[term])
+	}
+	return withHint("add a run of the same deployment at another batch, context or length of prompts",
+		"calibrate: no constant can be told from these runs: %s", strings.Join(reasons, "; "))
+}
+
+// constantsFrom turns scales of times into values of constants, in each format that the deployment uses.
+func constantsFrom(fit TermFit, held map[string]string, read calibrated) []CalibratedConstant {
+	d := read.deployments[0]
+	var all []CalibratedConstant
+	for _, of := range constantsOf {
+		if fit.Shares[of.term] == 0 {
+			continue // no experts, say
+		}
+		formats := []string{"*"}
+		switch of.term {
+		case "weights":
+			formats = slices.Compact([]string{"bf16", d.WeightFormat})
+		case "kv":
+			formats = []string{d.KVFormat}
+		}
+		for _, format := range formats {
+			before := read.constant(of.name, format)
+			c := CalibratedConstant{Term: of.term, Name: of.name, Format: format, Before: before, Value: before, Held: held[of.term]}
+			c.Low, c.High = math.NaN(), math.NaN()
+			switch {
+			case c.Held != "":
+			case slices.Contains(fit.Terms, of.term):
+				ends := fit.Intervals[of.term]
+				c.Value = of.follow(d, before, fit.Scales[of.term])
+				c.Low, c.High = of.follow(d, before, ends[0]), of.follow(d, before, ends[1])
+				c.Low, c.High = min(c.Low, c.High), max(c.Low, c.High)
+			default:
+				c.Held = "bound by arithmetic, not by bandwidth"
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (c calibrated) constant(name, format string) float64 {
+	if value, ok := c.constants[name][format]; ok {
+		return value
+	}
+	return c.constants[name]["bf16"]
+}
+
+// errorOf is how far the sum of the terms, each as many times as long as scales say, is from what was measured.
+func errorOf(rows []TermRow, scales map[string]float64) FitError {
+	type weighted struct{ error, weight float64 }
+	var all []weighted
+	weights, bias := 0.0, 0.0
+	for _, row := range rows {
+		predicted := 0.0
+		for term, s := range row.Terms {
+			if scale, ok := scales[term]; ok {
+				s *= scale
+			}
+			predicted += s
+		}
+		off := predicted/row.TPOT - 1
+		all = append(all, weighted{math.Abs(off), row.Weight})
+		weights += row.Weight
+		bias += off * row.Weight
+	}
+	slices.SortFunc(all, func(a, b weighted) int { return int(math.Copysign(1, a.error-b.error)) })
+	below := 0.0
+	for _, one := range all {
+		if below += one.weight; below >= weights/2 {
+			return FitError{one.error, bias / weights}
+		}
+	}
+	return FitError{math.NaN(), math.NaN()}
+}
+
+// warningsOf names what is further from the measured kernels than calibrating is for.
+func warningsOf(fit TermFit) []string {
+	var all []string
+	for _, of := range constantsOf {
+		if !slices.Contains(fit.Terms, of.term) {
+			continue
+		}
+		if away := math.Abs(math.Log(fit.Scales[of.term])) / of.spread; away > 2.5 {
+			all = append(all, fmt.Sprintf("%s: %.2f times as long as predicted is %.1f spreads away; before you trust it, ask \"tidemark diagnose\" what is wrong",
+				of.term, fit.Scales[of.term], away))
+		}
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+var someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// alteredServer puts in a run of an engine whose constants are others than the built-in ones: each step takes
+// what the macros say with them, and each answer is off by some noise.
+func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d analysis.Deployment, truth map[string]float64, requests int, e engine) {
+	t.Helper()
+	do := func(statement string) {
+		t.Helper()
+		if _, err := w.DB().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, factor := range truth {
+		do(fmt.Sprintf("update seeds.constants set value = value * %v where name = '%s'", factor, name))
+	}
+	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, factor := range truth {
+		do(fmt.Sprintf("update seeds.constants set value = value / %v where name = '%s'", factor, name))
+	}
+	do(manifest(run, d, requests, `"is_simulated": false`))
+	e.cost, e.budget = cost, d.MaxNumBatchedTokens
+	do(e.serve(run, requests))
+	// Between 1.7 % less and more: a spread of 1 %.
+	do(fmt.Sprintf(`update raw.requests
+		set last_token_s = first_token_s + (last_token_s - first_token_s) * (1 + 0.0346 * ((hash(seq) %% 10007) / 10007e0 - 0.5))
+		where run_id = '%s'`, run))
+	do("update raw.requests set done_s = last_token_s")
+}
+
+func manifest(run string, d analysis.Deployment, requests int, server string) string {
+	return fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"status": "done", "started_at": "2026-11-20T10:00:00Z", "ended_at": "2026-11-20T11:00:00Z",
+		"plan": {"requests": %[2]d}, "result": {"planned": %[2]d, "is_valid": true}, "server": {%[3]s}, "environment": {"gpu": %[4]q, "catalog_model": %[5]q,
+		"tensor_parallel_size": %[6]d, "quantization": %[7]q, "engine_version": %[8]q, "max_num_batched_tokens": %[9]d}}')`,
+		run, requests, server, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens)
+}
+
+var denseOnTwo = analysis.Deployment{
+	GPU: "H200", Model: "llama-3.1-70b", TensorParallelSize: 2, WeightFormat: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
+}
+
+func TestConstantsOfAServerAreFoundBack(t *testing.T) {
+	w := open(t)
+	truth := map[string]float64{"weight_bandwidth_ratio": 0.9, "sequence_s": 4}
+	alteredServer(t, w, "busy", denseOnTwo, truth, 1200, engine{perS: 6, input: 300, output: 400})
+	alteredServer(t, w, "idle", denseOnTwo, truth, 300, engine{perS: 1, input: 1000, output: 200})
+	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"busy", "idle"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, one := range c.Constants {
+		factor := truth[one.Name]
+		if factor == 0 {
+			factor = 1
+		}
+		if one.Held == "" && (one.Low > one.Before*factor || one.High < one.Before*factor) {
+			t.Errorf("%s %s: truly %v, the interval is %v to %v", one.Name, one.Format, one.Before*factor, one.Low, one.High)
+		}
+		found[one.Name] = found[one.Name] || one.Held == ""
+	}
+	for name := range truth {
+		if !found[name] {
+			t.Errorf("%s was not found", name)
+		}
+	}
+	if c.After.Median > 0.02 || c.Before.Median < 0.05 {
+		t.Errorf("off by %.3f before and %.3f after; want more than 0.05, less than 0.02", c.Before.Median, c.After.Median)
+	}
+}
+
+func slowdown(t *testing.T, w *warehouse.Warehouse, run string) (ratio float64) {
+	t.Helper()
+	if err := w.DB().QueryRow("select slowdown_ratio from marts.tpot_gap_runs where run_id = ?", run).Scan(&ratio); err != nil {
+		t.Fatal(err)
+	}
+	return ratio
+}
+
+// A prediction with a calibration says so; that of another degree or version does not use it, and when it is
+// forgotten all is as before.
+func TestLaterPredictionsUseACalibration(t *testing.T) {
+	w := open(t)
+	alteredServer(t, w, "a", denseOnTwo, map[string]float64{"weight_bandwidth_ratio": 0.88}, 300, engine{perS: 2, input: 500, output: 200})
+	other, older := denseOnTwo, denseOnTwo
+	other.TensorParallelSize, older.EngineVersion = 4, "0.12.0"
+	load := analysis.Load{Clients: 16, InputTokens: 1000, OutputTokens: 200}
+	predict := func() []analysis.Prediction {
+		t.Helper()
+		got, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{denseOnTwo, load}, {other, load}, {older, load}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	bare := predict()
+	first, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Keep(t.Context(), w.DB()); err != nil {
+		t.Fatal(err)
+	}
+	kept := predict()
+	if want := "calibration 1 of run a"; kept[0].Calibration != want || kept[1].Calibration != "" || kept[2].Calibration != "" {
+		t.Errorf("got calibrations %q, %q, %q, want %q and none", kept[0].Calibration, kept[1].Calibration, kept[2].Calibration, want)
+	}
+	if kept[0].TPOT < 1.03*bare[0].TPOT || kept[1].TPOT != bare[1].TPOT || kept[2].TPOT != bare[2].TPOT {
+		t.Errorf("calibrated %v of %v, others %v of %v and %v of %v", kept[0].TPOT, bare[0].TPOT, kept[1].TPOT, bare[1].TPOT, kept[2].TPOT, bare[2].TPOT)
+	}
+	if after := slowdown(t, w, "a"); after < 0.98 || after > 1.02 {
+		t.Errorf("after it, the run takes %.3f of its prediction", after)
+	}
+	// Once more is as once: it starts from the built-in constants, not from the calibration.
+	second, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range second.Constants {
+		if ratio := one.Value / first.Constants[i].Value; ratio < 0.999 || ratio > 1.001 {
+			t.Errorf("calibrated again, %s is %v and was %v", one.Name, one.Value, first.Constants[i].Value)
+		}
+	}
+	if n, err := analysis.ForgetCalibration(t.Context(), w.DB(), 1); err != nil || n == 0 {
+		t.Errorf("forgot %d constants, %v", n, err)
+	}
+	if again := predict(); again[0].TPOT != bare[0].TPOT || again[0].Calibration != "" {
+		t.Errorf("forgotten, it is still %v (%q), was %v", again[0].TPOT, again[0].Calibration, bare[0].TPOT)
+	}
+	_, err = analysis.ForgetCalibration(t.Context(), w.DB(), 1)
+	wantError(t, err, "no calibration 1", "there is none")
+}
+
+// Experts have one scale for all that they do, in law and table alike.
+func TestExpertsAreCalibratedAsOne(t *testing.T) {
+	w := open(t)
+	d := analysis.Deployment{GPU: "H100", Model: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.18.0", MaxNumBatchedTokens: 8192}
+	alteredServer(t, w, "a", d, map[string]float64{"expert_time_ratio": 1.3}, 600, engine{perS: 4, input: 1500, output: 150})
+	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range c.Constants {
+		if one.Name == "expert_time_ratio" && (one.Held != "" || one.Low > 1.3 || one.High < 1.3) {
+			t.Errorf("truly 1.3, got %+v", one)
+		}
+	}
+}
+
+func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
+	w := open(t)
+	alteredServer(t, w, "short", denseOnTwo, nil, 20, engine{perS: 2, input: 500, output: 100})
+	other, older, nowhere := denseOnTwo, denseOnTwo, denseOnTwo
+	other.TensorParallelSize, older.EngineVersion, nowhere.GPU = 4, "0.12.1", "X1"
+	for _, setup := range []string{
+		manifest("other", other, 1, `"is_simulated": false`),
+		manifest("older", older, 1, `"is_simulated": false`),
+		manifest("nowhere", nowhere, 1, `"is_simulated": false`),
+		manifest("simulated", denseOnTwo, 1, `"is_simulated": true`),
+		strings.Replace(manifest("broken", denseOnTwo, 1, `"is_simulated": false`), `"status": "done"`, `"status": "aborted"`, 1),
+		`insert into raw.runs values ('draft', 1, '{"status": "done", "environment": null}')`,
+	} {
+		if _, err := w.DB().Exec(setup); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		runs       []string
+		want, hint string
+	}{
+		{[]string{"nobody"}, `no run named "nobody"`, "known runs are"},
+		{[]string{"short", "short"}, "run short: named twice", "once"},
+		{[]string{"simulated"}, "run simulated: measured on a simulated server", "only a real server"},
+		{[]string{"draft"}, "run draft: what it ran on is not known", "--gpu"},
+		{[]string{"nowhere"}, "run nowhere: the model knows too little", "catalogue"},
+		{[]string{"broken"}, "run broken: invalid", "tidemark runs broken"},
+		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},
+		{[]string{"short", "older"}, "runs short and older differ: engine version 0.24.0 and 0.12.1", "one deployment"},
+		{[]string{"short"}, "requests to compare, at least 30 are needed", "warm-up"},
+	} {
+		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)
+		wantError(t, err, test.want, test.hint)
+	}
+}

@@ -1,0 +1,98 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// mostOfOthers is how much more than ours a server may have had in flight, as a ratio and in requests.
+const mostOfOthersRatio, mostOfOthers = 1.05, 0.5
+
+// checkRuns refuses runs that say nothing of a deployment's constants, and says what is not known of the others.
+func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []string, err error) {
+	for i, run := range runs {
+		if slices.Contains(runs[:i], run) {
+			return nil, misuse("name each run once", "run %s: named twice", run)
+		}
+		if err := checkKind(ctx, db, run); err != nil {
+			return nil, err
+		}
+	}
+	deployments, err := readDeployed(ctx, db, runs)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameDeployment(runs, deployments); err != nil {
+		return nil, err
+	}
+	for _, run := range runs {
+		verdict, err := Judge(ctx, db, run)
+		if err != nil {
+			return nil, err
+		}
+		if !verdict.IsValid {
+			return nil, withHint("tidemark runs "+run, "run %s: invalid: %s", run, verdict.InvalidReason)
+		}
+		warning, err := checkServer(ctx, db, run)
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, warning...)
+	}
+	return warnings, nil
+}
+
+func checkKind(ctx context.Context, db *sql.DB, run string) error {
+	var isSimulated, isDraft bool
+	err := db.QueryRowContext(ctx, "select is_simulated, is_draft from staging.runs where run_id = ?", run).Scan(&isSimulated, &isDraft)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return unknown(ctx, db, "run", run, knownRuns, "")
+	case err != nil:
+		return fmt.Errorf("run %s: %w", run, err)
+	case isDraft:
+		return withHint("send it again with --gpu and --catalog-model, or --environment FILE", "run %s: what it ran on is not known", run)
+	case isSimulated:
+		return withHint("a simulator answers as the model predicts: only a real server can correct it", "run %s: measured on a simulated server", run)
+	}
+	return nil
+}
+
+// checkServer asks what the server said of itself: whether it was ours alone, what it ran, whether it guessed tokens.
+func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string, err error) {
+	told, err := ask(ctx, db, `
+select
+    figure,
+    value
+from marts.evidence_server
+where run_id = ?
+    and value is not null
+    and figure in ('paired_looks', 'server_in_flight_ratio', 'server_in_flight_more', 'differing_settings', 'acceptance_length', 'preemptions')`, run)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	}
+	figures := map[string]float64{}
+	for _, row := range told.Rows {
+		figures[row[0].(string)] = row[1].(float64)
+	}
+	switch {
+	case figures["server_in_flight_ratio"] > mostOfOthersRatio && figures["server_in_flight_more"] > mostOfOthers:
+		return nil, withHint("replay it when nobody else is served",
+			"run %s: the server was shared: it had %.2f times the requests in flight that were ours", run, figures["server_in_flight_ratio"])
+	case figures["differing_settings"] > 0:
+		return nil, withHint("tidemark diagnose "+run+" says which; send it again with what is true",
+			"run %s: the server says that it runs something else than the environment of the run", run)
+	case figures["acceptance_length"] > 0:
+		return nil, withHint("replay it without speculative decoding", "run %s: the engine guessed tokens, so that a token is not a step", run)
+	}
+	if figures["paired_looks"] == 0 {
+		warnings = append(warnings, fmt.Sprintf("run %s: the server's metrics were not read; that nobody else was served is taken for granted", run))
+	}
+	if figures["preemptions"] > 0 {
+		warnings = append(warnings, fmt.Sprintf("run %s: %.0f requests were preempted and computed again, which no term has", run, figures["preemptions"]))
+	}
+	return warnings, nil
+}

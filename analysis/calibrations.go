@@ -1,0 +1,97 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// Keep writes a calibration into the warehouse, where every later prediction of its deployment finds it, and gives it
+// its number. Constants that kept their value are not written.
+func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	defer tx.Rollback()
+	// A number is never given twice while any is kept: what a report names must not become another.
+	err = tx.QueryRowContext(ctx, "select coalesce(max(calibration_id), 0) + 1 from raw.calibrations").Scan(&c.ID)
+	if err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	d := c.Deployment
+	for _, one := range c.Constants {
+		if one.Held != "" {
+			continue
+		}
+		_, err := tx.ExecContext(ctx, `
+insert into raw.calibrations by name
+select
+    ?::bigint as calibration_id, ? as run_id, ? as run_ids, ?::timestamp as made_at, ? as gpu, ? as model,
+    ?::bigint as tensor_parallel_size, ? as weight_format, ? as kv_format, ? as engine, nullif(?, '') as engine_version,
+    ? as name, ? as format, ?::double as value, ?::double as low, ?::double as high, ?::double as "before", ?::bigint as requests`,
+			c.ID, c.Runs[0], strings.Join(c.Runs, " "), c.MadeAt, d.GPU, d.Model,
+			d.TensorParallelSize, d.WeightFormat, d.KVFormat, d.Engine, d.EngineVersion,
+			one.Name, one.Format, one.Value, one.Low, one.High, one.Before, c.Requests)
+		if err != nil {
+			return fmt.Errorf("calibration: %w", err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	return nil
+}
+
+// Calibrations are those that are kept: a row a constant.
+func Calibrations(ctx context.Context, db *sql.DB) (Table, error) {
+	return ask(ctx, db, `
+select
+    calibration_id,
+    gpu,
+    model,
+    tensor_parallel_size,
+    weight_format,
+    kv_format,
+    engine,
+    engine_version,
+    name,
+    format,
+    "before",
+    value,
+    low,
+    high,
+    requests,
+    run_ids,
+    made_at
+from raw.calibrations
+order by
+    calibration_id,
+    name,
+    format`)
+}
+
+// ForgetCalibration removes a calibration; predictions of its deployment use the one before it, else the built-in constants.
+func ForgetCalibration(ctx context.Context, db *sql.DB, id int64) (constants int64, err error) {
+	done, err := db.ExecContext(ctx, "delete from raw.calibrations where calibration_id = ?", id)
+	if err != nil {
+		return 0, fmt.Errorf("calibration %d: %w", id, err)
+	}
+	if constants, err = done.RowsAffected(); err != nil || constants > 0 {
+		return constants, err
+	}
+	known, err := ask(ctx, db, "select distinct calibration_id from raw.calibrations order by all")
+	if err != nil {
+		return 0, err
+	}
+	hint := "there is none; \"tidemark calibrate RUN\" makes one"
+	if len(known.Rows) > 0 {
+		var ids []string
+		for _, row := range known.Rows {
+			ids = append(ids, fmt.Sprint(row[0]))
+		}
+		hint = "known are " + strings.Join(ids, ", ")
+	}
+	return 0, misuse(hint, "no calibration %d", id)
+}

@@ -1,0 +1,63 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	// What the measurements leave of a spread that was known before: beyond it they say nothing new.
+	leastNarrowing = 0.8
+	// Two terms that move only together.
+	mostCorrelation = 0.95
+	// A spread that moves the sum by less than this does not matter.
+	leastEffect = 0.01
+)
+
+// FitTermsApart is FitTerms of what the measurements can tell: a term of which they say no more than was known,
+// or that only moves together with another one, keeps its length. held says why of each. Intervals allow for what the held terms
+// may truly be.
+func FitTermsApart(rows []TermRow, priors map[string]float64) (fit TermFit, held map[string]string, err error) {
+	all, err := FitTerms(rows, priors)
+	if err != nil {
+		return TermFit{}, nil, err
+	}
+	held = untold(all, priors)
+	told := maps.Clone(priors)
+	maps.DeleteFunc(told, func(term string, _ float64) bool { return held[term] != "" })
+	if fit, err = FitTerms(rows, told); err != nil {
+		return TermFit{}, nil, err
+	}
+	for _, term := range fit.Terms {
+		spread := max(all.Spreads[term], fit.Spreads[term])
+		scale := fit.Scales[term]
+		fit.Spreads[term] = spread
+		fit.Intervals[term] = [2]float64{scale * math.Exp(-spreads90*spread), scale * math.Exp(spreads90*spread)}
+	}
+	return fit, held, nil
+}
+
+// untold are the terms that a fit cannot tell, and why.
+func untold(fit TermFit, priors map[string]float64) map[string]string {
+	held := map[string]string{}
+	for _, term := range fit.Terms {
+		if left := fit.Spreads[term] / priors[term]; left > leastNarrowing {
+			held[term] = fmt.Sprintf("as uncertain as before (%.0f %% of the spread is left)", 100*left)
+		}
+	}
+	for i, a := range fit.Terms {
+		for j, b := range fit.Terms[:i] {
+			isSmall := fit.Shares[a]*priors[a] < leastEffect || fit.Shares[b]*priors[b] < leastEffect
+			if math.Abs(fit.Correlation[i][j]) > mostCorrelation && !isSmall {
+				held[a] = fmt.Sprintf("cannot be told from %s (correlation %.2f)", b, fit.Correlation[i][j])
+				held[b] = fmt.Sprintf("cannot be told from %s (correlation %.2f)", a, fit.Correlation[i][j])
+			}
+		}
+	}
+	return held
+}
+
+// heldTerms are in alphabetical order.
+func heldTerms(held map[string]string) []string { return slices.Sorted(maps.Keys(held)) }
