@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -26,6 +28,8 @@ type Deployment struct {
 	DataParallelSize     int     `json:"data_parallel_size,omitempty"`     // replicas of all but the experts; 0: one
 	ComputeFormat        string  `json:"compute_dtype,omitempty"`          // what multiplies the weights: bf16, fp8, fp4; empty: the format's own
 	GPUMemoryUtilization float64 `json:"gpu_memory_utilization,omitempty"` // share of memory that the engine takes; 0: its default
+	HBMBytesPerS         float64 `json:"hbm_bytes_per_s,omitempty"`        // peak of one GPU; 0: the catalogue's
+	MaxModelLen          int     `json:"max_model_len,omitempty"`          // longest request that the engine takes; 0: the model's context
 }
 
 // args are the arguments of macros.deployment; what is not said is null.
@@ -58,15 +62,15 @@ from macros.deployment(
 // with the defaults filled in. An unknown GPU, model or format is an error that names
 // the known ones; a model that is a path is read.
 func (d Deployment) Resolve(ctx context.Context, db *sql.DB) (Deployment, error) {
-	if d.TensorParallelSize < 0 || d.MaxNumSeqs < 0 || d.MaxNumBatchedTokens < 0 {
-		return Deployment{}, fmt.Errorf("deployment: a negative number of GPUs, sequences or tokens")
+	if err := d.check(); err != nil {
+		return Deployment{}, withHint("", "deployment: %v", err)
 	}
 	model, err := readModel(ctx, db, d.Model)
 	if err != nil {
 		return Deployment{}, err
 	}
 	d.Model = model
-	resolved := Deployment{EngineVersion: d.EngineVersion}
+	resolved := d
 	var heads int
 	err = db.QueryRowContext(ctx, `
 select
@@ -96,6 +100,30 @@ select
 		resolved.Model = d.Model // the name of a model by its config alone would not be found again
 	}
 	return resolved, nil
+}
+
+// check says which of its numbers cannot be.
+func (d Deployment) check() error {
+	for _, n := range []struct {
+		name  string
+		value int
+	}{
+		{"tensor parallel size", d.TensorParallelSize}, {"expert parallel size", d.ExpertParallelSize}, {"data parallel size", d.DataParallelSize},
+		{"max_num_seqs", d.MaxNumSeqs}, {"max_num_batched_tokens", d.MaxNumBatchedTokens}, {"max_model_len", d.MaxModelLen},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("%s: %d, at least 1 is needed", n.name, n.value)
+		}
+	}
+	switch {
+	case !(d.GPUMemoryUtilization >= 0 && d.GPUMemoryUtilization <= 1):
+		return fmt.Errorf("gpu_memory_utilization: %v is not above 0 and at most 1", d.GPUMemoryUtilization)
+	case !(d.HBMBytesPerS >= 0) || math.IsInf(d.HBMBytesPerS, 0):
+		return fmt.Errorf("HBM bandwidth: %v is no number above 0", d.HBMBytesPerS)
+	case !slices.Contains([]string{"", "bf16", "fp8", "fp4"}, d.ComputeFormat):
+		return fmt.Errorf("compute format: %q is not bf16, fp8 or fp4", d.ComputeFormat)
+	}
+	return nil
 }
 
 // ModelName is what the model is called, which may be given as a text.

@@ -6,7 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 )
 
 // Load is the traffic of one deployment: a closed loop of Clients, or else an open
@@ -19,6 +24,8 @@ type Load struct {
 	CachedTokens  float64 `json:"cached"`          // of the prompt, found in a cache
 	Drafts        float64 `json:"drafts"`          // tokens that a speculating engine guesses a step
 	TokensPerStep float64 `json:"tokens_per_step"` // that it keeps, the certain one with them; 0: one
+
+	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // chance of a draft to be kept once those before it were; TokensPerStep follows
 }
 
 // Point is one configuration to predict.
@@ -62,8 +69,8 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	places := map[Deployment]int{}
 	var deployments []Deployment
 	for i, p := range points {
-		if err := p.Load.check(); err != nil {
-			predictions[i] = nothing(err.Error())
+		if err := errors.Join(p.Deployment.check(), p.Load.check()); err != nil {
+			predictions[i] = nothing(oneLine(err))
 			continue
 		}
 		place, known := places[p.Deployment]
@@ -77,16 +84,19 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	if len(asked) == 0 {
 		return predictions, nil
 	}
-	answered, err := fillPredictions(ctx, db, deployments, asked, predictions)
+	whys, err := readModels(ctx, db, deployments)
 	if err != nil {
 		return nil, err
 	}
-	whys := map[int]string{}
+	answered, err := fillInParts(ctx, db, deployments, asked, predictions)
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range asked {
 		if answered[a.Seq] {
 			continue
 		}
-		if _, asked := whys[a.Deployment]; !asked {
+		if whys[a.Deployment] == "" {
 			if whys[a.Deployment], err = deployments[a.Deployment].why(ctx, db); err != nil {
 				return nil, err
 			}
@@ -94,6 +104,50 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 		predictions[a.Seq] = nothing(whys[a.Deployment])
 	}
 	return predictions, nil
+}
+
+// readModels puts the text of its config.json in the place of a model that is a path, and says which could not be read.
+func readModels(ctx context.Context, db *sql.DB, deployments []Deployment) (whys map[int]string, err error) {
+	whys = map[int]string{}
+	for i, d := range deployments {
+		model, err := readModel(ctx, db, d.Model)
+		var answer interface{ Hint() string }
+		if err != nil && !errors.As(err, &answer) {
+			return nil, err
+		}
+		if err != nil {
+			whys[i] = err.Error()
+			continue
+		}
+		deployments[i].Model = model
+	}
+	return whys, nil
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// partPoints are worth a connection of their own: planning the question takes as long as answering it for so many.
+const partPoints = 1500
+
+// fillInParts asks on as many processors as there are: DuckDB takes a few thousand rows for the work of one.
+func fillInParts(ctx context.Context, db *sql.DB, deployments []Deployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+	parts := min(runtime.NumCPU(), 1+len(asked)/partPoints)
+	size := (len(asked) + parts - 1) / parts
+	var mu sync.Mutex
+	var working sync.WaitGroup
+	var failed error
+	answered := map[int]bool{}
+	for part := range slices.Chunk(asked, size) {
+		working.Go(func() {
+			of, err := fillPredictions(ctx, db, deployments, part, into)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(answered, of)
+			failed = errors.Join(failed, err)
+		})
+	}
+	working.Wait()
+	return answered, failed
 }
 
 // why says what keeps the model from knowing a deployment.
@@ -137,6 +191,9 @@ func (l Load) perReplica(d Deployment) Load {
 	return l
 }
 
+// Check says what of a load cannot be.
+func (l Load) Check() error { return l.check() }
+
 func (l Load) check() error {
 	for _, q := range []struct {
 		name  string
@@ -159,6 +216,15 @@ func (l Load) check() error {
 	if l.CachedTokens > l.InputTokens {
 		return fmt.Errorf("cached tokens: %v of a prompt of %v", l.CachedTokens, l.InputTokens)
 	}
+	if a := l.AcceptanceRate; a != nil && !(*a >= 0 && *a <= 1) {
+		return fmt.Errorf("acceptance rate: %v is not between 0 and 1", *a)
+	}
+	if l.Drafts > 0 && l.AcceptanceRate == nil && l.TokensPerStep == 0 {
+		return errors.New("speculation: how many drafts are kept is missing: an acceptance rate, or an acceptance length")
+	}
+	if l.TokensPerStep != 0 && l.TokensPerStep < 1 {
+		return fmt.Errorf("tokens per step: %v, at least 1 is certain", l.TokensPerStep)
+	}
 	if l.TokensPerStep > l.Drafts+1 {
 		return fmt.Errorf("tokens per step: %v of %v drafts, at most one more than these is possible", l.TokensPerStep, l.Drafts)
 	}
@@ -170,7 +236,7 @@ const loadColumns = `[{
     "seq": "BIGINT", "deployment": "BIGINT",
     "load": {
         "clients": "DOUBLE", "requests_per_s": "DOUBLE", "input": "DOUBLE", "output": "DOUBLE", "cached": "DOUBLE",
-        "drafts": "DOUBLE", "tokens_per_step": "DOUBLE"
+        "drafts": "DOUBLE", "tokens_per_step": "DOUBLE", "acceptance_rate": "DOUBLE"
     }
 }]`
 
@@ -222,13 +288,14 @@ with asked_deployments as (
         "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
         "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
         "max_num_batched_tokens": "BIGINT", "expert_parallel_size": "BIGINT", "data_parallel_size": "BIGINT",
-        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE"
+        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE", "hbm_bytes_per_s": "DOUBLE", "max_model_len": "BIGINT"
     }]') as asked)
 ),
 
 deployments as (
     select
         asked_deployments.place,
+        least(nullif(one.max_model_len, 0), d.max_context_tokens) as longest_tokens,
         d
     from asked_deployments
     cross join lateral macros.deployment(
@@ -238,23 +305,33 @@ deployments as (
         of_expert_parallel_size := nullif(one.expert_parallel_size, 0),
         of_data_parallel_size := nullif(one.data_parallel_size, 0),
         of_compute_format := nullif(one.compute_dtype, ''),
-        of_memory_utilization := nullif(one.gpu_memory_utilization, 0)
+        of_memory_utilization := nullif(one.gpu_memory_utilization, 0),
+        of_hbm_bytes_per_s := nullif(one.hbm_bytes_per_s, 0)
     ) as d
 ),
 
+points as (
+    select unnest(from_json(?::json, ?)) as point
+),
+
 asked as (
-    select unnest(from_json(?::json, ?)) as asked
+    select
+        point.seq,
+        deployments.d,
+        deployments.longest_tokens,
+        struct_update(point.load, tokens_per_step := coalesce(
+            macros.accepted_per_step(point.load.acceptance_rate, point.load.drafts), point.load.tokens_per_step
+        )) as l
+    from points
+    inner join deployments on deployments.place = point.deployment
 ),
 
 predicted as (
     select
-        asked.asked.seq as seq,
-        deployments.d as d,
-        asked.asked.load as l,
+        asked.*,
         p
     from asked
-    inner join deployments on deployments.place = asked.asked.deployment
-    cross join lateral macros.prediction(deployments.d, asked.asked.load) as p
+    cross join lateral macros.prediction(asked.d, asked.l) as p
 )
 
 select
@@ -292,10 +369,9 @@ select
             then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
         when macros.kv_capacity_tokens(d) <= 0
             then 'does not fit: the weights leave no memory for a KV cache; take more GPUs, a larger one, or a smaller weight format'
-        when l.input + l.output > d.max_context_tokens
+        when l.input + l.output > longest_tokens
             then format(
-                'input and output of {:.0f} tokens are more than the model''s context of {}',
-                l.input + l.output, d.max_context_tokens
+                'input and output of {:.0f} tokens are more than the context of {}', l.input + l.output, longest_tokens
             )
         when macros.kv_capacity_tokens(d) < l.input + l.output
             then format(

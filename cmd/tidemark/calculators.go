@@ -102,6 +102,16 @@ func bytesOf(c *cli.Context, flag string) (*float64, error) {
 		return nil, nil
 	}
 	text := strings.TrimSpace(c.String(flag))
+	size, isSize := sizeOf(text)
+	if !isSize {
+		return nil, misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
+			hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
+	}
+	return new(size), nil
+}
+
+// sizeOf reads a number of bytes with its unit.
+func sizeOf(text string) (bytes float64, isSize bool) {
 	at := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789.+-e", r) })
 	if at < 0 {
 		at = len(text)
@@ -109,10 +119,9 @@ func bytesOf(c *cli.Context, flag string) (*float64, error) {
 	size, err := strconv.ParseFloat(text[:at], 64)
 	unit, isUnit := byteUnits[strings.TrimSpace(text[at:])]
 	if err != nil || !isUnit || size < 0 || math.IsInf(size, 0) {
-		return nil, misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
-			hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
+		return 0, false
 	}
-	return new(size * unit), nil
+	return size * unit, true
 }
 
 // positiveFlags refuses what is not at least 1 where it is given.

@@ -47,11 +47,11 @@ create macro macros.deployment(
     of_gpu, of_model, of_tensor_parallel_size, of_weight_format, of_kv_format,
     of_engine, of_engine_version, of_max_num_seqs, of_max_num_batched_tokens,
     of_expert_parallel_size := null, of_data_parallel_size := null, of_compute_format := null,
-    of_memory_utilization := null
+    of_memory_utilization := null, of_hbm_bytes_per_s := null
 ) as table
 with named as (
     select
-        gpus as gpu,
+        struct_update(gpus, hbm_bytes_per_s := coalesce(of_hbm_bytes_per_s, gpus.hbm_bytes_per_s)) as gpu,
         models as model,
         weight_formats as weight,
         kv_formats as kv,
@@ -173,6 +173,7 @@ made as (
         parts.expert_tokens_ratio,
         parts.model.window_tokens,
         parts.model.windowed_layers,
+        parts.model.is_mla,
 
         -- Bytes that each step streams: everything but the embedding table. The head and the router are 16-bit.
         2 * (

@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cellReader reads one row of Points. The first cell that cannot be is kept as its error.
+type cellReader struct {
+	points *Points
+	row    []string
+	err    error
+}
+
+// nothings are how tables write that there is nothing.
+var nothings = []string{"", "-", "n/a", "none", "null"}
+
+// cell is the best of the columns that say a thing and are not empty.
+func (c *cellReader) cell(thing string) (text string, isGiven bool) {
+	for _, place := range c.points.columns[thing] {
+		if text = strings.TrimSpace(c.row[place]); !slices.Contains(nothings, strings.ToLower(text)) {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+func (c *cellReader) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (c *cellReader) text(thing string, into *string) {
+	if text, given := c.cell(thing); given && !strings.EqualFold(text, "nan") {
+		*into = text
+	}
+}
+
+// number says whether there was one.
+func (c *cellReader) number(thing string, into *float64) bool {
+	text, given := c.cell(thing)
+	if !given {
+		return false
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(number) {
+		c.fail("%s: %s is not a number", thing, text)
+		return false
+	}
+	*into = number
+	return true
+}
+
+// positive is a number that cannot be 0.
+func (c *cellReader) positive(thing string, into *float64) bool {
+	var number float64
+	if !c.number(thing, &number) {
+		return false
+	}
+	if number <= 0 {
+		c.fail("%s: %v, more than 0 is needed", thing, number)
+		return false
+	}
+	*into = number
+	return true
+}
+
+// maxCount is more than any engine was ever told.
+const maxCount = 1 << 40
+
+func (c *cellReader) count(thing string, into *int) bool {
+	var number float64
+	if !c.number(thing, &number) {
+		return false
+	}
+	if number != math.Trunc(number) || number < 1 || number > maxCount {
+		c.fail("%s: %v is not a whole number of at least 1", thing, number)
+		return false
+	}
+	*into = int(number)
+	return true
+}
+
+// gpus is of tables that count the GPUs and do not say how they share the model: by tensors.
+func (c *cellReader) gpus(point *Point) {
+	if _, given := c.cell("tensor parallel size"); given {
+		return
+	}
+	var gpus int
+	if !c.count("GPUs", &gpus) {
+		return
+	}
+	replicas := max(point.DataParallelSize, 1)
+	if gpus%replicas != 0 {
+		c.fail("GPUs: %d cannot be shared by %d replicas", gpus, replicas)
+		return
+	}
+	point.TensorParallelSize = gpus / replicas
+}
+
+// load is a concurrency or a request rate; vllm bench writes an infinite rate where the concurrency rules.
+func (c *cellReader) load(point *Point) {
+	var clients, rate float64
+	isClosed := c.positive("concurrency", &clients)
+	isOpen := c.positive("request rate", &rate) && !math.IsInf(rate, 0)
+	kind, _ := c.cell("load")
+	if isClosed && isOpen {
+		switch kind = strings.ToLower(kind); {
+		case strings.HasPrefix(kind, "closed"):
+			isOpen = false
+		case strings.HasPrefix(kind, "open"):
+			isClosed = false
+		default:
+			c.fail(`both a concurrency and a request rate: leave one empty, or say "closed-loop" or "open-loop" in a column load`)
+			return
+		}
+	}
+	switch {
+	case isClosed:
+		point.Clients, point.RequestsPerS = clients, 0
+	case isOpen:
+		point.Clients, point.RequestsPerS = 0, rate
+	}
+}
+
+// engineNames are spellings of engines that have constants of their own.
+var engineNames = map[string]string{"trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt_llm": "tensorrt-llm", "tensorrtllm": "tensorrt-llm", "trt": "tensorrt-llm"}
+
+// computeNames are spellings of what multiplies weights; "auto" is what the format brings.
+var computeNames = map[string]string{"bfloat16": "bf16", "float16": "bf16", "fp16": "bf16", "half": "bf16", "nvfp4": "fp4", "auto": ""}
+
+// Named spells engine and compute format as the model does.
+func (d Deployment) Named() Deployment {
+	d.Engine, d.ComputeFormat = strings.ToLower(d.Engine), strings.ToLower(d.ComputeFormat)
+	if name, known := engineNames[d.Engine]; known {
+		d.Engine = name
+	}
+	if name, known := computeNames[d.ComputeFormat]; known {
+		d.ComputeFormat = name
+	}
+	return d
+}

@@ -1,0 +1,198 @@
+package analysis
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Points is a table of configurations and of what was measured on them, as it was read: one row is one Point.
+type Points struct {
+	Header []string
+	Rows   [][]string
+	Lines  []int // where each row begins in its file
+
+	columns map[string][]int // of each thing that a Point has, the best first
+}
+
+// A thing that a point has, and the columns that say it, the best first: what was really drawn before what was asked for.
+type pointColumns struct {
+	thing     string
+	spellings []string
+	isNumber  bool
+}
+
+var pointThings = []pointColumns{
+	{"gpu", []string{"gpu", "gpu_name"}, false},
+	{"model", []string{"model", "catalog_model", "model_id"}, false},
+	{"tensor parallel size", []string{"tensor_parallel_size", "tp", "tp_size"}, true},
+	{"expert parallel size", []string{"expert_parallel_size", "ep", "ep_size"}, true},
+	{"data parallel size", []string{"data_parallel_size", "dp", "dp_size"}, true},
+	{"GPUs", []string{"gpu_count", "num_gpus", "gpus"}, true},
+	{"weight format", []string{"quantization", "weight_precision", "weight_format", "precision"}, false},
+	{"KV cache format", []string{"kv_cache_dtype", "kv_precision", "kv_format"}, false},
+	{"compute format", []string{"compute_dtype", "compute_precision", "compute_format"}, false},
+	{"engine", []string{"engine", "framework", "backend"}, false},
+	{"engine version", []string{"engine_version", "framework_version"}, false},
+	{"max_num_seqs", []string{"max_num_seqs"}, true},
+	{"max_num_batched_tokens", []string{"max_num_batched_tokens", "max_batched_tokens"}, true},
+	{"max_model_len", []string{"max_model_len"}, true},
+	{"gpu_memory_utilization", []string{"gpu_memory_utilization"}, true},
+	{"HBM bandwidth", []string{"hbm_bytes_per_s"}, true},
+	{"load", []string{"load"}, false},
+	{"concurrency", []string{"concurrency", "max_concurrency", "clients"}, true},
+	{"request rate", []string{"request_rate", "requests_per_s_asked", "request_rate_per_s"}, true},
+	{"input tokens", []string{
+		"input_len_mean", "input_tokens_mean", "mean_input_tokens", "isl_mean", "input_len", "input_tokens", "isl", "prompt_tokens", "random_input_len"}, true},
+	{"output tokens", []string{
+		"output_len_mean", "output_tokens_mean", "mean_output_tokens", "osl_mean", "output_len", "output_tokens", "osl", "random_output_len"}, true},
+	{"cached tokens", []string{"cached_len_mean", "cached_tokens_mean", "cached_len", "cached_tokens"}, true},
+	{"speculative tokens", []string{"num_speculative_tokens"}, true},
+	{"acceptance rate", []string{"acceptance_rate"}, true},
+	{"acceptance length", []string{"acceptance_length"}, true},
+	{"TPOT", []string{"tpot_s", "mean_tpot_s", "tpot_ms", "mean_tpot_ms", "median_tpot_ms"}, true},
+}
+
+// ReadPoints reads a CSV with a header (RFC 4180; a byte order mark and CRLF are read over). Columns may come in any order
+// and in any case, and those that say nothing to the model are kept.
+func ReadPoints(from io.Reader) (*Points, error) {
+	reader := csv.NewReader(from)
+	header, err := reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("it is empty: a first line with the names of the columns is missing")
+	}
+	if err != nil {
+		return nil, pointsError(err)
+	}
+	header[0] = strings.TrimPrefix(header[0], "\ufeff")
+	points := &Points{Header: header}
+	if err := points.nameColumns(); err != nil {
+		return nil, err
+	}
+	for {
+		row, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return points, nil
+		}
+		if err != nil {
+			return nil, pointsError(err)
+		}
+		line, _ := reader.FieldPos(0)
+		points.Rows, points.Lines = append(points.Rows, row), append(points.Lines, line)
+	}
+}
+
+// pointsError says where a file is no CSV.
+func pointsError(err error) error {
+	var parse *csv.ParseError
+	switch {
+	case !errors.As(err, &parse):
+		return err
+	case errors.Is(parse.Err, csv.ErrFieldCount):
+		return withHint("a cell with a comma in it stands in quotes", "line %d: not as many cells as the header has names", parse.StartLine)
+	case errors.Is(parse.Err, csv.ErrQuote):
+		return withHint(`a quote inside a cell is written twice, and the cell stands in quotes`, "line %d: a quote that is not closed", parse.StartLine)
+	default:
+		return withHint(`a quote inside a cell is written twice, and the cell stands in quotes`, "line %d: a quote inside a cell", parse.Line)
+	}
+}
+
+func (p *Points) nameColumns() error {
+	places := map[string]int{}
+	for i, name := range p.Header {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if _, twice := places[name]; twice {
+			return withHint("rename one of them", "line 1: two columns are named %q", name)
+		}
+		places[name] = i
+	}
+	p.columns = map[string][]int{}
+	for _, known := range pointThings {
+		for _, spelling := range known.spellings {
+			if place, is := places[spelling]; is {
+				p.columns[known.thing] = append(p.columns[known.thing], place)
+			}
+		}
+	}
+	return nil
+}
+
+// Lacks are the columns that a point cannot do without, and that neither the file nor base has.
+func (p *Points) Lacks(base Point) (lacks []string) {
+	has := func(thing string) bool { return len(p.columns[thing]) > 0 }
+	for _, need := range []struct {
+		column string
+		is     bool
+	}{
+		{"gpu", base.GPU != "" || has("gpu")}, {"model", base.Model != "" || has("model")},
+		{"input_len", base.InputTokens > 0 || has("input tokens")}, {"output_len", base.OutputTokens > 0 || has("output tokens")},
+		{"concurrency or request_rate", base.Clients > 0 || base.RequestsPerS > 0 || has("concurrency") || has("request rate")},
+	} {
+		if !need.is {
+			lacks = append(lacks, need.column)
+		}
+	}
+	return lacks
+}
+
+// IsNumber tells of a column whether it is read as one.
+func (p *Points) IsNumber(column int) bool {
+	return slices.ContainsFunc(pointThings, func(known pointColumns) bool {
+		return known.isNumber && slices.Contains(p.columns[known.thing], column)
+	})
+}
+
+// HasTPOT tells whether a measurement stands beside the points.
+func (p *Points) HasTPOT() bool { return len(p.columns["TPOT"]) > 0 }
+
+// TPOT is what was measured, seconds; NaN where nothing was.
+func (p *Points) TPOT(row int) float64 {
+	for _, place := range p.columns["TPOT"] {
+		measured, err := strconv.ParseFloat(strings.TrimSpace(p.Rows[row][place]), 64)
+		if err != nil || !(measured > 0) || math.IsInf(measured, 0) {
+			continue
+		}
+		if strings.HasSuffix(strings.ToLower(strings.TrimSpace(p.Header[place])), "_ms") {
+			measured *= 1e-3
+		}
+		return measured
+	}
+	return math.NaN()
+}
+
+// Point is a row over base, which says what the row does not.
+func (p *Points) Point(row int, base Point) (Point, error) {
+	cells := &cellReader{points: p, row: p.Rows[row]}
+	point := base
+	cells.text("gpu", &point.GPU)
+	cells.text("model", &point.Model)
+	cells.count("tensor parallel size", &point.TensorParallelSize)
+	cells.count("expert parallel size", &point.ExpertParallelSize)
+	cells.count("data parallel size", &point.DataParallelSize)
+	cells.gpus(&point)
+	cells.text("weight format", &point.WeightFormat)
+	cells.text("KV cache format", &point.KVFormat)
+	cells.text("compute format", &point.ComputeFormat)
+	cells.text("engine", &point.Engine)
+	cells.text("engine version", &point.EngineVersion)
+	cells.count("max_num_seqs", &point.MaxNumSeqs)
+	cells.count("max_num_batched_tokens", &point.MaxNumBatchedTokens)
+	cells.count("max_model_len", &point.MaxModelLen)
+	cells.positive("gpu_memory_utilization", &point.GPUMemoryUtilization)
+	cells.positive("HBM bandwidth", &point.HBMBytesPerS)
+	cells.load(&point)
+	cells.number("input tokens", &point.InputTokens)
+	cells.number("output tokens", &point.OutputTokens)
+	cells.number("cached tokens", &point.CachedTokens)
+	cells.number("speculative tokens", &point.Drafts)
+	cells.number("acceptance length", &point.TokensPerStep)
+	if rate := math.NaN(); cells.number("acceptance rate", &rate) {
+		point.AcceptanceRate = &rate
+	}
+	point.Deployment = point.Deployment.Named()
+	return point, cells.err
+}

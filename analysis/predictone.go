@@ -1,0 +1,186 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+)
+
+// Argument is one prediction with what it rests on.
+type Argument struct {
+	Prediction
+	Point    Point // with the catalogue's names and the defaults filled in
+	Bytes    Table // one row of argumentQuery
+	Constant Table // rows of macros.assumptions
+}
+
+// Argue predicts one point, and shows the bytes, the limits and the constants. What keeps it from an answer is an error.
+func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
+	resolved, err := p.Deployment.Named().Resolve(ctx, db)
+	if err != nil {
+		return Argument{}, err
+	}
+	p.Deployment = resolved
+	flood := p // more than any server can do: what it serves is the most
+	flood.Clients, flood.RequestsPerS = 0, 1e12
+	predictions, err := Predict(ctx, db, []Point{p, flood})
+	if err != nil {
+		return Argument{}, err
+	}
+	a := Argument{Prediction: predictions[0], Point: p}
+	if a.Why != "" {
+		return a, nil
+	}
+	load := p.Load.perReplica(p.Deployment)
+	args := append(p.Deployment.fullArgs(), load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
+		load.AcceptanceRate, a.Batch, predictions[1].RequestsPerS)
+	if a.Bytes, err = ask(ctx, db, argumentQuery, args...); err != nil {
+		return a, fmt.Errorf("predict: %w", err)
+	}
+	if a.Constant, err = ask(ctx, db, constantsQuery, p.Deployment.fullArgs()...); err != nil {
+		return a, fmt.Errorf("predict: %w", err)
+	}
+	return a, nil
+}
+
+// fullArgs are args and what has a name in macros.deployment.
+func (d Deployment) fullArgs() []any {
+	optional := func(n float64) any {
+		if n == 0 {
+			return nil
+		}
+		return n
+	}
+	var compute any
+	if d.ComputeFormat != "" {
+		compute = d.ComputeFormat
+	}
+	return append(slices.Clip(d.args()), optional(float64(d.ExpertParallelSize)), optional(float64(d.DataParallelSize)), compute,
+		optional(d.GPUMemoryUtilization), optional(d.HBMBytesPerS))
+}
+
+const fromFullDeployment = `
+from macros.deployment(
+    $1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint,
+    of_expert_parallel_size := $10::bigint, of_data_parallel_size := $11::bigint, of_compute_format := $12::varchar,
+    of_memory_utilization := $13::double, of_hbm_bytes_per_s := $14::double
+) as d`
+
+const argumentQuery = `
+with deployments as (
+    select d` + fromFullDeployment + `
+),
+
+asked as (
+    select
+        d,
+        macros.load(
+            $15::double, $16::double, clients := 1, cached := $17::double, drafts := $18::double,
+            tokens_per_step := coalesce(macros.accepted_per_step($20::double, $18::double), $19::double)
+        ) as l,
+        $21::double as batch
+    from deployments
+),
+
+sizes as (
+    select
+        *,
+        greatest(1e0, batch) * macros.mean_context(l) as context,
+        greatest(1e0, batch) * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l))) as windowed,
+        macros.kv_room_bytes(d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), d.other_memory_bytes) as room_bytes
+    from asked
+)
+
+select
+    d.compute_format,
+    d.hbm_bytes_per_s,
+    macros.floor_s(d, 0, 0) as weights_over_peak_s,
+    d.plain_bytes + d.packed_bytes as weight_bytes,
+    d.expert_bytes * macros.hit_experts(d, greatest(1e0, batch) * (1 + l.drafts)) as expert_bytes,
+    macros.hit_experts(d, greatest(1e0, batch) * (1 + l.drafts)) as hit_experts,
+    d.experts,
+    d.experts_per_token,
+    macros.kv_bytes(d, context, windowed) as kv_bytes,
+    macros.weights_s(d, 1) as weights_s,
+    macros.kv_s(d, context, windowed) as kv_s,
+    d.layers,
+    d.layer_s,
+    l.tokens_per_step,
+    macros.largest_chunk(d, l, batch) as chunk_tokens,
+    macros.loaded_prompt_s(d, l, batch) as prompt_s,
+    macros.kv_capacity_tokens(d) as kv_capacity_tokens,
+    macros.most_running(d, l) as most_running,
+    macros.kv_capacity_tokens(d) / macros.mean_context(l) < d.max_num_seqs as is_kv_bound,
+    floor(macros.fitting_requests(d, room_bytes, l.input + l.output, 0)) as preemption_onset_requests,
+    $22::double as most_requests_per_s,
+    d.memory_utilization,
+    d.band_ratio,
+    d.experts_from,
+    d.calibration,
+    (
+        select count(*) filter (where constants.engine = d.engine)
+        from macros.constants() as constants
+    ) as engine_constants
+from sizes`
+
+const constantsQuery = `
+select
+    a.name,
+    a.format,
+    a.value,
+    a.unit,
+    a.origin,
+    a.engine,
+    a.engine_version,
+    a.gpu,
+    a.is_other_version,
+    a.source
+from (select d` + fromFullDeployment + `) as deployments
+cross join lateral macros.assumptions(deployments.d) as a
+order by a.seq, a.name`
+
+// WeightsOverPeak is the habit of one term: so many parameters in a format over the peak bandwidth of the deployment's GPUs.
+// It needs no model, and no GPU where the bandwidth is given.
+func WeightsOverPeak(ctx context.Context, db *sql.DB, d Deployment, parameters float64) (Table, error) {
+	if err := d.check(); err != nil {
+		return Table{}, err
+	}
+	for _, name := range []struct{ thing, name, count, known string }{
+		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_named(gpu, aliases, ?)", "select gpu from macros.gpus()"},
+		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)", "select format from seeds.formats"},
+	} {
+		var found int
+		if err := db.QueryRowContext(ctx, name.count, name.name).Scan(&found); err != nil {
+			return Table{}, fmt.Errorf("predict: %w", err)
+		}
+		if name.name != "" && found == 0 {
+			return Table{}, unknown(ctx, db, name.thing, name.name, name.known, "")
+		}
+	}
+	table, err := ask(ctx, db, weightsQuery, d.GPU, d.WeightFormat, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
+	if err != nil {
+		return Table{}, fmt.Errorf("predict: %w", err)
+	}
+	return table, nil
+}
+
+const weightsQuery = `
+with asked as (
+    select
+        $5::double * formats.bytes_per_weight as weight_bytes,
+        $3::bigint * coalesce(nullif($4::double, 0), gpus.hbm_bytes_per_s) as hbm_bytes_per_s,
+        formats.format
+    from seeds.formats
+    left join macros.gpus() as gpus on macros.is_named(gpus.gpu, gpus.aliases, $1::varchar)
+    where macros.is_named(formats.format, formats.aliases, coalesce(nullif($2::varchar, ''), 'bf16'))
+)
+
+select
+    format as weight_format,
+    $5::double as parameters,
+    weight_bytes,
+    hbm_bytes_per_s,
+    weight_bytes / hbm_bytes_per_s as weights_over_peak_s,
+    hbm_bytes_per_s / weight_bytes as tokens_per_s
+from asked`

@@ -1,0 +1,193 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Given is a cell of a user's table, which is handed back as it was.
+type Given string
+
+// Errors are what predictions missed measurements by: predicted over measured, less 1.
+type Errors struct {
+	Rows, Predicted, Measured int
+	Median, Mean, P90         float64 // of the absolute errors
+	Bias                      float64 // mean of the errors with their signs
+	InBand                    float64 // share of the measurements inside the predicted band
+	BelowFloor                int     // measurements that the hardware does not allow
+	Renewed                   []string
+	FirstWhy                  string
+	FirstWhyLine              int
+}
+
+// PredictPoints is Points with the model's columns behind its own, row by row. A column of the input that has a name of
+// the model's is made anew where it stands.
+func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) (Table, Errors, error) {
+	asked := make([]Point, len(points.Rows))
+	whys := make([]error, len(points.Rows))
+	for i := range points.Rows {
+		if asked[i], whys[i] = points.Point(i, base); whys[i] != nil {
+			asked[i] = Point{}
+		}
+	}
+	predictions, err := Predict(ctx, db, asked)
+	if err != nil {
+		return Table{}, Errors{}, err
+	}
+	columns := PredictionColumns()
+	if points.HasTPOT() {
+		columns = append(columns, "error_ratio", "is_in_band")
+	}
+	table := Table{Name: "points"}
+	for _, name := range points.Header {
+		table.Columns = append(table.Columns, Column{Name: name})
+	}
+	places := make([]int, len(columns))
+	summary := Errors{Rows: len(points.Rows)}
+	for i, column := range columns {
+		places[i] = slices.Index(points.Header, column)
+		if places[i] >= 0 {
+			summary.Renewed = append(summary.Renewed, column)
+			continue
+		}
+		places[i] = len(table.Columns)
+		table.Columns = append(table.Columns, Column{Name: column})
+	}
+	var errorRatios []float64
+	for i, row := range points.Rows {
+		p := predictions[i]
+		if whys[i] != nil {
+			p = nothing(whys[i].Error())
+		}
+		cells := make([]any, len(table.Columns))
+		for j, text := range row {
+			cells[j] = points.given(j, text)
+		}
+		of := p.Cells(asked[i])
+		if points.HasTPOT() {
+			of = append(of, p.missed(points.TPOT(i))...)
+		}
+		for j, value := range of {
+			cells[places[j]] = value
+		}
+		table.Rows = append(table.Rows, cells)
+		summary.add(p, points, i, &errorRatios)
+	}
+	summary.close(errorRatios)
+	return table, summary, nil
+}
+
+// given keeps a number a number where it is read as one.
+func (p *Points) given(column int, text string) any {
+	if p.IsNumber(column) && json.Valid([]byte(text)) && strings.Trim(text, "+-.0123456789eE") == "" {
+		return json.Number(text)
+	}
+	return Given(text)
+}
+
+// PredictionColumns are the names of what Cells gives.
+func PredictionColumns() []string {
+	return slices.Concat(
+		[]string{"floor_tpot_s", "predicted_tpot_s", "low_s", "high_s"}, TermNames(),
+		[]string{"ttft_s", "itl_p99_s", "batch", "context_tokens", "mbu_ratio", "mfu_ratio", "requests_per_s", "output_tokens_per_s",
+			"kv_capacity_tokens", "is_full", "is_stable", "experts_from", "calibration", "why"},
+	)
+}
+
+// Cells are a prediction in the order of PredictionColumns; what is not known is nil. Requests and tokens a second are of
+// all replicas.
+func (p Prediction) Cells(of Point) []any {
+	replicas := float64(max(of.DataParallelSize, 1))
+	cells := []any{known(p.FloorTPOT), known(p.TPOT), known(p.Low), known(p.High)}
+	for _, term := range p.Terms {
+		cells = append(cells, known(term))
+	}
+	cells = append(cells, known(p.TTFT), known(p.ITLP99), known(p.Batch), known(p.ContextTokens), known(p.MBU), known(p.MFU),
+		known(p.RequestsPerS*replicas), known(p.OutputPerS*replicas), known(p.KVCapacityTokens))
+	if p.Why == "" {
+		cells = append(cells, p.IsFull, p.IsStable)
+	} else {
+		cells = append(cells, nil, nil)
+	}
+	for _, text := range []string{p.ExpertsFrom, p.Calibration, p.Why} {
+		if text == "" {
+			cells = append(cells, nil)
+			continue
+		}
+		cells = append(cells, text)
+	}
+	return cells
+}
+
+// missed is the error of a prediction, and whether the measurement is in its band.
+func (p Prediction) missed(measured float64) []any {
+	if math.IsNaN(measured) || math.IsNaN(p.TPOT) {
+		return []any{nil, nil}
+	}
+	return []any{p.TPOT/measured - 1, p.Low <= measured && measured <= p.High}
+}
+
+func known(figure float64) any {
+	if math.IsNaN(figure) {
+		return nil
+	}
+	return figure
+}
+
+func (e *Errors) add(p Prediction, points *Points, row int, ratios *[]float64) {
+	if p.Why != "" {
+		if e.FirstWhy == "" {
+			e.FirstWhy, e.FirstWhyLine = p.Why, points.Lines[row]
+		}
+		return
+	}
+	e.Predicted++
+	measured := points.TPOT(row)
+	if math.IsNaN(measured) {
+		return
+	}
+	e.Measured++
+	*ratios = append(*ratios, p.TPOT/measured-1)
+	if p.Low <= measured && measured <= p.High {
+		e.InBand++
+	}
+	if measured < 0.98*p.FloorTPOT {
+		e.BelowFloor++
+	}
+}
+
+func (e *Errors) close(ratios []float64) {
+	if len(ratios) == 0 {
+		return
+	}
+	sizes := make([]float64, len(ratios))
+	for i, ratio := range ratios {
+		sizes[i] = math.Abs(ratio)
+		e.Mean += sizes[i] / float64(len(ratios))
+		e.Bias += ratio / float64(len(ratios))
+	}
+	slices.Sort(sizes)
+	e.Median, e.P90 = quantileOf(sizes, 0.5), quantileOf(sizes, 0.9)
+	e.InBand /= float64(len(ratios))
+}
+
+// quantileOf is between the two nearest of sorted values, as quantile_cont has it.
+func quantileOf(sorted []float64, q float64) float64 {
+	at := q * float64(len(sorted)-1)
+	below := int(at)
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+}
+
+func (e Errors) String() string {
+	if e.Measured == 0 {
+		return fmt.Sprintf("%d rows, %d predicted", e.Rows, e.Predicted)
+	}
+	return fmt.Sprintf("%d rows, %d predicted, %d measured: error median %.1f %%, mean %.1f %%, p90 %.1f %%, bias %+.1f %%; %.0f %% in their bands",
+		e.Rows, e.Predicted, e.Measured, 100*e.Median, 100*e.Mean, 100*e.P90, 100*e.Bias, 100*e.InBand)
+}

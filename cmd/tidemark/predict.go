@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func predictCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "predict",
+		Usage: "TPOT of a configuration, term by term, beside what bandwidth alone needs",
+		Description: `One configuration by flags: the answer, its terms, TTFT, the limits, and every
+assumption with its source. Many by --points: a CSV whose columns are named
+like the flags (tp, input_len, concurrency, ...); one row in is one row out,
+in order, with the prediction behind it, or why there is none. A measured
+tpot_ms or tpot_s is compared. Flags say what the file does not. Exits 1 where
+the model does not fit.
+
+Examples:
+  tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
+  tidemark predict --points points.csv --csv > predicted.csv`,
+		Flags:  tabular(append(deploymentFlags(), pointFlags()...)...),
+		Action: runPredict,
+	}
+}
+
+// pointFlags are what a prediction can be told beside deploymentFlags.
+func pointFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},
+		&cli.IntFlag{Name: "expert-parallel-size", Usage: "GPUs that share out whole experts (default: each expert is cut)"},
+		&cli.IntFlag{Name: "data-parallel-size", Usage: "replicas of all but the experts (default: 1)"},
+		&cli.StringFlag{Name: "compute-dtype", Usage: "what multiplies the weights: `bf16`, fp8, fp4 (default: the format's own)"},
+		&cli.StringFlag{Name: "engine", Usage: "`NAME`: vllm, sglang, tensorrt-llm (default: vllm)"},
+		&cli.IntFlag{Name: "max-model-len", Usage: "`TOKENS` of a request at most (default: the model's context)"},
+		&cli.Float64Flag{Name: "gpu-memory-utilization", Usage: "share of the memory that the engine takes (default: vLLM's 0.9)"},
+		&cli.StringFlag{Name: "hbm-bandwidth", Usage: "peak of one GPU: `600GB/s` (default: the catalogue's)"},
+		&cli.Float64Flag{Name: "concurrency", Usage: "closed loop: so many `CLIENTS`, each sending again when served (default: 1)"},
+		&cli.Float64Flag{Name: "request-rate", Usage: "open loop: `REQUESTS` a second"},
+		&cli.Float64Flag{Name: "input-tokens", Usage: "mean `TOKENS` of a prompt", Value: 1000},
+		&cli.Float64Flag{Name: "output-tokens", Usage: "mean `TOKENS` of an answer", Value: 500},
+		&cli.Float64Flag{Name: "cached-tokens", Usage: "mean `TOKENS` of a prompt that a cache has"},
+		&cli.IntFlag{Name: "num-speculative-tokens", Usage: "`DRAFTS` a step"},
+		&cli.Float64Flag{Name: "acceptance-rate", Usage: "`CHANCE` of a draft to be kept"},
+		&cli.Float64Flag{Name: "acceptance-length", Usage: "measured `TOKENS` a step: 1 + accepted / drafts"},
+		&cli.StringFlag{Name: "parameters", Usage: "`8B`: no model, weights over bandwidth alone"},
+	}
+}
+
+func runPredict(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return misuse("predict: takes no arguments, got %q", c.Args().First()).hint("a file of points goes behind --points")
+	}
+	point, err := pointOf(c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.IsSet("points") && c.IsSet("parameters"):
+		return misuse("predict: --points and --parameters exclude each other")
+	case c.IsSet("points"):
+		return predictPoints(c, point)
+	case c.IsSet("parameters"):
+		return weightsAlone(c, point)
+	}
+	if err := need(c, "gpu", "model"); err != nil {
+		return err
+	}
+	if point.Clients == 0 && point.RequestsPerS == 0 {
+		point.Clients = 1
+	}
+	if err := point.Load.Check(); err != nil {
+		return misuse("predict: %v", err)
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		argument, err := analysis.Argue(ctx, w.DB(), point)
+		if err != nil {
+			return err
+		}
+		if argument.Why != "" {
+			return exitError{exitNotMet, hinted{"predict: " + argument.Why, whatToDo(argument.Why)}}
+		}
+		if isForPrograms(c) {
+			return printTable(c, argumentTable(argument))
+		}
+		return printArgument(c, argument)
+	})
+}
+
+func whatToDo(why string) string {
+	switch {
+	case strings.HasPrefix(why, "does not fit"):
+		return `"tidemark fit" with the same flags says what would fit`
+	case strings.Contains(why, "the context of"):
+		return "shorter prompts or answers, or a larger --max-model-len up to the model's own"
+	default:
+		return ""
+	}
+}
+
+// pointOf reads all flags of a prediction; what is not given is zero, but for the lengths of a single one.
+func pointOf(c *cli.Context) (p analysis.Point, err error) {
+	if err := positiveFlags(c, "tensor-parallel-size", "expert-parallel-size", "data-parallel-size", "max-num-seqs", "max-num-batched-tokens",
+		"max-model-len", "num-speculative-tokens"); err != nil {
+		return p, err
+	}
+	for _, flag := range []string{"concurrency", "request-rate", "input-tokens", "output-tokens", "gpu-memory-utilization"} {
+		if number := c.Float64(flag); c.IsSet(flag) && !(number > 0 && !math.IsInf(number, 0)) {
+			return p, misuse("predict: --%s %v: more than 0 is needed", flag, number)
+		}
+	}
+	if c.IsSet("concurrency") && c.IsSet("request-rate") {
+		return p, misuse("predict: --concurrency and --request-rate exclude each other").hint("a closed loop has clients, an open one a rate")
+	}
+	if c.IsSet("acceptance-rate") && c.IsSet("acceptance-length") {
+		return p, misuse("predict: --acceptance-rate and --acceptance-length exclude each other")
+	}
+	p.Deployment = analysis.Deployment{
+		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
+		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"), ComputeFormat: c.String("compute-dtype"),
+		Engine: c.String("engine"), EngineVersion: c.String("engine-version"),
+		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"), MaxModelLen: c.Int("max-model-len"),
+		ExpertParallelSize: c.Int("expert-parallel-size"), DataParallelSize: c.Int("data-parallel-size"),
+		GPUMemoryUtilization: c.Float64("gpu-memory-utilization"),
+	}.Named()
+	if p.HBMBytesPerS, err = bandwidthOf(c); err != nil {
+		return p, err
+	}
+	p.Load = analysis.Load{
+		Clients: c.Float64("concurrency"), RequestsPerS: c.Float64("request-rate"),
+		CachedTokens: c.Float64("cached-tokens"), Drafts: c.Float64("num-speculative-tokens"), TokensPerStep: c.Float64("acceptance-length"),
+	}
+	p.Drafts = float64(c.Int("num-speculative-tokens"))
+	if c.IsSet("acceptance-rate") {
+		p.AcceptanceRate = new(c.Float64("acceptance-rate"))
+	}
+	if isSingle := !c.IsSet("points"); isSingle || c.IsSet("input-tokens") {
+		p.InputTokens = c.Float64("input-tokens")
+	}
+	if isSingle := !c.IsSet("points"); isSingle || c.IsSet("output-tokens") {
+		p.OutputTokens = c.Float64("output-tokens")
+	}
+	return p, nil
+}
+
+// bandwidthOf reads --hbm-bandwidth: a size a second.
+func bandwidthOf(c *cli.Context) (float64, error) {
+	if !c.IsSet("hbm-bandwidth") {
+		return 0, nil
+	}
+	text := strings.TrimSpace(c.String("hbm-bandwidth"))
+	perSecond, isRate := strings.CutSuffix(text, "/s")
+	size, isSize := sizeOf(perSecond)
+	if !isRate || !isSize || size == 0 {
+		return 0, misuse("predict: --hbm-bandwidth %s: not a bandwidth", text).hint("a number and its unit: 600GB/s is 600e9 bytes a second")
+	}
+	return size, nil
+}
+
+// weightsAlone is what is often quoted as a prediction and is one term of one: weights over peak bandwidth.
+func weightsAlone(c *cli.Context, p analysis.Point) error {
+	parameters, err := parametersOf(c.String("parameters"))
+	if err != nil {
+		return err
+	}
+	if c.IsSet("model") {
+		return misuse("predict: --parameters and --model exclude each other")
+	}
+	if p.GPU == "" && p.HBMBytesPerS == 0 {
+		return misuse("predict: --parameters wants --hbm-bandwidth or --gpu")
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, err := analysis.WeightsOverPeak(ctx, w.DB(), p.Deployment, parameters)
+		if err != nil || isForPrograms(c) {
+			return errorOr(err, func() error { return printTable(c, table) })
+		}
+		row := rowsOf(table)[0]
+		remark(c, "Weights over peak bandwidth: %s GB over %s GB/s are %.2f ms a token, %.1f tokens/s of one stream.",
+			gigabytes(row.number("weight_bytes")), gigabytes(row.number("hbm_bytes_per_s")), 1e3*row.number("weights_over_peak_s"), row.number("tokens_per_s"))
+		remark(c, "That is one term and no prediction: KV cache, arithmetic, layers, links, host and the prompts of others are left out, "+
+			"and no GPU reaches its peak. With --gpu and --model there is one.")
+		return nil
+	})
+}
+
+func errorOr(err error, otherwise func() error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise()
+}
+
+var parameterUnits = map[string]float64{"": 1, "M": 1e6, "B": 1e9, "T": 1e12}
+
+func parametersOf(text string) (float64, error) {
+	unit := strings.TrimLeft(text, "0123456789.+-e")
+	number, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
+	size, isUnit := parameterUnits[strings.ToUpper(unit)]
+	if err != nil || !isUnit || !(number > 0) || math.IsInf(number*size, 0) {
+		return 0, misuse("predict: --parameters %s: not a number of parameters", text).hint("8B, 70e9, 1.5T")
+	}
+	return number * size, nil
+}
+
+// argumentTable is one row for programs: what was asked, the prediction, and what it rests on.
+func argumentTable(a analysis.Argument) analysis.Table {
+	p, row := a.Point, rowsOf(a.Bytes)[0]
+	var table analysis.Table
+	cells := []any{}
+	add := func(name string, value any) {
+		table.Columns = append(table.Columns, columnNamed(name))
+		cells = append(cells, value)
+	}
+	add("gpu", p.GPU)
+	add("model", p.ModelName())
+	add("tensor_parallel_size", int64(max(p.TensorParallelSize, 1)))
+	add("expert_parallel_size", int64(max(p.ExpertParallelSize, 1)))
+	add("data_parallel_size", int64(max(p.DataParallelSize, 1)))
+	add("quantization", p.WeightFormat)
+	add("compute_dtype", row["compute_format"])
+	add("kv_cache_dtype", p.KVFormat)
+	add("engine", p.Engine)
+	add("engine_version", textOr(p.EngineVersion, nil))
+	add("max_num_seqs", int64(p.MaxNumSeqs))
+	add("max_num_batched_tokens", int64(p.MaxNumBatchedTokens))
+	add("hbm_bytes_per_s", row["hbm_bytes_per_s"])
+	add("concurrency", numberOr(p.Clients, nil))
+	add("request_rate", numberOr(p.RequestsPerS, nil))
+	add("input_tokens", p.InputTokens)
+	add("output_tokens", p.OutputTokens)
+	add("cached_tokens", p.CachedTokens)
+	add("num_speculative_tokens", p.Drafts)
+	add("tokens_per_step", row["tokens_per_step"])
+	for i, value := range a.Cells(p) {
+		if name := analysis.PredictionColumns()[i]; name != "why" {
+			add(name, value)
+		}
+	}
+	for _, name := range []string{"weights_over_peak_s", "most_running", "preemption_onset_requests", "most_requests_per_s"} {
+		add(name, row[name])
+	}
+	assumed := []any{}
+	for _, constant := range rowsOf(a.Constant) {
+		assumed = append(assumed, fmt.Sprintf("%s = %s %s (%s: %s)", constantName(constant), plain(constant["value"]),
+			constant.text("unit"), constantScope(constant), constant.text("source")))
+	}
+	add("assumptions", assumed)
+	table.Rows = [][]any{cells}
+	return table
+}
+
+func textOr(text string, otherwise any) any {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func numberOr(number float64, otherwise any) any {
+	if number == 0 {
+		return otherwise
+	}
+	return number
+}

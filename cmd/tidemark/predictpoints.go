@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+// predictPoints reads a table of configurations and hands it back with what is predicted.
+func predictPoints(c *cli.Context, base analysis.Point) error {
+	path := c.String("points")
+	points, err := readPoints(c, path)
+	if err != nil {
+		return err
+	}
+	if lacks := points.Lacks(base); len(lacks) > 0 {
+		return misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
+			hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		table, missed, err := analysis.PredictPoints(ctx, w.DB(), points, base)
+		if err != nil {
+			return fmt.Errorf("predict: %s: %w", path, err)
+		}
+		if err := printPoints(c, table, points); err != nil {
+			return err
+		}
+		if len(missed.Renewed) > 0 {
+			tell(c, "%s: made anew: %s", path, strings.Join(missed.Renewed, ", "))
+		}
+		if missed.FirstWhy != "" {
+			tell(c, "%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine, missed.FirstWhy)
+		}
+		if missed.BelowFloor > 0 {
+			tell(c, "%s: %d measurements lie below the floor, which no hardware does: a wrong GPU, model, format or number of GPUs beside them", path, missed.BelowFloor)
+		}
+		tell(c, "%s: %s", path, missed)
+		return nil
+	})
+}
+
+func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
+	var from io.Reader = c.App.Reader
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("predict: %w", err)
+		}
+		defer file.Close()
+		from = file
+	}
+	points, err := analysis.ReadPoints(from)
+	if err != nil {
+		return nil, fmt.Errorf("predict: %s: %w", path, err)
+	}
+	return points, nil
+}
+
+// printPoints gives a program a table of the file's kind: CSV unless it asked for JSON. A person gets what fits the terminal.
+func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) error {
+	switch {
+	case isForPrograms(c):
+		return printTable(c, table)
+	case !isTerminal(c.App.Writer):
+		return writeCSV(c.App.Writer, table)
+	}
+	return writeText(c.App.Writer, pointsForPeople(table, points), terminalWidth(c.App.Writer))
+}
+
+// pointsForPeople are the lines of the file with the answer alone.
+func pointsForPeople(table analysis.Table, points *analysis.Points) analysis.Table {
+	people := columnsNamed("line", "predicted_tpot_s", "low_s", "high_s", "floor_tpot_s", "error_ratio", "why")
+	for i, row := range rowsOf(table) {
+		cells := []any{int64(points.Lines[i])}
+		for _, column := range people.Columns[1:] {
+			cells = append(cells, row[column.Name])
+		}
+		people.Rows = append(people.Rows, cells)
+	}
+	return people
+}

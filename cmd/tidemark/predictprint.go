@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+)
+
+// printArgument is the answer, then what it is made of, then what it rests on.
+func printArgument(c *cli.Context, a analysis.Argument) error {
+	remark(c, "%s", answerLine(a))
+	remark(c, "%s", askedLine(a))
+	for _, part := range []struct {
+		title string
+		table analysis.Table
+	}{
+		{"", termsTable(a)},
+		{"", limitsTable(a)},
+		{"Filled in, because nothing was said:", defaultsTable(c, a)},
+		{"Constants:", constantsTable(a.Constant)},
+	} {
+		fmt.Fprintln(c.App.Writer)
+		if len(part.table.Rows) == 0 {
+			continue
+		}
+		if part.title != "" {
+			fmt.Fprintln(c.App.Writer, part.title)
+		}
+		if err := printTable(c, part.table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func milliseconds(seconds float64) string { return digits(1e3 * seconds) }
+
+func answerLine(a analysis.Argument) string {
+	text := fmt.Sprintf("TPOT %s ms (%s to %s), floor %s ms, ", milliseconds(a.TPOT), milliseconds(a.Low), milliseconds(a.High), milliseconds(a.FloorTPOT))
+	if math.IsInf(a.TTFT, 0) {
+		row := rowsOf(a.Bytes)[0]
+		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
+			digits(row.number("most_requests_per_s")*replicas(a)), digits(a.Point.RequestsPerS))
+	}
+	return text + fmt.Sprintf("TTFT %s ms; %s tokens/s in all", milliseconds(a.TTFT), grouped(digits(a.OutputPerS*replicas(a))))
+}
+
+func replicas(a analysis.Argument) float64 { return float64(max(a.Point.DataParallelSize, 1)) }
+
+func askedLine(a analysis.Argument) string {
+	p := a.Point
+	load := fmt.Sprintf("%s requests/s", digits(p.RequestsPerS))
+	if p.Clients > 0 {
+		load = fmt.Sprintf("%s in a closed loop", counted(p.Clients, "client"))
+	}
+	text := fmt.Sprintf("%s in %s on %d x %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.WeightFormat, max(p.TensorParallelSize, 1),
+		p.GPU, p.Engine, load, whole(p.InputTokens), whole(p.OutputTokens))
+	if p.CachedTokens > 0 {
+		text += fmt.Sprintf(", %s of them cached", whole(p.CachedTokens))
+	}
+	if n := replicas(a); n > 1 {
+		text += fmt.Sprintf("; %s replicas", whole(n))
+	}
+	return text
+}
+
+func counted(n float64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if n == math.Trunc(n) {
+		return whole(n) + " " + thing + "s"
+	}
+	return digits(n) + " " + thing + "s"
+}
+
+func columnsNamed(names ...string) (table analysis.Table) {
+	for _, name := range names {
+		table.Columns = append(table.Columns, columnNamed(name))
+	}
+	return table
+}
+
+// termsTable adds up to the TPOT, and sets beside it what is no prediction.
+func termsTable(a analysis.Argument) analysis.Table {
+	row := rowsOf(a.Bytes)[0]
+	table := columnsNamed("term", "      ms", "share", "what it is")
+	add := func(name string, seconds float64, what string) {
+		share := fmt.Sprintf("%3.0f %%", 100*seconds/a.TPOT)
+		if !strings.HasPrefix(what, "*") {
+			table.Rows = append(table.Rows, []any{name, fmt.Sprintf("%8s", milliseconds(seconds)), share, what})
+			return
+		}
+		table.Rows = append(table.Rows, []any{name, fmt.Sprintf("%8s", milliseconds(seconds)), "", what[1:]})
+	}
+	for i, term := range analysis.TermNames() {
+		if what := termMeaning(term, a, row); what != "" && (a.Terms[i] != 0 || term != "draft_s" && term != "experts_s" && term != "allreduce_s") {
+			add(map[string]string{"kv_s": "KV cache", "draft_s": "drafts", "allreduce_s": "all-reduce"}[term], a.Terms[i], what)
+			last := table.Rows[len(table.Rows)-1]
+			if last[0] == "" {
+				last[0] = strings.TrimSuffix(term, "_s")
+			}
+		}
+	}
+	total := fmt.Sprintf("90 %% band %s to %s", milliseconds(a.Low), milliseconds(a.High))
+	if steps := row.number("tokens_per_step"); steps > 1 {
+		total += fmt.Sprintf("; a step yields %s tokens", digits(steps))
+	}
+	add("= TPOT", a.TPOT, total)
+	add("floor", a.FloorTPOT, "*weights and KV cache at peak bandwidth: nothing is faster")
+	add("weights/peak", row.number("weights_over_peak_s"), "*weights alone over peak bandwidth: one term, no prediction")
+	return table
+}
+
+func termMeaning(term string, a analysis.Argument, row rowOf) string {
+	switch term {
+	case "weights_s":
+		return fmt.Sprintf("%s GB streamed a step, at %s of %s GB/s", gigabytes(row.number("weight_bytes")),
+			gigabytes(row.number("weight_bytes")/row.number("weights_s")), gigabytes(row.number("hbm_bytes_per_s")))
+	case "experts_s":
+		return fmt.Sprintf("%s of %s experts of a layer, %s GB, and their routing", digits(row.number("hit_experts")),
+			row.text("experts"), gigabytes(row.number("expert_bytes")))
+	case "kv_s":
+		return fmt.Sprintf("%s GB read: %s of %s tokens", gigabytes(row.number("kv_bytes")), counted(max(1, a.Batch), "request"), whole(a.ContextTokens))
+	case "arithmetic_s":
+		return "what multiplying in " + strings.ToUpper(row.text("compute_format")) + " adds to streaming"
+	case "layers_s":
+		return fmt.Sprintf("%s layers, %s us each that no bandwidth takes away", row.text("layers"), digits(1e6*row.number("layer_s")))
+	case "allreduce_s":
+		return fmt.Sprintf("two a layer between %d GPUs", max(a.Point.TensorParallelSize, a.Point.ExpertParallelSize))
+	case "host_s":
+		return "scheduling and sampling"
+	case "draft_s":
+		return fmt.Sprintf("guessing %s a step", counted(a.Point.Drafts, "token"))
+	case "prefill_s":
+		return fmt.Sprintf("prompts of others in the same steps, %s ms each", milliseconds(row.number("prompt_s")))
+	default:
+		return ""
+	}
+}
+
+// limitsTable is what else follows, and where it ends.
+func limitsTable(a analysis.Argument) analysis.Table {
+	row := rowsOf(a.Bytes)[0]
+	table := columnsNamed("also", "", "what it is")
+	add := func(name, value, what string, args ...any) {
+		table.Rows = append(table.Rows, []any{name, value, fmt.Sprintf(what, args...)})
+	}
+	ttft := "from sending to the first token, mean"
+	if a.IsFull {
+		ttft += "; most of it is waiting for a place"
+	}
+	add("TTFT", timeOf(a.TTFT), "%s", ttft)
+	if a.Point.Drafts > 0 {
+		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
+	} else if a.ITLP99 > 1.5*a.TPOT {
+		add("ITL p99", timeOf(a.ITLP99), "a step with %s prompt tokens in it", whole(row.number("chunk_tokens")))
+	} else {
+		add("ITL p99", timeOf(a.ITLP99), "a step: too few carry a prompt")
+	}
+	add("MBU", digits(a.MBU), "bytes a second over peak, while no prompt is worked on")
+	add("MFU", digits(a.MFU), "FLOP a second over peak, prompts and answers")
+	limit := "max_num_seqs"
+	if row["is_kv_bound"] == true {
+		limit = "KV cache"
+	}
+	full := ""
+	if a.IsFull {
+		full = "; others wait"
+	}
+	add("running", digits(a.Batch), "of %s at most (%s)%s", digits(row.number("most_running")), limit, full)
+	add("KV cache", whole(a.KVCapacityTokens), "tokens; more than %s requests to their last token preempt each other", whole(row.number("preemption_onset_requests")))
+	add("most", digits(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop")
+	return table
+}
+
+func timeOf(s float64) string {
+	if math.IsInf(s, 0) {
+		return "endless"
+	}
+	return readableNumber("_s", s)
+}
+
+// defaultsTable is what was not said and had to be assumed.
+func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
+	p, row := a.Point, rowsOf(a.Bytes)[0]
+	table := columnsNamed("what", "taken", "from")
+	add := func(isAssumed bool, what, taken, from string) {
+		if isAssumed {
+			table.Rows = append(table.Rows, []any{what, taken, from})
+		}
+	}
+	unsaid := func(flag string) bool { return !c.IsSet(flag) }
+	compute := row.text("compute_format")
+	add(unsaid("quantization"), "weights", p.WeightFormat, "the model's own format")
+	add(p.ComputeFormat != "" && p.ComputeFormat != compute, "multiplied in", compute, p.GPU+" does not multiply "+p.ComputeFormat)
+	add(p.ComputeFormat == "" && compute != p.WeightFormat, "multiplied in", compute, "what "+p.WeightFormat+" is multiplied in on "+p.GPU)
+	add(unsaid("kv-cache-dtype"), "KV cache", p.KVFormat, "what the checkpoint says, else bf16")
+	add(unsaid("tensor-parallel-size"), "tensor parallel", fmt.Sprint(max(p.TensorParallelSize, 1)), "one GPU unless said")
+	add(unsaid("engine"), "engine", p.Engine, "vllm unless said")
+	add(row.number("engine_constants") == 0, "constants", "any engine's", "there are none of "+p.Engine)
+	add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
+	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), "vLLM's default")
+	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), "vLLM's default")
+	add(unsaid("gpu-memory-utilization"), "memory utilization", digits(row.number("memory_utilization")), "vLLM's default")
+	add(unsaid("concurrency") && unsaid("request-rate"), "load", "1 client", "--concurrency or --request-rate")
+	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", whole(p.InputTokens)+" + "+whole(p.OutputTokens), "--input-tokens, --output-tokens")
+	add(p.CachedTokens > 0, "cached tokens", whole(p.CachedTokens), "each request holds its own: shared ones leave more room")
+	return table
+}
+
+// constantsTable names each constant, its value and its source.
+func constantsTable(constants analysis.Table) analysis.Table {
+	table := columnsNamed("constant", "value", "of", "source")
+	for _, row := range rowsOf(constants) {
+		value := digits(row.number("value"))
+		switch row.text("unit") {
+		case "s":
+			value = digits(1e6*row.number("value")) + " us"
+		case "bytes":
+			value = gigabytes(row.number("value")) + " GB"
+		}
+		source := row.text("source")
+		if row["is_other_version"] == true {
+			source = "nearest version known; " + source
+		}
+		table.Rows = append(table.Rows, []any{constantName(row), value, constantScope(row), source})
+	}
+	return table
+}
+
+func constantName(row rowOf) string {
+	if format := row.text("format"); format != "*" {
+		return row.text("name") + " " + format
+	}
+	return row.text("name")
+}
+
+// constantScope is what a constant was found on.
+func constantScope(row rowOf) string {
+	var scope []string
+	for _, column := range []string{"gpu", "engine", "engine_version"} {
+		if text := row.text(column); text != "*" && text != "" {
+			scope = append(scope, text)
+		}
+	}
+	if len(scope) == 0 {
+		return "any"
+	}
+	return strings.Join(scope, " ")
+}

@@ -1,0 +1,80 @@
+-- What a prediction rests on: one row per constant that the terms of a deployment use, the largest
+-- part of the argument first. `of_d` is a row of macros.deployment as one struct.
+--   seq             order
+--   name            of the constant, as in seeds.constants
+--   format          what it is of: a format of weights, KV cache or arithmetic; '*' where that does not matter
+--   value           what is used, in its unit
+--   unit            s, bytes, ratio, 1
+--   origin          'calibration' of this deployment, 'fitted' to serving results, 'kernel tables', or 'assumed'
+--   engine, engine_version, gpu   what it was found on; '*': any
+--   is_other_version              the engine has no constant of the version that was asked for: it is of the nearest
+--   source          where it is from
+create macro macros.assumptions(of_d) as table
+with given as (
+    select of_d as d
+),
+
+used as (
+    select
+        d,
+        unnest([
+            {'seq': 1, 'name': 'weight_bandwidth_ratio', 'format': d.weight_format, 'is_used': d.packed_bytes > 0},
+            {'seq': 2, 'name': 'weight_bandwidth_ratio', 'format': 'bf16', 'is_used': d.weight_format <> 'bf16'},
+            {'seq': 3, 'name': 'expert_bandwidth_ratio', 'format': d.weight_format, 'is_used': d.experts > 0},
+            {'seq': 4, 'name': 'expert_layer_s', 'format': 'bf16', 'is_used': d.experts > 0},
+            {'seq': 5, 'name': 'expert_table_ratio', 'format': 'bf16', 'is_used': d.expert_table_ratio > 0},
+            {'seq': 6, 'name': 'expert_overlap_s', 'format': 'bf16', 'is_used': d.expert_table_ratio > 0},
+            {'seq': 7, 'name': 'kv_bandwidth_ratio', 'format': d.kv_format, 'is_used': true},
+            {'seq': 8, 'name': 'compute_ratio', 'format': d.compute_format, 'is_used': true},
+            {'seq': 9, 'name': 'compute_ratio', 'format': 'bf16', 'is_used': d.compute_format <> 'bf16'},
+            {'seq': 10, 'name': 'attention_compute_ratio', 'format': 'bf16', 'is_used': true},
+            {'seq': 11, 'name': 'roof_hardness', 'format': 'bf16', 'is_used': true},
+            {'seq': 12, 'name': 'layer_s', 'format': 'bf16', 'is_used': true},
+            {'seq': 13, 'name': 'mla_layer_s', 'format': 'bf16', 'is_used': d.is_mla},
+            {'seq': 14, 'name': 'gemm_overhead_s', 'format': d.weight_format, 'is_used': true},
+            {'seq': 15, 'name': 'step_s', 'format': 'bf16', 'is_used': true},
+            {'seq': 16, 'name': 'sequence_s', 'format': 'bf16', 'is_used': true},
+            {'seq': 17, 'name': 'prefill_share', 'format': 'bf16', 'is_used': true},
+            {'seq': 18, 'name': 'other_memory_bytes', 'format': 'bf16', 'is_used': true}
+        ]) as wanted
+    from given
+)
+
+select
+    used.wanted.seq as seq,
+    nearest.name,
+    case when nearest.constant.format = '*' then '*' else nearest.format end as format,
+    nearest.constant.value as value,
+    coalesce(units.unit, '1') as unit,
+    case
+        when nearest.constant.deployment is not null then 'calibration'
+        when nearest.constant.source like 'fitted%' then 'fitted'
+        when nearest.constant.source like 'kernel tables%' then 'kernel tables'
+        else 'assumed'
+    end as origin,
+    nearest.constant.engine as engine,
+    nearest.constant.engine_version as engine_version,
+    nearest.constant.gpu as gpu,
+    nearest.constant.engine_version <> '*'
+    and coalesce(
+        floor(macros.version_number(nearest.constant.engine_version)) <> floor(macros.version_number(used.d.engine_version)),
+        true
+    ) as is_other_version,
+    nearest.constant.source as source
+from used
+cross join lateral macros.constants_for(
+    used.d.gpu, used.d.engine, used.d.engine_version, [used.wanted.format],
+    macros.deployment_key(
+        used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
+    )
+) as nearest
+left join (
+    select
+        name,
+        min(unit) as unit
+    from seeds.constants
+    group by name
+) as units on units.name = nearest.name
+where used.wanted.is_used
+    and nearest.name = used.wanted.name
+    and not (nearest.name = 'gemm_overhead_s' and nearest.constant.value = 0);
