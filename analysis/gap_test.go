@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,16 +76,18 @@ where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy)
 
 // engine is continuous batching with chunked prefill, in as few lines as it takes.
 type engine struct {
-	cost   analysis.StepCost
-	budget int
-	perS   float64 // requests that arrive
-	input  float64 // mean tokens of a prompt
-	output float64 // of an answer
+	cost     analysis.StepCost
+	budget   int
+	perS     float64 // requests that arrive
+	input    float64 // mean tokens of a prompt
+	output   float64 // of an answer
+	isTiming bool    // keeps the instant of every token
 }
 
 type served struct {
 	input, output, computed, generated int
 	arrival, first, last               float64
+	offsets                            []string // microseconds since the arrival
 }
 
 // serve gives the insert of a run of n requests that arrive at random.
@@ -115,6 +118,9 @@ func (e engine) serve(run string, n int) string {
 			if r.generated++; r.generated == 1 {
 				r.first = now
 			}
+			if e.isTiming {
+				r.offsets = append(r.offsets, strconv.Itoa(int(1e6*(now-r.arrival))))
+			}
 			if r.generated < r.output {
 				rest = append(rest, r)
 				continue
@@ -126,10 +132,11 @@ func (e engine) serve(run string, n int) string {
 	}
 	var rows []string
 	for i, r := range all {
-		rows = append(rows, fmt.Sprintf("('%s', %d, false, %d, %d, %[5]v, %[5]v, %v, %v, %[7]v, %[4]d)", run, i, r.input, r.output, r.arrival, r.first, r.last))
+		rows = append(rows, fmt.Sprintf("('%s', %d, false, %d, %d, %[5]v, %[5]v, %v, %v, %[7]v, %[4]d, [%[8]s])",
+			run, i, r.input, r.output, r.arrival, r.first, r.last, strings.Join(r.offsets, ",")))
 	}
 	return `insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s,
-		first_token_s, last_token_s, done_s, output_tokens_reported) values ` + strings.Join(rows, ",\n")
+		first_token_s, last_token_s, done_s, output_tokens_reported, chunk_offsets_us) values ` + strings.Join(rows, ",\n")
 }
 
 // step computes what the budget allows and gives its time.
