@@ -120,7 +120,9 @@ all_reduce as (
 
 -- The first point in each factor of four of tokens, and the last: a curve has nine at most.
 expert_points as (
-    select points.*
+    select
+        points.*,
+        parts.weight.format as asked_format
     from parts
     cross join lateral macros.expert_curve(
         parts.gpu.gpu, parts.engine, of_engine_version, parts.weight.format,
@@ -138,10 +140,9 @@ experts as (
         arg_min(seconds, tokens) as first_s,
         macros.curve_bends(list(tokens::double order by tokens), list(seconds order by tokens)) as bends,
         'table of ' || any_value(from_engine) || ' ' || any_value(from_version) || ' on ' || any_value(from_gpu)
-        || case when any_value(from_format) <> any_value(parts.weight.format) then ' in ' || any_value(from_format) else '' end
+        || case when any_value(from_format) <> any_value(asked_format) then ' in ' || any_value(from_format) else '' end
         || case when bool_or(is_carried) then ', carried' else '' end as origin
     from expert_points
-    cross join parts
 ),
 
 made as (

@@ -135,7 +135,8 @@ with near as (
         of_hidden * of_intermediate / of_tensor_parallel_size::double
         / (curves.hidden * curves.intermediate / curves.tensor_parallel_size::double) as shape_ratio,
         peak.gpu[curves.gpu] as theirs,
-        peak.gpu[of_gpu] as ours
+        peak.gpu[of_gpu] as ours,
+        peak.format[curves.format] as format
     from macros.expert_curves() as curves
     cross join macros.peaks() as peak
     where curves.experts = of_experts
@@ -149,7 +150,7 @@ with near as (
 nearest as (
     select
         arg_min(
-            {'curve': curve, 'shape_ratio': shape_ratio},
+            {'curve': curve, 'shape_ratio': shape_ratio, 'theirs': theirs, 'ours': ours, 'format': format},
             (
                 macros.kernel_distance(
                     curve.engine, curve.format, curve.gpu, curve.engine_version, of_engine, of_format, of_gpu, of_version,
@@ -171,6 +172,9 @@ points as (
     select
         found.curve as curve,
         found.shape_ratio as shape_ratio,
+        found.theirs as theirs,
+        found.ours as ours,
+        found.format as format,
         unnest(found.curve.tokens) as tokens,
         unnest(found.curve.seconds) as measured_s
     from nearest
@@ -187,14 +191,14 @@ select
             + macros.expert_roof_s(
                 points.tokens, of_hidden, of_intermediate / of_tensor_parallel_size::double,
                 of_experts / points.curve.expert_parallel_size::double, of_experts_per_token / points.curve.expert_parallel_size::double,
-                peak.format[points.curve.format].bytes_per_weight, peak.gpu[of_gpu].hbm_bytes_per_s,
-                macros.format_flop_per_s(peak.gpu[of_gpu], peak.format[points.curve.format].compute)
+                points.format.bytes_per_weight, points.ours.hbm_bytes_per_s,
+                macros.format_flop_per_s(points.ours, points.format.compute)
             )
             - macros.expert_roof_s(
                 points.tokens, points.curve.hidden, points.curve.intermediate / points.curve.tensor_parallel_size::double,
                 of_experts / points.curve.expert_parallel_size::double, of_experts_per_token / points.curve.expert_parallel_size::double,
-                peak.format[points.curve.format].bytes_per_weight, peak.gpu[points.curve.gpu].hbm_bytes_per_s,
-                macros.format_flop_per_s(peak.gpu[points.curve.gpu], peak.format[points.curve.format].compute)
+                points.format.bytes_per_weight, points.theirs.hbm_bytes_per_s,
+                macros.format_flop_per_s(points.theirs, points.format.compute)
             )
         )
     end as seconds,
@@ -207,5 +211,4 @@ select
     points.curve.kernel as kernel,
     points.shape_ratio,
     points.curve.gpu <> of_gpu or abs(ln(points.shape_ratio)) >= 1e-9 as is_carried
-from points
-cross join macros.peaks() as peak;
+from points;
