@@ -46,7 +46,7 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 	switch {
 	case shape == nil || !errors.Is(missing, fs.ErrNotExist):
 		err = withWarehouse(c.Context, c, warehouse.ReadOnly, draw)
-	case c.IsSet("gpu") || c.IsSet("environment"):
+	case also != nil && (c.IsSet("gpu") || c.IsSet("environment")):
 		err = inMemory(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
 	default:
 		err = draw(c.Context, nil) // a profile that stands on its own needs no warehouse

@@ -1,0 +1,184 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"tidemark/replay"
+)
+
+// Mix is traffic by its lengths: what of it the bandwidth model asks for. Means are not enough, because the longest
+// prompts make the waits of all.
+type Mix struct {
+	Parts   []Part   // requests of about one prompt length each
+	Answers []Answer // lengths of answers, whatever the prompt
+	Requests,
+	OutputTokens float64
+	RequestsPerS float64 // in an open loop
+	Clients      float64 // of a closed loop; 0: it is an open one
+	ArrivalCV    float64 // deviation over mean of the gaps between arrivals; 1: Poisson
+	CachedRatio  float64 // of all prompt tokens, found in a cache
+	Longest      [2]int  // prompt and answer of the request with most tokens
+}
+
+// Part is the requests of one class and of about one prompt length, as macros.mix_curve takes them.
+type Part struct {
+	Class    string  `json:"-"`
+	Share    float64 `json:"share"`    // of all requests
+	Uncached float64 `json:"uncached"` // prompt tokens to be computed
+	Cached   float64 `json:"cached"`   // prompt tokens found in a cache
+	Output   float64 `json:"output"`
+	Context  float64 `json:"context"` // mean over the time that it decodes
+}
+
+// Answer is the answers of one class and of about one length.
+type Answer struct {
+	Class string
+	Share float64
+	Gaps  float64 // tokens after the first
+}
+
+// MixChoice says which requests are mixed.
+type MixChoice struct {
+	Class          string // of this class only; empty: all
+	InputAbove     int    // with more prompt tokens only
+	InputUpTo      int    // with so many prompt tokens at most; 0: all
+	IsCold         bool   // nothing is found in a cache
+	ByClass        bool   // classes keep apart
+	MaxConcurrency int    // of a closed loop; 0: open
+}
+
+func (m MixChoice) takes(r replay.Request) bool {
+	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
+}
+
+// lengthSteps are lengths put together: so many to a factor of two.
+const lengthSteps = 8
+
+type lengthKey struct {
+	class string
+	step  int
+}
+
+func keyOf(class string, tokens int) lengthKey {
+	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
+}
+
+// partSums add up to a part.
+type partSums struct{ requests, uncached, pairs, output, decoding float64 }
+
+// MixOf reads requests in order of their due times. What is not chosen counts for the time that they take: a class alone
+// comes as often as it does among all.
+func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, error) {
+	var m Mix
+	parts, answers := map[lengthKey]*partSums{}, map[lengthKey]*partSums{}
+	var gaps moments
+	first, last, before := math.Inf(1), math.Inf(-1), math.NaN()
+	var input, cachedTokens float64
+	all := 0.0
+	for r, err := range requests {
+		if err != nil {
+			return m, err
+		}
+		due := r.Due.Seconds()
+		first, last = min(first, due), max(last, due)
+		all++
+		if !choice.takes(r) || r.InputTokens < 1 || r.OutputTokens < 1 {
+			continue
+		}
+		if !math.IsNaN(before) {
+			gaps.add(due - before)
+		}
+		before = due
+		class := ""
+		if choice.ByClass {
+			class = r.Class
+		}
+		cached := r.SharedTokens
+		if choice.IsCold {
+			cached = 0
+		}
+		uncached := max(1, r.InputTokens-cached)
+		sumsOf(parts, keyOf(class, uncached)).add(r.InputTokens, uncached, r.OutputTokens)
+		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
+		m.Requests++
+		m.OutputTokens += float64(r.OutputTokens)
+		input += float64(r.InputTokens)
+		cachedTokens += float64(r.InputTokens - uncached)
+		if r.InputTokens+r.OutputTokens > m.Longest[0]+m.Longest[1] {
+			m.Longest = [2]int{r.InputTokens, r.OutputTokens}
+		}
+	}
+	if m.Requests == 0 {
+		return m, withHint("look at the class and the lengths that were chosen", "no request with a prompt and an answer is left")
+	}
+	m.ArrivalCV = gaps.cv()
+	m.CachedRatio = cachedTokens / input
+	m.Clients = float64(choice.MaxConcurrency)
+	if all > 1 && last > first {
+		m.RequestsPerS = m.Requests / all * (all - 1) / (last - first)
+	}
+	m.settle(parts, answers)
+	return m, nil
+}
+
+func sumsOf(sums map[lengthKey]*partSums, key lengthKey) *partSums {
+	if sums[key] == nil {
+		sums[key] = &partSums{}
+	}
+	return sums[key]
+}
+
+func (s *partSums) add(input, uncached, output int) {
+	s.requests++
+	s.uncached += float64(uncached)
+	s.pairs += float64(uncached) * float64(input-uncached)
+	s.output += float64(output)
+	s.decoding += float64(output) * (float64(input) + float64(output)/2)
+}
+
+func (m *Mix) settle(parts, answers map[lengthKey]*partSums) {
+	for _, key := range slices.SortedFunc(maps.Keys(parts), lengthKey.compare) {
+		s := parts[key]
+		m.Parts = append(m.Parts, Part{
+			Class: key.class, Share: s.requests / m.Requests, Uncached: s.uncached / s.requests, Cached: s.pairs / s.uncached,
+			Output: s.output / s.requests, Context: s.decoding / s.output,
+		})
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(answers), lengthKey.compare) {
+		s := answers[key]
+		m.Answers = append(m.Answers, Answer{key.class, s.requests / m.Requests, s.output/s.requests - 1})
+	}
+}
+
+func (k lengthKey) compare(other lengthKey) int {
+	return cmp.Or(cmp.Compare(k.class, other.class), cmp.Compare(k.step, other.step))
+}
+
+// moments are a mean and a deviation as they grow (Welford's way, which loses nothing to large numbers).
+type moments struct{ n, mean, squares float64 }
+
+func (s *moments) add(x float64) {
+	s.n++
+	off := x - s.mean
+	s.mean += off / s.n
+	s.squares += off * (x - s.mean)
+}
+
+// cv is the deviation over the mean; of what says nothing it is that of chance.
+func (s *moments) cv() float64 {
+	if s.n < 2 || s.mean <= 0 {
+		return 1
+	}
+	return math.Sqrt(s.squares/s.n) / s.mean
+}
+
+// hasClass says whether any request has the class.
+func (m Mix) hasClass(class string) bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Class == class })
+}

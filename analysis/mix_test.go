@@ -1,0 +1,101 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"iter"
+	"math"
+	"testing"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/replay"
+)
+
+// coming yields requests as a plan does.
+func coming(requests ...replay.Request) iter.Seq2[replay.Request, error] {
+	return func(yield func(replay.Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// every is n alike requests, a second of which brings perS.
+func every(n int, perS float64, r replay.Request) []replay.Request {
+	all := make([]replay.Request, n)
+	for i := range all {
+		all[i] = r
+		all[i].Due = time.Duration(float64(i) / perS * float64(time.Second))
+	}
+	return all
+}
+
+func within(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance*math.Abs(want)) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// Two requests in four seconds: 1000 tokens, 600 of them cached, then 4000; answers of 100 and 300. While they decode, contexts are
+// 1050 and 4150, and the longer answer counts three times: (100 * 1050 + 300 * 4150) / 400 = 3375.
+func TestMixKeepsWhatMeansLose(t *testing.T) {
+	requests := coming(
+		replay.Request{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
+		replay.Request{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
+	)
+	mix, err := analysis.MixOf(requests, analysis.MixChoice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mix.Parts) != 2 || len(mix.Answers) != 2 {
+		t.Fatalf("got %d parts and %d answers, want 2 and 2", len(mix.Parts), len(mix.Answers))
+	}
+	within(t, "rate: one gap of 4 s", mix.RequestsPerS, 0.25, 1e-9)
+	within(t, "cached ratio 600 / 5000", mix.CachedRatio, 0.12, 1e-9)
+	var context, output float64
+	for _, part := range mix.Parts {
+		context += part.Share * part.Output * part.Context
+		output += part.Share * part.Output
+	}
+	within(t, "context while decoding", context/output, 3375, 1e-9)
+	within(t, "uncached of the first", mix.Parts[0].Uncached, 400, 1e-9)
+	within(t, "cached of the first", mix.Parts[0].Cached, 600, 1e-9)
+
+	for _, test := range []struct {
+		what   string
+		choice analysis.MixChoice
+		want   float64 // requests a second
+	}{
+		{"a class alone comes as often as among all", analysis.MixChoice{Class: "long"}, 0.125},
+		{"so do long prompts", analysis.MixChoice{InputAbove: 1000}, 0.125},
+		{"and short ones", analysis.MixChoice{InputUpTo: 1000}, 0.125},
+	} {
+		mix, err := analysis.MixOf(requests, test.choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, test.what, mix.RequestsPerS, test.want, 1e-9)
+	}
+	if _, err := analysis.MixOf(requests, analysis.MixChoice{Class: "none"}); err == nil {
+		t.Error("a class that nobody has: got no error")
+	}
+	cold, _ := analysis.MixOf(requests, analysis.MixChoice{IsCold: true})
+	within(t, "without a cache", cold.Parts[0].Uncached, 1000, 1e-9)
+}
+
+// Gaps of 1, 1, 1 and 5 s: mean 2, variance (3 * 1 + 9) / 4 = 3, so the cv is 0.866.
+func TestMixMeasuresBurstiness(t *testing.T) {
+	var requests []replay.Request
+	for _, due := range []int{0, 1, 2, 3, 8} {
+		requests = append(requests, replay.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
+	}
+	mix, err := analysis.MixOf(coming(requests...), analysis.MixChoice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "cv of the gaps", mix.ArrivalCV, math.Sqrt(3)/2, 1e-9)
+}

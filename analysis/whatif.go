@@ -1,0 +1,294 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scenario is traffic on a deployment that is asked about before anybody rents it.
+type Scenario struct {
+	Deployment
+	Replicas int     // that share the traffic evenly; 0: one
+	Scale    float64 // of the mix's rate or clients; 0: 1
+	Mix      Mix
+}
+
+// Range is a prediction with its 90 % band.
+type Range struct{ Value, Low, High float64 }
+
+// Outlook is what the bandwidth model expects of a Scenario: of all replicas together where it is about requests and
+// money, of a request where it is about time. Why is what keeps it from saying anything.
+type Outlook struct {
+	Why string
+
+	GPU           string // as the catalogue calls it
+	GPUs          int
+	RequestsPerS  float64 // asked for; in a closed loop those that are served
+	Running       float64 // decode at once
+	InFlight      float64 // between sending and the last token
+	FloorTPOT     float64
+	TPOT, TTFT    Range // means over tokens and over requests
+	P99TTFT       Range
+	P99TPOT       Range // of requests' own means
+	ITLP99        Range
+	IsStable      bool    // the load can be served at all
+	StablePerS    float64 // the largest rate that is, SLO or not
+	CapacityPerS  Range   // the largest rate that is stable and keeps to the SLO; Low is the careful end
+	Headroom      float64 // capacity over rate, less 1
+	Replicas      int
+	Needed        int // replicas that the rate needs, by the careful end of the capacity; 0: no number is enough
+	Objectives    []Expectation
+	SLO           string   // Met, NotMet, Undecided: within the band; empty: none was given
+	USDPerHour    *float64 // nil: no price is known
+	USDPerMillion *float64 // of output tokens, at the rate
+	PriceLabel    string
+	ExpertsFrom   string
+	Calibration   string
+}
+
+// Expectation is what is to be expected of one objective.
+type Expectation struct {
+	Objective
+	At         Range  // at the load
+	Unloaded   Range  // of a request that nobody disturbs
+	IsPossible bool   // the bound is not below the unloaded time
+	Outcome    string // Met, NotMet, or Undecided where the bound lies within the band
+}
+
+// Impossible says why an objective cannot be kept at any load.
+func (e Expectation) Impossible() string {
+	return fmt.Sprintf("%s of at most %s is not possible at all: unloaded it is %s (%s at best)",
+		e.Objective, milliseconds(&e.AtMost), milliseconds(&e.Unloaded.Value), milliseconds(&e.Unloaded.Low))
+}
+
+// WhatIf asks the model about many scenarios at once. One that it cannot do says why; an error is of the warehouse.
+func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]Outlook, error) {
+	outlooks := make([]Outlook, len(scenarios))
+	if err := check(scenarios, slo); err != nil {
+		return nil, err
+	}
+	scenarios, err := withModels(ctx, db, scenarios)
+	if err != nil {
+		return nil, err
+	}
+	if err := whyNot(ctx, db, scenarios, outlooks); err != nil {
+		return nil, err
+	}
+	var questions []mixQuestion
+	var places []int
+	for i, s := range scenarios {
+		if outlooks[i].Why == "" {
+			replicas := float64(max(1, s.Replicas))
+			// Of a stream that is shared out by chance less of its burstiness is left.
+			cv := math.Sqrt(1 + (s.Mix.ArrivalCV*s.Mix.ArrivalCV-1)/replicas)
+			questions = append(questions, mixQuestion{s.Deployment, s.Mix, s.Mix.Clients * s.scale() / replicas, cv})
+			places = append(places, i)
+		}
+	}
+	if len(questions) == 0 {
+		return outlooks, nil
+	}
+	curves, err := mixCurves(ctx, db, questions)
+	if err != nil {
+		return nil, err
+	}
+	for i, curve := range curves {
+		place := places[i]
+		if curve == nil {
+			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", scenarios[place].GPU)
+		}
+		outlooks[place] = scenarios[place].outlook(curve, slo)
+	}
+	return outlooks, nil
+}
+
+// check refuses what no answer can be given to.
+func check(scenarios []Scenario, slo SLO) error {
+	for _, s := range scenarios {
+		if rate, clients := s.Mix.RequestsPerS*s.scale(), s.Mix.Clients*s.scale(); !(rate > 0) && !(clients > 0) {
+			return misuse("give --request-rate, or --max-concurrency for a closed loop", "what-if: all requests come at once, or there is one alone: no rate is known")
+		}
+		for _, o := range slo.Objectives {
+			if o.Class != "" && !s.Mix.hasClass(o.Class) {
+				return misuse("the classes of a plan are its source's, of a run its plan's", "what-if: %s: no request is of that class", o)
+			}
+		}
+	}
+	return nil
+}
+
+// withModels reads models that are named by a path.
+func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenario, error) {
+	read := map[string]string{}
+	all := slices.Clone(scenarios)
+	for i, s := range all {
+		if _, known := read[s.Model]; !known {
+			text, err := readModel(ctx, db, s.Model)
+			if err != nil {
+				return nil, err
+			}
+			read[s.Model] = text
+		}
+		all[i].Model = read[s.Model]
+	}
+	return all, nil
+}
+
+// whyNot finds deployments that the model does not know, or where the longest request has no place.
+func whyNot(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
+	points := make([]Point, len(scenarios))
+	for i, s := range scenarios {
+		points[i] = Point{s.Deployment, Load{RequestsPerS: 1e-6, InputTokens: float64(s.Mix.Longest[0]), OutputTokens: float64(s.Mix.Longest[1])}}
+	}
+	predictions, err := Predict(ctx, db, points)
+	if err != nil {
+		return err
+	}
+	for i, p := range predictions {
+		outlooks[i] = Outlook{Why: p.Why, Replicas: max(1, scenarios[i].Replicas), GPU: scenarios[i].GPU}
+		outlooks[i].GPUs = outlooks[i].Replicas * max(1, scenarios[i].TensorParallelSize)
+	}
+	return nil
+}
+
+func (s Scenario) scale() float64 {
+	if s.Scale == 0 {
+		return 1
+	}
+	return s.Scale
+}
+
+func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
+	replicas := float64(max(1, s.Replicas))
+	isOpen := s.Mix.Clients == 0
+	load := s.Mix.RequestsPerS * s.scale() / replicas
+	if !isOpen {
+		load = s.Mix.Clients * s.scale() / replicas
+	}
+	at := c.ranged(load, isOpen)
+	usual := at.states[1]
+	o := Outlook{
+		GPU: c.gpu, Replicas: int(replicas), GPUs: int(replicas) * max(1, s.TensorParallelSize),
+		RequestsPerS: replicas * load, Running: replicas * usual.batch, FloorTPOT: usual.floorS,
+		TPOT: Range{usual.flow.tpotS, usual.flow.tpotS / (1 + c.band), usual.flow.tpotS * (1 + c.band)},
+		TTFT: at.of(c.meanTTFT), P99TTFT: at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }),
+		P99TPOT: at.of(func(m mixState) float64 { return c.tpot(m, 99, "") }), ITLP99: at.of(func(m mixState) float64 { return c.itl(m, 99) }),
+		IsStable: !(isOpen && usual.isFull), PriceLabel: c.priceLabel, ExpertsFrom: c.experts, Calibration: c.basis,
+	}
+	served := replicas * usual.perS
+	o.InFlight = served * (o.TTFT.Value + usual.gaps*usual.flow.tpotS)
+	if !isOpen {
+		o.RequestsPerS, o.InFlight = served, replicas*load
+	}
+	for _, objective := range slo.Objectives {
+		if objective.Metric != failureRatio {
+			o.Objectives = append(o.Objectives, c.expect(objective, at))
+		}
+	}
+	o.SLO = worstOf(o.Objectives)
+	o.StablePerS = replicas * c.mostPerS(1)
+	o.CapacityPerS = c.capacity(slo).times(replicas)
+	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
+	if each := o.CapacityPerS.Low / replicas; each > 0 {
+		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
+	}
+	if c.usdPerGPUHour != nil {
+		perHour := *c.usdPerGPUHour * float64(o.GPUs)
+		perMillion := perHour / (served * s.Mix.OutputTokens / s.Mix.Requests * 3600 / 1e6)
+		o.USDPerHour, o.USDPerMillion = &perHour, &perMillion
+	}
+	return o
+}
+
+func (r Range) times(factor float64) Range {
+	return Range{r.Value * factor, r.Low * factor, r.High * factor}
+}
+
+// rangedState is a load where all times are at the low end of their band, as predicted, and at its high end.
+type rangedState struct{ states [3]mixState }
+
+func (c *mixCurve) slower() [3]float64 { return [3]float64{1 / (1 + c.band), 1, 1 + c.band} }
+
+func (c *mixCurve) ranged(load float64, isOpen bool) (r rangedState) {
+	for i, slower := range c.slower() {
+		r.states[i] = c.at(load, isOpen, slower)
+	}
+	return r
+}
+
+func (r rangedState) of(figure func(mixState) float64) Range {
+	return Range{Value: figure(r.states[1]), Low: figure(r.states[0]), High: figure(r.states[2])}
+}
+
+// unloadedPerS is a rate at which no request meets another.
+const unloadedPerS = 1e-9
+
+func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
+	figure := func(s mixState) float64 { return c.of(s, o) }
+	e := Expectation{Objective: o, At: at.of(figure), Unloaded: c.ranged(unloadedPerS, true).of(figure)}
+	e.IsPossible = e.Unloaded.Low <= o.AtMost
+	switch {
+	case e.At.High <= o.AtMost:
+		e.Outcome = Met
+	case e.At.Low > o.AtMost:
+		e.Outcome = NotMet
+	default:
+		e.Outcome = Undecided
+	}
+	return e
+}
+
+// worstOf is the outcome of all objectives together.
+func worstOf(all []Expectation) string {
+	worst := ""
+	for _, e := range all {
+		switch {
+		case e.Outcome == NotMet:
+			return NotMet
+		case worst != Undecided:
+			worst = e.Outcome
+		}
+	}
+	return worst
+}
+
+// capacity is the largest rate of one replica that is stable and keeps to the SLO; 0: none does.
+func (c *mixCurve) capacity(slo SLO) Range {
+	var most [3]float64
+	for i, slower := range c.slower() {
+		most[i] = c.mostWithin(slo, slower)
+	}
+	return Range{Value: most[1], Low: most[2], High: most[0]}
+}
+
+func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
+	isKept := func(perS float64) bool {
+		state := c.at(perS, true, slower)
+		for _, o := range slo.Objectives {
+			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
+				return false
+			}
+		}
+		return true
+	}
+	low, high := 0.0, c.mostPerS(slower)
+	if len(slo.Objectives) == 0 || isKept(high*(1-1e-9)) {
+		return high
+	}
+	for range 20 { // to a millionth
+		if middle := (low + high) / 2; isKept(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	if low < unloadedPerS || !isKept(low) {
+		return 0
+	}
+	return low
+}

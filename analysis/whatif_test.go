@@ -1,0 +1,185 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+	"tidemark/replay"
+)
+
+var eightB = analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm"}
+
+func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Scenario) []analysis.Outlook {
+	t.Helper()
+	outlooks, err := analysis.WhatIf(context.Background(), db, scenarios, slo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outlooks
+}
+
+func mixOf(t *testing.T, choice analysis.MixChoice, requests ...replay.Request) analysis.Mix {
+	t.Helper()
+	mix, err := analysis.MixOf(coming(requests...), choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mix
+}
+
+// Where all requests are alike, a mix is the load of their lengths, and says what predict says.
+func TestWhatIfOfEqualRequestsIsAPrediction(t *testing.T) {
+	db := open(t).DB()
+	for _, test := range []struct {
+		what string
+		load analysis.Load
+	}{
+		{"an open loop", analysis.Load{RequestsPerS: 8, InputTokens: 1024, OutputTokens: 257}},
+		{"a closed loop", analysis.Load{Clients: 48, InputTokens: 1024, OutputTokens: 257}},
+		{"more clients than places", analysis.Load{Clients: 600, InputTokens: 1024, OutputTokens: 257}},
+	} {
+		predicted, err := analysis.Predict(context.Background(), db, []analysis.Point{{Deployment: eightB, Load: test.load}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mix := mixOf(t, analysis.MixChoice{MaxConcurrency: int(test.load.Clients)},
+			every(100, 8, replay.Request{InputTokens: int(test.load.InputTokens), OutputTokens: int(test.load.OutputTokens)})...)
+		mix.ArrivalCV = 1 // predict's arrivals are Poisson's
+		got := whatIf(t, db, analysis.SLO{}, analysis.Scenario{Deployment: eightB, Mix: mix})[0]
+		within(t, test.what+": TPOT", got.TPOT.Value, predicted[0].TPOT, 3e-3)
+		within(t, test.what+": low", got.TPOT.Low, predicted[0].Low, 3e-3)
+		within(t, test.what+": TTFT", got.TTFT.Value, predicted[0].TTFT, 2e-2)
+		within(t, test.what+": ITL p99", got.ITLP99.Value, predicted[0].ITLP99, 2e-2)
+		within(t, test.what+": batch", got.Running, predicted[0].Batch, 1e-2)
+		within(t, test.what+": rate", got.RequestsPerS, predicted[0].RequestsPerS, 1e-2)
+	}
+}
+
+// One prompt in fifty is long, and has the mean of the work: the others wait for it, which a mean length hides.
+func TestLongPromptsMakeTheWaitsOfAll(t *testing.T) {
+	db := open(t).DB()
+	requests := every(500, 4, replay.Request{InputTokens: 500, OutputTokens: 200})
+	alike := every(500, 4, replay.Request{InputTokens: 990, OutputTokens: 200})
+	for i := range requests {
+		if i%50 == 0 {
+			requests[i].InputTokens = 25000 // (49 * 500 + 25000) / 50 = 990
+		}
+	}
+	got := whatIf(t, db, analysis.SLO{},
+		analysis.Scenario{Deployment: eightB, Mix: mixOf(t, analysis.MixChoice{}, requests...)},
+		analysis.Scenario{Deployment: eightB, Mix: mixOf(t, analysis.MixChoice{}, alike...)},
+		analysis.Scenario{Deployment: eightB, Mix: mixOf(t, analysis.MixChoice{InputUpTo: 1000}, requests...)},
+	)
+	mixed, mean, short := got[0], got[1], got[2]
+	if mixed.P99TTFT.Value < 3*mean.P99TTFT.Value {
+		t.Errorf("p99 TTFT: got %v s of the mix and %v s of its mean length, want three times as much", mixed.P99TTFT.Value, mean.P99TTFT.Value)
+	}
+	if short.P99TTFT.Value > mixed.P99TTFT.Value/3 {
+		t.Errorf("p99 TTFT: got %v s of the short prompts alone and %v s among the long, want a third", short.P99TTFT.Value, mixed.P99TTFT.Value)
+	}
+	within(t, "TPOT is that of the mean, attention aside", mixed.TPOT.Value, mean.TPOT.Value, 0.05)
+}
+
+func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
+	db := open(t).DB()
+	mix := mixOf(t, analysis.MixChoice{}, every(200, 5, replay.Request{InputTokens: 1000, OutputTokens: 200})...)
+	slo := analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 0.2}, {Metric: "tpot", Percentile: 95, AtMost: 0.02}}}
+	two := analysis.Scenario{Deployment: eightB, Mix: mix, Replicas: 2}
+	one := whatIf(t, db, slo, analysis.Scenario{Deployment: eightB, Mix: mix}, two)
+	capacity := one[0].CapacityPerS
+	if !(0 < capacity.Low && capacity.Low < capacity.Value && capacity.Value < capacity.High && capacity.High < one[0].StablePerS*1.3) {
+		t.Fatalf("capacity: got %+v of at most %v", capacity, one[0].StablePerS)
+	}
+	mixAt := func(rate float64) analysis.Scenario {
+		return analysis.Scenario{Deployment: eightB, Mix: mix, Scale: rate / mix.RequestsPerS}
+	}
+	at := whatIf(t, db, slo, mixAt(capacity.Low*0.999), mixAt(capacity.Value), mixAt(capacity.High*1.01), mixAt(capacity.Value*1.02))
+	if at[0].SLO != analysis.Met || at[1].SLO != analysis.Undecided || at[2].SLO != analysis.NotMet {
+		t.Errorf("below, at and above the capacity: got %q, %q, %q", at[0].SLO, at[1].SLO, at[2].SLO)
+	}
+	isOver := false
+	for i, e := range at[1].Objectives {
+		if e.At.Value > e.AtMost*1.001 {
+			t.Errorf("%s at the capacity: got %v, want at most %v", e.Objective, e.At.Value, e.AtMost)
+		}
+		isOver = isOver || at[3].Objectives[i].At.Value > e.AtMost
+	}
+	if !isOver {
+		t.Error("2 % above the capacity nothing is beyond its bound")
+	}
+	// Evenly spaced arrivals that are shared out by chance are less even, so two replicas do a little less than twice.
+	if double := one[1].CapacityPerS.Value / capacity.Value; double > 2 || double < 1.8 {
+		t.Errorf("two replicas: got %v times the capacity of one", double)
+	}
+	within(t, "headroom", one[0].Headroom, capacity.Value/5-1, 1e-6)
+	within(t, "cost of an hour, two H100", *one[1].USDPerHour, 6, 1e-9)
+	// 5 requests/s of 200 tokens are 3.6 M tokens an hour.
+	within(t, "cost of a million tokens", *one[1].USDPerMillion, 6/3.6, 1e-6)
+	busy := whatIf(t, db, slo, mixAt(3.5*capacity.Low))[0]
+	if busy.Needed != 4 {
+		t.Errorf("replicas for 3.5 times the careful capacity: got %d, want 4", busy.Needed)
+	}
+}
+
+// A lone prompt of 20,000 tokens takes an H100 half a second: 20,000 * 2 * 7 G FLOP at most at 989 TFLOP/s is 0.28 s.
+func TestABoundBelowTheUnloadedTimeIsNotPossible(t *testing.T) {
+	db := open(t).DB()
+	mix := mixOf(t, analysis.MixChoice{ByClass: true}, every(50, 0.1, replay.Request{InputTokens: 20000, OutputTokens: 50, Class: "long"})...)
+	slo := analysis.SLO{Objectives: []analysis.Objective{
+		{Metric: "ttft", Percentile: 50, AtMost: 0.28, Class: "long"}, {Metric: "tpot", Percentile: 50, AtMost: 1},
+	}}
+	got := whatIf(t, db, slo, analysis.Scenario{Deployment: eightB, Mix: mix})[0]
+	if got.Objectives[0].IsPossible || !got.Objectives[1].IsPossible {
+		t.Fatalf("possible: got %v and %v, want false and true", got.Objectives[0].IsPossible, got.Objectives[1].IsPossible)
+	}
+	if got.CapacityPerS.Value != 0 || got.Needed != 0 || got.SLO != analysis.NotMet {
+		t.Errorf("got a capacity of %v, %d replicas, %q; want none", got.CapacityPerS.Value, got.Needed, got.SLO)
+	}
+	if text := got.Objectives[0].Impossible(); !strings.Contains(text, "not possible at all: unloaded it is") {
+		t.Errorf("got %q", text)
+	}
+	slo.Objectives[0].Class = "none"
+	if _, err := analysis.WhatIf(context.Background(), db, []analysis.Scenario{{Deployment: eightB, Mix: mix}}, slo); err == nil {
+		t.Error("an objective of a class that nobody has: got no error")
+	}
+}
+
+func TestWhatIfSaysWhyNot(t *testing.T) {
+	db := open(t).DB()
+	mix := mixOf(t, analysis.MixChoice{}, every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200})...)
+	long := mixOf(t, analysis.MixChoice{}, append(every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200}),
+		replay.Request{Due: 1e10, InputTokens: 140000, OutputTokens: 10})...)
+	on := func(gpu, model string, gpus int) analysis.Deployment {
+		return analysis.Deployment{GPU: gpu, Model: model, TensorParallelSize: gpus, Engine: "vllm"}
+	}
+	tests := []struct {
+		scenario analysis.Scenario
+		want     string
+	}{
+		{analysis.Scenario{Deployment: on("H100", "llama-3.1-70b", 1), Mix: mix}, "does not fit"},
+		{analysis.Scenario{Deployment: on("H100", "llama-3.1-8b", 64), Mix: mix}, "32 attention heads"},
+		{analysis.Scenario{Deployment: on("Z9", "llama-3.1-8b", 1), Mix: mix}, `no GPU named "Z9"`},
+		{analysis.Scenario{Deployment: on("H200", "llama-3.1-8b", 1), Mix: long}, "more than the model's context"},
+		{analysis.Scenario{Deployment: eightB, Mix: mix}, ""},
+	}
+	var scenarios []analysis.Scenario
+	for _, test := range tests {
+		scenarios = append(scenarios, test.scenario)
+	}
+	for i, got := range whatIf(t, db, analysis.SLO{}, scenarios...) {
+		if want := tests[i].want; !strings.Contains(got.Why, want) || (want == "") != (got.Why == "") {
+			t.Errorf("%s x %d: got %q, want %q", scenarios[i].GPU, scenarios[i].TensorParallelSize, got.Why, want)
+		}
+	}
+	at := mix
+	at.RequestsPerS = math.Inf(-1)
+	if _, err := analysis.WhatIf(context.Background(), db, []analysis.Scenario{{Deployment: eightB, Mix: at}}, analysis.SLO{}); err == nil {
+		t.Error("no rate: got no error")
+	}
+}

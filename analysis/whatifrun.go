@@ -1,0 +1,115 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"time"
+
+	"tidemark/replay"
+)
+
+// RunTraffic is what a run sent and on what, to be asked about elsewhere.
+type RunTraffic struct {
+	Deployment
+	Name           string // as the user called it, else its id
+	IsDraft        bool   // what it ran on is not known
+	IsSimulated    bool
+	Invalid        string // why the run is no measurement; empty: it is one
+	Replicas       int    // servers that it was sent to
+	MaxConcurrency int    // of a closed loop; 0: it was an open one
+	IsCacheKnown   bool   // the server said what it found in its cache; else the plan's shared blocks are taken
+	Requests       []replay.Request
+	TPOT, TTFT     float64 // measured means, over tokens and over requests
+}
+
+// TrafficOfRun reads a run's successful requests after the warm-up, with the lengths that the server counted.
+func TrafficOfRun(ctx context.Context, db *sql.DB, runID string) (t RunTraffic, err error) {
+	var gpu, model, weights, kv, engine, version, invalid sql.NullString
+	var tp, seqs, tokens, concurrency sql.NullInt64
+	err = db.QueryRowContext(ctx, `
+select
+    runs.gpu,
+    runs.catalog_model,
+    runs.tensor_parallel_size,
+    runs.quantization,
+    runs.kv_cache_dtype,
+    runs.engine,
+    coalesce(runs.engine_version, runs.server_version),
+    runs.max_num_seqs,
+    runs.max_num_batched_tokens,
+    runs.is_draft,
+    runs.is_simulated,
+    case when runs.mode = 'closed' then runs.max_concurrency end,
+    greatest(1, coalesce(len(runs.endpoints), 1)),
+    runs.reported_reason,
+    coalesce(nullif(runs.name, ''), runs.run_id)
+from staging.runs
+where runs.run_id = ?`, runID).Scan(&gpu, &model, &tp, &weights, &kv, &engine, &version, &seqs, &tokens,
+		&t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
+	if err != nil {
+		return t, fmt.Errorf("run %s: %w", runID, err)
+	}
+	t.Deployment = Deployment{
+		GPU: gpu.String, Model: model.String, TensorParallelSize: int(tp.Int64), WeightFormat: weights.String, KVFormat: kv.String,
+		Engine: engine.String, EngineVersion: version.String, MaxNumSeqs: int(seqs.Int64), MaxNumBatchedTokens: int(tokens.Int64),
+	}
+	t.MaxConcurrency, t.Invalid = int(concurrency.Int64), invalid.String
+	rows, err := db.QueryContext(ctx, `
+select
+    due_s,
+    coalesce(input_tokens_reported, input_tokens),
+    received_tokens,
+    coalesce(cached_tokens, shared_tokens, 0),
+    cached_tokens is not null,
+    coalesce(class, ''),
+    ttft_s,
+    last_token_s - first_token_s
+from staging.requests
+where run_id = ?
+    and is_success
+    and not is_warm_up
+    and received_tokens > 0
+order by
+    due_s,
+    seq`, runID)
+	if err != nil {
+		return t, fmt.Errorf("run %s: %w", runID, err)
+	}
+	defer rows.Close()
+	var decodeS, gaps, ttftS float64
+	for rows.Next() {
+		var r replay.Request
+		var dueS, ttft, decode float64
+		var isSaid bool
+		if err := rows.Scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &ttft, &decode); err != nil {
+			return t, fmt.Errorf("run %s: %w", runID, err)
+		}
+		r.Due = time.Duration(dueS * float64(time.Second))
+		t.IsCacheKnown = t.IsCacheKnown || isSaid
+		t.Requests = append(t.Requests, r)
+		decodeS, gaps, ttftS = decodeS+decode, gaps+float64(r.OutputTokens-1), ttftS+ttft
+	}
+	if err := rows.Err(); err != nil {
+		return t, fmt.Errorf("run %s: %w", runID, err)
+	}
+	if len(t.Requests) == 0 {
+		return t, withHint("a run wants successful requests after its warm-up", "run %s: no request to go by", runID)
+	}
+	t.TPOT, t.TTFT = decodeS/gaps, ttftS/float64(len(t.Requests))
+	return t, nil
+}
+
+// All yields the requests.
+func (t RunTraffic) All() iter.Seq2[replay.Request, error] {
+	return func(yield func(replay.Request, error) bool) {
+		for _, r := range t.Requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+	"tidemark/replay"
+)
+
+func whatIfCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "what-if",
+		Usage:     "the same traffic on another GPU, degree, format, limit, replica count",
+		ArgsUsage: "RUN | SOURCE | PROFILE | PLAN",
+		Description: `Predicts, before a GPU is rented. Several values with commas make a row each, all
+of them with each other. A run is asked about from what it ran on and is
+measured beside it; other traffic needs --gpu and --model. With --slo, exits 1
+where no row keeps to it.
+
+Example:
+  tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
+  tidemark what-if azure-code --gpu H200 --model llama-3.1-70b --replicas 1,2,4`,
+		Flags:  tabular(slices.Concat(gridFlags(), whatIfFlags(), trafficFlags())...),
+		Action: runWhatIf,
+	}
+}
+
+func whatIfFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "engine-version", Usage: "vLLM's `VERSION` (default: the run's)"},
+		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them"},
+		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate"},
+		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones"},
+		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache"},
+		&cli.StringFlag{Name: "measured", Usage: "set beside it what `RUN`s measured, with commas, each at its own rate on what it ran on"},
+	}
+}
+
+// trafficFlags choose from a source as plan does.
+func trafficFlags() []cli.Flag {
+	return slices.DeleteFunc(choiceFlags(), func(flag cli.Flag) bool { return flag.Names()[0] == "mode" })
+}
+
+// traffic is what is asked about, read as often as there are pools.
+type traffic struct {
+	name     string
+	requests iter.Seq2[replay.Request, error]
+	run      *analysis.RunTraffic // nil: it is no run
+	clients  int
+}
+
+func runWhatIf(c *cli.Context) error {
+	name, err := oneArgument(c, "run, source, profile or plan")
+	if err != nil {
+		return err
+	}
+	grid, err := gridOf(c)
+	if err != nil {
+		return err
+	}
+	var slo analysis.SLO
+	if path := c.String("slo"); path != "" {
+		if slo, err = analysis.ReadSLO(path); err != nil {
+			return exitError{exitMisuse, err}
+		}
+	}
+	return withTraffic(c, name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
+		rows, err := scenariosOf(ctx, c, w, t, grid, len(slo.Objectives) > 0)
+		if err != nil {
+			return err
+		}
+		scenarios := make([]analysis.Scenario, len(rows))
+		for i, row := range rows {
+			scenarios[i] = row.Scenario
+		}
+		outlooks, err := analysis.WhatIf(ctx, w.DB(), scenarios, slo)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			rows[i].Outlook = outlooks[i]
+		}
+		if err := printWhatIf(c, t, rows, slo); err != nil {
+			return err
+		}
+		return whatIfVerdict(rows, slo)
+	})
+}
+
+// withTraffic gives a function the requests and a warehouse, or the built-in catalogue where a plan needs none.
+func withTraffic(c *cli.Context, name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
+	var run *analysis.RunTraffic
+	find := func(ctx context.Context, w *warehouse.Warehouse) error {
+		isRun, err := analysis.IsRun(ctx, w.DB(), name)
+		if err != nil || !isRun {
+			return nil // who plans it says what it is not
+		}
+		of, err := analysis.TrafficOfRun(ctx, w.DB(), name)
+		run = &of
+		return err
+	}
+	if !isPlanFile(name) && !isProfileFile(name) {
+		if err := calculator(c, find); err != nil {
+			return err
+		}
+	}
+	if run != nil {
+		for _, flag := range choosing {
+			if c.IsSet(flag) && flag != "request-rate" && flag != "class" {
+				return misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
+			}
+		}
+		return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return use(ctx, w, traffic{name: name, requests: run.All(), run: run, clients: run.MaxConcurrency})
+		})
+	}
+	path, drop, err := planFor(c, name, nil)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	plan, err := replay.OpenPlan(path)
+	if err != nil {
+		return err
+	}
+	t := traffic{name: name, requests: plan.Requests()}
+	if header := plan.Header(); header.MeanRatePerS == 0 {
+		t.clients = header.MaxConcurrency
+	}
+	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error { return use(ctx, w, t) })
+}
+
+// whatIfRow is a line of the answer: what changed, and what comes of it.
+type whatIfRow struct {
+	change string
+	pool   string
+	analysis.Scenario
+	analysis.Outlook
+	measuredTPOT, measuredTTFT *float64
+	isOther                    bool // what another run measured: no choice
+}
+
+// scenariosOf are the base and the grid around it, for each pool.
+func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
+	base := analysis.Scenario{Deployment: analysis.Deployment{Engine: "vllm"}, Replicas: 1, Scale: 1}
+	if t.run != nil {
+		base.Deployment, base.Replicas = t.run.Deployment, t.run.Replicas
+	}
+	base.TensorParallelSize = max(1, base.TensorParallelSize)
+	if c.IsSet("engine-version") {
+		base.EngineVersion = c.String("engine-version")
+	}
+	if t.run == nil || t.run.IsDraft {
+		if err := startFrom(c, &base, grid, t); err != nil {
+			return nil, err
+		}
+	}
+	for _, pool := range poolsOf(c) {
+		mix, err := mixOf(c, t, pool.MixChoice, byClass)
+		if err != nil {
+			return nil, err
+		}
+		base.Mix = mix
+		for _, row := range rowsOfGrid(base, grid, t.run != nil && !t.run.IsDraft) {
+			row.pool = pool.name
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) > mostScenarios {
+		return nil, misuse("what-if: %d rows are more than anybody reads; at most %d", len(rows), mostScenarios)
+	}
+	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
+		rows[0].measuredTPOT, rows[0].measuredTTFT = &t.run.TPOT, &t.run.TTFT
+	}
+	measured, err := measuredRows(ctx, c, w, rows[0].Mix)
+	return append(rows, measured...), err
+}
+
+// mostScenarios keep a slip of the keys from asking for thousands.
+const mostScenarios = 500
+
+type pool struct {
+	name string
+	analysis.MixChoice
+}
+
+func poolsOf(c *cli.Context) []pool {
+	pools := []pool{{}}
+	if at := c.Int("split-input-tokens"); at > 0 {
+		pools = append(pools,
+			pool{fmt.Sprintf("up to %d", at), analysis.MixChoice{InputUpTo: at}},
+			pool{fmt.Sprintf("above %d", at), analysis.MixChoice{InputAbove: at}})
+	}
+	return pools
+}
+
+func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (analysis.Mix, error) {
+	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, c.Bool("no-enable-prefix-caching"), t.clients
+	if t.run != nil { // a profile's class is drawn alone already
+		choice.Class = c.String("class")
+	}
+	if c.IsSet("max-concurrency") {
+		choice.MaxConcurrency = c.Int("max-concurrency")
+	}
+	if t.run != nil && c.IsSet("request-rate") {
+		choice.MaxConcurrency = 0
+	}
+	mix, err := analysis.MixOf(t.requests, choice)
+	if err != nil {
+		return mix, err
+	}
+	if t.run != nil && c.IsSet("request-rate") {
+		mix.RequestsPerS = c.Float64("request-rate")
+	}
+	return mix, nil
+}
+
+// measuredRows ask the model for other runs' deployments and rates with these lengths, beside what those runs measured.
+func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix analysis.Mix) (rows []whatIfRow, err error) {
+	for _, name := range valuesOf(c, "measured") {
+		isRun, err := analysis.IsRun(ctx, w.DB(), name)
+		if err == nil && !isRun {
+			err = misuse("what-if: --measured %s: a source; only a run has measured anything", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		run, err := analysis.TrafficOfRun(ctx, w.DB(), name)
+		if err != nil {
+			return nil, err
+		}
+		if run.IsDraft {
+			return nil, withoutEnvironment(name)
+		}
+		its, err := analysis.MixOf(run.All(), analysis.MixChoice{MaxConcurrency: run.MaxConcurrency})
+		if err != nil {
+			return nil, err
+		}
+		asked := mix
+		asked.RequestsPerS, asked.Clients, asked.ArrivalCV = its.RequestsPerS, its.Clients, its.ArrivalCV
+		rows = append(rows, whatIfRow{
+			change: "as " + run.Name, isOther: true, measuredTPOT: &run.TPOT, measuredTTFT: &run.TTFT,
+			Scenario: analysis.Scenario{Deployment: run.Deployment, Replicas: run.Replicas, Scale: 1, Mix: asked},
+		})
+	}
+	return rows, nil
+}
+
+func withoutEnvironment(run string) error {
+	return misuse("what-if: run %s: what it ran on is not known", run).
+		hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
+}
+
+// whatIfVerdict is exit code 1 where an SLO was given that no row keeps to.
+func whatIfVerdict(rows []whatIfRow, slo analysis.SLO) error {
+	if len(slo.Objectives) == 0 {
+		return nil
+	}
+	for _, row := range rows {
+		if row.SLO == analysis.Met {
+			return nil
+		}
+	}
+	return exitError{code: exitNotMet}
+}

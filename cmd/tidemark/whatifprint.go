@@ -1,0 +1,324 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+)
+
+func printWhatIf(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) error {
+	if isForPrograms(c) {
+		return printTable(c, whatIfTable(rows, slo))
+	}
+	remark(c, "%s", trafficSentence(t, rows[0]))
+	remark(c, "%s: %s.", rows[0].change, baseSentence(rows[0]))
+	fmt.Fprintln(c.App.Writer)
+	if err := printTable(c, whatIfSummary(rows, slo)); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer)
+	for _, sentence := range whatIfSentences(c, t, rows, slo) {
+		remark(c, "%s", sentence)
+	}
+	return nil
+}
+
+// trafficSentence says what is asked about.
+func trafficSentence(t traffic, base whatIfRow) string {
+	mix := base.Mix
+	var input float64
+	for _, part := range mix.Parts {
+		input += part.Share * (part.Uncached + part.Cached)
+	}
+	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, whole(mix.Requests), whole(input), whole(mix.OutputTokens/mix.Requests))
+	if mix.CachedRatio > 0 {
+		text += fmt.Sprintf("; %s %% of the prompts is taken to be cached", digits(100*mix.CachedRatio))
+	}
+	if mix.Clients > 0 {
+		return text + fmt.Sprintf("; a closed loop of %s.", whole(mix.Clients))
+	}
+	return text + fmt.Sprintf("; %s a second.", digits(mix.RequestsPerS))
+}
+
+// baseSentence says what the base is on, and what the table has no room for.
+func baseSentence(row whatIfRow) string {
+	text := placeOf(row.Scenario)
+	if row.Why == "" && row.IsStable {
+		text += fmt.Sprintf("; %s in flight, %s of them decoding, p99 ITL %s", digits(row.InFlight), digits(row.Running), readableNumber("_s", row.ITLP99.Value))
+	}
+	return text
+}
+
+func placeOf(s analysis.Scenario) string {
+	text := fmt.Sprintf("%s on %d x %s", s.ModelName(), s.TensorParallelSize, s.GPU)
+	if s.WeightFormat != "" && s.WeightFormat != "auto" {
+		text += " in " + s.WeightFormat
+	}
+	if s.Replicas > 1 {
+		text += fmt.Sprintf(", %d replicas", s.Replicas)
+	}
+	return text
+}
+
+// whatIfSummary is the table for people. Bands are 90 %.
+func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
+	names := []string{"", "GPUs", "TPOT ms", "p99 TTFT", "at most /s", "need", "$/1M"}
+	if len(slo.Objectives) > 0 {
+		names = append(names, "SLO")
+	}
+	table := analysis.Table{Columns: columnsOf(names...)}
+	for _, row := range rows {
+		cells := map[string]any{"": row.label(), "GPUs": fmt.Sprint(row.GPUs)}
+		for _, name := range names[2:] {
+			cells[name] = "-"
+		}
+		if row.Why == "" {
+			cells["TPOT ms"] = banded(row.TPOT, 1e3)
+			cells["p99 TTFT"] = shortTime(row.P99TTFT.Value)
+			cells["at most /s"] = banded(row.CapacityPerS, 1)
+			cells["need"] = row.need()
+			if row.USDPerMillion != nil {
+				cells["$/1M"] = digits(*row.USDPerMillion)
+			}
+			cells["SLO"] = row.sloWord()
+		}
+		line := make([]any, len(names))
+		for i, name := range names {
+			line[i] = cells[name]
+		}
+		table.Rows = append(table.Rows, line)
+	}
+	return table
+}
+
+func (r whatIfRow) label() string {
+	if r.pool == "" {
+		return r.change
+	}
+	return r.change + ", " + r.pool
+}
+
+func (r whatIfRow) need() string {
+	if r.Needed == 0 {
+		return "none"
+	}
+	return fmt.Sprint(r.Needed)
+}
+
+// sloWord is short: a bound within the band is neither met nor not met.
+func (r whatIfRow) sloWord() string {
+	for _, e := range r.Objectives {
+		if !e.IsPossible {
+			return "never"
+		}
+	}
+	if r.SLO == analysis.Undecided {
+		return "in band"
+	}
+	return r.SLO
+}
+
+func banded(r analysis.Range, times float64) string {
+	if r.Value == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s (%s-%s)", digits(r.Value*times), short(r.Low*times), short(r.High*times))
+}
+
+// short is two significant digits: the end of a band.
+func short(v float64) string {
+	if v >= 10 || v == 0 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
+func shortTime(s float64) string {
+	if math.IsInf(s, 1) {
+		return "never"
+	}
+	return readableNumber("ttft_s", s)
+}
+
+// whatIfSentences say what the table has no room for.
+func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+	for _, row := range rows {
+		switch {
+		case row.Why != "":
+			said = append(said, fmt.Sprintf("%s: %s.", row.label(), row.Why))
+		case !row.IsStable:
+			said = append(said, fmt.Sprintf("%s: not stable, %s a second come and at most %s are served; the queue grows.",
+				row.label(), digits(row.RequestsPerS), digits(row.StablePerS)))
+		}
+		for _, e := range row.Objectives {
+			if !e.IsPossible {
+				said = append(said, fmt.Sprintf("%s: %s.", row.label(), e.Impossible()))
+			}
+		}
+		if row.measuredTPOT != nil && row.Why == "" {
+			said = append(said, row.besideMeasured())
+		}
+	}
+	if best := cheapest(rows, slo); best != nil && len(rows) > 1 {
+		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
+			best.label(), digits(*best.USDPerHour), digits(100*best.Headroom)))
+	}
+	return append(said, whatIfAssumptions(c, t, rows, slo)...)
+}
+
+// besideMeasured sets prediction and measurement of the same thing side by side.
+func (r whatIfRow) besideMeasured() string {
+	place := "within the band"
+	if *r.measuredTPOT < r.TPOT.Low || *r.measuredTPOT > r.TPOT.High {
+		place = "outside the band"
+	}
+	return fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means).", r.label(),
+		readableNumber("_s", *r.measuredTPOT), readableNumber("_s", r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
+		readableNumber("_s", *r.measuredTTFT), readableNumber("_s", r.TTFT.Value))
+}
+
+// cheapest is the row of the least cost an hour that serves the traffic, or keeps to the SLO; pools are parts of the traffic.
+func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
+	for i, row := range rows {
+		isFit := row.Why == "" && row.IsStable && row.pool == "" && row.USDPerHour != nil && row.Scale == rows[0].Scale && !row.isOther
+		isFit = isFit && (len(slo.Objectives) == 0 || row.SLO == analysis.Met)
+		if isFit && (best == nil || *row.USDPerHour < *best.USDPerHour) {
+			best = &rows[i]
+		}
+	}
+	return best
+}
+
+func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
+	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
+		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
+	mix := rows[0].Mix
+	if mix.CachedRatio > 0 && (t.run == nil || !t.run.IsCacheKnown) {
+		said = append(said, "Cached is what an earlier request had, whatever came between, and on any replica; --no-enable-prefix-caching takes none.")
+	}
+	if mix.Clients == 0 && (mix.ArrivalCV > 1.5 || mix.ArrivalCV < 0.7) {
+		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman); rates that change with the hour are in it: replay before you trust a p99.", digits(mix.ArrivalCV)))
+	}
+	if t.run != nil && t.run.IsSimulated {
+		said = append(said, "The run was of a simulated server.")
+	}
+	if t.run != nil && t.run.Invalid != "" {
+		said = append(said, "The run itself is invalid: "+t.run.Invalid+".")
+	}
+	seen := map[string]bool{}
+	note := func(key, text string) {
+		if !seen[key] {
+			seen[key] = true
+			said = append(said, text)
+		}
+	}
+	for _, row := range rows {
+		switch {
+		case row.Why != "":
+		case row.USDPerHour == nil:
+			note("no price "+row.GPU, fmt.Sprintf("No price of %s is known: tidemark ingest prices.csv, with the columns gpu, usd_per_gpu_hour and label.", row.GPU))
+		default:
+			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, digits(*row.USDPerHour/float64(row.GPUs)), bracketed(row.PriceLabel)))
+		}
+		if row.Calibration != "" {
+			note(row.Calibration, fmt.Sprintf("%s: by %s.", row.label(), row.Calibration))
+		}
+	}
+	for _, o := range slo.Objectives {
+		if o.Metric == "failure_ratio" {
+			note("failures", "A share of failures is not predicted; that objective is left out.")
+		}
+	}
+	return said
+}
+
+func bracketed(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// whatIfTable has everything, in base units. What is not known, or has no number, is null.
+func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
+	table := analysis.Table{Columns: columnsOf(
+		"change", "pool", "gpu", "model", "tensor_parallel_size", "quantization", "kv_cache_dtype", "max_num_seqs", "max_num_batched_tokens",
+		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
+		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "is_stable", "stable_per_s",
+		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
+		"experts_from", "calibration", "slo", "not_possible", "why")}
+	for _, objective := range slo.Objectives {
+		for _, end := range []string{"", "low ", "high ", "unloaded "} {
+			table.Columns = append(table.Columns, columnNamed(end+objective.String()))
+		}
+	}
+	for _, row := range rows {
+		d, o := row.Deployment, row.Outlook
+		cells := []any{
+			row.change, orNull(row.pool), row.GPUName(), d.ModelName(), int64(d.TensorParallelSize), orNull(d.WeightFormat), orNull(d.KVFormat),
+			countOrNull(d.MaxNumSeqs), countOrNull(d.MaxNumBatchedTokens), int64(o.Replicas), int64(o.GPUs),
+		}
+		if o.Why != "" {
+			for len(cells) < len(table.Columns) {
+				cells = append(cells, nil)
+			}
+			cells[len(table.Columns)-4*len(slo.Objectives)-1] = o.Why
+			table.Rows = append(table.Rows, cells)
+			continue
+		}
+		var impossible []string
+		for _, e := range o.Objectives {
+			if !e.IsPossible {
+				impossible = append(impossible, e.Impossible())
+			}
+		}
+		cells = append(cells,
+			o.RequestsPerS, countOrNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, valueOrNull(row.measuredTPOT),
+			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, valueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight, o.IsStable, o.StablePerS,
+			o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, countOrNull(o.Needed), valueOrNull(o.USDPerHour), valueOrNull(o.USDPerMillion),
+			orNull(o.ExpertsFrom), orNull(o.Calibration), orNull(o.SLO), orNull(strings.Join(impossible, "; ")), nil)
+		table.Rows = append(table.Rows, append(cells, objectiveCells(slo, o)...))
+	}
+	return table
+}
+
+func objectiveCells(slo analysis.SLO, o analysis.Outlook) (cells []any) {
+	for _, objective := range slo.Objectives {
+		at := []any{nil, nil, nil, nil}
+		for _, e := range o.Objectives {
+			if e.Objective == objective {
+				at = []any{e.At.Value, e.At.Low, e.At.High, e.Unloaded.Value}
+			}
+		}
+		cells = append(cells, at...)
+	}
+	return cells
+}
+
+// GPUName is the catalogue's name where it is known.
+func (r whatIfRow) GPUName() string { return r.Outlook.GPU }
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func countOrNull(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return int64(n)
+}
+
+func valueOrNull(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
