@@ -19,3 +19,9 @@ create macro macros.token_flop(d, context) as
 create macro macros.more_experts_s(d, batch) as
     d.expert_bytes * greatest(0e0, macros.hit_experts(d, batch) - d.experts_per_token::double / d.expert_parallel_size)
     / d.hbm_bytes_per_s;
+
+-- Seconds at peak bandwidth for all that a step streams: weights, the experts that it hits, and the KV cache of so many
+-- sequences with so much context each.
+create macro macros.stream_s(d, batch, context) as
+    macros.floor_s(d, batch * context, batch * least(context, coalesce(d.window_tokens, context)))
+    + macros.more_experts_s(d, batch);

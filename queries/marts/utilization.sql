@@ -1,0 +1,86 @@
+-- One row per request of marts.tpot_gap on a known deployment: how much of the bandwidth and of the arithmetic of a GPU was used while
+-- it decoded, measured and as predicted.
+--
+-- There is no absolute threshold: what a configuration can reach follows from its bytes and its fixed times, so the measured ratio is
+-- read beside the predicted one. Bytes are of the steps at the batch that ran, and the time is that of decoding alone: the predicted
+-- share of others' prompts is taken off. FLOP are those of all who decoded and of the prompts whose first token came in between.
+-- Above 0.95 of the bandwidth or 0.85 of the arithmetic something in the data is wrong.
+-- run_id                    the replay
+-- seq                       the request's place in its plan
+-- class                     what the trace calls its kind
+-- decode_tokens             tokens after the first: the weight of the row in a mean over tokens
+-- stream_s                  weights, experts that were hit and KV cache of a step at peak bandwidth, seconds
+-- decode_s                  measured time per token less the predicted share of prompts, seconds; null where nothing is left
+-- predicted_decode_s        predicted time of a step without prompts, seconds
+-- mbu_ratio                 stream_s / decode_s: model bandwidth utilization
+-- predicted_mbu_ratio       stream_s / predicted_decode_s
+-- mfu_ratio                 FLOP per second over peak, in the compute format: model FLOP utilization
+with cumulated as (
+    select
+        run_id,
+        endpoint,
+        first_token_s,
+        sum(sum(prompt_flop)) over (partition by run_id, endpoint order by first_token_s rows unbounded preceding) as prompt_flop
+    from marts.prompt_works
+    group by
+        run_id,
+        endpoint,
+        first_token_s
+),
+
+spans as (
+    select
+        requests.run_id,
+        requests.seq,
+        requests.last_token_s,
+        coalesce(requests.endpoint, '') as endpoint,
+        cumulated.prompt_flop as prompt_flop_before
+    from staging.requests
+    inner join cumulated
+        on cumulated.run_id = requests.run_id
+        and cumulated.endpoint = coalesce(requests.endpoint, '')
+        and cumulated.first_token_s = requests.first_token_s
+),
+
+beside as (
+    select
+        spans.run_id,
+        spans.seq,
+        cumulated.prompt_flop - spans.prompt_flop_before as prompt_flop
+    from spans
+    asof inner join cumulated
+        on cumulated.run_id = spans.run_id
+        and cumulated.endpoint = spans.endpoint
+        and cumulated.first_token_s <= spans.last_token_s
+),
+
+streamed as (
+    select
+        gaps.run_id,
+        gaps.seq,
+        gaps.class,
+        gaps.decode_tokens,
+        macros.stream_s(d, gaps.mean_batch, gaps.mean_context_tokens) as stream_s,
+        case when gaps.tpot_s > gaps.prefill_s then gaps.tpot_s - gaps.prefill_s end as decode_s,
+        gaps.predicted_tpot_s - gaps.prefill_s as predicted_decode_s,
+        (
+            gaps.mean_batch * macros.token_flop(d, gaps.mean_context_tokens)
+            + beside.prompt_flop / gaps.decode_tokens
+        ) / gaps.tpot_s / d.peak_flop_per_s as mfu_ratio
+    from marts.tpot_gap as gaps
+    inner join staging.deployments as d on d.run_id = gaps.run_id
+    inner join beside on beside.run_id = gaps.run_id and beside.seq = gaps.seq
+)
+
+select
+    run_id,
+    seq,
+    class,
+    decode_tokens,
+    stream_s,
+    decode_s,
+    predicted_decode_s,
+    stream_s / decode_s as mbu_ratio,
+    stream_s / predicted_decode_s as predicted_mbu_ratio,
+    mfu_ratio
+from streamed

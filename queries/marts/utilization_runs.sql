@@ -1,0 +1,59 @@
+-- One row per run on a known deployment: how much of the bandwidth and of the arithmetic of a GPU it used.
+--
+-- Bandwidth is of decoding alone, as in marts.utilization, in means over decoded tokens. Arithmetic is all that the run's own requests
+-- asked for, warm-up and failures too, over the time from the first that was sent to the last token.
+-- run_id                the replay
+-- decode_tokens         tokens after the first of the requests that are compared
+-- mbu_ratio             bytes of a step over what peak bandwidth brings in its measured time, prompts of others taken off
+-- predicted_mbu_ratio   the same in its predicted time
+-- mfu_ratio             FLOP per second over peak, in the compute format
+-- window_s              from the first request sent to the last token, seconds
+with streamed as (
+    select
+        run_id,
+        sum(decode_tokens)::bigint as decode_tokens,
+        sum(stream_s * decode_tokens) / sum(decode_s * decode_tokens) as mbu_ratio,
+        sum(stream_s * decode_tokens) / sum(predicted_decode_s * decode_tokens) as predicted_mbu_ratio
+    from marts.utilization
+    where decode_s is not null
+    group by run_id
+),
+
+prompts as (
+    select
+        run_id,
+        sum(prompt_flop) as flop
+    from marts.prompt_works
+    group by run_id
+),
+
+answers as (
+    select
+        requests.run_id,
+        sum(
+            greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
+            * macros.token_flop(
+                d,
+                coalesce(requests.input_tokens_reported, requests.input_tokens)
+                + coalesce(requests.received_tokens, requests.chunk_count) / 2
+            )
+        ) as flop,
+        max(requests.last_token_s) - min(requests.sent_s) as window_s,
+        -- Each server has GPUs of its own.
+        any_value(d.peak_flop_per_s) * greatest(count(distinct requests.endpoint), 1) as flop_per_s
+    from staging.requests
+    inner join staging.deployments as d on d.run_id = requests.run_id
+    where requests.first_token_s is not null
+    group by requests.run_id
+)
+
+select
+    answers.run_id,
+    streamed.decode_tokens,
+    streamed.mbu_ratio,
+    streamed.predicted_mbu_ratio,
+    (prompts.flop + answers.flop) / nullif(answers.window_s, 0) / answers.flop_per_s as mfu_ratio,
+    answers.window_s
+from answers
+inner join prompts on prompts.run_id = answers.run_id
+left join streamed on streamed.run_id = answers.run_id
