@@ -33,13 +33,6 @@ with together as (
         'run',
         figure,
         value
-    from marts.evidence_decode
-    union all
-    select
-        run_id,
-        'run',
-        figure,
-        value
     from marts.evidence_between
     union all
     select

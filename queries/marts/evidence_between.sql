@@ -1,10 +1,19 @@
--- One row per run and figure that compares it with another run of the warehouse: the least loaded of its experiment, the
--- same deployment on fewer GPUs or in 16 bits, the cold run of the same plan. Runs that never ended are left out.
+-- One row per run and figure of its decoding, as marts.evidence_decode has them, or that compares it with another run of
+-- the warehouse: the least loaded of its experiment, the same deployment on fewer GPUs or in 16 bits, the cold run of
+-- the same plan. Runs that never ended are compared with none. What a run is compared by is worked out once for both.
 -- staging.evidence_figures says what each figure is.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit
-with candidates as (
+with own as materialized (
+    select
+        run_id,
+        figure,
+        value
+    from marts.evidence_decode
+),
+
+candidates as (
     select
         runs.run_id,
         runs.series_id,
@@ -89,12 +98,11 @@ wanted as (
 
 decoding as (
     select
-        gaps.run_id,
-        sum(gaps.tpot_s * gaps.decode_tokens) / sum(gaps.decode_tokens) as tpot_s,
-        sum(gaps.predicted_tpot_s * gaps.decode_tokens) / sum(gaps.decode_tokens) as predicted_s
-    from marts.tpot_gap as gaps
-    inner join wanted on wanted.run_id = gaps.run_id
-    group by gaps.run_id
+        run_id,
+        max(value) filter (where figure = 'tpot_s') as tpot_s,
+        max(value) filter (where figure = 'predicted_tpot_s') as predicted_s
+    from own
+    group by run_id
 ),
 
 answers as (
@@ -121,6 +129,12 @@ summaries as (
     left join decoding on decoding.run_id = answers.run_id
 )
 
+select
+    run_id,
+    figure,
+    value
+from own
+union all
 select
     figures.run_id,
     figures.each.figure as figure,

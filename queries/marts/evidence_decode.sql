@@ -42,11 +42,25 @@ itl as (
     group by run_id
 ),
 
+-- As marts.decode_segments counts them, without working out what each step takes.
 peaks as (
     select
         run_id,
         max(batch) as peak_decoding
-    from marts.decode_segments
+    from (
+        select
+            run_id,
+            sum(change) over (partition by run_id, endpoint order by at_s) as batch
+        from (
+            select
+                run_id,
+                endpoint,
+                unnest([first_token_s, last_token_s]) as at_s,
+                unnest([1, -1]) as change
+            from staging.requests
+            where last_token_s > first_token_s
+        ) as each
+    ) as heights
     group by run_id
 ),
 
