@@ -44,6 +44,27 @@ select
 	return nil
 }
 
+// Table is the calibration for programs: a row a constant; what keeps its value has no interval and says why.
+func (c Calibration) Table() Table {
+	table := Table{}
+	for _, name := range []string{"calibration_id", "term", "name", "format", "before", "value", "low", "high", "held_because"} {
+		table.Columns = append(table.Columns, Column{Name: name})
+	}
+	for _, one := range c.Constants {
+		row := []any{nil, one.Term, one.Name, one.Format, one.Before, one.Value, nil, nil, nil}
+		if c.ID > 0 {
+			row[0] = c.ID
+		}
+		if one.Held == "" {
+			row[6], row[7] = one.Low, one.High
+		} else {
+			row[8] = one.Held
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
+
 // Calibrations are those that are kept: a row a constant.
 func Calibrations(ctx context.Context, db *sql.DB) (Table, error) {
 	return ask(ctx, db, `

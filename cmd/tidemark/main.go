@@ -63,7 +63,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
-			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(),
+			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
 			runsCommand(), diagnoseCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(),
 		},
 		Action: func(c *cli.Context) error {

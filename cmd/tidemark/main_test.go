@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tidemark": main,
 		"hold":     hold,
+		"real-run": realRun,
 	})
 }
 

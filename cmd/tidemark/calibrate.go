@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func calibrateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "calibrate",
+		Usage:     "constants of one deployment, from one or two runs of it, with intervals",
+		ArgsUsage: "RUN...",
+		Description: `Finds how far the deployment's constants are from the built-in ones, each held near
+what kernels were measured to do. What the runs cannot tell keeps its value, and
+that is said: two runs that differ in batch, context and length of prompts tell
+more than one. It is kept with the runs that it is from, and every later
+prediction of the same GPU, model, degree, formats and minor version uses it.
+Drafts, invalid and simulated runs and those on a shared server are refused.
+
+Example:
+  tidemark calibrate 20261121-101500-busy 20261121-103000-idle`,
+		Flags: tabular(
+			&cli.BoolFlag{Name: "dry-run", Usage: "find and print them, keep nothing"},
+			&cli.BoolFlag{Name: "list", Usage: "what is kept"},
+			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants"},
+		),
+		Action: runCalibrate,
+	}
+}
+
+func runCalibrate(c *cli.Context) error {
+	isList, isForget := c.Bool("list"), c.IsSet("forget")
+	switch {
+	case isList && isForget || (isList || isForget) && (c.NArg() > 0 || c.Bool("dry-run")):
+		return misuse("calibrate: runs, --list and --forget exclude each other")
+	case isList:
+		return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return listCalibrations(ctx, c, w)
+		})
+	case !isForget && c.NArg() == 0:
+		return misuse("calibrate: no run named").hint(`"tidemark runs" lists the runs`)
+	}
+	// Opened for writing, a warehouse that is not there would be made.
+	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
+		return hinted{fmt.Sprintf("calibrate: no warehouse %s", c.String("warehouse")), `"tidemark ingest runs" makes one of the runs in that folder`}
+	}
+	return whenFree(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+		if isForget {
+			return forgetCalibration(ctx, c, w)
+		}
+		return calibrate(ctx, c, w)
+	})
+}
+
+func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	calibration, err := analysis.Calibrate(ctx, w.DB(), c.Args().Slice(), time.Now())
+	if err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		if err := calibration.Keep(ctx, w.DB()); err != nil {
+			return err
+		}
+	}
+	if isForPrograms(c) {
+		if err := printTable(c, calibration.Table()); err != nil {
+			return err
+		}
+	} else if err := printCalibration(c, calibration); err != nil {
+		return err
+	}
+	for _, warning := range calibration.Warnings {
+		tell(c, "calibrate: warning: %s", warning)
+	}
+	if calibration.ID == 0 {
+		tell(c, "nothing was kept")
+		return nil
+	}
+	tell(c, "kept as calibration %d: predictions of this deployment use it from now on; tidemark calibrate --forget %d%s takes it back",
+		calibration.ID, calibration.ID, warehouseWords(c))
+	return nil
+}
+
+// printCalibration is for people: what changed, and why the rest did not.
+func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
+	remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
+		whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
+	fmt.Fprintln(c.App.Writer)
+	shown := constantsTable()
+	var reasons []string
+	for _, one := range calibration.Constants {
+		if one.Held != "" {
+			shown.Rows = append(shown.Rows, []any{one.Name + forFormat(one.Format), constantText(one.Name, one.Before), "as it was", ""})
+			reasons = append(reasons, one.Name+": "+one.Held)
+			continue
+		}
+		shown.Rows = append(shown.Rows, constantRow(one.Name, one.Format, one.Before, one.Value, one.Low, one.High))
+	}
+	if err := printTable(c, shown); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.App.Writer)
+	if len(reasons) > 0 {
+		remark(c, "What these runs do not tell: %s.", strings.Join(slices.Compact(reasons), "; "))
+	}
+	remark(c, "Of the measurements that it was fitted to, the prediction was off by %s %% (median; bias %s %%) before and by %s %% (%s %%) after. How right it is of others only another run can tell.",
+		percent(calibration.Before.Median), percent(calibration.Before.Bias), percent(calibration.After.Median), percent(calibration.After.Bias))
+	return nil
+}
+
+func percent(ratio float64) string { return fmt.Sprintf("%.1f", 100*ratio) }
+
+// constantText has times in microseconds, which is what they are.
+func constantText(name string, value float64) string {
+	if strings.HasSuffix(name, "_s") {
+		return digits(1e6*value) + " us"
+	}
+	return digits(value)
+}
+
+func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	table, err := analysis.Calibrations(ctx, w.DB())
+	if err != nil || isForPrograms(c) {
+		if err == nil {
+			err = printTable(c, table)
+		}
+		return err
+	}
+	if len(table.Rows) == 0 {
+		remark(c, "None is kept: predictions use the built-in constants. tidemark calibrate RUN makes one.")
+		return nil
+	}
+	rows := rowsOf(table)
+	for begin, end := 0, 0; begin < len(rows); begin = end {
+		shown := constantsTable()
+		first := rows[begin]
+		for ; end < len(rows) && rows[end]["calibration_id"] == first["calibration_id"]; end++ {
+			row := rows[end]
+			shown.Rows = append(shown.Rows, constantRow(row.text("name"), row.text("format"),
+				row.number("before"), row.number("value"), row.number("low"), row.number("high")))
+		}
+		if begin > 0 {
+			fmt.Fprintln(c.App.Writer)
+		}
+		remark(c, "Calibration %s, %s, %s requests of %s: %s.", first.text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly),
+			whole(first.number("requests")), strings.Join(strings.Fields(first.text("run_ids")), ", "), deploymentText(analysis.Deployment{
+				GPU: first.text("gpu"), Model: first.text("model"), TensorParallelSize: int(first.number("tensor_parallel_size")),
+				WeightFormat: first.text("weight_format"), KVFormat: first.text("kv_format"), Engine: first.text("engine"), EngineVersion: first.text("engine_version"),
+			}))
+		fmt.Fprintln(c.App.Writer)
+		if err := printTable(c, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func constantsTable() (table analysis.Table) {
+	for _, name := range []string{"constant", "built in", "now", "90 % interval"} {
+		table.Columns = append(table.Columns, columnNamed(name))
+	}
+	return table
+}
+
+func constantRow(name, format string, before, value, low, high float64) []any {
+	return []any{name + forFormat(format), constantText(name, before), constantText(name, value), constantText(name, low) + " to " + constantText(name, high)}
+}
+
+func deploymentText(d analysis.Deployment) string {
+	return strings.TrimSpace(fmt.Sprintf("%s in %s on %d x %s, KV cache in %s, %s %s",
+		d.Model, d.WeightFormat, d.TensorParallelSize, d.GPU, d.KVFormat, d.Engine, d.EngineVersion))
+}
+
+func forFormat(format string) string {
+	if format == "*" {
+		return ""
+	}
+	return ", " + format
+}
+
+func forgetCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	id := c.Int64("forget")
+	constants, err := analysis.ForgetCalibration(ctx, w.DB(), id)
+	if err != nil {
+		return err
+	}
+	tell(c, "calibration %d is forgotten: %d constants of its deployment are as they were before it", id, constants)
+	return nil
+}
