@@ -8,9 +8,6 @@ import (
 	"slices"
 )
 
-// mostOfOthers is how much more than ours a server may have had in flight, as a ratio and in requests.
-const mostOfOthersRatio, mostOfOthers = 1.05, 0.5
-
 // checkRuns refuses runs that say nothing of a deployment's constants, and says what is not known of the others.
 func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []string, err error) {
 	for i, run := range runs {
@@ -63,6 +60,19 @@ func checkKind(ctx context.Context, db *sql.DB, run string) error {
 
 // checkServer asks what the server said of itself: whether it was ours alone, what it ran, whether it guessed tokens.
 func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string, err error) {
+	var isShared bool
+	var theirs, ours float64
+	err = db.QueryRowContext(ctx, "select is_shared, server_in_flight, own_in_flight from marts.shared_servers where run_id = ? and is_shared is not null", run).
+		Scan(&isShared, &theirs, &ours)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		warnings = append(warnings, fmt.Sprintf("run %s: the server's metrics were not read; that nobody else was served is taken for granted", run))
+	case err != nil:
+		return nil, fmt.Errorf("run %s: %w", run, err)
+	case isShared:
+		return nil, withHint("replay it when nobody else is served",
+			"run %s: the server was shared: it had %.1f requests in flight, of which %.1f were ours", run, theirs, ours)
+	}
 	told, err := ask(ctx, db, `
 select
     figure,
@@ -70,7 +80,7 @@ select
 from marts.evidence_server
 where run_id = ?
     and value is not null
-    and figure in ('paired_looks', 'server_in_flight_ratio', 'server_in_flight_more', 'differing_settings', 'acceptance_length', 'preemptions')`, run)
+    and figure in ('differing_settings', 'acceptance_length', 'preemptions')`, run)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
@@ -79,17 +89,11 @@ where run_id = ?
 		figures[row[0].(string)] = row[1].(float64)
 	}
 	switch {
-	case figures["server_in_flight_ratio"] > mostOfOthersRatio && figures["server_in_flight_more"] > mostOfOthers:
-		return nil, withHint("replay it when nobody else is served",
-			"run %s: the server was shared: it had %.2f times the requests in flight that were ours", run, figures["server_in_flight_ratio"])
 	case figures["differing_settings"] > 0:
 		return nil, withHint("tidemark diagnose "+run+" says which; send it again with what is true",
 			"run %s: the server says that it runs something else than the environment of the run", run)
 	case figures["acceptance_length"] > 0:
 		return nil, withHint("replay it without speculative decoding", "run %s: the engine guessed tokens, so that a token is not a step", run)
-	}
-	if figures["paired_looks"] == 0 {
-		warnings = append(warnings, fmt.Sprintf("run %s: the server's metrics were not read; that nobody else was served is taken for granted", run))
 	}
 	if figures["preemptions"] > 0 {
 		warnings = append(warnings, fmt.Sprintf("run %s: %.0f requests were preempted and computed again, which no term has", run, figures["preemptions"]))

@@ -164,7 +164,7 @@ const termRowsQuery = `
 with requests as (
     select
         gap.*,
-        macros.experts_s(d, gap.mean_batch) as experts_s,
+        macros.experts_s(d, gap.mean_batch) as batch_experts_s,
         d.step_s
     from marts.tpot_gap as gap
     inner join staging.deployments as d on d.run_id = gap.run_id
@@ -207,8 +207,12 @@ select
     sum(decode_tokens) / sum(sum(decode_tokens)) over (partition by run_id, block),
     sum(tpot_s * decode_tokens) / sum(decode_tokens),
     sum(weights_s * decode_tokens) / sum(decode_tokens),
-    sum(experts_s * decode_tokens) / sum(decode_tokens),
-    sum((kv_s - experts_s) * decode_tokens) / sum(decode_tokens),
+    sum(batch_experts_s * decode_tokens) / sum(decode_tokens),
+    sum(
+        (
+            predicted_tpot_s - weights_s - batch_experts_s - arithmetic_s - layers_s - allreduce_s - host_s - prefill_s
+        ) * decode_tokens
+    ) / sum(decode_tokens),
     sum(arithmetic_s * decode_tokens) / sum(decode_tokens),
     sum(layers_s * decode_tokens) / sum(decode_tokens),
     sum(allreduce_s * decode_tokens) / sum(decode_tokens),

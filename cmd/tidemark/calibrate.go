@@ -97,7 +97,7 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 	remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
 		whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
 	fmt.Fprintln(c.App.Writer)
-	shown := constantsTable()
+	shown := calibratedTable()
 	var reasons []string
 	for _, one := range calibration.Constants {
 		if one.Held != "" {
@@ -105,7 +105,7 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 			reasons = append(reasons, one.Name+": "+one.Held)
 			continue
 		}
-		shown.Rows = append(shown.Rows, constantRow(one.Name, one.Format, one.Before, one.Value, one.Low, one.High))
+		shown.Rows = append(shown.Rows, calibratedRow(one.Name, one.Format, one.Before, one.Value, one.Low, one.High))
 	}
 	if err := printTable(c, shown); err != nil {
 		return err
@@ -143,11 +143,11 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 	}
 	rows := rowsOf(table)
 	for begin, end := 0, 0; begin < len(rows); begin = end {
-		shown := constantsTable()
+		shown := calibratedTable()
 		first := rows[begin]
 		for ; end < len(rows) && rows[end]["calibration_id"] == first["calibration_id"]; end++ {
 			row := rows[end]
-			shown.Rows = append(shown.Rows, constantRow(row.text("name"), row.text("format"),
+			shown.Rows = append(shown.Rows, calibratedRow(row.text("name"), row.text("format"),
 				row.number("before"), row.number("value"), row.number("low"), row.number("high")))
 		}
 		if begin > 0 {
@@ -166,14 +166,14 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 	return nil
 }
 
-func constantsTable() (table analysis.Table) {
+func calibratedTable() (table analysis.Table) {
 	for _, name := range []string{"constant", "built in", "now", "90 % interval"} {
 		table.Columns = append(table.Columns, columnNamed(name))
 	}
 	return table
 }
 
-func constantRow(name, format string, before, value, low, high float64) []any {
+func calibratedRow(name, format string, before, value, low, high float64) []any {
 	return []any{name + forFormat(format), constantText(name, before), constantText(name, value), constantText(name, low) + " to " + constantText(name, high)}
 }
 
