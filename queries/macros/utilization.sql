@@ -1,5 +1,9 @@
 -- How much of a GPU's bandwidth and arithmetic was used. `d` is a row of macros.deployment; all is of one GPU.
 
+-- Tokens of a prompt that are computed: what is not cached, and its last token always.
+create macro macros.computed_tokens(prompt_tokens, cached_tokens) as
+    greatest(prompt_tokens - coalesce(cached_tokens, 0), 1);
+
 -- FLOP of a prompt: so many tokens computed after `cached` earlier ones. The output head runs once.
 create macro macros.prompt_flop(d, tokens, cached) as
     2 * tokens * (d.plain_params + d.packed_params + d.expert_params)

@@ -18,7 +18,14 @@
 -- chunk_gaps_ratio        predicted: gaps with a chunk in them, of all
 -- residual_s              p99_itl_s - predicted_p99_itl_s, seconds
 -- ratio                   p99_itl_s / predicted_p99_itl_s
-with gaps as (
+with known as (
+    select
+        run_id,
+        d
+    from staging.deployments
+),
+
+gaps as (
     select
         chunks.run_id,
         requests.class,
@@ -69,12 +76,12 @@ prompts as (
         works.step_s,
         works.cached_tokens,
         works.uncached_tokens,
-        least(works.uncached_tokens, greatest(1, d.max_num_batched_tokens - works.batch)) as chunk_tokens,
+        least(works.uncached_tokens, greatest(1, known.d.max_num_batched_tokens - works.batch)) as chunk_tokens,
         floor(works.uncached_tokens / chunk_tokens) as whole_chunks,
         works.uncached_tokens - whole_chunks * chunk_tokens as rest_tokens,
-        d as deployment
+        known.d as deployment
     from marts.prompt_works as works
-    inner join staging.deployments as d on d.run_id = works.run_id
+    inner join known on known.run_id = works.run_id
     where works.batch > 0
 ),
 
@@ -107,9 +114,9 @@ steps as (
         batches.run_id,
         batches.tokens,
         0 as chunk_tokens,
-        macros.decode_s(d, batches.batch, batches.context_tokens, batches.windowed_tokens) as step_s
+        macros.decode_s(known.d, batches.batch, batches.context_tokens, batches.windowed_tokens) as step_s
     from batches
-    inner join staging.deployments as d on d.run_id = batches.run_id
+    inner join known on known.run_id = batches.run_id
     union all
     select
         run_id,

@@ -25,8 +25,7 @@ with prompts as (
         requests.sent_s,
         requests.first_token_s,
         coalesce(requests.cached_tokens, 0) as cached_tokens,
-        -- The last token of a prompt is always computed.
-        greatest(coalesce(requests.input_tokens_reported, requests.input_tokens) - coalesce(requests.cached_tokens, 0), 1)
+        macros.computed_tokens(coalesce(requests.input_tokens_reported, requests.input_tokens), requests.cached_tokens)
             as uncached_tokens
     from staging.requests
     where requests.first_token_s is not null

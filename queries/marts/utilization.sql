@@ -15,17 +15,39 @@
 -- mbu_ratio                 stream_s / decode_s: model bandwidth utilization
 -- predicted_mbu_ratio       stream_s / predicted_decode_s
 -- mfu_ratio                 FLOP per second over peak, in the compute format: model FLOP utilization
-with cumulated as (
+with known as (
+    select
+        run_id,
+        d
+    from staging.deployments
+),
+
+prompts as (
+    select
+        requests.run_id,
+        coalesce(requests.endpoint, '') as endpoint,
+        requests.first_token_s,
+        sum(macros.prompt_flop(
+            known.d,
+            macros.computed_tokens(coalesce(requests.input_tokens_reported, requests.input_tokens), requests.cached_tokens),
+            coalesce(requests.cached_tokens, 0)
+        )) as flop
+    from staging.requests
+    inner join known on known.run_id = requests.run_id
+    where requests.first_token_s is not null
+    group by
+        requests.run_id,
+        coalesce(requests.endpoint, ''),
+        requests.first_token_s
+),
+
+cumulated as (
     select
         run_id,
         endpoint,
         first_token_s,
-        sum(sum(prompt_flop)) over (partition by run_id, endpoint order by first_token_s rows unbounded preceding) as prompt_flop
-    from marts.prompt_works
-    group by
-        run_id,
-        endpoint,
-        first_token_s
+        sum(flop) over (partition by run_id, endpoint order by first_token_s rows unbounded preceding) as prompt_flop
+    from prompts
 ),
 
 spans as (
@@ -60,15 +82,15 @@ streamed as (
         gaps.seq,
         gaps.class,
         gaps.decode_tokens,
-        macros.stream_s(d, gaps.mean_batch, gaps.mean_context_tokens) as stream_s,
+        macros.stream_s(known.d, gaps.mean_batch, gaps.mean_context_tokens) as stream_s,
         case when gaps.tpot_s > gaps.prefill_s then gaps.tpot_s - gaps.prefill_s end as decode_s,
         gaps.predicted_tpot_s - gaps.prefill_s as predicted_decode_s,
         (
-            gaps.mean_batch * macros.token_flop(d, gaps.mean_context_tokens)
+            gaps.mean_batch * macros.token_flop(known.d, gaps.mean_context_tokens)
             + beside.prompt_flop / gaps.decode_tokens
-        ) / gaps.tpot_s / d.peak_flop_per_s as mfu_ratio
+        ) / gaps.tpot_s / known.d.peak_flop_per_s as mfu_ratio
     from marts.tpot_gap as gaps
-    inner join staging.deployments as d on d.run_id = gaps.run_id
+    inner join known on known.run_id = gaps.run_id
     inner join beside on beside.run_id = gaps.run_id and beside.seq = gaps.seq
 )
 

@@ -19,19 +19,16 @@ with streamed as (
     group by run_id
 ),
 
-prompts as (
-    select
-        run_id,
-        sum(prompt_flop) as flop
-    from marts.prompt_works
-    group by run_id
-),
-
-answers as (
+served as (
     select
         requests.run_id,
         sum(
-            greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
+            macros.prompt_flop(
+                d,
+                macros.computed_tokens(coalesce(requests.input_tokens_reported, requests.input_tokens), requests.cached_tokens),
+                coalesce(requests.cached_tokens, 0)
+            )
+            + greatest(coalesce(requests.received_tokens, requests.chunk_count) - 1, 0)
             * macros.token_flop(
                 d,
                 coalesce(requests.input_tokens_reported, requests.input_tokens)
@@ -48,12 +45,11 @@ answers as (
 )
 
 select
-    answers.run_id,
+    served.run_id,
     streamed.decode_tokens,
     streamed.mbu_ratio,
     streamed.predicted_mbu_ratio,
-    (prompts.flop + answers.flop) / nullif(answers.window_s, 0) / answers.flop_per_s as mfu_ratio,
-    answers.window_s
-from answers
-inner join prompts on prompts.run_id = answers.run_id
-left join streamed on streamed.run_id = answers.run_id
+    served.flop / nullif(served.window_s, 0) / served.flop_per_s as mfu_ratio,
+    served.window_s
+from served
+left join streamed on streamed.run_id = served.run_id

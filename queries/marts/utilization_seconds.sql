@@ -50,9 +50,8 @@ prompts as (
 servers as (
     select
         run_id,
-        greatest(count(distinct endpoint), 1) as servers
-    from marts.prompt_works
-    group by run_id
+        greatest(len(endpoints), 1) as servers
+    from staging.runs
 ),
 
 streamed as (
