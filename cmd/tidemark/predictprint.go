@@ -14,13 +14,16 @@ import (
 func printArgument(c *cli.Context, a analysis.Argument) error {
 	remark(c, "%s", answerLine(a))
 	remark(c, "%s", askedLine(a))
+	if a.Calibration != "" {
+		remark(c, "Calibrated: constants of %s.", a.Calibration)
+	}
 	for _, part := range []struct {
 		title string
 		table analysis.Table
 	}{
 		{"", termsTable(a)},
 		{"", limitsTable(a)},
-		{"Filled in, because nothing was said:", defaultsTable(c, a)},
+		{"Taken without being said:", defaultsTable(c, a)},
 		{"Constants:", constantsTable(a.Constant)},
 	} {
 		fmt.Fprintln(c.App.Writer)
@@ -173,7 +176,12 @@ func limitsTable(a analysis.Argument) analysis.Table {
 		full = "; others wait"
 	}
 	add("running", digits(a.Batch), "of %s at most (%s)%s", digits(row.number("most_running")), limit, full)
-	add("KV cache", whole(a.KVCapacityTokens), "tokens; more than %s requests to their last token preempt each other", whole(row.number("preemption_onset_requests")))
+	onset := row.number("preemption_onset_requests")
+	preemption := fmt.Sprintf("more than %s requests to their last token preempt each other", whole(onset))
+	if onset >= float64(a.Point.MaxNumSeqs) {
+		preemption = fmt.Sprintf("%d requests to their last token fit: none is preempted", a.Point.MaxNumSeqs)
+	}
+	add("KV cache", whole(a.KVCapacityTokens), "tokens; %s", preemption)
 	add("most", digits(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop")
 	return table
 }
@@ -209,6 +217,8 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	add(unsaid("gpu-memory-utilization"), "memory utilization", digits(row.number("memory_utilization")), "vLLM's default")
 	add(unsaid("concurrency") && unsaid("request-rate"), "load", "1 client", "--concurrency or --request-rate")
 	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", whole(p.InputTokens)+" + "+whole(p.OutputTokens), "--input-tokens, --output-tokens")
+	add(a.ExpertsFrom == "law", "experts", "law alone", "no kernel table of their shape is near: one calibration run would narrow the band")
+	add(a.ExpertsFrom != "" && a.ExpertsFrom != "law", "experts", "law and table", "mean of the law and the "+a.ExpertsFrom)
 	add(p.CachedTokens > 0, "cached tokens", whole(p.CachedTokens), "each request holds its own: shared ones leave more room")
 	return table
 }

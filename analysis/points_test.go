@@ -1,0 +1,110 @@
+package analysis_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+)
+
+func TestReadPoints(t *testing.T) {
+	for _, test := range []struct{ what, file, text, hint string }{
+		{"nothing at all", "", "it is empty", ""},
+		{"a row with a cell less", "gpu,model\nH100,a\nH100\n", "line 3: not as many cells", "quotes"},
+		{"a quote that is never closed", "gpu,model\nH100,\"a\nH100,b\n", "line 2: a quote that is not closed", "twice"},
+		{"a quote inside a cell", "gpu,model\nH100,a\"b\n", "line 2: a quote inside a cell", "twice"},
+		{"the same name twice", "gpu,model, GPU\n", `line 1: two columns are named "gpu"`, "rename"},
+	} {
+		_, err := analysis.ReadPoints(strings.NewReader(test.file))
+		if err == nil || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%s: got %v, want %q", test.what, err, test.text)
+		} else if test.hint != "" {
+			wantError(t, err, test.text, test.hint)
+		}
+	}
+
+	points, err := analysis.ReadPoints(strings.NewReader("\ufeffGPU, tp ,note\r\nH100,2,\"two\nlines, and a \"\"quote\"\"\"\r\n\r\nH200,4,\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(points.Rows) != 2 || points.Rows[0][2] != "two\nlines, and a \"quote\"" || points.Lines[1] != 5 {
+		t.Errorf("ReadPoints: got %q in lines %v", points.Rows, points.Lines)
+	}
+}
+
+// What one row says, over what holds for all.
+func TestPointOfARow(t *testing.T) {
+	base := analysis.Point{Load: analysis.Load{Clients: 7, InputTokens: 100, OutputTokens: 10}}
+	base.Engine, base.GPU = "sglang", "H100"
+	rate := 0.5
+	for _, test := range []struct {
+		what, header, row string
+		want              func(*analysis.Point)
+		err               string
+	}{
+		{"nothing said keeps the base", "gpu,note", ",x", func(p *analysis.Point) {}, ""},
+		{"the mean that was drawn goes before the nominal length", "input_len,input_len_mean,output_len", "1000,921.6,50",
+			func(p *analysis.Point) { p.InputTokens, p.OutputTokens = 921.6, 50 }, ""},
+		{"the nominal one where no mean is known", "input_len,input_len_mean", "1000,", func(p *analysis.Point) { p.InputTokens = 1000 }, ""},
+		{"engines by their other names", "engine,weight_precision,kv_precision", "TRTLLM,fp8,fp8",
+			func(p *analysis.Point) { p.Engine, p.WeightFormat, p.KVFormat = "tensorrt-llm", "fp8", "fp8" }, ""},
+		{"a rate takes the place of clients", "request_rate", "2.5", func(p *analysis.Point) { p.Clients, p.RequestsPerS = 0, 2.5 }, ""},
+		{"an endless rate beside clients is a closed loop", "request_rate,max_concurrency", "inf,16", func(p *analysis.Point) { p.Clients = 16 }, ""},
+		{"both, and the table says which", "request_rate,concurrency,load", "3,16,open-loop", func(p *analysis.Point) { p.Clients, p.RequestsPerS = 0, 3 }, ""},
+		{"both, and nobody says which", "request_rate,concurrency", "3,16", nil, "both a concurrency and a request rate"},
+		{"GPUs are tensor parallel where nothing else is said", "gpu_count,dp", "8,2",
+			func(p *analysis.Point) { p.TensorParallelSize, p.DataParallelSize = 4, 2 }, ""},
+		{"a count as a float", "tp,max_num_seqs", "2.0,None", func(p *analysis.Point) { p.TensorParallelSize = 2 }, ""},
+		{"speculation", "num_speculative_tokens,acceptance_rate", "3,0.5", func(p *analysis.Point) { p.Drafts, p.AcceptanceRate = 3, &rate }, ""},
+		{"half a GPU", "tp", "0.5", nil, "tensor parallel size: 0.5 is not a whole number"},
+		{"a batch of 0", "concurrency", "0", nil, "concurrency: 0, more than 0 is needed"},
+		{"no number", "concurrency", "NaN", nil, "concurrency: NaN is not a number"},
+		{"text for a number", "input_len", "many", nil, "input tokens: many is not a number"},
+	} {
+		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := points.Point(0, base)
+		if test.err != "" {
+			wantError(t, errWithHint{err}, test.err, "")
+			continue
+		}
+		want := base
+		test.want(&want)
+		if got.AcceptanceRate != nil && want.AcceptanceRate != nil && *got.AcceptanceRate == *want.AcceptanceRate {
+			got.AcceptanceRate = want.AcceptanceRate
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", test.what, got, err, want)
+		}
+	}
+}
+
+// errWithHint lets wantError look at errors that become a cell and carry no hint.
+type errWithHint struct{ error }
+
+func (errWithHint) Hint() string { return "" }
+
+func TestMeasuredOfARow(t *testing.T) {
+	for _, test := range []struct {
+		header, row string
+		want        float64
+	}{
+		{"tpot_ms", "13.5", 13.5e-3},
+		{"tpot_s,tpot_ms", "0.012,13.5", 0.012},
+		{"tpot_s,tpot_ms", ",13.5", 13.5e-3},
+		{"mean_tpot_ms", "0", math.NaN()},
+		{"tpot_ms", "nan", math.NaN()},
+		{"gpu", "H100", math.NaN()},
+	} {
+		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := points.TPOT(0); got != test.want && !(math.IsNaN(got) && math.IsNaN(test.want)) {
+			t.Errorf("TPOT of %s %s: got %v, want %v", test.header, test.row, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+//go:build duckdb_arrow
+
+package analysis_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+	"tidemark/internal/warehouse"
+)
+
+func catalogue(t testing.TB) *warehouse.Warehouse {
+	t.Helper()
+	w, err := warehouse.Catalogue(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func point(change ...func(*analysis.Point)) analysis.Point {
+	p := analysis.Point{Deployment: analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b"}, Load: analysis.Load{Clients: 8, InputTokens: 1000, OutputTokens: 500}}
+	for _, one := range change {
+		one(&p)
+	}
+	return p
+}
+
+// What a point cannot be is said beside those that can.
+func TestPredictSaysWhyNot(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "mine", "config.json")
+	if err := os.MkdirAll(filepath.Dir(config), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+		"intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 2048}`
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	nan := math.NaN()
+	tests := []struct {
+		change func(*analysis.Point)
+		why    string
+	}{
+		{func(p *analysis.Point) {}, ""},
+		{func(p *analysis.Point) { p.Model = config }, ""},
+		{func(p *analysis.Point) { p.Model, p.InputTokens = config, 1549 }, "2049 tokens are more than the context of 2048"},
+		{func(p *analysis.Point) { p.MaxModelLen = 1024 }, "1500 tokens are more than the context of 1024"},
+		{func(p *analysis.Point) { p.Model = "gone/config.json" }, "there is no such file"},
+		{func(p *analysis.Point) { p.GPU = "H300" }, `no GPU named "H300"`},
+		{func(p *analysis.Point) { p.KVFormat = "awq" }, `no KV cache format named "awq"`},
+		{func(p *analysis.Point) { p.TensorParallelSize = 64 }, "32 attention heads cannot be shared by 64 GPUs"},
+		{func(p *analysis.Point) { p.TensorParallelSize = -1 }, "tensor parallel size: -1"},
+		{func(p *analysis.Point) { p.Model, p.ExpertParallelSize = "gpt-oss-120b", 3 }, "128 experts cannot be shared out to 3 GPUs"},
+		{func(p *analysis.Point) { p.Model = "llama-3.1-405b" }, "does not fit: the weights"},
+		{func(p *analysis.Point) { p.GPU, p.InputTokens = "L4", 90000 }, "does not fit: one request of 90500 tokens"},
+		{func(p *analysis.Point) { p.GPUMemoryUtilization = 1.5 }, "gpu_memory_utilization: 1.5"},
+		{func(p *analysis.Point) { p.HBMBytesPerS = nan }, "HBM bandwidth: NaN"},
+		{func(p *analysis.Point) { p.ComputeFormat = "fp7" }, `compute format: "fp7"`},
+		{func(p *analysis.Point) { p.Clients = 0 }, "no load"},
+		{func(p *analysis.Point) { p.InputTokens = nan }, "input tokens: not a number"},
+		{func(p *analysis.Point) { p.CachedTokens = 1001 }, "cached tokens: 1001 of a prompt of 1000"},
+		{func(p *analysis.Point) { p.Drafts = 3 }, "how many drafts are kept is missing"},
+		{func(p *analysis.Point) { p.Drafts, p.TokensPerStep = 3, 4.5 }, "tokens per step: 4.5 of 3 drafts"},
+		{func(p *analysis.Point) { p.Drafts, p.AcceptanceRate = 3, new(1.5) }, "acceptance rate: 1.5"},
+	}
+	var points []analysis.Point
+	for _, test := range tests {
+		points = append(points, point(test.change))
+	}
+	got, err := analysis.Predict(context.Background(), catalogue(t).DB(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, test := range tests {
+		isPredicted := got[i].TPOT > got[i].FloorTPOT
+		if isPredicted != (test.why == "") || (got[i].Why == "") != isPredicted || !strings.Contains(got[i].Why, test.why) {
+			t.Errorf("%+v: got %q and %v s, want %q", points[i], got[i].Why, got[i].TPOT, test.why)
+		}
+	}
+}
+
+// The terms are the prediction, and the floor is below it: closed and open loops, speculation, replicas, experts.
+func TestPredictedTermsAddUp(t *testing.T) {
+	points := []analysis.Point{
+		point(),
+		point(func(p *analysis.Point) { p.Clients, p.RequestsPerS = 0, 3 }),
+		// Two replicas of 8 clients are two times one of 8.
+		point(func(p *analysis.Point) { p.Clients, p.DataParallelSize = 16, 2 }),
+		// 3 drafts of which each is kept with chance 0.5: (1 - 0.5^4) / 0.5 = 1.875 tokens a step.
+		point(func(p *analysis.Point) { p.Drafts, p.AcceptanceRate = 3, new(0.5) }),
+		point(func(p *analysis.Point) { p.Drafts, p.TokensPerStep = 3, 1.875 }),
+		point(func(p *analysis.Point) { p.Model, p.GPU, p.TensorParallelSize = "gpt-oss-120b", "H200", 2 }),
+		// Twice the bandwidth halves what is streamed; the floor is a half.
+		point(func(p *analysis.Point) { p.Clients = 1 }),
+		point(func(p *analysis.Point) { p.Clients, p.HBMBytesPerS = 1, 6.7e12 }),
+	}
+	got, err := analysis.Predict(context.Background(), catalogue(t).DB(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got {
+		sum := 0.0
+		for _, term := range p.Terms {
+			sum += term
+		}
+		if p.Why != "" || math.Abs(sum-p.TPOT) > 1e-12 || !(p.FloorTPOT < p.TPOT && p.Low < p.TPOT && p.TPOT < p.High) {
+			t.Errorf("%+v: got %+v (%s), terms of %v s", points[i], p, p.Why, sum)
+		}
+	}
+	if got[2].TPOT != got[0].TPOT || got[3].TPOT != got[4].TPOT || math.Abs(got[6].FloorTPOT/got[7].FloorTPOT-2) > 1e-12 {
+		t.Errorf("got %v and %v, %v and %v, floors %v and %v", got[0].TPOT, got[2].TPOT, got[3].TPOT, got[4].TPOT, got[6].FloorTPOT, got[7].FloorTPOT)
+	}
+	if got[5].ExpertsFrom == "" || got[0].ExpertsFrom != "" {
+		t.Errorf("experts from %q and %q", got[5].ExpertsFrom, got[0].ExpertsFrom)
+	}
+}
+
+// Rows stay in their order when they are many enough to be asked in parts.
+func TestManyPointsKeepTheirOrder(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("gpu,model,input_len,output_len,concurrency,tpot_ms,row\n")
+	for i := range 3100 {
+		fmt.Fprintf(&file, "H100,llama-3.1-8b,1000,500,%d,10,%d\n", 1+i%7, i)
+	}
+	points, err := analysis.ReadPoints(strings.NewReader(file.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, column := range table.Columns {
+		at[column.Name] = i
+	}
+	for i, row := range table.Rows {
+		if fmt.Sprint(row[at["row"]]) != fmt.Sprint(i) || row[at["predicted_tpot_s"]] != table.Rows[i%7][at["predicted_tpot_s"]] {
+			t.Fatalf("row %d: got %v", i, row)
+		}
+	}
+	one := table.Rows[0][at["predicted_tpot_s"]].(float64)
+	if got := table.Rows[0][at["error_ratio"]].(float64); math.Abs(got-(one/10e-3-1)) > 1e-12 || missed.Measured != 3100 {
+		t.Errorf("error of %v s against 10 ms: got %v; %+v", one, got, missed)
+	}
+}
+
+// Ten thousand configurations: what a table of a sweep may have.
+func BenchmarkTenThousandPoints(b *testing.B) {
+	w := catalogue(b)
+	var points []analysis.Point
+	for i := range 10000 {
+		points = append(points, point(func(p *analysis.Point) {
+			p.Model = []string{"llama-3.1-8b", "qwen3-32b", "gpt-oss-120b", "llama-3.1-70b"}[i%4]
+			p.TensorParallelSize, p.Clients, p.InputTokens = []int{2, 4, 8}[i/4%3], float64(1+i%500), float64(100+i%3000)
+		}))
+	}
+	for b.Loop() {
+		if _, err := analysis.Predict(context.Background(), w.DB(), points); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
