@@ -22,8 +22,16 @@ type Mix struct {
 	RequestsPerS float64 // in an open loop
 	Clients      float64 // of a closed loop; 0: it is an open one
 	ArrivalCV    float64 // deviation over mean of the gaps between arrivals; 1: Poisson
+	Busiest      Busiest
 	CachedRatio  float64 // of all prompt tokens, found in a cache
 	Longest      [2]int  // prompt and answer of the request with most tokens
+}
+
+// Busiest is the part of the time that brought most requests, where that is more than chance makes of a steady rate: what
+// is said of a mean rate does not hold there. Zero: the traffic is steady, or too little to tell.
+type Busiest struct {
+	RateRatio float64 // of the mean rate
+	LengthS   float64
 }
 
 // Part is the requests of one class and of about one prompt length, as macros.mix_curve takes them.
@@ -81,6 +89,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 	first, last, before := math.Inf(1), math.Inf(-1), math.NaN()
 	var input, cachedTokens float64
 	all := 0.0
+	var dues []float64
 	for r, err := range requests {
 		if err != nil {
 			return m, err
@@ -95,6 +104,9 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 			gaps.add(due - before)
 		}
 		before = due
+		if len(dues) < mostGaps {
+			dues = append(dues, due)
+		}
 		class := ""
 		if choice.ByClass {
 			class = r.Class
@@ -118,6 +130,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 		return m, withHint("look at the class and the lengths that were chosen", "no request with a prompt and an answer is left")
 	}
 	m.ArrivalCV = gaps.cv()
+	m.Busiest = busiestOf(dues)
 	m.CachedRatio = cachedTokens / input
 	m.Clients = float64(choice.MaxConcurrency)
 	if all > 1 && last > first {
@@ -125,6 +138,32 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 	}
 	m.settle(parts, answers)
 	return m, nil
+}
+
+// busiestOf looks at up to twenty parts of equal length, each with enough requests to tell.
+func busiestOf(dues []float64) Busiest {
+	const least = 30 // requests of a part, on the mean
+	parts := min(20, len(dues)/least)
+	if parts < 2 {
+		return Busiest{}
+	}
+	first, length := dues[0], (dues[len(dues)-1]-dues[0])/float64(parts)
+	if length <= 0 {
+		return Busiest{}
+	}
+	counts := make([]float64, parts)
+	for _, due := range dues {
+		counts[min(parts-1, int((due-first)/length))]++
+	}
+	mean := float64(len(dues)) / float64(parts)
+	var chi2 float64 // of Poisson counts about parts - 1, give or take the root of twice that
+	for _, count := range counts {
+		chi2 += (count - mean) * (count - mean) / mean
+	}
+	if free := float64(parts - 1); chi2 < free+3*math.Sqrt(2*free) {
+		return Busiest{}
+	}
+	return Busiest{RateRatio: slices.Max(counts) / mean, LengthS: length}
 }
 
 func sumsOf(sums map[lengthKey]*partSums, key lengthKey) *partSums {

@@ -99,3 +99,22 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 	}
 	within(t, "cv of the gaps", mix.ArrivalCV, math.Sqrt(3)/2, 1e-9)
 }
+
+// 300 requests over 100 s, then 300 over 25 s: of 20 parts of 6.25 s the quick ones bring 12/s where the mean is 4.8/s, 2.5 times.
+func TestMixFindsTheBusiestTime(t *testing.T) {
+	steady := every(600, 5, replay.Request{InputTokens: 10, OutputTokens: 10})
+	mix, err := analysis.MixOf(coming(steady...), analysis.MixChoice{})
+	if err != nil || mix.Busiest != (analysis.Busiest{}) {
+		t.Errorf("a steady rate: got %+v (%v), want none", mix.Busiest, err)
+	}
+	slow, quick := every(300, 3, steady[0]), every(301, 12, steady[0])
+	for i := range quick {
+		quick[i].Due += 100 * time.Second
+	}
+	mix, err = analysis.MixOf(coming(append(slow, quick...)...), analysis.MixChoice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "ratio", mix.Busiest.RateRatio, 2.5, 0.02)
+	within(t, "length", mix.Busiest.LengthS, 6.25, 0.01)
+}

@@ -201,7 +201,11 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 		said = append(said, "Cached is what an earlier request had, whatever came between, and on any replica; --no-enable-prefix-caching takes none.")
 	}
 	if mix.Clients == 0 && (mix.ArrivalCV > 1.5 || mix.ArrivalCV < 0.7) {
-		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman); rates that change with the hour are in it: replay before you trust a p99.", digits(mix.ArrivalCV)))
+		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman): replay before you trust a p99.", digits(mix.ArrivalCV)))
+	}
+	if busiest := mix.Busiest; mix.Clients == 0 && busiest.RateRatio > 0 {
+		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean, and all above is of the mean: ask again with --scale %s.",
+			readableNumber("_s", busiest.LengthS), digits(busiest.RateRatio), digits(busiest.RateRatio)))
 	}
 	if t.run != nil && t.run.IsSimulated {
 		said = append(said, "The run was of a simulated server.")
