@@ -24,6 +24,7 @@
 -- query_heads              attention heads
 -- kv_heads                 key and value heads
 -- head_dim                 size of one head
+-- is_mla                   the KV cache is latent (MLA)
 -- experts                  experts of a layer
 -- experts_per_token        experts that one token goes through
 -- expert_tokens_ratio      replicas whose tokens meet in one set of experts
