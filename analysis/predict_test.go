@@ -123,6 +123,32 @@ func TestPredictedTermsAddUp(t *testing.T) {
 	}
 }
 
+// A calibration is used for its own deployment, and said.
+func TestPredictSaysItsCalibration(t *testing.T) {
+	w := catalogue(t)
+	if _, err := w.DB().Exec(`
+insert into raw.calibrations (
+    calibration_id, run_id, run_ids, made_at, gpu, model, tensor_parallel_size, weight_format, kv_format, engine, engine_version,
+    name, format, value, low, high, before, requests
+) values (1, 'a', 'a b', timestamp '2026-11-01', 'H100', 'llama-3.1-8b', 1, 'bf16', 'bf16', 'vllm', '0.20.0', 'layer_s', '*', 100e-6, 90e-6, 110e-6, 42e-6, 400)`); err != nil {
+		t.Fatal(err)
+	}
+	its := func(p *analysis.Point) { p.EngineVersion = "0.20.1" }
+	got, err := analysis.Predict(context.Background(), w.DB(), []analysis.Point{
+		point(its), point(its, func(p *analysis.Point) { p.TensorParallelSize = 2 }), point(func(p *analysis.Point) { p.EngineVersion = "0.19.0" }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := 4
+	if got[0].Calibration != "calibration 1 of run a b" || math.Abs(got[0].Terms[layers]-32*100e-6) > 1e-12 || analysis.TermNames()[layers] != "layers_s" {
+		t.Errorf("its own deployment: got %q, %s %v", got[0].Calibration, analysis.TermNames()[layers], got[0].Terms[layers])
+	}
+	if got[1].Calibration != "" || got[2].Calibration != "" {
+		t.Errorf("two GPUs, another version: got %q and %q", got[1].Calibration, got[2].Calibration)
+	}
+}
+
 // Rows stay in their order when they are many enough to be asked in parts.
 func TestManyPointsKeepTheirOrder(t *testing.T) {
 	var file strings.Builder

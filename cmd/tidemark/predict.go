@@ -16,16 +16,16 @@ import (
 func predictCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "predict",
-		Usage: "TPOT of a configuration, term by term, beside what bandwidth alone needs",
-		Description: `One configuration by flags: the answer, its terms, TTFT, the limits, and every
-assumption with its source. Many by --points: a CSV whose columns are named
-like the flags (tp, input_len, concurrency, ...); one row in is one row out,
-in order, with the prediction behind it, or why there is none. A measured
+		Usage: "TPOT of a configuration, term by term, and its floor",
+		Description: `One configuration by flags: the answer, its terms, TTFT, the limits, and all
+that was assumed, with sources. Many by --points: a CSV whose columns are
+named like the flags (tp, input_len, concurrency, ...); one row in is one row
+out, in order, with the prediction behind it, or why there is none. A measured
 tpot_ms or tpot_s is compared. Flags say what the file does not. Exits 1 where
 the model does not fit.
 
 Examples:
-  tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
+  tidemark predict --gpu H200 --model llama-3.1-70b --concurrency 64
   tidemark predict --points points.csv --csv > predicted.csv`,
 		Flags:  tabular(append(deploymentFlags(), pointFlags()...)...),
 		Action: runPredict,

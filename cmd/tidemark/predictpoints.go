@@ -24,6 +24,9 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 		return misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
 			hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
 	}
+	if path == "-" {
+		path = "stdin"
+	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, missed, err := analysis.PredictPoints(ctx, w.DB(), points, base)
 		if err != nil {
@@ -76,11 +79,15 @@ func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) 
 
 // pointsForPeople are the lines of the file with the answer alone.
 func pointsForPeople(table analysis.Table, points *analysis.Points) analysis.Table {
-	people := columnsNamed("line", "predicted_tpot_s", "low_s", "high_s", "floor_tpot_s", "error_ratio", "why")
+	people := columnsNamed("line", "TPOT ms", "90 % band", "floor ms", "error", "why not")
 	for i, row := range rowsOf(table) {
-		cells := []any{int64(points.Lines[i])}
-		for _, column := range people.Columns[1:] {
-			cells = append(cells, row[column.Name])
+		cells := []any{int64(points.Lines[i]), "-", "-", "-", "-", row.text("why")}
+		if tpot := row.number("predicted_tpot_s"); hasValue(tpot) {
+			cells[1], cells[3] = milliseconds(tpot), milliseconds(row.number("floor_tpot_s"))
+			cells[2] = milliseconds(row.number("low_s")) + " - " + milliseconds(row.number("high_s"))
+		}
+		if missed := row.number("error_ratio"); hasValue(missed) {
+			cells[4] = fmt.Sprintf("%+.1f %%", 100*missed)
 		}
 		people.Rows = append(people.Rows, cells)
 	}
