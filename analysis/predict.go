@@ -32,6 +32,7 @@ type Load struct {
 type Point struct {
 	Deployment
 	Load
+	Constants map[string]float64 // values that come before those of the warehouse, by name or by "name format"
 }
 
 // Prediction is what the bandwidth model says of a Point: macros.at_batch documents its
@@ -66,18 +67,19 @@ func TermNames() []string { return terms[:] }
 func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, error) {
 	predictions := make([]Prediction, len(points))
 	var asked []askedLoad
-	places := map[Deployment]int{}
-	var deployments []Deployment
+	places := map[string]int{}
+	var deployments []askedDeployment
 	for i, p := range points {
 		if err := errors.Join(p.Deployment.check(), p.Load.check()); err != nil {
 			predictions[i] = nothing(oneLine(err))
 			continue
 		}
-		place, known := places[p.Deployment]
+		key := fmt.Sprint(p.Deployment, p.Constants)
+		place, known := places[key]
 		if !known {
 			place = len(deployments)
-			places[p.Deployment] = place
-			deployments = append(deployments, p.Deployment)
+			places[key] = place
+			deployments = append(deployments, askedDeployment{p.Deployment, p.Constants})
 		}
 		asked = append(asked, askedLoad{i, place, p.Load.perReplica(p.Deployment)})
 	}
@@ -174,6 +176,11 @@ func nothing(why string) Prediction {
 	return p
 }
 
+type askedDeployment struct {
+	Deployment
+	Constants map[string]float64 `json:"constants,omitempty"`
+}
+
 type askedLoad struct {
 	Seq        int  `json:"seq"`
 	Deployment int  `json:"deployment"`
@@ -241,7 +248,7 @@ const loadColumns = `[{
 }]`
 
 // fillPredictions asks once for all, and says which were answered.
-func fillPredictions(ctx context.Context, db *sql.DB, deployments []Deployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	deploymentText, err := json.Marshal(deployments)
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
@@ -288,7 +295,8 @@ with asked_deployments as (
         "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
         "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
         "max_num_batched_tokens": "BIGINT", "expert_parallel_size": "BIGINT", "data_parallel_size": "BIGINT",
-        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE", "hbm_bytes_per_s": "DOUBLE", "max_model_len": "BIGINT"
+        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE", "hbm_bytes_per_s": "DOUBLE", "max_model_len": "BIGINT",
+        "constants": "MAP(VARCHAR, DOUBLE)"
     }]') as asked)
 ),
 
@@ -306,7 +314,8 @@ deployments as (
         of_data_parallel_size := nullif(one.data_parallel_size, 0),
         of_compute_format := nullif(one.compute_dtype, ''),
         of_memory_utilization := nullif(one.gpu_memory_utilization, 0),
-        of_hbm_bytes_per_s := nullif(one.hbm_bytes_per_s, 0)
+        of_hbm_bytes_per_s := nullif(one.hbm_bytes_per_s, 0),
+        of_constants := one.constants
     ) as d
 ),
 

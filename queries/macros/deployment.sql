@@ -8,7 +8,7 @@
 -- No row: the GPU, the model or a format is not in the catalogue, or the format covers
 -- experts alone and the model has none. A model that begins with { is the text of a config.json.
 -- A null weight or KV format is the checkpoint's own (BF16 where it says nothing), null limits
--- are the engine's defaults.
+-- are the engine's defaults. of_constants is a map of constants' names to values that come before all others.
 --
 -- Sizes are per GPU of one replica. "plain" weights stay in 16 bits, "packed" ones are in the
 -- weight format. Rates (*_per_s) are what is reached, but for hbm_bytes_per_s, the peak.
@@ -47,7 +47,7 @@ create macro macros.deployment(
     of_gpu, of_model, of_tensor_parallel_size, of_weight_format, of_kv_format,
     of_engine, of_engine_version, of_max_num_seqs, of_max_num_batched_tokens,
     of_expert_parallel_size := null, of_data_parallel_size := null, of_compute_format := null,
-    of_memory_utilization := null, of_hbm_bytes_per_s := null
+    of_memory_utilization := null, of_hbm_bytes_per_s := null, of_constants := null
 ) as table
 with named as (
     select
@@ -96,7 +96,15 @@ parts as (
 
 constant as (
     select
-        map_from_entries(list((nearest.name || ' ' || nearest.format, nearest.constant.value))) as value_of,
+        -- Values that the caller gives come first, by name and format or by name.
+        map_from_entries(list((
+            nearest.name || ' ' || nearest.format,
+            coalesce(
+                (of_constants::map(varchar, double))[nearest.name || ' ' || nearest.format],
+                (of_constants::map(varchar, double))[nearest.name],
+                nearest.constant.value
+            )
+        ))) as value_of,
         -- How much longer all that experts do takes than law and table have it: a calibration finds it.
         coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
@@ -258,6 +266,8 @@ made as (
         constant.value_of['step_s bf16'] as step_s,
         constant.value_of['sequence_s bf16'] as sequence_s,
         constant.value_of['prefill_share bf16'] as prefill_share,
+        constant.value_of['request_s bf16'] as request_s,
+        constant.value_of['bunch_ratio bf16'] as bunch_ratio,
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
         case when parts.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
         * all_reduce.first_s as all_reduce_first_s,

@@ -57,6 +57,10 @@ create macro macros.answer_s(l, tpot_s) as
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
     prompt_s + macros.prefill_chunks(d, batch, l.input - l.cached) * step_s;
 
+-- Wait for the prompts before it in a closed loop: answers of like lengths end together, so that prompts come in bunches.
+create macro macros.bunch_wait_s(d, l, prompt_s) as
+    d.bunch_ratio * l.clients * prompt_s;
+
 -- Mean time per token where one answer's time sees so many prompts of others begin.
 create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
     step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
@@ -270,7 +274,11 @@ select
         -- Who waits for a place, by Little's law.
         when is_full and not is_open then macros.answer_s(l, tpot_s) * (l.clients / batch - 1)
         when is_full then 'infinity'::double
-        else first_token_s + tpot_s / 2 + macros.prompt_wait_s(requests_per_s, prompt_s)
+        -- HTTP and half a step that is under way come before the prompt's work.
+        else d.request_s + step_s / 2 + first_token_s + case when is_open
+            then macros.prompt_wait_s(requests_per_s, prompt_s)
+            else macros.bunch_wait_s(d, l, prompt_s)
+        end
     end as ttft_s,
     step_s + case
         when batch * macros.prefill_chunks(d, batch, l.input - l.cached) / greatest(1, l.output - 1) > 1e-2 and batch > 1

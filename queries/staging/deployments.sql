@@ -64,6 +64,8 @@
 -- step_s                   host time of a step, seconds
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
+-- request_s                of a request before and after its steps: HTTP, tokenizing, first scheduling, seconds
+-- bunch_ratio              share of a closed loop's clients whose prompts are before one's own
 -- all_reduce_gpus          GPUs of one all-reduce
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much

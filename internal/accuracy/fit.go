@@ -1,0 +1,250 @@
+//go:build duckdb_arrow
+
+package accuracy
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+
+	"tidemark/analysis"
+)
+
+// Freedom is a row of seeds.constants that may be fitted to measurements, and how
+// near to the value that kernels alone would give it.
+type Freedom struct {
+	Name, Engine, Version, GPU, Format string // as in seeds.constants; * is any
+	Value                              float64
+	Kernel                             float64 // prior: median
+	Spread                             float64 // prior: standard deviation of the logarithm
+}
+
+// Freedoms are all that may be fitted.
+func Freedoms(ctx context.Context, db *sql.DB) ([]Freedom, error) {
+	rows, err := db.QueryContext(ctx, `
+select name, engine, engine_version, gpu, format, value, kernel_value, spread
+from seeds.constants
+where spread is not null
+order by name, engine, engine_version, gpu, format`)
+	if err != nil {
+		return nil, fmt.Errorf("constants: %w", err)
+	}
+	defer rows.Close()
+	var free []Freedom
+	for rows.Next() {
+		var f Freedom
+		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Value, &f.Kernel, &f.Spread); err != nil {
+			return nil, fmt.Errorf("constants: %w", err)
+		}
+		free = append(free, f)
+	}
+	return free, rows.Err()
+}
+
+// Measured is a point with what was measured there.
+type Measured struct {
+	analysis.Point
+	TPOT float64 // mean, seconds
+}
+
+// Fit is constants held near their kernels' values and fitted to measurements:
+// the largest posterior of errors that are small in the logarithm but for some that are
+// wild (pseudo-Huber beyond wildFrom), by Gauss-Newton with differences taken of whole
+// predictions.
+type Fit struct {
+	Free []Freedom
+	Used [][]int // of each point, the places in Free of the constants that it has
+	logs []float64
+}
+
+// wildFrom is the error of a prediction's logarithm from which it counts less and less: about
+// what repeated measurements and the law itself leave.
+const wildFrom = 0.06
+
+// NewFit finds out which constant holds for which point: the nearest, as for any prediction.
+func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.Point) (*Fit, error) {
+	fit := &Fit{Free: free, Used: make([][]int, len(points)), logs: make([]float64, len(free))}
+	places := map[Freedom]int{}
+	for i, f := range free {
+		fit.logs[i] = math.Log(f.Value)
+		places[f.name()] = i
+	}
+	known := map[analysis.Deployment][]int{}
+	for i, p := range points {
+		used, seen := known[p.Deployment]
+		if !seen {
+			var err error
+			if used, err = nearest(ctx, db, p.Deployment, places); err != nil {
+				return nil, err
+			}
+			known[p.Deployment] = used
+		}
+		fit.Used[i] = used
+	}
+	return fit, nil
+}
+
+// name is the Freedom without its values: what it is found by.
+func (f Freedom) name() Freedom {
+	return Freedom{Name: f.Name, Engine: f.Engine, Version: f.Version, GPU: f.GPU, Format: f.Format}
+}
+
+// key is how Point.Constants names it.
+func (f Freedom) key() string {
+	if f.Format == "*" {
+		return f.Name
+	}
+	return f.Name + " " + f.Format
+}
+
+func nearest(ctx context.Context, db *sql.DB, d analysis.Deployment, places map[Freedom]int) ([]int, error) {
+	rows, err := db.QueryContext(ctx, `
+select distinct
+    nearest.name,
+    nearest.constant.engine,
+    nearest.constant.engine_version,
+    nearest.constant.gpu,
+    nearest.constant.format
+from macros.deployment(
+    ?::varchar, ?::varchar, ?::bigint, ?::varchar, ?::varchar, ?::varchar, ?::varchar, null, null
+) as d
+cross join lateral macros.constants_for(
+    d.gpu, d.engine, d.engine_version, list_distinct(['bf16', d.weight_format, d.kv_format, d.compute_format]), null
+) as nearest`,
+		d.GPU, d.Model, d.TensorParallelSize, d.WeightFormat, d.KVFormat, d.Engine, d.EngineVersion)
+	if err != nil {
+		return nil, fmt.Errorf("constants of %s: %w", d.Model, err)
+	}
+	defer rows.Close()
+	var used []int
+	for rows.Next() {
+		var f Freedom
+		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format); err != nil {
+			return nil, fmt.Errorf("constants of %s: %w", d.Model, err)
+		}
+		if place, free := places[f]; free {
+			used = append(used, place)
+		}
+	}
+	return used, rows.Err()
+}
+
+// Constants are the values that hold for a point, by their names.
+func (f *Fit) Constants(used []int) map[string]float64 { return f.moved(used, -1, 0) }
+
+// moved are the same with one of them moved in its logarithm.
+func (f *Fit) moved(used []int, place int, by float64) map[string]float64 {
+	constants := map[string]float64{}
+	for _, u := range used {
+		value := f.logs[u]
+		if u == place {
+			value += by
+		}
+		constants[f.Free[u].key()] = math.Exp(value)
+	}
+	return constants
+}
+
+// Value is a constant as fitted.
+func (f *Fit) Value(place int) float64 { return math.Exp(f.logs[place]) }
+
+// To fits the constants of `free` (places in Free) to the points `rows` of measured.
+func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []int, free []int) error {
+	const rounds = 2
+	for range rounds {
+		residuals, slopes, err := f.slopes(ctx, db, measured, rows, free)
+		if err != nil {
+			return err
+		}
+		f.step(residuals, slopes, free)
+	}
+	return nil
+}
+
+// slopes are the errors of the logarithm, and by how much each constant moves them.
+func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows, free []int) ([]float64, [][]float64, error) {
+	const by = 0.05
+	var points []analysis.Point
+	type place struct{ row, free int }
+	var places []place
+	add := func(row, of int, constants map[string]float64) {
+		p := measured[rows[row]].Point
+		p.Constants = constants
+		points, places = append(points, p), append(places, place{row, of})
+	}
+	for row, i := range rows {
+		add(row, -1, f.Constants(f.Used[i]))
+		for of, u := range free {
+			if slices.Contains(f.Used[i], u) {
+				add(row, of, f.moved(f.Used[i], u, by))
+			}
+		}
+	}
+	predictions, err := analysis.Predict(ctx, db, points)
+	if err != nil {
+		return nil, nil, err
+	}
+	residuals := make([]float64, len(rows))
+	slopes := make([][]float64, len(rows))
+	for i, p := range places {
+		if why := predictions[i].Why; why != "" {
+			return nil, nil, fmt.Errorf("point %d: %s", rows[p.row]+1, why)
+		}
+		if p.free < 0 {
+			residuals[p.row] = math.Log(predictions[i].TPOT / measured[rows[p.row]].TPOT)
+			slopes[p.row] = make([]float64, len(free))
+			continue
+		}
+		slopes[p.row][p.free] = (math.Log(predictions[i].TPOT/measured[rows[p.row]].TPOT) - residuals[p.row]) / by
+	}
+	return residuals, slopes, nil
+}
+
+// step is one of Gauss and Newton, with the prior.
+func (f *Fit) step(residuals []float64, slopes [][]float64, free []int) {
+	n := len(free)
+	normal := make([][]float64, n)
+	for a, u := range free {
+		normal[a] = make([]float64, n+1)
+		precision := 1 / (f.Free[u].Spread * f.Free[u].Spread)
+		normal[a][a] = precision
+		normal[a][n] = -precision * (f.logs[u] - math.Log(f.Free[u].Kernel))
+	}
+	for i, r := range residuals {
+		weight := 1 / (wildFrom * wildFrom * math.Sqrt(1+r*r/(wildFrom*wildFrom)))
+		for a := range free {
+			for b := range free {
+				normal[a][b] += weight * slopes[i][a] * slopes[i][b]
+			}
+			normal[a][n] -= weight * slopes[i][a] * r
+		}
+	}
+	for a, move := range solved(normal) {
+		f.logs[free[a]] += math.Max(-1, math.Min(1, move))
+	}
+}
+
+// solved is the solution of a positive definite system by elimination; its right side
+// is the last column.
+func solved(system [][]float64) []float64 {
+	n := len(system)
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			share := system[j][i] / system[i][i]
+			for k := i; k <= n; k++ {
+				system[j][k] -= share * system[i][k]
+			}
+		}
+	}
+	solution := make([]float64, n)
+	for i := n - 1; i >= 0; i-- {
+		rest := system[i][n]
+		for j := i + 1; j < n; j++ {
+			rest -= system[i][j] * solution[j]
+		}
+		solution[i] = rest / system[i][i]
+	}
+	return solution
+}

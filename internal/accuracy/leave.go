@@ -1,0 +1,149 @@
+//go:build duckdb_arrow
+
+package accuracy
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"tidemark/analysis"
+)
+
+// Study is measurements and a warehouse to predict them with.
+type Study struct {
+	DB   *sql.DB
+	Rows []Row
+	free []Freedom
+}
+
+// NewStudy reads which constants may be fitted.
+func NewStudy(ctx context.Context, db *sql.DB, rows []Row) (*Study, error) {
+	free, err := Freedoms(ctx, db)
+	return &Study{DB: db, Rows: rows, free: free}, err
+}
+
+// FitTo fits all constants to the rows of `train` (places in Rows): those of every engine and of vLLM
+// to what vLLM did, those of another engine to what that one did.
+func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
+	points := make([]analysis.Point, len(s.Rows))
+	measured := make([]Measured, len(s.Rows))
+	for i, row := range s.Rows {
+		points[i], measured[i] = row.Point, row.Measured
+	}
+	fit, err := NewFit(ctx, s.DB, s.free, points)
+	if err != nil {
+		return nil, err
+	}
+	for _, engines := range [][]string{{"*", "vllm"}, {"sglang"}, {"tensorrt-llm"}} {
+		var rows, free []int
+		for _, i := range train {
+			if strings.EqualFold(s.Rows[i].Engine, engines[len(engines)-1]) {
+				rows = append(rows, i)
+			}
+		}
+		for u, f := range s.free {
+			if f.Engine == engines[0] || f.Engine == engines[len(engines)-1] {
+				free = append(free, u)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if err := fit.To(ctx, s.DB, measured, rows, free); err != nil {
+			return nil, err
+		}
+	}
+	return fit, nil
+}
+
+// Guess predicts the rows of `test` with a fit's constants; a nil fit takes those of the warehouse.
+func (s *Study) Guess(ctx context.Context, fit *Fit, test []int) ([]Guess, []analysis.Prediction, error) {
+	points := make([]analysis.Point, len(test))
+	for place, i := range test {
+		points[place] = s.Rows[i].Point
+		if fit != nil {
+			points[place].Constants = fit.Constants(fit.Used[i])
+		}
+	}
+	predictions, err := analysis.Predict(ctx, s.DB, points)
+	if err != nil {
+		return nil, nil, err
+	}
+	guesses := make([]Guess, len(test))
+	for place, i := range test {
+		p := predictions[place]
+		if p.Why != "" {
+			return nil, nil, fmt.Errorf("line %d: %s", s.Rows[i].Line, p.Why)
+		}
+		guesses[place] = Guess{Row: s.Rows[i], TPOT: p.TPOT, Low: p.Low, High: p.High}
+	}
+	return guesses, predictions, nil
+}
+
+// All are the places of all rows.
+func (s *Study) All() []int {
+	all := make([]int, len(s.Rows))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// LeaveOut predicts each part of the rows from constants that were fitted to the others.
+func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, []analysis.Prediction, error) {
+	parts := map[string][]int{}
+	var names []string
+	for i, row := range s.Rows {
+		name := part(row)
+		if parts[name] == nil {
+			names = append(names, name)
+		}
+		parts[name] = append(parts[name], i)
+	}
+	var guesses []Guess
+	var predictions []analysis.Prediction
+	for _, name := range names {
+		var train []int
+		for i, row := range s.Rows {
+			if part(row) != name {
+				train = append(train, i)
+			}
+		}
+		fit, err := s.FitTo(ctx, train)
+		if err != nil {
+			return nil, nil, err
+		}
+		part, more, err := s.Guess(ctx, fit, parts[name])
+		if err != nil {
+			return nil, nil, err
+		}
+		guesses, predictions = append(guesses, part...), append(predictions, more...)
+	}
+	return guesses, predictions, nil
+}
+
+// ByModel, ByGPU and Fifth are what may be left out.
+func ByModel(r Row) string { return r.Model }
+
+// ByGPU is what is left out of a study of unseen GPUs.
+func ByGPU(r Row) string { return r.GPU }
+
+// Fifth puts a configuration, at all its concurrencies, into one of five parts.
+func Fifth(r Row) string {
+	h := fnv.New32a()
+	h.Write([]byte(r.Configuration))
+	return fmt.Sprint(h.Sum32() % 5)
+}
+
+// ForgetGPU takes all that was measured on a GPU's kernels out of a warehouse: what is left is its datasheet.
+func ForgetGPU(ctx context.Context, db *sql.DB, gpu string) error {
+	for _, table := range []string{"constants", "expert_curves", "gemm_curves", "attention_curves", "mla_curves", "all_reduce_curves"} {
+		if _, err := db.ExecContext(ctx, "delete from seeds."+table+" where gpu = ?", gpu); err != nil {
+			return fmt.Errorf("forget %s: %w", gpu, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+//go:build duckdb_arrow
+
+package accuracy
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+)
+
+// Score is the errors of some predictions: predicted over measured, less one.
+type Score struct {
+	N                       int
+	Median, Mean, P90, Bias float64 // of the absolute error; bias is the median of the error itself
+	InBand                  float64 // share of measurements inside the 90 % band
+}
+
+// Guess is a prediction of a row that nothing was fitted to.
+type Guess struct {
+	Row       Row
+	TPOT      float64
+	Low, High float64
+}
+
+func (g Guess) error() float64 { return g.TPOT/g.Row.TPOT - 1 }
+
+// ScoreOf sums up guesses.
+func ScoreOf(guesses []Guess) Score {
+	n := len(guesses)
+	if n == 0 {
+		return Score{}
+	}
+	absolute, signed := make([]float64, n), make([]float64, n)
+	score := Score{N: n}
+	for i, g := range guesses {
+		signed[i], absolute[i] = g.error(), math.Abs(g.error())
+		score.Mean += absolute[i] / float64(n)
+		if g.Row.TPOT >= g.Low && g.Row.TPOT <= g.High {
+			score.InBand += 1 / float64(n)
+		}
+	}
+	score.Median, score.P90, score.Bias = quantile(absolute, 0.5), quantile(absolute, 0.9), quantile(signed, 0.5)
+	return score
+}
+
+// quantile interpolates linearly between order statistics.
+func quantile(values []float64, q float64) float64 {
+	sorted := append([]float64(nil), values...)
+	sort.Float64s(sorted)
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	if low+1 >= len(sorted) {
+		return sorted[low]
+	}
+	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
+}
+
+func (s Score) cells() []string {
+	percent := func(x float64) string { return fmt.Sprintf("%.1f", 100*x) }
+	return []string{
+		fmt.Sprint(s.N), percent(s.Median), percent(s.Mean), percent(s.P90), fmt.Sprintf("%+.1f", 100*s.Bias), fmt.Sprintf("%.0f", 100*s.InBand),
+	}
+}
+
+// Table is a Markdown table.
+type Table struct {
+	head []string
+	rows [][]string
+}
+
+func newTable(head ...string) *Table { return &Table{head: head} }
+
+func (t *Table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// addScore adds a score behind a name.
+func (t *Table) addScore(name string, guesses []Guess) {
+	t.add(append([]string{name}, ScoreOf(guesses).cells()...)...)
+}
+
+func (t *Table) String() string {
+	var text strings.Builder
+	line := func(cells []string) { text.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(t.head)
+	rule := make([]string, len(t.head))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	line(rule)
+	for _, row := range t.rows {
+		line(row)
+	}
+	return text.String()
+}
+
+// Groups splits guesses by a name, in the order of names.
+func Groups(guesses []Guess, name func(Guess) string) (names []string, of map[string][]Guess) {
+	of = map[string][]Guess{}
+	for _, g := range guesses {
+		of[name(g)] = append(of[name(g)], g)
+	}
+	for n := range of {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names, of
+}
