@@ -42,6 +42,7 @@ type Prediction struct {
 	Why string
 
 	FloorTPOT, TPOT, Low, High float64
+	WeightsOverPeak            float64 // all weights of a step over peak bandwidth: a habit, not the prediction
 	Terms                      [len(terms)]float64 // in the order of TermNames; they add up to TPOT
 	Batch, ContextTokens       float64
 	TTFT, ITLP99               float64
@@ -168,7 +169,7 @@ func (d Deployment) why(ctx context.Context, db *sql.DB) (string, error) {
 // nothing is a prediction that says nothing.
 func nothing(why string) Prediction {
 	nan := math.NaN()
-	p := Prediction{Why: why, FloorTPOT: nan, TPOT: nan, Low: nan, High: nan, Batch: nan, ContextTokens: nan, TTFT: nan, ITLP99: nan,
+	p := Prediction{Why: why, WeightsOverPeak: nan, FloorTPOT: nan, TPOT: nan, Low: nan, High: nan, Batch: nan, ContextTokens: nan, TTFT: nan, ITLP99: nan,
 		MBU: nan, MFU: nan, RequestsPerS: nan, OutputPerS: nan, KVCapacityTokens: nan}
 	for i := range p.Terms {
 		p.Terms[i] = nan
@@ -267,7 +268,7 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 		var seq int
 		var origin, calibration sql.NullString
 		var p Prediction
-		to := []any{&seq, &p.KVCapacityTokens, &origin, &calibration,
+		to := []any{&seq, &p.KVCapacityTokens, &p.WeightsOverPeak, &origin, &calibration,
 			&p.Batch, &p.ContextTokens, &p.FloorTPOT, &p.TPOT, &p.Low, &p.High, &p.TTFT, &p.ITLP99, &p.MBU, &p.MFU,
 			&p.RequestsPerS, &p.OutputPerS, &p.IsFull, &p.IsStable}
 		for i := range p.Terms {
@@ -346,6 +347,7 @@ predicted as (
 select
     seq,
     macros.kv_capacity_tokens(d),
+    macros.weights_over_peak_s(d),
     d.experts_from,
     d.calibration,
     p.batch,

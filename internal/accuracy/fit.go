@@ -152,9 +152,13 @@ func (f *Fit) Value(place int) float64 { return math.Exp(f.logs[place]) }
 
 // To fits the constants of `free` (places in Free) to the points `rows` of measured.
 func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []int, free []int) error {
-	const rounds = 2
-	for range rounds {
-		residuals, slopes, err := f.slopes(ctx, db, measured, rows, free)
+	slopes, err := f.slopes(ctx, db, measured, rows, free)
+	if err != nil {
+		return err
+	}
+	// The slopes hardly change on the way: they are taken once.
+	for range 2 {
+		residuals, err := f.residuals(ctx, db, measured, rows)
 		if err != nil {
 			return err
 		}
@@ -163,43 +167,60 @@ func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []in
 	return nil
 }
 
-// slopes are the errors of the logarithm, and by how much each constant moves them.
-func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows, free []int) ([]float64, [][]float64, error) {
-	const by = 0.05
-	var points []analysis.Point
-	type place struct{ row, free int }
-	var places []place
-	add := func(row, of int, constants map[string]float64) {
-		p := measured[rows[row]].Point
-		p.Constants = constants
-		points, places = append(points, p), append(places, place{row, of})
-	}
+// residuals are the errors of the logarithm.
+func (f *Fit) residuals(ctx context.Context, db *sql.DB, measured []Measured, rows []int) ([]float64, error) {
+	points := make([]analysis.Point, len(rows))
 	for row, i := range rows {
-		add(row, -1, f.Constants(f.Used[i]))
+		points[row] = measured[i].Point
+		points[row].Constants = f.Constants(f.Used[i])
+	}
+	predictions, err := analysis.Predict(ctx, db, points)
+	if err != nil {
+		return nil, err
+	}
+	residuals := make([]float64, len(rows))
+	for row, i := range rows {
+		if predictions[row].Why != "" {
+			return nil, fmt.Errorf("point %d: %s", i+1, predictions[row].Why)
+		}
+		residuals[row] = math.Log(predictions[row].TPOT / measured[i].TPOT)
+	}
+	return residuals, nil
+}
+
+// slopes are by how much each constant moves the logarithm of each prediction.
+func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows, free []int) ([][]float64, error) {
+	const by = 0.05
+	slopes := make([][]float64, len(rows))
+	var points []analysis.Point
+	var set []func(predicted float64)
+	base := make([]float64, len(rows))
+	for row, i := range rows {
+		slopes[row] = make([]float64, len(free))
+		p := measured[i].Point
+		p.Constants = f.Constants(f.Used[i])
+		points = append(points, p)
+		set = append(set, func(predicted float64) { base[row] = math.Log(predicted) })
 		for of, u := range free {
-			if slices.Contains(f.Used[i], u) {
-				add(row, of, f.moved(f.Used[i], u, by))
+			if !slices.Contains(f.Used[i], u) {
+				continue
 			}
+			p.Constants = f.moved(f.Used[i], u, by)
+			points = append(points, p)
+			set = append(set, func(predicted float64) { slopes[row][of] = (math.Log(predicted) - base[row]) / by })
 		}
 	}
 	predictions, err := analysis.Predict(ctx, db, points)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	residuals := make([]float64, len(rows))
-	slopes := make([][]float64, len(rows))
-	for i, p := range places {
-		if why := predictions[i].Why; why != "" {
-			return nil, nil, fmt.Errorf("point %d: %s", rows[p.row]+1, why)
+	for i, p := range predictions {
+		if p.Why != "" {
+			return nil, fmt.Errorf("fit: %s", p.Why)
 		}
-		if p.free < 0 {
-			residuals[p.row] = math.Log(predictions[i].TPOT / measured[rows[p.row]].TPOT)
-			slopes[p.row] = make([]float64, len(free))
-			continue
-		}
-		slopes[p.row][p.free] = (math.Log(predictions[i].TPOT/measured[rows[p.row]].TPOT) - residuals[p.row]) / by
+		set[i](p.TPOT)
 	}
-	return residuals, slopes, nil
+	return slopes, nil
 }
 
 // step is one of Gauss and Newton, with the prior.

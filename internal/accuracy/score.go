@@ -23,7 +23,8 @@ type Guess struct {
 	Low, High float64
 }
 
-func (g Guess) error() float64 { return g.TPOT/g.Row.TPOT - 1 }
+// Error is relative to what was measured.
+func (g Guess) Error() float64 { return g.TPOT/g.Row.TPOT - 1 }
 
 // ScoreOf sums up guesses.
 func ScoreOf(guesses []Guess) Score {
@@ -34,7 +35,7 @@ func ScoreOf(guesses []Guess) Score {
 	absolute, signed := make([]float64, n), make([]float64, n)
 	score := Score{N: n}
 	for i, g := range guesses {
-		signed[i], absolute[i] = g.error(), math.Abs(g.error())
+		signed[i], absolute[i] = g.Error(), math.Abs(g.Error())
 		score.Mean += absolute[i] / float64(n)
 		if g.Row.TPOT >= g.Low && g.Row.TPOT <= g.High {
 			score.InBand += 1 / float64(n)
@@ -69,13 +70,15 @@ type Table struct {
 	rows [][]string
 }
 
-func newTable(head ...string) *Table { return &Table{head: head} }
+// NewTable has these columns.
+func NewTable(head ...string) *Table { return &Table{head: head} }
 
-func (t *Table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// Add is one more row.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// addScore adds a score behind a name.
-func (t *Table) addScore(name string, guesses []Guess) {
-	t.add(append([]string{name}, ScoreOf(guesses).cells()...)...)
+// AddScore adds a score behind a name.
+func (t *Table) AddScore(name string, guesses []Guess) {
+	t.Add(append([]string{name}, ScoreOf(guesses).cells()...)...)
 }
 
 func (t *Table) String() string {

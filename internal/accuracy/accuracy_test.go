@@ -1,0 +1,266 @@
+//go:build duckdb_arrow && accuracy
+
+package accuracy_test
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tidemark/analysis"
+	"tidemark/internal/accuracy"
+	"tidemark/internal/warehouse/warehousetest"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/accuracy.md anew")
+
+const page = "../../docs/accuracy.md"
+
+// gates are the largest errors that a change may bring: what was measured when docs/accuracy.md was last
+// written, and half a point for what another machine rounds.
+var gates = map[string]accuracy.Score{
+	"vLLM, model left out":                {Median: 0.065, Mean: 0.090, P90: 0.20, Bias: 0.03},
+	"vLLM, configuration left out":        {Median: 0.065, Mean: 0.090, P90: 0.20, Bias: 0.03},
+	"vLLM, dense, model left out":         {Median: 0.060, Mean: 0.090, P90: 0.20, Bias: 0.04},
+	"vLLM, experts, model left out":       {Median: 0.090, Mean: 0.120, P90: 0.25, Bias: 0.06},
+	"all engines, configuration left out": {Median: 0.075, Mean: 0.105, P90: 0.22, Bias: 0.03},
+	"vLLM, GPU left out":                  {Median: 0.150, Mean: 0.200, P90: 0.30, Bias: 0.15},
+	"vLLM, after one run":                 {Median: 0.042, Mean: 0.061, P90: 0.13, Bias: 0.03},
+	"vLLM, two constants, model left out": {Median: 0.150, Mean: 0.250, P90: 0.40, Bias: 0.15},
+}
+
+func shared() string { return cmp.Or(os.Getenv("TIDEMARK_SHARED"), "../../../shared") }
+
+func TestAccuracy(t *testing.T) {
+	path := filepath.Join(shared(), "data", "tpot_points.csv")
+	if _, err := os.Stat(path); err != nil {
+		fmt.Println("LEFT OUT: accuracy against public measurements; say where they are in TIDEMARK_SHARED; docs/accuracy.md has the last table")
+		t.Skip(err)
+	}
+	rows, err := accuracy.ReadPoints(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	s, err := accuracy.NewStudy(ctx, warehousetest.Open(t).DB(), rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byModel, predictions, err := s.LeaveOut(ctx, accuracy.ByModel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byFifth, _, err := s.LeaveOut(ctx, accuracy.Fifth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byGPU := unseenGPUs(t, rows)
+	after := accuracy.Calibrated(byModel, predictions, deployment)
+	two := accuracy.TwoConstants(byModel, predictions, accuracy.ByModel)
+
+	stages := []struct {
+		name    string
+		guesses []accuracy.Guess
+	}{
+		{"vLLM, configuration left out", only(byFifth, isVLLM)},
+		{"vLLM, model left out", only(byModel, isVLLM)},
+		{"vLLM, dense, model left out", only(byModel, func(r accuracy.Row) bool { return isVLLM(r) && !hasExperts(r) })},
+		{"vLLM, experts, model left out", only(byModel, func(r accuracy.Row) bool { return isVLLM(r) && hasExperts(r) })},
+		{"vLLM, GPU left out", only(byGPU, isVLLM)},
+		{"all engines, configuration left out", byFifth},
+		{"all engines, model left out", byModel},
+		{"vLLM, after one run", only(after, isVLLM)},
+		{"all engines, after one run", after},
+		{"vLLM, two constants, model left out", only(two, isVLLM)},
+		{"vLLM, weights over peak", only(accuracy.WeightsOverPeak(byModel, predictions), isVLLM)},
+	}
+	table := accuracy.NewTable("what", "points", "median %", "mean %", "p90 %", "bias %", "in band %")
+	for _, stage := range stages {
+		table.AddScore(stage.name, stage.guesses)
+		gate, gated := gates[stage.name]
+		if score := accuracy.ScoreOf(stage.guesses); gated && isWorse(score, gate) {
+			t.Errorf("%s: got %+v, want at most %+v", stage.name, score, gate)
+		}
+	}
+	for name, guesses := range map[string][]accuracy.Guess{"vLLM": only(byModel, isVLLM), "all engines": byFifth} {
+		if in := accuracy.ScoreOf(guesses).InBand; in < 0.85 || in > 0.95 {
+			t.Errorf("%s: %.1f %% of the measurements lie in their 90 %% bands, want 85 to 95", name, 100*in)
+		}
+	}
+	write(t, "stages", table.String())
+	write(t, "groups", groupTable(byFifth).String())
+	write(t, "worst", worstTable(s, byModel, predictions).String())
+	write(t, "floor", floors(t, s, predictions, byModel))
+	write(t, "ttft", ttft(byModel, predictions).String())
+}
+
+func isWorse(score, gate accuracy.Score) bool {
+	return score.Median > gate.Median || score.Mean > gate.Mean || score.P90 > gate.P90 || math.Abs(score.Bias) > gate.Bias
+}
+
+func isVLLM(r accuracy.Row) bool { return r.Engine == "vLLM" }
+
+func hasExperts(r accuracy.Row) bool { return strings.Contains(r.Model, "gpt-oss") }
+
+func deployment(r accuracy.Row) string {
+	return fmt.Sprint(r.Engine, r.EngineVersion, r.Model, r.GPU, r.TensorParallelSize, r.ExpertParallelSize)
+}
+
+func only(guesses []accuracy.Guess, is func(accuracy.Row) bool) []accuracy.Guess {
+	var some []accuracy.Guess
+	for _, g := range guesses {
+		if is(g.Row) {
+			some = append(some, g)
+		}
+	}
+	return some
+}
+
+// unseenGPUs predicts each GPU from its datasheet and what was fitted on the others.
+func unseenGPUs(t *testing.T, rows []accuracy.Row) []accuracy.Guess {
+	t.Helper()
+	ctx := context.Background()
+	var guesses []accuracy.Guess
+	for name, seed := range map[string]string{"H100-SXM-80GB": "H100", "H200-SXM-141GB": "H200"} {
+		w := warehousetest.Open(t)
+		if err := accuracy.ForgetGPU(ctx, w.DB(), seed); err != nil {
+			t.Fatal(err)
+		}
+		s, err := accuracy.NewStudy(ctx, w.DB(), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var train, test []int
+		for i, row := range rows {
+			if row.GPU == name {
+				test = append(test, i)
+			} else {
+				train = append(train, i)
+			}
+		}
+		fit, err := s.FitTo(ctx, train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, _, err := s.Guess(ctx, fit, test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guesses = append(guesses, some...)
+	}
+	return guesses
+}
+
+func groupTable(guesses []accuracy.Guess) *accuracy.Table {
+	table := accuracy.NewTable("by", "points", "median %", "mean %", "p90 %", "bias %", "in band %")
+	for _, by := range []func(accuracy.Guess) string{
+		func(g accuracy.Guess) string { return g.Row.Engine },
+		func(g accuracy.Guess) string { return g.Row.GPU },
+		func(g accuracy.Guess) string { return g.Row.Model },
+		func(g accuracy.Guess) string { return "weights in " + g.Row.Format },
+		func(g accuracy.Guess) string { return fmt.Sprintf("%d GPUs", g.Row.TensorParallelSize) },
+		func(g accuracy.Guess) string {
+			for _, most := range []float64{8, 16, 32, 64} {
+				if g.Row.Clients <= most {
+					return fmt.Sprintf("up to %03.0f clients", most)
+				}
+			}
+			return "more than 64 clients"
+		},
+	} {
+		names, of := accuracy.Groups(guesses, by)
+		for _, name := range names {
+			table.AddScore(strings.Replace(name, " 0", " ", 1), of[name])
+		}
+	}
+	return table
+}
+
+// worstTable is the ten largest errors of vLLM, with the neighbours that a reader wants to see.
+func worstTable(s *accuracy.Study, guesses []accuracy.Guess, predictions []analysis.Prediction) *accuracy.Table {
+	order := make([]int, 0, len(guesses))
+	for i, g := range guesses {
+		if isVLLM(g.Row) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Compare(math.Abs(guesses[b].Error()), math.Abs(guesses[a].Error()))
+	})
+	table := accuracy.NewTable("line", "model", "GPU", "GPUs", "clients", "in/out", "measured ms", "predicted ms", "error %", "largest term")
+	for _, i := range order[:10] {
+		g, p := guesses[i], predictions[i]
+		largest := 0
+		for k, term := range p.Terms {
+			if term > p.Terms[largest] {
+				largest = k
+			}
+		}
+		table.Add(fmt.Sprint(g.Row.Line), g.Row.Model, g.Row.GPU, fmt.Sprint(g.Row.TensorParallelSize), fmt.Sprint(g.Row.Clients),
+			fmt.Sprintf("%.0f/%.0f", g.Row.InputTokens, g.Row.OutputTokens), fmt.Sprintf("%.2f", 1e3*g.Row.TPOT), fmt.Sprintf("%.2f", 1e3*g.TPOT),
+			fmt.Sprintf("%+.1f", 100*g.Error()), fmt.Sprintf("%s %.1f", strings.TrimSuffix(analysis.TermNames()[largest], "_s"), 1e3*p.Terms[largest]))
+	}
+	return table
+}
+
+// floors proves that no measurement is below its floor, and says how near the nearest came.
+func floors(t *testing.T, s *accuracy.Study, predictions []analysis.Prediction, guesses []accuracy.Guess) string {
+	t.Helper()
+	least, at, below := math.Inf(1), 0, 0
+	for i, p := range predictions {
+		ratio := guesses[i].Row.TPOT / p.FloorTPOT
+		if ratio < 1 {
+			below++
+			t.Errorf("line %d: measured %.3f ms is below the floor of %.3f ms", guesses[i].Row.Line, 1e3*guesses[i].Row.TPOT, 1e3*p.FloorTPOT)
+		}
+		if ratio < least {
+			least, at = ratio, guesses[i].Row.Line
+		}
+	}
+	return fmt.Sprintf("%d of %d measurements lie below their floor. The nearest, line %d, is %.2f times its floor.\n", below, len(predictions), at, least)
+}
+
+// ttft is the median TTFT of closed loops that are not full.
+func ttft(guesses []accuracy.Guess, predictions []analysis.Prediction) *accuracy.Table {
+	var some []accuracy.Guess
+	for i, g := range guesses {
+		if isVLLM(g.Row) && !predictions[i].IsFull && g.Row.TTFT > 0 {
+			g.TPOT, g.Row.TPOT = predictions[i].TTFT, g.Row.TTFT
+			some = append(some, g)
+		}
+	}
+	table := accuracy.NewTable("TTFT", "points", "median %", "mean %", "p90 %", "bias %", "in band %")
+	table.AddScore("vLLM, two constants fitted to these very rows", some)
+	return table
+}
+
+// write puts a table between its marks on the page, or sees that it is the one there.
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	fmt.Printf("%s\n%s\n", name, text)
+	old, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
+	before, rest, found := strings.Cut(string(old), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s: no place for the table %s", page, name)
+	}
+	anew := before + begin + "\n" + text + "\n" + end + after
+	if *update {
+		if err := os.WriteFile(page, []byte(anew), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if anew != string(old) {
+		t.Logf("%s: %s is not what was measured now; make accuracy UPDATE=1 writes it", page, name)
+	}
+}

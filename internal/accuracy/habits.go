@@ -1,0 +1,122 @@
+//go:build duckdb_arrow
+
+package accuracy
+
+import (
+	"math"
+
+	"tidemark/analysis"
+)
+
+// Calibrated predicts each row of a deployment from one other row of it, for all pairs:
+// as after one run. The terms of the guesses' predictions are scaled by what that row says of them.
+func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment func(Row) string) []Guess {
+	places := map[string][]int{}
+	var names []string
+	for i, g := range guesses {
+		name := deployment(g.Row)
+		if places[name] == nil {
+			names = append(names, name)
+		}
+		places[name] = append(places[name], i)
+	}
+	var after []Guess
+	for _, name := range names {
+		for _, run := range places[name] {
+			fit, err := analysis.FitTerms([]analysis.TermRow{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, termSpreads)
+			if err != nil {
+				// A run so far off that the fit refuses it leaves the prediction as it was.
+				fit.Scales = nil
+			}
+			for _, i := range places[name] {
+				if i != run {
+					after = append(after, guesses[i].scaled(predictions[i], fit.Scales))
+				}
+			}
+		}
+	}
+	return after
+}
+
+// termSpreads are how far each term may be from its prediction: one standard deviation of the logarithm.
+var termSpreads = map[string]float64{
+	"weights_s": 0.06, "experts_s": 0.2, "kv_s": 0.1, "arithmetic_s": 0.2, "layers_s": 0.1, "allreduce_s": 0.15, "host_s": 0.5, "prefill_s": 0.2,
+}
+
+func termsOf(p analysis.Prediction) map[string]float64 {
+	terms := map[string]float64{}
+	for i, name := range analysis.TermNames() {
+		terms[name] = p.Terms[i]
+	}
+	return terms
+}
+
+func (g Guess) scaled(p analysis.Prediction, scales map[string]float64) Guess {
+	sum := 0.0
+	for name, s := range termsOf(p) {
+		if scale, fitted := scales[name]; fitted {
+			s *= scale
+		}
+		sum += s
+	}
+	g.Low, g.High, g.TPOT = sum/(1+CalibratedBand), sum*(1+CalibratedBand), sum
+	return g
+}
+
+// CalibratedBand is calibrated_band_ratio of seeds.constants.
+const CalibratedBand = 0.15
+
+// streamed is what a step's bytes need at peak bandwidth, seconds: weights, distinct experts, KV.
+func streamed(p analysis.Prediction) float64 {
+	return p.MBU * (p.TPOT - p.Terms[len(p.Terms)-1])
+}
+
+// WeightsOverPeak is the habit of dividing the weights by the bandwidth of the datasheet.
+func WeightsOverPeak(guesses []Guess, predictions []analysis.Prediction) []Guess {
+	habit := make([]Guess, len(guesses))
+	for i, g := range guesses {
+		p := predictions[i]
+		habit[i] = Guess{Row: g.Row, TPOT: p.WeightsOverPeak}
+	}
+	return habit
+}
+
+// TwoConstants is the habit of a bandwidth factor and a time per step, with the prompts of the others at what the model
+// says: both fitted to the rows that `part` does not leave out.
+func TwoConstants(guesses []Guess, predictions []analysis.Prediction, part func(Row) string) []Guess {
+	habit := make([]Guess, len(guesses))
+	fitted := map[string][2]float64{}
+	for i, g := range guesses {
+		name := part(g.Row)
+		constants, known := fitted[name]
+		if !known {
+			constants = bestTwo(guesses, predictions, func(r Row) bool { return part(r) != name })
+			fitted[name] = constants
+		}
+		habit[i] = Guess{Row: g.Row, TPOT: two(predictions[i], constants)}
+	}
+	return habit
+}
+
+func two(p analysis.Prediction, constants [2]float64) float64 {
+	return streamed(p)/constants[0] + constants[1] + p.Terms[len(p.Terms)-1]
+}
+
+// bestTwo tries a grid: the smallest mean of the absolute logarithm.
+func bestTwo(guesses []Guess, predictions []analysis.Prediction, train func(Row) bool) [2]float64 {
+	best, least := [2]float64{}, math.Inf(1)
+	for ratio := 0.30; ratio < 1.2; ratio += 0.02 {
+		for step := 0.0; step < 8e-3; step += 0.1e-3 {
+			sum := 0.0
+			for i, g := range guesses {
+				if train(g.Row) {
+					sum += math.Abs(math.Log(two(predictions[i], [2]float64{ratio, step}) / g.Row.TPOT))
+				}
+			}
+			if sum < least {
+				best, least = [2]float64{ratio, step}, sum
+			}
+		}
+	}
+	return best
+}
