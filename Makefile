@@ -9,7 +9,7 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
-.PHONY: help build demo test lint race fuzz kernel-curves test-pages test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy kernel-curves test-pages test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ test-pages: ## the report in headless Chromium, network off (installs Chromium w
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
 
+accuracy: ## predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
+	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
+
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_REMAKE=1 $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
@@ -61,4 +64,4 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz test-pages test-vllm
+ci-rest: lint race fuzz accuracy test-pages test-vllm

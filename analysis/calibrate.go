@@ -42,11 +42,11 @@ var constantsOf = []struct {
 	follow     func(d deployed, before, scale float64) float64
 }{
 	{"weights", "weight_bandwidth_ratio", 0.06, inverselyWith},
-	{"experts", "expert_time_ratio", 0.2, with},
+	{"experts", "expert_time_ratio", 0.12, with},
 	{"kv", "kv_bandwidth_ratio", 0.06, inverselyWith},
 	// The layer's time has more in it than this constant (MLA, quantizing), which keeps its length.
 	{"layers", "layer_s", 0.1, func(d deployed, before, scale float64) float64 { return before + (scale-1)*d.LayerS }},
-	{"step", "step_s", 0.5, with},
+	{"step", "step_s", 0.3, with},
 	{"sequences", "sequence_s", 0.7, with},
 	{"prefill", "prefill_share", 0.2, with},
 }

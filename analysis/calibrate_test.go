@@ -103,7 +103,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	load := analysis.Load{Clients: 16, InputTokens: 1000, OutputTokens: 200}
 	predict := func() []analysis.Prediction {
 		t.Helper()
-		got, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{denseOnTwo, load}, {other, load}, {older, load}})
+		got, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{Deployment: denseOnTwo, Load: load}, {Deployment: other, Load: load}, {Deployment: older, Load: load}})
 		if err != nil {
 			t.Fatal(err)
 		}

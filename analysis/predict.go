@@ -42,7 +42,7 @@ type Prediction struct {
 	Why string
 
 	FloorTPOT, TPOT, Low, High float64
-	WeightsOverPeak            float64 // all weights of a step over peak bandwidth: a habit, not the prediction
+	WeightsOverPeak            float64             // all weights of a step over peak bandwidth: a habit, not the prediction
 	Terms                      [len(terms)]float64 // in the order of TermNames; they add up to TPOT
 	Batch, ContextTokens       float64
 	TTFT, ITLP99               float64
@@ -110,7 +110,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 }
 
 // readModels puts the text of its config.json in the place of a model that is a path, and says which could not be read.
-func readModels(ctx context.Context, db *sql.DB, deployments []Deployment) (whys map[int]string, err error) {
+func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) (whys map[int]string, err error) {
 	whys = map[int]string{}
 	for i, d := range deployments {
 		model, err := readModel(ctx, db, d.Model)
@@ -133,7 +133,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 const partPoints = 1500
 
 // fillInParts asks on as many processors as there are: DuckDB takes a few thousand rows for the work of one.
-func fillInParts(ctx context.Context, db *sql.DB, deployments []Deployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	parts := min(runtime.NumCPU(), 1+len(asked)/partPoints)
 	size := (len(asked) + parts - 1) / parts
 	var mu sync.Mutex
@@ -347,7 +347,7 @@ predicted as (
 select
     seq,
     macros.kv_capacity_tokens(d),
-    macros.weights_over_peak_s(d),
+    macros.floor_s(d, 0, 0),
     d.experts_from,
     d.calibration,
     p.batch,

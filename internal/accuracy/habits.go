@@ -23,7 +23,7 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 	var after []Guess
 	for _, name := range names {
 		for _, run := range places[name] {
-			fit, err := analysis.FitTerms([]analysis.TermRow{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, termSpreads)
+			fit, err := analysis.FitTerms([]analysis.TermRow{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
 			if err != nil {
 				// A run so far off that the fit refuses it leaves the prediction as it was.
 				fit.Scales = nil
@@ -38,15 +38,17 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 	return after
 }
 
-// termSpreads are how far each term may be from its prediction: one standard deviation of the logarithm.
-var termSpreads = map[string]float64{
-	"weights_s": 0.06, "experts_s": 0.2, "kv_s": 0.1, "arithmetic_s": 0.2, "layers_s": 0.1, "allreduce_s": 0.15, "host_s": 0.5, "prefill_s": 0.2,
+// calibrated are the names that a calibration has for the columns of a prediction. Host time is nearly all for the
+// step where few sequences run and for the sequences where many do.
+var calibrated = map[string]string{
+	"weights_s": "weights", "experts_s": "experts", "kv_s": "kv", "arithmetic_s": "arithmetic", "layers_s": "layers",
+	"allreduce_s": "allreduce", "host_s": "step", "draft_s": "draft", "prefill_s": "prefill",
 }
 
 func termsOf(p analysis.Prediction) map[string]float64 {
 	terms := map[string]float64{}
 	for i, name := range analysis.TermNames() {
-		terms[name] = p.Terms[i]
+		terms[calibrated[name]] = p.Terms[i]
 	}
 	return terms
 }

@@ -27,6 +27,7 @@ var floor = map[string]int{
 	"fixtures":                         1,
 	"internal/floors":                  0,
 	"internal/realvllm":                0,
+	"internal/accuracy":                4,
 	"internal/peers":                   0,
 	"internal/soak":                    0,
 }

@@ -7,11 +7,6 @@ create macro macros.floor_bytes(d, context, windowed) as
     + d.expert_bytes * d.experts_per_token / d.expert_parallel_size
     + macros.kv_bytes(d, context, windowed);
 
--- A habit: the weights that one token goes through, over peak bandwidth. It forgets the KV cache, the other tokens'
--- experts, and all that is not streaming: not a prediction.
-create macro macros.weights_over_peak_s(d) as
-    macros.floor_bytes(d, 0, 0) / d.hbm_bytes_per_s;
-
 -- Seconds at peak bandwidth: nothing decodes faster.
 create macro macros.floor_s(d, context, windowed) as
     macros.floor_bytes(d, context, windowed) / d.hbm_bytes_per_s;
