@@ -143,7 +143,7 @@ func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenar
 func whyNot(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
 	points := make([]Point, len(scenarios))
 	for i, s := range scenarios {
-		points[i] = Point{s.Deployment, Load{RequestsPerS: 1e-6, InputTokens: float64(s.Mix.Longest[0]), OutputTokens: float64(s.Mix.Longest[1])}}
+		points[i] = Point{Deployment: s.Deployment, Load: Load{RequestsPerS: 1e-6, InputTokens: float64(s.Mix.Longest[0]), OutputTokens: float64(s.Mix.Longest[1])}}
 	}
 	predictions, err := Predict(ctx, db, points)
 	if err != nil {
