@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestPointOfARow(t *testing.T) {
 		if got.AcceptanceRate != nil && want.AcceptanceRate != nil && *got.AcceptanceRate == *want.AcceptanceRate {
 			got.AcceptanceRate = want.AcceptanceRate
 		}
-		if err != nil || got != want {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v, want %+v", test.what, got, err, want)
 		}
 	}
