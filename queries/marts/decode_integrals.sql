@@ -3,7 +3,7 @@
 -- and of its last token.
 --
 -- Between two changes of the batch a step's time y is known, so that the engine would have made dt / y steps there. Terms
--- are weighted by the same steps. Each prompt's work is laid just before its first token, one second of work a
+-- that differ between batches are weighted by the same steps; host time follows from their tokens. Each prompt's work is laid just before its first token, one second of work a
 -- second, whatever the measured steps took. Uncached tokens are prompt less what the server says it had; when it does
 -- not say, nothing was cached.
 -- run_id             the replay
@@ -16,10 +16,10 @@
 -- tokens             tokens that they brought after their first
 -- floor_steps        steps, had each taken what memory allows; null until something decoded on a known deployment, as are those below
 -- steps              steps, had each taken the predicted time
--- weights_s          of these, streaming weights, seconds
+-- step_tokens        tokens that these steps bring: one for each that decodes
+-- experts_s          of the steps' time, experts and their routing, seconds
 -- arithmetic_s       of these, what multiplying adds, seconds
 -- allreduce_s        of these, all-reduces, seconds
--- host_s             of these, host time, seconds
 -- prefill_s          predicted work on prompts, seconds
 -- prefill_tokens     uncached tokens of the prompts whose first token has come, of this instant too
 with segments as (
@@ -34,10 +34,9 @@ with segments as (
         (begin_context_tokens + end_context_tokens) / 2 as context_tokens,
         (end_s - begin_s) * macros.mean_inverse(begin_floor_s, end_floor_s) as floor_steps,
         (end_s - begin_s) * macros.mean_inverse(begin_decode_s, end_decode_s) as steps,
-        weights_s,
+        experts_s,
         arithmetic_s,
-        allreduce_s,
-        host_s
+        allreduce_s
     from marts.decode_segments
 ),
 
@@ -82,10 +81,10 @@ changes as (
         token_per_s * length_s as tokens,
         floor_steps,
         steps,
-        steps * weights_s as weights_s,
+        steps * batch as step_tokens,
+        steps * experts_s as experts_s,
         steps * arithmetic_s as arithmetic_s,
         steps * allreduce_s as allreduce_s,
-        steps * host_s as host_s,
         0 as rate,
         0 as prefill_tokens,
         true as is_segment
@@ -114,10 +113,10 @@ select
     sum(tokens) over up_to - coalesce(tokens, 0) as tokens,
     sum(floor_steps) over up_to - coalesce(floor_steps, 0) as floor_steps,
     sum(steps) over up_to - coalesce(steps, 0) as steps,
-    sum(weights_s) over up_to - coalesce(weights_s, 0) as weights_s,
+    sum(step_tokens) over up_to - coalesce(step_tokens, 0) as step_tokens,
+    sum(experts_s) over up_to - coalesce(experts_s, 0) as experts_s,
     sum(arithmetic_s) over up_to - coalesce(arithmetic_s, 0) as arithmetic_s,
     sum(allreduce_s) over up_to - coalesce(allreduce_s, 0) as allreduce_s,
-    sum(host_s) over up_to - coalesce(host_s, 0) as host_s,
     begin_s * sum(rate) over up_to - sum(rate * begin_s) over up_to as prefill_s,
     sum(prefill_tokens) over up_to as prefill_tokens
 from changes

@@ -20,11 +20,9 @@
 -- end_floor_s               the same at end_s, seconds
 -- begin_decode_s            predicted time of a step without prefill, at begin_s, seconds
 -- end_decode_s              the same at end_s, seconds
--- weights_s                 of it, streaming weights, seconds
+-- experts_s                 of it, experts and their routing, seconds
 -- arithmetic_s              of it, what multiplying adds, seconds
--- layers_s                  of it, the fixed time of the layers, seconds
 -- allreduce_s               of it, all-reduces, seconds
--- host_s                    of it, host time, seconds
 with streams as (
     select
         requests.run_id,
@@ -161,27 +159,45 @@ shared as (
         case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * end_s, 0) else 0 end
             as end_windowed_tokens
     from stretches
+),
+
+-- What a step costs, but for reading the KV cache: that is so much for each token in it.
+steps as (
+    select
+        shared.*,
+        macros.floor_s(d, 0, 0) as floor_s,
+        macros.floor_s(d, 1, 0) - macros.floor_s(d, 0, 0) as context_floor_s,
+        macros.floor_s(d, 0, 1) - macros.floor_s(d, 0, 0) as windowed_floor_s,
+        macros.decode_s(d, shared.batch, 0, 0) as decode_s,
+        macros.kv_s(d, 1, 0) as context_kv_s,
+        macros.kv_s(d, 0, 1) as windowed_kv_s,
+        macros.experts_s(d, shared.batch) as experts_s,
+        macros.arithmetic_s(d, shared.batch, 0, 0) as arithmetic_s,
+        macros.allreduce_s(d, shared.batch) as allreduce_s
+    from shared
+    left join staging.deployments as d on d.run_id = shared.busy_run_id
 )
 
 select
-    shared.run_id,
-    shared.endpoint,
-    shared.begin_s,
-    shared.end_s,
-    shared.batch,
-    shared.token_per_s,
-    shared.begin_context_tokens,
-    shared.end_context_tokens,
-    shared.begin_windowed_tokens,
-    shared.end_windowed_tokens,
-    macros.floor_s(d, shared.begin_context_tokens, shared.begin_windowed_tokens) as begin_floor_s,
-    macros.floor_s(d, shared.end_context_tokens, shared.end_windowed_tokens) as end_floor_s,
-    macros.decode_s(d, shared.batch, shared.begin_context_tokens, shared.begin_windowed_tokens) as begin_decode_s,
-    macros.decode_s(d, shared.batch, shared.end_context_tokens, shared.end_windowed_tokens) as end_decode_s,
-    macros.weights_s(d, shared.batch) as weights_s,
-    macros.arithmetic_s(d, shared.batch, 0, 0) as arithmetic_s,
-    macros.layers_s(d) as layers_s,
-    macros.allreduce_s(d, shared.batch) as allreduce_s,
-    macros.host_s(d, shared.batch) as host_s
-from shared
-left join staging.deployments as d on d.run_id = shared.busy_run_id
+    run_id,
+    endpoint,
+    begin_s,
+    end_s,
+    batch,
+    token_per_s,
+    begin_context_tokens,
+    end_context_tokens,
+    begin_windowed_tokens,
+    end_windowed_tokens,
+    floor_s + context_floor_s * begin_context_tokens
+        + windowed_floor_s * begin_windowed_tokens as begin_floor_s,
+    floor_s + context_floor_s * end_context_tokens
+        + windowed_floor_s * end_windowed_tokens as end_floor_s,
+    decode_s + context_kv_s * begin_context_tokens
+        + windowed_kv_s * begin_windowed_tokens as begin_decode_s,
+    decode_s + context_kv_s * end_context_tokens
+        + windowed_kv_s * end_windowed_tokens as end_decode_s,
+    experts_s,
+    arithmetic_s,
+    allreduce_s
+from steps

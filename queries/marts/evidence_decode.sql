@@ -20,7 +20,7 @@ means as (
         sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
         sum(floor_tpot_s * decode_tokens) / sum(decode_tokens) as floor_s,
         sum(predicted_tpot_s * decode_tokens) / sum(decode_tokens) as predicted_s,
-        sum((weights_s + kv_s) * decode_tokens) / sum(decode_tokens) as memory_s,
+        sum((weights_s + experts_s + kv_s) * decode_tokens) / sum(decode_tokens) as memory_s,
         sum(prefill_s * decode_tokens) / sum(decode_tokens) as prefill_s,
         sum(allreduce_s * decode_tokens) / sum(decode_tokens) as allreduce_s,
         sum(mean_batch * decode_tokens) / sum(decode_tokens) as mean_batch,

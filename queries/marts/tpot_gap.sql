@@ -22,8 +22,9 @@
 -- mean_context_tokens     mean context of one of these, tokens
 -- prefill_tokens_shared   uncached prompt tokens of others whose first token came while it decoded, tokens
 -- decode_tokens           tokens after the first: the weight of the row in a mean over tokens
--- weights_s               term: streaming weights, seconds
--- kv_s                    term: reading the KV cache, seconds
+-- weights_s               term: streaming all weights but the experts, seconds
+-- experts_s               term: experts and their routing, seconds
+-- kv_s                    term: reading the KV cache, and states of constant size, seconds
 -- arithmetic_s            term: what multiplying adds to streaming, seconds
 -- layers_s                term: fixed time of the layers, seconds
 -- allreduce_s             term: all-reduces between GPUs, seconds
@@ -61,10 +62,10 @@ totals as (
         sum(sign * integrals.steps) as steps,
         sum(sign * integrals.batch_seconds) as batch_seconds,
         sum(sign * integrals.context_seconds) as context_seconds,
-        sum(sign * integrals.weights_s) as weights_s,
+        sum(sign * integrals.step_tokens) as step_tokens,
+        sum(sign * integrals.experts_s) as experts_s,
         sum(sign * integrals.arithmetic_s) as arithmetic_s,
         sum(sign * integrals.allreduce_s) as allreduce_s,
-        sum(sign * integrals.host_s) as host_s,
         sum(sign * integrals.prefill_s) as prefill_s,
         sum(sign * integrals.prefill_tokens) as prefill_tokens
     from measured
@@ -91,11 +92,12 @@ per_token as (
         totals.batch_seconds / totals.decode_s as mean_batch,
         totals.context_seconds / totals.batch_seconds as mean_context_tokens,
         totals.prefill_tokens,
-        totals.weights_s / totals.steps as weights_s,
+        case when totals.steps is not null then macros.weights_s(d, 1) end as weights_s,
+        totals.experts_s / totals.steps as experts_s,
         totals.arithmetic_s / totals.steps as arithmetic_s,
         case when totals.steps is not null then macros.layers_s(d) end as layers_s,
         totals.allreduce_s / totals.steps as allreduce_s,
-        totals.host_s / totals.steps as host_s,
+        macros.host_s(d, totals.step_tokens / totals.steps) as host_s,
         case when totals.steps is not null then greatest(totals.prefill_s, 0) / totals.decode_tokens end as prefill_s
     from totals
     left join staging.deployments as d on d.run_id = totals.run_id
@@ -120,8 +122,9 @@ select
     per_token.prefill_tokens as prefill_tokens_shared,
     per_token.decode_tokens,
     per_token.weights_s,
-    per_token.decode_tpot_s - per_token.weights_s - per_token.arithmetic_s - per_token.layers_s
-        - per_token.allreduce_s - per_token.host_s as kv_s,
+    per_token.experts_s,
+    per_token.decode_tpot_s - per_token.weights_s - per_token.experts_s - per_token.arithmetic_s
+        - per_token.layers_s - per_token.allreduce_s - per_token.host_s as kv_s,
     per_token.arithmetic_s,
     per_token.layers_s,
     per_token.allreduce_s,

@@ -7,8 +7,9 @@
 -- tpot_s                measured time per token, seconds
 -- floor_tpot_s          predicted: step bytes over peak bandwidth, seconds; null without a known deployment, as are all that follow but the batch
 -- predicted_tpot_s      predicted: the sum of the terms, seconds
--- weights_s             term: streaming weights, seconds
--- kv_s                  term: reading the KV cache, seconds
+-- weights_s             term: streaming all weights but the experts, seconds
+-- experts_s             term: experts and their routing, seconds
+-- kv_s                  term: reading the KV cache, and states of constant size, seconds
 -- arithmetic_s          term: what multiplying adds to streaming, seconds
 -- layers_s              term: fixed time of the layers, seconds
 -- allreduce_s           term: all-reduces between GPUs, seconds
@@ -28,6 +29,7 @@ select
     sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as floor_tpot_s,
     sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as predicted_tpot_s,
     sum(tpot_gap.weights_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as weights_s,
+    sum(tpot_gap.experts_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as experts_s,
     sum(tpot_gap.kv_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as kv_s,
     sum(tpot_gap.arithmetic_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as arithmetic_s,
     sum(tpot_gap.layers_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as layers_s,

@@ -4,7 +4,7 @@
 -- run_id         the replay
 -- is_simulated   measured on a simulated server
 -- term_seq       order in which terms are stacked
--- term           'weights', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', or 'unexplained': measured less predicted
+-- term           'weights' (all but the experts), 'experts', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', or 'unexplained': measured less predicted
 -- mean_s         seconds per token
 -- share_ratio    of the measured mean
 with means as (
@@ -14,6 +14,7 @@ with means as (
         sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
         [
             sum(weights_s * decode_tokens) / sum(decode_tokens),
+            sum(experts_s * decode_tokens) / sum(decode_tokens),
             sum(kv_s * decode_tokens) / sum(decode_tokens),
             sum(arithmetic_s * decode_tokens) / sum(decode_tokens),
             sum(layers_s * decode_tokens) / sum(decode_tokens),
@@ -34,8 +35,8 @@ terms as (
         run_id,
         is_simulated,
         tpot_s,
-        unnest(range(1, 9)) as term_seq,
-        unnest(['weights', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', 'unexplained']) as term,
+        unnest(range(1, 10)) as term_seq,
+        unnest(['weights', 'experts', 'kv', 'arithmetic', 'layers', 'allreduce', 'host', 'prefill', 'unexplained']) as term,
         unnest(terms_s) as mean_s
     from means
 )
