@@ -156,6 +156,7 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 	for i := range 3100 {
 		fmt.Fprintf(&file, "H100,llama-3.1-8b,1000,500,%d,10,%d\n", 1+i%7, i)
 	}
+	file.WriteString(",llama-3.1-8b,,500,1,10,3100\n")
 	points, err := analysis.ReadPoints(strings.NewReader(file.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,10 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 	for i, column := range table.Columns {
 		at[column.Name] = i
 	}
-	for i, row := range table.Rows {
+	if why := table.Rows[3100][at["why"]]; why != "nothing is said of gpu, input_len" {
+		t.Errorf("a row with empty cells: got %v", why)
+	}
+	for i, row := range table.Rows[:3100] {
 		if fmt.Sprint(row[at["row"]]) != fmt.Sprint(i) || row[at["predicted_tpot_s"]] != table.Rows[i%7][at["predicted_tpot_s"]] {
 			t.Fatalf("row %d: got %v", i, row)
 		}

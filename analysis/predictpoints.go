@@ -31,7 +31,11 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 	asked := make([]Point, len(points.Rows))
 	whys := make([]error, len(points.Rows))
 	for i := range points.Rows {
-		if asked[i], whys[i] = points.Point(i, base); whys[i] != nil {
+		asked[i], whys[i] = points.Point(i, base)
+		if lacks := asked[i].lacks(); whys[i] == nil && len(lacks) > 0 {
+			whys[i] = fmt.Errorf("nothing is said of %s", strings.Join(lacks, ", "))
+		}
+		if whys[i] != nil {
 			asked[i] = Point{}
 		}
 	}
@@ -81,6 +85,9 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 	summary.close(errorRatios)
 	return table, summary, nil
 }
+
+// lacks is what a point cannot do without and does not say.
+func (p Point) lacks() []string { return (&Points{}).Lacks(p) }
 
 // given keeps a number a number where it is read as one.
 func (p *Points) given(column int, text string) any {

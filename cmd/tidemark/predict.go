@@ -19,10 +19,10 @@ func predictCommand() *cli.Command {
 		Usage: "TPOT of a configuration, term by term, and its floor",
 		Description: `One configuration by flags: the answer, its terms, TTFT, the limits, and all
 that was assumed, with sources. Many by --points: a CSV whose columns are
-named like the flags (tp, input_len, concurrency, ...); one row in is one row
-out, in order, with the prediction behind it, or why there is none. A measured
-tpot_ms or tpot_s is compared. Flags say what the file does not. Exits 1 where
-the model does not fit.
+named like the flags (tp, input_len, concurrency, ...); one row in is one
+row out, in order, with the prediction behind it, or why there is none. A
+measured tpot_ms or tpot_s is compared. Flags say what the file does not.
+Exits 1 where the model does not fit.
 
 Examples:
   tidemark predict --gpu H200 --model llama-3.1-70b --concurrency 64
