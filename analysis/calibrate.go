@@ -34,25 +34,23 @@ type CalibratedConstant struct {
 // FitError is how far predictions are off, weighted as the fit is: median of |predicted / measured - 1|, and the mean with its sign.
 type FitError struct{ Median, Bias float64 }
 
-// constantOf is the constant behind each term, how far the logarithm of its time may be from that of the measured kernels, and
-// how the constant follows the scale of the time.
+// constantsOf are the constants behind each term, how far the logarithm of its time may be from that of the measured kernels, and
+// whether a constant is in the term as a rate: half of it takes twice the time.
 var constantsOf = []struct {
 	term, name string
 	spread     float64
-	follow     func(d deployed, before, scale float64) float64
+	isRate     bool
 }{
-	{"weights", "weight_bandwidth_ratio", 0.06, inverselyWith},
-	{"experts", "expert_time_ratio", 0.12, with},
-	{"kv", "kv_bandwidth_ratio", 0.06, inverselyWith},
-	// The layer's time has more in it than this constant (MLA, quantizing), which keeps its length.
-	{"layers", "layer_s", 0.1, func(d deployed, before, scale float64) float64 { return before + (scale-1)*d.LayerS }},
-	{"step", "step_s", 0.3, with},
-	{"sequences", "sequence_s", 0.7, with},
-	{"prefill", "prefill_share", 0.2, with},
+	{"weights", "weight_bandwidth_ratio", 0.06, true},
+	{"experts", "expert_time_ratio", 0.12, false},
+	{"kv", "kv_bandwidth_ratio", 0.06, true},
+	{"layers", "layer_s", 0.1, false},
+	{"layers", "mla_layer_s", 0.1, false},
+	{"layers", "gemm_overhead_s", 0.1, false},
+	{"step", "step_s", 0.3, false},
+	{"sequences", "sequence_s", 0.7, false},
+	{"prefill", "prefill_share", 0.2, false},
 }
-
-func with(_ deployed, before, scale float64) float64          { return before * scale }
-func inverselyWith(_ deployed, before, scale float64) float64 { return before / scale }
 
 // CalibrationPriors are how far each term of a deployment may be from its prediction before anything was measured: the spread
 // of the logarithm.
@@ -119,29 +117,35 @@ func constantsFrom(fit TermFit, held map[string]string, read calibrated) []Calib
 	d := read.deployments[0]
 	var all []CalibratedConstant
 	for _, of := range constantsOf {
-		if fit.Shares[of.term] == 0 {
-			continue // no experts, say
+		if fit.Shares[of.term] == 0 || of.name == "mla_layer_s" && !d.IsMLA {
+			continue
 		}
 		formats := []string{"*"}
-		switch of.term {
-		case "weights":
+		switch of.name {
+		case "weight_bandwidth_ratio":
 			formats = slices.Compact([]string{"bf16", d.WeightFormat})
-		case "kv":
+		case "gemm_overhead_s":
+			formats = []string{d.WeightFormat}
+		case "kv_bandwidth_ratio":
 			formats = []string{d.KVFormat}
 		}
 		for _, format := range formats {
 			before := read.constant(of.name, format)
-			c := CalibratedConstant{Term: of.term, Name: of.name, Format: format, Before: before, Value: before, Held: held[of.term]}
-			c.Low, c.High = math.NaN(), math.NaN()
-			switch {
-			case c.Held != "":
-			case slices.Contains(fit.Terms, of.term):
-				ends := fit.Intervals[of.term]
-				c.Value = of.follow(d, before, fit.Scales[of.term])
-				c.Low, c.High = of.follow(d, before, ends[0]), of.follow(d, before, ends[1])
-				c.Low, c.High = min(c.Low, c.High), max(c.Low, c.High)
-			default:
+			if before == 0 {
+				continue // no such time
+			}
+			c := CalibratedConstant{
+				Term: of.term, Name: of.name, Format: format, Before: before, Value: before, Low: math.NaN(), High: math.NaN(), Held: held[of.term],
+			}
+			if !slices.Contains(fit.Terms, of.term) && c.Held == "" {
 				c.Held = "bound by arithmetic, not by bandwidth"
+			}
+			if c.Held == "" {
+				scale, ends := fit.Scales[of.term], fit.Intervals[of.term]
+				c.Value, c.Low, c.High = before*scale, before*ends[0], before*ends[1]
+				if of.isRate {
+					c.Value, c.Low, c.High = before/scale, before/ends[1], before/ends[0]
+				}
 			}
 			all = append(all, c)
 		}
@@ -187,13 +191,11 @@ func errorOf(rows []TermRow, scales map[string]float64) FitError {
 // warningsOf names what is further from the measured kernels than calibrating is for.
 func warningsOf(fit TermFit) []string {
 	var all []string
-	for _, of := range constantsOf {
-		if !slices.Contains(fit.Terms, of.term) {
-			continue
-		}
-		if away := math.Abs(math.Log(fit.Scales[of.term])) / of.spread; away > 2.5 {
+	priors := CalibrationPriors()
+	for _, term := range fit.Terms {
+		if away := math.Abs(math.Log(fit.Scales[term])) / priors[term]; away > 2.5 {
 			all = append(all, fmt.Sprintf("%s: %.2f times as long as predicted is %.1f spreads away; before you trust it, ask \"tidemark diagnose\" what is wrong",
-				of.term, fit.Scales[of.term], away))
+				term, fit.Scales[term], away))
 		}
 	}
 	return all

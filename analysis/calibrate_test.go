@@ -47,8 +47,8 @@ func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d analysis.
 func manifest(run string, d analysis.Deployment, requests int, server string) string {
 	return fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"status": "done", "started_at": "2026-11-20T10:00:00Z", "ended_at": "2026-11-20T11:00:00Z",
 		"plan": {"requests": %[2]d}, "result": {"planned": %[2]d, "is_valid": true}, "server": {%[3]s}, "environment": {"gpu": %[4]q, "catalog_model": %[5]q,
-		"tensor_parallel_size": %[6]d, "quantization": %[7]q, "engine_version": %[8]q, "max_num_batched_tokens": %[9]d}}')`,
-		run, requests, server, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens)
+		"tensor_parallel_size": %[6]d, "quantization": %[7]q, "engine_version": %[8]q, "max_num_batched_tokens": %[9]d, "kv_cache_dtype": %[10]q}}')`,
+		run, requests, server, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens, d.KVFormat)
 }
 
 var denseOnTwo = analysis.Deployment{
@@ -157,6 +157,9 @@ func TestExpertsAreCalibratedAsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, one := range c.Constants {
+		if one.Name == "kv_bandwidth_ratio" && !strings.HasPrefix(one.Held, "as uncertain") {
+			t.Errorf("its cache is read, not multiplied: %+v", one)
+		}
 		if one.Name == "expert_time_ratio" && (one.Held != "" || one.Low > 1.3 || one.High < 1.3) {
 			t.Errorf("truly 1.3, got %+v", one)
 		}
@@ -174,6 +177,15 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		manifest("nowhere", nowhere, 1, `"is_simulated": false`),
 		manifest("simulated", denseOnTwo, 1, `"is_simulated": true`),
 		strings.Replace(manifest("broken", denseOnTwo, 1, `"is_simulated": false`), `"status": "done"`, `"status": "aborted"`, 1),
+		manifest("shared", denseOnTwo, 20, `"is_simulated": false`),
+		manifest("guessed", denseOnTwo, 20, `"is_simulated": false`),
+		`insert into raw.requests by name select * replace (unnest(['shared', 'guessed']) as run_id) from raw.requests where run_id = 'short'`,
+		`insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
+			select 'shared', unnest(range(1, 9)), 'server', 's', 'vllm:num_requests_running', '', 50`,
+		`insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
+			select 'guessed', unnest([1, 2]), 'server', 's', unnest(['vllm:spec_decode_num_drafts_total', 'vllm:spec_decode_num_accepted_tokens_total']), '', unnest([0, 0])
+			union all
+			select 'guessed', 5, 'server', 's', unnest(['vllm:spec_decode_num_drafts_total', 'vllm:spec_decode_num_accepted_tokens_total']), '', unnest([100, 150])`,
 		`insert into raw.runs values ('draft', 1, '{"status": "done", "environment": null}')`,
 	} {
 		if _, err := w.DB().Exec(setup); err != nil {
@@ -192,9 +204,44 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"broken"}, "run broken: invalid", "tidemark runs broken"},
 		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},
 		{[]string{"short", "older"}, "runs short and older differ: engine version 0.24.0 and 0.12.1", "one deployment"},
+		{[]string{"shared"}, "run shared: the server was shared: it had 50.0 requests in flight", "nobody else"},
+		{[]string{"guessed"}, "run guessed: the engine guessed tokens", "without speculative"},
 		{[]string{"short"}, "requests to compare, at least 30 are needed", "warm-up"},
 	} {
 		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)
 		wantError(t, err, test.want, test.hint)
+	}
+}
+
+// A latent cache in FP8 that 16 heads multiply is bound by the arithmetic of an H20: 2 * 16 * (2 * 512 + 64) FLOP for each 576
+// bytes is 60 FLOP a byte, and 0.84 of 148 TFLOP/s over 0.85 of 4 TB/s is 37. No bandwidth is found from it. A layer's
+// three times, its own, that of MLA and that of GEMMs in blocks, have one scale.
+func TestTimesThatAreNoBandwidth(t *testing.T) {
+	w := open(t)
+	d := analysis.Deployment{
+		GPU: "H20", Model: "deepseek-v3", TensorParallelSize: 8, KVFormat: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
+	}
+	truth := map[string]float64{"layer_s": 1.2, "mla_layer_s": 1.2, "gemm_overhead_s": 1.2}
+	alteredServer(t, w, "a", d, truth, 100, engine{perS: 2, input: 500, output: 100})
+	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, one := range c.Constants {
+		switch one.Term {
+		case "kv":
+			if one.Held != "bound by arithmetic, not by bandwidth" {
+				t.Errorf("got %+v", one)
+			}
+		case "layers":
+			found++
+			if one.Held != "" || one.Low > 1.2*one.Before || one.High < 1.2*one.Before {
+				t.Errorf("truly 1.2 times as long, got %+v", one)
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d constants of a layer, want 3: %+v", found, c.Constants)
 	}
 }

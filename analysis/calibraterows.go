@@ -21,8 +21,8 @@ type deployed struct {
 	TensorParallelSize                              int64
 	EngineVersion                                   sql.NullString
 	Minor                                           sql.NullFloat64 // of the version, as macros.version_number has it
-	LayerS                                          float64         // of one layer, all that belongs to it
-	IsKVByArithmetic                                bool            // a latent cache that heads multiply for longer than it is read
+	IsMLA                                           bool
+	IsKVByArithmetic                                bool // a latent cache that heads multiply for longer than it is read
 }
 
 // readUncalibrated reads as if nothing had been calibrated before: a calibration is held near the measured kernels, not
@@ -73,13 +73,15 @@ select
     d.tensor_parallel_size,
     d.engine_version,
     floor(macros.version_number(d.engine_version))::double,
-    d.layer_s,
+    models.is_mla,
     d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
         select constants.constant.value
         from macros.constants_for(d.gpu, d.engine, d.engine_version, [d.kv_format], '') as constants
         where constants.name = 'kv_bandwidth_ratio'
     )
 from staging.deployments as d
+inner join staging.runs on runs.run_id = d.run_id
+cross join lateral macros.models_named(runs.catalog_model) as models
 where d.run_id in `+list+`
 order by d.run_id`, args...)
 	if err != nil {
@@ -90,7 +92,7 @@ order by d.run_id`, args...)
 	for rows.Next() {
 		var d deployed
 		if err := rows.Scan(&d.Run, &d.GPU, &d.Model, &d.WeightFormat, &d.KVFormat, &d.Engine, &d.TensorParallelSize,
-			&d.EngineVersion, &d.Minor, &d.LayerS, &d.IsKVByArithmetic); err != nil {
+			&d.EngineVersion, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic); err != nil {
 			return nil, err
 		}
 		all = append(all, d)
