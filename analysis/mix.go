@@ -73,6 +73,9 @@ type lengthKey struct {
 	step  int
 }
 
+// shortPrompt tokens and fewer take a step about the same time.
+const shortPrompt = 128
+
 func keyOf(class string, tokens int) lengthKey {
 	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
 }
@@ -116,7 +119,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 			cached = 0
 		}
 		uncached := max(1, r.InputTokens-cached)
-		sumsOf(parts, keyOf(class, uncached)).add(r.InputTokens, uncached, r.OutputTokens)
+		sumsOf(parts, keyOf(class, max(shortPrompt, uncached))).add(r.InputTokens, uncached, r.OutputTokens)
 		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
 		m.Requests++
 		m.OutputTokens += float64(r.OutputTokens)

@@ -16,6 +16,7 @@ type mixCurve struct {
 	mix    Mix
 	points []mixPoint // the batch grows, and with it rates and clients
 
+	burst          float64 // the squared cv of the gaps at one replica, less 1
 	band           float64 // half the 90 % band, as a ratio
 	budget         float64 // tokens of a step
 	gpu            string  // as the catalogue calls it
@@ -33,14 +34,16 @@ type mixPoint struct {
 }
 
 // mixFlow is what an open or a closed loop makes of a batch.
-type mixFlow struct{ perS, tpotS, waitS float64 }
+type mixFlow struct {
+	perS, tpotS, waitS float64
+	burstS             float64 // what a wait grows by for each unit by which the squared cv of the gaps is above 1
+}
 
 // mixQuestion is one curve to be worked out.
 type mixQuestion struct {
 	Deployment
-	Mix       Mix
-	Clients   float64 // of one replica
-	ArrivalCV float64 // at one replica
+	Mix     Mix
+	Clients float64 // of one replica
 }
 
 const mixCurveQuery = `
@@ -51,7 +54,7 @@ with asked as (
     from (select from_json(?::json, '[{
         "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
         "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
-        "max_num_batched_tokens": "BIGINT", "clients": "DOUBLE", "arrival_cv": "DOUBLE",
+        "max_num_batched_tokens": "BIGINT", "clients": "DOUBLE",
         "parts": [{"share": "DOUBLE", "uncached": "DOUBLE", "cached": "DOUBLE", "output": "DOUBLE", "context": "DOUBLE"}]
     }]') as asked)
 )
@@ -73,7 +76,7 @@ cross join lateral macros.deployment(
     nullif(asked.one.kv_cache_dtype, ''), asked.one.engine, nullif(asked.one.engine_version, ''), nullif(asked.one.max_num_seqs, 0),
     nullif(asked.one.max_num_batched_tokens, 0)
 ) as deployment
-cross join lateral macros.mix_curve(deployment.d, asked.one.parts, nullif(asked.one.clients, 0), asked.one.arrival_cv) as curve
+cross join lateral macros.mix_curve(deployment.d, asked.one.parts, nullif(asked.one.clients, 0)) as curve
 left join macros.prices() as prices
     on prices.gpu = deployment.gpu
     and prices.place = 1
@@ -85,14 +88,13 @@ order by
 func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mixCurve, error) {
 	type asked struct {
 		Deployment
-		Clients   float64 `json:"clients"`
-		ArrivalCV float64 `json:"arrival_cv"`
-		Parts     []Part  `json:"parts"`
+		Clients float64 `json:"clients"`
+		Parts   []Part  `json:"parts"`
 	}
 	curves := make([]*mixCurve, len(questions))
 	all := make([]asked, len(questions))
 	for i, q := range questions {
-		all[i] = asked{q.Deployment, q.Clients, q.ArrivalCV, q.Mix.Parts}
+		all[i] = asked{q.Deployment, q.Clients, q.Mix.Parts}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -132,8 +134,8 @@ func pointOf(row map[string]any) mixPoint {
 	p := mixPoint{
 		batch: number(row["batch"]), floorS: number(row["floor_s"]), stepS: number(row["step_s"]), promptS: number(row["prompt_s"]),
 		gaps: number(row["gaps"]), scatterS: number(row["scatter_s"]), clients: number(row["closed_clients"]),
-		open:   mixFlow{number(row["open_per_s"]), number(row["open_tpot_s"]), number(row["open_wait_s"])},
-		closed: mixFlow{number(row["closed_per_s"]), number(row["closed_tpot_s"]), number(row["closed_wait_s"])},
+		open:   mixFlow{number(row["open_per_s"]), number(row["open_tpot_s"]), number(row["open_wait_s"]), number(row["open_burst_s"])},
+		closed: mixFlow{number(row["closed_per_s"]), number(row["closed_tpot_s"]), number(row["closed_wait_s"]), 0},
 	}
 	p.promptsS, p.firstsS = numbers(row["prompts_s"]), numbers(row["first_tokens_s"])
 	return p
@@ -188,7 +190,8 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 	case i == 0:
 		s.mixPoint = c.points[0]
 		if share := wanted / measure(s.mixPoint); isOpen { // fewer still: nearly nobody is met
-			s.batch, s.open.perS, s.open.waitS = s.batch*share, wanted, s.open.waitS*share
+			s.batch, s.open.perS = s.batch*share, wanted
+			s.open.waitS, s.open.burstS = s.open.waitS*share, s.open.burstS*share
 		}
 	case i > last:
 		s.mixPoint, s.isFull = c.points[last], true
@@ -208,6 +211,7 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 	} else if s.isFull {
 		s.waitS = math.Inf(1)
 	}
+	s.flow.waitS += c.burst * s.flow.burstS
 	s.stretch(slower)
 	return s
 }
@@ -236,7 +240,7 @@ func times(values []float64, factor float64) []float64 {
 func between(from, to mixPoint, share float64) mixPoint {
 	mean := func(a, b float64) float64 { return a + share*(b-a) }
 	flow := func(a, b mixFlow) mixFlow {
-		return mixFlow{mean(a.perS, b.perS), mean(a.tpotS, b.tpotS), mean(a.waitS, b.waitS)}
+		return mixFlow{mean(a.perS, b.perS), mean(a.tpotS, b.tpotS), mean(a.waitS, b.waitS), mean(a.burstS, b.burstS)}
 	}
 	p := mixPoint{
 		batch: from.batch * math.Pow(to.batch/from.batch, share), floorS: mean(from.floorS, to.floorS), stepS: mean(from.stepS, to.stepS),

@@ -79,15 +79,16 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	if err := whyNot(ctx, db, scenarios, outlooks); err != nil {
 		return nil, err
 	}
+	// Replicas and rates of one deployment share a curve.
 	var questions []mixQuestion
-	var places []int
+	places := map[string]int{}
+	keyOf := func(s Scenario) string {
+		return fmt.Sprintf("%+v %p %v", s.Deployment, &s.Mix.Parts[0], s.clients())
+	}
 	for i, s := range scenarios {
-		if outlooks[i].Why == "" {
-			replicas := float64(max(1, s.Replicas))
-			// Of a stream that is shared out by chance less of its burstiness is left.
-			cv := math.Sqrt(1 + (s.Mix.ArrivalCV*s.Mix.ArrivalCV-1)/replicas)
-			questions = append(questions, mixQuestion{s.Deployment, s.Mix, s.Mix.Clients * s.scale() / replicas, cv})
-			places = append(places, i)
+		if _, isAsked := places[keyOf(s)]; outlooks[i].Why == "" && !isAsked {
+			places[keyOf(s)] = len(questions)
+			questions = append(questions, mixQuestion{s.Deployment, s.Mix, s.clients()})
 		}
 	}
 	if len(questions) == 0 {
@@ -97,12 +98,17 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	if err != nil {
 		return nil, err
 	}
-	for i, curve := range curves {
-		place := places[i]
-		if curve == nil {
-			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", scenarios[place].GPU)
+	for i, s := range scenarios {
+		if outlooks[i].Why != "" {
+			continue
 		}
-		outlooks[place] = scenarios[place].outlook(curve, slo)
+		curve := curves[places[keyOf(s)]]
+		if curve == nil {
+			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", s.GPU)
+		}
+		// Of a stream that is shared out by chance less of its burstiness is left.
+		curve.burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / float64(max(1, s.Replicas))
+		outlooks[i] = s.outlook(curve, slo)
 	}
 	return outlooks, nil
 }
@@ -163,12 +169,15 @@ func (s Scenario) scale() float64 {
 	return s.Scale
 }
 
+// clients are those of one replica.
+func (s Scenario) clients() float64 { return s.Mix.Clients * s.scale() / float64(max(1, s.Replicas)) }
+
 func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	replicas := float64(max(1, s.Replicas))
 	isOpen := s.Mix.Clients == 0
 	load := s.Mix.RequestsPerS * s.scale() / replicas
 	if !isOpen {
-		load = s.Mix.Clients * s.scale() / replicas
+		load = s.clients()
 	}
 	at := c.ranged(load, isOpen)
 	usual := at.states[1]

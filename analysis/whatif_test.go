@@ -165,7 +165,7 @@ func TestWhatIfSaysWhyNot(t *testing.T) {
 		{analysis.Scenario{Deployment: on("H100", "llama-3.1-70b", 1), Mix: mix}, "does not fit"},
 		{analysis.Scenario{Deployment: on("H100", "llama-3.1-8b", 64), Mix: mix}, "32 attention heads"},
 		{analysis.Scenario{Deployment: on("Z9", "llama-3.1-8b", 1), Mix: mix}, `no GPU named "Z9"`},
-		{analysis.Scenario{Deployment: on("H200", "llama-3.1-8b", 1), Mix: long}, "more than the model's context"},
+		{analysis.Scenario{Deployment: on("H200", "llama-3.1-8b", 1), Mix: long}, "140010 tokens are more than"},
 		{analysis.Scenario{Deployment: eightB, Mix: mix}, ""},
 	}
 	var scenarios []analysis.Scenario

@@ -147,27 +147,45 @@ func shortTime(s float64) string {
 // whatIfSentences say what the table has no room for.
 func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	for _, row := range rows {
-		switch {
-		case row.Why != "":
-			said = append(said, fmt.Sprintf("%s: %s.", row.label(), row.Why))
-		case !row.IsStable:
-			said = append(said, fmt.Sprintf("%s: not stable, %s a second come and at most %s are served; the queue grows.",
-				row.label(), digits(row.RequestsPerS), digits(row.StablePerS)))
-		}
-		for _, e := range row.Objectives {
-			if !e.IsPossible {
-				said = append(said, fmt.Sprintf("%s: %s.", row.label(), e.Impossible()))
-			}
-		}
 		if row.measuredTPOT != nil && row.Why == "" {
 			said = append(said, row.besideMeasured())
 		}
 	}
+	said = append(said, troubles(rows)...)
 	if best := cheapest(rows, slo); best != nil && len(rows) > 1 {
 		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
 			best.label(), digits(*best.USDPerHour), digits(100*best.Headroom)))
 	}
 	return append(said, whatIfAssumptions(c, t, rows, slo)...)
+}
+
+// troubles are what keeps rows from serving the traffic; the same thing is said once for all that have it.
+func troubles(rows []whatIfRow) (said []string) {
+	labels := map[string][]string{}
+	var order []string
+	add := func(row whatIfRow, text string) {
+		if labels[text] == nil {
+			order = append(order, text)
+		}
+		labels[text] = append(labels[text], row.label())
+	}
+	for _, row := range rows {
+		switch {
+		case row.Why != "":
+			add(row, row.Why)
+		case !row.IsStable:
+			add(row, fmt.Sprintf("not stable, %s a second come and at most %s are served; the queue grows", digits(row.RequestsPerS), digits(row.StablePerS)))
+		}
+		for _, e := range row.Objectives {
+			if !e.IsPossible {
+				add(row, e.Impossible())
+			}
+		}
+	}
+	for _, text := range order {
+		said = append(said, strings.Join(labels[text], "; ")+": "+text+".")
+	}
+	return said
 }
 
 // besideMeasured sets prediction and measurement of the same thing side by side.

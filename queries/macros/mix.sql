@@ -26,11 +26,14 @@ create macro macros.part_windowed(parts, window_tokens) as
     list_sum(list_transform(parts, lambda part: part.share * part.output * least(part.context, coalesce(window_tokens, part.context))))
     / list_sum(list_transform(parts, lambda part: part.share * part.output));
 
--- Mean wait for the prompts before, of arrivals whose gaps scatter by arrival_cv: Pollaczek-Khinchine's
--- requests_per_s * E[x^2] / (2 * (1 - share)), times Kingman's (Ca^2 + Cs^2) / (1 + Cs^2) with 1 + Cs^2 = E[x^2] / E[x]^2.
-create macro macros.mix_wait_s(requests_per_s, work_s, square_s2, arrival_cv) as
-    requests_per_s * (square_s2 + (arrival_cv * arrival_cv - 1) * work_s * work_s)
-    / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
+-- Mean wait for the prompts before, of Poisson arrivals: Pollaczek-Khinchine's requests_per_s * E[x^2] / (2 * (1 - share)).
+create macro macros.mix_wait_s(requests_per_s, work_s, square_s2) as
+    requests_per_s * square_s2 / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
+
+-- What is added to it for each unit by which the squared cv of the arrivals' gaps is above 1: Kingman's factor
+-- (Ca^2 + Cs^2) / (1 + Cs^2), with 1 + Cs^2 = E[x^2] / E[x]^2.
+create macro macros.mix_burst_s(requests_per_s, work_s) as
+    macros.mix_wait_s(requests_per_s, work_s, work_s * work_s);
 
 -- What each batch means, from one that stands still most of the time to the largest that fits.
 --   batch            requests that decode at once
@@ -44,20 +47,20 @@ create macro macros.mix_wait_s(requests_per_s, work_s, square_s2, arrival_cv) as
 --   gaps             tokens of an answer after its first, mean
 --   open_per_s       requests a second that make this batch in an open loop (as in macros.load_curve)
 --   open_tpot_s      time per token then
---   open_wait_s      mean wait of a prompt for others then
+--   open_wait_s      mean wait of a prompt for others then, of Poisson arrivals
+--   open_burst_s     for each unit by which the squared cv of the gaps is above 1, so much more
 --   closed_tpot_s    time per token in a closed loop of `clients`
 --   closed_clients   clients that keep this batch running
 --   closed_per_s     requests a second that they make
 --   closed_wait_s    mean wait of a prompt for others then
 --   scatter_s        how unevenly the prompts of others fall: a request's own time per token over n tokens deviates by
 --                    scatter_s * sqrt(requests_per_s * tpot_s / n), as so many come while it decodes by chance (Poisson)
-create macro macros.mix_curve(of_d, of_parts, of_clients, of_arrival_cv) as table
+create macro macros.mix_curve(of_d, of_parts, of_clients) as table
 with given as (
     select
         of_d as d,
         of_parts as parts,
-        of_clients::double as clients,
-        of_arrival_cv::double as arrival_cv
+        of_clients::double as clients
 ),
 
 limits as (
@@ -119,10 +122,11 @@ select
     gaps,
     open_per_s,
     open_tpot_s,
-    macros.mix_wait_s(open_per_s, prompt_s, square_s2, arrival_cv) as open_wait_s,
+    macros.mix_wait_s(open_per_s, prompt_s, square_s2) as open_wait_s,
+    macros.mix_burst_s(open_per_s, prompt_s) as open_burst_s,
     closed_tpot_s,
     batch * (1 + macros.part_mean(parts, first_tokens_s) / (gaps * closed_tpot_s)) as closed_clients,
     closed_per_s,
-    macros.mix_wait_s(closed_per_s, prompt_s, square_s2, 1) as closed_wait_s,
+    macros.mix_wait_s(closed_per_s, prompt_s, square_s2) as closed_wait_s,
     d.prefill_share * sqrt(square_s2) as scatter_s
 from rates;
