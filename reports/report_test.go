@@ -177,6 +177,26 @@ func TestAKilledRunIsNotCalledValid(t *testing.T) {
 	}
 }
 
+// One that says 2 ms a token where an H100 needs 4.48 ms for the weights alone is no reason to doubt the H100.
+func TestARequestBelowTheFloorIsAnErrorOfTheData(t *testing.T) {
+	const text = "decoded faster than the floor. Nothing does: this is an error in the data."
+	if strings.Contains(together(), text) {
+		t.Errorf("the page says %q of runs with no such request", text)
+	}
+	db := record(t, recorded{id: "f1", name: "fast", requests: 40, lateness: 0.003})
+	insert(t, db, `update raw.requests set last_token_s = first_token_s + 2e-3 * (output_tokens - 1) where seq in (7, 8)`)
+	html := drawing.ReplaceAllString(write(t, db, reports.Options{}), "")
+	for _, text := range []string{
+		"2 requests " + text,
+		"2 requests of 40 decoded faster than memory allows",
+		"invalid, neither pass nor fail: 2 requests decoded faster than memory allows",
+	} {
+		if !strings.Contains(html, text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+}
+
 // "688 sent" and "697 were due" stood on one page, and what differed was the warm-up.
 func TestAPageNamesItsWarmUp(t *testing.T) {
 	db := record(t, recorded{id: "w1", name: "warm", requests: 60, lateness: 0.003, isFull: true})
