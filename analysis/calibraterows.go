@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"tidemark/internal/warehouse"
 )
 
 // calibrated are what a calibration of some runs works from.
@@ -34,6 +36,9 @@ func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibra
 	}
 	defer tx.Rollback()
 	if _, err := tx.ExecContext(ctx, "delete from raw.calibrations"); err != nil {
+		return c, err
+	}
+	if err := warehouse.Refresh(ctx, tx); err != nil {
 		return c, err
 	}
 	if c.deployments, err = readDeployed(ctx, tx, runs); err != nil {

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"tidemark/internal/warehouse"
 )
 
 // Keep writes a calibration into the warehouse, where every later prediction of its deployment finds it, and gives it
@@ -37,6 +39,9 @@ select
 		if err != nil {
 			return fmt.Errorf("calibration: %w", err)
 		}
+	}
+	if err := warehouse.Refresh(ctx, tx); err != nil {
+		return fmt.Errorf("calibration: %w", err)
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -97,6 +102,9 @@ order by
 func ForgetCalibration(ctx context.Context, db *sql.DB, id int64) (constants int64, err error) {
 	done, err := db.ExecContext(ctx, "delete from raw.calibrations where calibration_id = ?", id)
 	if err != nil {
+		return 0, fmt.Errorf("calibration %d: %w", id, err)
+	}
+	if err := warehouse.Refresh(ctx, db); err != nil {
 		return 0, fmt.Errorf("calibration %d: %w", id, err)
 	}
 	if constants, err = done.RowsAffected(); err != nil || constants > 0 {

@@ -3,6 +3,7 @@
 package queries_test
 
 import (
+	"context"
 	"database/sql"
 	"encoding/csv"
 	"fmt"
@@ -40,6 +41,9 @@ func TestViews(t *testing.T) {
 			w := open(t)
 			if _, err := w.DB().Exec(sections["setup.sql"]); err != nil {
 				t.Fatalf("%s: setup.sql: %v", path, err)
+			}
+			if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
+				t.Fatal(err)
 			}
 			want, err := csv.NewReader(strings.NewReader(sections["want.csv"])).ReadAll()
 			if err != nil || len(want) == 0 {

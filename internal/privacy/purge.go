@@ -182,8 +182,10 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 			return fmt.Errorf("raw.%s: %w", table, err)
 		}
 	}
-	_, err = db.ExecContext(ctx, "detach old")
-	return err
+	if _, err = db.ExecContext(ctx, "detach old"); err != nil {
+		return err
+	}
+	return warehouse.Refresh(ctx, db)
 }
 
 // staying is the condition of the rows that stay.

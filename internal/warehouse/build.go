@@ -64,7 +64,13 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 	}
-	return makeViews(ctx, tx, views)
+	if err := makeViews(ctx, tx, views); err != nil {
+		return err
+	}
+	if len(views) == 0 {
+		return nil
+	}
+	return keep(ctx, tx)
 }
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)

@@ -35,7 +35,11 @@ func comment(ctx context.Context, tx *sql.Tx) error {
 	for _, schema := range queries.Views {
 		for _, file := range queries.In(schema, ".sql") {
 			header := queries.ReadHeader(file.Text)
-			add("view", file.Relation(), header.Comment, header.Columns)
+			kind := "view"
+			if slices.Contains(kept, file.Relation()) {
+				kind = "table"
+			}
+			add(kind, file.Relation(), header.Comment, header.Columns)
 		}
 	}
 	for _, file := range queries.In("raw", ".sql") {

@@ -98,8 +98,12 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 	}
 	defer tx.Rollback() // after a commit this does nothing
 	changed, err := bringUpToDate(ctx, tx)
-	if err != nil || !changed {
+	if err != nil {
 		return err
+	}
+	if !changed {
+		// Who wrote last may have been killed before it came to this.
+		return Refresh(ctx, w.db)
 	}
 	return tx.Commit()
 }

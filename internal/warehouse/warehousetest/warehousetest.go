@@ -64,5 +64,10 @@ func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+	if len(setup) > 0 {
+		if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return w
 }
