@@ -150,7 +150,7 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 		var views int
 		for _, schema := range queries.Views {
 			views += len(queries.In(schema, ".sql"))
-			if got := number(t, w, "select count(*) from duckdb_tables() where schema_name = '"+schema+"'"); got != 0 {
+			if got := number(t, w, "select count(*) from duckdb_tables() where schema_name = '"+schema+"' and table_name <> 'deployments'"); got != 0 {
 				t.Errorf("%d tables in %s", got, schema)
 			}
 		}
