@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 var someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -42,6 +43,7 @@ func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d analysis.
 		set last_token_s = first_token_s + (last_token_s - first_token_s) * (1 + 0.0346 * ((hash(seq) %% 10007) / 10007e0 - 0.5))
 		where run_id = '%s'`, run))
 	do("update raw.requests set done_s = last_token_s")
+	warehousetest.Put(t, w)
 }
 
 func manifest(run string, d analysis.Deployment, requests int, server string) string {
@@ -188,9 +190,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 			select 'guessed', 5, 'server', 's', unnest(['vllm:spec_decode_num_drafts_total', 'vllm:spec_decode_num_accepted_tokens_total']), '', unnest([100, 150])`,
 		`insert into raw.runs values ('draft', 1, '{"status": "done", "environment": null}')`,
 	} {
-		if _, err := w.DB().Exec(setup); err != nil {
-			t.Fatal(err)
-		}
+		warehousetest.Put(t, w, setup)
 	}
 	for _, test := range []struct {
 		runs       []string

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // An engine whose steps take exactly the predicted time must come out as one: the
@@ -35,9 +36,7 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 				run, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens),
 			engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150}.serve(run, 400),
 		} {
-			if _, err := w.DB().Exec(statement); err != nil {
-				t.Fatal(err)
-			}
+			warehousetest.Put(t, w, statement)
 		}
 		var median, low, high, floor float64
 		err = w.DB().QueryRow(`

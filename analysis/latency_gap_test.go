@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // An engine whose steps take exactly the predicted time brings its first tokens and its longest
@@ -25,9 +26,7 @@ func TestFirstTokensAndLongestGapsOfAnEngineThatIsAsPredicted(t *testing.T) {
 			"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.Model, d.EngineVersion, d.MaxNumBatchedTokens),
 		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150, isTiming: true}.serve("a", 400),
 	} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		warehousetest.Put(t, w, statement)
 	}
 	var median, low, high, sum float64
 	err = w.DB().QueryRow(`

@@ -205,8 +205,9 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 	s.flow = s.open
 	if !isOpen {
 		s.flow, s.others = s.closed, 1-1/max(1, load)
-		if s.isFull { // who waits for a place, by Little's law
+		if s.isFull { // who waits for a place, by Little's law, has waited for all else
 			s.waitS = s.gaps * s.flow.tpotS * (load/s.batch - 1)
+			s.flow.waitS = 0
 		}
 	} else if s.isFull {
 		s.waitS = math.Inf(1)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // Of an engine whose steps take exactly the predicted time one request in five is
@@ -50,9 +51,7 @@ from (
 )`,
 		`delete from raw.requests where seq % 5 <> 0`,
 	} {
-		if _, err := w.DB().Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		warehousetest.Put(t, w, statement)
 	}
 	var isShared bool
 	var server, own float64

@@ -42,15 +42,15 @@ func TestFirstLine(t *testing.T) {
 		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
 	)
 	for _, test := range []struct{ run, want string }{
-		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
-		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.47 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.45 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
+		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.45 times the prediction (median); simulated H100 x1 llama-3.1-8b bf16"},
 		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"late", "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"lost", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"empty", "invalid, neither pass nor fail: the run never ended (killed?): run.json holds no result; look at the run's folder, or run it again; no latency measured; a draft, not compared with the prediction; unknown server"},
 		{"killed", "invalid, neither pass nor fail: the run never ended (killed?): 166 requests have no row; look at the run's folder, or run it again; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
 		{"cut", "invalid, neither pass nor fail: measurements are missing: run.json says 401 sent and 401 completed, the rows say 235 and 235; look at requests.jsonl.zst, it may be cut or of another run; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
-		{"fast", "invalid, neither pass nor fail: 600 requests decoded faster than memory allows: check GPU, model, format, tensor parallel size; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 0.198 times the prediction (median); unknown server on H100 x1"},
+		{"fast", "invalid, neither pass nor fail: 600 requests decoded faster than memory allows: check GPU, model, format, tensor parallel size; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 0.197 times the prediction (median); unknown server on H100 x1"},
 	} {
 		verdict, err := analysis.Judge(context.Background(), w.DB(), test.run)
 		if err != nil {
@@ -100,7 +100,7 @@ func TestSchemaAndSource(t *testing.T) {
 		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
 	}
 	_, err = analysis.Schema(ctx, w.DB(), "marts.tpot")
-	wantError(t, err, `no relation named "marts.tpot"`, "known relations are marts.tpot_gap, marts.tpot_terms")
+	wantError(t, err, `no relation named "marts.tpot"`, "known relations are marts.tpot_gap, marts.tpot_gap_classes")
 	// Listed, and then "no relation named".
 	macro, err := analysis.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||

@@ -41,7 +41,7 @@ create macro macros.mix_burst_s(requests_per_s, work_s) as
 --   step_s           of a step without prompts, seconds
 --   prompts_s        for each part: seconds that its prompt adds to the steps it rides in
 --   chunks           for each part: steps that its prompt is spread over
---   first_tokens_s   for each part: from the begin of the prompt's work to the first token, seconds
+--   first_tokens_s   for each part: HTTP and the prompt's own steps, to its first token, seconds
 --   prompt_s         mean of prompts_s over requests
 --   square_s2        mean of their squares
 --   gaps             tokens of an answer after its first, mean
@@ -52,7 +52,7 @@ create macro macros.mix_burst_s(requests_per_s, work_s) as
 --   closed_tpot_s    time per token in a closed loop of `clients`
 --   closed_clients   clients that keep this batch running
 --   closed_per_s     requests a second that they make
---   closed_wait_s    mean wait of a prompt for others then
+--   closed_wait_s    mean wait of a prompt for those that come in a bunch with it
 --   scatter_s        how unevenly the prompts of others fall: a request's own time per token over n tokens deviates by
 --                    scatter_s * sqrt(requests_per_s * tpot_s / n), as so many come while it decodes by chance (Poisson)
 create macro macros.mix_curve(of_d, of_parts, of_clients) as table
@@ -106,7 +106,8 @@ rates as (
         batch / (gaps * step_s + d.prefill_share * batch * prompt_s) as open_per_s,
         step_s + d.prefill_share * batch * (1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
         batch / (gaps * closed_tpot_s) as closed_per_s,
-        batch / (open_per_s * gaps) as open_tpot_s
+        batch / (open_per_s * gaps) as open_tpot_s,
+        d.request_s as request_s
     from means
 )
 
@@ -116,7 +117,7 @@ select
     step_s,
     prompts_s,
     chunks,
-    first_tokens_s,
+    list_transform(first_tokens_s, lambda first_s: first_s + request_s) as first_tokens_s,
     prompt_s,
     square_s2,
     gaps,
@@ -127,6 +128,6 @@ select
     closed_tpot_s,
     batch * (1 + macros.part_mean(parts, first_tokens_s) / (gaps * closed_tpot_s)) as closed_clients,
     closed_per_s,
-    macros.mix_wait_s(closed_per_s, prompt_s, square_s2) as closed_wait_s,
+    d.bunch_ratio * clients * prompt_s as closed_wait_s,
     d.prefill_share * sqrt(square_s2) as scatter_s
 from rates;

@@ -59,15 +59,19 @@ func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 			t.Error(err)
 		}
 	})
-	for _, statement := range setup {
+	Put(t, w, setup...)
+	return w
+}
+
+// Put runs the statements, and has worked out again what is kept from the tables that they write.
+func Put(t testing.TB, w *warehouse.Warehouse, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
 		if _, err := w.DB().Exec(statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	if len(setup) > 0 {
-		if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
-			t.Fatal(err)
-		}
+	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
+		t.Fatal(err)
 	}
-	return w
 }
