@@ -42,6 +42,9 @@ values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0
 	for i, run := range runs {
 		insertRun(t, w.DB(), i+2, run)
 	}
+	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
+		t.Fatal(err)
+	}
 	return w.DB()
 }
 

@@ -45,5 +45,8 @@ select
 from (select place, pow(2, place %% 6)::bigint as batch, unnest(range(batch)) as member from range(48) as places (place)) as requests
 cross join macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', '0.24.0', null, null) as d;
 update raw.requests set done_s = last_token_s where run_id = '%[1]s'`, run, times))
-	return err
+	if err != nil {
+		return err
+	}
+	return warehouse.Refresh(ctx, w.DB())
 }
