@@ -52,6 +52,9 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 		insert into raw.samples (run_id, at_s, origin, name, labels, value) values ('a', 0, 'server', 'x', '', 1), ('b', 0, 'server', 'x', '', 1);
 		insert into raw.rejects values (11, 1, 'c', 'r'), (12, 1, 'c', 'r');
 		insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (13, 1, 0, 1, 1), (14, 1, 0, 1, 1)`)
+	if err == nil {
+		err = warehouse.Refresh(t.Context(), w.DB())
+	}
 	if closeErr := w.Close(); err != nil || closeErr != nil {
 		t.Fatal(err, closeErr)
 	}

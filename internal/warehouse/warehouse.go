@@ -45,6 +45,11 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	}
 	_, err := os.Stat(path)
 	isNew := path != Memory && errors.Is(err, os.ErrNotExist)
+	if isNew && template != "" {
+		if err := copyFile(template, path); err != nil {
+			return nil, within(path, err)
+		}
+	}
 	db, err := connect(path, mode)
 	if err != nil {
 		return nil, openError(path, err)

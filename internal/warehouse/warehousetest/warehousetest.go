@@ -32,6 +32,15 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
+// Template writes an empty warehouse to path, for warehouse.BeginAs in programs that a test runs.
+func Template(path string) error {
+	content, err := empty()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
 // File is the path of an empty warehouse in a folder of the test's.
 func File(t testing.TB) string {
 	t.Helper()
