@@ -214,6 +214,9 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 	}
 	s.flow.waitS += c.burst * s.flow.burstS
 	s.stretch(slower)
+	if !isOpen && !s.isFull { // each client sends again when it is served
+		s.perS = load / (c.meanTTFT(s) + s.gaps*s.flow.tpotS)
+	}
 	return s
 }
 

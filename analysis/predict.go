@@ -49,6 +49,7 @@ type Prediction struct {
 	MBU, MFU                   float64
 	RequestsPerS, OutputPerS   float64 // of one replica
 	IsFull                     bool    // as many run as can: others wait
+	IsMixed                    bool    // more than one step in a hundred has a chunk of a prompt in it
 	IsStable                   bool    // the load can be served at all
 	KVCapacityTokens           float64
 	ExpertsFrom                string // which kernel table, or "law"; empty without experts
@@ -270,7 +271,7 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 		var p Prediction
 		to := []any{&seq, &p.KVCapacityTokens, &p.WeightsOverPeak, &origin, &calibration,
 			&p.Batch, &p.ContextTokens, &p.FloorTPOT, &p.TPOT, &p.Low, &p.High, &p.TTFT, &p.ITLP99, &p.MBU, &p.MFU,
-			&p.RequestsPerS, &p.OutputPerS, &p.IsFull, &p.IsStable}
+			&p.RequestsPerS, &p.OutputPerS, &p.IsFull, &p.IsMixed, &p.IsStable}
 		for i := range p.Terms {
 			to = append(to, &p.Terms[i])
 		}
@@ -363,6 +364,7 @@ select
     p.requests_per_s,
     p.output_tokens_per_s,
     p.is_full,
+    p.is_mixed,
     p.is_stable,
     p.weights_s,
     p.experts_s,
@@ -376,6 +378,13 @@ select
     case
         when d.query_heads % d.tensor_parallel_size <> 0
             then format('{} attention heads cannot be shared by {} GPUs', d.query_heads, d.tensor_parallel_size)
+        when d.expert_parallel_size > 1 and d.experts = 0
+            then format('{} has no experts to share out to {} GPUs', d.model, d.expert_parallel_size)
+        when d.tensor_parallel_size * d.data_parallel_size % d.expert_parallel_size <> 0
+            then format(
+                'experts cannot be shared out to {} GPUs of {}: tensor times data parallel size',
+                d.expert_parallel_size, d.tensor_parallel_size * d.data_parallel_size
+            )
         when d.experts > 0 and d.experts % d.expert_parallel_size <> 0
             then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
         when macros.kv_capacity_tokens(d) <= 0
@@ -384,7 +393,7 @@ select
             then format(
                 'input and output of {:.0f} tokens are more than the context of {}', l.input + l.output, longest_tokens
             )
-        when macros.kv_capacity_tokens(d) < l.input + l.output
+        when macros.kv_free_bytes(d) < macros.kv_request_bytes(d, l.input + l.output)
             then format(
                 'does not fit: one request of {:.0f} tokens is more than the KV cache holds, {:.0f}',
                 l.input + l.output, macros.kv_capacity_tokens(d)

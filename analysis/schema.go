@@ -74,7 +74,7 @@ const relations = `
         comment
     from duckdb_tables()
     where not internal
-        and schema_name in ('raw', 'seeds')
+        and schema_name in ('raw', 'seeds', 'staging')
     union all
     select
         schema_name || '.' || view_name,
@@ -82,7 +82,8 @@ const relations = `
         comment
     from duckdb_views()
     where not internal
-        and schema_name in ('staging', 'marts', 'checks')`
+        and schema_name in ('staging', 'marts', 'checks')
+        and not ends_with(view_name, '_now')`
 
 const relationsQuery = `
 select

@@ -82,9 +82,6 @@ func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Opti
 	if err != nil {
 		w.DiscardIfNew()
 	}
-	if len(results) > 0 {
-		err = errors.Join(err, warehouse.Refresh(context.WithoutCancel(ctx), w.DB()))
-	}
 	return results, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"tidemark/internal/warehouse"
@@ -25,6 +26,7 @@ type many struct {
 	names *names
 	meter *meter
 	large sync.Mutex // held by the one large file that is read
+	kept  sync.Mutex // held by who has it worked out again what is kept from runs and from what they ran on
 }
 
 // outcome is what became of one file: a result or an error, or nothing where it
@@ -69,12 +71,20 @@ func (m *many) one(ctx context.Context, file found) outcome {
 		defer m.large.Unlock()
 	}
 	result, err := m.loadOne(ctx, file)
+	if err == nil && !result.AlreadyKnown && slices.Contains(changesKept, result.Format) {
+		m.kept.Lock()
+		err = warehouse.Refresh(context.WithoutCancel(ctx), m.w.DB())
+		m.kept.Unlock()
+	}
 	m.meter.ended()
 	if err != nil {
 		err = fmt.Errorf("ingest %s: %w", file.path, err)
 	}
 	return outcome{result, err, true}
 }
+
+// changesKept are the formats that a prediction is made from: who is killed after one must not leave old figures.
+var changesKept = []string{"run", "model-config", "gpus", "kernel-times", "parquet"}
 
 // apart finds the files whose bytes may be those of a file before them. They are
 // taken in after it, so that it is the same one each time that becomes the source.

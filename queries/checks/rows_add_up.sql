@@ -54,6 +54,18 @@ with rows_of_tables as (
     from raw.all_reduce_times
     group by all_reduce_times.source_id
     union all
+    select gpus.source_id, count(*) as stored_rows
+    from raw.gpus
+    group by gpus.source_id
+    union all
+    select prices.source_id, count(*) as stored_rows
+    from raw.prices
+    group by prices.source_id
+    union all
+    select model_configs.source_id, count(*) as stored_rows
+    from raw.model_configs
+    group by model_configs.source_id
+    union all
     select points.source_id, count(*) as stored_rows
     from raw.points
     group by points.source_id

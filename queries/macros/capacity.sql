@@ -8,6 +8,10 @@ create macro macros.resident_bytes(d) as
 create macro macros.kv_room_bytes(memory_bytes, memory_utilization, weight_bytes, other_bytes) as
     memory_bytes * memory_utilization - weight_bytes - other_bytes;
 
+-- The same for a deployment.
+create macro macros.kv_free_bytes(d) as
+    macros.kv_room_bytes(d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), d.other_memory_bytes);
+
 -- Bytes that one more token costs while no layer's window is full. What vLLM's line
 -- "GPU KV cache size: N tokens" divides by.
 create macro macros.kv_token_bytes(d) as

@@ -17,13 +17,21 @@ create macro macros.load(
     'drafts': coalesce(drafts, 0)::double, 'tokens_per_step': coalesce(tokens_per_step, 1)::double
 };
 
+-- Tokens of a prompt that are computed: the last always is.
+create macro macros.new_tokens(l) as
+    greatest(1e0, l.input - l.cached);
+
 -- Mean context of a request while it decodes, tokens.
 create macro macros.mean_context(l) as
     l.input + l.output / 2;
 
--- Requests that can run at once: by the engine's limit, and by the memory for their KV cache.
+-- Requests that can run at once: by the engine's limits, and by the memory for their KV cache.
 create macro macros.most_running(d, l) as
-    greatest(1, least(d.max_num_seqs, macros.kv_capacity_tokens(d) / macros.mean_context(l)));
+    greatest(1, least(
+        d.max_num_seqs,
+        d.max_num_batched_tokens / (1 + l.drafts),
+        macros.kv_free_bytes(d) / (macros.kv_request_bytes(d, macros.mean_context(l)) + d.state_bytes)
+    ));
 
 -- A step of so many sequences, with the drafts of a speculating engine.
 create macro macros.loaded_step_s(d, l, batch) as
@@ -47,7 +55,7 @@ create macro macros.accepted_per_step(a, k) as
 
 -- Seconds that a prompt's work takes from the steps of the others.
 create macro macros.loaded_prompt_s(d, l, batch) as
-    macros.prompt_s(d, batch, l.input - l.cached, l.cached);
+    macros.prompt_s(d, batch, macros.new_tokens(l), l.cached);
 
 -- Seconds that an answer takes after its first token.
 create macro macros.answer_s(l, tpot_s) as
@@ -55,7 +63,7 @@ create macro macros.answer_s(l, tpot_s) as
 
 -- From the begin of a prompt's work to its first token: its chunks' steps, in which the others decode.
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
-    prompt_s + macros.prefill_chunks(d, batch, l.input - l.cached) * step_s;
+    prompt_s + macros.prefill_chunks(d, batch, macros.new_tokens(l)) * step_s;
 
 -- Wait for the prompts before it in a closed loop: answers of like lengths end together, so that prompts come in bunches.
 create macro macros.bunch_wait_s(d, l, prompt_s) as
@@ -71,7 +79,7 @@ create macro macros.prompt_wait_s(requests_per_s, work_s) as
     requests_per_s * work_s * work_s / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
 create macro macros.largest_chunk(d, l, batch) as
-    least(l.input - l.cached, greatest(1, d.max_num_batched_tokens - batch));
+    least(macros.new_tokens(l), greatest(1, d.max_num_batched_tokens - batch));
 
 -- What each batch means, from one that stands still most of the time to the largest that fits.
 --   batch             requests that decode at once
@@ -117,7 +125,7 @@ times as (
         step_s,
         prompt_s,
         macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
-        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients)) as closed_tpot_s,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
         batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s) as open_per_s
     from costs
 )
@@ -201,6 +209,7 @@ from crossings;
 --   requests_per_s       that are served, of one replica
 --   output_tokens_per_s  likewise
 --   is_full              as many run as can: others wait
+--   is_mixed             more than one step in a hundred has a chunk of a prompt in it: itl_p99_s is of such a step
 --   is_stable            the load can be served at all
 create macro macros.prediction(of_d, of_l) as table
 with given as (
@@ -236,22 +245,39 @@ times as (
     select
         *,
         macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
+        -- HTTP and half a step that is under way come before the prompt's work.
+        d.request_s + step_s / 2 as before_s,
         case
-            -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
-            when is_open and not is_full then l.requests_per_s
-            when is_open then batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s)
-            else batch / macros.answer_s(l, macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients)))
-        end as requests_per_s
+            -- Who waits for a place, by Little's law.
+            when is_full then macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1)
+            else before_s + first_token_s + macros.bunch_wait_s(d, l, prompt_s)
+        end as closed_ttft_s
     from costs
+),
+
+rates as (
+    select
+        *,
+        case
+            -- Each client sends again when it is served.
+            when not is_open then l.clients / (closed_ttft_s + macros.answer_s(l, closed_tpot_s))
+            -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
+            when is_full then batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s)
+            else l.requests_per_s
+        end as requests_per_s
+    from times
 ),
 
 tokens as (
     select
         *,
         case when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
-            else macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * (1 - 1 / l.clients))
-        end as tpot_s
-    from times
+            else closed_tpot_s
+        end as tpot_s,
+        -- More than one step in a hundred has a prompt's chunk in it.
+        batch * macros.prefill_chunks(d, batch, macros.new_tokens(l)) / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
+    from rates
 )
 
 select
@@ -271,17 +297,12 @@ select
     l.drafts * macros.draft_s(d) / l.tokens_per_step as draft_s,
     tpot_s - step_s / l.tokens_per_step as prefill_s,
     case
-        -- Who waits for a place, by Little's law.
-        when is_full and not is_open then macros.answer_s(l, tpot_s) * (l.clients / batch - 1)
+        when not is_open then closed_ttft_s
         when is_full then 'infinity'::double
-        -- HTTP and half a step that is under way come before the prompt's work.
-        else d.request_s + step_s / 2 + first_token_s + case when is_open
-            then macros.prompt_wait_s(requests_per_s, prompt_s)
-            else macros.bunch_wait_s(d, l, prompt_s)
-        end
+        else before_s + first_token_s + macros.prompt_wait_s(requests_per_s, prompt_s)
     end as ttft_s,
     step_s + case
-        when batch * macros.prefill_chunks(d, batch, l.input - l.cached) / greatest(1, l.output - 1) > 1e-2 and batch > 1
+        when is_mixed
             then macros.chunk_s(d, batch, chunk_tokens)
                 + macros.prefill_attention_s(d, chunk_tokens, macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens))
         else 0e0
@@ -291,13 +312,14 @@ select
         + macros.kv_bytes(d, context, windowed)
     ) / step_s / d.hbm_bytes_per_s as mbu_ratio,
     requests_per_s * (
-        2 * (l.input - l.cached + l.output) * (d.plain_params + d.packed_params + d.expert_params)
+        2 * (macros.new_tokens(l) + l.output) * (d.plain_params + d.packed_params + d.expert_params)
         + 2 * l.output * d.head_params
         + d.pair_flop * d.attention_layers
-        * (macros.prefill_pairs(l.input - l.cached, l.cached) + l.output * macros.mean_context(l))
+        * (macros.prefill_pairs(macros.new_tokens(l), l.cached) + l.output * macros.mean_context(l))
     ) / d.peak_flop_per_s as mfu_ratio,
     requests_per_s,
     requests_per_s * l.output as output_tokens_per_s,
     is_full,
-    not (is_open and is_full) and macros.kv_capacity_tokens(d) >= l.input + l.output as is_stable
+    is_mixed,
+    not (is_open and is_full) and macros.kv_free_bytes(d) >= macros.kv_request_bytes(d, l.input + l.output) as is_stable
 from tokens;

@@ -69,7 +69,10 @@ limits as (
         macros.part_context(parts) as context,
         macros.part_windowed(parts, d.window_tokens) as windowed,
         macros.part_gaps(parts) as gaps,
-        greatest(1, least(d.max_num_seqs, macros.kv_capacity_tokens(d) / macros.part_context(parts))) as most
+        greatest(1, least(
+            d.max_num_seqs, d.max_num_batched_tokens,
+            macros.kv_free_bytes(d) / (macros.kv_bytes(d, context, windowed) + d.state_bytes)
+        )) as most
     from given
 ),
 
@@ -104,7 +107,7 @@ rates as (
     select
         *,
         batch / (gaps * step_s + d.prefill_share * batch * prompt_s) as open_per_s,
-        step_s + d.prefill_share * batch * (1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
+        step_s + d.prefill_share * batch * greatest(0e0, 1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
         batch / (gaps * closed_tpot_s) as closed_per_s,
         batch / (open_per_s * gaps) as open_tpot_s,
         d.request_s as request_s

@@ -83,3 +83,4 @@ cross join lateral macros.deployment(
     runs.engine, coalesce(runs.engine_version, runs.server_version),
     runs.max_num_seqs, runs.max_num_batched_tokens
 ) as deployment
+where deployment.query_heads % deployment.tensor_parallel_size = 0
