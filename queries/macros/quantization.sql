@@ -20,6 +20,19 @@ create macro macros.native_format(q) as case
     when lower(q.quant_method) = 'mxfp4' then 'mxfp4'
 end;
 
+-- Why that format is not known, in words; null where it is.
+create macro macros.quantization_problem(q) as case
+    when macros.native_format(q) is not null then null
+    when lower(q.quant_method) = 'compressed-tensors' then 'quantization_config: compressed-tensors '
+        || coalesce('with weights of ' || ((q.config_groups->'$.*.weights')[1]->>'num_bits') || ' bits', 'without num_bits of weights in config_groups')
+        || ' is not known: 4 and 8 are'
+    when q.quant_algo is null and lower(q.quant_method) in ('awq', 'gptq') then 'quantization_config: ' || lower(q.quant_method)
+        || coalesce(' with ' || coalesce(q.bits, q.w_bit) || ' bits', ' without bits') || ' is not known: '
+        || case lower(q.quant_method) when 'gptq' then '4 and 8 are' else '4 is' end
+    else 'quantization_config: quant_method "' || coalesce(q.quant_method, '')
+        || '"' || coalesce(' with quant_algo "' || q.quant_algo || '"', '') || ' is not known'
+end;
+
 -- compressed-tensors: bits, type and grouping of the first group's weights; activations in
 -- fewer than 16 bits make the multiplication one of theirs.
 create macro macros.packed_format(format, weights, activations) as case
