@@ -72,3 +72,20 @@ create macro macros.family(mlp_matrices, is_tied, window_every, learned_places) 
     'window_every': window_every::bigint,
     'learned_places': learned_places::bigint
 };
+
+-- What a class fills in where a published config.json leaves a key out; a key that is null is left out, too. Only keys
+-- that are left out by publishers: Gemma 3 of 4B says no heads, 12B and 27B no vocabulary. The class that sees is
+-- called gemma3, its language model gemma3_text.
+-- Source: Gemma3TextConfig of configuration_gemma3.py.
+create macro macros.with_class_defaults(config) as
+    case when (config->>'model_type') in ('gemma3', 'gemma3_text')
+        then json_merge_patch(
+            json_merge_patch(
+                '{"vocab_size": 262208, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                  "sliding_window": 4096, "max_position_embeddings": 131072}',
+                json_merge_patch('{}', config)
+            ),
+            '{"model_type": "gemma3_text"}'
+        )
+        else config
+    end;

@@ -21,9 +21,9 @@ create macro macros.model_config(config) as (
 -- (tie_word_embeddings, quantization_config) beside it.
 create macro macros.model_keys(config) as
     json_transform(
-        json_merge_patch(config::json, coalesce(
+        macros.with_class_defaults(json_merge_patch(config::json, coalesce(
             config::json->'text_config', config::json->'llm_config', config::json->'language_config', '{}'::json
-        )),
+        ))),
         '{
             "model_type": "VARCHAR", "torch_dtype": "VARCHAR", "dtype": "VARCHAR",
             "num_hidden_layers": "BIGINT", "n_layer": "BIGINT", "n_layers": "BIGINT", "num_layers": "BIGINT",
@@ -151,7 +151,7 @@ create macro macros.model_of(k, z, l) as {
     'kv_heads': case
         when k.kv_lora_rank is not null then 1
         when k.multi_query and not coalesce(k.new_decoder_architecture, false) then 1
-        else coalesce(k.num_key_value_heads, k.num_kv_heads, k.n_head_kv, z.heads)
+        else coalesce(macros.kv_heads_said(k), z.heads)
     end,
     'head_dim': case
         when k.kv_lora_rank is not null then k.qk_nope_head_dim + k.qk_rope_head_dim
@@ -160,10 +160,7 @@ create macro macros.model_of(k, z, l) as {
     'intermediate': macros.dense_width(k, z),
     'vocab': k.vocab_size,
     'experts': z.experts,
-    'experts_per_token': case when z.experts = 0 then 0 else coalesce(
-        macros.number_in(k.num_experts_per_tok), macros.number_in(k.num_experts_per_token),
-        macros.number_in(k.experts_per_token), macros.number_in(k.moe_topk), macros.number_in(k.moe_k)
-    ) end,
+    'experts_per_token': case when z.experts = 0 then 0 else macros.experts_of_token(k) end,
     'expert_intermediate': case when z.experts = 0 then 0 else macros.expert_width(k) end,
     'window_tokens': case when list_contains(l.attention, 'window') then z.window end,
     'windowed_layers': macros.count_of(l.attention, 'window'),
@@ -213,6 +210,14 @@ create macro macros.model_of(k, z, l) as {
         end
     )
 };
+
+create macro macros.experts_of_token(k) as coalesce(
+    macros.number_in(k.num_experts_per_tok), macros.number_in(k.num_experts_per_token),
+    macros.number_in(k.experts_per_token), macros.number_in(k.moe_topk), macros.number_in(k.moe_k)
+);
+
+create macro macros.kv_heads_said(k) as
+    coalesce(k.num_key_value_heads, k.num_kv_heads, k.n_head_kv);
 
 create macro macros.count_of(kinds, kind) as
     len(list_filter(kinds, lambda one: one = kind));
