@@ -47,6 +47,11 @@ func TestReadModelConfig(t *testing.T) {
 			files: map[string]string{"config.json": strings.Replace(toyConfig, "hidden_size", "width", 1)}},
 		{why: "an architecture that nobody knows", text: `model_type "retnet" is an architecture that is not known`, hint: "architectures.sql",
 			files: map[string]string{"config.json": strings.Replace(toyConfig, "llama", "retnet", 1)}},
+		{why: "more KV heads than heads", text: "num_key_value_heads (num_kv_heads, n_head_kv) is 8, more than num_attention_heads (n_head, n_heads), 4", hint: "config.json",
+			files: map[string]string{"config.json": strings.Replace(toyConfig, `"intermediate_size"`, `"num_key_value_heads": 8, "intermediate_size"`, 1)}},
+		{why: "Gemma 3 as it is published, without heads or vocabulary: 33,562,624 + 884,736 bytes",
+			files: map[string]string{"config.json": `{"model_type": "gemma3", "text_config": {"num_hidden_layers": 1, "hidden_size": 64, "intermediate_size": 256}}`,
+				"model.safetensors.index.json": index("34447360")}},
 		{why: "text that is no JSON", text: "config.json: not a JSON object", files: map[string]string{"config.json": "[1]"}},
 		{why: "a folder without one", text: "there is no such file", hint: "catalogue", files: map[string]string{"other.json": "{}"}},
 	} {

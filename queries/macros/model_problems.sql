@@ -1,5 +1,5 @@
--- What a config.json lacks for the bandwidth model: a list of sentences, each with the spellings that were tried;
--- empty where all is there. Nothing is guessed for a family that is not known.
+-- What a config.json lacks for the bandwidth model, and what in it cannot be: a list of sentences, each with the
+-- spellings that were tried; empty where all is there. Nothing is guessed for a family that is not known.
 
 create macro macros.model_problems(config) as (
     select list_filter(macros.problems_of(k, z, l), lambda problem: problem is not null)
@@ -17,25 +17,32 @@ create macro macros.problems_of(k, z, l) as [
         when k.model_type is null then 'no model_type'
         when z.family is null then 'model_type "' || k.model_type || '" is an architecture that is not known'
     end,
-    case when not coalesce(z.layers > 0, false) then 'no num_hidden_layers (n_layer, n_layers, num_layers)' end,
-    case when not coalesce(z.hidden > 0, false) then 'no hidden_size (n_embd, n_embed, d_model)' end,
-    case when not coalesce(z.heads > 0, false) then 'no num_attention_heads (n_head, n_heads)' end,
-    case when not coalesce(k.vocab_size > 0, false) then 'no vocab_size' end,
+    macros.size_problem(z.layers, 'num_hidden_layers (n_layer, n_layers, num_layers)'),
+    macros.size_problem(z.hidden, 'hidden_size (n_embd, n_embed, d_model)'),
+    macros.size_problem(z.heads, 'num_attention_heads (n_head, n_heads)'),
+    macros.size_problem(k.vocab_size, 'vocab_size'),
+    case when coalesce(k.head_dim, k.attention_head_dim) < 1
+        then macros.size_problem(coalesce(k.head_dim, k.attention_head_dim), 'head_dim (attention_head_dim)') end,
+    macros.kv_heads_problem(k, z),
     case when k.head_dim is null and k.attention_head_dim is null and k.kv_lora_rank is null and z.hidden % z.heads <> 0
         then 'no head_dim, and hidden_size is not a multiple of num_attention_heads' end,
     case when k.kv_lora_rank is not null and (k.qk_nope_head_dim is null or k.qk_rope_head_dim is null or k.v_head_dim is null)
         then 'kv_lora_rank without qk_nope_head_dim, qk_rope_head_dim or v_head_dim' end,
     case when k.index_topk is not null
         then 'index_topk: attention to chosen tokens only is not modelled' end,
-    case when (len(l.mlp) = 0 or list_contains(l.mlp, 'dense')) and not coalesce(macros.dense_width(k, z) > 0, false)
-        then 'no intermediate_size (n_inner, ffn_dim, ffn_hidden_size)' end,
-    case when z.experts > 0 and coalesce(
-            macros.number_in(k.num_experts_per_tok), macros.number_in(k.num_experts_per_token),
-            macros.number_in(k.experts_per_token), macros.number_in(k.moe_topk), macros.number_in(k.moe_k)
-        ) is null
-        then 'no num_experts_per_tok (num_experts_per_token, experts_per_token, moe_topk, moe_k)' end,
-    case when z.experts > 0 and not coalesce(macros.expert_width(k) > 0, false)
-        then 'no moe_intermediate_size (intermediate_size, ffn_dim)' end,
+    case when len(l.mlp) = 0 or list_contains(l.mlp, 'dense')
+        then macros.size_problem(macros.dense_width(k, z), 'intermediate_size (n_inner, ffn_dim, ffn_hidden_size)') end,
+    case when z.experts < 0
+        then 'num_experts (num_local_experts, n_routed_experts, moe_num_experts) is ' || z.experts || ': it must be at least 0' end,
+    case when z.experts > 0
+        then macros.size_problem(
+            macros.experts_of_token(k), 'num_experts_per_tok (num_experts_per_token, experts_per_token, moe_topk, moe_k)'
+        ) end,
+    case when z.experts > 0 and macros.experts_of_token(k) > z.experts
+        then 'num_experts_per_tok (num_experts_per_token, experts_per_token, moe_topk, moe_k) is ' || macros.experts_of_token(k)
+            || ', more than num_experts (num_local_experts, n_routed_experts, moe_num_experts), ' || z.experts end,
+    case when z.experts > 0
+        then macros.size_problem(macros.expert_width(k), 'moe_intermediate_size (intermediate_size, ffn_dim)') end,
     case when coalesce(len(k.layer_types), len(k.layers_block_type), len(k.hybrid_override_pattern)) <> z.layers
         then 'layer_types (layers_block_type, hybrid_override_pattern) says '
             || coalesce(len(k.layer_types), len(k.layers_block_type), len(k.hybrid_override_pattern)) || ' layers, num_hidden_layers ' || z.layers end,
@@ -43,9 +50,35 @@ create macro macros.problems_of(k, z, l) as [
     case when coalesce(len(k.layer_types), len(k.layers_block_type), len(k.hybrid_override_pattern)) = z.layers
             and len(list_filter(l.attention, lambda kind: kind is not null)) < z.layers
         then 'layer_types (layers_block_type, hybrid_override_pattern) has a kind of layer that is not known' end,
+    -- A config may say that its window is not used; then those layers see all.
+    case when coalesce(k.use_sliding_window, true) and k.sliding_window is null and macros.count_of(k.layer_types, 'sliding_attention') > 0
+        then 'layer_types has ' || macros.count_of(k.layer_types, 'sliding_attention')
+            || ' layers of sliding_attention, but there is no sliding_window' end,
+    case when k.model_type = 'llama4_text' and k.attention_chunk_size is null and macros.count_of(k.layer_types, 'chunked_attention') > 0
+        then 'layer_types has ' || macros.count_of(k.layer_types, 'chunked_attention')
+            || ' layers of chunked_attention, but there is no attention_chunk_size' end,
+    case when z.window < 1 and list_contains(l.attention, 'window')
+        then macros.size_problem(z.window, case when k.model_type = 'llama4_text' then 'attention_chunk_size' else 'sliding_window' end) end,
     case when list_contains(l.attention, 'linear') and l.mixer.params is null
         then 'layers without attention, but no linear_num_value_heads, linear_attn_config, mamba_n_heads (mamba_num_heads) or mamba_d_state' end,
-    case when macros.native_format(k.quantization_config) is null
-        then 'quantization_config: quant_method "' || coalesce(k.quantization_config.quant_method, '')
-            || '"' || coalesce(' with quant_algo "' || k.quantization_config.quant_algo || '"', '') || ' is not known'  end
+    macros.quantization_problem(k.quantization_config)
 ];
+
+-- A number of things that a model cannot be without; names are of its key.
+create macro macros.size_problem(size, names) as case
+    when size is null then 'no ' || names
+    when size < 1 then names || ' is ' || size || ': it must be at least 1'
+end;
+
+-- Each KV head serves as many query heads as the others. A latent cache has none, multi_query one.
+create macro macros.kv_heads_problem(k, z) as case
+    when k.kv_lora_rank is not null or (k.multi_query and not coalesce(k.new_decoder_architecture, false)) then null
+    when macros.kv_heads_said(k) < 1
+        then macros.size_problem(macros.kv_heads_said(k), 'num_key_value_heads (num_kv_heads, n_head_kv)')
+    when z.heads > 0 and macros.kv_heads_said(k) > z.heads
+        then 'num_key_value_heads (num_kv_heads, n_head_kv) is ' || macros.kv_heads_said(k)
+            || ', more than num_attention_heads (n_head, n_heads), ' || z.heads
+    when z.heads > 0 and z.heads % macros.kv_heads_said(k) <> 0
+        then 'num_attention_heads (n_head, n_heads) is ' || z.heads
+            || ', not a multiple of num_key_value_heads (num_kv_heads, n_head_kv), ' || macros.kv_heads_said(k)
+end;
