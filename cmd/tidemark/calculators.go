@@ -27,7 +27,11 @@ func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) 
 		}
 	}
 	if c.IsSet("warehouse") {
-		tell(c, "%s: %v; the built-in catalogue is asked", path, err)
+		why := "it is in use"
+		if file := (*os.PathError)(nil); errors.As(err, &file) {
+			why = file.Err.Error()
+		}
+		tell(c, "warehouse %s: %s, so the built-in GPUs, models and constants are taken", path, why)
 	}
 	return inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }
