@@ -3,6 +3,7 @@ package analysis
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -58,9 +59,11 @@ var pointThings = []pointColumns{
 }
 
 // ReadPoints reads a CSV with a header (RFC 4180; a byte order mark and CRLF are read over). Columns may come in any order
-// and in any case, and those that say nothing to the model are kept.
+// and in any case, and those that say nothing to the model are kept. Nobody knows which cells a row lost or has too many: such
+// a row is kept for its place, and its Point is an error.
 func ReadPoints(from io.Reader) (*Points, error) {
 	reader := csv.NewReader(from)
+	reader.FieldsPerRecord = -1 // a row that has lost a cell says so itself
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("it is empty: a first line with the names of the columns is missing")
@@ -92,8 +95,6 @@ func pointsError(err error) error {
 	switch {
 	case !errors.As(err, &parse):
 		return err
-	case errors.Is(parse.Err, csv.ErrFieldCount):
-		return withHint("a cell with a comma in it stands in quotes", "line %d: not as many cells as the header has names", parse.StartLine)
 	case errors.Is(parse.Err, csv.ErrQuote):
 		return withHint(`a quote inside a cell is written twice, and the cell stands in quotes`, "line %d: a quote that is not closed", parse.StartLine)
 	default:
@@ -151,21 +152,53 @@ func (p *Points) HasTPOT() bool { return len(p.columns["TPOT"]) > 0 }
 
 // TPOT is what was measured, seconds; NaN where nothing was.
 func (p *Points) TPOT(row int) float64 {
+	measured, _ := p.measured(row)
+	return measured
+}
+
+// measured is the best of the columns of a TPOT that has a time, in seconds. Where there is none why says which number
+// stands there and is no time; a word, or NaN, says that nothing was measured.
+func (p *Points) measured(row int) (seconds float64, why string) {
+	if p.raggedness(row) != nil {
+		return math.NaN(), ""
+	}
 	for _, place := range p.columns["TPOT"] {
-		measured, err := strconv.ParseFloat(strings.TrimSpace(p.Rows[row][place]), 64)
-		if err != nil || !(measured > 0) || math.IsInf(measured, 0) {
+		text, name := strings.TrimSpace(p.Rows[row][place]), strings.TrimSpace(p.Header[place])
+		measured, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(measured) {
 			continue
 		}
-		if strings.HasSuffix(strings.ToLower(strings.TrimSpace(p.Header[place])), "_ms") {
+		if measured <= 0 || math.IsInf(measured, 0) {
+			if why == "" {
+				why = fmt.Sprintf("%s: %s is no measured time and is not compared", name, text)
+			}
+			continue
+		}
+		if strings.HasSuffix(strings.ToLower(name), "_ms") {
 			measured *= 1e-3
 		}
-		return measured
+		return measured, ""
 	}
-	return math.NaN()
+	return math.NaN(), why
+}
+
+// raggedness is of a row that has not as many cells as there are columns.
+func (p *Points) raggedness(row int) error {
+	if len(p.Rows[row]) == len(p.Header) {
+		return nil
+	}
+	cells := "1 cell"
+	if n := len(p.Rows[row]); n != 1 {
+		cells = fmt.Sprintf("%d cells", n)
+	}
+	return fmt.Errorf("line %d: %s, %d are named", p.Lines[row], cells, len(p.Header))
 }
 
 // Point is a row over base, which says what the row does not.
 func (p *Points) Point(row int, base Point) (Point, error) {
+	if err := p.raggedness(row); err != nil {
+		return base, err
+	}
 	cells := &cellReader{points: p, row: p.Rows[row]}
 	point := base
 	cells.text("gpu", &point.GPU)
@@ -185,8 +218,8 @@ func (p *Points) Point(row int, base Point) (Point, error) {
 	cells.positive("gpu_memory_utilization", &point.GPUMemoryUtilization)
 	cells.positive("HBM bandwidth", &point.HBMBytesPerS)
 	cells.load(&point)
-	cells.number("input tokens", &point.InputTokens)
-	cells.number("output tokens", &point.OutputTokens)
+	cells.positive("input tokens", &point.InputTokens)
+	cells.positive("output tokens", &point.OutputTokens)
 	cells.number("cached tokens", &point.CachedTokens)
 	cells.number("speculative tokens", &point.Drafts)
 	cells.number("acceptance length", &point.TokensPerStep)
@@ -194,5 +227,8 @@ func (p *Points) Point(row int, base Point) (Point, error) {
 		point.AcceptanceRate = &rate
 	}
 	point.Deployment = point.Deployment.Named()
+	if cells.err == nil {
+		cells.err = point.CheckNames()
+	}
 	return point, cells.err
 }

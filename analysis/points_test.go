@@ -12,7 +12,6 @@ import (
 func TestReadPoints(t *testing.T) {
 	for _, test := range []struct{ what, file, text, hint string }{
 		{"nothing at all", "", "it is empty", ""},
-		{"a row with a cell less", "gpu,model\nH100,a\nH100\n", "line 3: not as many cells", "quotes"},
 		{"a quote that is never closed", "gpu,model\nH100,\"a\nH100,b\n", "line 2: a quote that is not closed", "twice"},
 		{"a quote inside a cell", "gpu,model\nH100,a\"b\n", "line 2: a quote inside a cell", "twice"},
 		{"the same name twice", "gpu,model, GPU\n", `line 1: two columns are named "gpu"`, "rename"},
@@ -61,6 +60,14 @@ func TestPointOfARow(t *testing.T) {
 		{"half a GPU", "tp", "0.5", nil, "tensor parallel size: 0.5 is not a whole number"},
 		{"a batch of 0", "concurrency", "0", nil, "concurrency: 0, more than 0 is needed"},
 		{"no number", "concurrency", "NaN", nil, "concurrency: NaN is not a number"},
+		{"an answer of no tokens", "output_len", "0", nil, "output tokens: 0, more than 0 is needed"},
+		{"a prompt of less than none", "input_len", "-3", nil, "input tokens: -3, more than 0 is needed"},
+		{"a cell less", "engine,tp,dp", "vllm,2", nil, "line 2: 2 cells, 3 are named"},
+		{"a cell more", "tp", "2,3", nil, "line 2: 2 cells, 1 are named"},
+		{"one cell of two", "tp,dp", "2", nil, "line 2: 1 cell, 2 are named"},
+		{"an engine of no constants", "engine", "tgi", nil, `no engine named "tgi": known are vllm, sglang, tensorrt-llm`},
+		{"drafts kept of none", "acceptance_rate", "0.7", nil, "an acceptance rate of 0.7 without speculative tokens"},
+		{"none kept of none", "acceptance_rate", "0", func(p *analysis.Point) { p.AcceptanceRate = new(0e0) }, ""},
 		{"text for a number", "input_len", "many", nil, "input tokens: many is not a number"},
 	} {
 		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))
@@ -98,6 +105,9 @@ func TestMeasuredOfARow(t *testing.T) {
 		{"tpot_s,tpot_ms", ",13.5", 13.5e-3},
 		{"mean_tpot_ms", "0", math.NaN()},
 		{"tpot_ms", "nan", math.NaN()},
+		{"mean_tpot_ms", "-4", math.NaN()},
+		{"tpot_s,tpot_ms", "0,13.5", 13.5e-3},
+		{"tpot_ms,gpu", "13.5", math.NaN()},
 		{"gpu", "H100", math.NaN()},
 	} {
 		points, err := analysis.ReadPoints(strings.NewReader(test.header + "\n" + test.row + "\n"))

@@ -183,6 +183,59 @@ func TestManyPointsKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// A measurement that no hardware makes is named by its line and is no error of the model; one that is no time is said in
+// its row. A row that lost a cell, or asks for more context than the model has, leaves the others theirs.
+func TestPointsThatAreErrorsOfTheData(t *testing.T) {
+	// The floor of line 2 and of its copies is 4.53 ms: 15.173 GB over 3350 GB/s.
+	points, err := analysis.ReadPoints(strings.NewReader(`gpu,model,input_len,output_len,concurrency,max_model_len,tpot_ms
+H100,llama-3.1-8b,1000,500,1,,6.5
+H100,llama-3.1-8b,1000,500,1,,4.4
+H100,llama-3.1-8b,1000,500,1,,4.5
+H100,llama-3.1-8b,1000,500,1,,0
+H100,llama-3.1-8b,1000,500,1,,-2
+H100,llama-3.1-8b,1000,500
+H100,llama-3.1-8b,1000,500,1,131073,6.5
+H100,llama-3.1-8b,1000,500,1,131072,
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, missed, err := analysis.PredictPoints(context.Background(), catalogue(t).DB(), points, analysis.Point{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, column := range table.Columns {
+		at[column.Name] = i
+	}
+	for i, want := range []struct {
+		isBelow, why any
+		isPredicted  bool
+	}{
+		{false, nil, true},
+		{true, nil, true},
+		{false, nil, true}, // rounded, not below
+		{nil, "tpot_ms: 0 is no measured time and is not compared", true},
+		{nil, "tpot_ms: -2 is no measured time and is not compared", true},
+		{nil, "line 7: 4 cells, 7 are named", false},
+		{nil, "max_model_len: 131073 tokens are more than the context of llama-3.1-8b, 131072", false},
+		{nil, nil, true},
+	} {
+		row := table.Rows[i]
+		if row[at["is_below_floor"]] != want.isBelow || row[at["why"]] != want.why || (row[at["predicted_tpot_s"]] != nil) != want.isPredicted {
+			t.Errorf("line %d: got %v, %v, %v, want %+v", i+2, row[at["is_below_floor"]], row[at["why"]], row[at["predicted_tpot_s"]], want)
+		}
+	}
+	one := table.Rows[0][at["predicted_tpot_s"]].(float64)
+	mean := (one/6.5e-3 + one/4.5e-3) / 2
+	if missed.Predicted != 6 || missed.Measured != 2 || math.Abs(missed.Bias-(mean-1)) > 1e-12 || fmt.Sprint(missed.BelowFloor) != "[3]" {
+		t.Errorf("got %+v, want 6 predicted, 2 compared, bias %v and line 3 below the floor", missed, mean-1)
+	}
+	if got := missed.String(); !strings.HasPrefix(got, "8 rows, 6 predicted, 1 below the floor and left out, 2 compared: error median ") {
+		t.Errorf("the summary: got %q", got)
+	}
+}
+
 // Ten thousand configurations: what a table of a sweep may have.
 func BenchmarkTenThousandPoints(b *testing.B) {
 	w := catalogue(b)

@@ -21,6 +21,9 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	if err != nil {
 		return Argument{}, err
 	}
+	if err := p.Deployment.checkLength(ctx, db); err != nil {
+		return Argument{}, err
+	}
 	p.Deployment = resolved
 	flood := p // more than any server can do: what it serves is the most
 	flood.Clients, flood.RequestsPerS = 0, 1e12
@@ -94,6 +97,11 @@ sizes as (
 
 select
     d.compute_format,
+    (
+        select formats.compute
+        from seeds.formats
+        where formats.format = d.weight_format
+    ) as usual_compute_format,
     d.hbm_bytes_per_s,
     macros.floor_s(d, 0, 0) as weights_over_peak_s,
     d.plain_bytes + d.packed_bytes as weight_bytes,
@@ -108,6 +116,8 @@ select
     d.layer_s,
     l.tokens_per_step,
     macros.largest_chunk(d, l, batch) as chunk_tokens,
+    -- As macros.prediction has it: enough steps carry a prompt for the 99th percentile to be one of them.
+    batch * macros.prefill_chunks(d, batch, l.input - l.cached) / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed,
     macros.loaded_prompt_s(d, l, batch) as prompt_s,
     macros.kv_capacity_tokens(d) as kv_capacity_tokens,
     macros.most_running(d, l) as most_running,

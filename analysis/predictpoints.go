@@ -15,11 +15,11 @@ type Given string
 
 // Errors are what predictions missed measurements by: predicted over measured, less 1.
 type Errors struct {
-	Rows, Predicted, Measured int
+	Rows, Predicted, Measured int     // Measured: those that were compared
 	Median, Mean, P90         float64 // of the absolute errors
 	Bias                      float64 // mean of the errors with their signs
 	InBand                    float64 // share of the measurements inside the predicted band
-	BelowFloor                int     // measurements that the hardware does not allow
+	BelowFloor                []int   // lines of measurements that the hardware does not allow: these are not compared
 	Renewed                   []string
 	FirstWhy                  string
 	FirstWhyLine              int
@@ -30,10 +30,17 @@ type Errors struct {
 func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) (Table, Errors, error) {
 	asked := make([]Point, len(points.Rows))
 	whys := make([]error, len(points.Rows))
+	lengths := lengthChecks{}
 	for i := range points.Rows {
 		asked[i], whys[i] = points.Point(i, base)
 		if lacks := asked[i].lacks(); whys[i] == nil && len(lacks) > 0 {
 			whys[i] = fmt.Errorf("nothing is said of %s", strings.Join(lacks, ", "))
+		}
+		if whys[i] == nil {
+			var err error
+			if whys[i], err = lengths.of(ctx, db, asked[i].Deployment); err != nil {
+				return Table{}, Errors{}, err
+			}
 		}
 		if whys[i] != nil {
 			asked[i] = Point{}
@@ -45,7 +52,7 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 	}
 	columns := PredictionColumns()
 	if points.HasTPOT() {
-		columns = append(columns, "error_ratio", "is_in_band")
+		columns = append(columns, "error_ratio", "is_in_band", "is_below_floor")
 	}
 	table := Table{Name: "points"}
 	for _, name := range points.Header {
@@ -69,12 +76,16 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 			p = nothing(whys[i].Error())
 		}
 		cells := make([]any, len(table.Columns))
-		for j, text := range row {
+		for j, text := range row[:min(len(row), len(points.Header))] {
 			cells[j] = points.given(j, text)
 		}
 		of := p.Cells(asked[i])
 		if points.HasTPOT() {
-			of = append(of, p.missed(points.TPOT(i))...)
+			measured, why := points.measured(i)
+			if p.Why == "" && why != "" {
+				of[len(of)-1] = why
+			}
+			of = append(of, p.missed(measured)...)
 		}
 		for j, value := range of {
 			cells[places[j]] = value
@@ -106,7 +117,7 @@ func PredictionColumns() []string {
 	)
 }
 
-// Cells are a prediction in the order of PredictionColumns; what is not known is nil. Requests and tokens a second are of
+// Cells are a prediction in the order of PredictionColumns; what is not known or has no end is nil. Requests and tokens a second are of
 // all replicas.
 func (p Prediction) Cells(of Point) []any {
 	replicas := float64(max(of.DataParallelSize, 1))
@@ -131,20 +142,26 @@ func (p Prediction) Cells(of Point) []any {
 	return cells
 }
 
-// missed is the error of a prediction, and whether the measurement is in its band.
+// missed is the error of a prediction, whether the measurement is in its band, and whether it is below the floor, which
+// makes the error one of the data.
 func (p Prediction) missed(measured float64) []any {
 	if math.IsNaN(measured) || math.IsNaN(p.TPOT) {
-		return []any{nil, nil}
+		return []any{nil, nil, nil}
 	}
-	return []any{p.TPOT/measured - 1, p.Low <= measured && measured <= p.High}
+	return []any{p.TPOT/measured - 1, p.Low <= measured && measured <= p.High, p.isBelowFloor(measured)}
 }
 
 func known(figure float64) any {
-	if math.IsNaN(figure) {
+	if math.IsNaN(figure) || math.IsInf(figure, 0) {
 		return nil
 	}
 	return figure
 }
+
+// floorSlack is what a measurement may lie below the floor by for being rounded.
+const floorSlack = 0.02
+
+func (p Prediction) isBelowFloor(measured float64) bool { return measured < (1-floorSlack)*p.FloorTPOT }
 
 func (e *Errors) add(p Prediction, points *Points, row int, ratios *[]float64) {
 	if p.Why != "" {
@@ -158,13 +175,14 @@ func (e *Errors) add(p Prediction, points *Points, row int, ratios *[]float64) {
 	if math.IsNaN(measured) {
 		return
 	}
+	if p.isBelowFloor(measured) {
+		e.BelowFloor = append(e.BelowFloor, points.Lines[row])
+		return
+	}
 	e.Measured++
 	*ratios = append(*ratios, p.TPOT/measured-1)
 	if p.Low <= measured && measured <= p.High {
 		e.InBand++
-	}
-	if measured < 0.98*p.FloorTPOT {
-		e.BelowFloor++
 	}
 }
 
@@ -192,9 +210,16 @@ func quantileOf(sorted []float64, q float64) float64 {
 }
 
 func (e Errors) String() string {
-	if e.Measured == 0 {
-		return fmt.Sprintf("%d rows, %d predicted", e.Rows, e.Predicted)
+	text := fmt.Sprintf("%d rows, %d predicted", e.Rows, e.Predicted)
+	if e.Rows == 1 {
+		text = fmt.Sprintf("1 row, %d predicted", e.Predicted)
 	}
-	return fmt.Sprintf("%d rows, %d predicted, %d measured: error median %.1f %%, mean %.1f %%, p90 %.1f %%, bias %+.1f %%; %.0f %% in their bands",
-		e.Rows, e.Predicted, e.Measured, 100*e.Median, 100*e.Mean, 100*e.P90, 100*e.Bias, 100*e.InBand)
+	if n := len(e.BelowFloor); n > 0 {
+		text += fmt.Sprintf(", %d below the floor and left out", n)
+	}
+	if e.Measured == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(", %d compared: error median %.1f %%, mean %.1f %%, p90 %.1f %%, bias %+.1f %%; %.0f %% in their bands",
+		e.Measured, 100*e.Median, 100*e.Mean, 100*e.P90, 100*e.Bias, 100*e.InBand)
 }

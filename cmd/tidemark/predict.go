@@ -25,7 +25,7 @@ measured tpot_ms or tpot_s is compared. Flags say what the file does not.
 Exits 1 where the model does not fit.
 
 Examples:
-  tidemark predict --gpu H200 --model llama-3.1-70b --concurrency 64
+  tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
   tidemark predict --points points.csv --csv > predicted.csv`,
 		Flags:  tabular(append(deploymentFlags(), pointFlags()...)...),
 		Action: runPredict,
@@ -123,6 +123,12 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	if c.IsSet("acceptance-rate") && c.IsSet("acceptance-length") {
 		return p, misuse("predict: --acceptance-rate and --acceptance-length exclude each other")
 	}
+	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
+		return p, misuse("predict: --acceptance-rate wants --num-speculative-tokens").hint("how many tokens the engine guesses a step")
+	}
+	if version := c.String("engine-version"); c.IsSet("engine-version") && !strings.ContainsAny(version, "0123456789") {
+		return p, misuse("predict: --engine-version %s: no number in it", version).hint("0.20.0; leave it out where it is not known")
+	}
 	p.Deployment = analysis.Deployment{
 		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
 		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"), ComputeFormat: c.String("compute-dtype"),
@@ -139,6 +145,9 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 		CachedTokens: c.Float64("cached-tokens"), Drafts: c.Float64("num-speculative-tokens"), TokensPerStep: c.Float64("acceptance-length"),
 	}
 	p.Drafts = float64(c.Int("num-speculative-tokens"))
+	if err := p.CheckNames(); err != nil {
+		return p, misuse("predict: %v", err)
+	}
 	if c.IsSet("acceptance-rate") {
 		p.AcceptanceRate = new(c.Float64("acceptance-rate"))
 	}
@@ -244,10 +253,17 @@ func argumentTable(a analysis.Argument) analysis.Table {
 			add(name, value)
 		}
 	}
-	for _, name := range []string{"weights_over_peak_s", "most_running", "preemption_onset_requests", "most_requests_per_s"} {
+	for _, name := range []string{"weights_over_peak_s", "most_running", "preemption_onset_requests"} {
 		add(name, row[name])
 	}
+	add("most_requests_per_s", row.number("most_requests_per_s")*replicas(a))
 	assumed := []any{}
+	if line := replicasLine(a); line != "" {
+		assumed = append(assumed, line)
+	}
+	if odd := oddCompute(a); odd != "" {
+		assumed = append(assumed, fmt.Sprintf("multiplied in %s: %s", row.text("compute_format"), odd))
+	}
 	for _, constant := range rowsOf(a.Constant) {
 		assumed = append(assumed, fmt.Sprintf("%s = %s %s (%s: %s)", constantName(constant), plain(constant["value"]),
 			constant.text("unit"), constantScope(constant), constant.text("source")))

@@ -39,14 +39,34 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 			tell(c, "%s: made anew: %s", path, strings.Join(missed.Renewed, ", "))
 		}
 		if missed.FirstWhy != "" {
-			tell(c, "%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine, missed.FirstWhy)
+			tell(c, "%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine,
+				strings.TrimPrefix(missed.FirstWhy, fmt.Sprintf("line %d: ", missed.FirstWhyLine)))
 		}
-		if missed.BelowFloor > 0 {
-			tell(c, "%s: %d measurements lie below the floor, which no hardware does: a wrong GPU, model, format or number of GPUs beside them", path, missed.BelowFloor)
+		if len(missed.BelowFloor) > 0 {
+			tell(c, "%s: %s: measured below the floor: error of the data (a wrong GPU, model, format or number of GPUs), left out of the errors",
+				path, linesNamed(missed.BelowFloor))
 		}
 		tell(c, "%s: %s", path, missed)
 		return nil
 	})
+}
+
+// mostLines are named one by one.
+const mostLines = 12
+
+func linesNamed(lines []int) string {
+	if len(lines) == 1 {
+		return fmt.Sprintf("line %d", lines[0])
+	}
+	named := []string{}
+	for _, line := range lines[:min(len(lines), mostLines)] {
+		named = append(named, fmt.Sprint(line))
+	}
+	last := named[len(named)-1]
+	if more := len(lines) - mostLines; more > 0 {
+		named, last = append(named, ""), fmt.Sprintf("%d more", more)
+	}
+	return "lines " + strings.Join(named[:len(named)-1], ", ") + " and " + last
 }
 
 func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
@@ -79,7 +99,7 @@ func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) 
 
 // pointsForPeople are the lines of the file with the answer alone.
 func pointsForPeople(table analysis.Table, points *analysis.Points) analysis.Table {
-	people := columnsNamed("line", "TPOT ms", "90 % band", "floor ms", "error", "why not")
+	people := columnsNamed("line", "TPOT ms", "90 % band", "floor ms", "error", "remark")
 	for i, row := range rowsOf(table) {
 		cells := []any{int64(points.Lines[i]), "-", "-", "-", "-", row.text("why")}
 		if tpot := row.number("predicted_tpot_s"); hasValue(tpot) {
@@ -88,6 +108,9 @@ func pointsForPeople(table analysis.Table, points *analysis.Points) analysis.Tab
 		}
 		if missed := row.number("error_ratio"); hasValue(missed) {
 			cells[4] = fmt.Sprintf("%+.1f %%", 100*missed)
+			if row["is_below_floor"] == true {
+				cells[5] = "measured below the floor: error of the data"
+			}
 		}
 		people.Rows = append(people.Rows, cells)
 	}

@@ -14,6 +14,9 @@ import (
 func printArgument(c *cli.Context, a analysis.Argument) error {
 	remark(c, "%s", answerLine(a))
 	remark(c, "%s", askedLine(a))
+	if line := replicasLine(a); line != "" {
+		remark(c, "%s", line)
+	}
 	if a.Calibration != "" {
 		remark(c, "Calibrated: constants of %s.", a.Calibration)
 	}
@@ -60,15 +63,24 @@ func askedLine(a analysis.Argument) string {
 	if p.Clients > 0 {
 		load = fmt.Sprintf("%s in a closed loop", counted(p.Clients, "client"))
 	}
-	text := fmt.Sprintf("%s in %s on %d x %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.WeightFormat, max(p.TensorParallelSize, 1),
-		p.GPU, p.Engine, load, whole(p.InputTokens), whole(p.OutputTokens))
+	gpus := fmt.Sprintf("%d x %s", max(p.TensorParallelSize, 1), p.GPU)
+	if n := replicas(a); n > 1 {
+		gpus = fmt.Sprintf("%s x %d %s", whole(n), max(p.TensorParallelSize, 1), p.GPU)
+	}
+	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.WeightFormat, gpus, p.Engine, load, whole(p.InputTokens), whole(p.OutputTokens))
 	if p.CachedTokens > 0 {
 		text += fmt.Sprintf(", %s of them cached", whole(p.CachedTokens))
 	}
-	if n := replicas(a); n > 1 {
-		text += fmt.Sprintf("; %s replicas", whole(n))
-	}
 	return text
+}
+
+// replicasLine says which figures are of one replica; empty where there is only one.
+func replicasLine(a analysis.Argument) string {
+	n := replicas(a)
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf("Of all %s replicas: the load, requests/s, tokens/s. Of one: terms, running, KV cache.", whole(n))
 }
 
 func counted(n float64, thing string) string {
@@ -160,7 +172,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	add("TTFT", timeOf(a.TTFT), "%s", ttft)
 	if a.Point.Drafts > 0 {
 		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
-	} else if a.ITLP99 > 1.5*a.TPOT {
+	} else if row["is_mixed"] == true {
 		add("ITL p99", timeOf(a.ITLP99), "a step with %s prompt tokens in it", whole(row.number("chunk_tokens")))
 	} else {
 		add("ITL p99", timeOf(a.ITLP99), "a step: too few carry a prompt")
@@ -171,18 +183,21 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	if row["is_kv_bound"] == true {
 		limit = "KV cache"
 	}
-	full := ""
+	full, ofOne, ofAll := "", "", ""
 	if a.IsFull {
 		full = "; others wait"
 	}
-	add("running", digits(a.Batch), "of %s at most (%s)%s", digits(row.number("most_running")), limit, full)
+	if n := replicas(a); n > 1 {
+		ofOne, ofAll = ", one replica", fmt.Sprintf(", all %s replicas", whole(n))
+	}
+	add("running", digits(a.Batch), "of %s at most (%s)%s%s", digits(row.number("most_running")), limit, ofOne, full)
 	onset := row.number("preemption_onset_requests")
 	preemption := fmt.Sprintf("more than %s requests to their last token preempt each other", whole(onset))
 	if onset >= float64(a.Point.MaxNumSeqs) {
 		preemption = fmt.Sprintf("%d requests to their last token fit: none is preempted", a.Point.MaxNumSeqs)
 	}
-	add("KV cache", whole(a.KVCapacityTokens), "tokens; %s", preemption)
-	add("most", digits(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop")
+	add("KV cache", whole(a.KVCapacityTokens), "tokens%s; %s", ofOne, preemption)
+	add("most", digits(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop%s", ofAll)
 	return table
 }
 
@@ -205,7 +220,8 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	unsaid := func(flag string) bool { return !c.IsSet(flag) }
 	compute := row.text("compute_format")
 	add(unsaid("quantization"), "weights", p.WeightFormat, "the model's own format")
-	add(p.ComputeFormat != "" && p.ComputeFormat != compute, "multiplied in", compute, p.GPU+" does not multiply "+p.ComputeFormat)
+	odd := oddCompute(a)
+	add(odd != "", "multiplied in", compute, odd)
 	add(p.ComputeFormat == "" && compute != p.WeightFormat, "multiplied in", compute, "what "+p.WeightFormat+" is multiplied in on "+p.GPU)
 	add(unsaid("kv-cache-dtype"), "KV cache", p.KVFormat, "what the checkpoint says, else bf16")
 	add(unsaid("tensor-parallel-size"), "tensor parallel", fmt.Sprint(max(p.TensorParallelSize, 1)), "one GPU unless said")
@@ -221,6 +237,27 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	add(a.ExpertsFrom != "" && a.ExpertsFrom != "law", "experts", "law and table", "mean of the law and the "+a.ExpertsFrom)
 	add(p.CachedTokens > 0, "cached tokens", whole(p.CachedTokens), "each request holds its own: shared ones leave more room")
 	return table
+}
+
+// computeWidth orders what multiplies weights.
+var computeWidth = map[string]int{"fp4": 4, "fp8": 8, "bf16": 16}
+
+// oddCompute says what is odd about the arithmetic that was asked for; empty: nothing.
+func oddCompute(a analysis.Argument) string {
+	p, row := a.Point, rowsOf(a.Bytes)[0]
+	asked, usual := p.ComputeFormat, row.text("usual_compute_format")
+	switch {
+	case asked == "":
+		return ""
+	case asked != row.text("compute_format"):
+		return p.GPU + " does not multiply " + asked
+	case computeWidth[asked] > computeWidth[usual]:
+		return fmt.Sprintf("asked for: wider than the %s that %s weights have kernels for", usual, p.WeightFormat)
+	case computeWidth[asked] < computeWidth[usual]:
+		return fmt.Sprintf("asked for: narrower than the %s that %s weights are multiplied in", usual, p.WeightFormat)
+	default:
+		return ""
+	}
 }
 
 // constantsTable names each constant, its value and its source.

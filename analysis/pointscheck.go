@@ -1,0 +1,69 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// knownEngines have constants of their own, or are near enough to one that has.
+var knownEngines = []string{"vllm", "sglang", "tensorrt-llm"}
+
+// CheckNames says which of a point's words the model would read over.
+func (p Point) CheckNames() error {
+	if engine := p.Deployment.Named().Engine; engine != "" && !slices.Contains(knownEngines, engine) {
+		return fmt.Errorf("no engine named %q: known are %s", engine, strings.Join(knownEngines, ", "))
+	}
+	if rate := p.AcceptanceRate; rate != nil && *rate != 0 && p.Drafts == 0 {
+		return fmt.Errorf("an acceptance rate of %v without speculative tokens: how many are guessed a step is missing", *rate)
+	}
+	return nil
+}
+
+// checkLength refuses a longest request that the model was not made for, as engines do.
+func (d Deployment) checkLength(ctx context.Context, db *sql.DB) error {
+	if d.MaxModelLen == 0 {
+		return nil
+	}
+	model, err := readModel(ctx, db, d.Model)
+	if err != nil {
+		return err
+	}
+	var most sql.NullInt64
+	err = db.QueryRowContext(ctx, "select max_context_tokens from macros.models_named(?)", model).Scan(&most)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // an unknown model is said elsewhere
+	}
+	if err != nil {
+		return fmt.Errorf("predict: %w", err)
+	}
+	d.Model = model
+	if most.Valid && most.Int64 > 0 && int64(d.MaxModelLen) > most.Int64 {
+		return withHint("take at most the model's context, or leave it out",
+			"max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, d.ModelName(), most.Int64)
+	}
+	return nil
+}
+
+// lengthChecks asks once for what many rows have in common.
+type lengthChecks map[string]error
+
+func (known lengthChecks) of(ctx context.Context, db *sql.DB, d Deployment) (why, err error) {
+	if d.MaxModelLen == 0 {
+		return nil, nil
+	}
+	key := fmt.Sprint(d.MaxModelLen, d.Model)
+	why, asked := known[key]
+	if !asked {
+		why = d.checkLength(ctx, db)
+		known[key] = why
+	}
+	var answer interface{ Hint() string }
+	if why != nil && !errors.As(why, &answer) {
+		return nil, why
+	}
+	return why, nil
+}
