@@ -176,6 +176,7 @@ known as (
         paired,
         counted,
         settings,
+        servers,
         macros.kv_capacity_tokens(d) as kv_predicted_tokens,
         coalesce(settings.slots, d.max_num_seqs) * greatest(len(runs.endpoints), 1) as slots
     from staging.runs
@@ -184,6 +185,7 @@ known as (
     left join counted on counted.run_id = runs.run_id
     left join settings on settings.run_id = runs.run_id
     left join longest on longest.run_id = runs.run_id
+    left join marts.shared_servers as servers on servers.run_id = runs.run_id and servers.is_shared
     left join staging.deployments as d on d.run_id = runs.run_id
 )
 
@@ -198,6 +200,8 @@ from (
             {'figure': 'paired_looks', 'value': paired.looks::double},
             {'figure': 'server_in_flight_ratio', 'value': paired.in_server / nullif(paired.in_flight, 0)},
             {'figure': 'server_in_flight_more', 'value': paired.in_server - paired.in_flight},
+            -- Over the whole run, as the run is judged; there is nothing to it where the server was its own.
+            {'figure': 'others_in_flight', 'value': servers.server_in_flight - servers.own_in_flight},
             {'figure': 'queue_depth', 'value': told.queue_depth},
             {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
             {'figure': 'p99_queue_s', 'value': told.p99_queue_s},

@@ -53,7 +53,7 @@
 -- failed                   tried and not successful: planned is completed + failed + unsent
 -- unsent                   never tried; of a run that has not ended: not sent or not ended
 -- warm_up_requests         flagged requests, sent or not: in none of these counts
--- below_floor              requests that beat the floor, however late the client read: the check not_below_floor names them
+-- below_floor              requests that beat the floor, however late the client read: the check not_below_floor names them; null without a prediction
 -- ok_ratio                 completed / planned
 -- window_s                 from the first due time to the last stream's end, seconds
 -- request_per_s            completed requests per second of that window
@@ -113,7 +113,10 @@ gaps as materialized (
         median(predicted_tpot_s) as predicted_tpot_s,
         median(slowdown_ratio) as slowdown_ratio,
         median(floor_ratio) as floor_ratio,
-        count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, clients.lag_max_s)) as below_floor
+        case
+            when count(floor_tpot_s) > 0
+                then count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, clients.lag_max_s))
+        end as below_floor
     from marts.tpot_gap
     left join staging.clients on clients.run_id = tpot_gap.run_id
     group by tpot_gap.run_id
@@ -228,7 +231,7 @@ select
     coalesce(counts.failed, 0) as failed,
     coalesce(counts.planned - counts.completed - counts.failed, 0) as unsent,
     coalesce(stored.warm_up, 0) as warm_up_requests,
-    coalesce(gaps.below_floor, 0) as below_floor,
+    gaps.below_floor,
     counts.completed / counts.planned as ok_ratio,
     counts.window_s,
     counts.completed / nullif(counts.window_s, 0) as request_per_s,

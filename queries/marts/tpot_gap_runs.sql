@@ -20,7 +20,7 @@
 -- floor_ratio           tpot_s / floor_tpot_s
 -- in_band_ratio         requests whose tpot_s lies in the 90 % band of its prediction, of all
 -- mean_batch            requests that decoded at the same time, itself included, mean over the time that they decoded
--- below_floor           requests that beat the floor, however late the client read: an error of the data (checks.not_below_floor names them)
+-- below_floor           requests that beat the floor, however late the client read: an error of the data (checks.not_below_floor names them); null without a floor
 select
     tpot_gap.run_id,
     count(*) as requests,
@@ -41,9 +41,12 @@ select
     sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) as floor_ratio,
     avg(tpot_gap.is_in_band::integer) as in_band_ratio,
     sum(tpot_gap.mean_batch * tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) as mean_batch,
-    count(*) filter (
-        where macros.is_below_floor(tpot_gap.tpot_s, tpot_gap.floor_tpot_s, tpot_gap.decode_tokens, clients.lag_max_s)
-    ) as below_floor
+    case
+        when count(tpot_gap.floor_tpot_s) > 0
+            then count(*) filter (
+                where macros.is_below_floor(tpot_gap.tpot_s, tpot_gap.floor_tpot_s, tpot_gap.decode_tokens, clients.lag_max_s)
+            )
+    end as below_floor
 from marts.tpot_gap
 left join staging.clients on clients.run_id = tpot_gap.run_id
 group by
