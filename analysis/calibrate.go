@@ -103,6 +103,9 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	return c, nil
 }
 
+// IsWorse reports that the fitted constants predict the runs themselves worse than those before: what is off is no constant.
+func (c Calibration) IsWorse() bool { return c.After.Median > c.Before.Median }
+
 func nothingTold(held map[string]string) error {
 	var reasons []string
 	for _, term := range heldTerms(held) {

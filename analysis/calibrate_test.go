@@ -126,6 +126,9 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 	if kept[0].TPOT < 1.03*bare[0].TPOT || kept[1].TPOT != bare[1].TPOT || kept[2].TPOT != bare[2].TPOT {
 		t.Errorf("calibrated %v of %v, others %v of %v and %v of %v", kept[0].TPOT, bare[0].TPOT, kept[1].TPOT, bare[1].TPOT, kept[2].TPOT, bare[2].TPOT)
 	}
+	if verdict, err := analysis.Judge(t.Context(), w.DB(), "a"); err != nil || !strings.Contains(verdict.FirstLine(), "; constants: calibration 1 of run a") {
+		t.Errorf("the run's first line is %q, %v", verdict.FirstLine(), err)
+	}
 	if after := slowdown(t, w, "a"); after < 0.98 || after > 1.02 {
 		t.Errorf("after it, the run takes %.3f of its prediction", after)
 	}
@@ -200,7 +203,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"short", "short"}, "run short: named twice", "once"},
 		{[]string{"simulated"}, "run simulated: measured on a simulated server", "only a real server"},
 		{[]string{"draft"}, "run draft: what it ran on is not known", "--gpu"},
-		{[]string{"nowhere"}, "run nowhere: the model knows too little", "catalogue"},
+		{[]string{"nowhere"}, `run nowhere: the model knows too little of what it ran on: no GPU named "X1"`, "catalogue"},
 		{[]string{"broken"}, "run broken: invalid", "tidemark runs broken"},
 		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},
 		{[]string{"short", "older"}, "runs short and older differ: engine version 0.24.0 and 0.12.1", "one deployment"},
@@ -210,6 +213,35 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 	} {
 		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)
 		wantError(t, err, test.want, test.hint)
+	}
+}
+
+// Eight looks are few, but they are enough to judge the run by.
+func TestDiagnoseSaysSharedWhereTheRunIsJudgedSo(t *testing.T) {
+	w := open(t)
+	warehousetest.Put(t, w, manifest("shared", denseOnTwo, 20, `"is_simulated": false`), `
+insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
+select 'shared', seq, false, 100, 11, seq, seq, seq + 0.1, seq + 0.5, seq + 0.5, 11 from range(20) as numbers (seq)`, `
+insert into raw.samples (run_id, at_s, origin, url, name, labels, value)
+select 'shared', unnest(range(1, 9)), 'server', 's', 'vllm:num_requests_running', '', 50`)
+	found, err := analysis.Diagnose(t.Context(), w.DB(), "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := fmt.Sprint(found[0].Symptoms.Rows); !strings.Contains(told, "shared_server") || !strings.Contains(told, "of others in the server") {
+		t.Errorf("got %s, want a shared server", told)
+	}
+}
+
+func TestAWorseFitSaysSo(t *testing.T) {
+	for _, test := range []struct {
+		before, after float64
+		want          bool
+	}{{0.01, 0.02, true}, {0.02, 0.02, false}, {0.02, 0.01, false}} {
+		c := analysis.Calibration{Before: analysis.FitError{Median: test.before}, After: analysis.FitError{Median: test.after}}
+		if c.IsWorse() != test.want {
+			t.Errorf("%v before and %v after: worse %v", test.before, test.after, c.IsWorse())
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 	if err != nil {
 		return nil, err
 	}
-	if err := sameDeployment(runs, deployments); err != nil {
+	if err := sameDeployment(ctx, db, runs, deployments); err != nil {
 		return nil, err
 	}
 	for _, run := range runs {

@@ -106,14 +106,22 @@ order by d.run_id`, args...)
 }
 
 // sameDeployment wants each run to be on the one deployment that constants can belong to.
-func sameDeployment(runs []string, all []deployed) error {
+func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deployed) error {
 	known := map[string]deployed{}
 	for _, d := range all {
 		known[d.Run] = d
 	}
 	for _, run := range runs {
 		if _, ok := known[run]; !ok {
-			return withHint("its GPU, model or format is not in the catalogue: tidemark schema macros.gpus", "run %s: the model knows too little of what it ran on", run)
+			unknown, err := unknownOfRun(ctx, db, run)
+			if err != nil {
+				return err
+			}
+			if unknown == "" {
+				unknown = "its GPU, model or format is not in the catalogue"
+			}
+			return withHint("the catalogue is in macros.gpus(), macros.models() and seeds.formats: tidemark schema macros.gpus",
+				"run %s: the model knows too little of what it ran on: %s", run, unknown)
 		}
 	}
 	first := known[runs[0]]

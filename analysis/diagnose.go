@@ -11,11 +11,12 @@ import (
 // Diagnosis is what a run, a file of metrics or another tool's measurement shows of known symptoms.
 type Diagnosis struct {
 	Subject  string
-	Kind     string // run, point or metrics
-	Figures  int    // that were measured and looked at
-	Regime   string // what decoding is bound by, in words; empty where nothing is known
-	Invalid  string // why the run is neither pass nor fail; empty when it is valid
-	Symptoms Table  // rows of marts.symptoms
+	Kind     string   // run, point or metrics
+	Figures  int      // that were measured and looked at
+	Regime   string   // what decoding is bound by, in words; empty where nothing is known
+	Invalid  string   // why the run is neither pass nor fail; empty when it is valid
+	Notes    []string // what the comparison with the prediction rests on, or what it lacks
+	Symptoms Table    // rows of marts.symptoms
 }
 
 // Diagnose asks which symptoms a subject shows: a run by its id, a file of metrics by its name, or a measurement of another
@@ -64,7 +65,10 @@ where subject = ?`, subject)
 		return d, nil
 	}
 	verdict, err := Judge(ctx, db, subject)
-	d.Invalid = verdict.InvalidReason
+	d.Invalid, d.Notes = verdict.InvalidReason, verdict.Notes
+	if verdict.Unknown != "" {
+		d.Notes = append(d.Notes, "no prediction for this deployment: "+verdict.Unknown)
+	}
 	return d, err
 }
 

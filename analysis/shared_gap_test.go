@@ -5,6 +5,8 @@ package analysis_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"tidemark/analysis"
@@ -80,5 +82,20 @@ join staging.requests using (run_id, seq)`).Scan(&rows, &median, &low, &high)
 	if !isShared || rows < 95 || median < 0.95 || median > 1.05 || low < 0.75 || high > 1.25 || alone < 1.1 {
 		t.Errorf("shared %v, %d rows, over the prediction by the metrics: median %.3f, 5 %% %.3f, 95 %% %.3f, by our own events %.3f; want true, 100, 1, and more by our own",
 			isShared, rows, median, low, high, alone)
+	}
+	verdict, err := analysis.Judge(t.Context(), w.DB(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("the server was shared: %.2f of %.2f in flight were ours; judged by its metrics the median is ", own, server)
+	if len(verdict.Notes) == 0 || !strings.HasPrefix(verdict.Notes[0], want) || !strings.Contains(verdict.FirstLine(), want) {
+		t.Errorf("got notes %q, want one that begins %q", verdict.Notes, want)
+	}
+	diagnosed, err := analysis.Diagnose(t.Context(), w.DB(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(diagnosed[0].Notes, verdict.Notes) {
+		t.Errorf("the diagnosis notes %q, the verdict %q", diagnosed[0].Notes, verdict.Notes)
 	}
 }

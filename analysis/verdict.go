@@ -38,6 +38,8 @@ type Verdict struct {
 	P50TPOTS      *float64
 	P99TPOTS      *float64
 	SlowdownRatio *float64 // median of measured over predicted time per token
+	Unknown       string   // what of its deployment the catalogue lacks, where that is why there is no prediction
+	Notes         []string // what the comparison rests on: a server that others used, constants of a calibration
 }
 
 // Judge gives a run's verdict.
@@ -92,6 +94,9 @@ where runs.run_id = $1`, runID).Scan(
 	}
 	v.InvalidReason = reason.String
 	v.MostFailed, v.MostFailedBy, v.Example = failure.String, failed.Int64, example.String
+	if err := v.readBasis(ctx, db); err != nil {
+		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
+	}
 	return v, nil
 }
 
@@ -104,6 +109,7 @@ func (v Verdict) FirstLine() string {
 	}
 	parts = append(parts, v.latencies()...)
 	parts = append(parts, v.comparison())
+	parts = append(parts, v.Notes...)
 	if v.Completed < v.Planned {
 		parts = append(parts, v.shortfall())
 	}
@@ -144,6 +150,8 @@ func (v Verdict) comparison() string {
 	switch {
 	case v.IsDraft:
 		return "a draft, not compared with the prediction"
+	case v.SlowdownRatio == nil && v.Unknown != "":
+		return "no prediction for this deployment: " + v.Unknown
 	case v.SlowdownRatio == nil:
 		return "no prediction for this deployment"
 	default:

@@ -28,36 +28,15 @@ type RunTraffic struct {
 
 // TrafficOfRun reads a run's successful requests after the warm-up, with the lengths that the server counted.
 func TrafficOfRun(ctx context.Context, db *sql.DB, runID string) (t RunTraffic, err error) {
-	var gpu, model, weights, kv, engine, version, invalid sql.NullString
-	var tp, seqs, tokens, concurrency sql.NullInt64
-	err = db.QueryRowContext(ctx, `
-select
-    runs.gpu,
-    runs.catalog_model,
-    runs.tensor_parallel_size,
-    runs.quantization,
-    runs.kv_cache_dtype,
-    runs.engine,
-    coalesce(runs.engine_version, runs.server_version),
-    runs.max_num_seqs,
-    runs.max_num_batched_tokens,
-    runs.is_draft,
-    runs.is_simulated,
-    case when runs.mode = 'closed' then runs.max_concurrency end,
-    greatest(1, coalesce(len(runs.endpoints), 1)),
-    runs.reported_reason,
-    coalesce(nullif(runs.name, ''), runs.run_id)
-from staging.runs
-where runs.run_id = ?`, runID).Scan(&gpu, &model, &tp, &weights, &kv, &engine, &version, &seqs, &tokens,
-		&t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
-	if err != nil {
-		return t, fmt.Errorf("run %s: %w", runID, err)
+	if err := t.readManifest(ctx, db, runID); err != nil {
+		return t, err
 	}
-	t.Deployment = Deployment{
-		GPU: gpu.String, Model: model.String, TensorParallelSize: int(tp.Int64), WeightFormat: weights.String, KVFormat: kv.String,
-		Engine: engine.String, EngineVersion: version.String, MaxNumSeqs: int(seqs.Int64), MaxNumBatchedTokens: int(tokens.Int64),
+	// What is below the floor only the mart knows, not the run's own engine.
+	if verdict, err := Judge(ctx, db, runID); err != nil {
+		return t, err
+	} else if !verdict.IsValid {
+		t.Invalid = verdict.InvalidReason
 	}
-	t.MaxConcurrency, t.Invalid = int(concurrency.Int64), invalid.String
 	rows, err := db.QueryContext(ctx, `
 select
     due_s,
@@ -101,6 +80,41 @@ order by
 	}
 	t.TPOT, t.TTFT = decodeS/gaps, ttftS/float64(len(t.Requests))
 	return t, nil
+}
+
+// readManifest reads what a run was sent to, without its requests.
+func (t *RunTraffic) readManifest(ctx context.Context, db *sql.DB, runID string) error {
+	var gpu, model, weights, kv, engine, version, invalid sql.NullString
+	var tp, seqs, tokens, concurrency sql.NullInt64
+	err := db.QueryRowContext(ctx, `
+select
+    runs.gpu,
+    runs.catalog_model,
+    runs.tensor_parallel_size,
+    runs.quantization,
+    runs.kv_cache_dtype,
+    runs.engine,
+    coalesce(runs.engine_version, runs.server_version),
+    runs.max_num_seqs,
+    runs.max_num_batched_tokens,
+    runs.is_draft,
+    runs.is_simulated,
+    case when runs.mode = 'closed' then runs.max_concurrency end,
+    greatest(1, coalesce(len(runs.endpoints), 1)),
+    runs.reported_reason,
+    coalesce(nullif(runs.name, ''), runs.run_id)
+from staging.runs
+where runs.run_id = ?`, runID).Scan(&gpu, &model, &tp, &weights, &kv, &engine, &version, &seqs, &tokens,
+		&t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", runID, err)
+	}
+	t.Deployment = Deployment{
+		GPU: gpu.String, Model: model.String, TensorParallelSize: int(tp.Int64), WeightFormat: weights.String, KVFormat: kv.String,
+		Engine: engine.String, EngineVersion: version.String, MaxNumSeqs: int(seqs.Int64), MaxNumBatchedTokens: int(tokens.Int64),
+	}
+	t.MaxConcurrency, t.Invalid = int(concurrency.Int64), invalid.String
+	return nil
 }
 
 // All yields the requests.

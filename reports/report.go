@@ -41,8 +41,9 @@ type Run struct {
 	IsDraft     bool // no environment given: measured, shown, not compared
 	IsValid     bool
 	HasSLO      bool
-	FirstLine   string  // the verdict's
-	Facts       *Result // its row of marts.runs
+	FirstLine   string   // the verdict's
+	Notes       []string // what its comparison with the prediction rests on
+	Facts       *Result  // its row of marts.runs
 }
 
 // Write writes the report. Nothing is written before all of it is made.

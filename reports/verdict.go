@@ -14,5 +14,6 @@ func (run *Run) judge(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	run.FirstLine, run.HasSLO = verdict.FirstLine(), len(verdict.Objectives) > 0
+	run.Notes = verdict.Notes
 	return nil
 }

@@ -26,7 +26,8 @@ what kernels were measured to do. What the runs cannot tell keeps its value, and
 that is said: two runs that differ in batch, context and length of prompts tell
 more than one. It is kept with the runs that it is from, and every later
 prediction of the same GPU, model, degree, formats and minor version uses it.
-Drafts, invalid and simulated runs and those on a shared server are refused.
+Drafts, invalid and simulated runs and those on a shared server are refused. Where the
+median error would grow, nothing is kept and it exits 1.
 
 Example:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle`,
@@ -68,7 +69,7 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 	if err != nil {
 		return err
 	}
-	if !c.Bool("dry-run") {
+	if !c.Bool("dry-run") && !calibration.IsWorse() {
 		if err := calibration.Keep(ctx, w.DB()); err != nil {
 			return err
 		}
@@ -82,6 +83,13 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 	}
 	for _, warning := range calibration.Warnings {
 		tell(c, "calibrate: warning: %s", warning)
+	}
+	if calibration.IsWorse() {
+		return exitError{exitNotMet, hinted{
+			fmt.Sprintf("calibrate: nothing was kept: predictions of these runs would be off by %s %% (median), and by %s %% without it",
+				percent(calibration.After.Median), percent(calibration.Before.Median)),
+			`what is off is no constant of the deployment: ask "tidemark diagnose"`,
+		}}
 	}
 	if calibration.ID == 0 {
 		tell(c, "nothing was kept")

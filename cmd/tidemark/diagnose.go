@@ -57,6 +57,9 @@ func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 		}
 		for _, d := range all {
 			tell(c, "%s", d.FirstLine())
+			for _, note := range d.Notes {
+				tell(c, "%s: %s", d.Subject, note)
+			}
 		}
 		return printTable(c, together)
 	}
@@ -78,6 +81,9 @@ func writeDiagnosis(w io.Writer, d analysis.Diagnosis, width int) error {
 	labelled(&b, "", 0, d.FirstLine(), width)
 	if d.Invalid != "" {
 		labelled(&b, "", 0, "the run is invalid: "+d.Invalid, width)
+	}
+	for _, note := range d.Notes {
+		labelled(&b, "", 0, note, width)
 	}
 	if d.Regime != "" {
 		labelled(&b, "", 0, d.Regime, width)

@@ -20,8 +20,8 @@ func whatIfCommand() *cli.Command {
 		ArgsUsage: "RUN | SOURCE | PROFILE | PLAN",
 		Description: `Predicts, before a GPU is rented. Several values with commas make a row each, all
 of them with each other. A run is asked about from what it ran on and is
-measured beside it; other traffic needs --gpu and --model. With --slo, exits 1
-where no row keeps to it.
+measured beside it; other traffic needs --gpu and --model. Exits 1 where no row
+has an answer, or, with --slo, keeps to it.
 
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
@@ -143,7 +143,8 @@ type whatIfRow struct {
 	analysis.Scenario
 	analysis.Outlook
 	measuredTPOT, measuredTTFT *float64
-	isOther                    bool // what another run measured: no choice
+	invalid                    string // why what was measured is no measurement; empty: it is one
+	isOther                    bool   // what another run measured: no choice
 }
 
 // scenariosOf are the base and the grid around it, for each pool.
@@ -176,7 +177,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 		return nil, misuse("what-if: %d rows are more than anybody reads; at most %d", len(rows), mostScenarios)
 	}
 	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
-		rows[0].measuredTPOT, rows[0].measuredTTFT = &t.run.TPOT, &t.run.TTFT
+		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
 	}
 	measured, err := measuredRows(ctx, c, w, rows[0].Mix)
 	return append(rows, measured...), err
@@ -245,7 +246,7 @@ func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, m
 		asked := mix
 		asked.RequestsPerS, asked.Clients, asked.ArrivalCV = its.RequestsPerS, its.Clients, its.ArrivalCV
 		rows = append(rows, whatIfRow{
-			change: "as " + run.Name, isOther: true, measuredTPOT: &run.TPOT, measuredTTFT: &run.TTFT,
+			change: "as " + run.Name, isOther: true, measuredTPOT: &run.TPOT, measuredTTFT: &run.TTFT, invalid: run.Invalid,
 			Scenario: analysis.Scenario{Deployment: run.Deployment, Replicas: run.Replicas, Scale: 1, Mix: asked},
 		})
 	}
@@ -257,9 +258,10 @@ func withoutEnvironment(run string) error {
 		hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
 }
 
-// whatIfVerdict is exit code 1 where an SLO was given that no row keeps to.
+// whatIfVerdict is exit code 1 where no row has an answer, or an SLO was given that none keeps to.
 func whatIfVerdict(rows []whatIfRow, slo analysis.SLO) error {
-	if len(slo.Objectives) == 0 {
+	isAnswered := func(row whatIfRow) bool { return row.Why == "" }
+	if len(slo.Objectives) == 0 && slices.ContainsFunc(rows, isAnswered) {
 		return nil
 	}
 	for _, row := range rows {

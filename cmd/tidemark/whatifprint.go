@@ -194,9 +194,13 @@ func (r whatIfRow) besideMeasured() string {
 	if *r.measuredTPOT < r.TPOT.Low || *r.measuredTPOT > r.TPOT.High {
 		place = "outside the band"
 	}
-	return fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means).", r.label(),
+	text := fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means)", r.label(),
 		readableNumber("_s", *r.measuredTPOT), readableNumber("_s", r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
 		readableNumber("_s", *r.measuredTTFT), readableNumber("_s", r.TTFT.Value))
+	if r.invalid != "" {
+		text += "; the run is invalid: " + r.invalid
+	}
+	return text + "."
 }
 
 // cheapest is the row of the least cost an hour that serves the traffic, or keeps to the SLO; pools are parts of the traffic.
@@ -228,7 +232,7 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 	if t.run != nil && t.run.IsSimulated {
 		said = append(said, "The run was of a simulated server.")
 	}
-	if t.run != nil && t.run.Invalid != "" {
+	if t.run != nil && t.run.Invalid != "" && rows[0].measuredTPOT == nil {
 		said = append(said, "The run itself is invalid: "+t.run.Invalid+".")
 	}
 	seen := map[string]bool{}

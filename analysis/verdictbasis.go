@@ -1,0 +1,71 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// readBasis finds what the comparison with the prediction rests on, or why there is none.
+func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
+	shared, err := sharedNote(ctx, db, v.RunID)
+	if err != nil {
+		return err
+	}
+	if shared != "" {
+		v.Notes = append(v.Notes, shared)
+	}
+	if v.IsDraft {
+		return nil
+	}
+	var calibration sql.NullString
+	err = db.QueryRowContext(ctx, "select calibration from staging.deployments where run_id = ?", v.RunID).Scan(&calibration)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		v.Unknown, err = unknownOfRun(ctx, db, v.RunID)
+		return err
+	case err != nil:
+		return err
+	case calibration.String != "":
+		v.Notes = append(v.Notes, "constants: "+calibration.String)
+	}
+	return nil
+}
+
+// sharedNote says that others used the server, and how the run compares at the batch that the server says; empty where it was alone.
+func sharedNote(ctx context.Context, db *sql.DB, run string) (string, error) {
+	var server, own float64
+	err := db.QueryRowContext(ctx, "select server_in_flight, own_in_flight from marts.shared_servers where run_id = ? and is_shared", run).Scan(&server, &own)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	note := fmt.Sprintf("the server was shared: %s of %s in flight were ours", digits(own), digits(server))
+	var judged *float64
+	err = db.QueryRowContext(ctx, `
+select median(slowdown_ratio)
+from marts.tpot_gap_judged
+where run_id = ?
+    and batch_from = 'server metrics'`, run).Scan(&judged)
+	if err != nil || judged == nil {
+		return note, err
+	}
+	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", digits(*judged)), nil
+}
+
+// unknownOfRun names the GPU, model or format of a run that the catalogue lacks; empty where it has all of them.
+func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
+	var t RunTraffic
+	if err := t.readManifest(ctx, db, run); err != nil {
+		return "", err
+	}
+	if _, err := t.Deployment.Resolve(ctx, db); err != nil {
+		return err.Error(), nil
+	}
+	return "", nil
+}
