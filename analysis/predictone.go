@@ -116,8 +116,6 @@ select
     d.layer_s,
     l.tokens_per_step,
     macros.largest_chunk(d, l, batch) as chunk_tokens,
-    -- As macros.prediction has it: enough steps carry a prompt for the 99th percentile to be one of them.
-    batch * macros.prefill_chunks(d, batch, l.input - l.cached) / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed,
     macros.loaded_prompt_s(d, l, batch) as prompt_s,
     macros.kv_capacity_tokens(d) as kv_capacity_tokens,
     macros.most_running(d, l) as most_running,

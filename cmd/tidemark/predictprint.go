@@ -172,7 +172,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	add("TTFT", timeOf(a.TTFT), "%s", ttft)
 	if a.Point.Drafts > 0 {
 		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
-	} else if row["is_mixed"] == true {
+	} else if a.IsMixed {
 		add("ITL p99", timeOf(a.ITLP99), "a step with %s prompt tokens in it", whole(row.number("chunk_tokens")))
 	} else {
 		add("ITL p99", timeOf(a.ITLP99), "a step: too few carry a prompt")
