@@ -14,6 +14,7 @@ type Score struct {
 	N                       int
 	Median, Mean, P90, Bias float64 // of the absolute error; bias is the median of the error itself
 	InBand                  float64 // share of measurements inside the 90 % band
+	HasBand                 bool    // the predictions came with one
 }
 
 // Guess is a prediction of a row that nothing was fitted to.
@@ -37,6 +38,7 @@ func ScoreOf(guesses []Guess) Score {
 	for i, g := range guesses {
 		signed[i], absolute[i] = g.Error(), math.Abs(g.Error())
 		score.Mean += absolute[i] / float64(n)
+		score.HasBand = score.HasBand || g.High > 0
 		if g.Row.TPOT >= g.Low && g.Row.TPOT <= g.High {
 			score.InBand += 1 / float64(n)
 		}
@@ -59,9 +61,11 @@ func quantile(values []float64, q float64) float64 {
 
 func (s Score) cells() []string {
 	percent := func(x float64) string { return fmt.Sprintf("%.1f", 100*x) }
-	return []string{
-		fmt.Sprint(s.N), percent(s.Median), percent(s.Mean), percent(s.P90), fmt.Sprintf("%+.1f", 100*s.Bias), fmt.Sprintf("%.0f", 100*s.InBand),
+	band := "-"
+	if s.HasBand {
+		band = fmt.Sprintf("%.0f", 100*s.InBand)
 	}
+	return []string{fmt.Sprint(s.N), percent(s.Median), percent(s.Mean), percent(s.P90), fmt.Sprintf("%+.1f", 100*s.Bias), band}
 }
 
 // Table is a Markdown table.
