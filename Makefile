@@ -39,11 +39,12 @@ test-pages: ## the report in headless Chromium, network off (installs Chromium w
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
 
-accuracy: ## predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
+accuracy: ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
+	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
-	TIDEMARK_REMAKE=1 $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
+	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/realvllm/setup.sh
