@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/reports"
 )
 
@@ -30,11 +31,7 @@ type recorded struct {
 // record makes a warehouse that holds these runs and the trace they were made from.
 func record(t testing.TB, runs ...recorded) *sql.DB {
 	t.Helper()
-	w, err := warehouse.Open(context.Background(), warehouse.Memory, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
+	w := warehousetest.Open(t)
 	insert(t, w.DB(), `
 insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
 values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0, null, true, 'datetime', 'UTC', null, 1, '2026-11-20 12:00:00+00')`)

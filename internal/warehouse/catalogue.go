@@ -10,6 +10,9 @@ import (
 // Catalogue opens a warehouse in memory that has the seeds, the macros and empty raw tables, and no views: all that the
 // bandwidth model needs. Views take ten times as long to make as these.
 func Catalogue(ctx context.Context) (*Warehouse, error) {
+	if template != "" {
+		return Open(ctx, template, ReadOnly)
+	}
 	db, err := connect(Memory, ReadWrite)
 	if err != nil {
 		return nil, openError(Memory, err)

@@ -8,7 +8,7 @@ import "os"
 var template string
 
 // BeginAs lets new files begin as a copy of an empty warehouse, which spares them the second that it takes to make
-// all views. It is for tests that run the program a hundred times.
+// all views, and the catalogue be read from it. It is for tests that run the program a hundred times.
 func BeginAs(path string) { template = path }
 
 func copyFile(from, to string) error {
