@@ -23,16 +23,17 @@ var update = flag.Bool("update", false, "write the tables of docs/accuracy.md an
 
 const page = "../../docs/accuracy.md"
 
-// gates are the largest errors that a change may bring: what such a model was asked to reach.
+// gates are the largest errors that a change may bring: what was measured when docs/accuracy.md was last written, and half a
+// point for what another machine rounds. All lie below what the model was asked to reach, which stands beside them.
 var gates = map[string]accuracy.Score{
-	"vLLM, model left out":                {Median: 0.065, Mean: 0.090, P90: 0.20, Bias: 0.03},
-	"vLLM, configuration left out":        {Median: 0.065, Mean: 0.090, P90: 0.20, Bias: 0.03},
-	"vLLM, dense, model left out":         {Median: 0.060, Mean: 0.090, P90: 0.20, Bias: 0.04},
-	"vLLM, experts, model left out":       {Median: 0.090, Mean: 0.120, P90: 0.25, Bias: 0.06},
-	"all engines, configuration left out": {Median: 0.075, Mean: 0.105, P90: 0.22, Bias: 0.03},
-	"vLLM, GPU left out":                  {Median: 0.150, Mean: 0.200, P90: 0.30, Bias: 0.15},
-	"vLLM, after one run":                 {Median: 0.042, Mean: 0.061, P90: 0.13, Bias: 0.03},
-	"vLLM, two constants, model left out": {Median: 0.150, Mean: 0.250, P90: 0.40, Bias: 0.15},
+	"vLLM, configuration left out":        {Median: 0.047, Mean: 0.069, P90: 0.153, Bias: 0.011}, // 6.5, 9, 20, 3 %
+	"vLLM, model left out":                {Median: 0.053, Mean: 0.070, P90: 0.150, Bias: 0.007}, // 6.5, 9, 20, 3 %
+	"vLLM, dense, model left out":         {Median: 0.042, Mean: 0.052, P90: 0.106, Bias: 0.022}, // 6 % median
+	"vLLM, experts, model left out":       {Median: 0.066, Mean: 0.098, P90: 0.188, Bias: 0.038}, // 9, -, 25 %
+	"all engines, configuration left out": {Median: 0.053, Mean: 0.077, P90: 0.171, Bias: 0.005}, // 7.5, 10.5 %
+	"vLLM, GPU left out":                  {Median: 0.054, Mean: 0.078, P90: 0.166, Bias: 0.019}, // 15 % median
+	"vLLM, after one run":                 {Median: 0.038, Mean: 0.058, P90: 0.117, Bias: 0.009}, // 4.2, 6.1, 13 %
+	"vLLM, two constants, model left out": {Median: 0.140, Mean: 0.160, P90: 0.287, Bias: 0.064}, // 15 % median
 }
 
 func shared() string { return cmp.Or(os.Getenv("TIDEMARK_SHARED"), "../../../shared") }
