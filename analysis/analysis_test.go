@@ -3,10 +3,10 @@
 package analysis_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
 )
@@ -18,15 +18,14 @@ func open(t *testing.T, setup ...string) *warehouse.Warehouse {
 }
 
 // wantError wants an error with the text, and a hint with the other.
-func wantError(t *testing.T, err error, text, hint string) {
+func wantError(t *testing.T, err error, text, todo string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("got error %v, want one with %q", err, text)
 		return
 	}
-	var hinted interface{ Hint() string }
-	if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), hint) {
-		t.Errorf("%v: want a hint with %q, got %q", err, hint, hinted.Hint())
+	if !strings.Contains(hint.Of(err), todo) {
+		t.Errorf("%v: want a hint with %q, got %q", err, todo, hint.Of(err))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -71,7 +72,8 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 		return nil, SourceStats{}, err
 	}
 	if stats.Requests == 0 {
-		return nil, SourceStats{}, withHint(s.String(), "source %s: no arrivals between %s and %s", name, or(window.From, "its begin"), or(window.Until, "its end"))
+		return nil, SourceStats{}, hint.Errorf("source %s: no arrivals between %s and %s", name, or(window.From, "its begin"), or(window.Until, "its end")).
+			Hint("%s", s.String())
 	}
 	parts, err := p.split(ctx, w.DB(), stats.Requests)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Calibration is what runs of one deployment say of its constants.
@@ -75,8 +77,8 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 		return Calibration{}, fmt.Errorf("calibrate: %w", err)
 	}
 	if read.requests < leastCalibrationRequests {
-		return Calibration{}, withHint("answers of more than one token, after the warm-up, count",
-			"calibrate: %d requests to compare, at least %d are needed", read.requests, leastCalibrationRequests)
+		return Calibration{}, hint.Errorf("calibrate: %d requests to compare, at least %d are needed", read.requests, leastCalibrationRequests).
+			Hint("answers of more than one token, after the warm-up, count")
 	}
 	first := read.deployments[0]
 	priors := CalibrationPriors()
@@ -111,8 +113,8 @@ func nothingTold(held map[string]string) error {
 	for _, term := range heldTerms(held) {
 		reasons = append(reasons, term+" "+held[term])
 	}
-	return withHint("add a run of the same deployment at another batch, context or length of prompts",
-		"calibrate: no constant can be told from these runs: %s", strings.Join(reasons, "; "))
+	return hint.Errorf("calibrate: no constant can be told from these runs: %s", strings.Join(reasons, "; ")).
+		Hint("add a run of the same deployment at another batch, context or length of prompts")
 }
 
 // constantsFrom turns scales of times into values of constants, in each format that the deployment uses.

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // checkRuns refuses runs that say nothing of a deployment's constants, and says what is not known of the others.
 func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []string, err error) {
 	for i, run := range runs {
 		if slices.Contains(runs[:i], run) {
-			return nil, misuse("name each run once", "run %s: named twice", run)
+			return nil, hint.Misuse("run %s: named twice", run).Hint("name each run once")
 		}
 		if err := checkKind(ctx, db, run); err != nil {
 			return nil, err
@@ -31,7 +33,7 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 			return nil, err
 		}
 		if !verdict.IsValid {
-			return nil, withHint("tidemark runs "+run, "run %s: invalid: %s", run, verdict.InvalidReason)
+			return nil, hint.Errorf("run %s: invalid: %s", run, verdict.InvalidReason).Hint("%s", "tidemark runs "+run)
 		}
 		warning, err := checkServer(ctx, db, run)
 		if err != nil {
@@ -51,9 +53,11 @@ func checkKind(ctx context.Context, db *sql.DB, run string) error {
 	case err != nil:
 		return fmt.Errorf("run %s: %w", run, err)
 	case isDraft:
-		return withHint("send it again with --gpu and --catalog-model, or --environment FILE", "run %s: what it ran on is not known", run)
+		return hint.Errorf("run %s: what it ran on is not known", run).
+			Hint("send it again with --gpu and --catalog-model, or --environment FILE")
 	case isSimulated:
-		return withHint("a simulator answers as the model predicts: only a real server can correct it", "run %s: measured on a simulated server", run)
+		return hint.Errorf("run %s: measured on a simulated server", run).
+			Hint("a simulator answers as the model predicts: only a real server can correct it")
 	}
 	return nil
 }
@@ -70,8 +74,8 @@ func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string
 	case err != nil:
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	case isShared:
-		return nil, withHint("replay it when nobody else is served",
-			"run %s: the server was shared: it had %.1f requests in flight, of which %.1f were ours", run, theirs, ours)
+		return nil, hint.Errorf("run %s: the server was shared: it had %.1f requests in flight, of which %.1f were ours", run, theirs, ours).
+			Hint("replay it when nobody else is served")
 	}
 	told, err := ask(ctx, db, `
 select
@@ -90,10 +94,11 @@ where run_id = ?
 	}
 	switch {
 	case figures["differing_settings"] > 0:
-		return nil, withHint("tidemark diagnose "+run+" says which; send it again with what is true",
-			"run %s: the server says that it runs something else than the environment of the run", run)
+		return nil, hint.Errorf("run %s: the server says that it runs something else than the environment of the run", run).
+			Hint("%s", "tidemark diagnose "+run+" says which; send it again with what is true")
 	case figures["acceptance_length"] > 0:
-		return nil, withHint("replay it without speculative decoding", "run %s: the engine guessed tokens, so that a token is not a step", run)
+		return nil, hint.Errorf("run %s: the engine guessed tokens, so that a token is not a step", run).
+			Hint("replay it without speculative decoding")
 	}
 	if figures["preemptions"] > 0 {
 		warnings = append(warnings, fmt.Sprintf("run %s: %.0f requests were preempted and computed again, which no term has", run, figures["preemptions"]))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -120,8 +121,8 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 			if unknown == "" {
 				unknown = "its GPU, model or format is not in the catalogue"
 			}
-			return withHint("the catalogue is in macros.gpus(), macros.models() and seeds.formats: tidemark schema macros.gpus",
-				"run %s: the model knows too little of what it ran on: %s", run, unknown)
+			return hint.Errorf("run %s: the model knows too little of what it ran on: %s", run, unknown).
+				Hint("the catalogue is in macros.gpus(), macros.models() and seeds.formats: tidemark schema macros.gpus")
 		}
 	}
 	first := known[runs[0]]
@@ -141,8 +142,8 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 			if field.name == "engine version" {
 				field.a, field.b = first.EngineVersion.String, known[run].EngineVersion.String
 			}
-			return withHint("constants belong to one deployment; calibrate each on its own",
-				"runs %s and %s differ: %s %v and %v", runs[0], run, field.name, field.a, field.b)
+			return hint.Errorf("runs %s and %s differ: %s %v and %v", runs[0], run, field.name, field.a, field.b).
+				Hint("constants belong to one deployment; calibrate each on its own")
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -114,13 +115,13 @@ func ForgetCalibration(ctx context.Context, db *sql.DB, id int64) (constants int
 	if err != nil {
 		return 0, err
 	}
-	hint := "there is none; \"tidemark calibrate RUN\" makes one"
+	todo := "there is none; \"tidemark calibrate RUN\" makes one"
 	if len(known.Rows) > 0 {
 		var ids []string
 		for _, row := range known.Rows {
 			ids = append(ids, fmt.Sprint(row[0]))
 		}
-		hint = "known are " + strings.Join(ids, ", ")
+		todo = "known are " + strings.Join(ids, ", ")
 	}
-	return 0, misuse(hint, "no calibration %d", id)
+	return 0, hint.Misuse("no calibration %d", id).Hint("%s", todo)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Diagnosis is what a run, a file of metrics or another tool's measurement shows of known symptoms.
@@ -143,11 +145,11 @@ func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	for _, row := range known.Rows {
 		names = append(names, row[0].(string))
 	}
-	hint := `there is no run yet; "tidemark replay" makes one`
+	todo := `there is no run yet; "tidemark replay" makes one`
 	if len(names) > 0 {
-		hint = "known runs are " + strings.Join(names, ", ")
+		todo = "known runs are " + strings.Join(names, ", ")
 	}
-	return hinted{fmt.Sprintf("no run named %q, nor a file of metrics or measurements", subject), hint}
+	return hint.Misuse("no run named %q, nor a file of metrics or measurements", subject).Hint("%s", todo)
 }
 
 // FirstLine says how many symptoms there are, and of which kind.

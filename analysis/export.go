@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // File is one file of a folder that is to be written.
@@ -47,7 +49,8 @@ func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut
 		files, err = exportRun(ctx, db, name)
 		return files, nil, err
 	}
-	return nil, nil, withHint("a results folder or a run can be exported; for a trace there is \"tidemark privacy export\"", "%s holds %s", name, kind)
+	return nil, nil, hint.Errorf("%s holds %s", name, kind).
+		Hint("a results folder or a run can be exported; for a trace there is \"tidemark privacy export\"")
 }
 
 // exportFolder gives the files as they were. What it holds comes from a warehouse,

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"tidemark/internal/hint"
 )
 
 // KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
@@ -115,7 +117,7 @@ from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s
 // HeadKV are the bytes of the plain formula, 2 * layers * heads * head size * bytes of an element, for a number of tokens.
 func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementBytes int, tokens int64) (bytes float64, err error) {
 	if layers < 1 || heads < 1 || headDim < 1 || tokens < 1 {
-		return 0, misuse("", "kv: layers, heads, their size and tokens are at least 1")
+		return 0, hint.Misuse("kv: layers, heads, their size and tokens are at least 1")
 	}
 	err = db.QueryRowContext(ctx, "select ?::double * macros.head_kv_bytes(?::bigint, ?::bigint, ?::bigint, ?::bigint)",
 		tokens, layers, heads, headDim, elementBytes).Scan(&bytes)
@@ -125,15 +127,15 @@ func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementByte
 // checkContext refuses what is longer than the model was made for.
 func checkContext(ctx context.Context, db *sql.DB, verb string, d Deployment, tokens int64) error {
 	if tokens < 1 {
-		return misuse("", "%s: a context of %d tokens", verb, tokens)
+		return hint.Misuse("%s: a context of %d tokens", verb, tokens)
 	}
 	shape, err := ShapeOf(ctx, db, d.Model)
 	if err != nil {
 		return err
 	}
 	if shape.MaxContextTokens.Valid && tokens > shape.MaxContextTokens.Int64 {
-		return misuse("its config.json says so: max_position_embeddings",
-			"%s: %d tokens: %s takes at most %d", verb, tokens, shape.Model, shape.MaxContextTokens.Int64)
+		return hint.Misuse("%s: %d tokens: %s takes at most %d", verb, tokens, shape.Model, shape.MaxContextTokens.Int64).
+			Hint("its config.json says so: max_position_embeddings")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay/profile"
 )
 
@@ -55,8 +56,8 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 		return l, fmt.Errorf("source %s: %w", sourceName, err)
 	}
 	if len(l.Pairs) == 0 {
-		return l, withHint(s.String(), "source %s: no request with prompt and output between %s and %s", sourceName,
-			or(window.From, "its begin"), or(window.Until, "its end"))
+		return l, hint.Errorf("source %s: no request with prompt and output between %s and %s", sourceName,
+			or(window.From, "its begin"), or(window.Until, "its end")).Hint("%s", s.String())
 	}
 	return l, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"tidemark/internal/hint"
 )
 
 // Memory is what is asked about the memory of a deployment. What is nil is taken from the catalogue.
@@ -22,15 +24,17 @@ type Memory struct {
 func (m Memory) check() error {
 	switch {
 	case m.Tokens < 1:
-		return misuse("", "fit: a request of %d tokens", m.Tokens)
+		return hint.Misuse("fit: a request of %d tokens", m.Tokens)
 	case m.OutputTokens < 0 || m.OutputTokens > m.Tokens:
-		return misuse("the answer's tokens are among the request's", "fit: an answer of %d tokens in a request of %d", m.OutputTokens, m.Tokens)
+		return hint.Misuse("fit: an answer of %d tokens in a request of %d", m.OutputTokens, m.Tokens).
+			Hint("the answer's tokens are among the request's")
 	case m.SharedTokens < 0 || m.SharedTokens >= m.Tokens:
-		return misuse("a request has at least a token of its own", "fit: a shared prefix of %d tokens in a request of %d", m.SharedTokens, m.Tokens)
+		return hint.Misuse("fit: a shared prefix of %d tokens in a request of %d", m.SharedTokens, m.Tokens).
+			Hint("a request has at least a token of its own")
 	case m.UtilizationRatio != nil && !(*m.UtilizationRatio > 0 && *m.UtilizationRatio <= 1):
-		return misuse("as in 0.9", "fit: a utilization of %v is not above 0 and at most 1", *m.UtilizationRatio)
+		return hint.Misuse("fit: a utilization of %v is not above 0 and at most 1", *m.UtilizationRatio).Hint("as in 0.9")
 	case m.KVTokens != nil && m.OtherBytes != nil:
-		return misuse("leave one out", "fit: what is kept beside the KV cache follows from its tokens")
+		return hint.Misuse("fit: what is kept beside the KV cache follows from its tokens").Hint("leave one out")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -130,7 +131,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 		}
 	}
 	if m.Requests == 0 {
-		return m, withHint("look at the class and the lengths that were chosen", "no request with a prompt and an answer is left")
+		return m, hint.Errorf("no request with a prompt and an answer is left").Hint("look at the class and the lengths that were chosen")
 	}
 	m.ArrivalCV = gaps.cv()
 	m.Busiest = busiestOf(dues)

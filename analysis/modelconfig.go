@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint that has one, and gives the text
@@ -23,7 +25,8 @@ func ReadModelConfig(ctx context.Context, db *sql.DB, path string) (string, erro
 	}
 	config, err := jsonFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", withHint("name a config.json, the folder of a checkpoint, or a model of the catalogue", "model %s: there is no such file", file)
+		return "", hint.Errorf("model %s: there is no such file", file).
+			Hint("name a config.json, the folder of a checkpoint, or a model of the catalogue")
 	}
 	if err != nil {
 		return "", fmt.Errorf("model %s: %w", file, err)
@@ -47,8 +50,8 @@ from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::do
 		return "", fmt.Errorf("model %s: %w", file, err)
 	}
 	if problems != "" {
-		return "", withHint("a config.json of Hugging Face's has these keys; the families that are known stand in queries/macros/architectures.sql",
-			"model %s: %s", file, problems)
+		return "", hint.Errorf("model %s: %s", file, problems).
+			Hint("a config.json of Hugging Face's has these keys; the families that are known stand in queries/macros/architectures.sql")
 	}
 	return read.V, nil
 }
@@ -69,7 +72,7 @@ func jsonFile(path string) ([]byte, error) {
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(text, &object) != nil {
-		return nil, withHint("check where it came from", "not a JSON object")
+		return nil, hint.Errorf("not a JSON object").Hint("check where it came from")
 	}
 	return text, nil
 }

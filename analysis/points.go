@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Points is a table of configurations and of what was measured on them, as it was read: one row is one Point.
@@ -96,9 +98,11 @@ func pointsError(err error) error {
 	case !errors.As(err, &parse):
 		return err
 	case errors.Is(parse.Err, csv.ErrQuote):
-		return withHint(`a quote inside a cell is written twice, and the cell stands in quotes`, "line %d: a quote that is not closed", parse.StartLine)
+		return hint.Errorf("line %d: a quote that is not closed", parse.StartLine).
+			Hint(`a quote inside a cell is written twice, and the cell stands in quotes`)
 	default:
-		return withHint(`a quote inside a cell is written twice, and the cell stands in quotes`, "line %d: a quote inside a cell", parse.Line)
+		return hint.Errorf("line %d: a quote inside a cell", parse.Line).
+			Hint(`a quote inside a cell is written twice, and the cell stands in quotes`)
 	}
 }
 
@@ -107,7 +111,7 @@ func (p *Points) nameColumns() error {
 	for i, name := range p.Header {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if _, twice := places[name]; twice {
-			return withHint("rename one of them", "line 1: two columns are named %q", name)
+			return hint.Errorf("line 1: two columns are named %q", name).Hint("rename one of them")
 		}
 		places[name] = i
 	}

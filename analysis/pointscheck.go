@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // knownEngines have constants of their own, or are near enough to one that has.
@@ -42,8 +44,8 @@ func (d Deployment) checkLength(ctx context.Context, db *sql.DB) error {
 	}
 	d.Model = model
 	if most.Valid && most.Int64 > 0 && int64(d.MaxModelLen) > most.Int64 {
-		return withHint("take at most the model's context, or leave it out",
-			"max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, d.ModelName(), most.Int64)
+		return hint.Errorf("max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, d.ModelName(), most.Int64).
+			Hint("take at most the model's context, or leave it out")
 	}
 	return nil
 }
@@ -61,7 +63,7 @@ func (known lengthChecks) of(ctx context.Context, db *sql.DB, d Deployment) (why
 		why = d.checkLength(ctx, db)
 		known[key] = why
 	}
-	var answer interface{ Hint() string }
+	var answer *hint.Error
 	if why != nil && !errors.As(why, &answer) {
 		return nil, why
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"tidemark/internal/hint"
 )
 
 // Load is the traffic of one deployment: a closed loop of Clients, or else an open
@@ -115,7 +117,7 @@ func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) 
 	whys = map[int]string{}
 	for i, d := range deployments {
 		model, err := readModel(ctx, db, d.Model)
-		var answer interface{ Hint() string }
+		var answer *hint.Error
 		if err != nil && !errors.As(err, &answer) {
 			return nil, err
 		}
@@ -157,7 +159,7 @@ func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment,
 // why says what keeps the model from knowing a deployment.
 func (d Deployment) why(ctx context.Context, db *sql.DB) (string, error) {
 	_, err := d.Resolve(ctx, db)
-	var answer interface{ Hint() string }
+	var answer *hint.Error
 	if errors.As(err, &answer) {
 		return err.Error(), nil
 	}

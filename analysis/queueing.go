@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // QueueLoad is what a queue is asked about. A cv is a standard deviation over its mean.
@@ -32,7 +34,8 @@ func QueueModels(ctx context.Context, db *sql.DB, load QueueLoad) (Table, error)
 		{"cv of the arrivals", load.ArrivalCV, 0}, {"cv of the service times", load.ServiceCV, 0},
 	} {
 		if !(given.value >= given.least) || math.IsInf(given.value, 0) { // NaN too
-			return Table{}, misuse("give a number that is not negative; service time and servers above 0", "queue: %v is no %s", given.value, given.what)
+			return Table{}, hint.Misuse("queue: %v is no %s", given.value, given.what).
+				Hint("give a number that is not negative; service time and servers above 0")
 		}
 	}
 	table, err := ask(ctx, db, `

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"tidemark/internal/hint"
 )
 
 // MeasuredQueue is a stage of a server with the arrivals that really came and the service time of each.
@@ -31,8 +33,8 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 		return nil, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if !servers.Valid {
-		return nil, withHint("send it again with --gpu and --catalog-model, or give --arrival-rate and --service-time",
-			"run %s: what it ran on is not known, so the time of a prompt is not either", runID)
+		return nil, hint.Errorf("run %s: what it ran on is not known, so the time of a prompt is not either", runID).
+			Hint("send it again with --gpu and --catalog-model, or give --arrival-rate and --service-time")
 	}
 	queues := make([]MeasuredQueue, 2)
 	for i, stage := range []struct {

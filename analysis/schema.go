@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Schema lists what there is to ask: all relations and macros, or, with one of them
@@ -150,14 +152,14 @@ func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 	for _, row := range table.Rows {
 		known = append(known, row[0].(string))
 	}
-	hint := "there is no " + thing + " yet"
+	todo := "there is no " + thing + " yet"
 	if len(known) > 0 {
-		hint = "known " + thing + "s are " + nearest(known, name)
+		todo = "known " + thing + "s are " + nearest(known, name)
 	}
 	if otherwise != "" {
-		hint += "; " + otherwise
+		todo += "; " + otherwise
 	}
-	return withHint(hint, "no %s named %q", thing, name)
+	return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)
 }
 
 // nearest lists names, those that are like the wanted one first. Of many, some.

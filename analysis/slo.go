@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -64,15 +67,11 @@ type sloFile struct {
 func ReadSLO(path string) (SLO, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return SLO{}, withHint("name the file of an SLO", "slo %s: %v", path, errors.Unwrap(err))
+		return SLO{}, hint.Errorf("slo %s: %w", path, errors.Unwrap(err)).Hint("name the file of an SLO")
 	}
 	slo, err := parseSLO(text)
 	if err != nil {
-		hint := sloExample
-		if own := (hinted{}); errors.As(err, &own) {
-			hint = own.hint
-		}
-		return SLO{}, withHint(hint, "slo %s: %v", path, err)
+		return SLO{}, hint.Misuse("slo %s: %w", path, err).Hint("%s", cmp.Or(hint.Of(err), sloExample))
 	}
 	return slo, nil
 }
@@ -136,7 +135,7 @@ func (o *Objective) bound(percentile *float64, atMost *string) error {
 		return fmt.Errorf("%s: no percentile: a mean or a maximum is no objective", o.Metric)
 	case percentile != nil && *percentile > 0 && *percentile < 1:
 		share := strconv.FormatFloat(math.Round(*percentile*1e8)/1e6, 'f', -1, 64)
-		return withHint(fmt.Sprintf("write %s for p%[1]s", share), "percentile %v: a percentile is not written as a share", *percentile)
+		return hint.Errorf("percentile %v: a percentile is not written as a share", *percentile).Hint("write %s for p%[1]s", share)
 	case percentile != nil && !(*percentile > 0 && *percentile < 100):
 		return fmt.Errorf("percentile %v: want a number between 0 and 100, such as 99", *percentile)
 	case atMost == nil:

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // traceNames are what can be planned from: traces and collections of them.
@@ -183,7 +185,7 @@ func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {
 	case err != nil && !isMissing:
 		return 0, fmt.Errorf("source %s: %w", name, err)
 	case isMissing || !tick.Valid:
-		return 0, misuse("leave --spread-ticks out", "source %s: no tick is seen in its clock, so there is none to spread", name)
+		return 0, hint.Misuse("source %s: no tick is seen in its clock, so there is none to spread", name).Hint("leave --spread-ticks out")
 	}
 	return time.Duration(math.Round(tick.Float64 * float64(time.Second))), nil
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"tidemark/internal/hint"
+
 	"github.com/duckdb/duckdb-go/v2"
 )
 
@@ -33,8 +35,8 @@ func readsOnly(connection driver.Conn, query string) error {
 	// Not PrepareContext: that runs all statements but the last.
 	prepared, err := connection.Prepare(query)
 	if err != nil && strings.Contains(err.Error(), "multi-statement") {
-		return withHint(`ask one at a time; "pivot" counts as several unless it names its values: on x in ('a', 'b')`,
-			"more than one statement in a query")
+		return hint.Errorf("more than one statement in a query").
+			Hint(`ask one at a time; "pivot" counts as several unless it names its values: on x in ('a', 'b')`)
 	}
 	if err != nil {
 		return err
@@ -63,6 +65,6 @@ func firstWord(query string) (word, rest string) {
 }
 
 func noQuery() error {
-	return withHint(`ask with select, from, describe, show, summarize or explain; to keep an answer, redirect "tidemark sql --csv"`,
-		"not a query: only what reads can be asked")
+	return hint.Errorf("not a query: only what reads can be asked").
+		Hint(`ask with select, from, describe, show, summarize or explain; to keep an answer, redirect "tidemark sql --csv"`)
 }

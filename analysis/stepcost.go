@@ -7,6 +7,8 @@ import (
 	"math"
 	"sort"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // StepCost is the step macros of one deployment, evaluated once: what depends on
@@ -61,13 +63,12 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, erro
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
 	}
 	if cost.KVCapacityTokens <= 0 {
-		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight format",
-			"%s does not fit in the memory of %d x %s", d.ModelName(), max(d.TensorParallelSize, 1), d.GPU)
+		return StepCost{}, hint.Errorf("%s does not fit in the memory of %d x %s", d.ModelName(), max(d.TensorParallelSize, 1), d.GPU).
+			Hint("take more GPUs, a larger one, or a smaller weight format")
 	}
 	if cost.KVCapacityTokens < leastKVTokens {
-		return StepCost{}, withHint("take more GPUs, a larger one, or a smaller weight or KV cache format",
-			"%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
-			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens)
+		return StepCost{}, hint.Errorf("%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
+			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens).Hint("take more GPUs, a larger one, or a smaller weight or KV cache format")
 	}
 	if err := cost.loadGrid(ctx, db, d); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay"
 	"tidemark/replay/profile"
 )
@@ -68,10 +69,11 @@ func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOpt
 		}
 	}
 	if len(s.lengths) == 0 && s.isHalf {
-		return nil, d, withHint("take both of another source: --lengths-of SOURCE", "source %s: it says how long prompts are, or answers, but not both", name)
+		return nil, d, hint.Errorf("source %s: it says how long prompts are, or answers, but not both", name).
+			Hint("take both of another source: --lengths-of SOURCE")
 	}
 	if len(s.lengths) == 0 {
-		return nil, d, withHint("say whose are to be taken: --lengths-of SOURCE", "source %s: it has rates and no lengths", name)
+		return nil, d, hint.Errorf("source %s: it has rates and no lengths", name).Hint("say whose are to be taken: --lengths-of SOURCE")
 	}
 	from, until, err := window.resolve(s.span(name))
 	if err != nil {
@@ -133,7 +135,8 @@ const forever = 999_999_999 * time.Second
 // as its cells are.
 func (s *shape) playAt(name string, o DrawOptions) error {
 	if o.RatePerS <= 0 {
-		return misuse("say how many requests a second: --request-rate 3.5, with --duration 10m", "source %s: it has lengths and no rates", name)
+		return hint.Misuse("source %s: it has lengths and no rates", name).
+			Hint("say how many requests a second: --request-rate 3.5, with --duration 10m")
 	}
 	all := 0.0
 	for _, mass := range s.mass {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay/profile"
 )
 
@@ -40,7 +41,7 @@ where name = $1
 		return nil, err
 	}
 	if len(s.rates) == 0 && len(s.lengths) == 0 && !s.isHalf {
-		return nil, withHint(`see what it is: tidemark sources NAME`, "neither arrivals nor lengths nor rates in it")
+		return nil, hint.Errorf("neither arrivals nor lengths nor rates in it").Hint(`see what it is: tidemark sources NAME`)
 	}
 	return s, nil
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Starts say when the sessions of a collection begin that have no start of their
@@ -94,7 +96,8 @@ func (t traffic) isDated() bool {
 func (t traffic) begin(starts Starts) error {
 	switch hasOwn := !t.isMany || t.isDated(); {
 	case hasOwn && starts.RatePerS > 0:
-		return misuse("leave it out; --request-rate changes a rate", "source %s: --session-rate: its requests have times of their own", t.name)
+		return hint.Misuse("source %s: --session-rate: its requests have times of their own", t.name).
+			Hint("leave it out; --request-rate changes a rate")
 	case !t.isMany:
 		return nil
 	case hasOwn:
@@ -107,8 +110,8 @@ func (t traffic) begin(starts Starts) error {
 		}
 		return nil
 	case starts.RatePerS <= 0:
-		return misuse("say how many begin a second, as in --session-rate 0.1; the plan says that they were drawn",
-			"source %s: its %d sessions have no absolute start", t.name, len(t.members))
+		return hint.Misuse("source %s: its %d sessions have no absolute start", t.name, len(t.members)).
+			Hint("say how many begin a second, as in --session-rate 0.1; the plan says that they were drawn")
 	}
 	return t.draw(starts)
 }
@@ -123,7 +126,8 @@ func (t traffic) draw(starts Starts) error {
 		atS += random.ExpFloat64() / starts.RatePerS
 	}
 	if !(atS < math.MaxInt64/2e9) {
-		return misuse("take a higher one", "source %s: --session-rate %v: its sessions would begin over centuries", t.name, starts.RatePerS)
+		return hint.Misuse("source %s: --session-rate %v: its sessions would begin over centuries", t.name, starts.RatePerS).
+			Hint("take a higher one")
 	}
 	return nil
 }

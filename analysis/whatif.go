@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // Scenario is traffic on a deployment that is asked about before anybody rents it.
@@ -117,11 +119,13 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 func check(scenarios []Scenario, slo SLO) error {
 	for _, s := range scenarios {
 		if rate, clients := s.Mix.RequestsPerS*s.scale(), s.Mix.Clients*s.scale(); !(rate > 0) && !(clients > 0) {
-			return misuse("give --request-rate, or --max-concurrency for a closed loop", "what-if: all requests come at once, or there is one alone: no rate is known")
+			return hint.Misuse("what-if: all requests come at once, or there is one alone: no rate is known").
+				Hint("give --request-rate, or --max-concurrency for a closed loop")
 		}
 		for _, o := range slo.Objectives {
 			if o.Class != "" && !s.Mix.hasClass(o.Class) {
-				return misuse("the classes of a plan are its source's, of a run its plan's", "what-if: %s: no request is of that class", o)
+				return hint.Misuse("what-if: %s: no request is of that class", o).
+					Hint("the classes of a plan are its source's, of a run its plan's")
 			}
 		}
 	}

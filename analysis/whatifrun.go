@@ -9,6 +9,7 @@ import (
 	"iter"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -76,7 +77,7 @@ order by
 		return t, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if len(t.Requests) == 0 {
-		return t, withHint("a run wants successful requests after its warm-up", "run %s: no request to go by", runID)
+		return t, hint.Errorf("run %s: no request to go by", runID).Hint("a run wants successful requests after its warm-up")
 	}
 	t.TPOT, t.TTFT = decodeS/gaps, ttftS/float64(len(t.Requests))
 	return t, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Window is a part of a trace by its own clock, from (with) until (without). Each
@@ -29,7 +31,8 @@ func (w Window) resolve(s span) (from, until *time.Duration, err error) {
 		return nil, nil, err
 	}
 	if from != nil && until != nil && *until <= *from {
-		return nil, nil, misuse("swap them, or leave one out", "source %s: --until %s is not after --from %s", s.source, w.Until, w.From)
+		return nil, nil, hint.Misuse("source %s: --until %s is not after --from %s", s.source, w.Until, w.From).
+			Hint("swap them, or leave one out")
 	}
 	// A window that begins before its trace begins with it; compared with its end before, as the user wrote it.
 	if from != nil && *from < 0 {
@@ -45,12 +48,12 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 	case strings.HasPrefix(text, "+"):
 		offset, err := time.ParseDuration(text[1:])
 		if err != nil {
-			return nil, misuse("write it like +90s, +10m or +1h30m", "source %s: %s %q: not an offset", s.source, flag, text)
+			return nil, hint.Misuse("source %s: %s %q: not an offset", s.source, flag, text).Hint("write it like +90s, +10m or +1h30m")
 		}
 		return &offset, nil
 	case s.begin == nil:
-		return nil, misuse("give an offset since its begin, such as +10m",
-			"source %s: %s %q: its times are relative, it has no clock", s.source, flag, text)
+		return nil, hint.Misuse("source %s: %s %q: its times are relative, it has no clock", s.source, flag, text).
+			Hint("give an offset since its begin, such as +10m")
 	}
 	at, err := s.instant(flag, text)
 	if err != nil {
@@ -68,14 +71,14 @@ func (s span) instant(flag, text string) (time.Time, error) {
 	}
 	clock, err := timeOfDay(text)
 	if err != nil {
-		return time.Time{}, misuse("write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m",
-			"source %s: %s %q: not a time", s.source, flag, text)
+		return time.Time{}, hint.Misuse("source %s: %s %q: not a time", s.source, flag, text).
+			Hint("%s", "write it like 09:00, "+s.begin.UTC().Format(time.RFC3339)+" or +10m")
 	}
 	first, last := s.begin.UTC(), s.begin.Add(s.length).UTC()
 	day := first.Truncate(24 * time.Hour)
 	if !last.Before(day.Add(24 * time.Hour)) {
-		return time.Time{}, misuse("give a full instant, such as "+day.Add(clock).Format(time.RFC3339),
-			"source %s: %s %q: the trace lasts from %s to %s, more than one day", s.source, flag, text, readable(first), readable(last))
+		return time.Time{}, hint.Misuse("source %s: %s %q: the trace lasts from %s to %s, more than one day", s.source, flag, text, readable(first), readable(last)).
+			Hint("%s", "give a full instant, such as "+day.Add(clock).Format(time.RFC3339))
 	}
 	return day.Add(clock), nil
 }

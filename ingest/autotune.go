@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // The result.txt of vLLM's auto_tune.sh: one line per pair of --max-num-seqs and
@@ -64,7 +66,7 @@ func readAutoTune(d *document, out *rows) error {
 				return nil, nil
 			}
 			if found = append(found, one); len(found) > maxTuned {
-				return nil, hinted{"more than 65,536 lines of a tuner", "split it"}
+				return nil, hint.Errorf("more than 65,536 lines of a tuner").Hint("split it")
 			}
 		}
 		return nil, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
+
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
@@ -131,9 +133,10 @@ func (p *azure) complete(line int64) error {
 	case has(dated) && has(offset):
 		return fmt.Errorf("line %d: two columns of arrival times", line)
 	case !has(inputTokens):
-		return hinted{fmt.Sprintf("line %d: no column of input tokens", line), "it is called ContextTokens, num_prefill_tokens or prompt_size"}
+		return hint.Errorf("line %d: no column of input tokens", line).Hint("it is called ContextTokens, num_prefill_tokens or prompt_size")
 	case !has(outputTokens):
-		return hinted{fmt.Sprintf("line %d: no column of output tokens", line), "it is called GeneratedTokens, num_decode_tokens or token_size"}
+		return hint.Errorf("line %d: no column of output tokens", line).
+			Hint("it is called GeneratedTokens, num_decode_tokens or token_size")
 	}
 	return nil
 }

@@ -3,11 +3,14 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // format is one way to write a trace. A new one is a file that registers it.
@@ -70,8 +73,8 @@ func checkFormat(name string) error {
 	if name == "" || name == "run" || name == folderFormat || slices.ContainsFunc(formats, func(f format) bool { return f.name == name }) {
 		return nil
 	}
-	return misused{hinted{fmt.Sprintf("ingest: no format %q", name),
-		"known are " + strings.Join(Formats(), ", ") + "; without --format it is recognised from the content"}}
+	return hint.Misuse("ingest: no format %q", name).
+		Hint("%s", "known are "+strings.Join(Formats(), ", ")+"; without --format it is recognised from the content")
 }
 
 // Formats are the names that Options.Format takes.
@@ -96,27 +99,30 @@ func recognise(h *head, told string) (format, string, error) {
 		case why == "":
 			continue
 		case told != "" && told != f.name:
-			return format{}, "", hinted{fmt.Sprintf("told %s, but it is %s: %s", told, f.name, why), "leave --format out, or say --format " + f.name}
+			return format{}, "", hint.Errorf("told %s, but it is %s: %s", told, f.name, why).
+				Hint("%s", "leave --format out, or say --format "+f.name)
 		default:
 			return f, why, nil
 		}
 	}
 	if told == "run" {
-		return format{}, "", hinted{"told run, but it is a file; saw " + describe(h.data), "name the run's folder (it has a run.json)"}
+		return format{}, "", hint.Errorf("%s", "told run, but it is a file; saw "+describe(h.data)).
+			Hint("name the run's folder (it has a run.json)")
 	}
 	if told == folderFormat {
-		return format{}, "", hinted{"told folder, but it is a file; saw " + describe(h.data), "name the folder (it has row-*.json and hardware.md)"}
+		return format{}, "", hint.Errorf("%s", "told folder, but it is a file; saw "+describe(h.data)).
+			Hint("name the folder (it has row-*.json and hardware.md)")
 	}
 	if told != "" {
 		f := formats[slices.IndexFunc(formats, func(f format) bool { return f.name == told })]
-		return format{}, "", hinted{fmt.Sprintf("told %s, but saw %s", told, describe(h.data)), fmt.Sprintf("%s has %s", f.name, f.wants)}
+		return format{}, "", hint.Errorf("told %s, but saw %s", told, describe(h.data)).Hint("%s has %s", f.name, f.wants)
 	}
-	return format{}, "", unknownFormat{hinted{"no format that is known; saw " + describe(h.data),
-		"\"tidemark ingest --help\" lists the formats; say which column is what with --column, as in --column input_tokens=prompt_len"}}
+	return format{}, "", hint.Errorf("%s", "no format that is known; saw "+describe(h.data)).
+		Hint("\"tidemark ingest --help\" lists the formats; say which column is what with --column, as in --column input_tokens=prompt_len").Mark(errUnknownFormat)
 }
 
-// unknownFormat marks what a folder's walk passes over.
-type unknownFormat struct{ hinted }
+// errUnknownFormat marks what a folder's walk passes over.
+var errUnknownFormat = errors.New("no format that is known")
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 

@@ -3,12 +3,13 @@ package ingest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // document is a file on its way to a reader that does not cut it into blocks for
@@ -65,7 +66,7 @@ func (d *document) whole() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxWholeBytes {
-		return nil, hinted{fmt.Sprintf("one document of more than %d MB", maxWholeBytes>>20), "split it"}
+		return nil, hint.Errorf("one document of more than %d MB", maxWholeBytes>>20).Hint("split it")
 	}
 	return text, nil
 }

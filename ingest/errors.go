@@ -1,17 +1,5 @@
 package ingest
 
-// hinted is an error with what to do about it.
-type hinted struct{ message, hint string }
-
-func (e hinted) Error() string { return e.message }
-func (e hinted) Hint() string  { return e.hint }
-
-// misused is an error of what was asked, not of the data.
-type misused struct{ hinted }
-
-// Misuse tells the command line that it was it.
-func (misused) Misuse() {}
-
 // reject is a line that was not taken in: where and why, never its text.
 type reject struct {
 	line   int64

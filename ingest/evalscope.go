@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // evalscope perf writes a folder: benchmark_summary.json, benchmark_percentile.json
@@ -32,7 +34,7 @@ const evalscopeSummary = "benchmark_summary.json"
 func readEvalscope(d *document, out *rows) error {
 	if bytes.HasPrefix(firstLine(d.first.data), []byte("[")) {
 		if d.beside(evalscopeSummary, 1) != nil {
-			return unknownFormat{hinted{"its percentiles come in with " + evalscopeSummary, "take in that file"}}
+			return hint.Errorf("%s", "its percentiles come in with "+evalscopeSummary).Hint("take in that file").Mark(errUnknownFormat)
 		}
 		text, err := d.whole()
 		if err != nil {
@@ -264,7 +266,7 @@ var _ = register(format{
 		return "an SQLite file"
 	},
 	read: func(d *document, _ *rows) error {
-		return hinted{"an SQLite file: an export of it is read", sqliteHint(d.first.data)}
+		return hint.Errorf("an SQLite file: an export of it is read").Hint("%s", sqliteHint(d.first.data))
 	},
 	kind:  "results",
 	wants: "nothing: an export of it is read",

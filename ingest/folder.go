@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -82,7 +83,8 @@ func partsOf(folder string) (parts []folderPart, sum string, size int64, err err
 		one := sha256.Sum256(content)
 		fmt.Fprintf(all, "%s %s\n", entry.Name(), hex.EncodeToString(one[:]))
 		if size += int64(len(content)); size > maxWholeBytes || len(parts) >= maxParts {
-			return nil, "", 0, hinted{fmt.Sprintf("a results folder of more than %d MB or %d files", maxWholeBytes>>20, maxParts), "take in its files one by one"}
+			return nil, "", 0, hint.Errorf("a results folder of more than %d MB or %d files", maxWholeBytes>>20, maxParts).
+				Hint("take in its files one by one")
 		}
 		parts = append(parts, folderPart{entry.Name(), content})
 	}
@@ -97,15 +99,15 @@ func readPart(path string) ([]byte, error) {
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxPartBytes+1))
 	if err == nil && len(content) > maxPartBytes {
-		err = hinted{fmt.Sprintf("more than %d MB", maxPartBytes>>20), "leave the arrays of its requests out, or take it in by itself"}
+		err = hint.Errorf("more than %d MB", maxPartBytes>>20).Hint("leave the arrays of its requests out, or take it in by itself")
 	}
 	return content, err
 }
 
 func (m *many) loadFolder(ctx context.Context, file found) (Result, error) {
 	if m.opts.Format != "" && m.opts.Format != folderFormat {
-		return Result{}, hinted{fmt.Sprintf("told %s, but it is a results folder: it has %s or %s, and row-*.json", m.opts.Format, hardwareFile, flagsFile),
-			"leave --format out, or name its files"}
+		return Result{}, hint.Errorf("told %s, but it is a results folder: it has %s or %s, and row-*.json", m.opts.Format, hardwareFile, flagsFile).
+			Hint("leave --format out, or name its files")
 	}
 	parts, sum, size, err := partsOf(file.path)
 	if err != nil {

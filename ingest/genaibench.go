@@ -3,6 +3,8 @@ package ingest
 import (
 	"encoding/json"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // genai-bench writes a folder: experiment_metadata.json, and one file per scenario
@@ -50,10 +52,11 @@ func readGenAIBench(d *document, out *rows) error {
 	}
 	var report genaiReport
 	if json.Unmarshal(withoutNaN(text), &report) != nil {
-		return hinted{"not a whole genai-bench report", "it is cut or broken; take it from its source again"}
+		return hint.Errorf("not a whole genai-bench report").Hint("it is cut or broken; take it from its source again")
 	}
 	if report.Aggregated == nil {
-		return unknownFormat{hinted{"genai-bench's metadata alone: no result in it", "take in the files beside it; it is read with them"}}
+		return hint.Errorf("genai-bench's metadata alone: no result in it").
+			Hint("take in the files beside it; it is read with them").Mark(errUnknownFormat)
 	}
 	unit := "s"
 	if report.TimeUnit == "ms" {
@@ -62,7 +65,7 @@ func readGenAIBench(d *document, out *rows) error {
 	out.about.timeUnit = unit
 	aggregated, _ := treeOfRaw(report.Aggregated).(map[string]any)
 	if aggregated == nil {
-		return hinted{"aggregated_metrics is not an object", "take the file from its source again"}
+		return hint.Errorf("aggregated_metrics is not an object").Hint("take the file from its source again")
 	}
 	if err := out.add(genaiPoint(d, aggregated)); err != nil {
 		return err

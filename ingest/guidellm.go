@@ -3,10 +3,11 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // GuideLLM's benchmarks.json: one benchmark is one point. Version 2 of its report
@@ -100,7 +101,7 @@ func readGuideLLM(d *document, out *rows) error {
 	}
 	var report guideReport
 	if json.Unmarshal(withoutNaN(text), &report) != nil {
-		return hinted{"not a whole GuideLLM report", "it is cut or broken; take it from its source again"}
+		return hint.Errorf("not a whole GuideLLM report").Hint("it is cut or broken; take it from its source again")
 	}
 	text = nil // the report has its own copy
 	out.about.timeUnit = "s"
@@ -112,7 +113,7 @@ func readGuideLLM(d *document, out *rows) error {
 		})
 	}
 	if err == nil && point == 0 {
-		return hinted{"a GuideLLM report without a benchmark", "the run was stopped before its first one ended"}
+		return hint.Errorf("a GuideLLM report without a benchmark").Hint("the run was stopped before its first one ended")
 	}
 	return err
 }
@@ -346,7 +347,7 @@ func (b *guideBenchmark) requests(out *rows, point int32) error {
 				return err
 			}
 			if seq++; seq > maxGuideRequests {
-				return hinted{fmt.Sprintf("more than %d requests in one benchmark", maxGuideRequests), "check where the file came from"}
+				return hint.Errorf("more than %d requests in one benchmark", maxGuideRequests).Hint("check where the file came from")
 			}
 			return out.add(request.row(point, seq-1, part.failure, b.StartTime))
 		})

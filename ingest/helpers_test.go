@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,14 +97,6 @@ func refused(t testing.TB, w *warehouse.Warehouse, path string, opts ingest.Opti
 		t.Errorf("Load(%s) failed but changed the warehouse: %s, then %s", path, before, after)
 	}
 	return err
-}
-
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
 }
 
 // fingerprint counts the rows of every raw table.

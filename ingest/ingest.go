@@ -32,6 +32,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -94,7 +95,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	}
 	files, results, errs := gather(paths)
 	if opts.Name != "" && max(len(paths), len(files)) > 1 {
-		return nil, misused{hinted{fmt.Sprintf("ingest: one name for %d files", max(len(paths), len(files))), "leave --name out, or name one file"}}
+		return nil, hint.Misuse("ingest: one name for %d files", max(len(paths), len(files))).Hint("leave --name out, or name one file")
 	}
 	var last int64
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
@@ -160,7 +161,8 @@ func gather(paths []string) (files []found, passedOver []Result, errs []error) {
 		default:
 			inside, passed, err := walk(path)
 			if err == nil && len(inside) == 0 {
-				err = hinted{"ingest " + path + ": a folder with no file in it", "name a trace, or a run's folder (it has a run.json)"}
+				err = hint.Errorf("%s", "ingest "+path+": a folder with no file in it").
+					Hint("name a trace, or a run's folder (it has a run.json)")
 			}
 			files, passedOver = append(files, inside...), append(passedOver, passed...)
 			if err != nil {
@@ -217,5 +219,5 @@ func missing(path string, err error) error {
 	if errors.As(err, &pathError) {
 		reason = pathError.Err
 	}
-	return hinted{fmt.Sprintf("ingest %s: %v", path, reason), "check the path"}
+	return hint.Errorf("ingest %s: %v", path, reason).Hint("check the path")
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tidemark/internal/hint"
 )
 
 // jsonStream walks through a JSON text of any length and holds no more of it than
@@ -119,7 +121,7 @@ func (j *jsonStream) text() ([]byte, error) {
 			j.hand = append(j.hand, c)
 		}
 		if len(j.hand) > maxJSONText {
-			return nil, hinted{"a text of more than 64 kB where a label or a number should be", "check where the file came from"}
+			return nil, hint.Errorf("a text of more than 64 kB where a label or a number should be").Hint("check where the file came from")
 		}
 	}
 }
@@ -221,7 +223,7 @@ func (j *jsonStream) skip() error { return j.skipAt(0) }
 
 func (j *jsonStream) skipAt(depth int) error {
 	if depth > maxJSONDepth {
-		return hinted{"JSON nested too deeply", "check where the file came from"}
+		return hint.Errorf("JSON nested too deeply").Hint("check where the file came from")
 	}
 	c, err := j.next()
 	switch {

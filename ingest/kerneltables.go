@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Tables of measured kernel times in the layout of NVIDIA's aiconfigurator: one
@@ -44,7 +46,7 @@ func readKernelParquet(d *document, from io.Reader, out *rows) error {
 		return err
 	}
 	if err != nil {
-		return hinted{"a table of kernel times without a row", "check where it came from"}
+		return hint.Errorf("a table of kernel times without a row").Hint("check where it came from")
 	}
 	return readKernelCSV(lines, out)
 }
@@ -73,8 +75,8 @@ func readKernelCSV(d *document, out *rows) error {
 		}
 		read := kernelOperations[cells["op_name"]]
 		if read == nil {
-			return nil, unknownFormat{hinted{"kernel times of an operation that no prediction reads",
-				"read are " + strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")}}
+			return nil, hint.Errorf("kernel times of an operation that no prediction reads").
+				Hint("%s", "read are "+strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")).Mark(errUnknownFormat)
 		}
 		where, problem := cells.table()
 		if problem != nil {

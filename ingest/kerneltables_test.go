@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 const (
@@ -98,7 +99,7 @@ func TestKernelTableFolder(t *testing.T) {
 		t.Errorf("got %+v, %v", results, err)
 	}
 	err = refused(t, open(t), filepath.Join(folder, "b.parquet"), ingest.Options{}, "an operation that no prediction reads")
-	if !strings.Contains(hint(err), "gemm") {
-		t.Errorf("hint %q, want the operations that are read", hint(err))
+	if !strings.Contains(hint.Of(err), "gemm") {
+		t.Errorf("hint %q, want the operations that are read", hint.Of(err))
 	}
 }

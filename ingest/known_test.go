@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 const twoRows = header + "2024-01-01 00:00:00,1,1\n2024-01-01 00:00:01,2,2\n"
@@ -41,8 +42,8 @@ func TestTakenNames(t *testing.T) {
 	load(t, w, write(t, "trace.csv", []byte(twoRows)), ingest.Options{})
 	other := []byte(twoRows + "2024-01-01 00:00:02,3,3\n")
 	err := refused(t, w, write(t, "trace.csv", other), ingest.Options{}, "the name trace is taken by another file")
-	if !strings.Contains(hint(err), "--name") {
-		t.Errorf("hint: got %q", hint(err))
+	if !strings.Contains(hint.Of(err), "--name") {
+		t.Errorf("hint: got %q", hint.Of(err))
 	}
 	if result := load(t, w, write(t, "trace.csv", other), ingest.Options{Name: "longer"}); result.Name != "longer" {
 		t.Errorf("got %+v", result)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_,
@@ -44,7 +46,7 @@ func readLLMPerf(d *document, out *rows) error {
 	if strings.HasPrefix(strings.TrimSpace(string(text[:min(len(text), 64)])), "[") {
 		name = strings.TrimSuffix(d.base(), llmperfEach)
 		if d.beside(name+llmperfSummary, 1) != nil {
-			return unknownFormat{hinted{"its requests come in with " + name + llmperfSummary, "take in that file"}}
+			return hint.Errorf("%s", "its requests come in with "+name+llmperfSummary).Hint("take in that file").Mark(errUnknownFormat)
 		}
 		all, failed, err := llmperfRequests(out, text)
 		if err != nil || all == 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -30,8 +31,7 @@ func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	default:
 		result, err = m.loadFile(ctx, file)
 	}
-	var unknown unknownFormat
-	if file.inFolder && m.opts.Format == "" && (errors.As(err, &unknown) || errors.Is(err, errEmpty)) {
+	if file.inFolder && m.opts.Format == "" && (errors.Is(err, errUnknownFormat) || errors.Is(err, errEmpty)) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
 	}
 	result.Path = file.path
@@ -39,7 +39,7 @@ func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	return result, err
 }
 
-var errEmpty = hinted{"the file is empty", "check where it came from"}
+var errEmpty = hint.Errorf("the file is empty").Hint("check where it came from")
 
 // loadFile takes in one file.
 func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
@@ -214,7 +214,7 @@ func (l *loading) accept(sum tally, about about) error {
 	r := l.result
 	r.RowsRead, r.RowsKept, r.RowsRejected = sum.read, sum.kept, sum.rejected
 	if sum.read == 0 {
-		return hinted{"a header and no rows", "check where it came from"}
+		return hint.Errorf("a header and no rows").Hint("check where it came from")
 	}
 	if err := tooManyRejects(sum, l.opts.MaxRejectedRatio); err != nil {
 		return err
@@ -241,10 +241,8 @@ func tooManyRejects(sum tally, allowed float64) error {
 	case ratio <= allowed:
 		return nil
 	}
-	return hinted{
-		fmt.Sprintf("%d of %d rows rejected, more than %g of them: %s", sum.rejected, sum.read, max(allowed, 0), firstRejects(sum.rejects)),
-		fmt.Sprintf("mend the file, or take it in without these rows: --max-rejected %.2g", ratio*1.1),
-	}
+	return hint.Errorf("%d of %d rows rejected, more than %g of them: %s", sum.rejected, sum.read, max(allowed, 0), firstRejects(sum.rejects)).
+		Hint("mend the file, or take it in without these rows: --max-rejected %.2g", ratio*1.1)
 }
 
 // firstRejects names the first few: where and why, never the text.
@@ -364,7 +362,8 @@ func nameIsFree(ctx context.Context, db rowQuerier, name string) error {
 	case err != nil:
 		return err
 	}
-	return nameTaken{hinted{fmt.Sprintf("the name %s is taken by another file (%s)", name, path), "choose another one with --name NAME"}}
+	return hint.Errorf("the name %s is taken by another file (%s)", name, path).
+		Hint("choose another one with --name NAME").Mark(errNameTaken)
 }
 
-type nameTaken struct{ hinted }
+var errNameTaken = errors.New("the name is taken")

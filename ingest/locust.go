@@ -1,8 +1,9 @@
 package ingest
 
 import (
-	"fmt"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Locust's CSVs: stats (one row per request name, and Aggregated), stats_history
@@ -31,7 +32,7 @@ func readLocust(d *document, out *rows) error {
 	point := int32(0)
 	return d.sheets(out, func(_ int64, s *sheet) (*reject, error) {
 		if s.has("Error") || s.has("Traceback") {
-			return nil, hinted{"Locust's failures: messages alone, no measurement", "take in the _stats.csv of the same run"}
+			return nil, hint.Errorf("Locust's failures: messages alone, no measurement").Hint("take in the _stats.csv of the same run")
 		}
 		point++
 		return nil, locustRow(out, point-1, s)
@@ -171,10 +172,10 @@ func newLocustLog(d *document, s *sheet) (*locustLog, error) {
 	}
 	for ours, theirs := range d.columns {
 		if _, known := locustColumns[ours]; !known {
-			return nil, misused{hinted{fmt.Sprintf("no column %s of ours", ours), "ours are " + strings.Join(sortedKeys(locustColumns), ", ")}}
+			return nil, hint.Misuse("no column %s of ours", ours).Hint("%s", "ours are "+strings.Join(sortedKeys(locustColumns), ", "))
 		}
 		if !s.has(theirs) {
-			return nil, misused{hinted{fmt.Sprintf("no column %s in the file", theirs), "its columns are " + listed(sortedKeys(s.columns))}}
+			return nil, hint.Misuse("no column %s in the file", theirs).Hint("%s", "its columns are "+listed(sortedKeys(s.columns)))
 		}
 		log.columns[ours] = theirs
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -200,7 +202,7 @@ func (d *document) tree() (map[string]any, error) {
 		return nil, err
 	}
 	if len(text) > maxTreeBytes {
-		return nil, hinted{fmt.Sprintf("a report of more than %d MB", maxTreeBytes>>20), "what is read here are summaries; split it"}
+		return nil, hint.Errorf("a report of more than %d MB", maxTreeBytes>>20).Hint("what is read here are summaries; split it")
 	}
 	return treeOf(text)
 }
@@ -211,14 +213,14 @@ func treeOf(text []byte) (map[string]any, error) {
 		decoder := json.NewDecoder(bytes.NewReader(withoutNaN(text)))
 		decoder.UseNumber()
 		if decoder.Decode(&value) != nil {
-			return nil, hinted{"not a whole JSON object", "it is cut or broken; take it from its source again"}
+			return nil, hint.Errorf("not a whole JSON object").Hint("it is cut or broken; take it from its source again")
 		}
 	} else if yaml.Unmarshal(text, &value) != nil {
-		return nil, hinted{"not YAML", "it is cut or broken; take it from its source again"}
+		return nil, hint.Errorf("not YAML").Hint("it is cut or broken; take it from its source again")
 	}
 	root, ok := plainTree(value, 0).(map[string]any)
 	if !ok {
-		return nil, hinted{"not an object", "it is cut or broken; take it from its source again"}
+		return nil, hint.Errorf("not an object").Hint("it is cut or broken; take it from its source again")
 	}
 	return root, nil
 }
@@ -322,7 +324,7 @@ func eachOfArray(r io.Reader, use func(number int64, element json.RawMessage) er
 	held := &boundedElement{from: r}
 	decoder := json.NewDecoder(held)
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('[') {
-		return hinted{"not a JSON array", "it is cut or broken; take it from its source again"}
+		return hint.Errorf("not a JSON array").Hint("it is cut or broken; take it from its source again")
 	}
 	for number := int64(1); decoder.More(); number++ {
 		var element json.RawMessage
@@ -350,7 +352,7 @@ const maxElementBytes = 256 << 20
 
 func (b *boundedElement) Read(into []byte) (int, error) {
 	if b.read > maxElementBytes {
-		return 0, hinted{fmt.Sprintf("one element of more than %d MB", maxElementBytes>>20), "check where the file came from"}
+		return 0, hint.Errorf("one element of more than %d MB", maxElementBytes>>20).Hint("check where the file came from")
 	}
 	n, err := b.from.Read(into)
 	b.read += n
@@ -363,9 +365,9 @@ func broken(number int64, err error) error {
 		return err
 	}
 	if number == 0 {
-		return hinted{"the JSON array is not closed", "it is cut or broken; take it from its source again"}
+		return hint.Errorf("the JSON array is not closed").Hint("it is cut or broken; take it from its source again")
 	}
-	return hinted{fmt.Sprintf("element %d is not JSON, or cut", number), "take the file from its source again"}
+	return hint.Errorf("element %d is not JSON, or cut", number).Hint("take the file from its source again")
 }
 
 // figure is one number of a tool, where there is one.

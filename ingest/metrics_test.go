@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 // metricFormats says what each file of fixtures/metrics is taken for.
@@ -100,7 +101,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			err := refused(t, w, write(t, "file", []byte(c.content)), ingest.Options{}, c.want)
-			if strings.Contains(err.Error()+hint(err), "secret") {
+			if strings.Contains(err.Error()+hint.Of(err), "secret") {
 				t.Errorf("the error quotes the file: %v", err)
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // A model by its config.json, as Hugging Face's checkpoints have one. What lies beside it is read with it:
@@ -33,7 +35,7 @@ func readModelConfig(d *document, out *rows) error {
 		return err
 	}
 	if !json.Valid(config) {
-		return hinted{"not JSON from here on, or cut", "check where it came from"}
+		return hint.Errorf("not JSON from here on, or cut").Hint("check where it came from")
 	}
 	if out.tx == nil {
 		return nil
@@ -59,7 +61,7 @@ from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::do
 		return err
 	}
 	if problems != "" {
-		return hinted{problems, "a config.json of Hugging Face's has these keys"}
+		return hint.Errorf("%s", problems).Hint("a config.json of Hugging Face's has these keys")
 	}
 	row.Model = d.modelName()
 	out.note("the model is called %s: %.3g GB of weights in %s", row.Model, gigabytes, format)

@@ -72,16 +72,15 @@ func candidates(path, name string) iter.Seq2[int, string] {
 // free is the name that the file is to have or, where another file has taken
 // that and this one is one of many, the next of its candidates.
 func (n *names) free(ctx context.Context, db rowQuerier, file found, name string) (string, error) {
-	var is nameTaken
 	taken := nameIsFree(ctx, db, name)
-	if taken == nil || !file.isOneOfMany || !errors.As(taken, &is) {
+	if taken == nil || !file.isOneOfMany || !errors.Is(taken, errNameTaken) {
 		return name, taken
 	}
 	for _, free := range candidates(file.path, sourceName(file.path)) {
 		if !n.claim(free, file.path) {
 			continue
 		}
-		if err := nameIsFree(ctx, db, free); err == nil || !errors.As(err, &is) {
+		if err := nameIsFree(ctx, db, free); err == nil || !errors.Is(err, errNameTaken) {
 			return free, err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync/atomic"
 
+	"tidemark/internal/hint"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -123,8 +125,8 @@ func (in *input) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if in.unpacks > bombAfterBytes && in.unpacks > bombRatio*in.disk.bytes.Load() {
-		return n, hinted{fmt.Sprintf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio),
-			"unpack it yourself if it is what you think it is"}
+		return n, hint.Errorf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio).
+			Hint("unpack it yourself if it is what you think it is")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) && in.mayBeCut {
 		in.isCut = true

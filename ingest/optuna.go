@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Optuna's trials: what trials_dataframe() writes as CSV or as JSON (records or
@@ -102,7 +104,7 @@ func statedDirections(d *document) (directions, error) {
 	goals := directions{maximize: map[string]bool{}}
 	for ours, theirs := range d.columns {
 		if ours != "maximize" {
-			return goals, misused{hinted{fmt.Sprintf("no column %s of ours", ours), "of trials, --column takes maximize=NAME,... alone"}}
+			return goals, hint.Misuse("no column %s of ours", ours).Hint("of trials, --column takes maximize=NAME,... alone")
 		}
 		goals.isKnown = true
 		for name := range strings.SplitSeq(theirs, ",") {
@@ -337,7 +339,8 @@ func readJournal(d *document, out *rows, stated directions) error {
 			made.number, made.start, made.state = measure{float64(len(trials)), true}, isoTime(string(entry.Start)), "RUNNING"
 			trials, studyOf = append(trials, &made), append(studyOf, int(entry.Study.value))
 		case entry.begins():
-			return nil, hinted{fmt.Sprintf("a journal of more than %d trials", maxJournalTrials), "export one study: trials_dataframe().to_csv()"}
+			return nil, hint.Errorf("a journal of more than %d trials", maxJournalTrials).
+				Hint("export one study: trials_dataframe().to_csv()")
 		case t != nil:
 			entry.apply(t)
 		}

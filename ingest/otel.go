@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Spans of OpenTelemetry, as JSON: OTLP's own form, one document or one a line
@@ -80,7 +82,7 @@ func (s *spans) document(decoder *json.Decoder, source *cappedReader) error {
 			continue
 		}
 		if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
-			return hinted{fmt.Sprintf("%s is no list", key), "check where it came from"}
+			return hint.Errorf("%s is no list", key).Hint("check where it came from")
 		}
 		for decoder.More() {
 			source.next()

@@ -2,10 +2,11 @@ package ingest
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // spans are what a file of OpenTelemetry holds. Which of them are requests is
@@ -211,8 +212,8 @@ func (s *spans) end() error {
 		return s.timesAlone()
 	}
 	if len(requests) == 0 {
-		return hinted{fmt.Sprintf("%d spans, %d of them calls of a model, and none says how many tokens (gen_ai.usage.input_tokens, gen_ai.usage.output_tokens)", len(s.all), without+failed),
-			"let the instrumentation record the usage; text is not counted here"}
+		return hint.Errorf("%d spans, %d of them calls of a model, and none says how many tokens (gen_ai.usage.input_tokens, gen_ai.usage.output_tokens)", len(s.all), without+failed).
+			Hint("let the instrumentation record the usage; text is not counted here")
 	}
 	if repeated > 0 {
 		s.out.note("%d spans repeat the tokens of spans inside them; counted once", repeated)
@@ -242,7 +243,7 @@ func (s *spans) timesAlone() error {
 	}
 	first, last := slices.Min(starts), slices.Max(starts)
 	if (last-first)/1e9/minuteS >= mostLogMinutes {
-		return hinted{"calls without token counts over more than five years", "split the file"}
+		return hint.Errorf("calls without token counts over more than five years").Hint("split the file")
 	}
 	origin := time.Unix(0, first).UTC().Truncate(time.Microsecond)
 	s.out.about.kind, s.out.about.originAt, s.out.about.timeUnit = "lengths", &origin, "datetime"

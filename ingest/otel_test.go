@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 // Calls that say nothing of lengths still say when they came; what is no call of a
@@ -32,8 +33,8 @@ func TestSpansWithoutTokens(t *testing.T) {
 	refused(t, open(t), write(t, "a.json", []byte(content)), ingest.Options{RefuseText: true}, "it holds text (gen_ai.input.messages)")
 	tool := `{"trace_id":"t","span_count":1,"spans":[` + span("tool", "d", "2026-02-25T10:00:59") + "]}"
 	err := refused(t, open(t), write(t, "a.json", []byte(tool)), ingest.Options{}, "1 spans, 0 of them calls of a model", "how many tokens")
-	if !strings.Contains(hint(err), "record the usage") {
-		t.Errorf("got %v, hint %q", err, hint(err))
+	if !strings.Contains(hint.Of(err), "record the usage") {
+		t.Errorf("got %v, hint %q", err, hint.Of(err))
 	}
 }
 

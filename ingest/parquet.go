@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Parquet of any maker. Its reader is native code that a file can be made to
@@ -199,13 +200,10 @@ func (c *columnMeanings) unseenIn(names []string) error {
 			}
 		}
 	}
-	err := c.unseen(there)
-	var of hinted
-	if errors.As(err, &of) {
-		of.hint = "there are " + listed(names)
-		return of
+	if err := c.unseen(there); err != nil {
+		return hint.Wrap(err).Hint("there are %s", listed(names))
 	}
-	return err
+	return nil
 }
 
 // end waits for the other process, and says what became of it. Where rows are
@@ -221,11 +219,12 @@ func (o *otherProcess) end() error {
 	var exit *exec.ExitError
 	switch {
 	case o.hung.Load():
-		return hinted{fmt.Sprintf("Parquet: no row for %v", silence), "write it again with another tool, or as CSV"}
+		return hint.Errorf("Parquet: no row for %v", silence).Hint("write it again with another tool, or as CSV")
 	case err == nil || hadEnough:
 		return nil
 	case errors.As(err, &exit) && exit.ExitCode() == exitUnreadable:
-		return hinted{"Parquet: " + strings.TrimSpace(o.said.String()), "check where it came from; write it again with another tool, or as CSV"}
+		return hint.Errorf("%s", "Parquet: "+strings.TrimSpace(o.said.String())).
+			Hint("check where it came from; write it again with another tool, or as CSV")
 	}
-	return hinted{"Parquet: its reader was brought down by the file", "write it again with another tool, or as CSV"}
+	return hint.Errorf("Parquet: its reader was brought down by the file").Hint("write it again with another tool, or as CSV")
 }

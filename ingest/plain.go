@@ -3,10 +3,11 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Any table of requests: CSV with a header (comma, semicolon, tab or bar), JSON
@@ -111,9 +112,9 @@ func newColumnNames(said map[string]string, words map[string]meaning) (*columnMe
 		m, ok := oursCalled(ours)
 		switch {
 		case !ok:
-			return nil, misused{hinted{fmt.Sprintf("--column %s=...: no such column of ours", ours), "known are " + oursListed}}
+			return nil, hint.Misuse("--column %s=...: no such column of ours", ours).Hint("%s", "known are "+oursListed)
 		case c.taken[m.part]:
-			return nil, misused{hinted{fmt.Sprintf("--column %s=...: said twice", ours), "say one column for each thing"}}
+			return nil, hint.Misuse("--column %s=...: said twice", ours).Hint("say one column for each thing")
 		}
 		c.said[theirs] = m
 		c.taken[m.part] = true
@@ -143,7 +144,7 @@ func (c *columnMeanings) unseen(names []string) error {
 		return nil
 	}
 	slices.Sort(missing)
-	return hinted{"no column " + strings.Join(missing, ", "), "there are " + listed(names)}
+	return hint.Errorf("%s", "no column "+strings.Join(missing, ", ")).Hint("%s", "there are "+listed(names))
 }
 
 var commonLog = regexp.MustCompile(`^\S+ \S+ \S+ \[`)

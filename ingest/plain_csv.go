@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // separated reads the rows of a table with separators.
@@ -64,7 +66,8 @@ func (p *separated) header(line []byte, names *columnMeanings, d *document) erro
 		case m.part == noPart || there && before.rank < m.rank:
 			continue
 		case there && before.rank == m.rank:
-			return hinted{fmt.Sprintf("columns %s and %s are both the same", p.names[place[m.part]], name), "say which one: --column OURS=NAME"}
+			return hint.Errorf("columns %s and %s are both the same", p.names[place[m.part]], name).
+				Hint("say which one: --column OURS=NAME")
 		case there:
 			p.parts[place[m.part]] = noPart
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // objects reads objects that are requests. Which key is which is settled by the
@@ -107,7 +109,7 @@ func (c *cappedReader) next() { c.left = c.limit }
 
 func (c *cappedReader) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, hinted{fmt.Sprintf("one element of more than %d MB", c.limit>>20), "write one object a line, or split it"}
+		return 0, hint.Errorf("one element of more than %d MB", c.limit>>20).Hint("write one object a line, or split it")
 	}
 	n, err := c.reader.Read(p[:min(len(p), c.left)])
 	c.left -= n

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 var logFormats = map[string]string{
@@ -104,8 +105,8 @@ func TestColumnsRefused(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			err := refused(t, open(t), write(t, "a.csv", []byte(c.content)), ingest.Options{Columns: c.columns}, c.want)
-			if !strings.Contains(hint(err), c.hint) {
-				t.Errorf("hint: got %q, want %q in it", hint(err), c.hint)
+			if !strings.Contains(hint.Of(err), c.hint) {
+				t.Errorf("hint: got %q, want %q in it", hint.Of(err), c.hint)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -56,8 +57,8 @@ func TestRefusedFiles(t *testing.T) {
 			load(t, w, "../fixtures/traces/vidur.csv", ingest.Options{})
 			path := write(t, "bad", []byte(c.content))
 			err := refused(t, w, path, c.opts, "ingest "+path+": ", c.words)
-			if !strings.Contains(hint(err), c.hint) {
-				t.Errorf("hint: got %q, want %q in it", hint(err), c.hint)
+			if !strings.Contains(hint.Of(err), c.hint) {
+				t.Errorf("hint: got %q, want %q in it", hint.Of(err), c.hint)
 			}
 			if strings.Contains(err.Error(), "yesterday") {
 				t.Errorf("the text of a row is in the error: %v", err)

@@ -2,7 +2,8 @@ package ingest
 
 import (
 	"bytes"
-	"fmt"
+
+	"tidemark/internal/hint"
 )
 
 // Answers of Prometheus' HTTP API, and of what speaks it (Thanos, Mimir,
@@ -61,10 +62,10 @@ func readPromAPI(d *document, out *rows) error {
 
 func (p *promAPI) end() error {
 	if p.failed && p.out.sum.read == 0 {
-		return hinted{"Prometheus answered with an error, and there is no data in it", "run the query again"}
+		return hint.Errorf("Prometheus answered with an error, and there is no data in it").Hint("run the query again")
 	}
 	if p.out.sum.read == 0 {
-		return hinted{"the answer holds no series", "check the query, and its time"}
+		return hint.Errorf("the answer holds no series").Hint("check the query, and its time")
 	}
 	if p.unnamed > 0 {
 		p.out.note("%d series have no name, as rate() and sum() leave them: no counter or histogram can be told from these; query the bare series", p.unnamed)
@@ -110,7 +111,7 @@ func (p *promAPI) result() error {
 	return p.elements(func() error {
 		if c, err := p.jsonStream.next(); err != nil || c != '{' {
 			if err == nil {
-				err = hinted{"the answer is a number alone, without a series", "query a series by its name"}
+				err = hint.Errorf("the answer is a number alone, without a series").Hint("query a series by its name")
 			}
 			return err
 		}
@@ -131,7 +132,8 @@ func (p *promAPI) series() error {
 			return err
 		case "value", "histogram", "values", "histograms":
 			if !known {
-				return hinted{fmt.Sprintf("%s before the labels that it belongs to", key), "write the answer with metric first, as Prometheus does"}
+				return hint.Errorf("%s before the labels that it belongs to", key).
+					Hint("write the answer with metric first, as Prometheus does")
 			}
 		default:
 			return p.skip()

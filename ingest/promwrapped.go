@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Scrapes wrapped in JSON: {"timestamp": 1772387523, "captured_at": "...",
@@ -49,7 +51,7 @@ type perRecord struct {
 
 func (r *perRecord) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		return 0, hinted{"one record of more than 64 MB", "split it"}
+		return 0, hint.Errorf("one record of more than 64 MB").Hint("split it")
 	}
 	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])
 	r.left -= int64(n)
@@ -83,7 +85,7 @@ func readWrapped(d *document, out *rows) error {
 
 // recordError keeps what JSON's errors quote out of ours.
 func recordError(err error) error {
-	var told hinted
+	var told *hint.Error
 	var of *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

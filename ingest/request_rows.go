@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // record is one request of a foreign table: the text of each part, nil where
@@ -61,7 +63,7 @@ func (t *requestTable) complete() error {
 	default:
 		return nil
 	}
-	return hinted{"no column that is " + missing, fmt.Sprintf("say which one is: --column %s=NAME; known are %s", missing, oursListed)}
+	return hint.Errorf("%s", "no column that is "+missing).Hint("say which one is: --column %s=NAME; known are %s", missing, oursListed)
 }
 
 // add takes in one record, or rejects it.

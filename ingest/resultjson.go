@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"path"
 	"regexp"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Result files of other tools are JSON as Python writes it: one object, several
@@ -72,7 +73,8 @@ func (j *jsonStream) object(o resultObject, r *resultRequests) error {
 			return err
 		}
 		if size += len(key) + len(value); size > maxResultBytes {
-			return hinted{fmt.Sprintf("a result with more than %d MB beside its requests", maxResultBytes>>20), "check where the file came from"}
+			return hint.Errorf("a result with more than %d MB beside its requests", maxResultBytes>>20).
+				Hint("check where the file came from")
 		}
 		o[key] = value
 		return nil
@@ -89,7 +91,7 @@ func (j *jsonStream) value(into json.RawMessage, depth int) (json.RawMessage, er
 	case err != nil:
 		return nil, err
 	case depth > maxJSONDepth || len(into) > maxResultBytes:
-		return nil, hinted{"JSON nested too deeply, or too long", "check where the file came from"}
+		return nil, hint.Errorf("JSON nested too deeply, or too long").Hint("check where the file came from")
 	case c == '{':
 		into = append(into, '{')
 		err = j.members(func(key string) error {

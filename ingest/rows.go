@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -188,7 +189,7 @@ func (r *rows) note(format string, args ...any) {
 func (r *rows) text(field string) error {
 	r.holdsText = true
 	if r.doc.refusesText {
-		return hinted{fmt.Sprintf("it holds text (%s)", field), "take it in without: --text strip; nothing of the text is kept then"}
+		return hint.Errorf("it holds text (%s)", field).Hint("take it in without: --text strip; nothing of the text is kept then")
 	}
 	r.note("text was left out: %s", field)
 	return nil

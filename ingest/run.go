@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -62,7 +63,8 @@ func readRunDocument(folder string) (runDocument, error) {
 	}
 	switch {
 	case document.Schema != runSchema:
-		return document, hinted{fmt.Sprintf("%s: its schema is not %s", runFile, runSchema), "it was written by another version of tidemark, or is no run"}
+		return document, hint.Errorf("%s: its schema is not %s", runFile, runSchema).
+			Hint("it was written by another version of tidemark, or is no run")
 	case document.RunID == "":
 		return document, fmt.Errorf("%s: no run_id", runFile)
 	}
@@ -82,7 +84,8 @@ type runLoading struct {
 func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
 	folder := file.path
 	if opts.Format != "" && opts.Format != "run" {
-		return Result{}, hinted{fmt.Sprintf("told %s, but it is a run: a folder with a %s", opts.Format, runFile), "leave --format out, or say --format run"}
+		return Result{}, hint.Errorf("told %s, but it is a run: a folder with a %s", opts.Format, runFile).
+			Hint("leave --format out, or say --format run")
 	}
 	document, err := readRunDocument(folder)
 	if err != nil {
@@ -166,8 +169,8 @@ func (l *runLoading) makeRoom(ctx context.Context, tx *warehouse.Tx) error {
 		return err
 	}
 	if status.String != "running" {
-		return hinted{fmt.Sprintf("run %s is in the warehouse already, with other contents", l.document.RunID),
-			"its files were changed after it had ended; restore them, or use another warehouse"}
+		return hint.Errorf("run %s is in the warehouse already, with other contents", l.document.RunID).
+			Hint("its files were changed after it had ended; restore them, or use another warehouse")
 	}
 	l.result.Notes = append(l.result.Notes, "replaces what was taken in while it ran")
 	for _, table := range []string{"raw.requests", "raw.samples", "raw.runs"} {
@@ -263,7 +266,7 @@ func (l *runLoading) requests(ctx context.Context, tx *warehouse.Tx) error {
 // neverSent adds the planned requests that have no line of their own.
 func (l *runLoading) neverSent(ctx context.Context, tx *warehouse.Tx) error {
 	if _, err := os.Stat(filepath.Join(l.folder, planFile)); err != nil {
-		return hinted{fmt.Sprintf("no %s in it", planFile), "without the plan it is not known what was never sent; restore the file"}
+		return hint.Errorf("no %s in it", planFile).Hint("without the plan it is not known what was never sent; restore the file")
 	}
 	p := newJSONLines[planLine]()
 	var planned int64
@@ -306,7 +309,8 @@ func readPlanHeader(line []byte) (requests int64, err error) {
 		Requests int64  `json:"requests"`
 	}
 	if json.Unmarshal(bytes.TrimSpace(line), &header) != nil || header.Schema != planSchema {
-		return 0, hinted{"its first line is not the header of a " + planSchema, "it was written by another version of tidemark, or is no plan"}
+		return 0, hint.Errorf("%s", "its first line is not the header of a "+planSchema).
+			Hint("it was written by another version of tidemark, or is no plan")
 	}
 	return header.Requests, nil
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // ServeGen: two files for each client N of a workload, whose folder names it.
@@ -125,7 +127,7 @@ func readServeGenRates(d *document, out *rows) error {
 			return &reject{column: "t", reason: outOfRange}, nil
 		}
 		if len(windows) == maxRateWindows {
-			return nil, hinted{fmt.Sprintf("more than %d windows", maxRateWindows), "take it in in parts"}
+			return nil, hint.Errorf("more than %d windows", maxRateWindows).Hint("take it in in parts")
 		}
 		windows = append(windows, row)
 		return nil, nil
@@ -183,7 +185,7 @@ func readServeGenLengths(d *document, out *rows) error {
 	}
 	var document map[string]map[string]json.RawMessage
 	if err := json.Unmarshal(text, &document); err != nil {
-		return hinted{"not windows of token shares: " + jsonReject(err).reason, "check where it came from"}
+		return hint.Errorf("%s", "not windows of token shares: "+jsonReject(err).reason).Hint("check where it came from")
 	}
 	client, partner := d.client("trace.csv")
 	out.about.timeUnit, out.about.collection = "s", d.collection()

@@ -1,5 +1,7 @@
 package ingest
 
+import "tidemark/internal/hint"
+
 // Conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M. They say neither how
 // many tokens a turn has nor, most of them, when it came. Both would have to be
 // made up here, so they are refused, and what is missing is said.
@@ -28,6 +30,6 @@ func refuseConversations(d *document, _ *rows) error {
 	if h.has("timestamp") || h.elementHas("timestamp") {
 		missing = "token counts"
 	}
-	return hinted{seesConversations(h) + ": text without " + missing,
-		"count its turns with the tokenizer of the served model, and take in a CSV of input_tokens,output_tokens,session_id,turn and arrival_s"}
+	return hint.Errorf("%s", seesConversations(h)+": text without "+missing).
+		Hint("count its turns with the tokenizer of the served model, and take in a CSV of input_tokens,output_tokens,session_id,turn and arrival_s")
 }

@@ -1,6 +1,10 @@
 package ingest
 
-import "strings"
+import (
+	"strings"
+
+	"tidemark/internal/hint"
+)
 
 // sheet is a row of a CSV with a header, its fields found by name.
 type sheet struct {
@@ -40,7 +44,7 @@ func (d *document) sheets(out *rows, use func(line int64, s *sheet) (*reject, er
 		fields, reason := csvFields(line)
 		if s.columns == nil {
 			if reason != "" {
-				return nil, hinted{"its header cannot be read: " + reason, "mend its first line"}
+				return nil, hint.Errorf("%s", "its header cannot be read: "+reason).Hint("mend its first line")
 			}
 			s.columns = map[string]int{}
 			for i, name := range fields {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -178,12 +179,12 @@ func TestPartsOfResults(t *testing.T) {
 // An SQLite file says how to export it, word by word.
 func TestSQLiteSaysHow(t *testing.T) {
 	err := refused(t, open(t), write(t, "benchmark_data.db", []byte("SQLite format 3\x00\x10\x00\n create table result(first_chunk_latency real)")), ingest.Options{}, "an SQLite file")
-	if !strings.Contains(hint(err), "sqlite3 -csv -header benchmark_data.db") {
-		t.Errorf("hint: %q", hint(err))
+	if !strings.Contains(hint.Of(err), "sqlite3 -csv -header benchmark_data.db") {
+		t.Errorf("hint: %q", hint.Of(err))
 	}
 	err = refused(t, open(t), write(t, "study.db", []byte("SQLite format 3\x00\x10\x00\n create table trial_params(x)")), ingest.Options{}, "an SQLite file")
-	if !strings.Contains(hint(err), "optuna trials --storage") {
-		t.Errorf("hint: %q", hint(err))
+	if !strings.Contains(hint.Of(err), "optuna trials --storage") {
+		t.Errorf("hint: %q", hint.Of(err))
 	}
 }
 

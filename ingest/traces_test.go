@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 // What a session says of its own tokens is what was read of it: all 41 published
@@ -134,8 +135,8 @@ func TestConversationsAreRefused(t *testing.T) {
 			"conversations as LMSYS-Chat-1M has them: text without token counts and arrival times"},
 	} {
 		err := refused(t, open(t), write(t, c.file, []byte(c.content)), ingest.Options{}, c.want)
-		if !strings.Contains(hint(err), "tokenizer") || strings.Contains(fmt.Sprint(err), "canary") {
-			t.Errorf("%s: %v, hint %q", c.file, err, hint(err))
+		if !strings.Contains(hint.Of(err), "tokenizer") || strings.Contains(fmt.Sprint(err), "canary") {
+			t.Errorf("%s: %v, hint %q", c.file, err, hint.Of(err))
 		}
 	}
 }

@@ -2,11 +2,12 @@ package ingest
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // arrayKeys are the arrays of a run that was saved in detail, one element a
@@ -44,8 +45,8 @@ const maxHeldBytes = 48 << 20
 // hold counts what one more element takes, so that an array cannot fill the memory.
 func (r *resultRequests) hold(bytes int) error {
 	if r.held += bytes; r.held > maxHeldBytes {
-		return hinted{fmt.Sprintf("the arrays of one result hold more than %d MB of numbers", maxHeldBytes>>20),
-			"save it without --save-detailed, or split the run"}
+		return hint.Errorf("the arrays of one result hold more than %d MB of numbers", maxHeldBytes>>20).
+			Hint("save it without --save-detailed, or split the run")
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // Sessions of coding agents as callanjfox/kv-cache-tester publishes them; aiperf
@@ -67,10 +69,10 @@ func readAgentic(d *document, out *rows) error {
 	}
 	var session agenticSession
 	if err := json.Unmarshal(text, &session); err != nil {
-		return hinted{"not a session: " + jsonReject(err).reason, "check where it came from"}
+		return hint.Errorf("%s", "not a session: "+jsonReject(err).reason).Hint("check where it came from")
 	}
 	if session.BlockSize < 1 || session.BlockSize > math.MaxInt16 {
-		return hinted{"block_size is not a number of tokens", "check where it came from"}
+		return hint.Errorf("block_size is not a number of tokens").Hint("check where it came from")
 	}
 	a := &agentic{out: out, session: session}
 	if session.ID == "" {
@@ -176,7 +178,7 @@ func (a *agentic) lengths(r agenticRequest, arrival *arrivalRow) *reject {
 // together differ in it by as much as in how long they took.
 func (a *agentic) readAgents(t thread, agents []agenticRequest, begun []int64) error {
 	if t.depth == deepest && len(agents) > 0 {
-		return hinted{"sub-agents of sub-agents, too deep", "check where it came from"}
+		return hint.Errorf("sub-agents of sub-agents, too deep").Hint("check where it came from")
 	}
 	for _, agent := range agents {
 		var endNs int64

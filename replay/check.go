@@ -3,13 +3,13 @@ package replay
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Check says what cannot be meant, before anything is sent or written. Run does it too, after its defaults.
@@ -23,16 +23,17 @@ func (s Settings) Check() error {
 		}
 	}
 	if s.Endpoint != "" && s.Endpoint != completionsPath && s.Endpoint != chatPath {
-		return withHint(fmt.Errorf("replay: endpoint %q is not known", s.Endpoint), "the known ones are "+completionsPath+" and "+chatPath)
+		return hint.Errorf("replay: endpoint %q is not known", s.Endpoint).
+			Hint("%s", "the known ones are "+completionsPath+" and "+chatPath)
 	}
 	if err := s.checkMode(); err != nil {
 		return err
 	}
 	if s.SLO != nil && !json.Valid(s.SLO) {
-		return withHint(errors.New("replay: the SLO is not JSON"), "give what analysis.ReadSLO makes of an SLO file")
+		return hint.Errorf("replay: the SLO is not JSON").Hint("give what analysis.ReadSLO makes of an SLO file")
 	}
 	if hasControl(s.APIKey) {
-		return withHint(errors.New("replay: the API key holds a line end or another control character"), "put the key alone on one line")
+		return hint.Errorf("replay: the API key holds a line end or another control character").Hint("put the key alone on one line")
 	}
 	for _, d := range []struct {
 		name  string
@@ -44,7 +45,7 @@ func (s Settings) Check() error {
 		{"drain time-out", s.DrainTimeout},
 	} {
 		if d.value < 0 {
-			return withHint(fmt.Errorf("replay: the %s is negative: %v", d.name, d.value), "leave it out for its default")
+			return hint.Errorf("replay: the %s is negative: %v", d.name, d.value).Hint("leave it out for its default")
 		}
 	}
 	if err := s.checkVocabulary(); err != nil {
@@ -66,24 +67,27 @@ func (s Settings) checkMode() error {
 	mode, history := cmp.Or(s.Mode, "open"), cmp.Or(s.History, historyPlanned)
 	switch {
 	case mode != "open" && mode != "sessions" && mode != "closed":
-		return withHint(fmt.Errorf("replay: mode %q is not known", s.Mode), "the known ones are open, sessions and closed")
+		return hint.Errorf("replay: mode %q is not known", s.Mode).Hint("the known ones are open, sessions and closed")
 	case s.MaxConcurrency < 0:
-		return withHint(fmt.Errorf("replay: the largest concurrency is negative: %d", s.MaxConcurrency), "leave it out for no limit")
+		return hint.Errorf("replay: the largest concurrency is negative: %d", s.MaxConcurrency).Hint("leave it out for no limit")
 	case mode == "closed" && s.MaxConcurrency == 0:
-		return withHint(errors.New("replay: a closed loop needs its number of requests in flight"), "give it with --max-concurrency")
+		return hint.Errorf("replay: a closed loop needs its number of requests in flight").Hint("give it with --max-concurrency")
 	case history != historyPlanned && history != historyAnswered:
-		return withHint(fmt.Errorf("replay: history %q is not known", s.History), "the known ones are planned and answered")
+		return hint.Errorf("replay: history %q is not known", s.History).Hint("the known ones are planned and answered")
 	case history == historyPlanned:
 	case mode != "sessions":
-		return withHint(fmt.Errorf("replay: history %q needs turns that wait for the answer before", s.History), "add --mode sessions, or leave it out")
+		return hint.Errorf("replay: history %q needs turns that wait for the answer before", s.History).
+			Hint("add --mode sessions, or leave it out")
 	case s.Endpoint == chatPath:
-		return withHint(fmt.Errorf("replay: history %q puts token ids into the prompt, and %s takes text", s.History, chatPath),
-			"use --endpoint "+completionsPath+", or the planned history")
+		return hint.Errorf("replay: history %q puts token ids into the prompt, and %s takes text", s.History, chatPath).
+			Hint("%s", "use --endpoint "+completionsPath+", or the planned history")
 	case s.CountByUsage:
-		return withHint(fmt.Errorf("replay: history %q needs the token ids of the answers", s.History), "count by token ids, or use the planned history")
+		return hint.Errorf("replay: history %q needs the token ids of the answers", s.History).
+			Hint("count by token ids, or use the planned history")
 	}
 	if s.Cache != "" && s.Cache != cacheReset && s.Cache != cacheCold {
-		return withHint(fmt.Errorf("replay: cache %q is not known", s.Cache), "the known ones are reset and cold; leave it out to keep the cache as it is")
+		return hint.Errorf("replay: cache %q is not known", s.Cache).
+			Hint("the known ones are reset and cold; leave it out to keep the cache as it is")
 	}
 	return nil
 }
@@ -94,8 +98,8 @@ const minVocabulary = 256
 func (s Settings) checkVocabulary() error {
 	switch {
 	case s.VocabLow < 0 || s.VocabHigh < 0 || s.VocabHigh != 0 && s.VocabHigh < minVocabulary:
-		return withHint(fmt.Errorf("replay: token ids from %d to %d: a vocabulary has at least %d ids", s.VocabLow, s.VocabHigh, minVocabulary),
-			"give the model's vocabulary with --vocab-size")
+		return hint.Errorf("replay: token ids from %d to %d: a vocabulary has at least %d ids", s.VocabLow, s.VocabHigh, minVocabulary).
+			Hint("give the model's vocabulary with --vocab-size")
 	case s.VocabHigh != 0 && s.VocabLow > 0:
 		_, err := NewPrompts(s.VocabLow, s.VocabHigh, 0)
 		return err
@@ -115,13 +119,13 @@ func (s Settings) checkHeaders() error {
 	for name, values := range s.Headers {
 		switch {
 		case name == "":
-			return withHint(errors.New("replay: a header without a name"), "give it as Name: value")
+			return hint.Errorf("replay: a header without a name").Hint("give it as Name: value")
 		case strings.ContainsFunc(name, isNoHeaderName):
-			return withHint(fmt.Errorf("replay: %q is no name of a header", name), "give it as Name: value")
+			return hint.Errorf("replay: %q is no name of a header", name).Hint("give it as Name: value")
 		case slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)):
-			return withHint(fmt.Errorf("replay: header %s: it belongs to the connection or is set by the replay itself", name), "leave it out")
+			return hint.Errorf("replay: header %s: it belongs to the connection or is set by the replay itself", name).Hint("leave it out")
 		case slices.ContainsFunc(values, hasControl):
-			return withHint(fmt.Errorf("replay: header %s: its value is not one line", name), "give it as Name: value")
+			return hint.Errorf("replay: header %s: its value is not one line", name).Hint("give it as Name: value")
 		}
 	}
 	return nil
@@ -145,11 +149,11 @@ func checkMetricsURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return withHint(errors.New("replay: metrics url: not an http or https address"),
-			"give it as --metrics-url http://host:8000/metrics, or none")
+		return hint.Errorf("replay: metrics url: not an http or https address").
+			Hint("give it as --metrics-url http://host:8000/metrics, or none")
 	case u.User != nil:
-		return withHint(errors.New("replay: metrics url: must not carry a password"),
-			"the run's folder keeps the address: serve /metrics without one, or give --metrics-url none")
+		return hint.Errorf("replay: metrics url: must not carry a password").
+			Hint("the run's folder keeps the address: serve /metrics without one, or give --metrics-url none")
 	}
 	return nil
 }

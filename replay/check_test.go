@@ -1,13 +1,14 @@
 package replay
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T) {
@@ -59,8 +60,7 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 		s := settingsFor("http://127.0.0.1:1")
 		c.set(&s)
 		err := s.Check()
-		var hint interface{ Hint() string }
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || !errors.As(err, &hint) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") || hint.Of(err) == "" {
 			t.Errorf("%s: got %v; want %q, with a hint and without the value", c.what, err, c.want)
 		}
 		folder := filepath.Join(t.TempDir(), "run")

@@ -2,10 +2,11 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // drainEvery is how often a server that still runs others' requests is asked.
@@ -47,9 +48,8 @@ func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *re
 }
 
 func stillBusy(at serverLoad, waited time.Duration) error {
-	return withHint(fmt.Errorf("replay: after %v the server still runs %d requests and has %d waiting, none of them ours: nothing was sent",
-		waited, at.running, at.waiting),
-		"find out who else uses it, wait longer with --drain-timeout, or measure beside that load without it")
+	return hint.Errorf("replay: after %v the server still runs %d requests and has %d waiting, none of them ours: nothing was sent",
+		waited, at.running, at.waiting).Hint("find out who else uses it, wait longer with --drain-timeout, or measure beside that load without it")
 }
 
 // serverLoad is what all servers run and hold waiting, by their own counts.

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // hijack takes the connection away from net/http, to break it in ways that it would not.
@@ -188,9 +189,8 @@ func TestNothingStartsWithoutAServerThatHasTheModel(t *testing.T) {
 		s.Model = c.model
 		folder := filepath.Join(t.TempDir(), "run")
 		_, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder)
-		var hint interface{ Hint() string }
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), c.hint) {
-			t.Errorf("%s: got %v, hint %v; want %q", c.what, err, hint, c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%s: got %v, hint %v; want %q", c.what, err, hint.Of(err), c.want)
 		}
 		if _, err := os.Stat(folder); err == nil {
 			t.Errorf("%s: left a folder", c.what)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // file is what the run's folder needs of a file.
@@ -40,14 +42,8 @@ func makeFolder(folder string) error {
 }
 
 func folderExists(folder string) error {
-	return withHint(existsError(folder), "give this run another id or folder; nothing is overwritten")
+	return hint.Errorf("run: %s exists", folder).Mark(fs.ErrExist).Hint("give this run another id or folder; nothing is overwritten")
 }
-
-// existsError is of a folder that is somebody else's: errors.Is finds fs.ErrExist in it.
-type existsError string
-
-func (e existsError) Error() string        { return fmt.Sprintf("run: %s exists", string(e)) }
-func (e existsError) Is(target error) bool { return target == fs.ErrExist }
 
 // copyPlan puts the plan beside what became of it, and returns that copy.
 func copyPlan(plan *Plan, folder string, create createFunc) (*Plan, error) {
@@ -144,8 +140,7 @@ func (l *lineLog) check(err error) {
 	if err == nil || l.err != nil {
 		return
 	}
-	l.err = withHint(fmt.Errorf("run: %s: %w", l.path, cutPath(err)),
-		"make room; what was written until then is readable and can be ingested")
+	l.err = hint.Errorf("run: %s: %w", l.path, cutPath(err)).Hint("make room; what was written until then is readable and can be ingested")
 	l.broken(l.err)
 }
 

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"math"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Choices say which requests of a source are sent, and when. Lengths change under none of them but Overlong "cap".
@@ -195,10 +197,8 @@ func (d *draft) refusal() error {
 	if d.refused == 0 {
 		return nil
 	}
-	return withHint(
-		fmt.Errorf("plan: %d of %d requests are longer than the %d tokens of max-model-len (the longest has %d)",
-			d.refused, d.header.Requests, d.choices.MaxModelLen, d.longest),
-		`leave them out with "--overlong drop", shorten their prompts with "--overlong cap", or serve a longer model length`)
+	return hint.Errorf("plan: %d of %d requests are longer than the %d tokens of max-model-len (the longest has %d)",
+		d.refused, d.header.Requests, d.choices.MaxModelLen, d.longest).Hint(`leave them out with "--overlong drop", shorten their prompts with "--overlong cap", or serve a longer model length`)
 }
 
 // sessionKey names the request's session; a request without one is a session of its own.

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // traffic is a seeded trace of sessions of up to four turns: a system prompt of two blocks that all share, then blocks
@@ -247,8 +248,7 @@ func TestOverlongIsRefusedDroppedOrCapped(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "p")
 	_, err := WritePlan(path, Header{}, Choices{MaxModelLen: 100}, streamed(requests))
-	var hint interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), "2 of 3 requests") || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "--overlong drop") {
+	if err == nil || !strings.Contains(err.Error(), "2 of 3 requests") || !strings.Contains(hint.Of(err), "--overlong drop") {
 		t.Errorf("refused with %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) > 0 {

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"tidemark/internal/hint"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -133,8 +135,8 @@ func (h *Header) fill(body *lineFile, choices Choices, source iter.Seq2[Request,
 		return err
 	}
 	if h.Requests == 0 {
-		return withHint(fmt.Errorf("plan: no request is left to send (%d in the source's window)", h.SourceRequests),
-			"look at the window, the limit and what was thinned or dropped")
+		return hint.Errorf("plan: no request is left to send (%d in the source's window)", h.SourceRequests).
+			Hint("look at the window, the limit and what was thinned or dropped")
 	}
 	t.end()
 	return nil
@@ -181,7 +183,7 @@ func OpenPlan(path string) (*Plan, error) {
 	defer file.Close()
 	p := &Plan{path: path}
 	if err := p.check(file); err != nil {
-		return nil, withHint(fmt.Errorf("plan %s: %w", path, err), `make a plan with "tidemark plan SOURCE --output PLAN"`)
+		return nil, hint.Errorf("plan %s: %w", path, err).Hint(`make a plan with "tidemark plan SOURCE --output PLAN"`)
 	}
 	return p, nil
 }
@@ -283,7 +285,7 @@ func unexpected(err error) error {
 func createNew(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, withHint(fmt.Errorf("%s exists", path), "name another file; nothing is overwritten")
+		return nil, hint.Errorf("%s exists", path).Hint("name another file; nothing is overwritten")
 	}
 	return file, err
 }

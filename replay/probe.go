@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"tidemark/internal/hint"
 )
 
 // Server is what the server says of itself, with secrets taken out.
@@ -122,45 +124,45 @@ func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		return withHint(fmt.Errorf("replay: %s: its certificate is not trusted: %s", where, a.scrub.text(untrusted.Err.Error())),
-			"if it is the right server, name its authority: SSL_CERT_FILE=ca.pem")
+		return hint.Errorf("replay: %s: its certificate is not trusted: %s", where, a.scrub.text(untrusted.Err.Error())).
+			Hint("if it is the right server, name its authority: SSL_CERT_FILE=ca.pem")
 	case isRefused(err):
-		return withHint(fmt.Errorf("replay: no server at %s: connection refused", where),
-			`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
+		return hint.Errorf("replay: no server at %s: connection refused", where).
+			Hint(`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
 	case errors.As(err, &dns):
-		return withHint(fmt.Errorf("replay: %s: no such host %q", where, dns.Name), "check --base-url")
+		return hint.Errorf("replay: %s: no such host %q", where, dns.Name).Hint("check --base-url")
 	case isTimeout(err):
-		return withHint(fmt.Errorf("replay: %s did not answer within %v", where, askTimeout),
-			"check that the server has finished loading its model")
+		return hint.Errorf("replay: %s did not answer within %v", where, askTimeout).
+			Hint("check that the server has finished loading its model")
 	}
-	return withHint(fmt.Errorf("replay: %s: %s", where, a.scrub.text(cause(err))), "check --base-url")
+	return hint.Errorf("replay: %s: %s", where, a.scrub.text(cause(err))).Hint("check --base-url")
 }
 
 func (a *asker) refused(t target, status int, body []byte) error {
-	hint := "check --base-url"
+	todo := "check --base-url"
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		hint = "give the server's key in $OPENAI_API_KEY or with --api-key-file"
+		todo = "give the server's key in $OPENAI_API_KEY or with --api-key-file"
 	case status == http.StatusNotFound:
-		hint = "check --base-url: it should be the address in front of /v1/models"
+		todo = "check --base-url: it should be the address in front of /v1/models"
 	case status == http.StatusTooManyRequests:
-		hint = "something in front of the server limits requests: replay against the server itself"
+		todo = "something in front of the server limits requests: replay against the server itself"
 	case status >= 500:
-		hint = "look at the server's own log: it answers, but is not well"
+		todo = "look at the server's own log: it answers, but is not well"
 	case status >= 300 && status < 400:
-		hint = "redirects are not followed: give the final address"
+		todo = "redirects are not followed: give the final address"
 	}
 	said := ""
 	if text := errorBody(body).String(); text != "" && status >= 400 {
 		said = ": " + a.scrub.detail(text)
 	}
-	return withHint(fmt.Errorf("replay: %s answers %d to /v1/models%s", t.base, status, said), hint)
+	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.base, status, said).Hint("%s", todo)
 }
 
 func (a *asker) checkModel(t target, body []byte, model string) (modelCard, error) {
 	cards, err := cardsIn(body)
 	if err != nil {
-		return modelCard{}, withHint(fmt.Errorf("replay: %s/v1/models: not a list of models", t.base), "check --base-url")
+		return modelCard{}, hint.Errorf("replay: %s/v1/models: not a list of models", t.base).Hint("check --base-url")
 	}
 	names := make([]string, 0, len(cards))
 	for _, card := range cards {
@@ -169,14 +171,14 @@ func (a *asker) checkModel(t target, body []byte, model string) (modelCard, erro
 		}
 		names = append(names, a.scrub.text(card.ID))
 	}
-	hint := "it serves no model at all"
+	todo := "it serves no model at all"
 	if len(names) > 0 {
-		hint = "it serves " + strings.Join(names, ", ") + "; name one with --model"
+		todo = "it serves " + strings.Join(names, ", ") + "; name one with --model"
 	}
 	if model == "" {
-		return modelCard{}, withHint(errors.New("replay: no model named"), hint)
+		return modelCard{}, hint.Errorf("replay: no model named").Hint("%s", todo)
 	}
-	return modelCard{}, withHint(fmt.Errorf("replay: %s does not serve the model %q", t.base, model), hint)
+	return modelCard{}, hint.Errorf("replay: %s does not serve the model %q", t.base, model).Hint("%s", todo)
 }
 
 func cardsIn(body []byte) ([]modelCard, error) {

@@ -1,9 +1,10 @@
 package replay
 
 import (
-	"fmt"
 	"math/bits"
 	"strconv"
+
+	"tidemark/internal/hint"
 )
 
 // Default range of token ids: above the special ids of common tokenizers, and below the smallest vocabulary in use.
@@ -41,8 +42,8 @@ type spoken struct {
 // NewPrompts makes prompts of token ids in [low, high); seed moves the tokens that belong to no block.
 func NewPrompts(low, high int, seed uint64) (Prompts, error) {
 	if low < 0 || high-low < idTokens {
-		return Prompts{}, withHint(fmt.Errorf("prompts: token ids from %d to %d: at least %d ids are needed", low, high, idTokens),
-			"give the model's vocabulary with --vocab-size")
+		return Prompts{}, hint.Errorf("prompts: token ids from %d to %d: at least %d ids are needed", low, high, idTokens).
+			Hint("give the model's vocabulary with --vocab-size")
 	}
 	p := Prompts{low: uint64(low), base: uint64(high - low), seed: seed}
 	for rest := ^uint64(0); rest > 0; rest /= p.base {

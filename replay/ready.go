@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"tidemark/internal/hint"
 )
 
 // readiness is in what state the servers were when the run began, and what was done for it.
@@ -67,9 +69,8 @@ func (s *Settings) prepare(ctx context.Context, a *asker, plan *Plan) (p prepare
 func (s *Settings) checkLengths(servers []Server, plan Header) error {
 	for _, server := range servers {
 		if limit := server.card.MaxModelLen; limit > 0 && plan.LongestTokens > limit {
-			return withHint(fmt.Errorf("replay: the plan's longest request has %d tokens, %s at %s holds %d", plan.LongestTokens,
-				s.Model, server.target.base, limit),
-				fmt.Sprintf(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit))
+			return hint.Errorf("replay: the plan's longest request has %d tokens, %s at %s holds %d", plan.LongestTokens,
+				s.Model, server.target.base, limit).Hint(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit)
 		}
 	}
 	return nil

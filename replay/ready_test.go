@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
 )
 
@@ -19,8 +19,7 @@ func refusedRun(t *testing.T, plan *Plan, s Settings, want string, fakes ...*fak
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	_, err := Run(t.Context(), plan, s, folder)
-	var hint interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &hint) || hint.Hint() == "" {
+	if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 		t.Errorf("got %v; want %q, with a hint", err, want)
 	}
 	if _, err := os.Stat(folder); err == nil {

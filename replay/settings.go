@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Settings say where and how a plan is sent. BaseURLs, Model and RunID are needed; the rest has defaults.
@@ -140,8 +141,8 @@ func (s Settings) targets() ([]target, error) {
 	addresses := slices.Clone(s.BaseURLs)
 	for _, class := range slices.Sorted(maps.Keys(s.Routes)) {
 		if _, err := parseTarget(s.Routes[class]); err != nil {
-			return nil, withHint(fmt.Errorf("replay: route of class %q: %s", class, strings.TrimPrefix(err.Error(), "replay: ")),
-				"give it as --route "+class+"=http://host:8000")
+			return nil, hint.Errorf("replay: route of class %q: %s", class, strings.TrimPrefix(err.Error(), "replay: ")).
+				Hint("%s", "give it as --route "+class+"=http://host:8000")
 		}
 		addresses = append(addresses, s.Routes[class])
 	}
@@ -170,7 +171,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func parseTarget(base string) (target, error) {
 	bad := func(why string) (target, error) {
-		return target{}, withHint(fmt.Errorf("replay: base url: %s", why), "give it as --base-url http://host:8000")
+		return target{}, hint.Errorf("replay: base url: %s", why).Hint("give it as --base-url http://host:8000")
 	}
 	u, err := url.Parse(strings.TrimSpace(base))
 	switch {

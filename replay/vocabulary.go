@@ -2,8 +2,8 @@ package replay
 
 import (
 	"context"
-	"errors"
-	"fmt"
+
+	"tidemark/internal/hint"
 )
 
 // settleVocabulary fixes the range of token ids: what was asked for, else the default cut to what the servers' model has.
@@ -28,14 +28,14 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 	case s.VocabHigh == 0:
 		s.VocabHigh = known
 	default:
-		return withHint(fmt.Errorf("replay: token ids up to %d, but the vocabulary of %s at %s ends at %d", s.VocabHigh, s.Model, where.base, known),
-			fmt.Sprintf("give the model's own size with --vocab-size %d, or leave it out", known))
+		return hint.Errorf("replay: token ids up to %d, but the vocabulary of %s at %s ends at %d", s.VocabHigh, s.Model, where.base, known).
+			Hint("give the model's own size with --vocab-size %d, or leave it out", known)
 	}
 	if s.VocabLow == 0 {
 		s.VocabLow = min(DefaultVocabLow, s.VocabHigh/4) // a small vocabulary has its special ids lower
 	}
 	if s.VocabLow >= s.VocabHigh {
-		return withHint(errors.New("replay: no token id is left to send"), "give the model's vocabulary with --vocab-size")
+		return hint.Errorf("replay: no token id is left to send").Hint("give the model's vocabulary with --vocab-size")
 	}
 	return nil
 }

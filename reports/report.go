@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // Options choose what a report is about.
@@ -61,31 +63,17 @@ func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 	return err
 }
 
-// unknownRun says which run is not there and which are.
-type unknownRun struct {
-	id    string
-	known []string
-}
+var errNoRuns = hint.Errorf("the warehouse holds no run").
+	Hint(`make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`)
 
-func (e *unknownRun) Error() string { return fmt.Sprintf("no run %q", e.id) }
-
-// Hint names some of the runs that are there.
-func (e *unknownRun) Hint() string {
+// unknownRun says which run is not there and names some that are.
+func unknownRun(id string, known []string) error {
 	const shown = 5
-	if len(e.known) > shown {
-		return fmt.Sprintf("known runs are %s and %d more", strings.Join(e.known[:shown], ", "), len(e.known)-shown)
+	names := strings.Join(known[:min(shown, len(known))], ", ")
+	if len(known) > shown {
+		names += fmt.Sprintf(" and %d more", len(known)-shown)
 	}
-	return "known runs are " + strings.Join(e.known, ", ")
-}
-
-// noRuns is an empty warehouse.
-type noRuns struct{}
-
-func (noRuns) Error() string { return "the warehouse holds no run" }
-
-// Hint says how a run comes in.
-func (noRuns) Hint() string {
-	return `make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`
+	return hint.Misuse("no run %q", id).Hint("known runs are %s", names)
 }
 
 func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
@@ -94,7 +82,7 @@ func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 		return nil, err
 	}
 	if len(known) == 0 {
-		return nil, noRuns{}
+		return nil, errNoRuns
 	}
 	if len(ids) == 0 {
 		ids = known
@@ -102,7 +90,7 @@ func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 	runs := make([]Run, len(ids))
 	for i, id := range ids {
 		if !slices.Contains(known, id) {
-			return nil, &unknownRun{id, known}
+			return nil, unknownRun(id, known)
 		}
 		if runs[i], err = findRun(ctx, db, id); err != nil {
 			return nil, fmt.Errorf("run %s: %w", id, err)

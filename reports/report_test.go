@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/reports"
 )
 
@@ -281,8 +282,7 @@ func TestRunsThatAreNotThere(t *testing.T) {
 		"an empty warehouse": {record(t), nil, "report: the warehouse holds no run", `make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`},
 	} {
 		err := reports.Write(context.Background(), c.db, reports.Options{RunIDs: c.ids}, nothing{t})
-		var hinted interface{ Hint() string }
-		if err == nil || err.Error() != c.text || !errors.As(err, &hinted) || hinted.Hint() != c.hint {
+		if err == nil || err.Error() != c.text || hint.Of(err) != c.hint {
 			t.Errorf("%s: got %v, want %q with hint %q", what, err, c.text, c.hint)
 		}
 	}

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"strings"
+
+	"tidemark/internal/hint"
 
 	"github.com/urfave/cli/v2"
 )
@@ -20,7 +21,8 @@ func runBefore(ctx context.Context, c *cli.Context, before []string, value strin
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stdout, command.Stderr = talk(c), talk(c)
 	if err := command.Run(); err != nil {
-		return hinted{fmt.Sprintf("experiment: before: %s: %v", args[0], err), "the row was not begun; mend it and give the same command again"}
+		return hint.Errorf("experiment: before: %s: %w", args[0], err).
+			Hint("the row was not begun; mend it and give the same command again")
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -108,8 +109,8 @@ func bytesOf(c *cli.Context, flag string) (*float64, error) {
 	text := strings.TrimSpace(c.String(flag))
 	size, isSize := sizeOf(text)
 	if !isSize {
-		return nil, misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
-			hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
+		return nil, hint.Misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
+			Hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
 	}
 	return new(size), nil
 }
@@ -132,7 +133,7 @@ func sizeOf(text string) (bytes float64, isSize bool) {
 func positiveFlags(c *cli.Context, flags ...string) error {
 	for _, flag := range flags {
 		if c.IsSet(flag) && c.Int64(flag) < 1 {
-			return misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+			return hint.Misuse("%s: --%s must be at least 1", c.Command.Name, flag)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -44,17 +45,18 @@ func runCalibrate(c *cli.Context) error {
 	isList, isForget := c.Bool("list"), c.IsSet("forget")
 	switch {
 	case isList && isForget || (isList || isForget) && (c.NArg() > 0 || c.Bool("dry-run")):
-		return misuse("calibrate: runs, --list and --forget exclude each other")
+		return hint.Misuse("calibrate: runs, --list and --forget exclude each other")
 	case isList:
 		return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return listCalibrations(ctx, c, w)
 		})
 	case !isForget && c.NArg() == 0:
-		return misuse("calibrate: no run named").hint(`"tidemark runs" lists the runs`)
+		return hint.Misuse("calibrate: no run named").Hint(`"tidemark runs" lists the runs`)
 	}
 	// Opened for writing, a warehouse that is not there would be made.
 	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
-		return hinted{fmt.Sprintf("calibrate: no warehouse %s", c.String("warehouse")), `"tidemark ingest runs" makes one of the runs in that folder`}
+		return hint.Errorf("calibrate: no warehouse %s", c.String("warehouse")).
+			Hint(`"tidemark ingest runs" makes one of the runs in that folder`)
 	}
 	return whenFree(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		if isForget {
@@ -85,11 +87,8 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 		tell(c, "calibrate: warning: %s", warning)
 	}
 	if calibration.IsWorse() {
-		return exitError{exitNotMet, hinted{
-			fmt.Sprintf("calibrate: nothing was kept: predictions of these runs would be off by %s %% (median), and by %s %% without it",
-				percent(calibration.After.Median), percent(calibration.Before.Median)),
-			`what is off is no constant of the deployment: ask "tidemark diagnose"`,
-		}}
+		return exitError{exitNotMet, hint.Errorf("calibrate: nothing was kept: predictions of these runs would be off by %s %% (median), and by %s %% without it",
+			percent(calibration.After.Median), percent(calibration.Before.Median)).Hint(`what is off is no constant of the deployment: ask "tidemark diagnose"`)}
 	}
 	if calibration.ID == 0 {
 		tell(c, "nothing was kept")

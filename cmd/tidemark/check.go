@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -23,7 +23,7 @@ func checkCommand() *cli.Command {
 
 func runCheck(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return misuse("check: takes no arguments")
+		return hint.Misuse("check: takes no arguments")
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := analysis.RunChecks(ctx, w.DB())
@@ -42,10 +42,8 @@ func runCheck(c *cli.Context) error {
 			return err
 		}
 		if broken > 0 {
-			return exitError{exitNotMet, hinted{
-				fmt.Sprintf("%d of %d checks broken", broken, len(results)),
-				`see the rows: tidemark sql "from checks.NAME"`,
-			}}
+			return exitError{exitNotMet, hint.Errorf("%d of %d checks broken", broken, len(results)).
+				Hint(`see the rows: tidemark sql "from checks.NAME"`)}
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -65,14 +66,14 @@ func checkChoices(c *cli.Context) error {
 		{"max-model-len", float64(c.Int("max-model-len")), func(v float64) bool { return v > 1 }, "above 1"},
 	} {
 		if c.IsSet(flag.name) && !flag.fits(flag.value) {
-			return misuse("%s: --%s must be %s", c.Command.Name, flag.name, flag.wants)
+			return hint.Misuse("%s: --%s must be %s", c.Command.Name, flag.name, flag.wants)
 		}
 	}
 	if overlong := c.String("overlong"); overlong != "refuse" && overlong != "drop" && overlong != "cap" {
-		return misuse("%s: --overlong %s: must be refuse, drop or cap", c.Command.Name, overlong)
+		return hint.Misuse("%s: --overlong %s: must be refuse, drop or cap", c.Command.Name, overlong)
 	}
 	if c.IsSet("overlong") && !c.IsSet("max-model-len") {
-		return misuse("%s: --overlong needs --max-model-len", c.Command.Name)
+		return hint.Misuse("%s: --overlong needs --max-model-len", c.Command.Name)
 	}
 	return nil
 }
@@ -97,15 +98,15 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 		choices.Mode = "sessions"
 	}
 	if c.IsSet("thin") && c.IsSet("thicken") {
-		return choices, misuse("--thin and --thicken exclude each other")
+		return choices, hint.Misuse("--thin and --thicken exclude each other")
 	}
 	if !c.IsSet("request-rate") {
 		return choices, nil
 	}
 	for _, other := range []string{"speed", "thin", "thicken"} {
 		if c.IsSet(other) {
-			return choices, misuse("--request-rate and --%s exclude each other", other).
-				hint("--request-rate thins or thickens by itself")
+			return choices, hint.Misuse("--request-rate and --%s exclude each other", other).
+				Hint("--request-rate thins or thickens by itself")
 		}
 	}
 	if stats.SHA256 == "" {

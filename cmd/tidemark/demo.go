@@ -13,6 +13,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/fixtures"
+	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
 )
 
@@ -105,7 +106,7 @@ func emptyFolder(dir string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return hinted{fmt.Sprintf("demo: %s is there already and not empty", dir), "remove it, or say --output DIR"}
+		return hint.Errorf("demo: %s is there already and not empty", dir).Hint("remove it, or say --output DIR")
 	}
 	return nil
 }

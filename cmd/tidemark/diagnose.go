@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -30,7 +31,7 @@ Example:
 
 func runDiagnose(c *cli.Context) error {
 	if c.NArg() != 1 {
-		return misuse("diagnose: one run, file or measurement, not %d", c.NArg()).hint(`"tidemark runs" lists the runs`)
+		return hint.Misuse("diagnose: one run, file or measurement, not %d", c.NArg()).Hint(`"tidemark runs" lists the runs`)
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		all, err := analysis.Diagnose(ctx, w.DB(), c.Args().First())

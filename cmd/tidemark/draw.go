@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/profile"
@@ -67,7 +68,7 @@ func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err err
 		shape, err = shape.Only(c.String("class"))
 	}
 	if err != nil {
-		return nil, exitError{exitMisuse, err}
+		return nil, hint.AsMisuse(err)
 	}
 	return shape, nil
 }
@@ -85,7 +86,7 @@ func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 
 func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
 	if c.IsSet("class") {
-		return replay.Header{}, misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
+		return replay.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
 	}
 	if isShape, err := analysis.IsShape(ctx, w.DB(), source); err != nil || isShape {
 		if err != nil {
@@ -94,11 +95,11 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		return planShape(ctx, c, w, source, path)
 	}
 	if c.IsSet("session-rate") && c.IsSet("request-rate") {
-		return replay.Header{}, misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
-			hint("--session-rate says how many sessions begin a second, and so how many requests come")
+		return replay.Header{}, hint.Misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
+			Hint("--session-rate says how many sessions begin a second, and so how many requests come")
 	}
 	if c.IsSet("lengths-of") {
-		return replay.Header{}, misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
+		return replay.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
 	}
 	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
 	starts := analysis.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
@@ -150,7 +151,7 @@ func checkSize(c *cli.Context, stats analysis.SourceStats, choices replay.Choice
 	if stats.BlockUses > 0 {
 		size += fmt.Sprintf(" with %s ids of prompt blocks", count(blocks))
 	}
-	return misuse("%s: the plan would have %s", c.Command.Name, size).hint("give --limit or --duration, or a lower rate")
+	return hint.Misuse("%s: the plan would have %s", c.Command.Name, size).Hint("give --limit or --duration, or a lower rate")
 }
 
 // untilDone ends the requests with an error when the user stops the program.
@@ -172,7 +173,7 @@ func untilDone(ctx context.Context, requests iter.Seq2[replay.Request, error]) i
 func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
 	for _, flag := range []string{"session-rate", "spread-ticks"} {
 		if c.IsSet(flag) {
-			return replay.Header{}, misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
+			return replay.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
 		}
 	}
 	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
@@ -192,7 +193,7 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	if !drawn.HasRate {
 		scaled = analysis.SourceStats{} // it is drawn at the rate that was asked for
 		if !c.IsSet("duration") && !c.IsSet("limit") {
-			return replay.Header{}, misuse("%s: %s has no end", c.Command.Name, source).hint("give --duration or --limit")
+			return replay.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
 		}
 	}
 	choices, err := choicesOf(c, scaled)
@@ -209,11 +210,11 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {
 	for _, flag := range []string{"from", "until", "session-rate"} {
 		if c.IsSet(flag) {
-			return header, misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
+			return header, hint.Misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
 		}
 	}
 	if c.Bool("spread-ticks") {
-		return header, misuse("%s: --spread-ticks is for traces; %s is a profile", c.Command.Name, shape.Name)
+		return header, hint.Misuse("%s: --spread-ticks is for traces; %s is a profile", c.Command.Name, shape.Name)
 	}
 	choices, err := choicesOfProfile(c, shape)
 	if err != nil {
@@ -233,7 +234,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 			return header, err
 		}
 		if requests == 0 {
-			return header, misuse("%s: --request-rate: all of %s begins at once", c.Command.Name, shape.Name)
+			return header, hint.Misuse("%s: --request-rate: all of %s begins at once", c.Command.Name, shape.Name)
 		}
 		options.RatePerS = c.Float64("request-rate") * sessions / requests
 		if requests != sessions {

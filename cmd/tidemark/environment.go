@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -43,15 +44,15 @@ func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
 	gpu, model := c.String("gpu"), c.String("catalog-model")
 	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens"} {
 		if c.IsSet(flag) && c.Int(flag) < 1 {
-			return d, false, misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+			return d, false, hint.Misuse("%s: --%s must be at least 1", c.Command.Name, flag)
 		}
 	}
 	if gpu == "" && model == "" {
 		return d, false, nil
 	}
 	if gpu == "" || model == "" {
-		return d, false, misuse("%s: --gpu and --%s go together", c.Command.Name, modelFlag(c)).
-			hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
+		return d, false, hint.Misuse("%s: --gpu and --%s go together", c.Command.Name, modelFlag(c)).
+			Hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
 	}
 	return analysis.Deployment{
 		GPU: gpu, Model: model, TensorParallelSize: c.Int("tensor-parallel-size"),
@@ -100,7 +101,7 @@ func namedEnvironment(c *cli.Context) (environment *replay.Environment, source s
 	case path == "":
 		return environmentFrom(d), "flags", nil
 	case named:
-		return nil, "", misuse("--environment and --gpu, --catalog-model exclude each other")
+		return nil, "", hint.Misuse("--environment and --gpu, --catalog-model exclude each other")
 	}
 	if environment, err = environmentFile(path); err != nil {
 		return nil, "", fmt.Errorf("environment %s: %w", path, err)
@@ -118,7 +119,7 @@ func environmentFile(path string) (*replay.Environment, error) {
 	decoder := json.NewDecoder(file)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&environment); err != nil {
-		return nil, hinted{err.Error(), `it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`}
+		return nil, hint.Wrap(err).Hint(`it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`)
 	}
 	return &environment, nil
 }

@@ -6,14 +6,17 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"syscall"
+
+	"tidemark/internal/hint"
 )
 
 // Exit codes, a promise to scripts.
 const (
 	exitNotMet  = 1 // an SLO or a check was not met
-	exitMisuse  = 2
+	exitMisuse  = 2 // a flag, value, key or name that cannot be meant
 	exitInvalid = 3 // the measurement cannot be trusted
-	exitFailed  = 4
+	exitFailed  = 4 // a file that is missing or cannot be read, and whatever else failed
 )
 
 // exitError ends the program with a code; err may be nil when all was said.
@@ -30,30 +33,22 @@ func (e exitError) Error() string {
 }
 func (e exitError) Unwrap() error { return e.err }
 
-// hinted is an error with what to do about it.
-type hinted struct {
-	text, todo string
-}
-
-func (h hinted) Error() string { return h.text }
-func (h hinted) Hint() string  { return h.todo }
-
-// misuse is a command line that cannot be meant.
-func misuse(format string, args ...any) exitError {
-	return exitError{exitMisuse, fmt.Errorf(format, args...)}
-}
-
-// misuseUnlessMissing is of a file that was named: what it says may be misuse,
-// that it is not there has just failed.
-func misuseUnlessMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return err
+// exitCode is what an error ends the program with. A file that is missing or cannot be read is
+// no misuse, whoever named it: the same command may do a minute later.
+func exitCode(err error) int {
+	var coded exitError
+	var ofSystem syscall.Errno // what the operating system answered
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.As(err, &ofSystem), errors.Is(err, fs.ErrNotExist):
+		return exitFailed
+	case hint.IsMisuse(err):
+		return exitMisuse
 	}
-	return exitError{exitMisuse, err}
-}
-
-func (e exitError) hint(format string, args ...any) exitError {
-	return exitError{e.code, hinted{e.err.Error(), fmt.Sprintf(format, args...)}}
+	return exitFailed
 }
 
 func printError(w io.Writer, err error) {
@@ -64,9 +59,8 @@ func printError(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "tidemark: error: %s\n", shown(err.Error()))
-	var hint interface{ Hint() string }
-	if errors.As(err, &hint) && hint.Hint() != "" {
-		fmt.Fprintf(w, "tidemark: hint: %s\n", shown(hint.Hint()))
+	if todo := hint.Of(err); todo != "" {
+		fmt.Fprintf(w, "tidemark: hint: %s\n", shown(todo))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
@@ -67,7 +68,7 @@ func runExperiment(c *cli.Context) error {
 	}
 	file, err := experiment.Read(path)
 	if err != nil {
-		return misuseUnlessMissing(err)
+		return hint.AsMisuse(err)
 	}
 	if file.SLO != "" && !filepath.IsAbs(file.SLO) {
 		file.SLO = filepath.Join(filepath.Dir(path), file.SLO)
@@ -98,7 +99,7 @@ func runSteps(c *cli.Context, what string) error {
 		variable = "max-concurrency"
 	}
 	if c.IsSet(variable) {
-		return misuse("--steps and --%s exclude each other", variable)
+		return hint.Misuse("--steps and --%s exclude each other", variable)
 	}
 	options := optionsOf(c, "steps", "slo", "warehouse", "quiet", "runs", "name")
 	if !c.IsSet("drain-timeout") {
@@ -114,7 +115,7 @@ func runSteps(c *cli.Context, what string) error {
 	}
 	file, err := experiment.New(name, "what each "+variable+" does to latency", what, variable, values, options)
 	if err != nil {
-		return exitError{exitMisuse, err}
+		return hint.AsMisuse(err)
 	}
 	file.SLO = c.String("slo")
 	stamp := time.Now().UTC().Format("20060102-150405")
@@ -196,7 +197,7 @@ func checkOptions(file experiment.File) error {
 	for _, step := range file.Steps() {
 		for name := range step.Options {
 			if !slices.Contains(known, name) || name == "steps" {
-				return misuse("experiment %s: %q is no option of replay", file.Name, name).hint("tidemark replay --help lists them")
+				return hint.Misuse("experiment %s: %q is no option of replay", file.Name, name).Hint("tidemark replay --help lists them")
 			}
 		}
 	}

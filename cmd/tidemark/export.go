@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -72,7 +73,8 @@ func writeFolder(folder string, files []analysis.File, replace bool) error {
 		case err != nil:
 			return fmt.Errorf("export: %w", err)
 		case !replace && !bytes.Equal(there, file.Content):
-			return hinted{fmt.Sprintf("export: %s is there already, with other contents", filepath.Join(folder, file.Name)), "name another folder, or say --force"}
+			return hint.Errorf("export: %s is there already, with other contents", filepath.Join(folder, file.Name)).
+				Hint("name another folder, or say --force")
 		}
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -38,7 +39,7 @@ Example:
 
 func runFit(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return misuse("fit: takes no arguments, got %q", c.Args().First()).hint("name GPU and model by --gpu and --model")
+		return hint.Misuse("fit: takes no arguments, got %q", c.Args().First()).Hint("name GPU and model by --gpu and --model")
 	}
 	if err := need(c, "gpu", "model"); err != nil {
 		return err
@@ -178,18 +179,18 @@ func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d a
 	if err != nil {
 		return err
 	}
-	hint := "no single change of the number of GPUs, the format or the GPU helps"
+	todo := "no single change of the number of GPUs, the format or the GPU helps"
 	if len(options.Rows) > 0 {
 		best := rowsOf(options)[0]
-		hint = fmt.Sprintf("%s x %s in %s would do", best.text("tensor_parallel_size"), best.text("gpu"), best.text("weight_format"))
+		todo = fmt.Sprintf("%s x %s in %s would do", best.text("tensor_parallel_size"), best.text("gpu"), best.text("weight_format"))
 	}
 	if !isForPrograms(c) && len(options.Rows) > 0 {
 		if err := printOptions(c, options); err != nil {
 			return err
 		}
 	}
-	return exitError{exitNotMet, hinted{fmt.Sprintf("fit: %s in %s on %s x %s: %s",
-		row.text("model"), row.text("weight_format"), row.text("tensor_parallel_size"), row.text("gpu"), row.text("verdict")), hint}}
+	return exitError{exitNotMet, hint.Errorf("fit: %s in %s on %s x %s: %s",
+		row.text("model"), row.text("weight_format"), row.text("tensor_parallel_size"), row.text("gpu"), row.text("verdict")).Hint("%s", todo)}
 }
 
 func printOptions(c *cli.Context, options analysis.Table) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -44,7 +45,7 @@ func seedFlag() cli.Flag {
 func need(c *cli.Context, flags ...string) error {
 	for _, flag := range flags {
 		if c.String(flag) == "" {
-			return misuse("%s: --%s is missing", c.Command.Name, flag).hint("tidemark %s --help", c.Command.Name)
+			return hint.Misuse("%s: --%s is missing", c.Command.Name, flag).Hint("tidemark %s --help", c.Command.Name)
 		}
 	}
 	return nil
@@ -117,10 +118,10 @@ func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Wareh
 func oneArgument(c *cli.Context, what string) (string, error) {
 	switch c.NArg() {
 	case 0:
-		return "", misuse("%s: no %s given", c.Command.Name, what).hint("tidemark %s --help", c.Command.Name)
+		return "", hint.Misuse("%s: no %s given", c.Command.Name, what).Hint("tidemark %s --help", c.Command.Name)
 	case 1:
 		return c.Args().First(), nil
 	default:
-		return "", misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).hint("tidemark %s --help", c.Command.Name)
+		return "", hint.Misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).Hint("tidemark %s --help", c.Command.Name)
 	}
 }

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -37,17 +37,17 @@ Examples:
 
 func runIngest(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return misuse("ingest: no file given").hint("tidemark ingest PATH...")
+		return hint.Misuse("ingest: no file given").Hint("tidemark ingest PATH...")
 	}
 	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
-		return misuse("ingest: --max-rejected %v is no share", share).hint("a share lies between 0 and 1")
+		return hint.Misuse("ingest: --max-rejected %v is no share", share).Hint("a share lies between 0 and 1")
 	}
 	columns, err := columnsSaid(c.StringSlice("column"))
 	if err != nil {
 		return err
 	}
 	if text := c.String("text"); text != "strip" && text != "refuse" {
-		return misuse("ingest: --text %q", text).hint("--text strip or --text refuse")
+		return hint.Misuse("ingest: --text %q", text).Hint("--text strip or --text refuse")
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
@@ -79,9 +79,9 @@ func columnsSaid(said []string) (map[string]string, error) {
 		ours, theirs, ok := strings.Cut(one, "=")
 		switch _, twice := columns[ours]; {
 		case !ok || ours == "" || theirs == "":
-			return nil, misuse("ingest: --column %q is not OURS=THEIRS", one).hint("as in --column input_tokens=prompt_len")
+			return nil, hint.Misuse("ingest: --column %q is not OURS=THEIRS", one).Hint("as in --column input_tokens=prompt_len")
 		case twice:
-			return nil, misuse("ingest: --column %s is said twice", ours).hint("name one column for each thing")
+			return nil, hint.Misuse("ingest: --column %s is said twice", ours).Hint("name one column for each thing")
 		}
 		columns[ours] = theirs
 	}
@@ -103,10 +103,7 @@ func takeIn(c *cli.Context, folder string) error {
 		return err
 	})
 	if err != nil {
-		return hinted{
-			fmt.Sprintf("the run in %s was not taken in: %v", folder, err),
-			fmt.Sprintf("tidemark ingest %s%s", folder, warehouseWords(c)),
-		}
+		return hint.Errorf("the run in %s was not taken in: %w", folder, err).Hint("tidemark ingest %s%s", folder, warehouseWords(c))
 	}
 	return nil
 }

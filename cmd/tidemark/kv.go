@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -36,7 +37,7 @@ Example:
 
 func runKV(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return misuse("kv: takes no arguments, got %q", c.Args().First()).hint("name the model by --model")
+		return hint.Misuse("kv: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
 	}
 	if err := positiveFlags(c, "tensor-parallel-size", "heads", "layers", "head-dim"); err != nil {
 		return err
@@ -44,13 +45,13 @@ func runKV(c *cli.Context) error {
 	isPlain := c.IsSet("layers") || c.IsSet("head-dim")
 	switch {
 	case isPlain && c.IsSet("model"):
-		return misuse("kv: --layers and --head-dim are of a model without --model")
+		return hint.Misuse("kv: --layers and --head-dim are of a model without --model")
 	case isPlain && !(c.IsSet("layers") && c.IsSet("head-dim") && c.IsSet("heads")):
-		return misuse("kv: --layers, --heads and --head-dim go together").hint("or name a model of the catalogue by --model")
+		return hint.Misuse("kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
 	case isPlain && (c.IsSet("gpu") || c.IsSet("tensor-parallel-size")):
-		return misuse("kv: --gpu and --tensor-parallel-size want --model")
+		return hint.Misuse("kv: --gpu and --tensor-parallel-size want --model")
 	case c.IsSet("heads") && c.IsSet("kv-cache-dtype"):
-		return misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
+		return hint.Misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
 		if err := need(c, "model"); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/ingest"
+	"tidemark/internal/hint"
 )
 
 // version is set by the Makefile from the repository's state.
@@ -68,37 +69,22 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return misuse("no verb named %q", c.Args().First()).
-					hint(`"tidemark help" lists the verbs`)
+				return hint.Misuse("no verb named %q", c.Args().First()).
+					Hint(`"tidemark help" lists the verbs`)
 			}
 			return cli.ShowAppHelp(c)
 		},
 		// urfave would print and exit by itself; run does both.
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return misuse("%v", err) },
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return hint.Misuse("%w", err) },
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 			said := strings.Replace(strings.TrimSuffix(err.Error(), ": parse error"), "for flag -", "for --", 1)
-			return misuse("%s: %s", c.Command.Name, said).hint("tidemark %s --help", c.Command.Name)
+			return hint.Misuse("%s: %s", c.Command.Name, said).Hint("tidemark %s --help", c.Command.Name)
 		}
 	}
 	return app
-}
-
-func exitCode(err error) int {
-	var coded exitError
-	var misused interface{ Misuse() } // as the rooms say it
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &coded):
-		return coded.code
-	case errors.As(err, &misused):
-		return exitMisuse
-	default:
-		return exitFailed
-	}
 }
 
 // isWorthSaying leaves out an exit code alone, and that what a signal cancelled

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -57,7 +58,7 @@ func pointFlags() []cli.Flag {
 
 func runPredict(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return misuse("predict: takes no arguments, got %q", c.Args().First()).hint("a file of points goes behind --points")
+		return hint.Misuse("predict: takes no arguments, got %q", c.Args().First()).Hint("a file of points goes behind --points")
 	}
 	point, err := pointOf(c)
 	if err != nil {
@@ -65,7 +66,7 @@ func runPredict(c *cli.Context) error {
 	}
 	switch {
 	case c.IsSet("points") && c.IsSet("parameters"):
-		return misuse("predict: --points and --parameters exclude each other")
+		return hint.Misuse("predict: --points and --parameters exclude each other")
 	case c.IsSet("points"):
 		return predictPoints(c, point)
 	case c.IsSet("parameters"):
@@ -78,7 +79,7 @@ func runPredict(c *cli.Context) error {
 		point.Clients = 1
 	}
 	if err := point.Load.Check(); err != nil {
-		return misuse("predict: %v", err)
+		return hint.Misuse("predict: %w", err)
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		argument, err := analysis.Argue(ctx, w.DB(), point)
@@ -86,7 +87,7 @@ func runPredict(c *cli.Context) error {
 			return err
 		}
 		if argument.Why != "" {
-			return exitError{exitNotMet, hinted{"predict: " + argument.Why, whatToDo(argument.Why)}}
+			return exitError{exitNotMet, hint.Errorf("%s", "predict: "+argument.Why).Hint("%s", whatToDo(argument.Why))}
 		}
 		if isForPrograms(c) {
 			return printTable(c, argumentTable(argument))
@@ -114,20 +115,21 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	}
 	for _, flag := range []string{"concurrency", "request-rate", "input-tokens", "output-tokens", "gpu-memory-utilization"} {
 		if number := c.Float64(flag); c.IsSet(flag) && !(number > 0 && !math.IsInf(number, 0)) {
-			return p, misuse("predict: --%s %v: more than 0 is needed", flag, number)
+			return p, hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
 		}
 	}
 	if c.IsSet("concurrency") && c.IsSet("request-rate") {
-		return p, misuse("predict: --concurrency and --request-rate exclude each other").hint("a closed loop has clients, an open one a rate")
+		return p, hint.Misuse("predict: --concurrency and --request-rate exclude each other").
+			Hint("a closed loop has clients, an open one a rate")
 	}
 	if c.IsSet("acceptance-rate") && c.IsSet("acceptance-length") {
-		return p, misuse("predict: --acceptance-rate and --acceptance-length exclude each other")
+		return p, hint.Misuse("predict: --acceptance-rate and --acceptance-length exclude each other")
 	}
 	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
-		return p, misuse("predict: --acceptance-rate wants --num-speculative-tokens").hint("how many tokens the engine guesses a step")
+		return p, hint.Misuse("predict: --acceptance-rate wants --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
 	}
 	if version := c.String("engine-version"); c.IsSet("engine-version") && !strings.ContainsAny(version, "0123456789") {
-		return p, misuse("predict: --engine-version %s: no number in it", version).hint("0.20.0; leave it out where it is not known")
+		return p, hint.Misuse("predict: --engine-version %s: no number in it", version).Hint("0.20.0; leave it out where it is not known")
 	}
 	p.Deployment = analysis.Deployment{
 		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
@@ -146,7 +148,7 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	}
 	p.Drafts = float64(c.Int("num-speculative-tokens"))
 	if err := p.CheckNames(); err != nil {
-		return p, misuse("predict: %v", err)
+		return p, hint.Misuse("predict: %w", err)
 	}
 	if c.IsSet("acceptance-rate") {
 		p.AcceptanceRate = new(c.Float64("acceptance-rate"))
@@ -169,7 +171,8 @@ func bandwidthOf(c *cli.Context) (float64, error) {
 	perSecond, isRate := strings.CutSuffix(text, "/s")
 	size, isSize := sizeOf(perSecond)
 	if !isRate || !isSize || size == 0 {
-		return 0, misuse("predict: --hbm-bandwidth %s: not a bandwidth", text).hint("a number and its unit: 600GB/s is 600e9 bytes a second")
+		return 0, hint.Misuse("predict: --hbm-bandwidth %s: not a bandwidth", text).
+			Hint("a number and its unit: 600GB/s is 600e9 bytes a second")
 	}
 	return size, nil
 }
@@ -181,10 +184,10 @@ func weightsAlone(c *cli.Context, p analysis.Point) error {
 		return err
 	}
 	if c.IsSet("model") {
-		return misuse("predict: --parameters and --model exclude each other")
+		return hint.Misuse("predict: --parameters and --model exclude each other")
 	}
 	if p.GPU == "" && p.HBMBytesPerS == 0 {
-		return misuse("predict: --parameters wants --hbm-bandwidth or --gpu")
+		return hint.Misuse("predict: --parameters wants --hbm-bandwidth or --gpu")
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.WeightsOverPeak(ctx, w.DB(), p.Deployment, parameters)
@@ -214,7 +217,7 @@ func parametersOf(text string) (float64, error) {
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
 	size, isUnit := parameterUnits[strings.ToUpper(unit)]
 	if err != nil || !isUnit || !(number > 0) || math.IsInf(number*size, 0) {
-		return 0, misuse("predict: --parameters %s: not a number of parameters", text).hint("8B, 70e9, 1.5T")
+		return 0, hint.Misuse("predict: --parameters %s: not a number of parameters", text).Hint("8B, 70e9, 1.5T")
 	}
 	return number * size, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -21,8 +22,8 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 		return err
 	}
 	if lacks := points.Lacks(base); len(lacks) > 0 {
-		return misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
-			hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
+		return hint.Misuse("predict: %s: no column for %s", path, strings.Join(lacks, ", ")).
+			Hint("columns are gpu, model, input_len, output_len, concurrency or request_rate, ...; what is the same for all rows may be a flag")
 	}
 	if path == "-" {
 		path = "stdin"

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -98,7 +99,7 @@ func planFor(c *cli.Context, what string, also func(context.Context, *warehouse.
 	if isPlanFile(what) {
 		for _, flag := range choosing {
 			if c.IsSet(flag) {
-				return "", nil, misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)
+				return "", nil, hint.Misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)
 			}
 		}
 		return what, func() {}, nil

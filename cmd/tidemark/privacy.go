@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 	"tidemark/internal/warehouse"
 )
@@ -56,21 +57,21 @@ func runPrivacy(c *cli.Context) error {
 		return checkPrivacy(c, c.Args().Tail())
 	case "export":
 		if c.NArg() != 2 {
-			return misuse("privacy export: one source").hint("tidemark privacy --help")
+			return hint.Misuse("privacy export: one source").Hint("tidemark privacy --help")
 		}
 		if err := need(c, "output"); err != nil {
 			return err
 		}
 		return exportPrivately(c, c.Args().Get(1))
 	default:
-		return misuse("privacy: %q: must be check or export", verb).hint("tidemark privacy --help")
+		return hint.Misuse("privacy: %q: must be check or export", verb).Hint("tidemark privacy --help")
 	}
 }
 
 func checkPrivacy(c *cli.Context, names []string) error {
 	terms := privacy.Terms{K: c.Int64("k"), UserCap: c.Float64("user-cap")}
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
-		return misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
+		return hint.Misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
 	}
 	table := analysis.Table{Columns: columnsOf("source", "rule", "truth", "verdict", "figures")}
 	broken, checked := 0, 0
@@ -119,10 +120,8 @@ func checkPrivacy(c *cli.Context, names []string) error {
 		return err
 	}
 	if broken > 0 {
-		return exitError{exitNotMet, hinted{
-			fmt.Sprintf("%d of %d may not leave as they are", broken, checked),
-			"write what may: tidemark privacy export SOURCE --output FILE",
-		}}
+		return exitError{exitNotMet, hint.Errorf("%d of %d may not leave as they are", broken, checked).
+			Hint("write what may: tidemark privacy export SOURCE --output FILE")}
 	}
 	return nil
 }
@@ -148,13 +147,13 @@ func privacyOptions(c *cli.Context) (privacy.Options, error) {
 	case "middle":
 		o.AnswersAtMiddle = true
 	default:
-		return o, misuse("privacy export: --answers %s: must be down or middle", c.String("answers"))
+		return o, hint.Misuse("privacy export: --answers %s: must be down or middle", c.String("answers"))
 	}
 	if o.EvenSo && c.Bool("strict") {
-		return o, misuse("privacy export: --strict and --even-so: one or the other")
+		return o, hint.Misuse("privacy export: --strict and --even-so: one or the other")
 	}
 	if c.IsSet("epsilon") && !(o.Epsilon > 0) {
-		return o, misuse("privacy export: --epsilon must be above 0")
+		return o, hint.Misuse("privacy export: --epsilon must be above 0")
 	}
 	var err error
 	if path := c.String("key-file"); path != "" {
@@ -190,7 +189,8 @@ func exportPrivately(c *cli.Context, source string) error {
 		}
 	}
 	if len(result.Written) == 0 {
-		return exitError{exitNotMet, hinted{"nothing was written: a rule is not met", "ask for other terms: --k, --user-cap, --time; --even-so writes it"}}
+		return exitError{exitNotMet, hint.Errorf("nothing was written: a rule is not met").
+			Hint("ask for other terms: --k, --user-cap, --time; --even-so writes it")}
 	}
 	for _, note := range result.Notes {
 		tell(c, "note: %s", note)
@@ -201,7 +201,8 @@ func exportPrivately(c *cli.Context, source string) error {
 	}
 	tell(c, "written: %s; seed %d; see what it says: tidemark privacy check %s", strings.Join(result.Written, ", "), o.Seed, c.String("output"))
 	if !result.Passed {
-		return exitError{exitNotMet, hinted{"a rule is not met", "do not let it leave; ask for other terms: --k, --user-cap, --time"}}
+		return exitError{exitNotMet, hint.Errorf("a rule is not met").
+			Hint("do not let it leave; ask for other terms: --k, --user-cap, --time")}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
 )
@@ -56,7 +57,7 @@ func runProfile(c *cli.Context) error {
 		if c.NArg() == n {
 			return nil
 		}
-		return misuse("profile %s: %s", c.Args().First(), what).hint("tidemark profile --help")
+		return hint.Misuse("profile %s: %s", c.Args().First(), what).Hint("tidemark profile --help")
 	}
 	switch verb := c.Args().First(); verb {
 	case "list":
@@ -86,7 +87,7 @@ func runProfile(c *cli.Context) error {
 		}
 		return diffProfiles(c, c.Args().Get(1), c.Args().Get(2))
 	default:
-		return misuse("profile: %q: must be list, show, keys, fit or diff", verb).hint("tidemark profile --help")
+		return hint.Misuse("profile: %q: must be list, show, keys, fit or diff", verb).Hint("tidemark profile --help")
 	}
 }
 
@@ -117,12 +118,12 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 		return p, text, err
 	}
 	if !isProfileFile(name) {
-		return nil, nil, misuse("profile: no profile named %q", name).
-			hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
+		return nil, nil, hint.Misuse("profile: no profile named %q", name).
+			Hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
 	}
 	p, err := profile.Load(name)
 	if err != nil {
-		return nil, nil, exitError{exitMisuse, err}
+		return nil, nil, hint.AsMisuse(err)
 	}
 	text, err := os.ReadFile(name)
 	return p, text, err
@@ -143,7 +144,7 @@ func showProfile(c *cli.Context, name string) error {
 		return err
 	}
 	if c.Int64("draw") < 1 {
-		return misuse("profile show: --draw must be above 0")
+		return hint.Misuse("profile show: --draw must be above 0")
 	}
 	shapes, err := alone(c, p)
 	if err != nil {
@@ -177,7 +178,7 @@ func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
 	if class := c.String("class"); class != "" {
 		only, err := p.Only(class)
 		if err != nil {
-			return nil, exitError{exitMisuse, err}
+			return nil, hint.AsMisuse(err)
 		}
 		return []*profile.Profile{only}, nil
 	}
@@ -240,7 +241,7 @@ func fitProfile(c *cli.Context) error {
 	}
 	text, err := profile.Fit(fitting)
 	if err != nil {
-		return exitError{exitMisuse, err}
+		return hint.AsMisuse(err)
 	}
 	if output := c.String("output"); output == "-" {
 		_, err = c.App.Writer.Write(text)
@@ -257,7 +258,7 @@ func fitProfile(c *cli.Context) error {
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return hinted{fmt.Sprintf("profile fit: %s exists", path), "name another file; nothing is overwritten"}
+		return hint.Errorf("profile fit: %s exists", path).Hint("name another file; nothing is overwritten")
 	}
 	if err != nil {
 		return fmt.Errorf("profile fit: %w", err)
@@ -293,7 +294,7 @@ func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
 			continue
 		}
 		if *given.into, err = profile.ParseQuantiles(c.String(given.flag)); err != nil {
-			return f, misuse("profile fit: --%s: %v", given.flag, err)
+			return f, hint.Misuse("profile fit: --%s: %w", given.flag, err)
 		}
 		from = append(from, given.flag+" "+c.String(given.flag))
 	}
@@ -326,7 +327,7 @@ func histogramFitting(path string, f *profile.Fitting) error {
 	defer file.Close()
 	shapes, err := profile.Histograms(file)
 	if err != nil {
-		return misuse("profile fit: %s: %v", path, err)
+		return hint.Misuse("profile fit: %s: %w", path, err)
 	}
 	for of, into := range map[string]*profile.Shape{"input": &f.Input, "output": &f.Output, "cached": &f.Cached} {
 		if shape, given := shapes[of]; given {

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
 )
@@ -20,7 +21,7 @@ import (
 func diffProfiles(c *cli.Context, a, b string) error {
 	threshold := c.Float64("threshold")
 	if !(threshold > 0) {
-		return misuse("profile diff: --threshold must be above 0")
+		return hint.Misuse("profile diff: --threshold must be above 0")
 	}
 	var sides [2]profile.Lengths
 	gather := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
@@ -70,7 +71,7 @@ func workload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name 
 	if err == nil {
 		if class := c.String("class"); class != "" {
 			if p, err = p.Only(class); err != nil {
-				return profile.Lengths{}, exitError{exitMisuse, err}
+				return profile.Lengths{}, hint.AsMisuse(err)
 			}
 		}
 		shape := *p

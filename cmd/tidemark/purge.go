@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 )
 
@@ -31,14 +32,14 @@ Example:
 
 func runPurge(c *cli.Context) error {
 	if c.NArg() == 0 && !c.IsSet("before") {
-		return misuse("purge: neither --before nor a name").hint("tidemark purge --help")
+		return hint.Misuse("purge: neither --before nor a name").Hint("tidemark purge --help")
 	}
 	var before time.Time
 	if text := c.String("before"); c.IsSet("before") {
 		var err error
 		if before, err = time.Parse(time.DateOnly, text); err != nil {
 			if before, err = time.Parse(time.RFC3339, text); err != nil {
-				return misuse("purge: --before %s: not a date", text).hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
+				return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
 			}
 		}
 	}

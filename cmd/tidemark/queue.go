@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -46,14 +47,14 @@ Example:
 
 func runQueue(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return misuse("queue: one run or trace, not %d", c.NArg())
+		return hint.Misuse("queue: one run or trace, not %d", c.NArg())
 	}
 	if err := positiveFlags(c, "servers", "at-once", "batch"); err != nil {
 		return err
 	}
 	for _, flag := range []string{"service-time", "batch-time", "overload-for"} {
 		if c.IsSet(flag) && c.Duration(flag) <= 0 {
-			return misuse("queue: --%s must be above 0", flag)
+			return hint.Misuse("queue: --%s must be above 0", flag)
 		}
 	}
 	switch {
@@ -66,8 +67,8 @@ func runQueue(c *cli.Context) error {
 	case c.IsSet("arrival-rate") && c.IsSet("service-time"):
 		return queueByRate(c)
 	}
-	return misuse("queue: nothing to work out").
-		hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
+	return hint.Misuse("queue: nothing to work out").
+		Hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
 }
 
 // busyCounter is the name of what says how busy a GPU is.
@@ -81,12 +82,12 @@ func utilizations(text string) ([]float64, error) {
 		number, err := strconv.ParseFloat(word, 64)
 		switch {
 		case busyCounter.MatchString(word):
-			return nil, misuse("queue: %s is no utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
-				hint("utilization is offered load over capacity: --arrival-rate and --service-time, or name a run")
+			return nil, hint.Misuse("queue: %s is no utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
+				Hint("utilization is offered load over capacity: --arrival-rate and --service-time, or name a run")
 		case err != nil:
-			return nil, misuse("queue: --utilization %s: not a number", word).hint("as in --utilization 0.8")
+			return nil, hint.Misuse("queue: --utilization %s: not a number", word).Hint("as in --utilization 0.8")
 		case !(number >= 0) || number > 1:
-			return nil, misuse("queue: --utilization %s: not between 0 and 1", word).hint("95 %% is 0.95")
+			return nil, hint.Misuse("queue: --utilization %s: not between 0 and 1", word).Hint("95 %% is 0.95")
 		}
 		numbers = append(numbers, number)
 	}
@@ -101,7 +102,7 @@ func queueByUtilization(c *cli.Context) error {
 	}
 	for _, flag := range []string{"arrival-rate", "service-time", "at-once"} {
 		if c.IsSet(flag) {
-			return misuse("queue: --utilization and --%s exclude each other", flag)
+			return hint.Misuse("queue: --utilization and --%s exclude each other", flag)
 		}
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -192,10 +193,10 @@ func seconds(s float64) string {
 // queueAtOnce serves requests of one instant one by one and in batches, event by event.
 func queueAtOnce(c *cli.Context) error {
 	if !c.IsSet("service-time") {
-		return misuse("queue: --at-once wants --service-time")
+		return hint.Misuse("queue: --at-once wants --service-time")
 	}
 	if c.IsSet("batch") != c.IsSet("batch-time") {
-		return misuse("queue: --batch and --batch-time go together")
+		return hint.Misuse("queue: --batch and --batch-time go together")
 	}
 	n, service := c.Int("at-once"), c.Duration("service-time").Seconds()
 	arrivals, services := make([]float64, n), make([]float64, n)

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -15,7 +16,7 @@ import (
 func queueOf(c *cli.Context, name string) error {
 	for _, flag := range []string{"utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for"} {
 		if c.IsSet(flag) {
-			return misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
+			return hint.Misuse("queue: %s has its own arrivals; leave --%s out", name, flag)
 		}
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -48,12 +49,12 @@ func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	case err != nil:
 		return nil, err
 	case isRun && (isNamed || c.IsSet("service-time")):
-		return nil, misuse("queue: a run has its own deployment; leave --gpu, --model and --service-time out")
+		return nil, hint.Misuse("queue: a run has its own deployment; leave --gpu, --model and --service-time out")
 	case isRun:
 		return analysis.QueuesOfRun(ctx, w.DB(), name)
 	case isNamed && c.IsSet("service-time") || !isNamed && !c.IsSet("service-time"):
-		return nil, misuse("queue: the trace %s has arrivals and no service times", name).
-			hint("give --gpu and --model for the prompts' own times, or one --service-time")
+		return nil, hint.Misuse("queue: the trace %s has arrivals and no service times", name).
+			Hint("give --gpu and --model for the prompts' own times, or one --service-time")
 	case isNamed:
 		queue, err := analysis.QueueOfSource(ctx, w.DB(), name, d)
 		return []analysis.MeasuredQueue{queue}, err

@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
@@ -118,7 +119,7 @@ func setConcurrency(c *cli.Context, what string) error {
 
 func needTarget(c *cli.Context) error {
 	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
-		return misuse("%s: --base-url is missing", c.Command.Name).hint("tidemark %s --help", c.Command.Name)
+		return hint.Misuse("%s: --base-url is missing", c.Command.Name).Hint("tidemark %s --help", c.Command.Name)
 	}
 	return need(c, "model")
 }
@@ -135,7 +136,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	}
 	if settings.Mode == "sessions" && h.Mode != "sessions" && h.Sessions < h.Requests {
 		// A turn may then be due before it is read, and would count as late.
-		return misuse("replay: %s was planned for mode open", planPath).hint("plan it again with --mode sessions")
+		return hint.Misuse("replay: %s was planned for mode open", planPath).Hint("plan it again with --mode sessions")
 	}
 	if err := checkAgainstPlan(settings, h); err != nil {
 		return err
@@ -166,8 +167,8 @@ func privateSeed(planSeed uint64, runID string) uint64 {
 // is sent.
 func checkAgainstPlan(s replay.Settings, h replay.Header) error {
 	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
-		return misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, readableNumber("_s", h.DurationS)).
-			hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
+		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, readableNumber("_s", h.DurationS)).
+			Hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
 	}
 	for class := range s.Routes {
 		if err := checkClass(h, "--route", class); err != nil {
@@ -199,7 +200,7 @@ func checkClass(h replay.Header, flag, class string) error {
 	if len(h.Classes) > 0 {
 		known = "its classes are " + strings.Join(h.Classes, ", ")
 	}
-	return misuse("replay: %s: no request of the plan is of class %q", flag, class).hint("%s", known)
+	return hint.Misuse("replay: %s: no request of the plan is of class %q", flag, class).Hint("%s", known)
 }
 
 // load says how much is sent in which way.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/reports"
 )
@@ -79,12 +79,12 @@ func mayWrite(path string, replace bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return hinted{fmt.Sprintf("report: %s is a folder", path), "name a file in it"}
+		return hint.Errorf("report: %s is a folder", path).Hint("name a file in it")
 	case err == nil && !replace:
-		return hinted{fmt.Sprintf("report: %s is there already", path), "name another file, or say --force"}
+		return hint.Errorf("report: %s is there already", path).Hint("name another file, or say --force")
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-		return hinted{fmt.Sprintf("report: no folder %s", filepath.Dir(path)), "make the folder, or name another file"}
+		return hint.Errorf("report: no folder %s", filepath.Dir(path)).Hint("make the folder, or name another file")
 	}
 	return nil
 }

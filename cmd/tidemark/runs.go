@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -36,7 +37,7 @@ order by run_id`
 
 func runRuns(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return misuse("runs: one run, not %d", c.NArg())
+		return hint.Misuse("runs: one run, not %d", c.NArg())
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		if c.NArg() == 1 {

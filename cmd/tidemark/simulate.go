@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 )
@@ -43,7 +44,7 @@ Example:
 
 func runSimulate(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return misuse("simulate: takes no arguments, got %q", c.Args().First()).hint("name the model by --model")
+		return hint.Misuse("simulate: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
 	}
 	config, err := simulatorConfig(c)
 	if err != nil {
@@ -51,7 +52,7 @@ func runSimulate(c *cli.Context) error {
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
 	if err != nil {
-		return hinted{fmt.Sprintf("simulate: %v", err), "take another --port, or --port 0 for a free one"}
+		return hint.Errorf("simulate: %w", err).Hint("take another --port, or --port 0 for a free one")
 	}
 	return serve(c, config, listener)
 }
@@ -75,12 +76,12 @@ func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens", "max-model-len", "block-size"} {
 		if c.IsSet(flag) && c.Int(flag) < 1 {
-			return vllmsim.Config{}, misuse("simulate: --%s must be at least 1", flag)
+			return vllmsim.Config{}, hint.Misuse("simulate: --%s must be at least 1", flag)
 		}
 	}
 	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
 	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
-		return vllmsim.Config{}, misuse("--fixed-ttft and --fixed-tpot go together")
+		return vllmsim.Config{}, hint.Misuse("--fixed-ttft and --fixed-tpot go together")
 	}
 	d := analysis.Deployment{
 		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -71,7 +72,7 @@ order by files.source_name`
 
 func runSources(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return misuse("sources: one name, not %d", c.NArg())
+		return hint.Misuse("sources: one name, not %d", c.NArg())
 	}
 	name, isForPrograms := c.Args().First(), c.Bool("csv") || c.Bool("json")
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -35,9 +36,9 @@ func runSQL(c *cli.Context) error {
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.Query(ctx, w.DB(), query)
-		var knowsBetter interface{ Hint() string }
+		var knowsBetter *hint.Error
 		if err != nil && !errors.As(err, &knowsBetter) {
-			err = hinted{err.Error(), `"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`}
+			err = hint.Wrap(err).Hint(`"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`)
 		}
 		if err != nil {
 			return fmt.Errorf("sql: %w", err)
@@ -51,7 +52,7 @@ func runSQL(c *cli.Context) error {
 
 func queryText(c *cli.Context) (string, error) {
 	if c.NArg() > 1 {
-		return "", misuse("sql: one query, not %d", c.NArg()).hint("put the query in quotes")
+		return "", hint.Misuse("sql: one query, not %d", c.NArg()).Hint("put the query in quotes")
 	}
 	if query := c.Args().First(); query != "" && query != "-" {
 		return query, nil
@@ -61,7 +62,7 @@ func queryText(c *cli.Context) (string, error) {
 		return "", err
 	}
 	if strings.TrimSpace(string(text)) == "" {
-		return "", misuse("sql: no query given").hint(`tidemark sql "from marts.sources"`)
+		return "", hint.Misuse("sql: no query given").Hint(`tidemark sql "from marts.sources"`)
 	}
 	return string(text), nil
 }
@@ -80,7 +81,7 @@ func schemaCommand() *cli.Command {
 
 func runSchema(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return misuse("schema: one relation, not %d", c.NArg())
+		return hint.Misuse("schema: one relation, not %d", c.NArg())
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.Schema(ctx, w.DB(), c.Args().First())

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"tidemark/internal/hint"
 )
 
 // A server that goes away ends the run, and the run is taken in: what it
@@ -60,7 +62,7 @@ func TestWhatIsWorthSaying(t *testing.T) {
 		{context.Canceled, 130, false},
 		{context.Canceled, exitFailed, true},
 		{errors.New("disk full"), 130, true},
-		{misuse("no file"), exitMisuse, true},
+		{hint.Misuse("no file"), exitMisuse, true},
 	} {
 		if got := isWorthSaying(c.err, c.code); got != c.want {
 			t.Errorf("%v with code %d: got %v, want %v", c.err, c.code, got, c.want)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 )
 
 // printTable writes a table in the form that was asked for: CSV or JSON in full
@@ -23,7 +24,7 @@ import (
 func printTable(c *cli.Context, table analysis.Table) error {
 	switch {
 	case c.Bool("csv") && c.Bool("json"):
-		return misuse("%s: --csv and --json exclude each other", c.Command.Name)
+		return hint.Misuse("%s: --csv and --json exclude each other", c.Command.Name)
 	case c.Bool("csv"):
 		return writeCSV(c.App.Writer, table)
 	case c.Bool("json"):

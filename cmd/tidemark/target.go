@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -48,7 +49,7 @@ func sloOf(path string) (json.RawMessage, error) {
 	}
 	slo, err := analysis.ReadSLO(path)
 	if err != nil {
-		return nil, misuseUnlessMissing(err)
+		return nil, hint.AsMisuse(err)
 	}
 	return json.Marshal(slo)
 }
@@ -86,7 +87,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 		Abort: hardStop(c.Context),
 	}
 	if err := settings.Check(); err != nil {
-		return replay.Settings{}, exitError{exitMisuse, err}
+		return replay.Settings{}, hint.AsMisuse(err)
 	}
 	return settings, nil
 }
@@ -96,10 +97,10 @@ func routesOf(lines []string) (map[string]string, error) {
 	for _, line := range lines {
 		class, url, found := strings.Cut(line, "=")
 		if !found || class == "" || url == "" {
-			return nil, misuse("--route %q: not a class and a server", line).hint("--route short=http://gpu1:8000")
+			return nil, hint.Misuse("--route %q: not a class and a server", line).Hint("--route short=http://gpu1:8000")
 		}
 		if _, twice := routes[class]; twice {
-			return nil, misuse("--route: class %q twice", class)
+			return nil, hint.Misuse("--route: class %q twice", class)
 		}
 		routes[class] = url
 	}
@@ -111,7 +112,7 @@ func headersOf(lines []string) (http.Header, error) {
 	for _, line := range lines {
 		name, value, found := strings.Cut(line, ":")
 		if !found {
-			return nil, misuse("--header %q: no colon", name).hint(`--header "Name: value"`)
+			return nil, hint.Misuse("--header %q: no colon", name).Hint(`--header "Name: value"`)
 		}
 		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}

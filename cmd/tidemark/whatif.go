@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -67,7 +68,7 @@ func runWhatIf(c *cli.Context) error {
 	var slo analysis.SLO
 	if path := c.String("slo"); path != "" {
 		if slo, err = analysis.ReadSLO(path); err != nil {
-			return exitError{exitMisuse, err}
+			return hint.AsMisuse(err)
 		}
 	}
 	return withTraffic(c, name, func(ctx context.Context, w *warehouse.Warehouse, t traffic) error {
@@ -113,7 +114,7 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 	if run != nil {
 		for _, flag := range choosing {
 			if c.IsSet(flag) && flag != "request-rate" && flag != "class" {
-				return misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
+				return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 			}
 		}
 		return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -174,7 +175,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 		}
 	}
 	if len(rows) > mostScenarios {
-		return nil, misuse("what-if: %d rows are more than anybody reads; at most %d", len(rows), mostScenarios)
+		return nil, hint.Misuse("what-if: %d rows are more than anybody reads; at most %d", len(rows), mostScenarios)
 	}
 	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
 		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
@@ -227,7 +228,7 @@ func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, m
 	for _, name := range valuesOf(c, "measured") {
 		isRun, err := analysis.IsRun(ctx, w.DB(), name)
 		if err == nil && !isRun {
-			err = misuse("what-if: --measured %s: a source; only a run has measured anything", name)
+			err = hint.Misuse("what-if: --measured %s: a source; only a run has measured anything", name)
 		}
 		if err != nil {
 			return nil, err
@@ -254,8 +255,8 @@ func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, m
 }
 
 func withoutEnvironment(run string) error {
-	return misuse("what-if: run %s: what it ran on is not known", run).
-		hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
+	return hint.Misuse("what-if: run %s: what it ran on is not known", run).
+		Hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
 }
 
 // whatIfVerdict is exit code 1 where no row has an answer, or an SLO was given that none keeps to.

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/hint"
 )
 
 // dimension is one thing that changes, with its values as they were written.
@@ -86,11 +87,11 @@ func gridOf(c *cli.Context) (grid []dimension, err error) {
 		}
 		values := valuesOf(c, change.flag)
 		if len(values) == 0 {
-			return nil, misuse("what-if: --%s: no value", change.flag)
+			return nil, hint.Misuse("what-if: --%s: no value", change.flag)
 		}
 		for _, value := range values {
 			if err := change.apply(&analysis.Scenario{}, value); err != nil {
-				return nil, misuse("what-if: --%s %s: %v", change.flag, value, err)
+				return nil, hint.Misuse("what-if: --%s %s: %w", change.flag, value, err)
 			}
 		}
 		grid = append(grid, dimension{change, values})
@@ -101,7 +102,7 @@ func gridOf(c *cli.Context) (grid []dimension, err error) {
 		}
 	}
 	if c.IsSet("max-concurrency") && c.IsSet("request-rate") {
-		return nil, misuse("what-if: --max-concurrency and --request-rate exclude each other")
+		return nil, hint.Misuse("what-if: --max-concurrency and --request-rate exclude each other")
 	}
 	return grid, nil
 }

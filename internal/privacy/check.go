@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -41,26 +42,22 @@ func kindOf(ctx context.Context, w *warehouse.Warehouse, name string) (string, e
 // ErrUnknown is in the error of a name that no source has.
 var ErrUnknown = errors.New("no such source")
 
-type unknownError struct{ hinted }
-
-func (unknownError) Is(target error) bool { return target == ErrUnknown }
-
 func unknownSource(name string, known []string) error {
-	hint := `add one with "tidemark ingest"`
+	todo := `add one with "tidemark ingest"`
 	if len(known) > 0 {
 		const few = 10
-		hint = "known sources are " + strings.Join(known[:min(few, len(known))], ", ")
+		todo = "known sources are " + strings.Join(known[:min(few, len(known))], ", ")
 		if len(known) > few {
-			hint += ", ..."
+			todo += ", ..."
 		}
 	}
-	return unknownError{hinted{fmt.Sprintf("no source named %q", name), hint}}
+	return hint.Errorf("no source named %q", name).Hint("%s", todo).Mark(ErrUnknown)
 }
 
 func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	kind, err := kindOf(ctx, w, name)
 	if err == nil && kind != "arrivals" {
-		err = withHint("only traces can be exported", "source %s: holds %s, no requests with times and lengths", name, kind)
+		err = hint.Errorf("source %s: holds %s, no requests with times and lengths", name, kind).Hint("only traces can be exported")
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -56,23 +57,24 @@ func (o Options) check(output string) error {
 	name := strings.TrimSuffix(strings.TrimSuffix(output, ".zst"), ".gz")
 	switch {
 	case o.Form != "trace" && o.Form != "histogram":
-		return misuse("--as trace or --as histogram", "privacy: --as %s: no such form", o.Form)
+		return hint.Misuse("privacy: --as %s: no such form", o.Form).Hint("--as trace or --as histogram")
 	case o.Form == "trace" && !strings.HasSuffix(name, ".jsonl"):
-		return misuse("name it FILE.jsonl, FILE.jsonl.zst or FILE.jsonl.gz", "privacy: --output %s: a trace is JSON lines", output)
+		return hint.Misuse("privacy: --output %s: a trace is JSON lines", output).
+			Hint("name it FILE.jsonl, FILE.jsonl.zst or FILE.jsonl.gz")
 	case o.Form == "histogram" && (!strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".rates.csv")):
-		return misuse("name it FILE.csv, FILE.csv.zst or FILE.csv.gz", "privacy: --output %s: a histogram is a CSV", output)
+		return hint.Misuse("privacy: --output %s: a histogram is a CSV", output).Hint("name it FILE.csv, FILE.csv.zst or FILE.csv.gz")
 	case o.K < 2:
-		return misuse("10 is usual", "privacy: --k must be at least 2")
+		return hint.Misuse("privacy: --k must be at least 2").Hint("10 is usual")
 	case o.Tick != time.Second && o.Tick != 10*time.Second && o.Tick != time.Minute:
-		return misuse("--time 1s, 10s or 60s", "privacy: --time %s: not one of the three", o.Tick)
+		return hint.Misuse("privacy: --time %s: not one of the three", o.Tick).Hint("--time 1s, 10s or 60s")
 	case !(o.UserCap > 0 && o.UserCap <= 1):
-		return misuse("0.01 is usual, 1 is no cap", "privacy: --user-cap must be above 0 and at most 1")
+		return hint.Misuse("privacy: --user-cap must be above 0 and at most 1").Hint("0.01 is usual, 1 is no cap")
 	case o.Epsilon < 0 || math.IsNaN(o.Epsilon) || math.IsInf(o.Epsilon, 0):
-		return misuse("1 is usual", "privacy: --epsilon must be above 0")
+		return hint.Misuse("privacy: --epsilon must be above 0").Hint("1 is usual")
 	case o.Epsilon > 0 && o.Form == "trace":
-		return misuse("add --as histogram", "privacy: --epsilon is for the counts of a histogram; a trace has none")
+		return hint.Misuse("privacy: --epsilon is for the counts of a histogram; a trace has none").Hint("add --as histogram")
 	case o.Delta != 0 && (o.Epsilon == 0 || !(o.Delta > 0 && o.Delta < 1)):
-		return misuse("as in --epsilon 1 --delta 1e-6", "privacy: --delta goes with --epsilon and lies between 0 and 1")
+		return hint.Misuse("privacy: --delta goes with --epsilon and lies between 0 and 1").Hint("as in --epsilon 1 --delta 1e-6")
 	}
 	return nil
 }
@@ -92,10 +94,11 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 		return nil, fmt.Errorf("source %s: %w", name, err)
 	}
 	if int64(len(t.Rows)) < o.K {
-		return nil, withHint("take more of it in, or ask for less: --k N", "source %s: %d requests, fewer than k = %d: none can hide among the others", name, len(t.Rows), o.K)
+		return nil, hint.Errorf("source %s: %d requests, fewer than k = %d: none can hide among the others", name, len(t.Rows), o.K).
+			Hint("take more of it in, or ask for less: --k N")
 	}
 	if o.KeepsWeekday && !t.IsDated {
-		return nil, misuse("leave --keep-weekday out", "source %s: its times are relative: there is no weekday to keep", name)
+		return nil, hint.Misuse("source %s: its times are relative: there is no weekday to keep", name).Hint("leave --keep-weekday out")
 	}
 	e := &export{Options: o, trace: t, output: output}
 	if t.Sources > 1 && !t.IsDated {
@@ -135,7 +138,8 @@ func (e *export) prepare() (err error) {
 		return err
 	}
 	if int64(len(t.Rows)) < e.K {
-		return withHint("say a larger one: --user-cap", "only %d requests stay under a cap of %g, fewer than k = %d", len(t.Rows), e.UserCap, e.K)
+		return hint.Errorf("only %d requests stay under a cap of %g, fewer than k = %d", len(t.Rows), e.UserCap, e.K).
+			Hint("say a larger one: --user-cap")
 	}
 	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.lumpWords(e.K)
 	if r.Dropped.UnfitClasses > 0 {
@@ -201,7 +205,8 @@ func (e *export) fill() error {
 		k = enough + int64(math.Ceil(seldom*float64(e.limit)/(e.Epsilon/2)))
 	}
 	if int64(len(e.trace.Rows)) < k {
-		return withHint("say a larger --epsilon or a smaller --user-cap", "%d requests; noise for a user of up to %d needs cells of %d", len(e.trace.Rows), e.limit, k)
+		return hint.Errorf("%d requests; noise for a user of up to %d needs cells of %d", len(e.trace.Rows), e.limit, k).
+			Hint("say a larger --epsilon or a smaller --user-cap")
 	}
 	e.cells, e.result.Dropped.MovedUp = histogram(e.trace, k)
 	e.windows = rates(e.trace, k, minute)
@@ -209,7 +214,8 @@ func (e *export) fill() error {
 		e.addNoise(enough)
 	}
 	if len(e.cells) == 0 {
-		return withHint("say a larger --epsilon or a smaller --user-cap", "nothing is left under noise for a user of up to %d requests", e.limit)
+		return hint.Errorf("nothing is left under noise for a user of up to %d requests", e.limit).
+			Hint("say a larger --epsilon or a smaller --user-cap")
 	}
 	return nil
 }
@@ -280,7 +286,7 @@ func (e *export) mayWrite() error {
 	}
 	for _, name := range names {
 		if _, err := os.Lstat(name); err == nil && !e.Force {
-			return withHint("name another, or say --force", "privacy export: %s is there already", name)
+			return hint.Errorf("privacy export: %s is there already", name).Hint("name another, or say --force")
 		}
 	}
 	return nil

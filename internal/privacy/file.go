@@ -19,6 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -72,7 +74,8 @@ func readFile(path string) (*subject, error) {
 		}
 		return s, nil
 	}
-	return nil, withHint("an export is FILE.jsonl or FILE.csv, or one of these with .zst or .gz", "privacy check %s: neither a source of the warehouse nor an export", path)
+	return nil, hint.Errorf("privacy check %s: neither a source of the warehouse nor an export", path).
+		Hint("an export is FILE.jsonl or FILE.csv, or one of these with .zst or .gz")
 }
 
 // opened is a file, uncompressed as its ending says.
@@ -293,7 +296,7 @@ func (s *subject) readTable(path string, known []string, add func(cell func(stri
 			places[name] = i
 		}
 		if _, has := places["requests"]; !has {
-			return withHint("take it in, and check the source", "its header has no column requests: it is no histogram of ours")
+			return hint.Errorf("its header has no column requests: it is no histogram of ours").Hint("take it in, and check the source")
 		}
 		first := len(s.columns)
 		for _, name := range []string{"class", "client"} {

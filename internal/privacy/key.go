@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Key is what makes an export unlike any other. It is shown once and never stored.
@@ -34,7 +36,7 @@ func ReadKey(path string) (Key, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keyBytes {
-		return nil, withHint("make one: openssl rand -hex 32", "key file %s: not %d hexadecimal digits", path, 2*keyBytes)
+		return nil, hint.Errorf("key file %s: not %d hexadecimal digits", path, 2*keyBytes).Hint("make one: openssl rand -hex 32")
 	}
 	return key, nil
 }

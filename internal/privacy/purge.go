@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -138,7 +139,7 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	}
 	defer func() { _ = old.Close() }()
 	if _, err := os.Stat(path + ".wal"); err == nil {
-		return withHint("try again when nothing else works on it", "another process has just written to it")
+		return hint.Errorf("another process has just written to it").Hint("try again when nothing else works on it")
 	}
 	if err := copyRest(ctx, w, path, gone); err != nil {
 		return err

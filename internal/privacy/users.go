@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"tidemark/internal/hint"
 )
 
 // most is how many rows one user may have, so that none has more than a share of
@@ -60,8 +62,8 @@ func (t *Trace) capUsers(key Key, share float64) (limit, dropped int64, err erro
 	counts, byUser := countsOf(users)
 	limit = most(counts, share)
 	if limit == 0 {
-		return 0, 0, withHint("say a larger one: --user-cap "+capFor(counts),
-			"%d users: at least one of them has more than a share of %g", len(counts), share)
+		return 0, 0, hint.Errorf("%d users: at least one of them has more than a share of %g", len(counts), share).
+			Hint("%s", "say a larger one: --user-cap "+capFor(counts))
 	}
 	rows := map[int32][]int{}
 	for i, user := range users {

@@ -9,13 +9,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"tidemark/internal/hint"
 )
-
-// hinted is an error with what to do about it.
-type hinted struct{ message, hint string }
-
-func (e hinted) Error() string { return e.message }
-func (e hinted) Hint() string  { return e.hint }
 
 // ErrStale marks a warehouse whose views are of another version of the program.
 // Opening it with ReadWrite brings it up to date.
@@ -33,38 +29,32 @@ var holder = regexp.MustCompile(`lock is held in (.*?) ?\(PID (\d+)\)`)
 // ErrHeld is in the error of a warehouse that another process has open: to try again later may do.
 var ErrHeld = errors.New("held by another process")
 
-type heldError struct{ hinted }
-
-func (heldError) Is(target error) bool { return target == ErrHeld }
-
 // openError says in the user's words why DuckDB did not open the file.
 func openError(path string, err error) error {
 	text := err.Error()
 	switch found := holder.FindStringSubmatch(text); {
 	case found != nil:
-		return heldError{hinted{
-			fmt.Sprintf("warehouse %s: held by process %s (%s)", path, found[2], filepath.Base(found[1])),
-			fmt.Sprintf("wait until it has ended, stop it with \"kill %s\", or name another file with --warehouse FILE", found[2]),
-		}}
+		return hint.Errorf("warehouse %s: held by process %s (%s)", path, found[2], filepath.Base(found[1])).
+			Hint("wait until it has ended, or name another file with --warehouse FILE").Mark(ErrHeld)
 	case strings.Contains(text, "set lock on file"):
-		return heldError{hinted{fmt.Sprintf("warehouse %s: held by another process", path),
-			"wait until it has ended, or name another file with --warehouse FILE"}}
+		return hint.Errorf("warehouse %s: held by another process", path).
+			Hint("wait until it has ended, or name another file with --warehouse FILE").Mark(ErrHeld)
 	case strings.Contains(text, "different configuration"):
-		return hinted{fmt.Sprintf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()),
-			"close it first"}
+		return hint.Errorf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()).
+			Hint("close it first")
 	case strings.Contains(text, "not a valid DuckDB database"):
 		return foreign(path, "not a DuckDB file")
 	}
 	if index := strings.Index(text, "IO Error: "); index >= 0 {
 		text = text[index+len("IO Error: "):]
 	}
-	return hinted{fmt.Sprintf("warehouse %s: %s", path, text), "name another file with --warehouse FILE"}
+	return hint.Errorf("warehouse %s: %s", path, text).Hint("name another file with --warehouse FILE")
 }
 
 // foreign refuses a file that Tidemark did not make.
 func foreign(path, why string) error {
-	return hinted{fmt.Sprintf("warehouse %s: %s", path, why),
-		"it was not made by tidemark and is left alone; name another file with --warehouse FILE"}
+	return hint.Errorf("warehouse %s: %s", path, why).
+		Hint("it was not made by tidemark and is left alone; name another file with --warehouse FILE")
 }
 
 // writeError says plainly when the disk, not the data, is the reason.
@@ -75,8 +65,8 @@ func writeError(err error) error {
 	text := err.Error()
 	for _, mark := range []string{"No space left on device", "File too large", "Disk quota exceeded"} {
 		if strings.Contains(text, mark) {
-			return hinted{"the disk is full (" + strings.ToLower(mark) + "); nothing was changed",
-				"make room, or name a file on another disk with --warehouse FILE"}
+			return hint.Errorf("%s", "the disk is full ("+strings.ToLower(mark)+"); nothing was changed").
+				Hint("make room, or name a file on another disk with --warehouse FILE")
 		}
 	}
 	return err

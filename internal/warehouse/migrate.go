@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/queries"
 )
 
@@ -26,8 +27,8 @@ func bringUpToDate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 	}
 	if !found.ours {
 		if found.relations > 0 {
-			return false, hinted{"a DuckDB file, but without tidemark's tables",
-				"it was not made by tidemark and is left alone; name another file with --warehouse FILE"}
+			return false, hint.Errorf("a DuckDB file, but without tidemark's tables").
+				Hint("it was not made by tidemark and is left alone; name another file with --warehouse FILE")
 		}
 		if _, err := tx.ExecContext(ctx, bookkeeping); err != nil {
 			return false, err
@@ -76,21 +77,16 @@ func checkStamp(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if !found.ours {
-		return hinted{"a DuckDB file, but without tidemark's tables", "name another file with --warehouse FILE"}
+		return hint.Errorf("a DuckDB file, but without tidemark's tables").Hint("name another file with --warehouse FILE")
 	}
 	if found.stamp != queries.Stamp() {
-		return staleError{}
+		return errStale
 	}
 	return nil
 }
 
-type staleError struct{}
-
-func (staleError) Error() string { return ErrStale.Error() }
-func (staleError) Unwrap() error { return ErrStale }
-func (staleError) Hint() string {
-	return `the next verb that writes brings it up to date: "tidemark ingest" of a file that is known changes nothing else`
-}
+var errStale = hint.Wrap(ErrStale).
+	Hint(`the next verb that writes brings it up to date: "tidemark ingest" of a file that is known changes nothing else`)
 
 // migrate runs the migrations that the file has not seen.
 func migrate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
@@ -103,8 +99,8 @@ func migrate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 		return false, err
 	}
 	if done > len(migrations) {
-		return false, hinted{fmt.Sprintf("made by a newer tidemark (migration %d; this one knows %d)", done, len(migrations)),
-			"use the newer program, or name another file with --warehouse FILE"}
+		return false, hint.Errorf("made by a newer tidemark (migration %d; this one knows %d)", done, len(migrations)).
+			Hint("use the newer program, or name another file with --warehouse FILE")
 	}
 	for _, migration := range migrations[done:] {
 		if _, err := tx.ExecContext(ctx, migration.Text); err != nil {

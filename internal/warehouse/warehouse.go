@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tidemark/internal/hint"
+
 	"github.com/duckdb/duckdb-go/v2"
 )
 
@@ -119,15 +121,15 @@ func checkPath(path string, mode Mode) error {
 		return nil
 	}
 	if strings.ContainsAny(path, "?%") {
-		return hinted{fmt.Sprintf("warehouse %s: a path with ? or %% cannot be opened", path), "name another one with --warehouse FILE"}
+		return hint.Errorf("warehouse %s: a path with ? or %% cannot be opened", path).Hint("name another one with --warehouse FILE")
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return hinted{fmt.Sprintf("warehouse %s: is a folder", path), "name a file with --warehouse FILE"}
+		return hint.Errorf("warehouse %s: is a folder", path).Hint("name a file with --warehouse FILE")
 	case errors.Is(err, os.ErrNotExist) && mode == ReadOnly:
-		return hinted{fmt.Sprintf("warehouse %s: no such file", path),
-			`make it by taking in a trace: "tidemark ingest FILE", or name another one with --warehouse FILE`}
+		return hint.Errorf("warehouse %s: no such file", path).
+			Hint(`make it by taking in a trace: "tidemark ingest FILE", or name another one with --warehouse FILE`)
 	case errors.Is(err, os.ErrNotExist):
 		return checkFolder(path)
 	case err != nil:
@@ -141,11 +143,11 @@ func checkPath(path string, mode Mode) error {
 // what is then written to it is gone.
 func checkContent(path string, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return hinted{fmt.Sprintf("warehouse %s: not a regular file", path), "name another file with --warehouse FILE"}
+		return hint.Errorf("warehouse %s: not a regular file", path).Hint("name another file with --warehouse FILE")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return hinted{fmt.Sprintf("warehouse %s: %v", path, errors.Unwrap(err)), "name another file with --warehouse FILE"}
+		return hint.Errorf("warehouse %s: %w", path, errors.Unwrap(err)).Hint("name another file with --warehouse FILE")
 	}
 	defer file.Close()
 	var head [12]byte // a checksum of 8 bytes, and the mark
@@ -158,7 +160,7 @@ func checkContent(path string, info os.FileInfo) error {
 func checkFolder(path string) error {
 	folder := filepath.Dir(path)
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
-		return hinted{fmt.Sprintf("warehouse %s: no folder %s", path, folder), "make the folder, or name another file with --warehouse FILE"}
+		return hint.Errorf("warehouse %s: no folder %s", path, folder).Hint("make the folder, or name another file with --warehouse FILE")
 	}
 	return nil
 }

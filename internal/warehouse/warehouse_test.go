@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/duckdb/duckdb-go/v2"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/queries"
 )
@@ -70,14 +71,6 @@ func number(t *testing.T, w *warehouse.Warehouse, query string) (n int64) {
 	return n
 }
 
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
-}
-
 // refused opens the file and wants an error with these words and a hint.
 func refused(t *testing.T, path string, mode warehouse.Mode, words ...string) {
 	t.Helper()
@@ -91,7 +84,7 @@ func refused(t *testing.T, path string, mode warehouse.Mode, words ...string) {
 			t.Errorf("Open: got %q, want %q in it", err, word)
 		}
 	}
-	if hint(err) == "" {
+	if hint.Of(err) == "" {
 		t.Errorf("Open: %q has no hint", err)
 	}
 }

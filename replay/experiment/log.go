@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 const logSchema = "tidemark.experiment-log/1"
@@ -102,7 +104,8 @@ func (l *Log) replay(text []byte, f File) error {
 				return errors.New("not the journal of an experiment")
 			}
 			if entry.SHA256 != f.SHA256 {
-				return changedError{f.Name}
+				return hint.Misuse("the experiment's file has changed since this journal was begun").
+					Hint("give the new experiment another name than %q, or say --restart: what was done is then left out", f.Name)
 			}
 			l.SeriesID = entry.SeriesID
 		}
@@ -111,18 +114,6 @@ func (l *Log) replay(text []byte, f File) error {
 		}
 	}
 	return nil
-}
-
-// changedError is a journal whose experiment reads otherwise now.
-type changedError struct{ name string }
-
-func (e changedError) Error() string {
-	return "the experiment's file has changed since this journal was begun"
-}
-
-// Hint says what to do.
-func (e changedError) Hint() string {
-	return fmt.Sprintf("give the new experiment another name than %q, or say --restart: what was done is then left out", e.name)
 }
 
 // Has is the ended step, if it has ended.

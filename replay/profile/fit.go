@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/hint"
 )
 
 // Shape is a distribution of lengths as a dashboard knows it: quantiles or a histogram.
@@ -67,8 +69,8 @@ type Fitting struct {
 // Fit writes the profile of single requests that has these quantiles or histograms.
 func Fit(f Fitting) ([]byte, error) {
 	if f.Input.IsEmpty() || f.Output.IsEmpty() {
-		return nil, hinted{errors.New("fit: needs input and output: quantiles or a histogram of each"),
-			"give --input-tokens p50=5900,p95=12700 and --output-tokens, or --histogram FILE, or --source TRACE"}
+		return nil, hint.Errorf("fit: needs input and output: quantiles or a histogram of each").
+			Hint("give --input-tokens p50=5900,p95=12700 and --output-tokens, or --histogram FILE, or --source TRACE")
 	}
 	if !isRate(f.RatePerS) {
 		return nil, errors.New("fit: needs a rate above 0 and at most a million, requests per second")

@@ -1,6 +1,6 @@
 package profile
 
-import "fmt"
+import "tidemark/internal/hint"
 
 // Lengths are what a profile takes of an ingested trace.
 type Lengths struct {
@@ -36,7 +36,7 @@ func remembered(ask func(string) (Lengths, error)) func(string) (*Lengths, error
 			return l, nil
 		}
 		if ask == nil {
-			return nil, hinted{fmt.Errorf("source %s: a profile needs its lengths", source), `take it in with "tidemark ingest"`}
+			return nil, hint.Errorf("source %s: a profile needs its lengths", source).Hint(`take it in with "tidemark ingest"`)
 		}
 		l, err := ask(source)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 
+	"tidemark/internal/hint"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -27,7 +29,8 @@ func Parse(name string, content []byte) (*Profile, error) {
 		err = p.read(root)
 	}
 	if err != nil {
-		return nil, hinted{fmt.Errorf("profile %s: %w", name, err), `see every key with "tidemark profile keys", one that is right with "tidemark profile show spoc-coding --yaml"`}
+		return nil, hint.Errorf("profile %s: %w", name, err).
+			Hint(`see every key with "tidemark profile keys", one that is right with "tidemark profile show spoc-coding --yaml"`)
 	}
 	sum := sha256.Sum256(content)
 	p.SHA256 = hex.EncodeToString(sum[:])
@@ -127,5 +130,5 @@ func (p *Profile) Only(class string) (*Profile, error) {
 		only.Classes = []Class{c}
 		return &only, nil
 	}
-	return nil, hinted{fmt.Errorf("profile %s: no class %q", p.Name, class), fmt.Sprintf("its classes are %v", names)}
+	return nil, hint.Errorf("profile %s: no class %q", p.Name, class).Hint("its classes are %v", names)
 }

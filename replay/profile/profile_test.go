@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -352,11 +352,10 @@ func TestBuiltins(t *testing.T) {
 	wantHint(t, err, `no class "G"`, "A B C D E F")
 }
 
-func wantHint(t *testing.T, err error, text, hint string) {
+func wantHint(t *testing.T, err error, text, todo string) {
 	t.Helper()
-	var hinted interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), text) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), hint) {
-		t.Errorf("got %v (%v), want %q with a hint of %q", err, hinted, text, hint)
+	if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(hint.Of(err), todo) {
+		t.Errorf("got %v (%v), want %q with a hint of %q", err, hint.Of(err), text, todo)
 	}
 }
 

@@ -24,15 +24,6 @@ func wrongAt(node *yaml.Node, format string, args ...any) error {
 	return &wrong{node.Line, fmt.Sprintf(format, args...)}
 }
 
-// hinted is an error with what to do about it.
-type hinted struct {
-	error
-	hint string
-}
-
-func (h hinted) Hint() string  { return h.hint }
-func (h hinted) Unwrap() error { return h.error }
-
 // fields read the values of a mapping by their keys.
 type fields map[string]func(where string, node *yaml.Node) error
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
@@ -42,11 +43,11 @@ func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) 
 	}
 	end := p.ending(o)
 	if end == (ending{}) {
-		return nil, hinted{fmt.Errorf("profile %s: it has no end", p.Name), "give --duration or --limit, or write duration into it"}
+		return nil, hint.Errorf("profile %s: it has no end", p.Name).Hint("give --duration or --limit, or write duration into it")
 	}
 	if p.atOnce() && end.sessions == 0 && end.requests == 0 {
-		return nil, hinted{fmt.Errorf("profile %s: all its sessions begin at once, and there is no last one", p.Name),
-			"give --limit, or write sessions into it"}
+		return nil, hint.Errorf("profile %s: all its sessions begin at once, and there is no last one", p.Name).
+			Hint("give --limit, or write sessions into it")
 	}
 	return func(yield func(replay.Request, error) bool) {
 		m, err := p.maker(o)
@@ -144,8 +145,8 @@ func (p *Profile) maker(o Options) (*maker, error) {
 	lengths := remembered(o.Lengths)
 	m := &maker{seed: o.Seed, begin: p.Arrivals.begin(), blockTokens: p.BlockTokens, classes: newDeck(o.Seed, "classes"), nextID: 1}
 	if p.Arrivals.Process == "" {
-		return nil, hinted{fmt.Errorf("profile %s: its classes are played one at a time", p.Name),
-			fmt.Sprintf("name one with --class: %s", p.classNames())}
+		return nil, hint.Errorf("profile %s: its classes are played one at a time", p.Name).
+			Hint("name one with --class: %s", p.classNames())
 	}
 	if o.RatePerS < 0 || math.IsInf(o.RatePerS, 0) || math.IsNaN(o.RatePerS) {
 		return nil, errors.New("profile: rate must be above 0")
