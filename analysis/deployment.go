@@ -65,7 +65,7 @@ from macros.deployment(
 // the known ones; a model that is a path is read.
 func (d Deployment) Resolve(ctx context.Context, db *sql.DB) (Deployment, error) {
 	if err := d.check(); err != nil {
-		return Deployment{}, hint.Errorf("deployment: %w", err)
+		return Deployment{}, hint.Misuse("deployment: %w", err)
 	}
 	model, err := readModel(ctx, db, d.Model)
 	if err != nil {
@@ -95,7 +95,7 @@ select
 		return Deployment{}, fmt.Errorf("deployment: %w", err)
 	}
 	if heads%resolved.TensorParallelSize != 0 {
-		return Deployment{}, hint.Errorf("deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, d.ModelName(), resolved.TensorParallelSize).
+		return Deployment{}, hint.Misuse("deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, d.ModelName(), resolved.TensorParallelSize).
 			Hint("take a number of GPUs that divides the heads, as vLLM does")
 	}
 	if strings.HasPrefix(d.Model, "{") {
@@ -169,6 +169,6 @@ func (d Deployment) mistake(ctx context.Context, db *sql.DB) error {
 			return unknown(ctx, db, n.thing, n.name, n.known, n.otherwise)
 		}
 	}
-	return hint.Errorf("format %s quantizes experts alone, and %s has none", d.WeightFormat, d.ModelName()).
+	return hint.Misuse("format %s quantizes experts alone, and %s has none", d.WeightFormat, d.ModelName()).
 		Hint("leave the format out to take the model's own")
 }

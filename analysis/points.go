@@ -68,7 +68,7 @@ func ReadPoints(from io.Reader) (*Points, error) {
 	reader.FieldsPerRecord = -1 // a row that has lost a cell says so itself
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("it is empty: a first line with the names of the columns is missing")
+		return nil, hint.Misuse("it is empty: a first line with the names of the columns is missing")
 	}
 	if err != nil {
 		return nil, pointsError(err)
@@ -98,10 +98,10 @@ func pointsError(err error) error {
 	case !errors.As(err, &parse):
 		return err
 	case errors.Is(parse.Err, csv.ErrQuote):
-		return hint.Errorf("line %d: a quote that is not closed", parse.StartLine).
+		return hint.Misuse("line %d: a quote that is not closed", parse.StartLine).
 			Hint(`a quote inside a cell is written twice, and the cell stands in quotes`)
 	default:
-		return hint.Errorf("line %d: a quote inside a cell", parse.Line).
+		return hint.Misuse("line %d: a quote inside a cell", parse.Line).
 			Hint(`a quote inside a cell is written twice, and the cell stands in quotes`)
 	}
 }
@@ -111,7 +111,7 @@ func (p *Points) nameColumns() error {
 	for i, name := range p.Header {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if _, twice := places[name]; twice {
-			return hint.Errorf("line 1: two columns are named %q", name).Hint("rename one of them")
+			return hint.Misuse("line 1: two columns are named %q", name).Hint("rename one of them")
 		}
 		places[name] = i
 	}
@@ -195,7 +195,7 @@ func (p *Points) raggedness(row int) error {
 	if n := len(p.Rows[row]); n != 1 {
 		cells = fmt.Sprintf("%d cells", n)
 	}
-	return fmt.Errorf("line %d: %s, %d are named", p.Lines[row], cells, len(p.Header))
+	return hint.Misuse("line %d: %s, %d are named", p.Lines[row], cells, len(p.Header))
 }
 
 // Point is a row over base, which says what the row does not.

@@ -17,10 +17,10 @@ var knownEngines = []string{"vllm", "sglang", "tensorrt-llm"}
 // CheckNames says which of a point's words the model would read over.
 func (p Point) CheckNames() error {
 	if engine := p.Deployment.Named().Engine; engine != "" && !slices.Contains(knownEngines, engine) {
-		return fmt.Errorf("no engine named %q: known are %s", engine, strings.Join(knownEngines, ", "))
+		return hint.Misuse("no engine named %q: known are %s", engine, strings.Join(knownEngines, ", "))
 	}
 	if rate := p.AcceptanceRate; rate != nil && *rate != 0 && p.Drafts == 0 {
-		return fmt.Errorf("an acceptance rate of %v without speculative tokens: how many are guessed a step is missing", *rate)
+		return hint.Misuse("an acceptance rate of %v without speculative tokens: how many are guessed a step is missing", *rate)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -35,11 +36,11 @@ func readsOnly(connection driver.Conn, query string) error {
 	// Not PrepareContext: that runs all statements but the last.
 	prepared, err := connection.Prepare(query)
 	if err != nil && strings.Contains(err.Error(), "multi-statement") {
-		return hint.Errorf("more than one statement in a query").
+		return hint.Misuse("more than one statement in a query").
 			Hint(`ask one at a time; "pivot" counts as several unless it names its values: on x in ('a', 'b')`)
 	}
 	if err != nil {
-		return err
+		return wrongQuery(err)
 	}
 	defer prepared.Close()
 	statement, isDuckDB := prepared.(*duckdb.Stmt)
@@ -64,7 +65,20 @@ func firstWord(query string) (word, rest string) {
 	return strings.ToLower(parts[1]), parts[2]
 }
 
+// wrongQuery tells a query that cannot be meant from one that a file or the machine keeps from its answer.
+func wrongQuery(err error) error {
+	var of *duckdb.Error
+	if !errors.As(err, &of) {
+		return err
+	}
+	switch of.Type {
+	case duckdb.ErrorTypeParser, duckdb.ErrorTypeSyntax, duckdb.ErrorTypeBinder, duckdb.ErrorTypeCatalog:
+		return hint.Misuse("%w", err).Hint(`"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`)
+	}
+	return err
+}
+
 func noQuery() error {
-	return hint.Errorf("not a query: only what reads can be asked").
+	return hint.Misuse("not a query: only what reads can be asked").
 		Hint(`ask with select, from, describe, show, summarize or explain; to keep an answer, redirect "tidemark sql --csv"`)
 }

@@ -73,6 +73,9 @@ func unknownRun(id string, known []string) error {
 	if len(known) > shown {
 		names += fmt.Sprintf(" and %d more", len(known)-shown)
 	}
+	if len(known) == 0 {
+		return hint.Misuse("no run %q: %w", id, errNoRuns)
+	}
 	return hint.Misuse("no run %q", id).Hint("known runs are %s", names)
 }
 
@@ -81,7 +84,7 @@ func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(known) == 0 {
+	if len(known) == 0 && len(ids) == 0 {
 		return nil, errNoRuns
 	}
 	if len(ids) == 0 {

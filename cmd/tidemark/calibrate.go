@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -53,12 +50,7 @@ func runCalibrate(c *cli.Context) error {
 	case !isForget && c.NArg() == 0:
 		return hint.Misuse("calibrate: no run named").Hint(`"tidemark runs" lists the runs`)
 	}
-	// Opened for writing, a warehouse that is not there would be made.
-	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
-		return hint.Errorf("calibrate: no warehouse %s", c.String("warehouse")).
-			Hint(`"tidemark ingest runs" makes one of the runs in that folder`)
-	}
-	return whenFree(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return whenFree(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
 		if isForget {
 			return forgetCalibration(ctx, c, w)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -119,7 +118,7 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 func toRate(c *cli.Context, choices replay.Choices, stats analysis.SourceStats) (replay.Choices, error) {
 	rate := c.Float64("request-rate")
 	if stats.MeanRatePerS <= 0 {
-		return choices, fmt.Errorf("source has no mean rate: all its requests arrive at once")
+		return choices, hint.Misuse("source has no mean rate: all its requests arrive at once")
 	}
 	if share := rate / stats.MeanRatePerS; share <= 1 {
 		choices.Thin = share

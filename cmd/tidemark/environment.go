@@ -119,7 +119,7 @@ func environmentFile(path string) (*replay.Environment, error) {
 	decoder := json.NewDecoder(file)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&environment); err != nil {
-		return nil, hint.Wrap(err).Hint(`it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`)
+		return nil, hint.Misuse("%w", err).Hint(`it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`)
 	}
 	return &environment, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -126,15 +125,10 @@ func checkPrivacy(c *cli.Context, names []string) error {
 	return nil
 }
 
-// isExport tells a file from a source's name.
+// isExport tells a file from a source's name, by its ending alone: an export that is not there is a missing file.
 func isExport(name string) bool {
-	for _, ending := range []string{".jsonl", ".csv"} {
-		if plain := strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz"); strings.HasSuffix(plain, ending) {
-			_, err := os.Stat(name)
-			return err == nil || strings.ContainsRune(name, os.PathSeparator)
-		}
-	}
-	return false
+	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
+	return strings.HasSuffix(plain, ".jsonl") || strings.HasSuffix(plain, ".csv")
 }
 
 func privacyOptions(c *cli.Context) (privacy.Options, error) {

@@ -46,6 +46,9 @@ func runSimulate(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return hint.Misuse("simulate: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
 	}
+	if port := c.Int("port"); port < 0 || port > 65535 {
+		return hint.Misuse("simulate: --port %d: not a port", port).Hint("--port 8000, or --port 0 for a free one")
+	}
 	config, err := simulatorConfig(c)
 	if err != nil {
 		return err

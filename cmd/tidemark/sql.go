@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -36,10 +35,6 @@ func runSQL(c *cli.Context) error {
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.Query(ctx, w.DB(), query)
-		var knowsBetter *hint.Error
-		if err != nil && !errors.As(err, &knowsBetter) {
-			err = hint.Wrap(err).Hint(`"tidemark schema" lists the relations, "tidemark schema RELATION" its columns`)
-		}
 		if err != nil {
 			return fmt.Errorf("sql: %w", err)
 		}

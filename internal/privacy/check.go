@@ -51,7 +51,7 @@ func unknownSource(name string, known []string) error {
 			todo += ", ..."
 		}
 	}
-	return hint.Errorf("no source named %q", name).Hint("%s", todo).Mark(ErrUnknown)
+	return hint.Misuse("no source named %q", name).Hint("%s", todo).Mark(ErrUnknown)
 }
 
 func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {

@@ -42,7 +42,7 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 		return nil, err
 	}
 	// Opened for writing, the file is of this version and its log is in it.
-	w, err := warehouse.Open(ctx, path, warehouse.ReadWrite)
+	w, err := warehouse.Open(ctx, path, warehouse.Update)
 	if err != nil {
 		return nil, err
 	}

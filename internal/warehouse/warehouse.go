@@ -26,6 +26,8 @@ const (
 	ReadWrite Mode = iota
 	// ReadOnly needs a file that is there and up to date, and changes nothing.
 	ReadOnly
+	// Update needs a file that is there, and brings it up to date.
+	Update
 )
 
 // Memory is the path of a warehouse that is gone when it is closed.
@@ -127,8 +129,8 @@ func checkPath(path string, mode Mode) error {
 	switch {
 	case err == nil && info.IsDir():
 		return hint.Errorf("warehouse %s: is a folder", path).Hint("name a file with --warehouse FILE")
-	case errors.Is(err, os.ErrNotExist) && mode == ReadOnly:
-		return hint.Errorf("warehouse %s: no such file", path).
+	case errors.Is(err, os.ErrNotExist) && mode != ReadWrite:
+		return hint.Errorf("warehouse %s: no such file", path).Mark(os.ErrNotExist).
 			Hint(`make it by taking in a trace: "tidemark ingest FILE", or name another one with --warehouse FILE`)
 	case errors.Is(err, os.ErrNotExist):
 		return checkFolder(path)

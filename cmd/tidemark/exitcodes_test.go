@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each kind of mistake has one exit code, whichever verb finds it.
+func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{
+		"trace.csv":       "TIMESTAMP,ContextTokens,GeneratedTokens\n2026-11-16 18:17:03.9799600,480,10\n2026-11-16 18:17:04.0000000,12,3\n",
+		"broken-slo.yaml": "schema: tidemark.slo/1\nname: x\nobjectives: [{metric: speed, percentile: 99, at_most: 1s}]\n",
+		"broken-exp.yaml": "schema: tidemark.experiment/1\nname: x\nfrobnicate: 1\n",
+		"broken-pro.yaml": "schema: tidemark.profile/1\nname: x\nfrobnicate: 1\n",
+		"broken-env.json": `{"gpu": "H100", "frobnicate": 1}`,
+		"broken-pts.csv":  "gpu,gpu\nH100,H100\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("folder.yaml", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	codeOf(t, "ingest trace.csv --quiet")
+
+	const send = "--base-url http://127.0.0.1:1 --model m "
+	const deployment = "--gpu H100 --model llama-3.1-8b "
+	for _, c := range []struct {
+		mistake string
+		code    int
+		lines   []string
+	}{
+		{"a file that is missing", exitFailed, []string{
+			"ingest nothing.csv",
+			"replay trace " + send + "--slo nothing.yaml",
+			"replay trace " + send + "--environment nothing.json",
+			"replay trace " + send + "--api-key-file nothing",
+			"replay nothing.jsonl.zst " + send,
+			"plan nothing.yaml --output p.jsonl.zst",
+			"experiment nothing.yaml",
+			"predict --points nothing.csv",
+			"predict --gpu H100 --model ./nothing/config.json --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"kv --model ./nothing/config.json",
+			"fit --gpu H100 --model ./nothing/config.json --tokens 100",
+			"what-if trace " + deployment + "--slo nothing.yaml",
+			"profile show nothing.yaml",
+			"privacy check nothing.jsonl.zst",
+			"sql 'select 1' --warehouse nothing.duckdb",
+			"sources --warehouse nothing.duckdb",
+			"runs --warehouse nothing.duckdb",
+			"report --warehouse nothing.duckdb --output r.html",
+			"diagnose x --warehouse nothing.duckdb",
+			"check --warehouse nothing.duckdb",
+			"schema --warehouse nothing.duckdb",
+			"export x --output o --warehouse nothing.duckdb",
+			"purge --before 2026-01-01 --warehouse nothing.duckdb",
+			"calibrate x --warehouse nothing.duckdb",
+		}},
+		{"a folder in the place of a file", exitFailed, []string{
+			"replay trace " + send + "--slo folder.yaml",
+			"replay trace " + send + "--environment folder.yaml",
+			"replay trace " + send + "--api-key-file folder.yaml",
+			"experiment folder.yaml",
+			"predict --points folder.yaml",
+			"what-if trace " + deployment + "--slo folder.yaml",
+			"profile show folder.yaml",
+			"sql 'select 1' --warehouse folder.yaml",
+		}},
+		{"a flag that does not exist", exitMisuse, everyVerb("--frobnicate 1")},
+		{"a key that does not exist, in a file", exitMisuse, []string{
+			"replay trace " + send + "--slo broken-slo.yaml",
+			"replay trace " + send + "--environment broken-env.json",
+			"what-if trace " + deployment + "--slo broken-slo.yaml",
+			"experiment broken-exp.yaml",
+			"profile show broken-pro.yaml",
+			"plan broken-pro.yaml --output p.jsonl.zst",
+			"predict --points broken-pts.csv",
+		}},
+		{"a value that cannot be meant", exitMisuse, []string{
+			"ingest trace.csv --format frobnicate",
+			"ingest trace.csv --max-rejected 2",
+			"plan trace --output p.jsonl.zst --speed 0",
+			"plan trace --output p.jsonl.zst --from yesterday",
+			"replay trace " + send + "--mode frobnicate",
+			"replay trace --base-url frobnicate --model m",
+			"replay trace " + send + "--header frobnicate",
+			"predict " + deployment + "--tensor-parallel-size 3 --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"predict " + deployment + "--concurrency 0 --input-tokens 10 --output-tokens 10",
+			"fit " + deployment + "--tokens -1",
+			"kv --model llama-3.1-8b --tokens -1",
+			"queue --arrival-rate -1 --service-time 1s --servers 1",
+			"what-if trace " + deployment + "--tensor-parallel-size 0",
+			"privacy export trace --output x.jsonl --k 1",
+			"purge --before yesterday",
+			"sql 'select'",
+			"simulate " + deployment + "--port 700000",
+			"profile fit --input-tokens p50=x --output-tokens p50=1 --output f.yaml",
+		}},
+		{"a name that nothing has", exitMisuse, []string{
+			"sources nothing",
+			"plan nothing --output p.jsonl.zst",
+			"replay nothing " + send,
+			"what-if nothing " + deployment,
+			"runs nothing",
+			"diagnose nothing",
+			"report nothing --output r.html",
+			"export nothing --output o",
+			"calibrate nothing",
+			"schema marts.nothing",
+			"sql 'from marts.nothing'",
+			"privacy check nothing",
+			"privacy export nothing --output x.jsonl",
+			"profile show nothing",
+			"predict --gpu H1000 --model llama-3.1-8b --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"predict --gpu H100 --model nothing --concurrency 1 --input-tokens 10 --output-tokens 10",
+			"fit --gpu H1000 --model llama-3.1-8b --tokens 100",
+			"kv --model nothing",
+			"simulate --gpu H1000 --model llama-3.1-8b",
+		}},
+		{"an argument that is missing", exitMisuse, []string{
+			"ingest", "plan", "replay", "experiment", "what-if", "export", "diagnose", "privacy export", "profile show", "purge",
+		}},
+	} {
+		for _, line := range c.lines {
+			if code, said := codeOf(t, line); code != c.code {
+				t.Errorf("%s: tidemark %s: exit code %d, want %d; it said:\n%s", c.mistake, line, code, c.code, said)
+			}
+		}
+	}
+	if left, _ := filepath.Glob("*.zst"); len(left) > 0 {
+		t.Errorf("mistakes left %v", left)
+	}
+}
+
+func everyVerb(flag string) (lines []string) {
+	for _, command := range newApp(nil, nil, nil).Commands {
+		for _, sub := range command.Subcommands {
+			lines = append(lines, command.Name+" "+sub.Name+" "+flag)
+		}
+		if len(command.Subcommands) == 0 {
+			lines = append(lines, command.Name+" "+flag)
+		}
+	}
+	return lines
+}
+
+// codeOf runs a command line in this process; quotes hold a query together.
+func codeOf(t *testing.T, line string) (int, string) {
+	t.Helper()
+	args := []string{"tidemark"}
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	var said bytes.Buffer
+	code := run(args, strings.NewReader(""), &said, &said)
+	return code, said.String()
+}
