@@ -53,8 +53,18 @@ type framing struct {
 	line    int   // bytes of the line so far
 	size    int64
 	digits  int
-	ext     bool // past the size, in an extension that nobody needs
+	ext     ext
 }
+
+// ext is how far a chunk's line, or a trailer's, has come.
+type ext int
+
+const (
+	noExt    ext = iota
+	isBlank      // past the size, where only blanks, an extension or the line's end may follow
+	inExt        // in an extension, which nobody needs
+	isReturn     // a carriage return has come: only the line end may follow
+)
 
 func newFraming(h head) framing {
 	switch {
@@ -102,48 +112,64 @@ func (f *framing) control(b byte) error {
 	}
 	switch f.state {
 	case inChunkEnd:
-		if b == '\n' {
+		switch {
+		case b == '\n':
 			*f = framing{state: inSizeLine, chunked: true}
-		} else if b != '\r' {
+		case b == '\r' && f.line == 1:
+		default:
 			return errFraming
 		}
 	case inSizeLine:
 		return f.sizeByte(b)
 	case inTrailer:
 		if b == '\n' {
-			if f.line <= 1 || f.line == 2 && f.ext {
+			if f.line <= 1 || f.line == 2 && f.ext == isReturn {
 				f.state = ended
 			}
-			f.line, f.ext = 0, false
-		} else {
-			f.ext = b == '\r' && f.line == 1 // so far the line is empty
+			f.line, f.ext = 0, noExt
+		} else if f.ext = noExt; b == '\r' && f.line == 1 { // so far the line is empty
+			f.ext = isReturn
 		}
 	}
 	return nil
 }
 
+// sizeByte takes a byte of a line that says a chunk's size: hexadecimal digits, blanks, an extension behind a semicolon.
 func (f *framing) sizeByte(b byte) error {
 	switch {
+	case b != '\n' && f.ext == isReturn || f.digits == 0 && hexDigit(b) < 0:
+		return errFraming
 	case b == '\n':
-		if f.digits == 0 {
-			return errFraming
-		}
 		*f = framing{state: inData, chunked: true, left: f.size}
 		if f.left == 0 {
 			f.state = inTrailer
 		}
-	case f.ext:
-	case b == ';' || b == ' ' || b == '\t' || b == '\r':
-		f.ext = true
+	case b == '\r':
+		f.ext = isReturn
+	case f.ext == inExt:
+	case b == ';':
+		f.ext = inExt
+	case b == ' ' || b == '\t':
+		f.ext = isBlank
 	default:
-		digit := bytes.IndexByte([]byte("0123456789abcdef"), b|0x20)
-		if b >= '0' && b <= '9' {
-			digit = int(b - '0')
-		}
-		if f.digits++; digit < 0 || f.digits > 15 {
+		digit := hexDigit(b)
+		if f.digits++; digit < 0 || f.digits > 15 || f.ext == isBlank {
 			return errFraming
 		}
 		f.size = f.size<<4 | int64(digit)
 	}
 	return nil
+}
+
+// hexDigit is negative for what is none.
+func hexDigit(b byte) int {
+	switch {
+	case b >= '0' && b <= '9':
+		return int(b - '0')
+	case b >= 'a' && b <= 'f':
+		return int(b-'a') + 10
+	case b >= 'A' && b <= 'F':
+		return int(b-'A') + 10
+	}
+	return -1
 }

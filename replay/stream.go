@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -29,7 +30,8 @@ type stream struct {
 	running bool    // every chunk carries the usage so far
 	sofar   int64   // tokens by the last running usage
 
-	plainFirst time.Duration // chunks that show no token although the stream may hold some
+	plain      int64         // chunks that show no token although the stream may hold some
+	plainFirst time.Duration // of those
 	plainLast  time.Duration
 	inferred   bool // the token instants are those of plain chunks
 
@@ -93,6 +95,7 @@ func (s *stream) take(c chunk, at time.Duration) {
 			s.plainFirst = at
 		}
 		s.plainLast = at
+		s.plain++
 		s.hasBare = s.hasBare || c.tokens == noTokens && c.finish == ""
 	}
 	if c.hasUsage {
@@ -175,6 +178,19 @@ func (s *stream) received() (n int64, isKnown bool) {
 		return s.usage.completion, true
 	}
 	return s.counted, s.hasIDs
+}
+
+// arrived says in words how much of an answer came: tokens where all of them are counted, else chunks.
+func (s *stream) arrived(asked int64) string {
+	got, isKnown := s.received()
+	chunks := int64(len(s.offsets)) + s.plain
+	switch isCounted := isKnown && (s.usage.completion != unknownCount || !s.unknown); {
+	case isCounted || chunks == 0:
+		return fmt.Sprintf("%d of %d tokens", got, asked)
+	case chunks == 1:
+		return fmt.Sprintf("1 chunk (its tokens are not counted), asked for %d tokens", asked)
+	}
+	return fmt.Sprintf("%d chunks (their tokens are not counted), asked for %d tokens", chunks, asked)
 }
 
 // longMargin is by how many tokens an answer may pass what was asked for before it is left; a chunk of text of unknown

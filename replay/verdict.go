@@ -16,7 +16,7 @@ var errLongOutput = errors.New("too many tokens")
 func (x *exchange) verdict(end error) (kind, detail string) {
 	s, asked := &x.stream, int64(x.row.req.OutputTokens)
 	got, isKnown := s.received()
-	count := fmt.Sprintf("%d of %d tokens", got, asked)
+	count := s.arrived(asked)
 	isShort := isKnown && got < asked
 	isGood := s.finish == "length" || s.finish == "stop"
 	isSettled := isGood && s.first != unknown && (isKnown && !isShort || !isKnown && s.isDone) // whatever came after it
