@@ -120,7 +120,7 @@ func tokensOfChat(t *testing.T, base, content string) int {
 	targets, _ := s.targets()
 	asker := newAsker(s, targets)
 	defer asker.close()
-	tokens, err := tokenizer{asker, targets[0], "tiny"}.chat(t.Context(), content)
+	tokens, err := asker.tokenizer(targets[0], "tiny").chat(t.Context(), content)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,31 @@ import (
 	"tidemark/internal/vllmsim"
 )
 
+// Gateways hang up on paths that they do not let through: what a server need not answer ends no run.
+func TestAProbeThatIsHungUpOnIsNoAnswer(t *testing.T) {
+	for _, endpoint := range []string{completionsPath, chatPath} {
+		t.Run(endpoint, func(t *testing.T) {
+			t.Parallel()
+			fake := newFake(t, well(0))
+			hangUp := func(w http.ResponseWriter, r *http.Request) { hijack(w).Close() }
+			fake.others = map[string]http.HandlerFunc{
+				"/tokenize": hangUp, "/detokenize": hangUp, "/reset_prefix_cache": hangUp, "/version": hangUp, "/server_info": hangUp,
+			}
+			s := settingsFor(fake.URL)
+			s.Endpoint, s.Cache = endpoint, cacheReset
+			folder := filepath.Join(t.TempDir(), "run")
+			result, err := Run(t.Context(), planOf(t, every(0, 2, 20, 3)), s, folder)
+			if err != nil || result.Completed != 2 {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			d := documentIn(t, folder)
+			if d.Readiness.Cache.Method != "salt_per_run" || endpoint == chatPath && d.Prompts.CountedBy != "assumed" {
+				t.Errorf("%+v, %+v", d.Readiness.Cache, d.Prompts)
+			}
+		})
+	}
+}
+
 // refusedRun runs a plan that must not begin: an error with a hint, no folder, nothing sent.
 func refusedRun(t *testing.T, plan *Plan, s Settings, want string, fakes ...*fakeVLLM) {
 	t.Helper()

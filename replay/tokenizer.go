@@ -13,21 +13,40 @@ type tokenizer struct {
 	asker  *asker
 	target target
 	served string // name of the model
+	// isSilent are the paths that gave no answer: they are not asked again, for each time-out is long.
+	isSilent map[string]bool
+}
+
+func (a *asker) tokenizer(t target, served string) tokenizer {
+	return tokenizer{a, t, served, map[string]bool{}}
+}
+
+// ask puts a question that a server need not be able to answer: nil where it does not, also where it just hangs up, as
+// gateways do that let only some paths through. An error says that the run was stopped.
+func (t tokenizer) ask(ctx context.Context, path string, question map[string]any) ([]byte, error) {
+	if t.isSilent[path] {
+		return nil, ctx.Err()
+	}
+	question["model"] = t.served
+	status, body, err := t.asker.post(ctx, t.target.at(path), question)
+	if err != nil || status == http.StatusNotFound {
+		t.isSilent[path] = true
+	}
+	if err != nil || status != http.StatusOK {
+		return nil, ctx.Err()
+	}
+	return body, nil
 }
 
 // tokensOf asks for the tokens of a text or of a chat; nil when the server cannot say.
 func (t tokenizer) tokensOf(ctx context.Context, question map[string]any) ([]int64, error) {
-	question["model"] = t.served
-	status, body, err := t.asker.post(ctx, t.target.at("/tokenize"), question)
-	if err != nil {
-		return nil, t.asker.noAnswer(ctx, t.target, err)
-	}
+	body, err := t.ask(ctx, "/tokenize", question)
 	var said struct {
 		Count  int     `json:"count"`
 		Tokens []int64 `json:"tokens"`
 	}
-	if status != http.StatusOK || json.Unmarshal(body, &said) != nil || said.Count != len(said.Tokens) {
-		return nil, nil
+	if err != nil || body == nil || json.Unmarshal(body, &said) != nil || said.Count != len(said.Tokens) {
+		return nil, err
 	}
 	return said.Tokens, nil
 }
@@ -43,15 +62,12 @@ func (t tokenizer) chat(ctx context.Context, content string) ([]int64, error) {
 
 // spelt is the text of token ids; empty when they have none or the server cannot say.
 func (t tokenizer) spelt(ctx context.Context, ids []int) (string, error) {
-	status, body, err := t.asker.post(ctx, t.target.at("/detokenize"), map[string]any{"model": t.served, "tokens": ids})
-	if err != nil {
-		return "", t.asker.noAnswer(ctx, t.target, err)
-	}
+	body, err := t.ask(ctx, "/detokenize", map[string]any{"tokens": ids})
 	var said struct {
 		Prompt string `json:"prompt"`
 	}
-	if status != http.StatusOK || json.Unmarshal(body, &said) != nil {
-		return "", nil
+	if err != nil || body == nil || json.Unmarshal(body, &said) != nil {
+		return "", err
 	}
 	return said.Prompt, nil
 }

@@ -43,7 +43,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 // vocabularyEnd is the id from which on the server's tokenizer has no text, if that is well below high; 0: it is not, or
 // the server does not say. A model may have some ids more than its tokenizer: that is no end.
 func (a *asker) vocabularyEnd(ctx context.Context, target target, served string, high int) (int, error) {
-	t := tokenizer{a, target, served}
+	t := a.tokenizer(target, served)
 	has := func(end int) (bool, error) { // text just below end
 		ids := make([]int, 0, 16)
 		for id := max(0, end-16); id < end; id++ {

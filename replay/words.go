@@ -47,7 +47,7 @@ const (
 // findWording makes the words and the template's length of the server's own tokenizer, and counts some of the plan's
 // prompts by it.
 func findWording(ctx context.Context, a *asker, served string, seed uint64, plan *Plan) (Prompts, *wordingRecord, error) {
-	t := tokenizer{a, a.targets[0], served}
+	t := a.tokenizer(a.targets[0], served)
 	record := &wordingRecord{CountedBy: "tokenize", Checked: []checkedPrompt{}}
 	words, err := t.words(ctx)
 	if err != nil {
