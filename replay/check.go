@@ -48,7 +48,10 @@ func (s Settings) Check() error {
 			return hint.Errorf("replay: the %s is negative: %v", d.name, d.value).Hint("leave it out for its default")
 		}
 	}
-	if err := s.checkVocabulary(); err != nil {
+	if s.MaxFailures != nil && !(*s.MaxFailures >= 0 && *s.MaxFailures <= 1) {
+		return withHint(fmt.Errorf("replay: the largest share of failures is %v, not from 0 to 1", *s.MaxFailures), "0.01 is 1 %")
+	}
+	if err := cmp.Or(s.checkOnDead(), s.checkVocabulary()); err != nil {
 		return err
 	}
 	return s.checkHeaders()

@@ -47,6 +47,8 @@ type document struct {
 	EndedAt           string          `json:"ended_at,omitempty"`
 	Status            string          `json:"status"`
 	StopReason        string          `json:"stop_reason,omitempty"`
+	StoppedBy         string          `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
+	Gone              []absence       `json:"gone,omitempty"`       // servers that went while it ran
 	Target            targetRecord    `json:"target"`
 	Settings          settingsRecord  `json:"settings"`
 	Plan              planRecord      `json:"plan"`
@@ -83,6 +85,8 @@ type settingsRecord struct {
 	Seed                 uint64   `json:"seed"`
 	MaxLatenessS         float64  `json:"max_lateness_s"`
 	MaxStallS            float64  `json:"max_stall_s"`
+	MaxFailuresRatio     float64  `json:"max_failures_ratio"`
+	OnDead               string   `json:"on_dead"`
 	ConnectTimeoutS      float64  `json:"connect_timeout_s"`
 	FirstByteTimeoutS    float64  `json:"first_byte_timeout_s"`
 	BetweenBytesTimeoutS float64  `json:"between_bytes_timeout_s"`
@@ -130,7 +134,7 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
 		Target: newTargetRecord(s, targets),
-		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
+		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), *s.MaxFailures, s.OnDead, s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
 			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, s.MaxConcurrency, s.History, s.Cache,
 			s.DrainTimeout.Seconds(), countedBy, shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},

@@ -107,9 +107,15 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		{"an event that is no chunk", events(`{"choices":7}`, "[DONE]"), "protocol", "not a completion chunk", 200},
 		{"bytes that are no HTTP", rawStream("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "protocol", "not an HTTP response", 0},
 		{"broken chunked coding", rawStream(rawHead, "zz\r\n"), "protocol", "chunked", 200},
+		{"a chunk size of control bytes", rawStream(rawHead, "\x15\r\n: a\n\n\r\n0\r\n\r\n"), "protocol", "chunked", 200}, // 0x15 | 0x20 is '5'
+		{"words behind a chunk size", rawStream(rawHead, "5 or so\r\n: a\n\n\r\n0\r\n\r\n"), "protocol", "chunked", 200},
+		{"a carriage return inside a chunk size", rawStream(rawHead, "5\rx\n: a\n\n\r\n0\r\n\r\n"), "protocol", "chunked", 200},
+		{"a chunk that is longer than its size", rawStream(rawHead, "5\r\n: a\n\n\r\r\n0\r\n\r\n"), "protocol", "chunked", 200},
 		{"hangs up before an answer", rawStream(), "cut_stream", "connection closed", 0},
 		{"hangs up in the head", rawStream("HTTP/1.1 200 OK\r\n"), "cut_stream", "connection closed", 0},
 		{"hangs up in the stream", rawStream(rawHead, rawChunk(tokenChunk(1, ""))), "cut_stream", "1 of 3 tokens", 200},
+		{"hangs up amid text that nobody counts", rawStream(rawHead, rawChunk(`{"choices":[{"text":"a"}]}`), rawChunk(`{"choices":[{"text":"b c"}]}`)),
+			"cut_stream", "after 2 chunks (their tokens are not counted), asked for 3 tokens", 200},
 		{"ends in peace without a finish", rawStream(rawHead, rawChunk(tokenChunk(1, "")), "0\r\n\r\n"), "cut_stream", "1 of 3 tokens", 200},
 		{"never answers", silent(), "timeout_first_byte", "time-out", 200},
 		{"falls silent", silent(tokenChunk(1, "")), "timeout_between_bytes", "1 of 3 tokens", 200},
@@ -225,12 +231,70 @@ func TestAServerThatGoesEndsTheRun(t *testing.T) {
 		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
-	if result.IsValid || !strings.HasPrefix(result.InvalidReason, "the run stopped by itself: the server at ") {
-		t.Errorf("a run that stopped by itself: %+v", result)
+	if !result.IsValid || result.InvalidReason != "" {
+		t.Errorf("the client is blamed for a server that has gone: %+v", result)
 	}
 	if result.Status != "aborted" || result.Unsent < 100 || result.Failures["refused"] < refusedLimit ||
 		result.Completed+result.Failed+result.Unsent != 200 || int64(len(rows)) != result.Completed+result.Failed {
 		t.Errorf("%+v, %d rows", result, len(rows))
+	}
+}
+
+// One of two replicas goes and comes back: its requests fail meanwhile, none of them goes to the other, and the run lasts
+// to its end. Told to stop, it ends there.
+func TestTheOthersGoOnWhenAServerGoes(t *testing.T) {
+	for _, onDead := range []string{"", onDeadStop} {
+		t.Run(onDead, func(t *testing.T) {
+			t.Parallel()
+			stays, goes := newFake(t, well(0)), newFake(t, nil)
+			var served, refused atomic.Int64
+			address := goes.Listener.Addr().String()
+			goes.complete = func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Connection", "close")
+				well(0)(w, r)
+				if served.Add(1) == 5 {
+					goes.Listener.Close()
+				}
+			}
+			s := settingsFor(stays.URL)
+			s.BaseURLs, s.OnDead = []string{stays.URL, goes.URL}, onDead
+			var told []string
+			s.Tell = func(text string) {
+				told = append(told, text)
+				if refused.Add(1) == 1 { // the same server again
+					if again, err := net.Listen("tcp", address); err == nil {
+						go http.Serve(again, http.HandlerFunc(goes.serve))
+						t.Cleanup(func() { again.Close() })
+					}
+				}
+			}
+			folder := filepath.Join(t.TempDir(), "run")
+			result, err := Run(t.Context(), planOf(t, every(20*time.Millisecond, 200, 9, 3)), s, folder)
+			d, went := documentIn(t, folder), map[string]int{}
+			for _, r := range rowsIn(t, folder) {
+				if r.Failure != "" {
+					went[r.Endpoint+" "+r.Failure]++
+				} else {
+					went[r.Endpoint]++
+				}
+			}
+			if len(d.Gone) != 1 || d.Gone[0].BaseURL != goes.URL || !strings.Contains(d.Gone[0].Reason, "3 connections in a row were refused") {
+				t.Errorf("gone: %+v", d.Gone)
+			}
+			if onDead == onDeadStop {
+				if err == nil || result.Status != statusAborted || d.StoppedBy != stoppedByServer || result.Unsent == 0 || len(told) > 0 {
+					t.Errorf("%v, %+v", err, result)
+				}
+				return
+			}
+			if err != nil || result.Status != statusDone || went[stays.URL] != 100 || went[goes.URL+" refused"] < refusedLimit || result.Unsent > 0 ||
+				went[goes.URL]+went[goes.URL+" refused"] != 100 || d.StopReason != "" || len(told) != 1 {
+				t.Errorf("%v, %+v, %v, told %q", err, result, went, told)
+			}
+			if len(d.Gone) == 1 && (d.Gone[0].BackAtS == nil || went[goes.URL] <= 5) {
+				t.Errorf("it came back, and got nothing: %+v, %v", d.Gone, went)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,8 @@ package replay
 
 // connectEarly gets a connection before it is needed. An error shows again at the due time, when it counts.
 func (x *exchange) connectEarly() {
-	to := x.ticket.to.pool
-	if x.conn, _ = to.take(x.stop); x.conn != nil {
-		to.refused.Store(0)
+	if x.conn, _ = x.ticket.to.pool.take(x.stop); x.conn != nil {
+		x.reached(x.ticket.to)
 	}
 }
 
@@ -38,7 +37,7 @@ func (x *exchange) reach() {
 		x.build()
 	}
 	if x.conn == nil {
-		x.conn, x.unreached = x.connect(x.ticket.to.pool)
+		x.conn, x.unreached = x.connect(x.ticket.to)
 	}
 }
 

@@ -12,10 +12,11 @@ const (
 	statusRunning     = "running"
 	statusDone        = "done"
 	statusInterrupted = "interrupted" // the user stopped it: nothing was lost, the rest of the plan is unsent
-	statusAborted     = "aborted"     // it stopped by itself: the server has gone, or the disk is full
+	statusAborted     = "aborted"     // it stopped by itself: no server is left, or the disk is full
 )
 
-// Result is what a run has to say without a warehouse: counts, lateness and whether it may be believed. Planned is
+// Result is what a run has to say without a warehouse: counts, lateness and whether the client kept time. Whether too many
+// requests failed is the warehouse's to judge. Planned is
 // Completed + Failed + Unsent; a request that could not be connected has failed without having been sent.
 type Result struct {
 	Planned              int64            `json:"planned"`
@@ -32,6 +33,7 @@ type Result struct {
 	ClientStallS         float64          `json:"client_stall_s"` // the longest that the client itself stood still with requests in flight
 	IsValid              bool             `json:"is_valid"`
 	InvalidReason        string           `json:"invalid_reason"`
+	ClientLimit          string           `json:"client_limit,omitempty"` // what this machine ran out of
 	Client               *Client          `json:"client,omitempty"`
 	Status               string           `json:"-"` // done, interrupted or aborted
 }
@@ -122,8 +124,8 @@ func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit 
 	r.LatenessS = Quantiles{quantile(o.lateness, 0.5), quantile(o.lateness, 0.99), quantile(o.lateness, 1)}
 	switch {
 	case clientLimit != nil:
-		r.InvalidReason = *clientLimit
-	case r.Sent == 0:
+		r.ClientLimit, r.InvalidReason = *clientLimit, *clientLimit
+	case r.Sent == 0 && r.Failed == 0:
 		r.InvalidReason = "nothing was sent"
 	case r.LatenessS.P99 > most.lateness.Seconds():
 		r.InvalidReason = fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds())

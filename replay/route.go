@@ -1,10 +1,16 @@
 package replay
 
+import (
+	"slices"
+	"sync/atomic"
+)
+
 // endpoint is one server that is sent to.
 type endpoint struct {
-	name   string // its base url; empty when there is only one
-	pool   *pool
-	writer *writer
+	address string // its base url
+	name    string // the same; empty when there is only one
+	pool    *pool
+	writer  *writer
 }
 
 // router says which request goes where: by its class, else by its session, else in turn.
@@ -14,23 +20,26 @@ type router struct {
 	byClass map[string]*endpoint
 	turn    int
 	isBare  bool // all connections are sockets for the event loop
+	// usesBase says that some request may go to base: a class without a route, or a request without a class.
+	usesBase atomic.Bool
 }
 
-// newRouter makes a pool and a writer for each target.
-func newRouter(s Settings, targets []target, prompts Prompts) *router {
+// newRouter makes a pool and a writer for each target; classes are those of the plan, as far as it names them.
+func newRouter(s Settings, targets []target, prompts Prompts, classes []string) *router {
 	r := &router{byClass: map[string]*endpoint{}, isBare: isBare(s, targets)}
 	byURL := map[string]*endpoint{}
 	for _, t := range targets {
 		e := &endpoint{
+			address: t.base.String(),
 			pool: &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare,
 				dials: make(chan struct{}, maxDials)},
 			writer: newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
 		}
 		if len(targets) > 1 {
-			e.name = t.base.String()
+			e.name = e.address
 		}
 		r.all = append(r.all, e)
-		byURL[t.base.String()] = e
+		byURL[e.address] = e
 	}
 	find := func(address string) *endpoint {
 		t, _ := parseTarget(address) // targets has parsed it before
@@ -42,6 +51,8 @@ func newRouter(s Settings, targets []target, prompts Prompts) *router {
 	for class, address := range s.Routes {
 		r.byClass[class] = find(address)
 	}
+	hasNoRoute := func(class string) bool { return r.byClass[class] == nil }
+	r.usesBase.Store(len(classes) == 0 || len(classes) == maxClasses || slices.ContainsFunc(classes, hasNoRoute))
 	return r
 }
 
@@ -68,6 +79,7 @@ func (r *router) pick(req Request) *endpoint {
 	if e := r.byClass[req.Class]; e != nil {
 		return e
 	}
+	r.usesBase.Store(true)
 	if len(r.base) == 0 { // routes alone, and a class that has none
 		return r.all[0]
 	}

@@ -47,8 +47,8 @@ type run struct {
 	sampler  *sampler
 }
 
-// stoppedBy begins the error of a run that stopped by itself.
-const stoppedBy = "replay: stopped: "
+// stoppedPrefix begins the error of a run that stopped by itself.
+const stoppedPrefix = "replay: stopped: "
 
 var errLeft = errors.New("left before it had ended")
 
@@ -90,8 +90,9 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	m := &meter{}
 	r.sender = &sender{
 		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows), abort: abort, stop: stop, giveUp: giveUp,
-		router: newRouter(s, r.targets, prompts), keepsIDs: s.History == "answered",
+		router: newRouter(s, r.targets, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
 	}
+	r.sender.presence = &presence{router: r.sender.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}
 	r.sampler = newSampler(r, samples, m, giveUp)
 	return nil
 }
@@ -151,12 +152,13 @@ func (r *run) close(ctx context.Context, planned int64) (Result, error) {
 	most := limits{r.settings.MaxLateness, r.settings.MaxStall}
 	result := r.sender.journal.outcome.finish(planned, most, r.sampler.observed(), r.sender.clientLimit.Load())
 	r.noteCached(result)
+	r.document.Gone = r.sender.presence.gone
 	cause := context.Cause(r.sender.stop)
 	wasAsked := ctx.Err() != nil || r.settings.Abort.Err() != nil
 	switch {
 	case err != nil: // conclude says so
-	case cause != nil && !wasAsked:
-		err = fmt.Errorf(stoppedBy+"%w", cause)
+	case cause != nil && (!wasAsked || errors.As(cause, new(stopError))): // Ctrl-C after that changes nothing
+		err = fmt.Errorf(stoppedPrefix+"%w", cause)
 	case result.Unsent > 0 || result.Failures["cancelled"] > 0:
 		result.Status = statusInterrupted
 	default:
@@ -172,12 +174,18 @@ func (r *run) noteCached(result Result) {
 	}
 }
 
-// conclude writes run.json for good. A run that stopped by itself has measured something else than its plan.
+// conclude writes run.json for good. What the client or the set-up cut short is no measurement of the plan. A server that
+// has gone is what was measured, and how the client kept time matters no more.
 func (r *run) conclude(result Result, err error) (Result, error) {
 	if err != nil {
-		r.document.StopReason = r.asker.scrub.text(err.Error())
-		result.Status, result.IsValid = statusAborted, false
-		result.InvalidReason = "the run stopped by itself: " + strings.TrimPrefix(r.document.StopReason, stoppedBy)
+		result.Status = statusAborted
+		r.document.StopReason = strings.TrimPrefix(r.asker.scrub.text(err.Error()), stoppedPrefix)
+		r.document.StoppedBy = whoStopped(err)
+		result.InvalidReason = "the run stopped by itself: " + r.document.StopReason
+		if r.document.StoppedBy == stoppedByServer {
+			result.InvalidReason = result.ClientLimit
+		}
+		result.IsValid = result.InvalidReason == ""
 	}
 	r.document.Status, r.document.EndedAt, r.document.Result = result.Status, stamp(r.settings.Wall()), &result
 	return result, errors.Join(err, r.document.write(r.folder, r.settings.create))

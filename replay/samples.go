@@ -103,7 +103,7 @@ func (p *sampler) watchModel(ctx context.Context, server Server) {
 func (p *sampler) isSame(ctx context.Context, server Server) bool {
 	err := p.asker.watchModel(ctx, server)
 	if err != nil {
-		p.giveUp(err)
+		p.giveUp(stopError{stoppedBySetup, err})
 	}
 	return err == nil
 }

@@ -209,7 +209,7 @@ func TestRequestsGoToTheirServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRouter(s, targets, Prompts{})
+	r := newRouter(s, targets, Prompts{}, nil)
 	for i, want := range []string{"http://a:1", "http://b:1", "http://a:1", "http://b:1"} {
 		if got := r.pick(Request{}).name; got != want {
 			t.Errorf("request %d goes to %s, want %s", i, got, want)

@@ -2,24 +2,23 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	bodyAhead    = 30 * time.Millisecond // before its due time a request gets its bytes
-	bodyBudget   = 64 << 20              // bytes of bodies that wait for their due time
-	doneGrace    = time.Second           // from [DONE] to the end of the body, before the connection is given up
-	errorGrace   = 5 * time.Second       // for the body of an error
-	refusedLimit = 3                     // refused connections in a row: the server has gone
+	bodyAhead  = 30 * time.Millisecond // before its due time a request gets its bytes
+	bodyBudget = 64 << 20              // bytes of bodies that wait for their due time
+	doneGrace  = time.Second           // from [DONE] to the end of the body, before the connection is given up
+	errorGrace = 5 * time.Second       // for the body of an error
 )
 
 // sender is what all requests of a run share.
 type sender struct {
 	settings   Settings
 	router     *router
+	presence   *presence
 	scrub      scrubber
 	meter      *meter
 	journal    *journal
@@ -54,16 +53,13 @@ func (s *sender) exchange(t *ticket) *exchange {
 }
 
 // connect makes a connection at the due time, when none could be made before, and counts refusals.
-func (s *sender) connect(to *pool) (*conn, error) {
-	c, err := to.connect(s.abort)
+func (s *sender) connect(to *endpoint) (*conn, error) {
+	c, err := to.pool.connect(s.abort)
 	switch {
 	case err == nil:
-		to.refused.Store(0)
+		s.reached(to)
 	case isRefused(err):
-		if to.refused.Add(1) == refusedLimit {
-			s.giveUp(fmt.Errorf("the server at %s has gone: %d connections in a row were refused, the last with: %s",
-				to.address, refusedLimit, cause(err)))
-		}
+		s.refusedBy(to, err)
 	case isClientLimit(err):
 		reason := "this machine ran out of descriptors or ports: " + cause(err)
 		s.clientLimit.CompareAndSwap(nil, &reason)

@@ -61,13 +61,18 @@ type Settings struct {
 	MaxLateness         time.Duration // p99 above it makes the run invalid; default 10 ms
 	// MaxStall makes the run invalid when the client itself stood still for longer while requests were in flight;
 	// default 250 ms: two cores under three busy loops lose up to 150 ms, an idle machine 1 to 5 ms.
-	MaxStall            time.Duration
+	MaxStall time.Duration
+	// MaxFailures is the share of the requests that may fail or stay unsent; with more the warehouse judges that the run
+	// failed. nil: 0.01.
+	MaxFailures         *float64
+	OnDead              string        // when a server goes and others are left: "go-on" (the default) without it, or "stop"
 	ConnectTimeout      time.Duration // default 10 s
 	FirstByteTimeout    time.Duration // from sent to the first token; default 300 s
 	BetweenBytesTimeout time.Duration // between tokens after that; default 60 s
 
 	Abort    context.Context // ended: leave at once, what is in flight counts as cancelled
 	Progress func(Progress)  // called about once a second
+	Tell     func(string)    // called with what whoever waits for the run should know at once; default: nobody
 
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS   *tls.Config      // for https; default: the system's roots
@@ -115,9 +120,17 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 	setDefault(&s.Seed, plan.Header().Seed)
 	setDefault(&s.MaxLateness, 10*time.Millisecond)
 	setDefault(&s.MaxStall, 250*time.Millisecond)
+	setDefault(&s.OnDead, onDeadGoOn)
 	setDefault(&s.ConnectTimeout, 10*time.Second)
 	setDefault(&s.FirstByteTimeout, 300*time.Second)
 	setDefault(&s.BetweenBytesTimeout, 60*time.Second)
+	if s.MaxFailures == nil {
+		most := 0.01
+		s.MaxFailures = &most
+	}
+	if s.Tell == nil {
+		s.Tell = func(string) {}
+	}
 	if s.Abort == nil {
 		s.Abort = context.Background()
 	}

@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An endpoint has gone when refusedLimit connections to it in a row were refused, and it is back when one is made. While
+// another endpoint is left the run goes on: requests are routed as before, so those that the missing endpoint was to get
+// are still tried at their due times and fail. Nothing is sent elsewhere instead: the others get the load that they were
+// to get, and the share that failed is what users of such a deployment would have seen.
+
+const (
+	refusedLimit = 3 // refused connections in a row
+
+	onDeadGoOn = "go-on"
+	onDeadStop = "stop"
+)
+
+// Who ended a run that stopped by itself.
+const (
+	stoppedByServer = "server" // it has gone: the run says something of the server, and nothing of the client
+	stoppedByClient = "client" // a full disk, a plan that cannot be read
+	stoppedBySetup  = "set-up" // the server was given another model
+)
+
+// stopError is why a run stopped by itself.
+type stopError struct {
+	by string
+	error
+}
+
+func (e stopError) Unwrap() error { return e.error }
+
+// whoStopped is the client where nobody else is to blame.
+func whoStopped(err error) string {
+	var stop stopError
+	if errors.As(err, &stop) {
+		return stop.by
+	}
+	return stoppedByClient
+}
+
+// absence is the time in which an endpoint was gone.
+type absence struct {
+	BaseURL string   `json:"base_url"`
+	AtS     float64  `json:"at_s"`                // since the run began
+	BackAtS *float64 `json:"back_at_s,omitempty"` // absent: it did not come back
+	Reason  string   `json:"reason"`
+}
+
+// presence knows which endpoints have gone.
+type presence struct {
+	router *router
+	stops  bool // at the first that goes
+	tell   func(string)
+	giveUp func(error)
+
+	mu   sync.Mutex
+	gone []absence
+}
+
+// lost takes note of an endpoint that has gone, and ends the run where none is left that the plan may use.
+func (p *presence) lost(e *endpoint, at time.Duration, why string) {
+	p.mu.Lock()
+	reason := fmt.Sprintf("%d connections in a row were refused, the last with: %s", refusedLimit, why)
+	p.gone = append(p.gone, absence{BaseURL: e.address, AtS: at.Seconds(), Reason: reason})
+	p.mu.Unlock()
+	left := p.router.left()
+	switch {
+	case p.stops || len(left) == 0 && len(p.router.all) == 1:
+		p.giveUp(stopError{stoppedByServer, fmt.Errorf("the server at %s has gone: %s", e.pool.address, reason)})
+	case len(left) == 0:
+		p.giveUp(stopError{stoppedByServer, fmt.Errorf("all servers have gone, the last one at %s: %s", e.pool.address, reason)})
+	default:
+		p.tell(fmt.Sprintf("the server at %s has gone: %s; its requests fail from now on, the others go on at %s", e.pool.address, reason,
+			strings.Join(left, ", ")))
+	}
+}
+
+// back takes note of an endpoint that is there again.
+func (p *presence) back(e *endpoint, at time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seconds := at.Seconds()
+	for i := range p.gone {
+		if p.gone[i].BaseURL == e.address && p.gone[i].BackAtS == nil {
+			p.gone[i].BackAtS = &seconds
+		}
+	}
+}
+
+// reached takes note that a connection to an endpoint was made.
+func (s *sender) reached(e *endpoint) {
+	if e.pool.refused.Swap(0) >= refusedLimit {
+		s.presence.back(e, s.now())
+	}
+}
+
+// refusedBy takes note that a connection was refused at its due time.
+func (s *sender) refusedBy(e *endpoint, err error) {
+	if e.pool.refused.Add(1) == refusedLimit {
+		s.presence.lost(e, s.now(), cause(err))
+	}
+}
+
+// left are the endpoints that requests of the plan may go to and that are there.
+func (r *router) left() (addresses []string) {
+	for _, e := range r.all {
+		if e.pool.refused.Load() < refusedLimit && r.mayUse(e) {
+			addresses = append(addresses, e.pool.address)
+		}
+	}
+	return addresses
+}
+
+// mayUse says whether a request of the plan may go to an endpoint: that of a route's class, or one of the base urls where
+// some class has no route.
+func (r *router) mayUse(e *endpoint) bool {
+	for _, routed := range r.byClass {
+		if routed == e {
+			return true
+		}
+	}
+	return r.usesBase.Load()
+}
+
+func (s Settings) checkOnDead() error {
+	if on := cmp.Or(s.OnDead, onDeadGoOn); on != onDeadGoOn && on != onDeadStop {
+		return withHint(fmt.Errorf("replay: %q is no answer to a server that goes", s.OnDead), "the known ones are go-on and stop")
+	}
+	return nil
+}
