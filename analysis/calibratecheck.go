@@ -32,8 +32,8 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 		if err != nil {
 			return nil, err
 		}
-		if !verdict.IsValid {
-			return nil, hint.Errorf("run %s: invalid: %s", run, verdict.InvalidReason).Hint("%s", "tidemark runs "+run)
+		if why := verdict.Unusable(); why != "" {
+			return nil, hint.Errorf("run %s: not to be used: %s", run, why).Hint("%s", "tidemark runs "+run)
 		}
 		warning, err := checkServer(ctx, db, run)
 		if err != nil {

@@ -17,6 +17,7 @@ type Diagnosis struct {
 	Figures  int      // that were measured and looked at
 	Regime   string   // what decoding is bound by, in words; empty where nothing is known
 	Invalid  string   // why the run is neither pass nor fail; empty when it is valid
+	Failed   string   // what failed of a run of which too much did, and why it stopped
 	Notes    []string // what the comparison with the prediction rests on, or what it lacks
 	Symptoms Table    // rows of marts.symptoms
 }
@@ -68,6 +69,9 @@ where subject = ?`, subject)
 	}
 	verdict, err := Judge(ctx, db, subject)
 	d.Invalid, d.Notes = verdict.InvalidReason, verdict.Notes
+	if verdict.HasFailed {
+		d.Failed = verdict.Unusable()
+	}
 	if verdict.Unknown != "" {
 		d.Notes = append(d.Notes, "no prediction for this deployment: "+verdict.Unknown)
 	}

@@ -20,7 +20,7 @@ type SLOVerdict struct {
 	Verdict
 	Name       string // of the SLO
 	Objectives []ObjectiveVerdict
-	Outcome    string // empty: the run has no SLO
+	Outcome    string // empty: the run has no SLO, and did not fail
 }
 
 // ObjectiveVerdict is what became of one objective. A number that is nil is not known: there were
@@ -93,11 +93,13 @@ order by objective`, v.RunID)
 // worst is the outcome of the whole: one objective that is not met decides it, then one that is undecided.
 func (v SLOVerdict) worst() string {
 	switch {
+	case len(v.Objectives) == 0 && v.IsValid && v.HasFailed:
+		return NotMet
 	case len(v.Objectives) == 0:
 		return ""
 	case !v.IsValid:
 		return Invalid
-	case len(v.having(NotMet)) > 0:
+	case v.HasFailed || len(v.having(NotMet)) > 0:
 		return NotMet
 	case len(v.having(Undecided)) > 0:
 		return Undecided
@@ -115,18 +117,25 @@ func (v SLOVerdict) having(outcome string) []ObjectiveVerdict {
 	return found
 }
 
-// FirstLine says what became of the SLO, and then what the run's own first line says.
+// FirstLine says what became of the SLO, and then what the run's own first line says. Where too many requests failed, that
+// comes before the SLO.
 func (v SLOVerdict) FirstLine() string {
-	own := v.Verdict.FirstLine()
-	if v.Outcome == "" || v.Outcome == Invalid {
-		return own
+	if v.Outcome == Invalid || len(v.Objectives) == 0 {
+		return v.Verdict.FirstLine()
 	}
 	said := v.having(v.Outcome)
 	texts := make([]string, len(said))
 	for i, o := range said {
 		texts[i] = o.String()
 	}
-	return fmt.Sprintf("SLO %s %s: %s; %s", v.Name, v.outcomeText(said), strings.Join(texts, ", "), own)
+	if len(texts) == 0 {
+		texts = []string{"too many requests failed"}
+	}
+	slo := fmt.Sprintf("SLO %s %s: %s", v.Name, v.outcomeText(said), strings.Join(texts, ", "))
+	if v.IsOverLimit {
+		return strings.Join([]string{v.lead(), slo, v.figures()}, "; ")
+	}
+	return strings.Join([]string{slo, v.lead(), v.figures()}, "; ")
 }
 
 // outcomeText is the outcome in words; what would decide it is as much as the slowest objective wants.

@@ -24,12 +24,17 @@ type Verdict struct {
 	RunID         string
 	MeasuredOn    string
 	IsSimulated   bool
-	IsDraft       bool // not compared: GPU or model is not known
-	IsValid       bool
-	InvalidReason string
+	IsDraft       bool   // not compared: GPU or model is not known
+	IsValid       bool   // neither the client nor the set-up spoilt it
+	InvalidReason string // why not
+	HasFailed     bool   // more requests failed than are allowed
+	IsOverLimit   bool   // the same, also where the SLO's own failure_ratio is to judge it
+	StopReason    string // why it ended before its plan did; empty: it did not
+	IsBelowFloor  bool   // it is invalid because the deployment is not the one that was named
 	Status        string // running, done, interrupted or aborted
 	Planned       int64
 	Completed     int64
+	Shortfall     string // what failed, by kind: 166 of 250 failed (155 timeout_first_byte, 11 not sent); empty: nothing
 	MostFailed    string // the commonest kind of failure; empty: none failed
 	MostFailedBy  int64  // requests that failed so
 	Example       string // what the server said of the first of them
@@ -45,7 +50,7 @@ type Verdict struct {
 // Judge gives a run's verdict.
 func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
 	v := Verdict{RunID: runID}
-	var reason, failure, example sql.NullString
+	var reason, failure, example, stopReason, shortfall sql.NullString
 	var failed sql.NullInt64
 	err := db.QueryRowContext(ctx, `
 with commonest_failure as (
@@ -68,6 +73,11 @@ select
     runs.is_draft,
     runs.is_valid,
     runs.invalid_reason,
+    runs.has_failed,
+    coalesce(runs.is_valid and (runs.has_failed or runs.failed_ratio > runs.failure_limit_ratio), false),
+    runs.stop_reason,
+    runs.shortfall,
+    coalesce(runs.below_floor > 1e-2 * runs.completed and runs.invalid_reason like '% memory allows: %', false),
     coalesce(runs.status, ''),
     runs.planned,
     runs.completed,
@@ -82,7 +92,7 @@ select
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
-		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.Status, &v.Planned, &v.Completed,
+		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
 		&failure, &failed, &example,
 		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
 	)
@@ -92,7 +102,7 @@ where runs.run_id = $1`, runID).Scan(
 	if err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
 	}
-	v.InvalidReason = reason.String
+	v.InvalidReason, v.StopReason, v.Shortfall = reason.String, stopReason.String, shortfall.String
 	v.MostFailed, v.MostFailedBy, v.Example = failure.String, failed.Int64, example.String
 	if err := v.readBasis(ctx, db); err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
@@ -100,17 +110,53 @@ where runs.run_id = $1`, runID).Scan(
 	return v, nil
 }
 
-// FirstLine says validity first, then p99 TTFT and TPOT, then how far the run is
+// FirstLine says first whether the run failed or may not be believed, then p99 TTFT and TPOT, then how far the run is
 // from the prediction, and what it was measured on.
-func (v Verdict) FirstLine() string {
-	parts := []string{"valid"}
-	if !v.IsValid {
-		parts[0] = "invalid, neither pass nor fail: " + v.InvalidReason
+func (v Verdict) FirstLine() string { return v.lead() + "; " + v.figures() }
+
+// Unusable says why the run's figures are not those of the load that was planned: it is invalid, or too much of it failed.
+// Empty: they are.
+func (v Verdict) Unusable() string {
+	switch {
+	case !v.IsValid:
+		return v.InvalidReason
+	case v.HasFailed && v.StopReason != "":
+		return v.Shortfall + ": " + v.StopReason
+	case v.HasFailed:
+		return v.Shortfall
 	}
-	parts = append(parts, v.latencies()...)
-	parts = append(parts, v.comparison())
+	return ""
+}
+
+// lead is what a reader must know before any figure.
+func (v Verdict) lead() string {
+	switch {
+	case !v.IsValid && v.IsBelowFloor:
+		return v.InvalidReason + "; invalid, neither pass nor fail"
+	case !v.IsValid:
+		return "invalid, neither pass nor fail: " + v.InvalidReason
+	case v.HasFailed:
+		return v.Unusable()
+	case v.IsOverLimit:
+		return v.Shortfall
+	}
+	return "valid"
+}
+
+func (v Verdict) figures() string {
+	parts := v.latencies()
+	if v.IsOverLimit && v.P50TTFTS != nil {
+		parts[0] = "the others: " + parts[0]
+	}
+	if !v.IsBelowFloor { // how far it is from the prediction for another deployment says nothing
+		parts = append(parts, v.comparison())
+	}
 	parts = append(parts, v.Notes...)
-	if v.Completed < v.Planned {
+	switch {
+	case v.IsOverLimit && v.Example != "":
+		parts = append(parts, fmt.Sprintf("%s: %s", v.MostFailed, v.Example))
+	case v.IsOverLimit:
+	case v.Completed < v.Planned:
 		parts = append(parts, v.shortfall())
 	}
 	return strings.Join(append(parts, v.MeasuredOn), "; ")

@@ -39,6 +39,11 @@ func TestFirstLine(t *testing.T) {
 		run("killed", 401, 1e-3, `{"status": "running"}`),
 		run("cut", 401, 1e-3, `{"status": "done", "result": {"is_valid": true, "sent": 401, "completed": 401}}`),
 		"update raw.requests set sent_s = null, first_token_s = null, last_token_s = null, done_s = null where run_id in ('killed', 'cut') and seq >= 235",
+		run("failing", 600, 0.05, `{"status": "done", "result": {"is_valid": false, "invalid_reason": "lag"}}`),
+		"update raw.requests set failure = case when seq < 4 then 'refused' else 'cut_stream' end, failure_detail = 'connection closed', output_tokens_reported = null where run_id = 'failing' and seq < 20",
+		run("gone", 401, 1e-3, `{"status": "aborted", "stopped_by": "server", "stop_reason": "the server at x:1 has gone: refused", "result": {"is_valid": true, "sent": 235, "completed": 235}}`),
+		"update raw.requests set sent_s = null, first_token_s = null, last_token_s = null, done_s = null where run_id = 'gone' and seq >= 235",
+		"update raw.requests set failure = 'refused', failure_detail = 'connection refused', done_s = due_s where run_id = 'gone' and seq between 235 and 237",
 		run("nowhere", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "X1", "catalog_model": "llama-3.1-70b"}}`),
 		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
 	)
@@ -51,8 +56,10 @@ func TestFirstLine(t *testing.T) {
 		{"empty", "invalid, neither pass nor fail: the run never ended (killed?): run.json holds no result; look at the run's folder, or run it again; no latency measured; a draft, not compared with the prediction; unknown server"},
 		{"killed", "invalid, neither pass nor fail: the run never ended (killed?): 166 requests have no row; look at the run's folder, or run it again; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
 		{"cut", "invalid, neither pass nor fail: measurements are missing: run.json says 401 sent and 401 completed, the rows say 235 and 235; look at requests.jsonl.zst, it may be cut or of another run; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},
+		{"failing", "20 of 600 failed (16 cut_stream, 4 refused); the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; cut_stream: connection closed; unknown server"},
+		{"gone", "166 of 401 failed (163 not sent, 3 refused): the server at x:1 has gone: refused; the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; refused: connection refused; unknown server"},
 		{"nowhere", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: no GPU named \"X1\"; unknown server on X1 x1"},
-		{"fast", "invalid, neither pass nor fail: 600 requests decoded faster than memory allows: check GPU, model, format, tensor parallel size; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 0.197 times the prediction (median); unknown server on H100 x1"},
+		{"fast", "600 of 600 requests were faster than H100 memory allows: this is not the deployment you named; check GPU, model, format, tensor parallel size; invalid, neither pass nor fail; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; unknown server on H100 x1"},
 	} {
 		verdict, err := analysis.Judge(context.Background(), w.DB(), test.run)
 		if err != nil {

@@ -35,8 +35,8 @@ func TrafficOfRun(ctx context.Context, db *sql.DB, runID string) (t RunTraffic, 
 	// What is below the floor only the mart knows, not the run's own engine.
 	if verdict, err := Judge(ctx, db, runID); err != nil {
 		return t, err
-	} else if !verdict.IsValid {
-		t.Invalid = verdict.InvalidReason
+	} else if why := verdict.Unusable(); why != "" {
+		t.Invalid = why
 	}
 	rows, err := db.QueryContext(ctx, `
 select

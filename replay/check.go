@@ -49,7 +49,7 @@ func (s Settings) Check() error {
 		}
 	}
 	if s.MaxFailures != nil && !(*s.MaxFailures >= 0 && *s.MaxFailures <= 1) {
-		return withHint(fmt.Errorf("replay: the largest share of failures is %v, not from 0 to 1", *s.MaxFailures), "0.01 is 1 %")
+		return hint.Errorf("replay: the largest share of failures is %v, not from 0 to 1", *s.MaxFailures).Hint("0.01 is one in a hundred")
 	}
 	if err := cmp.Or(s.checkOnDead(), s.checkVocabulary()); err != nil {
 		return err

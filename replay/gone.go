@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tidemark/internal/hint"
 )
 
 // An endpoint has gone when refusedLimit connections to it in a row were refused, and it is back when one is made. While
@@ -131,7 +133,7 @@ func (r *router) mayUse(e *endpoint) bool {
 
 func (s Settings) checkOnDead() error {
 	if on := cmp.Or(s.OnDead, onDeadGoOn); on != onDeadGoOn && on != onDeadStop {
-		return withHint(fmt.Errorf("replay: %q is no answer to a server that goes", s.OnDead), "the known ones are go-on and stop")
+		return hint.Errorf("replay: %q is no answer to a server that goes", s.OnDead).Hint("the known ones are go-on and stop")
 	}
 	return nil
 }

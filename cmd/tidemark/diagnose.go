@@ -58,6 +58,9 @@ func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 		}
 		for _, d := range all {
 			tell(c, "%s", d.FirstLine())
+			if d.Failed != "" {
+				tell(c, "%s: %s", d.Subject, d.Failed)
+			}
 			for _, note := range d.Notes {
 				tell(c, "%s: %s", d.Subject, note)
 			}
@@ -82,6 +85,9 @@ func writeDiagnosis(w io.Writer, d analysis.Diagnosis, width int) error {
 	labelled(&b, "", 0, d.FirstLine(), width)
 	if d.Invalid != "" {
 		labelled(&b, "", 0, "the run is invalid: "+d.Invalid, width)
+	}
+	if d.Failed != "" {
+		labelled(&b, "", 0, d.Failed, width)
 	}
 	for _, note := range d.Notes {
 		labelled(&b, "", 0, note, width)

@@ -29,8 +29,8 @@ func experimentCommand() *cli.Command {
 		Description: `The file says what is to be shown, what is sent, the one setting that is varied
 and its values. Options are the flags of "tidemark replay"; "cache: reset" is one
 unless the file says otherwise, so that no row finds the prompts of another in
-the server's cache. Interrupted, the same command goes on where it was. Exit code 1: no row met the SLO; 3: some row
-has no valid run.
+the server's cache. Interrupted, the same command goes on where it was. Exit code 1: no row met the SLO or, without
+one, too many requests of some row failed; 3: some row has no valid run.
 
 Example file:
   schema: tidemark.experiment/1
@@ -171,7 +171,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 }
 
 // experimentCode is 3 when some row has no valid run, 1 when an SLO was met by
-// no row.
+// no row or, without an SLO, too many requests of a row failed.
 func experimentCode(file experiment.File, done []experiment.Done) error {
 	outcomes := map[experiment.Outcome]int{}
 	for _, d := range done {
@@ -182,7 +182,7 @@ func experimentCode(file experiment.File, done []experiment.Done) error {
 	switch {
 	case outcomes[experiment.Invalid] > 0:
 		return exitError{code: exitInvalid}
-	case file.SLO != "" && outcomes[experiment.Met] == 0:
+	case file.SLO != "" && outcomes[experiment.Met] == 0, file.SLO == "" && outcomes[experiment.NotMet] > 0:
 		return exitError{code: exitNotMet}
 	}
 	return nil

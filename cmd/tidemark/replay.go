@@ -33,8 +33,9 @@ func replayCommand() *cli.Command {
 		Description: `Each request goes at its due time whether or not others have ended. The key
 comes from $OPENAI_API_KEY or --api-key-file. First Ctrl-C: nothing more is
 sent and streams are let finish; the second leaves at once. The run's folder
-is whole either way. Exit code 1: the SLO was not met, or more requests are
-needed to tell; 3: the run cannot be trusted, and says why.
+is whole either way. Exit code 1: too many requests failed, or the SLO was not
+met, or more requests are needed to tell; 3: this client or its set-up spoilt
+the run, which says how.
 
 Example:
   tidemark replay azure-code --duration 10m --base-url http://gpu1:8000 \
@@ -86,8 +87,8 @@ func runReplay(c *cli.Context) error {
 	switch {
 	case sendErr == nil:
 		return err
-	case exitCode(err) == exitInvalid:
-		return exitError{exitInvalid, sendErr} // it was taken in too; why it stopped by itself is the news
+	case exitCode(err) == exitInvalid, exitCode(err) == exitNotMet:
+		return exitError{exitCode(err), sendErr} // it was taken in too; why it stopped by itself is the news
 	}
 	return errors.Join(sendErr, err)
 }
@@ -145,6 +146,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), strings.Join(settings.BaseURLs, ", "), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
+	settings.Tell = func(text string) { tell(c, "%s", text) }
 	silent := context.AfterFunc(c.Context, func() {
 		tell(c, "stopping: nothing more is sent, streams are let finish; Ctrl-C again leaves at once")
 	})

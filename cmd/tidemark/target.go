@@ -34,6 +34,8 @@ func targetFlags() []cli.Flag {
 		&cli.StringFlag{Name: "api-key-file", Usage: "read the API key from `FILE`"},
 		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request"},
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none"},
+		&cli.Float64Flag{Name: "max-failures", Usage: "with more than this `SHARE` of the requests failed or not sent the exit code is 1; an SLO's own failure_ratio replaces it", Value: 0.01},
+		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on"},
 		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid", Value: 10 * time.Millisecond},
 		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
 		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
@@ -76,6 +78,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if cache == "as-is" {
 		cache = ""
 	}
+	maxFailures := c.Float64("max-failures")
 	settings := replay.Settings{
 		BaseURLs: c.StringSlice("base-url"), Routes: routes, Endpoint: c.String("endpoint"), Model: c.String("model"),
 		APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
@@ -83,7 +86,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 		WarmUp: c.Duration("warm-up"), DrainTimeout: c.Duration("drain-timeout"), SLO: slo,
 		Name: c.String("name"), Note: c.String("note"), Version: version,
 		MaxLateness: c.Duration("max-lateness"), MaxStall: c.Duration("max-stall"), FirstByteTimeout: c.Duration("first-byte-timeout"),
-		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), VocabHigh: c.Int("vocab-size"),
+		BetweenBytesTimeout: c.Duration("between-bytes-timeout"), MaxFailures: &maxFailures, OnDead: c.String("on-dead"), VocabHigh: c.Int("vocab-size"),
 		Abort: hardStop(c.Context),
 	}
 	if err := settings.Check(); err != nil {

@@ -1,6 +1,7 @@
 -- One row per replay and thing that could make its numbers wrong: what was found, what is
--- allowed, and whether it holds. The last line is the verdict: a run with a line that breaks is invalid,
--- neither pass nor fail. A note spoils nothing by itself; whoever uses the numbers should know it.
+-- allowed, and whether it holds. The first line is how the run ended, the last one the verdict: a run with a line that
+-- breaks has failed, or is invalid, neither pass nor fail. A note spoils nothing by itself; whoever uses the numbers
+-- should know it. Of a run that has failed, how the client kept time is a note.
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at
@@ -8,12 +9,18 @@
 -- bound      what is allowed, in words; null where nothing is asked
 -- outcome    'ok', 'note' or 'breaks'
 -- meaning    why it matters
-with failures as (
+with absences as (
     select
         run_id,
-        sum(requests)::bigint as requests,
-        string_agg(macros.count_text(requests) || ' ' || failure, ', ' order by requests desc, failure) as kinds
-    from marts.failures
+        string_agg(
+            endpoint || ' was gone '
+            || case
+                when back_at_s is null then 'from ' || macros.duration_text(gone_at_s) || ' on'
+                else 'between ' || macros.duration_text(gone_at_s) || ' and ' || macros.duration_text(back_at_s)
+            end || ' (' || reason || ')',
+            '; ' order by gone_at_s
+        ) as told
+    from staging.absences
     group by run_id
 ),
 
@@ -32,6 +39,26 @@ lines as (
     select
         runs.run_id,
         unnest([
+            {
+                seq: 0,
+                subject: 'end',
+                measured: concat_ws(
+                    '; ',
+                    case
+                        when not runs.has_ended then 'never: the run was killed, or runs still'
+                        when runs.stop_reason is not null then 'before the plan was over: ' || runs.stop_reason
+                        else 'when the plan was over'
+                    end,
+                    absences.told
+                ),
+                bound: null::varchar,
+                outcome: case
+                    when not runs.has_ended or runs.stopped_by in ('server', 'client', 'set-up') then 'breaks'
+                    when runs.stopped_by is not null or absences.told is not null then 'note'
+                    else 'ok'
+                end,
+                meaning: 'why the run ended when it did; requests to a server that is gone fail, and go to no other'
+            },
             {
                 seq: 9,
                 subject: 'server''s metrics',
@@ -83,48 +110,68 @@ lines as (
             {
                 seq: 21,
                 subject: 'failures',
-                measured: case
-                    when failures.requests > 0 then failures.kinds || ' of ' || macros.counted(runs.completed + runs.failed, 'request') || ' tried'
-                    else 'none of ' || macros.counted(runs.completed + runs.failed, 'request') || ' sent'
-                end || case when runs.unsent > 0 then '; ' || macros.count_text(runs.unsent) || ' not sent' else '' end,
-                bound: null::varchar,
-                outcome: case when failures.requests > 0 or runs.unsent > 0 then 'note' else 'ok' end,
+                measured: concat_ws(
+                    '; ',
+                    coalesce(runs.shortfall, 'none of ' || macros.counted(runs.completed + runs.failed, 'request') || ' sent'),
+                    case when runs.stopped_by = 'user' and runs.unsent > 0 then macros.count_text(runs.unsent) || ' not sent' end
+                ),
+                bound: 'at most ' || macros.percent_text(runs.failure_limit_ratio) || ' of the requests',
+                outcome: case
+                    when runs.has_failed then 'breaks'
+                    when runs.failed > 0 or runs.unsent > 0 then 'note'
+                    else 'ok'
+                end,
                 meaning: 'each stays in every denominator; latencies are of the others'
             },
             {
                 seq: 22,
                 subject: 'verdict',
-                measured: case when runs.is_valid then 'valid' else 'invalid: ' || runs.invalid_reason end,
+                measured: case
+                    when not runs.is_valid then 'invalid: ' || runs.invalid_reason
+                    when runs.has_failed then 'failed: ' || coalesce(runs.stop_reason, 'more requests failed than are allowed')
+                    else 'valid'
+                end,
                 bound: null::varchar,
-                outcome: case when runs.is_valid then 'ok' else 'breaks' end,
-                meaning: 'whether the numbers may be used; an invalid run is neither pass nor fail'
+                outcome: case when runs.is_valid and not runs.has_failed then 'ok' else 'breaks' end,
+                meaning: 'whether the numbers may be used; an invalid run is neither pass nor fail, latencies of a failed one are of its other requests'
             }
         ], recursive := true)
     from marts.runs
     left join marts.fidelity on fidelity.run_id = runs.run_id
-    left join failures on failures.run_id = runs.run_id
+    left join absences on absences.run_id = runs.run_id
     left join looks on looks.run_id = runs.run_id
 )
 
 select
-    run_id,
-    seq,
-    subject,
-    measured,
-    bound,
-    outcome,
-    meaning
-from marts.certificate_load
-union all
-select
-    run_id,
-    seq,
-    subject,
-    measured,
-    bound,
-    outcome,
-    meaning
-from marts.certificate_client
+    kept.run_id,
+    kept.seq,
+    kept.subject,
+    kept.measured,
+    kept.bound,
+    case when kept.outcome = 'breaks' and runs.has_failed then 'note' else kept.outcome end as outcome,
+    kept.meaning
+from (
+    select
+        run_id,
+        seq,
+        subject,
+        measured,
+        bound,
+        outcome,
+        meaning
+    from marts.certificate_load
+    union all
+    select
+        run_id,
+        seq,
+        subject,
+        measured,
+        bound,
+        outcome,
+        meaning
+    from marts.certificate_client
+) as kept
+inner join marts.runs on runs.run_id = kept.run_id
 union all
 select
     run_id,

@@ -6,6 +6,8 @@
 -- requests            requests that went to it
 -- request_ratio       of all that went anywhere
 -- failed              of them, failed
+-- gone_at_s           when it was first found to have gone, seconds since the run began; null: it was there all the time
+-- back_at_s           when it was back after the last time; null: it did not come back, or was never gone
 -- p50_ttft_s          time to first token, from sent, of successful requests, seconds
 -- p99_ttft_s          the same, 99th percentile; null below 100 samples
 -- p50_tpot_s          time per token after the first, seconds
@@ -48,6 +50,18 @@ per_endpoint as (
     group by
         run_id,
         went_to
+),
+
+absences as (
+    select
+        run_id,
+        endpoint,
+        min(gone_at_s) as gone_at_s,
+        arg_max(struct_pack(at_s := back_at_s), gone_at_s).at_s as back_at_s
+    from staging.absences
+    group by
+        run_id,
+        endpoint
 )
 
 select
@@ -56,6 +70,8 @@ select
     per_endpoint.requests,
     per_endpoint.requests / sum(per_endpoint.requests) over of_run as request_ratio,
     per_endpoint.failed,
+    absences.gone_at_s,
+    absences.back_at_s,
     per_endpoint.ttft[1] as p50_ttft_s,
     case when per_endpoint.with_ttft >= 100 then per_endpoint.ttft[2] end as p99_ttft_s,
     per_endpoint.p50_tpot_s,
@@ -70,4 +86,5 @@ select
     end as in_flight_cv
 from per_endpoint
 inner join spans on spans.run_id = per_endpoint.run_id
+left join absences on absences.run_id = per_endpoint.run_id and absences.endpoint = per_endpoint.endpoint
 window of_run as (partition by per_endpoint.run_id)

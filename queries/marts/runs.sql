@@ -3,11 +3,12 @@
 -- what identifies the run.
 --
 -- Percentiles are over successful requests, p99 withheld (null) below 100 samples;
--- lateness is over all that were sent. A run is invalid, neither pass nor fail, when it
--- never ended, lost measurements, sent nothing or nothing succeeded, when its p99 lateness (waits
--- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples,
--- when the client stood still for too long or was short of files, ports or disk, or when more than 1 % of
--- its requests beat the floor, however late its reads: a data error.
+-- lateness is over all that were sent. A run is invalid, neither pass nor fail, when the client or its
+-- set-up spoilt it: when it never ended, lost measurements or sent nothing, when more than 1 % of
+-- its requests beat the floor, however late its reads (it is not the deployment that was named), when its p99 lateness (waits
+-- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples, and
+-- when the client stood still for too long or was short of files, ports or disk. A run of which too many requests
+-- failed is no such run: it has failed, and how exactly the client kept time is of no account.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
@@ -55,6 +56,13 @@
 -- warm_up_requests         flagged requests, sent or not: in none of these counts
 -- below_floor              requests that beat the floor, however late the client read: the check not_below_floor names them; null without a prediction
 -- ok_ratio                 completed / planned
+-- stop_reason              why it ended before its plan did; null: it did not, or it never ended
+-- stopped_by               'server' (none was left), 'client', 'set-up' or 'user'
+-- failed_ratio             share that failed or was not sent, of what was planned less what the user cancelled
+-- failure_limit_ratio      as much was allowed: the SLO's failure_ratio of all classes, else --max-failures, else 1 %
+-- has_failed               all failed, or more than was allowed, and not for the client or the set-up; where the SLO has a limit of its own,
+--                          marts.slo judges by it, unless no server was left
+-- shortfall                what failed, commonest kind first: '166 of 250 failed (155 timeout_first_byte, 11 not sent)'; null: nothing
 -- window_s                 from the first due time to the last stream's end, seconds
 -- request_per_s            completed requests per second of that window
 -- prompt_token_per_s       prompt tokens of completed requests per second of it
@@ -65,7 +73,7 @@
 -- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
 -- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
 -- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
--- is_valid                 the run is whole, the client kept time, some request succeeded and no more than 1 % beat the floor
+-- is_valid                 the run is whole, the client kept time and no more than 1 % of the requests beat the floor
 -- invalid_reason           why not, and what to look at
 -- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
 -- predicted_tpot_s         median over requests: predicted, seconds
@@ -79,6 +87,7 @@ with counts as (
         count(*) filter (where not is_sent and failure is null) as without_row,
         count(*) filter (where is_success) as completed,
         count(*) filter (where failure is not null) as failed,
+        count(*) filter (where failure = 'cancelled') as cancelled,
         max(coalesce(done_s, last_token_s, sent_s)) - min(due_s) as window_s,
         sum(coalesce(input_tokens_reported, input_tokens)) filter (where is_success) as input_tokens,
         case when count(*) filter (where is_success and received_tokens is null) = 0
@@ -113,6 +122,7 @@ gaps as materialized (
         median(predicted_tpot_s) as predicted_tpot_s,
         median(slowdown_ratio) as slowdown_ratio,
         median(floor_ratio) as floor_ratio,
+        count(floor_tpot_s) as with_floor,
         case
             when count(floor_tpot_s) > 0
                 then count(*) filter (where macros.is_below_floor(tpot_s, floor_tpot_s, decode_tokens, clients.lag_max_s))
@@ -120,6 +130,63 @@ gaps as materialized (
     from marts.tpot_gap
     left join staging.clients on clients.run_id = tpot_gap.run_id
     group by tpot_gap.run_id
+),
+
+-- What the user cancelled or left unsent did not fail.
+due as (
+    select
+        runs.run_id,
+        case when runs.stopped_by = 'user' then 0 else counts.planned - counts.completed - counts.failed end as unsent,
+        counts.failed - counts.cancelled + unsent as spoilt,
+        counts.completed + spoilt as requests
+    from staging.runs
+    inner join counts on counts.run_id = runs.run_id
+),
+
+kinds as (
+    select
+        run_id,
+        string_agg(macros.count_text(requests) || ' ' || kind, ', ' order by requests desc, kind) as told
+    from (
+        select
+            run_id,
+            failure as kind,
+            requests
+        from marts.failures
+        where failure <> 'cancelled'
+        union all
+        select
+            run_id,
+            'not sent',
+            unsent
+        from due
+        where unsent > 0
+    ) as each
+    group by run_id
+),
+
+own_limits as (
+    select
+        run_id,
+        min(at_most) as at_most
+    from staging.slo_objectives
+    where metric = 'failure_ratio'
+        and class is null
+    group by run_id
+),
+
+failures as (
+    select
+        due.run_id,
+        due.spoilt / nullif(due.requests, 0) as failed_ratio,
+        coalesce(own_limits.at_most, runs.max_failures_ratio, 1e-2) as failure_limit_ratio,
+        coalesce(runs.has_ended and (failed_ratio > failure_limit_ratio or failed_ratio = 1), false) as is_too_much,
+        is_too_much and (own_limits.at_most is null or failed_ratio = 1 or coalesce(runs.stopped_by = 'server', false)) as has_failed,
+        macros.count_text(due.spoilt) || ' of ' || macros.count_text(due.requests) || ' failed (' || kinds.told || ')' as shortfall
+    from due
+    inner join staging.runs on runs.run_id = due.run_id
+    left join own_limits on own_limits.run_id = due.run_id
+    left join kinds on kinds.run_id = due.run_id
 ),
 
 verdicts as (
@@ -140,10 +207,25 @@ verdicts as (
                     || 'look at requests.jsonl.zst, it may be cut or of another run',
                     runs.reported_sent, runs.reported_completed, coalesce(stored.sent, 0), coalesce(stored.completed, 0)
                 )
+            when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || runs.stop_reason
+            when runs.client_limit is not null then runs.client_limit
+            -- A client that stood still for about as long as a time-out may have missed answers that were there.
+            when failures.is_too_much and runs.stopped_by is distinct from 'server' and clients.stall_s >= runs.shortest_timeout_s / 2
+                then printf('the client itself stood still for %.3g s: requests may have failed of that', clients.stall_s)
+            when failures.is_too_much then null
             when counts.planned is null and stored.sent > 0 then 'all of it was warm-up: nothing is left to measure'
             when coalesce(counts.sent, 0) = 0 and stored.sent > 0 then 'no request was sent after the warm-up'
             when coalesce(counts.sent, 0) = 0 then 'no request was sent'
             when counts.completed = 0 then 'no request succeeded, so nothing was measured'
+            when gaps.below_floor > 1e-2 * counts.completed
+                then macros.count_text(gaps.below_floor) || ' of ' || macros.counted(gaps.with_floor, 'request')
+                    || ' were faster than ' || runs.gpu || ' memory allows: '
+                    || case
+                        when gaps.below_floor <= gaps.with_floor / 2 then ''
+                        when runs.environment_source = 'server' then 'this is not the deployment that the server names; '
+                        else 'this is not the deployment you named; '
+                    end
+                    || 'check GPU, model, format, tensor parallel size'
             when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
                 then printf(
                     'p99 lateness %.3g ms is above %.3g ms',
@@ -160,14 +242,12 @@ verdicts as (
                     clients.stall_s * 1e3, clients.max_stall_s * 1e3
                 )
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
-            when gaps.below_floor > 1e-2 * counts.completed
-                then macros.counted(gaps.below_floor, 'request')
-                    || ' decoded faster than memory allows: check GPU, model, format, tensor parallel size'
         end as invalid_reason
     from staging.runs
     left join counts on counts.run_id = runs.run_id
     left join stored on stored.run_id = runs.run_id
     left join gaps on gaps.run_id = runs.run_id
+    left join failures on failures.run_id = runs.run_id
     left join staging.clients on clients.run_id = runs.run_id
 )
 
@@ -233,6 +313,12 @@ select
     coalesce(stored.warm_up, 0) as warm_up_requests,
     gaps.below_floor,
     counts.completed / counts.planned as ok_ratio,
+    case when runs.has_ended then runs.stop_reason end as stop_reason,
+    runs.stopped_by,
+    failures.failed_ratio,
+    failures.failure_limit_ratio,
+    verdicts.invalid_reason is null and coalesce(failures.has_failed, false) as has_failed,
+    failures.shortfall,
     counts.window_s,
     counts.completed / nullif(counts.window_s, 0) as request_per_s,
     coalesce(counts.input_tokens, 0) / nullif(counts.window_s, 0) as prompt_token_per_s,
@@ -263,4 +349,5 @@ from staging.runs
 inner join verdicts on verdicts.run_id = runs.run_id
 left join counts on counts.run_id = runs.run_id
 left join stored on stored.run_id = runs.run_id
+left join failures on failures.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id

@@ -59,6 +59,12 @@
 -- reported_completed       requests that succeeded, as counted while it ran; null after a kill
 -- reported_valid           the engine's own verdict on its timing; null after a kill
 -- reported_reason          and why
+-- client_limit             what the client's machine ran out of: descriptors or ports; null: nothing
+-- stop_reason              why it stopped before its plan did; null: it did not
+-- stopped_by               who stopped it: 'server' (none was left), 'client' (a full disk), 'set-up' (another model was served) or 'user'
+-- on_dead                  what was to be done when one of several servers went: 'go-on' or 'stop'; null: an older run, which stopped
+-- max_failures_ratio       share of the requests that might fail or stay unsent; null where the run does not say
+-- shortest_timeout_s       the shorter of the time-outs of an answer, seconds; null where the run does not say
 select
     runs.run_id,
     runs.document ->> '$.name' as name,
@@ -133,5 +139,24 @@ select
     (runs.document ->> '$.result.sent')::bigint as reported_sent,
     (runs.document ->> '$.result.completed')::bigint as reported_completed,
     (runs.document ->> '$.result.is_valid')::boolean as reported_valid,
-    nullif(runs.document ->> '$.result.invalid_reason', '') as reported_reason
+    nullif(runs.document ->> '$.result.invalid_reason', '') as reported_reason,
+    nullif(runs.document ->> '$.result.client_limit', '') as client_limit,
+    coalesce(
+        replace(nullif(runs.document ->> '$.stop_reason', ''), 'replay: stopped: ', ''),
+        case when runs.document ->> '$.status' = 'interrupted' then 'the user interrupted it' end
+    ) as stop_reason,
+    case
+        when runs.document ->> '$.status' = 'interrupted' then 'user'
+        when runs.document ->> '$.status' = 'aborted'
+            -- Older runs say only why.
+            then coalesce(
+                nullif(runs.document ->> '$.stopped_by', ''),
+                case when runs.document ->> '$.stop_reason' like '% has gone: %' then 'server' else 'client' end
+            )
+    end as stopped_by,
+    nullif(runs.document ->> '$.settings.on_dead', '') as on_dead,
+    (runs.document ->> '$.settings.max_failures_ratio')::double as max_failures_ratio,
+    nullif(least(
+        (runs.document ->> '$.settings.first_byte_timeout_s')::double, (runs.document ->> '$.settings.between_bytes_timeout_s')::double
+    ), 0) as shortest_timeout_s
 from raw.runs
