@@ -11,7 +11,9 @@ with requests as (
         requests.is_success,
         requests.failure,
         requests.http_status,
+        requests.due_s,
         requests.sent_s,
+        max(requests.last_token_s) over (partition by requests.run_id) as last_of_all_s,
         requests.ttft_s,
         requests.e2e_s,
         coalesce(requests.done_s, requests.last_token_s, requests.sent_s) as done_s,
@@ -46,7 +48,11 @@ counts as (
     select
         run_id,
         count(*) filter (where is_success) as completed,
-        count(*) filter (where failure is not null) / nullif(count(*) filter (where is_sent), 0) as failed_ratio,
+        count(*) filter (where is_sent or failure is not null) as tried,
+        count(*) filter (where failure is not null) / nullif(tried, 0) as failed_ratio,
+        count(*) filter (where failure = 'refused') / nullif(tried, 0) as refused_ratio,
+        count(*) filter (where failure in ('timeout_first_byte', 'timeout_between_bytes', 'connect')) / nullif(tried, 0) as timed_out_ratio,
+        count(*) filter (where failure <> 'cancelled' and due_s > coalesce(last_of_all_s, -1)) as unanswered_at_end,
         count(*) filter (where http_status in (429, 503)) as requests_rejected,
         median(ttft_s) filter (where is_success) as p50_ttft_s,
         case when count(*) filter (where is_success) >= 100 then quantile_cont(ttft_s, 0.99) filter (where is_success) end as p99_ttft_s,
@@ -131,9 +137,19 @@ objectives as (
     group by run_id
 ),
 
+absences as (
+    select
+        run_id,
+        count(distinct endpoint) as servers
+    from staging.absences
+    group by run_id
+),
+
 known as (
     select
         runs.run_id,
+        absences.servers as servers_gone,
+        runs.stopped_by = 'server' as is_none_left,
         counts,
         crowds,
         climbs,
@@ -147,6 +163,7 @@ known as (
         case when runs.mode = 'closed' then runs.max_concurrency end as concurrency
     from staging.runs
     left join counts on counts.run_id = runs.run_id
+    left join absences on absences.run_id = runs.run_id
     left join crowds on crowds.run_id = runs.run_id
     left join climbs on climbs.run_id = runs.run_id
     left join gaps on gaps.run_id = runs.run_id
@@ -166,6 +183,11 @@ from (
         unnest([
             {'figure': 'completed', 'value': counts.completed::double},
             {'figure': 'failed_ratio', 'value': counts.failed_ratio},
+            {'figure': 'servers_gone', 'value': servers_gone::double},
+            {'figure': 'no_server_left', 'value': case when is_none_left then 1 end},
+            {'figure': 'refused_ratio', 'value': counts.refused_ratio},
+            {'figure': 'timed_out_ratio', 'value': counts.timed_out_ratio},
+            {'figure': 'unanswered_at_end', 'value': counts.unanswered_at_end::double},
             {'figure': 'requests_rejected', 'value': counts.requests_rejected},
             {'figure': 'p50_ttft_s', 'value': counts.p50_ttft_s},
             {'figure': 'p99_ttft_s', 'value': counts.p99_ttft_s},
