@@ -16,6 +16,8 @@ type readiness struct {
 	WaitingBefore *int64      `json:"waiting_before"`
 	Cache         cacheRecord `json:"cache"`
 	Notes         []string    `json:"notes,omitempty"` // what a reader should know of the servers
+	// Differences are what the servers say otherwise than the environment has it.
+	Differences []difference `json:"differences,omitempty"`
 }
 
 type cacheRecord struct {
@@ -51,6 +53,10 @@ func (s *Settings) prepare(ctx context.Context, a *asker, plan *Plan) (p prepare
 	first := a.expositions(ctx, s.MetricsURLs)
 	all := a.effectiveOf(p.servers, first)
 	p.effective, p.readiness.Notes = all[0], differences(p.servers, all)
+	p.readiness.Differences = s.compareAll(p.servers, all)
+	for _, d := range p.readiness.Differences {
+		s.Tell(d.String())
+	}
 	if err := a.drain(ctx, *s, first, &p.readiness); err != nil {
 		return p, err
 	}

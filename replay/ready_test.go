@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -36,6 +37,52 @@ func TestAProbeThatIsHungUpOnIsNoAnswer(t *testing.T) {
 				t.Errorf("%+v, %+v", d.Readiness.Cache, d.Prompts)
 			}
 		})
+	}
+}
+
+// What a server says otherwise than it was named is told before anything is sent, and kept. Limits that nobody named are
+// our own defaults, and a layout is no format.
+func TestADeploymentThatIsAnotherIsToldBeforeItIsSent(t *testing.T) {
+	fake := newFake(t, well(0))
+	fake.probe = status(200, `{"data":[{"id":"tiny","root":"meta-llama/Llama-3.1-8B-Instruct","max_model_len":4096}]}`)
+	fake.info = `{"vllm_config":{"model_config":{"dtype":"torch.bfloat16","quantization":null},"cache_config":{"cache_dtype":"auto"},
+		"scheduler_config":{"max_num_seqs":64,"max_num_batched_tokens":2048},"parallel_config":{"tensor_parallel_size":2}}}`
+	for _, c := range []struct {
+		name, info string
+		named      Environment
+		want       []string
+	}{
+		{"as named", fake.info, Environment{GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 2, Quantization: "bf16", KVCacheDtype: "bf16", MaxNumSeqs: 64, EngineVersion: "0.32"}, nil},
+		{"another", fake.info, Environment{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 1, Quantization: "fp8", KVCacheDtype: "fp8", MaxNumSeqs: 256, EngineVersion: "0.3"},
+			[]string{"catalog_model is llama-3.1-8b at URL, and llama-3.1-70b was named", "tensor_parallel_size is 2 at URL, and 1 was named",
+				"quantization is bfloat16 at URL, and fp8 was named", "kv_cache_dtype is bfloat16 at URL, and fp8 was named",
+				"max_num_seqs is 64 at URL, and 256 was named", "engine_version is 0.32.0 at URL, and 0.3 was named"}},
+		{"simulated", `{"tidemark_simulated":true,"simulates":{"gpu":"H100","catalog_model":"llama-3.1-8b","tensor_parallel_size":1,"quantization":"bf16"}}`,
+			Environment{GPU: "H200", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Quantization: "bf16"}, []string{"gpu is H100 at URL, and H200 was named"}},
+		{"a layout", `{"vllm_config":{"model_config":{"dtype":"bfloat16","quantization":"compressed-tensors"}}}`,
+			Environment{GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Quantization: "fp8"}, nil},
+	} {
+		fake.info = c.info
+		s := settingsFor(fake.URL)
+		s.Environment, s.Named = &c.named, c.named
+		s.CatalogName = func(served string) string {
+			return map[string]string{"meta-llama/Llama-3.1-8B-Instruct": "llama-3.1-8b"}[served]
+		}
+		var told []string
+		s.Tell = func(text string) {
+			if len(fake.bodies) > 0 {
+				t.Errorf("%s: told after something was sent", c.name)
+			}
+			told = append(told, strings.ReplaceAll(strings.TrimPrefix(text, "not what was named: "), fake.URL, "URL"))
+		}
+		folder := filepath.Join(t.TempDir(), "run")
+		if _, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, folder); err != nil {
+			t.Fatal(err)
+		}
+		fake.bodies = nil
+		if !slices.Equal(told, c.want) || len(documentIn(t, folder).Readiness.Differences) != len(c.want) {
+			t.Errorf("%s: told %q, want %q", c.name, told, c.want)
+		}
 	}
 }
 

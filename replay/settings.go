@@ -53,6 +53,10 @@ type Settings struct {
 	// EnvironmentSource says where it came from: "flags" or "file". A server that says what it simulates is believed
 	// where Environment is nil, and the source is then "server".
 	EnvironmentSource string
+	// Named is what the user named of Environment, before defaults were filled in.
+	Named Environment
+	// CatalogName is what the catalogue calls a model that a server names; empty where it knows none. nil: it knows none.
+	CatalogName func(served string) string
 
 	Seed                uint64        // of the tokens that belong to no block; default: the plan's
 	VocabLow, VocabHigh int           // range of token ids [low, high); default [1000, 8192), less where the server has fewer

@@ -23,6 +23,7 @@ type prepared struct {
 	planPath          string
 	environment       *replay.Environment
 	environmentSource string
+	named             replay.Environment // before defaults
 	predictTPOT       func(inFlight int, contextTokens float64) time.Duration
 	drop              func() // removes a plan that was made for this replay alone
 }
@@ -59,7 +60,7 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *re
 	if err != nil {
 		return err
 	}
-	p.environment, p.environmentSource = environmentFrom(resolved), from
+	p.environment, p.environmentSource, p.named = environmentFrom(resolved), from, *named
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), resolved)
 	if err != nil {
 		return nil // what does not fit has no prediction; the run may still be measured
@@ -73,6 +74,19 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *re
 		return time.Duration(cost.Seconds(inFlight, int64(all), int64(windowed), 0, 0, 0) * float64(time.Second))
 	}
 	return nil
+}
+
+// catalogName finds what the built-in catalogue calls a model that a server
+// names, to hold it against the one that was asked for. Of a model that only the
+// user knows nothing can be said.
+func catalogName(ctx context.Context, served, asked string) (name string) {
+	_ = inCatalogue(ctx, func(w *warehouse.Warehouse) error { // no answer is none: nothing rests on it
+		return w.DB().QueryRowContext(ctx, `
+select model
+from macros.models_named(?)
+where exists (from macros.models_named(?))`, served, asked).Scan(&name)
+	})
+	return name
 }
 
 // withCatalogue gives a function the catalogue: that of the warehouse where

@@ -76,6 +76,10 @@ func runReplay(c *cli.Context) error {
 	defer ready.drop()
 	settings.RunID = runID
 	settings.Environment, settings.EnvironmentSource = ready.environment, ready.environmentSource
+	settings.Named = ready.named
+	settings.CatalogName = func(served string) string {
+		return catalogName(c.Context, served, ready.environment.CatalogModel)
+	}
 	settings.PredictTPOT = ready.predictTPOT
 	settings.Series = askedFor(c).series
 	folder := filepath.Join(c.String("runs"), runID)

@@ -155,7 +155,7 @@ settings as (
         max((lower(effective) in ('true', '1'))::integer) filter (where setting = 'disable_custom_all_reduce') as is_custom_all_reduce_off,
         count(*) filter (where is_different and setting in ('quantization', 'dtype', 'kv_cache_dtype')) as differing_formats,
         -- Limits of the engine may have been assumed, and who serves a model may call it as he likes.
-        count(*) filter (where is_different and setting in ('quantization', 'dtype', 'kv_cache_dtype', 'tensor_parallel_size')) as differing_settings
+        count(*) filter (where is_different and setting in ('gpu', 'catalog_model', 'quantization', 'dtype', 'kv_cache_dtype', 'tensor_parallel_size')) as differing_settings
     from marts.server_settings
     group by run_id
 ),

@@ -1,0 +1,112 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Before anything is sent the deployment that was named is held against what the servers say of themselves. Nothing is
+// refused: who names a deployment may know better than its server. But a figure that is far from its prediction then
+// has its reason beside it from the start.
+
+// difference is a setting that a server has otherwise than it was named.
+type difference struct {
+	BaseURL string `json:"base_url"`
+	Setting string `json:"setting"`
+	Asked   string `json:"asked"`
+	Said    string `json:"said"`
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("not what was named: %s is %s at %s, and %s was named", d.Setting, d.Said, d.BaseURL, d.Asked)
+}
+
+// compareAll holds the environment against each server; all are their configurations in the same order.
+func (s Settings) compareAll(servers []Server, all []effective) (found []difference) {
+	if s.Environment == nil {
+		return nil
+	}
+	for i, server := range servers {
+		for _, d := range s.compare(server, all[i]) {
+			d.BaseURL = server.target.base.String()
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// compare finds what one server says otherwise. What a server does not say differs in nothing. The limits of a step and the
+// version are compared only where the user named them: else they are our own defaults.
+func (s Settings) compare(server Server, e effective) (found []difference) {
+	asked, said := *s.Environment, said(server, e)
+	said.CatalogModel = cmp.Or(said.CatalogModel, s.catalogName(e.Model))
+	add := func(setting, asked, said string, isSame bool) {
+		if asked != "" && said != "" && !isSame {
+			found = append(found, difference{Setting: setting, Asked: asked, Said: said})
+		}
+	}
+	words := func(setting, asked, said string) { add(setting, asked, said, strings.EqualFold(asked, said)) }
+	numbers := func(setting string, asked, said int) { words(setting, shownCount(asked), shownCount(said)) }
+	words("gpu", asked.GPU, said.GPU)
+	if !strings.HasPrefix(asked.CatalogModel, "{") { // a model by its config alone has no name to compare
+		words("catalog_model", asked.CatalogModel, said.CatalogModel)
+	}
+	numbers("tensor_parallel_size", asked.TensorParallelSize, said.TensorParallelSize)
+	add("quantization", asked.Quantization, said.Quantization, sameFormat(asked.Quantization, said.Quantization))
+	add("kv_cache_dtype", asked.KVCacheDtype, said.KVCacheDtype, sameFormat(asked.KVCacheDtype, said.KVCacheDtype))
+	numbers("max_num_seqs", s.Named.MaxNumSeqs, said.MaxNumSeqs)
+	numbers("max_num_batched_tokens", s.Named.MaxNumBatchedTokens, said.MaxNumBatchedTokens)
+	version := s.Named.EngineVersion
+	add("engine_version", version, said.EngineVersion, strings.HasPrefix(said.EngineVersion+".", version+"."))
+	return found
+}
+
+// said is the deployment that a server claims to be: what it simulates, and what its configuration says.
+func said(server Server, e effective) (d Environment) {
+	if server.Simulates != nil {
+		d = *server.Simulates
+	}
+	setDefault(&d.TensorParallelSize, int(e.TensorParallelSize))
+	setDefault(&d.MaxNumSeqs, int(e.MaxNumSeqs))
+	setDefault(&d.MaxNumBatchedTokens, int(e.MaxNumBatchedTokens))
+	setDefault(&d.EngineVersion, e.EngineVersion)
+	setDefault(&d.Quantization, cmp.Or(e.Quantization, e.Dtype)) // weights that nothing quantizes are of the model's type
+	setDefault(&d.KVCacheDtype, e.KVCacheDtype)
+	if d.KVCacheDtype == "auto" {
+		d.KVCacheDtype = e.Dtype
+	}
+	return d
+}
+
+func (s Settings) catalogName(served string) string {
+	if s.CatalogName == nil || served == "" {
+		return ""
+	}
+	return s.CatalogName(served)
+}
+
+// formats are those that mean one thing; others (compressed-tensors, awq_marlin) name a file's layout or a kernel, and may
+// hold what was asked for.
+var formats = regexp.MustCompile(`^(bf16|fp16|fp32|fp8|int8|mxfp4|nvfp4)$`)
+
+// sameFormat does not call different what cannot be told apart.
+func sameFormat(asked, said string) bool {
+	asked, said = plainFormat(asked), plainFormat(said)
+	return asked == said || !formats.MatchString(asked) || !formats.MatchString(said)
+}
+
+var formatEnds = regexp.MustCompile(`^torch\.|_e[45]m[23](fn)?$`)
+
+func plainFormat(name string) string {
+	return strings.NewReplacer("bfloat", "bf", "float", "fp").Replace(formatEnds.ReplaceAllString(strings.ToLower(name), ""))
+}
+
+func shownCount(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
