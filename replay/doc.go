@@ -15,6 +15,9 @@
 // the HTTP framing (framing.go), the events out of the stream (sse.go), the tokens out of the events (scan.go, decode.go,
 // stream.go), its end (verdict.go, rejection.go), its row (row.go).
 //
+// compare.go tells where a server is not the deployment that was named. A server that refuses connections has gone
+// (gone.go): what was due there fails, the others go on, and the run ends when none is left.
+//
 // samples.go keeps the servers' /metrics and the client's own state beside them; heartbeat.go watches that the client
 // itself does not stand still. scrub.go takes secrets out of all that others say; check.go is what settings may be.
 //

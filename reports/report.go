@@ -42,6 +42,7 @@ type Run struct {
 	IsSimulated bool
 	IsDraft     bool // no environment given: measured, shown, not compared
 	IsValid     bool
+	HasFailed   bool // too many of its requests did
 	HasSLO      bool
 	FirstLine   string   // the verdict's
 	Notes       []string // what its comparison with the prediction rests on
@@ -143,7 +144,7 @@ where run_id = $1`, id)
 	yes := func(column string) bool { b, _ := facts.at(0, column).(bool); return b }
 	run := Run{
 		ID: id, Name: text("name"), Note: text("note"), MeasuredOn: text("measured_on"),
-		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), Facts: facts,
+		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,
 	}
 	if run.Name == "" {
 		run.Name = id
