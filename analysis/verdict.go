@@ -30,6 +30,7 @@ type Verdict struct {
 	HasFailed     bool   // more requests failed than are allowed
 	IsOverLimit   bool   // the same, also where the SLO's own failure_ratio is to judge it
 	StopReason    string // why it ended before its plan did; empty: it did not
+	Absences      string // which of its servers went away and when; empty: none did
 	IsBelowFloor  bool   // it is invalid because the deployment is not the one that was named
 	Status        string // running, done, interrupted or aborted
 	Planned       int64
@@ -50,7 +51,7 @@ type Verdict struct {
 // Judge gives a run's verdict.
 func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
 	v := Verdict{RunID: runID}
-	var reason, failure, example, stopReason, shortfall sql.NullString
+	var reason, failure, example, stopReason, absences, shortfall sql.NullString
 	var failed sql.NullInt64
 	err := db.QueryRowContext(ctx, `
 with commonest_failure as (
@@ -76,6 +77,7 @@ select
     runs.has_failed,
     coalesce(runs.is_valid and (runs.has_failed or runs.failed_ratio > runs.failure_limit_ratio), false),
     runs.stop_reason,
+    runs.absences,
     runs.shortfall,
     coalesce(runs.below_floor > 1e-2 * runs.completed and runs.invalid_reason like '% memory allows: %', false),
     coalesce(runs.status, ''),
@@ -92,7 +94,7 @@ select
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
-		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
+		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &absences, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
 		&failure, &failed, &example,
 		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
 	)
@@ -102,7 +104,7 @@ where runs.run_id = $1`, runID).Scan(
 	if err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
 	}
-	v.InvalidReason, v.StopReason, v.Shortfall = reason.String, stopReason.String, shortfall.String
+	v.InvalidReason, v.StopReason, v.Absences, v.Shortfall = reason.String, stopReason.String, absences.String, shortfall.String
 	v.MostFailed, v.MostFailedBy, v.Example = failure.String, failed.Int64, example.String
 	if err := v.readBasis(ctx, db); err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
@@ -122,6 +124,8 @@ func (v Verdict) Unusable() string {
 		return v.InvalidReason
 	case v.HasFailed && v.StopReason != "":
 		return v.Shortfall + ": " + v.StopReason
+	case v.HasFailed && v.Absences != "":
+		return v.Shortfall + ": " + v.Absences
 	case v.HasFailed:
 		return v.Shortfall
 	}

@@ -9,22 +9,7 @@
 -- bound      what is allowed, in words; null where nothing is asked
 -- outcome    'ok', 'note' or 'breaks'
 -- meaning    why it matters
-with absences as (
-    select
-        run_id,
-        string_agg(
-            endpoint || ' was gone '
-            || case
-                when back_at_s is null then 'from ' || macros.duration_text(gone_at_s) || ' on'
-                else 'between ' || macros.duration_text(gone_at_s) || ' and ' || macros.duration_text(back_at_s)
-            end || ' (' || reason || ')',
-            '; ' order by gone_at_s
-        ) as told
-    from staging.absences
-    group by run_id
-),
-
-looks as (
+with looks as (
     select
         run_id,
         count(*) as urls,
@@ -49,15 +34,15 @@ lines as (
                         when runs.stop_reason is not null then 'before the plan was over: ' || runs.stop_reason
                         else 'when the plan was over'
                     end,
-                    absences.told
+                    runs.absences
                 ),
                 bound: null::varchar,
                 outcome: case
                     when not runs.has_ended or runs.stopped_by in ('server', 'client', 'set-up') then 'breaks'
-                    when runs.stopped_by is not null or absences.told is not null then 'note'
+                    when runs.stopped_by is not null or runs.absences is not null then 'note'
                     else 'ok'
                 end,
-                meaning: 'why the run ended when it did; requests to a server that is gone fail, and go to no other'
+                meaning: 'why the run ended when it did; a server is gone when it refuses three connections in a row: its requests fail, and go to no other'
             },
             {
                 seq: 9,
@@ -138,7 +123,6 @@ lines as (
         ], recursive := true)
     from marts.runs
     left join marts.fidelity on fidelity.run_id = runs.run_id
-    left join absences on absences.run_id = runs.run_id
     left join looks on looks.run_id = runs.run_id
 )
 

@@ -58,6 +58,7 @@
 -- ok_ratio                 completed / planned
 -- stop_reason              why it ended before its plan did; null: it did not, or it never ended
 -- stopped_by               'server' (none was left), 'client', 'set-up' or 'user'
+-- absences                 which of its servers went away and when, in words; null: none did
 -- failed_ratio             share that failed or was not sent, of what was planned less what the user cancelled
 -- failure_limit_ratio      as much was allowed: the SLO's failure_ratio of all classes, else --max-failures, else 1 %
 -- has_failed               all failed, or more than was allowed, and not for the client or the set-up; where the SLO has a limit of its own,
@@ -162,6 +163,21 @@ kinds as (
         from due
         where unsent > 0
     ) as each
+    group by run_id
+),
+
+absences as (
+    select
+        run_id,
+        string_agg(
+            endpoint || ' was gone '
+            || case
+                when back_at_s is null then 'from ' || macros.duration_text(gone_at_s) || ' on'
+                else 'between ' || macros.duration_text(gone_at_s) || ' and ' || macros.duration_text(back_at_s)
+            end,
+            '; ' order by gone_at_s
+        ) as told
+    from staging.absences
     group by run_id
 ),
 
@@ -315,6 +331,7 @@ select
     counts.completed / counts.planned as ok_ratio,
     case when runs.has_ended then runs.stop_reason end as stop_reason,
     runs.stopped_by,
+    absences.told as absences,
     failures.failed_ratio,
     failures.failure_limit_ratio,
     verdicts.invalid_reason is null and coalesce(failures.has_failed, false) as has_failed,
@@ -350,4 +367,5 @@ inner join verdicts on verdicts.run_id = runs.run_id
 left join counts on counts.run_id = runs.run_id
 left join stored on stored.run_id = runs.run_id
 left join failures on failures.run_id = runs.run_id
+left join absences on absences.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id
