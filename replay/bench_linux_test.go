@@ -38,7 +38,7 @@ func BenchmarkFidelity(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for range b.N {
-				report, said := measured(b, 50*time.Millisecond, c.tpot, atRandom(c.rate, c.rate*8, 500, c.tokens))
+				report, said := measured(b, 50*time.Millisecond, c.tpot, atRandom(c.rate, c.rate*8, 500, c.tokens), 0)
 				b.ReportMetric(report.CPUSeconds/float64(c.rate*8*c.tokens)*1e6, "cpu-us/token")
 				said.report(b, report)
 			}

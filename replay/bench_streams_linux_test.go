@@ -23,7 +23,7 @@ func BenchmarkStreams(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("%d streams of %.0f per s", c.streams, 1/c.tpot.Seconds()), func(b *testing.B) {
 			for range b.N {
-				report, said := measured(b, 50*time.Millisecond, c.tpot, every(0, c.streams, 100, c.tokens))
+				report, said := measured(b, 50*time.Millisecond, c.tpot, every(0, c.streams, 100, c.tokens), 0)
 				tokens := float64(c.streams * c.tokens)
 				streaming := 0.05 + float64(c.tokens-1)*c.tpot.Seconds()
 				b.ReportMetric(report.CPUSeconds/tokens*1e6, "cpu-us/token")
@@ -36,12 +36,22 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
+// BenchmarkClosedLoop has 512 slots become free in one instant, again and again: all answers of a round end together.
+func BenchmarkClosedLoop(b *testing.B) {
+	const slots, rounds, tokens = 512, 4, 300
+	for range b.N {
+		report, said := measured(b, 50*time.Millisecond, 10*time.Millisecond, every(0, slots*rounds, 100, tokens), slots)
+		said.report(b, report)
+		b.Logf("%+v", report.Result)
+	}
+}
+
 // BenchmarkLateness sends at a steady mean rate, 16 tokens a request.
 func BenchmarkLateness(b *testing.B) {
 	for _, rate := range []int{500, 2000} {
 		b.Run(fmt.Sprintf("%d per s", rate), func(b *testing.B) {
 			for range b.N {
-				report, said := measured(b, 50*time.Millisecond, 10*time.Millisecond, atRandom(rate, rate*5, 100, 16))
+				report, said := measured(b, 50*time.Millisecond, 10*time.Millisecond, atRandom(rate, rate*5, 100, 16), 0)
 				b.ReportMetric(report.CPUSeconds/float64(rate*5)*1e6, "cpu-us/request")
 				said.report(b, report)
 			}
@@ -61,7 +71,7 @@ func BenchmarkBursts(b *testing.B) {
 		}
 	}
 	for range b.N {
-		report, said := measured(b, 50*time.Millisecond, 10*time.Millisecond, bursts)
+		report, said := measured(b, 50*time.Millisecond, 10*time.Millisecond, bursts, 0)
 		said.report(b, report)
 	}
 }
@@ -90,13 +100,13 @@ type account struct {
 	lasted           float64 // from the first token of all to the last
 }
 
-// measured runs a plan from a process on core 0 against a fixed server on core 1.
-func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[Request, error]) (clientReport, account) {
+// measured runs a plan from a process on core 0 against a fixed server on core 1; slots: of a closed loop, 0 for an open one.
+func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[Request, error], slots int) (clientReport, account) {
 	b.Helper()
 	base := startFixed(b, 1, ttft, tpot)
 	plan := planOf(b, requests)
 	folder := filepath.Join(b.TempDir(), "run")
-	report := clientOn(b, 0, clientOrder{BaseURL: base, Plan: plan.Path(), Folder: folder})
+	report := clientOn(b, 0, clientOrder{BaseURL: base, Plan: plan.Path(), Folder: folder, Slots: slots})
 	truths := truthsOf(b, base)
 	var a account
 	first, last := math.Inf(1), 0.0

@@ -9,11 +9,12 @@
 // that route.go picks) and hands it over when it is due.
 //
 // There are two ways to carry requests. On Linux, over plain connections, one thread both sends what is due and reads what
-// has come (loop_linux.go, poller_linux.go): no goroutine and no timer belongs to a stream. Over TLS, over connections
-// that the caller makes and elsewhere, each request has a goroutine (converse.go). Both feed what they read, with the
-// instant right after the read, to the same exchange.go, so an answer has one meaning: its head (head.go), its body out of
-// the HTTP framing (framing.go), the events out of the stream (sse.go), the tokens out of the events (scan.go, decode.go,
-// stream.go), its end (verdict.go, rejection.go), its row (row.go).
+// has come (loop_linux.go, poller_linux.go): no goroutine and no timer belongs to a stream, and what it reads bears the
+// instant when the kernel had it (arrival_linux.go). Over TLS, over connections that the caller makes and elsewhere, each
+// request has a goroutine (converse.go), and the instant is right after the read. Both feed what they read to the same
+// exchange.go, so an answer has one meaning: its head (head.go), its body out of the HTTP framing (framing.go), the events
+// out of the stream (sse.go), the tokens out of the events (scan.go, decode.go, stream.go), its end (verdict.go,
+// rejection.go), its row (row.go).
 //
 // compare.go tells where a server is not the deployment that was named. A server that refuses connections has gone
 // (gone.go): what was due there fails, the others go on, and the run ends when none is left.

@@ -104,7 +104,7 @@ func (x *exchange) patience() time.Duration {
 	return s.last + x.settings.BetweenBytesTimeout
 }
 
-// feed takes what one read brought, and the instant right after it.
+// feed takes what one read brought, and when that was there.
 func (x *exchange) feed(data []byte, at time.Duration) {
 	x.at = at
 	x.stream.read++

@@ -12,10 +12,11 @@ import (
 const hasLoop = true
 
 // loop sends what is due and reads what has come on one thread, so that neither waits for a scheduler: no goroutine and
-// no timer belongs to a stream, a token costs one read, and no instant is taken later than right after that.
+// no timer belongs to a stream, a token costs one read, and its instant is when the kernel had it.
 type loop struct {
 	*dispatcher
 	poll     *poller
+	receiver *receiver
 	buf      []byte
 	live     []*exchange // sent, and not ended
 	bySocket []*exchange
@@ -48,6 +49,7 @@ func newLoop(d *dispatcher) driver {
 func (l *loop) run() {
 	defer makeRoom()()
 	l.finished = newFinisher(l.sender)
+	l.receiver = newReceiver(l.begin)
 	l.inbox.listen(l.poll.wake)
 	defer context.AfterFunc(l.stop, l.poll.wake)()
 	defer context.AfterFunc(l.abort, l.poll.wake)()
@@ -92,6 +94,7 @@ func (l *loop) advance(now time.Duration, out carrier) {
 
 // read takes what each of the ready sockets has; between any two of them a request may be due.
 func (l *loop) read(ready []unix.EpollEvent) {
+	l.receiver.compareClocks()
 	for _, e := range ready {
 		x := l.at(int(e.Fd))
 		if x == nil {
@@ -107,7 +110,7 @@ func (l *loop) read(ready []unix.EpollEvent) {
 		if x.phase == over {
 			l.end(x)
 		}
-		if x.at >= l.nextDue {
+		if l.lastRead >= l.nextDue {
 			l.advance(l.now(), l)
 		}
 	}
@@ -121,12 +124,16 @@ func (l *loop) at(socket int) *exchange {
 }
 
 func (l *loop) receive(x *exchange) {
-	n, err := readSocket(x.conn.socket, l.buf)
-	at := l.now()
-	if l.streak++; at-l.lastRead > linger {
+	n, arrived, err := l.receiver.read(x.conn.socket, l.buf)
+	now := l.now()
+	if l.streak++; now-l.lastRead > linger {
 		l.streak = 0
 	}
-	l.lastRead = at
+	l.lastRead = now
+	at := now
+	if arrived != unknown { // not before what was there earlier, and not after it was read
+		at = min(max(arrived, x.at, x.row.written), now)
+	}
 	switch {
 	case n > 0:
 		x.feed(l.buf[:n], at)

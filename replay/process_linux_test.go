@@ -21,6 +21,7 @@ func init() { roles["client"] = runClient }
 type clientOrder struct {
 	BaseURL, Plan, Folder string
 	Files                 uint64 // that it may have open; 0: as it is
+	Slots                 int    // of a closed loop; 0: an open one
 }
 
 // clientReport is what it cost.
@@ -47,6 +48,9 @@ func runClient() {
 	var before, after unix.Rusage
 	unix.Getrusage(unix.RUSAGE_SELF, &before)
 	s := settingsFor(order.BaseURL)
+	if order.Slots > 0 {
+		s.Mode, s.MaxConcurrency = modeClosed, order.Slots
+	}
 	result, err := Run(ctxOfStdin(), plan, s, order.Folder)
 	if err != nil {
 		panic(err)

@@ -21,16 +21,15 @@ func takeSocket(nc net.Conn) (socket int, err error) {
 		return -1, err
 	}
 	cerr := raw.Control(func(fd uintptr) { socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
-	return socket, errors.Join(cerr, err)
+	if err = errors.Join(cerr, err); err == nil {
+		noteArrivals(socket)
+	}
+	return socket, err
 }
 
 func closeSocket(socket int) { unix.Close(socket) }
 
-// readSocket and writeSocket return at once, so the scheduler is not told.
-func readSocket(socket int, p []byte) (int, error) {
-	return result(unix.RawSyscall(unix.SYS_READ, uintptr(socket), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p))))
-}
-
+// writeSocket returns at once, so the scheduler is not told.
 func writeSocket(socket int, p []byte) (int, error) {
 	return result(unix.RawSyscall(unix.SYS_WRITE, uintptr(socket), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p))))
 }
