@@ -21,6 +21,15 @@ type Client struct {
 	WallStepS       float64    `json:"wall_step_s"`               // largest jump of the wall clock against the monotonic one
 	Retransmits     *int64     `json:"retransmits"`               // TCP segments of this host while it ran; null: unknown
 	CoalescedRatio  *float64   `json:"coalesced_ratio,omitempty"` // token chunks that came in a read together with another
+
+	// The line for a core, on Linux: how long the client's threads stood in it, all together; of that, while others had the
+	// cores; the most of that in any second.
+	WaitedS              *float64 `json:"waited_s,omitempty"`
+	WaitedForOthersS     *float64 `json:"waited_for_others_s,omitempty"`
+	MostWaitedForOthersS *float64 `json:"most_waited_for_others_s,omitempty"`
+	OthersCPURatio       *float64 `json:"others_cpu_ratio,omitempty"`   // of its cores' time, had by other processes and machines
+	StealRatio           *float64 `json:"steal_ratio,omitempty"`        // of its cores' time, had by other machines of the same host
+	CPUPressureRatio     *float64 `json:"cpu_pressure_ratio,omitempty"` // of the run's time, in which some task of this host waited for a core
 }
 
 // lagHistogram holds durations in a constant space: 16 steps an octave, so that a quantile is within 3 %, from a
@@ -113,11 +122,13 @@ type witness struct {
 	busiest     float64       // cores, of any whole second
 	hasBusiest  bool
 	files, rss  float64 // the most
+	line        contention
+	beganAt     time.Duration
 }
 
-func (w *witness) start(at time.Duration, wall time.Time) {
-	w.begin = readProcess()
-	w.last, w.lastAt = w.begin, at
+func (w *witness) start(now processState, at time.Duration, wall time.Time) {
+	w.begin = now
+	w.last, w.lastAt, w.beganAt = w.begin, at, at
 	w.files, w.rss = w.begin.openFiles, w.begin.rss
 	w.wall(at, wall)
 }
@@ -130,6 +141,7 @@ func (w *witness) sample(now processState, at time.Duration, wall time.Time) (st
 	if span := at - w.lastAt; span >= almostSecond && now.hasCPU {
 		w.busiest, w.hasBusiest = max(w.busiest, (now.cpu-w.last.cpu).Seconds()/span.Seconds()), true
 	}
+	w.line.add(w.last, now)
 	w.last, w.lastAt = now, at
 	w.files, w.rss = max(w.files, now.openFiles), max(w.rss, now.rss)
 	return w.wall(at, wall)
@@ -165,6 +177,7 @@ func (w *witness) certificate() Client {
 		segments := to.retransmits - from.retransmits
 		c.Retransmits = &segments
 	}
+	w.line.note(&c, w.lastAt-w.beganAt, to.cores)
 	return c
 }
 
@@ -187,6 +200,13 @@ type processState struct {
 	hasNetwork  bool
 	gcPause     time.Duration
 	gcCycles    int64
+
+	waits        map[int]time.Duration // in the line for a core, by thread; nil: not known
+	cores        int                   // that it may use, a quota apart
+	busy, stolen time.Duration         // of these cores, since the machine started
+	hasCores     bool
+	pressure     time.Duration // some task of the host waited, since it started
+	hasPressure  bool
 }
 
 func readProcess() (s processState) {

@@ -166,8 +166,9 @@ type journal struct {
 	outcome outcome
 }
 
-func newJournal(log *lineLog) *journal {
-	return &journal{log: log, outcome: outcome{result: Result{Failures: map[string]int64{}}}}
+// newJournal is that of a closed loop of so many slots; 0: of another mode.
+func newJournal(log *lineLog, slots int) *journal {
+	return &journal{log: log, outcome: outcome{result: Result{Failures: map[string]int64{}}, slots: slots}}
 }
 
 // add takes a row that is complete; nothing of it is kept after the call.

@@ -29,8 +29,9 @@ type Result struct {
 	OutputTokensReported int64            `json:"output_tokens_reported"`
 	CachedTokensReported int64            `json:"cached_tokens_reported"`
 	LatenessS            Quantiles        `json:"lateness_s"`
-	DurationS            float64          `json:"duration_s"`     // from the run's zero to the end of the last request
-	ClientStallS         float64          `json:"client_stall_s"` // the longest that the client itself stood still with requests in flight
+	ClosedLoop           *ClosedLoop      `json:"closed_loop,omitempty"` // a closed loop is judged by it, any other mode by its lateness
+	DurationS            float64          `json:"duration_s"`            // from the run's zero to the end of the last request
+	ClientStallS         float64          `json:"client_stall_s"`        // the longest that the client itself stood still with requests in flight
 	IsValid              bool             `json:"is_valid"`
 	InvalidReason        string           `json:"invalid_reason"`
 	ClientLimit          string           `json:"client_limit,omitempty"` // what this machine ran out of
@@ -53,12 +54,17 @@ type outcome struct {
 	chunks    int64 // that brought tokens
 	coalesced int64 // of these, in a read together with another
 	context   contextMean
+	slots     int // of a closed loop; else 0
+	turns     []turn
 }
 
 func (o *outcome) add(r *row) {
 	if r.sent != unknown {
 		o.result.Sent++
 		o.lateness = append(o.lateness, r.lateness().Seconds())
+		if o.slots > 0 {
+			o.turns = append(o.turns, turn{r.req.Due + r.held, r.sent, r.done})
+		}
 	}
 	if r.failure == "" {
 		o.result.Completed++
@@ -122,21 +128,34 @@ func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit 
 	r.Planned, r.Unsent, r.DurationS = planned, planned-r.Completed-r.Failed, o.end.Seconds()
 	slices.Sort(o.lateness)
 	r.LatenessS = Quantiles{quantile(o.lateness, 0.5), quantile(o.lateness, 0.99), quantile(o.lateness, 1)}
-	switch {
-	case clientLimit != nil:
-		r.ClientLimit, r.InvalidReason = *clientLimit, *clientLimit
-	case r.Sent == 0 && r.Failed == 0:
-		r.InvalidReason = "nothing was sent"
-	case r.LatenessS.P99 > most.lateness.Seconds():
-		r.InvalidReason = fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds())
-	case seen.stall > most.stall:
-		r.InvalidReason = fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", seen.stall.Seconds(), most.stall.Seconds())
-	case seen.lag > most.lateness:
-		r.InvalidReason = fmt.Sprintf("the client came to run %.3g s late at p99, more than %.3g s: give it a core of its own",
-			seen.lag.Seconds(), most.lateness.Seconds())
-	}
+	r.ClosedLoop = closedLoop(o.turns, o.slots)
+	r.InvalidReason = r.spoilt(most, seen, o.slots > 0, clientLimit)
 	r.IsValid = r.InvalidReason == ""
 	return r
+}
+
+// spoilt is what the client or its machine did to the run; empty for nothing.
+func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *string) string {
+	late := fromSeconds(r.LatenessS.P99)
+	switch {
+	case clientLimit != nil:
+		r.ClientLimit = *clientLimit
+		return r.ClientLimit
+	case r.Sent == 0 && r.Failed == 0:
+		return "nothing was sent"
+	case isClosed && r.ClosedLoop.isLost():
+		return fmt.Sprintf("the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 %.3g s)",
+			r.ClosedLoop.MeanInFlight, r.ClosedLoop.Asked, r.ClosedLoop.KeptRatio*100, r.LatenessS.P99) + r.Client.blame(late, r.DurationS)
+	case !isClosed && late > most.lateness:
+		return fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds()) + r.Client.blame(late, r.DurationS)
+	case seen.stall > most.stall:
+		return fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", seen.stall.Seconds(), most.stall.Seconds()) +
+			r.Client.blame(seen.stall, r.DurationS)
+	case seen.lag > most.lateness:
+		return fmt.Sprintf("the client came to run %.3g s late at p99, more than %.3g s", seen.lag.Seconds(), most.lateness.Seconds()) +
+			r.Client.blame(seen.lag, r.DurationS)
+	}
+	return ""
 }
 
 func quantile(sorted []float64, q float64) float64 {

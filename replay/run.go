@@ -87,9 +87,12 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	if err != nil {
 		return errors.Join(err, rows.close())
 	}
-	m := &meter{}
+	m, slots := &meter{}, 0
+	if s.Mode == modeClosed {
+		slots = s.MaxConcurrency
+	}
 	r.sender = &sender{
-		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows), abort: abort, stop: stop, giveUp: giveUp,
+		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows, slots), abort: abort, stop: stop, giveUp: giveUp,
 		router: newRouter(s, r.targets, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
 	}
 	r.sender.presence = &presence{router: r.sender.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}

@@ -25,6 +25,7 @@ type sampler struct {
 	beat    Sleep
 	heart   heartbeat
 	witness witness
+	state   func() processState
 	wall    func() time.Time
 	watch   time.Duration // between two looks at what a server serves
 	giveUp  context.CancelCauseFunc
@@ -36,7 +37,7 @@ type sampler struct {
 func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
 	s := r.settings
 	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: heartbeat{meter: m},
-		wall: s.Wall, watch: s.watch, giveUp: giveUp}
+		wall: s.Wall, watch: s.watch, state: s.state, giveUp: giveUp}
 	for _, address := range s.MetricsURLs {
 		if address != noMetrics {
 			p.urls = append(p.urls, address)
@@ -64,7 +65,7 @@ func (p *sampler) eachURL(do func(address string)) {
 }
 
 func (p *sampler) start(ctx context.Context) {
-	p.witness.start(time.Since(p.begin), p.wall())
+	p.witness.start(p.state(), time.Since(p.begin), p.wall())
 	p.loops.Go(func() { p.each(ctx, p.client) })
 	for _, address := range p.urls {
 		p.loops.Go(func() { p.each(ctx, func(ctx context.Context) { p.server(ctx, address) }) })
@@ -165,7 +166,7 @@ func (p *sampler) keep(address string, text []byte, at time.Duration) {
 
 func (p *sampler) client(context.Context) {
 	at, wall := time.Since(p.begin), p.wall() // with nothing in between: their difference is looked at
-	now := readProcess()
+	now := p.state()
 	stall, lagP99 := p.heart.sinceLast()
 	step := p.witness.sample(now, at, wall)
 	values := []value{
@@ -177,6 +178,16 @@ func (p *sampler) client(context.Context) {
 		{"stall_s", stall.Seconds()},
 		{"lag_p99_s", lagP99.Seconds()},
 		{"wall_step_s", step.Seconds()},
+	}
+	line := p.witness.line
+	if line.isKnown {
+		values = append(values, value{"waited_s", line.waited.Seconds()}, value{"waited_for_others_s", line.forOthers.Seconds()})
+	}
+	if line.hasCores {
+		values = append(values, value{"others_cpu_s", line.others.Seconds()}, value{"stolen_s", line.stolen.Seconds()})
+	}
+	if line.hasPressure {
+		values = append(values, value{"cpu_pressure_s", line.pressure.Seconds()})
 	}
 	if now.hasCPU {
 		values = append(values, value{"cpu_s", now.cpu.Seconds()})
@@ -204,7 +215,8 @@ func (p *sampler) client(context.Context) {
 }
 
 // value is one figure of the client's state; cpu_s, gc_pause_s, gc_cycles and retransmits count from a start before the
-// run, stall_s, lag_p99_s and wall_step_s say what was since the last sample.
+// run; waited_s, waited_for_others_s, others_cpu_s, stolen_s and cpu_pressure_s from the run's own; stall_s, lag_p99_s and
+// wall_step_s say what was since the last sample.
 type value struct {
 	name  string
 	value float64

@@ -83,10 +83,11 @@ type Settings struct {
 	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass TimerSleep
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
-	dialsPlainly bool          // Dial is our own
-	create       createFunc    // files of the run; tests put a full disk here
-	beat         Sleep         // of the heartbeat; default: the kernel's timer. Tests stand still here
-	watch        time.Duration // between two looks at what the servers serve; default 5 s
+	dialsPlainly bool                // Dial is our own
+	create       createFunc          // files of the run; tests put a full disk here
+	beat         Sleep               // of the heartbeat; default: the kernel's timer. Tests stand still here
+	state        func() processState // of this process; tests make others take the CPU here
+	watch        time.Duration       // between two looks at what the servers serve; default 5 s
 }
 
 // TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.
@@ -116,6 +117,9 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 	setDefault(&s.Mode, "open")
 	setDefault(&s.History, historyPlanned)
 	setDefault(&s.watch, 5*time.Second)
+	if s.state == nil {
+		s.state = readProcess
+	}
 	if len(s.MetricsURLs) == 0 {
 		for _, t := range targets {
 			s.MetricsURLs = append(s.MetricsURLs, t.base.String()+"/metrics")

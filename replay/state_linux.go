@@ -33,6 +33,7 @@ func (s *processState) readKernel() {
 	if snmp, err := os.ReadFile("/proc/net/snmp"); err == nil {
 		s.retransmits, s.hasNetwork = retransmitsIn(string(snmp))
 	}
+	s.readQueue()
 }
 
 // retransmitsIn finds RetransSegs: a line "Tcp: names", then a line "Tcp: values".

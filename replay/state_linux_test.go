@@ -17,6 +17,35 @@ func TestTheCertificateOfThisMachine(t *testing.T) {
 		c.RSSMaxBytes == nil || *c.RSSMaxBytes < 1<<20 || c.Retransmits == nil || c.CoalescedRatio == nil || c.LagS == nil {
 		t.Errorf("%+v", c)
 	}
+	now := readProcess()
+	if now.waits != nil && now.hasCores && (c.WaitedS == nil || *c.WaitedForOthersS > *c.WaitedS || *c.OthersCPURatio > 1) ||
+		now.hasPressure && c.CPUPressureRatio == nil {
+		t.Errorf("the line for a core: %+v", c)
+	}
+}
+
+// What the kernel writes, as it writes it.
+func TestTheLineForACoreIsRead(t *testing.T) {
+	for text, want := range map[string]time.Duration{"242838869 1532134078 169\n": 1532134078, "0 0 1\n": 0, "0 0 0\n": -1, "": -1, "1 x 3": -1} {
+		if got, is := waitIn(text); is != (want >= 0) || is && got != want {
+			t.Errorf("schedstat %q: got %v, %v", text, got, is)
+		}
+	}
+	const stat = "cpu  12044 1 3209 72452 373 0 66 31 0 0\ncpu0 100 1 20 7000 5 3 6 30 90 0\ncpu1 1000 0 0 0 0 0 0 1 0 0\nintr 5 6\n"
+	busy, stolen, is := coresIn(stat, func(core int) bool { return core == 0 })
+	if busy != 1300*time.Millisecond || stolen != 300*time.Millisecond || !is {
+		t.Errorf("stat: got %v, %v, %v", busy, stolen, is)
+	}
+	if _, _, is := coresIn("cpu  1 2 3 4 5 6 7 8\n", func(int) bool { return true }); is {
+		t.Error("the sum of all cores was taken for one")
+	}
+	total, is := pressureIn("some avg10=0.54 avg60=1.12 avg300=4.24 total=37692944\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+	if total != 37692944*time.Microsecond || !is {
+		t.Errorf("pressure: got %v, %v", total, is)
+	}
+	if _, is := pressureIn("full avg10=0.00 total=1\n"); is {
+		t.Error("full was taken for some")
+	}
 }
 
 func TestRetransmitsAreFoundByName(t *testing.T) {

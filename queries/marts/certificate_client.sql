@@ -65,27 +65,32 @@ lines as (
             },
             {
                 seq: 14,
-                subject: 'garbage collection',
-                measured: macros.duration_text(clients.gc_pause_s) || ' in ' || macros.counted(clients.gc_cycles::bigint, 'collection'),
-                bound: 'below 1 % of the run',
-                outcome: case when clients.gc_pause_s > 1e-2 * known.duration_s then 'note' else 'ok' end,
-                meaning: 'pauses of the client that no server is to blame for'
+                subject: 'others on the CPU',
+                measured: macros.cpu_line_text(clients, known.duration_s)
+                    || coalesce('; others used ' || macros.percent_text(clients.others_cpu_ratio) || ' of its cores', ''),
+                bound: 'its threads wait less than 1 % of the run',
+                outcome: case when clients.waited_for_others_s >= 1e-2 * known.duration_s then 'note' else 'ok' end,
+                meaning: 'while others run, the client reads and sends late'
             },
             {
                 seq: 15,
+                subject: 'memory',
+                measured: nullif(concat_ws(
+                    '; ',
+                    macros.figures(clients.rss_max_bytes / 1e6) || ' MB at most',
+                    macros.counted(clients.gc_cycles::bigint, 'collection') || ' of garbage, ' || macros.duration_text(clients.gc_pause_s)
+                ), ''),
+                bound: 'collections below 1 % of the run',
+                outcome: case when clients.gc_pause_s > 1e-2 * known.duration_s then 'note' else 'ok' end,
+                meaning: 'a client that swaps or collects stands still, and no server is to blame'
+            },
+            {
+                seq: 16,
                 subject: 'open files',
                 measured: macros.count_text(clients.open_files_max) || coalesce(' of ' || macros.count_text(clients.open_files_limit), ''),
                 bound: 'below 90 % of the limit',
                 outcome: case when clients.open_files_max > 0.9e0 * clients.open_files_limit then 'note' else 'ok' end,
                 meaning: 'each request in flight needs one'
-            },
-            {
-                seq: 16,
-                subject: 'memory',
-                measured: macros.figures(clients.rss_max_bytes / 1e6) || ' MB at most',
-                bound: null::varchar,
-                outcome: 'ok',
-                meaning: 'a client that swaps stands still'
             },
             {
                 seq: 17,

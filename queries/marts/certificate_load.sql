@@ -11,6 +11,7 @@ with known as (
     select
         runs,
         fidelity,
+        closed_loops,
         coalesce(runs.max_lateness_s, 10e-3) as limit_s,
         -- What may be cached: nothing of a cold run; of one that began empty, what its own prompts share.
         case runs.cache_asked
@@ -23,6 +24,7 @@ with known as (
         case when fidelity.sent > 1 then coalesce((fidelity.sent - 1) / fidelity.sent_per_s, 0) end as sending_s
     from staging.runs
     left join marts.fidelity on fidelity.run_id = runs.run_id
+    left join marts.closed_loops on closed_loops.run_id = runs.run_id
 ),
 
 lines as (
@@ -35,9 +37,12 @@ lines as (
                 measured: 'p50 ' || macros.duration_text(fidelity.p50_lateness_s)
                     || case when fidelity.sent >= 100 then ', p99 ' || macros.duration_text(fidelity.p99_lateness_s) else '' end
                     || ', max ' || macros.duration_text(fidelity.max_lateness_s),
-                bound: 'p99 at most ' || macros.duration_text(limit_s),
-                outcome: case when fidelity.p99_lateness_s > limit_s then 'breaks' else 'ok' end,
-                meaning: 'how long after its due time a request went out; what a cap held back is not in it'
+                bound: case when runs.mode <> 'closed' then 'p99 at most ' || macros.duration_text(limit_s) end,
+                outcome: case when runs.mode <> 'closed' and fidelity.p99_lateness_s > limit_s then 'breaks' else 'ok' end,
+                meaning: case
+                    when runs.mode = 'closed' then 'how long after its slot came free a request went out; slots that come free together make some late'
+                    else 'how long after its due time a request went out; what a cap held back is not in it'
+                end
             },
             {
                 seq: 2,
@@ -69,17 +74,33 @@ lines as (
             {
                 seq: 3,
                 subject: 'in flight',
-                measured: 'peak ' || fidelity.peak_in_flight || ', mean ' || macros.figures(fidelity.mean_in_flight)
-                    || '; had each gone out when due: peak ' || fidelity.planned_peak_in_flight
-                    || ', mean ' || macros.figures(fidelity.planned_mean_in_flight)
-                    || case when fidelity.held > 0 then '; a cap held back ' || macros.counted(fidelity.held, 'request') else '' end,
-                bound: 'peak within 5 % or 2 requests',
+                measured: case
+                    when runs.mode = 'closed' and closed_loops.asked is null
+                        then 'peak ' || fidelity.peak_in_flight || ' of ' || runs.max_concurrency || ': no slot was used twice'
+                    when runs.mode = 'closed'
+                        then 'kept ' || macros.figures(closed_loops.mean_in_flight) || ' of ' || closed_loops.asked || ', '
+                            || macros.percent_text(closed_loops.kept_concurrency_ratio) || ', without the ramps; the client''s lateness cost '
+                            || macros.percent_text(closed_loops.late_ratio)
+                    else 'peak ' || fidelity.peak_in_flight || ', mean ' || macros.figures(fidelity.mean_in_flight)
+                        || '; had each gone out when due: peak ' || fidelity.planned_peak_in_flight
+                        || ', mean ' || macros.figures(fidelity.planned_mean_in_flight)
+                        || case when fidelity.held > 0 then '; a cap held back ' || macros.counted(fidelity.held, 'request') else '' end
+                end,
+                bound: case
+                    when runs.mode <> 'closed' then 'peak within 5 % or 2 requests'
+                    when closed_loops.asked is not null then 'at least 99 %'
+                end,
                 outcome: case
-                    when abs(fidelity.peak_in_flight - fidelity.planned_peak_in_flight)
+                    when not closed_loops.is_kept then 'breaks'
+                    when closed_loops.kept_concurrency_ratio < 0.99e0 then 'note'
+                    when runs.mode <> 'closed' and abs(fidelity.peak_in_flight - fidelity.planned_peak_in_flight)
                         > greatest(2, 0.05e0 * fidelity.planned_peak_in_flight) then 'note'
                     else 'ok'
                 end,
-                meaning: 'bursts stayed bursts: the client did not smooth what the plan meant to collide'
+                meaning: case
+                    when runs.mode = 'closed' then 'as many were in flight as were asked for; less is the client''s fault, or its plan''s'
+                    else 'bursts stayed bursts: the client did not smooth what the plan meant to collide'
+                end
             },
             {
                 seq: 4,

@@ -158,8 +158,15 @@ known as (
         objectives,
         clients.lag_p99_s / coalesce(runs.max_lateness_s, 10e-3) as lag_limit_ratio,
         clients.stall_s / nullif(clients.max_stall_s, 0) as stall_limit_ratio,
-        clients.busiest_cpu_ratio,
-        fidelity.p99_lateness_s / coalesce(runs.max_lateness_s, 10e-3) as lateness_limit_ratio,
+        clients,
+        case when runs.mode <> 'closed' then fidelity.p99_lateness_s / coalesce(runs.max_lateness_s, 10e-3) end as lateness_limit_ratio,
+        closed_loops,
+        -- What was too late is what others have to explain.
+        greatest(
+            case when lateness_limit_ratio > 1 or not closed_loops.is_kept then fidelity.p99_lateness_s end,
+            case when lag_limit_ratio > 1 then clients.lag_p99_s end,
+            case when stall_limit_ratio > 1 then clients.stall_s end
+        ) as late_s,
         case when runs.mode = 'closed' then runs.max_concurrency end as concurrency
     from staging.runs
     left join counts on counts.run_id = runs.run_id
@@ -171,6 +178,7 @@ known as (
     left join objectives on objectives.run_id = runs.run_id
     left join staging.clients on clients.run_id = runs.run_id
     left join marts.fidelity on fidelity.run_id = runs.run_id
+    left join marts.closed_loops on closed_loops.run_id = runs.run_id
 )
 
 select
@@ -198,8 +206,7 @@ from (
             {'figure': 'gap_cv2', 'value': gap_cv2},
             {'figure': 'peak_in_flight', 'value': crowds.peak_in_flight},
             {'figure': 'concurrency', 'value': concurrency},
-            {'figure': 'closed_loop_ratio', 'value': crowds.mean_in_flight / nullif(concurrency, 0)},
-            {'figure': 'closed_loop_cycles', 'value': counts.completed / nullif(concurrency, 0)},
+            {'figure': 'closed_loop_late_ratio', 'value': closed_loops.late_ratio},
             {'figure': 'in_flight_low_slope_per_s', 'value': climbs.in_flight_low_slope_per_s},
             {'figure': 'in_flight_growth_ratio', 'value': climbs.in_flight_growth_ratio},
             {'figure': 'in_flight_growth', 'value': climbs.in_flight_growth},
@@ -212,7 +219,10 @@ from (
             {'figure': 'lateness_limit_ratio', 'value': lateness_limit_ratio},
             {'figure': 'lag_limit_ratio', 'value': lag_limit_ratio},
             {'figure': 'stall_limit_ratio', 'value': stall_limit_ratio},
-            {'figure': 'client_cpu_ratio', 'value': busiest_cpu_ratio}
+            {'figure': 'client_cpu_ratio', 'value': clients.busiest_cpu_ratio},
+            {'figure': 'others_wait_ratio', 'value': macros.others_wait_ratio(clients, late_s)},
+            {'figure': 'waited_for_others_s', 'value': clients.waited_for_others_s},
+            {'figure': 'cpu_pressure_ratio', 'value': clients.cpu_pressure_ratio}
         ]) as each
     from known
 ) as figures

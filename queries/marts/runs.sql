@@ -6,7 +6,8 @@
 -- lateness is over all that were sent. A run is invalid, neither pass nor fail, when the client or its
 -- set-up spoilt it: when it never ended, lost measurements or sent nothing, when more than 1 % of
 -- its requests beat the floor, however late its reads (it is not the deployment that was named), when its p99 lateness (waits
--- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples, and
+-- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples (a closed loop, whose slots
+-- come free together, is judged by what it kept in flight instead of its lateness: marts.closed_loops), and
 -- when the client stood still for too long or was short of files, ports or disk. A run of which too many requests
 -- failed is no such run: it has failed, and how exactly the client kept time is of no account.
 -- run_id                   the replay
@@ -73,7 +74,8 @@
 -- p50_tpot_s, p95_tpot_s, p99_tpot_s                               time per token after the first, seconds
 -- p50_e2e_s, p95_e2e_s, p99_e2e_s                                  from sent to the last token, seconds
 -- p50_lateness_s, p99_lateness_s, max_lateness_s                   sent after due, seconds: the client's fault
--- lateness_limit_s         p99 lateness above it makes the run invalid, seconds
+-- lateness_limit_s         p99 lateness above it makes the run invalid, seconds; null of a closed loop
+-- kept_concurrency_ratio   of a closed loop: mean in flight over what was asked for, without its ramps; null where no slot was used twice
 -- is_valid                 the run is whole, the client kept time and no more than 1 % of the requests beat the floor
 -- invalid_reason           why not, and what to look at
 -- floor_tpot_s             median over requests: what HBM alone needs, seconds; null for drafts, as are the next three
@@ -242,21 +244,26 @@ verdicts as (
                         else 'this is not the deployment you named; '
                     end
                     || 'check GPU, model, format, tensor parallel size'
-            when counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
+            when not closed_loops.is_kept
+                then printf(
+                    'the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 %.3g ms)',
+                    closed_loops.mean_in_flight, closed_loops.asked, closed_loops.kept_concurrency_ratio * 100, counts.lateness[2] * 1e3
+                ) || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
+            when runs.mode <> 'closed' and counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
                 then printf(
                     'p99 lateness %.3g ms is above %.3g ms',
                     counts.lateness[2] * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
-                )
+                ) || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
             when clients.lag_p99_s > coalesce(runs.max_lateness_s, 10e-3)
                 then printf(
                     'the client read late: p99 lag %.3g ms is above %.3g ms',
                     clients.lag_p99_s * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
-                )
+                ) || macros.client_blame(clients, clients.lag_p99_s, runs.duration_s)
             when clients.stall_s > clients.max_stall_s
                 then printf(
                     'the client itself stood still for %.3g ms, more than %.3g ms',
                     clients.stall_s * 1e3, clients.max_stall_s * 1e3
-                )
+                ) || macros.client_blame(clients, clients.stall_s, runs.duration_s)
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
         end as invalid_reason
     from staging.runs
@@ -265,6 +272,7 @@ verdicts as (
     left join gaps on gaps.run_id = runs.run_id
     left join failures on failures.run_id = runs.run_id
     left join staging.clients on clients.run_id = runs.run_id
+    left join marts.closed_loops on closed_loops.run_id = runs.run_id
 )
 
 select
@@ -355,7 +363,8 @@ select
     counts.lateness[1] as p50_lateness_s,
     case when counts.sent >= 100 then counts.lateness[2] end as p99_lateness_s,
     counts.max_lateness_s,
-    runs.max_lateness_s as lateness_limit_s,
+    case when runs.mode <> 'closed' then runs.max_lateness_s end as lateness_limit_s,
+    closed_loops.kept_concurrency_ratio,
     verdicts.invalid_reason is null as is_valid,
     verdicts.invalid_reason,
     gaps.floor_tpot_s,
@@ -369,3 +378,4 @@ left join stored on stored.run_id = runs.run_id
 left join failures on failures.run_id = runs.run_id
 left join absences on absences.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id
+left join marts.closed_loops on closed_loops.run_id = runs.run_id

@@ -17,6 +17,12 @@
 -- wall_step_s          largest jump of the wall clock against the monotonic one, seconds; no due time looks at it
 -- retransmits          TCP segments that the host sent again while the run lasted
 -- coalesced_ratio      token chunks that came in a read together with another, of all
+-- waited_s             its threads stood in the line for a core, all together, seconds; this and the next five on Linux alone
+-- waited_for_others_s  of that, while others had the cores
+-- most_waited_for_others_s   the most of that in any second
+-- others_cpu_ratio     of its cores' time, had by other processes and machines
+-- steal_ratio          of its cores' time, had by other machines of the same host
+-- cpu_pressure_ratio   of the run's time, in which some task of this machine waited for a core
 select
     runs.run_id,
     (runs.document ->> '$.result.client.lag_s.p50')::double as lag_p50_s,
@@ -34,5 +40,11 @@ select
     (runs.document ->> '$.result.client.rss_max_bytes')::double as rss_max_bytes,
     (runs.document ->> '$.result.client.wall_step_s')::double as wall_step_s,
     (runs.document ->> '$.result.client.retransmits')::double as retransmits,
-    (runs.document ->> '$.result.client.coalesced_ratio')::double as coalesced_ratio
+    (runs.document ->> '$.result.client.coalesced_ratio')::double as coalesced_ratio,
+    (runs.document ->> '$.result.client.waited_s')::double as waited_s,
+    (runs.document ->> '$.result.client.waited_for_others_s')::double as waited_for_others_s,
+    (runs.document ->> '$.result.client.most_waited_for_others_s')::double as most_waited_for_others_s,
+    (runs.document ->> '$.result.client.others_cpu_ratio')::double as others_cpu_ratio,
+    (runs.document ->> '$.result.client.steal_ratio')::double as steal_ratio,
+    (runs.document ->> '$.result.client.cpu_pressure_ratio')::double as cpu_pressure_ratio
 from raw.runs

@@ -1,0 +1,35 @@
+-- Who is to blame for a client that was late. replay/contention.go says the same by the same rule.
+
+-- The most that the client's threads waited in a second for a core that others had, over what was late; 0 where they waited more for
+-- themselves, null where it is not known.
+create macro macros.others_wait_ratio(client, late_s) as
+    case
+        when client.waited_for_others_s <= client.waited_s / 2 then 0
+        else client.most_waited_for_others_s / nullif(late_s, 0)
+    end;
+
+-- Whether that explains what was late: it was long enough for half of it. Where it is not known, others are not blamed.
+create macro macros.others_took_cpu(client, late_s) as
+    coalesce(macros.others_wait_ratio(client, late_s) >= 0.5e0, false);
+
+-- How the client's threads waited for a core while others had it; null where that is not known.
+create macro macros.cpu_line_text(client, run_s) as
+    'in ' || macros.duration_text(run_s) || ' the client''s threads waited ' || macros.duration_text(client.waited_for_others_s)
+    || ' for a core (run queue)' || coalesce(', CPU pressure ' || macros.percent_text(client.cpu_pressure_ratio), '')
+    || case
+        when client.steal_ratio >= 1e-2 then ', ' || macros.percent_text(client.steal_ratio) || ' of the cores went to other machines of this host'
+        else ''
+    end;
+
+-- The end of a sentence about a client that was late: why, and what to do.
+create macro macros.client_blame(client, late_s, run_s) as
+    case
+        when macros.others_took_cpu(client, late_s)
+            then '; others took the CPU: ' || macros.cpu_line_text(client, coalesce(run_s, 0))
+                || '; stop them, or give the client a core of its own'
+        when client.busiest_cpu_ratio >= 0.8e0
+            then '; the client used ' || macros.percent_text(client.busiest_cpu_ratio) || ' of its ' || printf('%.3g', client.cores::double)
+                || ' cores in its busiest second: give it more cores or less load'
+        when client.waited_s is null then '; who had the CPU is not known: give the client a core of its own'
+        else '; it did not wait that long for a core: look for a pause of the machine, or one thread at its limit'
+    end;

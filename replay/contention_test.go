@@ -1,0 +1,76 @@
+package replay
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// machine is what the kernel says each second of a client of two cores: cpu and others are CPU time, waits of two threads,
+// one of which ends after the first second while another begins.
+type machine struct{ cpu, others, stolen, waits time.Duration }
+
+func (m machine) state(began time.Time) func() processState {
+	return func() processState {
+		s := time.Duration(time.Since(began).Seconds())
+		second := max(1, min(s, 2))
+		return processState{
+			hasCPU: true, cpu: s * m.cpu, waits: map[int]time.Duration{1: s * m.waits, int(second) * 10: (s - second + 1) * m.waits},
+			cores: 2, busy: s * (m.cpu + m.others), stolen: s * m.stolen, hasCores: true, pressure: s * 3 * m.waits / 4, hasPressure: true,
+		}
+	}
+}
+
+// A client that is late because others have the CPU says so, and one that is busy itself does not (issue 11).
+func TestWhoTookTheCPU(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		machine machine
+		want    string
+	}{
+		{"others", machine{cpu: 44e6, others: 1.9e9, waits: 400e6},
+			"; others took the CPU: in 5.02 s the client's threads waited 3.91 s for a core (run queue), CPU pressure 29.8 %; stop them, or give the client a core of its own"},
+		{"another machine of the host", machine{cpu: 44e6, stolen: 1.9e9, waits: 400e6},
+			"for a core (run queue), CPU pressure 29.8 %, 94.2 % of the cores went to other machines of this host; stop them"},
+		{"the client itself", machine{cpu: 1.9e9, others: 50e6, waits: 400e6}, "busiest second: give it more cores or less load"},
+		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
+	} {
+		folder := filepath.Join(t.TempDir(), "run")
+		plan := planOf(t, streamed([]Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
+		var result Result
+		synctest.Test(t, func(t *testing.T) {
+			server := &pipeServer{began: time.Now().Add(beginAhead)}
+			s := settingsFor("http://tiny")
+			s.MaxLateness, s.MaxStall = 0, 0
+			s.Dial, s.Sleep, s.beat, s.state = server.dial, TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
+			var err error
+			if result, err = Run(t.Context(), plan, s, folder); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		})
+		if !strings.Contains(result.InvalidReason, c.want) {
+			t.Errorf("%s: %+v\n%s\nwant %s", c.name, result.Client, result.InvalidReason, c.want)
+		}
+	}
+}
+
+func TestWaitsOfThreadsThatComeAndGo(t *testing.T) {
+	got := waitedBetween(map[int]time.Duration{1: 5, 2: 7}, map[int]time.Duration{1: 6, 3: 10})
+	if got != 11 {
+		t.Errorf("got %d, want 1 of thread 1 and 10 of thread 3", got)
+	}
+	var c contention
+	var client Client
+	c.add(processState{}, processState{})
+	c.note(&client, time.Second, 1)
+	if client.WaitedS != nil || client.OthersCPURatio != nil || client.CPUPressureRatio != nil || client.othersTook(0) {
+		t.Errorf("what is not known: %+v", client)
+	}
+	if r := *ratio(math.Inf(1)); r != 1 {
+		t.Errorf("a ratio of %v", r)
+	}
+}
