@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,8 @@ import (
 	"tidemark/fixtures"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
+	"tidemark/internal/warehouse"
+	"tidemark/replay/experiment"
 )
 
 func demoCommand() *cli.Command {
@@ -34,7 +37,8 @@ Example:
 	}
 }
 
-// runDemo takes the steps that a user would take, by the verbs themselves.
+// runDemo takes the steps that a user would take, by the verbs themselves. A busy machine is no failure of the demo: it ends with the
+// page, which says so, and a last line that says so too.
 func runDemo(c *cli.Context) error {
 	dir := c.String("output")
 	if err := emptyFolder(dir); err != nil {
@@ -53,30 +57,82 @@ func runDemo(c *cli.Context) error {
 		return err
 	}
 	defer server.Close()
-	for _, step := range demoSteps(dir, trace, url) {
-		tell(c, "$ tidemark %s", strings.Join(step, " "))
-		err := c.App.RunContext(c.Context, flagsFirst(c.App, append([]string{"tidemark"}, step...)))
-		var coded exitError
-		if errors.As(err, &coded) && coded.code == exitInvalid {
-			continue // this machine was too busy to send on time; the report says so in its first line
-		}
-		if err != nil {
-			return err
-		}
+	busy, err := demo{c, dir}.play(trace, url)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(c.App.Writer, "made %s (open it in a browser), a run in %s and a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n",
 		filepath.Join(dir, "report.html"), filepath.Join(dir, "runs"), filepath.Join(dir, "tidemark.duckdb"))
+	if busy != "" {
+		fmt.Fprintf(c.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", busy)
+	}
 	return nil
 }
 
-func demoSteps(dir, trace, url string) [][]string {
-	warehouse := []string{"--warehouse", filepath.Join(dir, "tidemark.duckdb")}
-	return [][]string{
-		append([]string{"ingest", trace}, warehouse...),
-		append([]string{"replay", "demo-chat", "--base-url", url, "--model", demoDeployment.Model,
-			"--runs", filepath.Join(dir, "runs"), "--name", "demo"}, warehouse...),
-		append([]string{"report", "--output", filepath.Join(dir, "report.html")}, warehouse...),
+// demo is the journey in a folder.
+type demo struct {
+	c   *cli.Context
+	dir string
+}
+
+// play takes in the trace, sends it and reports. Where this machine was too busy to send on time, it tries once more; busy
+// is what was wrong with the second try too.
+func (d demo) play(trace, url string) (busy string, err error) {
+	if _, err := d.step("ingest", trace); err != nil {
+		return "", err
 	}
+	replayed, err := d.replay(url, "demo")
+	if err == nil && replayed.Outcome == experiment.Invalid {
+		tell(d.c, "this machine was too busy to measure on; trying once more")
+		replayed, err = d.replay(url, "demo-again")
+	}
+	if err != nil {
+		return "", err
+	}
+	if replayed.Outcome == experiment.Invalid {
+		busy = replayed.FirstLine
+	}
+	_, err = d.step("report", replayed.RunID, "--output", filepath.Join(d.dir, "report.html"))
+	return busy, err
+}
+
+// replay sends the trace. A run that is invalid for want of the client is no error; any other invalid one is.
+func (d demo) replay(url, name string) (experiment.Result, error) {
+	result, err := d.step("replay", "demo-chat", "--base-url", url, "--model", demoDeployment.Model,
+		"--runs", filepath.Join(d.dir, "runs"), "--name", name)
+	var coded exitError
+	if !errors.As(err, &coded) || coded.code != exitInvalid {
+		return result, err
+	}
+	wasLate, ferr := d.wasLate(result.RunID)
+	if wasLate {
+		err = nil
+	}
+	return result, errors.Join(err, ferr)
+}
+
+// wasLate says that the certificate breaks where a busy machine breaks it.
+func (d demo) wasLate(runID string) (wasLate bool, err error) {
+	w, err := warehouse.Open(d.c.Context, d.warehouse(), warehouse.ReadOnly)
+	if err != nil {
+		return false, err
+	}
+	defer w.Close()
+	err = w.DB().QueryRowContext(d.c.Context, `select count(*) > 0 from marts.certificate
+		where run_id = ? and outcome = 'breaks' and subject in ('lateness', 'late reads', 'standstill')`, runID).Scan(&wasLate)
+	return wasLate, err
+}
+
+func (d demo) warehouse() string { return filepath.Join(d.dir, "tidemark.duckdb") }
+
+// step is what a user would type, and what a replay came to.
+func (d demo) step(args ...string) (experiment.Result, error) {
+	args = append(args, "--warehouse", d.warehouse())
+	tell(d.c, "$ tidemark %s", strings.Join(args, " "))
+	want := &asked{}
+	ctx := context.WithValue(d.c.Context, askedKey{}, want)
+	err := d.c.App.RunContext(ctx, flagsFirst(d.c.App, append([]string{"tidemark"}, args...)))
+	return want.result, err
 }
 
 // demoDeployment is a single H100 with an 8B model, the most common small one.

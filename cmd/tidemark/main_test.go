@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +59,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// execCode runs a program and wants an exit code: exec-code 2 tidemark walk.
+// execCode runs a program and wants an exit code: exec-code 2 tidemark walk. One of several: exec-code 0,3, where a busy machine
+// may make a measurement invalid.
 func execCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exec-code CODE PROGRAM ARGS...")
@@ -70,7 +72,7 @@ func execCode(ts *testscript.TestScript, neg bool, args []string) {
 	} else if err != nil {
 		ts.Fatalf("%s: %v", args[1], err)
 	}
-	if fmt.Sprint(code) != args[0] {
+	if !slices.Contains(strings.Split(args[0], ","), fmt.Sprint(code)) {
 		ts.Fatalf("%s: exit code %d, want %s", args[1], code, args[0])
 	}
 }
