@@ -183,7 +183,8 @@ func (run recorded) full(document map[string]any) {
 	document["result"].(map[string]any)["client"] = map[string]any{
 		"lag_s": map[string]any{"p50": 0.0001, "p99": 0.0006, "max": 0.004}, "cpu_s": 1.5, "cores": 2, "busiest_cpu_ratio": 0.06,
 		"gc_pause_s": 0.002, "gc_cycles": 7, "open_files_max": 40, "open_files_limit": 1024, "rss_max_bytes": 60e6, "wall_step_s": 0,
-		"retransmits": 0, "coalesced_ratio": 0.01,
+		"retransmits": 0, "coalesced_ratio": 0.01, "waited_s": 0.2, "waited_for_others_s": 0.15, "most_waited_for_others_s": 0.01,
+		"others_cpu_ratio": 0.125, "steal_ratio": 0, "cpu_pressure_ratio": 0.05,
 	}
 }
 
