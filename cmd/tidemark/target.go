@@ -36,7 +36,7 @@ func targetFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none"},
 		&cli.Float64Flag{Name: "max-failures", Usage: "with more than this `SHARE` of the requests failed or not sent the exit code is 1; an SLO's own failure_ratio replaces it", Value: 0.01},
 		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on"},
-		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid", Value: 10 * time.Millisecond},
+		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid; not a closed loop", Value: 10 * time.Millisecond},
 		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
 		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
 		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
