@@ -1,0 +1,221 @@
+package main
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// console is the one place through which the program prints, stdout and stderr alike. It does two things that no verb
+// should have to think of.
+//
+// It escapes: what a server, a trace or a query brings along never reaches a terminal as something that the terminal
+// obeys. Only a product (see there) that goes to a file or a pipe keeps its bytes.
+//
+// It lets verbs run ahead of a slow reader: what they print is queued and written by a goroutine, in order. A verb that
+// has printed its table can then close the warehouse, although a pager shows the first page only, and nobody else has
+// to wait for the lock.
+type console struct {
+	stdout, stderr *screen
+
+	mu      sync.Mutex
+	changed *sync.Cond // the queue, or what is done about it
+	queue   []piece
+	size    int  // bytes in the queue
+	writing bool // a piece has left the queue and is not yet written
+	leaving bool // the user wants to leave: a reader that does not read is not waited for
+	closed  bool
+}
+
+// piece is what one Write has left in the queue.
+type piece struct {
+	screen *screen
+	text   []byte
+}
+
+// mostQueued is how far a verb may run ahead, in bytes. Beyond, it waits for the reader.
+const mostQueued = 64 << 20
+
+// newConsole prints to these two until it is closed; leave is done when the user wants to leave.
+func newConsole(stdout, stderr io.Writer, leave <-chan struct{}) *console {
+	c := &console{}
+	c.changed = sync.NewCond(&c.mu)
+	c.stdout, c.stderr = &screen{console: c, to: stdout}, &screen{console: c, to: stderr}
+	go c.write()
+	go func() {
+		<-leave
+		// What is ready is still shown to a reader that reads.
+		time.Sleep(500 * time.Millisecond)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.leaving = true
+		c.changed.Broadcast()
+	}()
+	return c
+}
+
+// write empties the queue.
+func (c *console) write() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		for len(c.queue) == 0 {
+			if c.closed {
+				return
+			}
+			c.changed.Wait()
+		}
+		next := c.queue[0]
+		c.queue, c.size, c.writing = c.queue[1:], c.size-len(next.text), true
+		if next.screen.err == nil {
+			c.mu.Unlock()
+			_, err := next.screen.to.Write(next.text)
+			c.mu.Lock()
+			next.screen.err = err
+		}
+		c.writing = false
+		c.changed.Broadcast()
+	}
+}
+
+// add queues a text, once there is room for it. The console keeps the text.
+func (c *console) add(s *screen, text []byte) error {
+	for c.size > mostQueued && s.err == nil && !c.leaving {
+		c.changed.Wait()
+	}
+	if s.err != nil {
+		return s.err
+	}
+	if c.leaving && c.size > mostQueued {
+		return errLeft
+	}
+	if len(text) > 0 {
+		c.queue, c.size = append(c.queue, piece{s, text}), c.size+len(text)
+		c.changed.Broadcast()
+	}
+	return nil
+}
+
+// flush waits until all is written, and gives the error of stdout, which is what others read.
+func (c *console) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range []*screen{c.stdout, c.stderr} {
+		_ = c.add(s, []byte(printable(string(s.torn), "\n\t")))
+		s.torn = nil
+	}
+	for (len(c.queue) > 0 || c.writing) && !c.leaving {
+		c.changed.Wait()
+	}
+	return c.stdout.err
+}
+
+// close flushes and ends the console.
+func (c *console) close() error {
+	err := c.flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.changed.Broadcast()
+	return err
+}
+
+// errLeft is in the place of what was to be printed when the user had left.
+var errLeft = os.ErrDeadlineExceeded
+
+// screen is one of the two that the console prints to.
+type screen struct {
+	console *console
+	to      io.Writer
+	err     error  // of the last write; afterwards nothing is written
+	torn    []byte // the beginning of a character that a Write has cut
+}
+
+// Write prints text, with a terminal's control characters escaped.
+func (s *screen) Write(text []byte) (int, error) {
+	s.console.mu.Lock()
+	defer s.console.mu.Unlock()
+	whole := append(s.torn, text...)
+	end := len(whole) - tornAt(whole)
+	s.torn = append([]byte(nil), whole[end:]...)
+	return len(text), s.console.add(s, []byte(printable(string(whole[:end]), "\n\t")))
+}
+
+// tornAt is how many bytes at the end begin a character and do not complete it.
+func tornAt(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// exact writes bytes as they are.
+type exact struct{ screen *screen }
+
+func (e exact) Write(text []byte) (int, error) {
+	e.screen.console.mu.Lock()
+	defer e.screen.console.mu.Unlock()
+	return len(text), e.screen.console.add(e.screen, append([]byte(nil), text...))
+}
+
+// product is where to print what other programs read (CSV, JSON, a plan, a page): byte for byte, unless a person looks
+// at it.
+func product(w io.Writer) io.Writer {
+	if s, is := w.(*screen); is && !isTerminal(s) {
+		return exact{s}
+	}
+	return w
+}
+
+// redrawing is where to print a line that replaces itself. Its text must be our own: nothing is escaped.
+func redrawing(w io.Writer) io.Writer {
+	if s, is := w.(*screen); is {
+		return exact{s}
+	}
+	return w
+}
+
+// fileOf is the open file that w prints to, for a program that is started, after all that was said so far. Nil: none.
+func fileOf(w io.Writer) *os.File {
+	if s, is := w.(*screen); is {
+		_ = s.console.flush()
+		w = s.to
+	}
+	file, _ := w.(*os.File)
+	return file
+}
+
+// terminalWidth is the width of the terminal that w is, else of a usual one.
+func terminalWidth(w io.Writer) int {
+	if size := terminalSize(w); size != nil && size.Col > 0 {
+		return int(size.Col)
+	}
+	return 80
+}
+
+// isTerminal reports whether a person looks at w.
+func isTerminal(w io.Writer) bool { return terminalSize(w) != nil }
+
+func terminalSize(w io.Writer) *unix.Winsize {
+	if s, is := w.(*screen); is {
+		w = s.to
+	}
+	file, isFile := w.(*os.File)
+	if !isFile {
+		return nil
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return nil
+	}
+	return size
+}
