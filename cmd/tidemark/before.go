@@ -19,7 +19,10 @@ func runBefore(ctx context.Context, c *cli.Context, before []string, value strin
 	}
 	tell(c, "$ %s", strings.Join(args, " "))
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Stdout, command.Stderr = talk(c), talk(c)
+	if talks := fileOf(talk(c)); talks != nil {
+		// The file itself: through a pipe of ours, a server that it starts in the background would be waited for.
+		command.Stdout, command.Stderr = talks, talks
+	}
 	if err := command.Run(); err != nil {
 		return hint.Errorf("experiment: before: %s: %w", args[0], err).
 			Hint("the row was not begun; mend it and give the same command again")

@@ -16,23 +16,16 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// calculator opens what a calculator asks: the warehouse, which knows the GPUs and models that the user took in, else the
-// built-in catalogue.
+// calculator opens what a calculator asks: the warehouse, which knows the GPUs, models and calibrations that the user
+// took in, else the built-in catalogue. A warehouse that is held is waited for: the answer must not depend on a lock.
 func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
 	path := c.String("warehouse")
 	_, err := os.Stat(path)
 	if err == nil {
-		err = withWarehouse(c.Context, c, warehouse.ReadOnly, use)
-		if !errors.Is(err, warehouse.ErrHeld) {
-			return err
-		}
+		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
 	}
-	if c.IsSet("warehouse") {
-		why := "it is in use"
-		if file := (*os.PathError)(nil); errors.As(err, &file) {
-			why = file.Err.Error()
-		}
-		tell(c, "warehouse %s: %s, so the built-in GPUs, models and constants are taken", path, why)
+	if file := (*os.PathError)(nil); c.IsSet("warehouse") && errors.As(err, &file) {
+		tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are taken", path, file.Err)
 	}
 	return inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }

@@ -50,7 +50,7 @@ func runCalibrate(c *cli.Context) error {
 	case !isForget && c.NArg() == 0:
 		return hint.Misuse("calibrate: no run named").Hint(`"tidemark runs" lists the runs`)
 	}
-	return whenFree(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return withWarehouse(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
 		if isForget {
 			return forgetCalibration(ctx, c, w)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -26,7 +27,8 @@ func quietFlag() cli.Flag {
 
 // everywhere are the flags of each verb that works on a warehouse.
 func everywhere(flags ...cli.Flag) []cli.Flag {
-	return append(flags, warehouseFlag(), quietFlag())
+	return append(flags, warehouseFlag(),
+		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, quietFlag())
 }
 
 // tabular are the flags of a verb whose product is a table.
@@ -52,12 +54,16 @@ func need(c *cli.Context, flags ...string) error {
 }
 
 // withWarehouse opens the warehouse that the command names for the time of one
-// function.
+// function, and waits for it where another process holds it.
 func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
-	w, err := warehouse.Open(ctx, c.String("warehouse"), mode)
-	if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
-		w, err = renewed(ctx, c, err)
-	}
+	var w *warehouse.Warehouse
+	err := patiently(ctx, c, c.Duration("wait"), func() (err error) {
+		w, err = warehouse.Open(ctx, c.String("warehouse"), mode)
+		if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
+			w, err = renewed(ctx, c, err)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -68,23 +74,28 @@ func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use
 	return err
 }
 
-// patience is how long a verb that has something to keep waits for a warehouse
-// that another process has open.
-const patience = 10 * time.Second
-
-// whenFree is withWarehouse, after a wait where another process has it open.
-func whenFree(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
-	for began := time.Now(); ; {
-		err := withWarehouse(ctx, c, mode, use)
-		if !errors.Is(err, warehouse.ErrHeld) || time.Since(began) > patience {
+// patiently tries again for that long while another process holds the warehouse,
+// and says at once who does.
+func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
+	for began, isTold := time.Now(), false; ; isTold = true {
+		err := try()
+		left := wait - time.Since(began)
+		switch {
+		case !errors.Is(err, warehouse.ErrHeld):
 			return err
+		case left <= 0 && wait <= 0:
+			return err
+		case left <= 0:
+			return fmt.Errorf("%w, still after %s of waiting", err, wait)
+		case !isTold:
+			tell(c, "%v; waiting up to %s for it (--wait)", err, wait)
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return ctx.Err()
 		case <-hardStop(c.Context).Done():
 			return err
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(min(left, 100*time.Millisecond)):
 		}
 	}
 }
@@ -103,6 +114,9 @@ func warehouseWords(c *cli.Context) string {
 // cannot be done, the first error stands.
 func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Warehouse, error) {
 	w, err := warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadWrite)
+	if errors.Is(err, warehouse.ErrHeld) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, stale
 	}

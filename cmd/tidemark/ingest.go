@@ -93,7 +93,7 @@ func columnsSaid(said []string) (map[string]string, error) {
 func takeIn(c *cli.Context, folder string) error {
 	// An interrupted run is taken in too.
 	ctx := context.WithoutCancel(c.Context)
-	err := whenFree(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+	err := withWarehouse(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
 		for _, result := range results {
 			for _, note := range result.Notes {

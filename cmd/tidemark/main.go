@@ -39,14 +39,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stop := watchSignals()
 	defer stop.release()
 
-	app := newApp(stdin, stdout, stderr)
+	out := newConsole(stdout, stderr, stop.soft.Done())
+	defer out.close()
+
+	app := newApp(stdin, out.stdout, out.stderr)
 	err := app.RunContext(withStop(context.Background(), stop), flagsFirst(app, args))
+	if printErr := out.flush(); printErr != nil {
+		err = printErr // whatever it came to: whoever reads it has not got it whole
+	}
 	code := exitCode(err)
 	if signalled := stop.code(); signalled != 0 {
 		code = signalled
 	}
 	if isWorthSaying(err, code) {
-		printError(stderr, err)
+		printError(out.stderr, err)
 	}
 	return code
 }

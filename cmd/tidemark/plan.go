@@ -83,7 +83,7 @@ func planToStdout(c *cli.Context, source string) error {
 		return err
 	}
 	defer file.Close()
-	_, err = io.Copy(c.App.Writer, file)
+	_, err = io.Copy(product(c.App.Writer), file)
 	return err
 }
 

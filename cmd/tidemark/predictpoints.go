@@ -93,7 +93,7 @@ func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) 
 	case isForPrograms(c):
 		return printTable(c, table)
 	case !isTerminal(c.App.Writer):
-		return writeCSV(c.App.Writer, table)
+		return writeCSV(product(c.App.Writer), table)
 	}
 	return writeText(c.App.Writer, pointsForPeople(table, points), terminalWidth(c.App.Writer))
 }

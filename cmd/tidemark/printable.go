@@ -10,6 +10,9 @@ import (
 // printable writes what a terminal would obey instead of showing, as a file's name
 // can hold it, by its code: \x1b, \n. What is in kept stays.
 func printable(text, kept string) string {
+	if isPlain(text, kept) {
+		return text
+	}
 	var b strings.Builder
 	for len(text) > 0 {
 		c, size := utf8.DecodeRuneInString(text)
@@ -22,4 +25,14 @@ func printable(text, kept string) string {
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// isPlain finds quickly what nearly all text is.
+func isPlain(text, kept string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c > '~') && strings.IndexByte(kept, c) < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -74,7 +74,7 @@ func runProfile(c *cli.Context) error {
 		if err := wants(1, "takes no name"); err != nil {
 			return err
 		}
-		_, err := c.App.Writer.Write(profile.Keys())
+		_, err := product(c.App.Writer).Write(profile.Keys())
 		return err
 	case "fit":
 		if err := wants(1, "takes no name; it is given by --name"); err != nil {
@@ -140,7 +140,7 @@ func showProfile(c *cli.Context, name string) error {
 		return err
 	}
 	if c.Bool("yaml") {
-		_, err := c.App.Writer.Write(text)
+		_, err := product(c.App.Writer).Write(text)
 		return err
 	}
 	if c.Int64("draw") < 1 {
@@ -244,7 +244,7 @@ func fitProfile(c *cli.Context) error {
 		return hint.AsMisuse(err)
 	}
 	if output := c.String("output"); output == "-" {
-		_, err = c.App.Writer.Write(text)
+		_, err = product(c.App.Writer).Write(text)
 	} else if err = writeNew(output, text); err == nil {
 		tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
 	}

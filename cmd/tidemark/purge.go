@@ -43,7 +43,11 @@ func runPurge(c *cli.Context) error {
 			}
 		}
 	}
-	result, err := privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice())
+	var result *privacy.PurgeResult
+	err := patiently(c.Context, c, c.Duration("wait"), func() (err error) {
+		result, err = privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice())
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func conclude(c *cli.Context, folder, runID string) error {
 	}
 	var said judged
 	ctx := context.WithoutCancel(c.Context)
-	err := whenFree(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+	err := withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		said, err = judge(ctx, w, runID)
 		return err
 	})

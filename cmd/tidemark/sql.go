@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -19,11 +22,17 @@ func sqlCommand() *cli.Command {
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
 		ArgsUsage: "[QUERY]   (- or nothing reads it from stdin)",
 		Description: `The warehouse is opened read-only. A query that may mix what other tools
-mean by a word is told so on stderr.
+mean by a word is told so on stderr. Rows are printed while they are found:
+memory does not grow with the answer. A query reads no files unless --files
+is given, and can change nothing.
 
 Example:
   tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
-		Flags:  tabular(),
+		Flags: tabular(
+			&cli.StringFlag{Name: "memory", Usage: "let the query take up to `8GB` (default: half of the machine's)"},
+			&cli.DurationFlag{Name: "timeout", Usage: "stop the query after `30s` (default: never)"},
+			&cli.BoolFlag{Name: "files", Usage: "let the query read files: read_csv, read_parquet, read_text, glob"},
+		),
 		Action: runSQL,
 	}
 }
@@ -33,17 +42,93 @@ func runSQL(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := analysis.Query(ctx, w.DB(), query)
-		if err != nil {
-			return fmt.Errorf("sql: %w", err)
-		}
-		if mixed, err := analysis.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
-			tell(c, "note: %s", mixed)
-		}
-		return printTable(c, table)
+	rows, err := rowsFor(c)
+	if err != nil {
+		return err
+	}
+	memory, err := bytesOf(c, "memory")
+	if err != nil {
+		return err
+	}
+	ctx := c.Context
+	if timeout := c.Duration("timeout"); timeout < 0 {
+		return hint.Misuse("sql: --timeout %s: must be above 0", timeout)
+	} else if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	err = leavingAtOnce(ctx, func() error {
+		return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+			return answer(ctx, c, w, query, memory, rows)
+		})
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return hint.Errorf("sql: stopped after %s (--timeout)", c.Duration("timeout")).Hint("give it more time, or ask for less")
+	}
+	return err
 }
+
+// leavingAtOnce does not wait for what only reads once the context has ended: some
+// steps of a query do not notice, or only after a while.
+func leavingAtOnce(ctx context.Context, reads func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- reads() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
+	return ctx.Err()
+}
+
+// answer asks and prints the answer while it comes.
+func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows rowWriter) error {
+	if mixed, err := analysis.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
+		tell(c, "note: %s", mixed)
+	}
+	if memory == nil {
+		text, err := w.MemoryLimit(ctx)
+		if err != nil {
+			return err
+		}
+		limit, isSize := sizeOf(text)
+		if !isSize {
+			return fmt.Errorf("sql: DuckDB says %q for the memory it may take", text)
+		}
+		memory = new(limit * 50 / 80) // it says 80 % of what there is
+	}
+	if err := w.Confine(ctx, int64(*memory), c.Bool("files")); err != nil {
+		return err
+	}
+	err := analysis.Stream(ctx, w.DB(), query, rows.begin, rows.row)
+	if err != nil {
+		return errors.Join(fmt.Errorf("sql: %w", queryError(err, *memory)), rows.flush())
+	}
+	return rows.end()
+}
+
+// queryError says in the user's words what a query ran into.
+func queryError(err error, memory float64) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "Out of Memory Error"):
+		return hint.Errorf("the query needs more than %s of memory, all that it may take (--memory)", bytesText(int64(memory))).
+			Hint("ask for less at once (fewer columns, a shorter window, no order by), or allow more with --memory %s", bytesText(int64(2*memory)))
+	case strings.Contains(text, "Permission Error") && strings.Contains(text, "disabled by configuration"):
+		return hint.Misuse("the query reads a file, which is not allowed").Hint("--files allows it")
+	case missingFile.MatchString(text):
+		return hint.Misuse("%w", err).Hint(`"tidemark schema" lists the relations; --files lets a query read a file`)
+	}
+	return err
+}
+
+// missingFile is what DuckDB says of a file in the place of a table.
+var missingFile = regexp.MustCompile(`Table with name \S*[/.]\S* does not exist`)
 
 func queryText(c *cli.Context) (string, error) {
 	if c.NArg() > 1 {

@@ -1,19 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
@@ -22,34 +20,74 @@ import (
 // printTable writes a table in the form that was asked for: CSV or JSON in full
 // precision and base units, else for people.
 func printTable(c *cli.Context, table analysis.Table) error {
-	switch {
-	case c.Bool("csv") && c.Bool("json"):
-		return hint.Misuse("%s: --csv and --json exclude each other", c.Command.Name)
-	case c.Bool("csv"):
-		return writeCSV(c.App.Writer, table)
-	case c.Bool("json"):
-		return writeJSON(c.App.Writer, table)
-	default:
-		return writeText(c.App.Writer, table, terminalWidth(c.App.Writer))
+	rows, err := rowsFor(c)
+	if err != nil {
+		return err
 	}
+	return writeRows(rows, table)
 }
 
-func writeCSV(w io.Writer, table analysis.Table) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(names(table)); err != nil {
+// rowsFor prints rows one after the other in the form that was asked for.
+func rowsFor(c *cli.Context) (rowWriter, error) {
+	switch {
+	case c.Bool("csv") && c.Bool("json"):
+		return nil, hint.Misuse("%s: --csv and --json exclude each other", c.Command.Name)
+	case c.Bool("csv"):
+		return newCSVRows(product(c.App.Writer)), nil
+	case c.Bool("json"):
+		return newJSONRows(product(c.App.Writer)), nil
+	}
+	return newTextRows(c.App.Writer, terminalWidth(c.App.Writer)), nil
+}
+
+// rowWriter prints a table of any length without holding it.
+type rowWriter interface {
+	begin(columns []analysis.Column) error
+	row(values []any) error // keeps nothing of values
+	end() error
+	flush() error // prints whole rows that came before an error
+}
+
+func writeRows(rows rowWriter, table analysis.Table) error {
+	if err := rows.begin(table.Columns); err != nil {
 		return err
 	}
 	for _, row := range table.Rows {
-		cells := make([]string, len(row))
-		for i, value := range row {
-			cells[i] = csvCell(value)
-		}
-		if err := out.Write(cells); err != nil {
+		if err := rows.row(row); err != nil {
 			return err
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return rows.end()
+}
+
+func writeCSV(w io.Writer, table analysis.Table) error { return writeRows(newCSVRows(w), table) }
+
+func writeText(w io.Writer, table analysis.Table, width int) error {
+	return writeRows(newTextRows(w, width), table)
+}
+
+type csvRows struct {
+	out   *csv.Writer
+	cells []string
+}
+
+func newCSVRows(w io.Writer) *csvRows { return &csvRows{out: csv.NewWriter(w)} }
+
+func (r *csvRows) begin(columns []analysis.Column) error { return r.out.Write(names(columns)) }
+
+func (r *csvRows) row(values []any) error {
+	r.cells = r.cells[:0]
+	for _, value := range values {
+		r.cells = append(r.cells, csvCell(value))
+	}
+	return r.out.Write(r.cells)
+}
+
+func (r *csvRows) end() error { return r.flush() }
+
+func (r *csvRows) flush() error {
+	r.out.Flush()
+	return r.out.Error()
 }
 
 // csvCell keeps a spreadsheet from taking text for a formula.
@@ -83,31 +121,56 @@ func plain(value any) string {
 	}
 }
 
-// writeJSON keeps the order of the columns, which a map would lose.
-func writeJSON(w io.Writer, table analysis.Table) error {
-	var b strings.Builder
-	b.WriteString("[")
-	for i, row := range table.Rows {
-		b.WriteString(map[bool]string{true: "\n", false: ",\n"}[i == 0])
-		b.WriteString("  {")
-		for j, value := range row {
-			if j > 0 {
-				b.WriteString(", ")
-			}
-			name, _ := json.Marshal(table.Columns[j].Name)
-			text, err := json.Marshal(jsonable(value))
-			if err != nil {
-				return fmt.Errorf("column %s: %w", table.Columns[j].Name, err)
-			}
-			b.Write(name)
-			b.WriteString(": ")
-			b.Write(text)
+// jsonRows keeps the order of the columns, which a map would lose.
+type jsonRows struct {
+	out     *bufio.Writer
+	columns []analysis.Column
+	names   []string // as JSON
+	count   int
+}
+
+func newJSONRows(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(w, 1<<16)} }
+
+func (r *jsonRows) begin(columns []analysis.Column) error {
+	r.columns = columns
+	for _, column := range columns {
+		name, err := json.Marshal(column.Name)
+		if err != nil {
+			return err
 		}
-		b.WriteString("}")
+		r.names = append(r.names, string(name))
 	}
-	b.WriteString("\n]\n")
-	_, err := io.WriteString(w, b.String())
+	_, err := r.out.WriteString("[")
 	return err
+}
+
+func (r *jsonRows) row(values []any) error {
+	line := []byte(map[bool]string{true: "\n  {", false: ",\n  {"}[r.count == 0])
+	r.count++
+	for i, value := range values {
+		if i > 0 {
+			line = append(line, ", "...)
+		}
+		text, err := json.Marshal(jsonable(value))
+		if err != nil {
+			return fmt.Errorf("column %s: %w", r.columns[i].Name, err)
+		}
+		line = append(append(append(line, r.names[i]...), ": "...), text...)
+	}
+	_, err := r.out.Write(append(line, '}'))
+	return err
+}
+
+func (r *jsonRows) end() error {
+	r.out.WriteString("\n]\n")
+	return r.out.Flush()
+}
+
+func (r *jsonRows) flush() error {
+	if r.count == 0 {
+		return nil
+	}
+	return r.out.Flush()
 }
 
 // jsonable turns what JSON has no number for into its name.
@@ -121,131 +184,20 @@ func jsonable(value any) any {
 		for i := range v {
 			v[i] = jsonable(v[i])
 		}
+	case map[string]any:
+		for key := range v {
+			v[key] = jsonable(v[key])
+		}
 	}
 	return value
 }
 
-func names(table analysis.Table) []string {
-	names := make([]string, len(table.Columns))
-	for i, column := range table.Columns {
+func names(columns []analysis.Column) []string {
+	names := make([]string, len(columns))
+	for i, column := range columns {
 		names[i] = column.Name
 	}
 	return names
-}
-
-// leastText is the width below which a column of text is not worth reading.
-const leastText = 30
-
-// writeText lays a table out for people: aligned columns where they fit the
-// terminal, else one block of lines a row.
-func writeText(w io.Writer, table analysis.Table, width int) error {
-	header := names(table)
-	cells := make([][]string, len(table.Rows))
-	for i, row := range table.Rows {
-		cells[i] = make([]string, len(row))
-		for j, value := range row {
-			cells[i][j] = readable(header[j], value)
-		}
-	}
-	var b strings.Builder
-	widths := columnWidths(header, cells)
-	last := len(widths) - 1
-	if left := width - (total(widths) - widths[last]); left < widths[last] && left >= leastText && !isNumber(table, last) {
-		widths[last] = left // its text goes on in further lines
-	}
-	if total(widths) <= width {
-		writeAligned(&b, table, header, cells, widths)
-	} else {
-		writeBlocks(&b, header, cells, width)
-	}
-	if len(cells) == 0 {
-		b.WriteString("(no rows)\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func columnWidths(header []string, cells [][]string) []int {
-	widths := make([]int, len(header))
-	for j, name := range header {
-		widths[j] = utf8.RuneCountInString(name)
-	}
-	for _, row := range cells {
-		for j, cell := range row {
-			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
-}
-
-func total(widths []int) int {
-	sum := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		sum += w
-	}
-	return sum
-}
-
-func writeAligned(b *strings.Builder, table analysis.Table, header []string, cells [][]string, widths []int) {
-	last := len(widths) - 1
-	line := func(row []string) {
-		var text strings.Builder
-		further := []string(nil)
-		for j, cell := range row {
-			if j == last && utf8.RuneCountInString(cell) > widths[j] {
-				lines := wrapped(cell, widths[j])
-				cell, further = lines[0], lines[1:]
-			}
-			gap := strings.Repeat(" ", max(0, widths[j]-utf8.RuneCountInString(cell)))
-			if j > 0 {
-				text.WriteString("  ")
-			}
-			if isNumber(table, j) {
-				text.WriteString(gap + cell)
-			} else {
-				text.WriteString(cell + gap)
-			}
-		}
-		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
-		for _, more := range further {
-			b.WriteString(strings.Repeat(" ", total(widths)-widths[last]) + more + "\n")
-		}
-	}
-	line(header)
-	for _, row := range cells {
-		line(row)
-	}
-}
-
-func isNumber(table analysis.Table, column int) bool {
-	for _, row := range table.Rows {
-		switch row[column].(type) {
-		case int64, float64:
-			return true
-		case string, bool, time.Time:
-			return false
-		}
-	}
-	return false
-}
-
-func writeBlocks(b *strings.Builder, header []string, cells [][]string, width int) {
-	widest := 0
-	for _, name := range header {
-		widest = max(widest, len(name))
-	}
-	for i, row := range cells {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		for j, cell := range row {
-			lines := wrapped(cell, max(leastText, width-widest-2))
-			fmt.Fprintf(b, "%-*s  %s\n", widest, header[j], lines[0])
-			for _, more := range lines[1:] {
-				fmt.Fprintf(b, "%*s  %s\n", widest, "", more)
-			}
-		}
-	}
 }
 
 // readable is a value with its unit and three significant digits. The unit is
@@ -290,24 +242,4 @@ func digits(v float64) string {
 	}
 	decimals := max(0, 2-int(math.Floor(math.Log10(size))))
 	return strconv.FormatFloat(v, 'f', decimals, 64)
-}
-
-// terminalWidth is the width of the terminal that w is, else of a usual one.
-func terminalWidth(w io.Writer) int {
-	if file, ok := w.(*os.File); ok {
-		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
-			return int(size.Col)
-		}
-	}
-	return 80
-}
-
-// isTerminal reports whether a person looks at w.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	return err == nil
 }

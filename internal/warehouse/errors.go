@@ -29,16 +29,18 @@ var holder = regexp.MustCompile(`lock is held in (.*?) ?\(PID (\d+)\)`)
 // ErrHeld is in the error of a warehouse that another process has open: to try again later may do.
 var ErrHeld = errors.New("held by another process")
 
+const whenHeld = "try again when that process has ended, wait longer with --wait 10m, or name another file with --warehouse FILE"
+
 // openError says in the user's words why DuckDB did not open the file.
 func openError(path string, err error) error {
 	text := err.Error()
 	switch found := holder.FindStringSubmatch(text); {
 	case found != nil:
 		return hint.Errorf("warehouse %s: held by process %s (%s)", path, found[2], filepath.Base(found[1])).
-			Hint("wait until it has ended, or name another file with --warehouse FILE").Mark(ErrHeld)
+			Hint("%s", whenHeld).Mark(ErrHeld)
 	case strings.Contains(text, "set lock on file"):
 		return hint.Errorf("warehouse %s: held by another process", path).
-			Hint("wait until it has ended, or name another file with --warehouse FILE").Mark(ErrHeld)
+			Hint("%s", whenHeld).Mark(ErrHeld)
 	case strings.Contains(text, "different configuration"):
 		return hint.Errorf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()).
 			Hint("close it first")

@@ -47,12 +47,9 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err := checkPath(path, mode); err != nil {
 		return nil, err
 	}
-	_, err := os.Stat(path)
-	isNew := path != Memory && errors.Is(err, os.ErrNotExist)
-	if isNew && template != "" {
-		if err := copyFile(template, path); err != nil {
-			return nil, within(path, err)
-		}
+	isNew, err := create(path)
+	if err != nil {
+		return nil, err
 	}
 	db, err := connect(path, mode)
 	if err != nil {
@@ -74,17 +71,14 @@ func (w *Warehouse) DiscardIfNew() { w.isUnasked = true }
 
 // Close writes what is still in the log to the file and lets go of it.
 func (w *Warehouse) Close() error {
-	discards := w.isNew && w.isUnasked && w.isEmpty()
-	if err := w.db.Close(); err != nil {
-		return fmt.Errorf("warehouse %s: %w", w.path, err)
+	var removeErr error
+	if w.isNew && w.isUnasked && w.isEmpty() {
+		// While it is held: who opens it between closing and removing would write into a file without a name.
+		_, checkpointErr := w.db.Exec("checkpoint") // the log goes with it
+		removeErr = errors.Join(checkpointErr, os.Remove(w.path))
 	}
-	if !discards {
-		return nil
-	}
-	for _, path := range []string{w.path, w.path + ".wal"} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return within(w.path, err)
-		}
+	if err := errors.Join(removeErr, w.db.Close()); err != nil {
+		return within(w.path, err)
 	}
 	return nil
 }
@@ -115,6 +109,51 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 		return Refresh(ctx, w.db)
 	}
 	return tx.Commit()
+}
+
+// create makes the file where there is none, and says whether it did. DuckDB makes a
+// file and fills it later: a second process that comes in between finds it empty and
+// refuses it, and so does the first one when it comes back. So the file is made under
+// another name and gets its own when it is whole.
+func create(path string) (isNew bool, err error) {
+	if path == Memory {
+		return false, nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return false, nil // or an error that connect will say
+	}
+	folder, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return false, hint.Errorf("warehouse %s: %w", path, err).Hint("name another file with --warehouse FILE")
+	}
+	defer os.RemoveAll(folder)
+	whole := filepath.Join(folder, filepath.Base(path))
+	if err := fill(whole); err != nil {
+		return false, openError(path, err)
+	}
+	err = os.Link(whole, path)
+	if errors.Is(err, os.ErrExist) {
+		return false, nil // another process was quicker
+	}
+	if err != nil {
+		err = os.Rename(whole, path) // a file system without links
+	}
+	if err != nil {
+		return false, within(path, err)
+	}
+	return true, nil
+}
+
+// fill makes a database without anything in it.
+func fill(path string) error {
+	if template != "" {
+		return copyFile(template, path)
+	}
+	db, err := connect(path, ReadWrite)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Ping(), db.Close())
 }
 
 // checkPath refuses what DuckDB would answer in its own words or, worse, make.

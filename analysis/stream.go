@@ -1,0 +1,39 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+
+	"tidemark/internal/warehouse"
+)
+
+// Stream is Query for an answer of any size: its rows are handed out one after the other while DuckDB produces them.
+// begin is called once before the first row. The slice of a row is used again for the next.
+func Stream(ctx context.Context, db *sql.DB, query string, begin func([]Column) error, row func([]any) error) error {
+	connection, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	return connection.Raw(func(raw any) error {
+		conn := raw.(driver.Conn)
+		if err := readsOnly(conn, query); err != nil {
+			return err
+		}
+		var cells []any
+		return warehouse.Stream(ctx, conn, query, func(columns []warehouse.Column) error {
+			list := make([]Column, len(columns))
+			for i, column := range columns {
+				list[i] = Column{Name: column.Name, Type: column.Type}
+			}
+			return begin(list)
+		}, func(values []driver.Value) error {
+			cells = cells[:0]
+			for _, value := range values {
+				cells = append(cells, simple(value))
+			}
+			return row(cells)
+		})
+	})
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tidemark/analysis"
+)
+
+const (
+	// leastText is the width below which a column of text is not worth reading.
+	leastText = 30
+	// rowsMeasured is how many rows the layout is chosen from. Further ones are printed as they come: what is wider
+	// than its column is not cut, it moves the rest of its line to the right.
+	rowsMeasured = 1000
+)
+
+// textRows lays a table out for people: aligned columns where they fit the
+// terminal, else one block of lines a row.
+type textRows struct {
+	out       *bufio.Writer
+	width     int
+	header    []string
+	isNumber  []bool
+	isText    []bool
+	widths    []int      // of the columns; nil: a block a row
+	measured  [][]string // until the layout is chosen
+	isChosen  bool
+	isFurther bool // a block was printed before
+}
+
+func newTextRows(w io.Writer, width int) *textRows {
+	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width}
+}
+
+func (r *textRows) begin(columns []analysis.Column) error {
+	for _, name := range names(columns) {
+		r.header = append(r.header, printable(name, ""))
+	}
+	r.isNumber, r.isText = make([]bool, len(columns)), make([]bool, len(columns))
+	return nil
+}
+
+func (r *textRows) row(values []any) error {
+	cells := make([]string, len(values))
+	for i, value := range values {
+		cells[i] = readable(r.header[i], value)
+		r.classify(i, value)
+	}
+	if r.isChosen {
+		return r.write(cells)
+	}
+	if r.measured = append(r.measured, cells); len(r.measured) == rowsMeasured {
+		return r.choose()
+	}
+	return nil
+}
+
+// classify finds a column's kind by its first value that is not null.
+func (r *textRows) classify(column int, value any) {
+	if r.isChosen || r.isNumber[column] || r.isText[column] {
+		return
+	}
+	switch value.(type) {
+	case int64, float64:
+		r.isNumber[column] = true
+	case string, bool, time.Time:
+		r.isText[column] = true
+	}
+}
+
+func (r *textRows) end() error {
+	isEmpty := !r.isChosen && len(r.measured) == 0
+	if err := r.choose(); err != nil {
+		return err
+	}
+	if isEmpty {
+		r.out.WriteString("(no rows)\n")
+	}
+	return r.out.Flush()
+}
+
+func (r *textRows) flush() error {
+	if !r.isChosen {
+		return nil
+	}
+	return r.out.Flush()
+}
+
+// choose takes the layout that suits the first rows, and prints them.
+func (r *textRows) choose() error {
+	if r.isChosen {
+		return nil
+	}
+	r.isChosen = true
+	widths := columnWidths(r.header, r.measured)
+	if last := len(widths) - 1; last >= 0 && !r.isNumber[last] {
+		if left := r.width - (total(widths) - widths[last]); left < widths[last] && left >= leastText {
+			widths[last] = left // its text goes on in further lines
+		}
+	}
+	if total(widths) <= r.width {
+		r.widths = widths
+		if err := r.write(r.header); err != nil {
+			return err
+		}
+	}
+	for _, cells := range r.measured {
+		if err := r.write(cells); err != nil {
+			return err
+		}
+	}
+	r.measured = nil
+	return nil
+}
+
+func (r *textRows) write(cells []string) error {
+	var b strings.Builder
+	if r.widths != nil {
+		r.writeAligned(&b, cells)
+	} else {
+		r.writeBlock(&b, cells)
+	}
+	_, err := r.out.WriteString(b.String())
+	return err
+}
+
+func columnWidths(header []string, cells [][]string) []int {
+	widths := make([]int, len(header))
+	for j, name := range header {
+		widths[j] = utf8.RuneCountInString(name)
+	}
+	for _, row := range cells {
+		for j, cell := range row {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+func total(widths []int) int {
+	sum := 2 * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+func (r *textRows) writeAligned(b *strings.Builder, cells []string) {
+	last := len(r.widths) - 1
+	var line strings.Builder
+	var further []string
+	for j, cell := range cells {
+		if j == last && utf8.RuneCountInString(cell) > r.widths[j] && !r.isNumber[j] {
+			lines := wrapped(cell, r.widths[j])
+			cell, further = lines[0], lines[1:]
+		}
+		gap := strings.Repeat(" ", max(0, r.widths[j]-utf8.RuneCountInString(cell)))
+		if j > 0 {
+			line.WriteString("  ")
+		}
+		if r.isNumber[j] {
+			line.WriteString(gap + cell)
+		} else {
+			line.WriteString(cell + gap)
+		}
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	for _, more := range further {
+		b.WriteString(strings.Repeat(" ", total(r.widths)-r.widths[last]) + more + "\n")
+	}
+}
+
+func (r *textRows) writeBlock(b *strings.Builder, cells []string) {
+	widest := 0
+	for _, name := range r.header {
+		widest = max(widest, len(name))
+	}
+	if r.isFurther {
+		b.WriteString("\n")
+	}
+	r.isFurther = true
+	for j, cell := range cells {
+		lines := wrapped(cell, max(leastText, r.width-widest-2))
+		fmt.Fprintf(b, "%-*s  %s\n", widest, r.header[j], lines[0])
+		for _, more := range lines[1:] {
+			fmt.Fprintf(b, "%*s  %s\n", widest, "", more)
+		}
+	}
+}
