@@ -29,8 +29,9 @@ func experimentCommand() *cli.Command {
 		Description: `The file says what is to be shown, what is sent, the one setting that is varied
 and its values. Options are the flags of "tidemark replay"; "cache: reset" is one
 unless the file says otherwise, so that no row finds the prompts of another in
-the server's cache. Interrupted, the same command goes on where it was. Exit code 1: no row met the SLO or, without
-one, too many requests of some row failed; 3: some row has no valid run.
+the server's cache. Interrupted, the same command goes on where it was. A warehouse that another process holds never
+ends it: runs that cannot be taken in are kept and taken in later. Exit code 1: no row met the SLO or, without one, too
+many requests of some row failed; 3: some row has no valid run; 4: some run is not taken in yet.
 
 Example file:
   schema: tidemark.experiment/1
@@ -73,7 +74,7 @@ func runExperiment(c *cli.Context) error {
 	if file.SLO != "" && !filepath.IsAbs(file.SLO) {
 		file.SLO = filepath.Join(filepath.Dir(path), file.SLO)
 	}
-	file.Override(optionsOf(c, "runs", "restart", "warehouse", "quiet", "csv", "json"))
+	file.Override(optionsOf(c, "runs", "restart", "warehouse", "wait", "quiet", "csv", "json"))
 	journal := filepath.Join(c.String("runs"), file.Name+".experiment.jsonl")
 	if c.Bool("restart") {
 		if err := putAside(journal); err != nil {
@@ -101,7 +102,7 @@ func runSteps(c *cli.Context, what string) error {
 	if c.IsSet(variable) {
 		return hint.Misuse("--steps and --%s exclude each other", variable)
 	}
-	options := optionsOf(c, "steps", "slo", "warehouse", "quiet", "runs", "name")
+	options := optionsOf(c, "steps", "slo", "warehouse", "wait", "quiet", "runs", "name")
 	if !c.IsSet("drain-timeout") {
 		options["drain-timeout"] = "5m"
 	}
@@ -155,12 +156,19 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	}
 	defer log.Close()
 	tell(c, "experiment %s: %s", file.Name, file.Hypothesis)
-	done, err := experiment.Play(c.Context, file, log, func(ctx context.Context, step experiment.Step) (experiment.Result, error) {
-		return playStep(ctx, c, file, log.SeriesID, step)
-	}, func(line string) { tell(c, "%s", line) })
+	done, err := experiment.Play(c.Context, file, log, experiment.Hands{
+		Run: func(ctx context.Context, step experiment.Step, sent func(string) error) (experiment.Result, error) {
+			return playStep(ctx, c, file, log.SeriesID, step, sent)
+		},
+		TakeIn: func(ctx context.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
+			return takeInLater(ctx, c, done, takesTime)
+		},
+		Tell: func(line string) { tell(c, "%s", line) },
+	})
 	if len(done) > 0 {
 		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
 	}
+	err = errors.Join(err, leftBehind(c, done))
 	if err != nil && c.Command.Name == "experiment" {
 		tell(c, "the journal is in %s: the same command goes on there", journal)
 	}
@@ -186,6 +194,44 @@ func experimentCode(file experiment.File, done []experiment.Done) error {
 		return exitError{code: exitNotMet}
 	}
 	return nil
+}
+
+// takeInLater takes in a run that a row has left behind.
+func takeInLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
+	wait := betweenRows(c)
+	if takesTime {
+		wait = 10 * c.Duration("wait")
+	}
+	said, err := takeIn(ctx, c, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
+	switch {
+	case ctx.Err() != nil:
+		return experiment.Result{}, ctx.Err()
+	case errors.Is(err, warehouse.ErrHeld):
+		return experiment.Result{Outcome: experiment.NotTakenIn}, nil
+	case err != nil:
+		return experiment.Result{}, err
+	}
+	tell(c, "%s, taken in now: %s", done.RunID, said.firstLine)
+	return experiment.Result{RunID: done.RunID, Outcome: said.outcome, FirstLine: said.firstLine}, nil
+}
+
+// betweenRows is how long a row waits for the warehouse before the next is sent: the
+// server stands idle meanwhile.
+func betweenRows(c *cli.Context) time.Duration { return c.Duration("wait") / 10 }
+
+// leftBehind is an error where runs are not taken in to the end.
+func leftBehind(c *cli.Context, done []experiment.Done) error {
+	var folders []string
+	for _, d := range done {
+		if d.Outcome == experiment.NotTakenIn {
+			folders = append(folders, filepath.Join(c.String("runs"), d.RunID))
+		}
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	return hint.Errorf("%d of %d runs are not taken in yet: another process holds the warehouse", len(folders), len(done)).
+		Hint("nothing is lost; when it is free: tidemark ingest %s%s", strings.Join(folders, " "), warehouseWords(c))
 }
 
 // checkOptions finds a flag that replay does not have before the first row runs.
@@ -226,7 +272,8 @@ func checkRows(c *cli.Context, file experiment.File) error {
 // prompts in the server's cache: unless the author says otherwise, each begins
 // without.
 func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []string {
-	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs")}
+	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs"),
+		"--wait", untilFree.String()}
 	if c.Bool("quiet") {
 		args = append(args, "--quiet")
 	}
@@ -242,14 +289,17 @@ func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []st
 	return append(args, argsOf(step.Options)...)
 }
 
+// untilFree is how long a row waits for its plan: there is nothing to send without.
+const untilFree = 1000 * time.Hour
+
 // playStep replays one step by the verb itself, as a user would.
-func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step) (experiment.Result, error) {
+func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
 	if step.Repeat == 0 && len(file.Before) > 0 {
 		if err := runBefore(ctx, c, file.Before, step.Value); err != nil {
 			return experiment.Result{}, err
 		}
 	}
-	asked := &asked{series: &replay.Series{
+	asked := &asked{sent: sent, wait: betweenRows(c), series: &replay.Series{
 		ID: seriesID, Name: file.Name, Hypothesis: file.Hypothesis, Variable: strings.Join(file.Varied(), "+"),
 		Value: step.Value, Row: step.Row, Repeat: step.Repeat,
 	}}
@@ -289,6 +339,8 @@ func argsOf(options map[string]any) []string {
 // of it.
 type asked struct {
 	series *replay.Series
+	sent   func(runID string) error // the run is whole on disk
+	wait   time.Duration            // for the warehouse, to take it in
 	result experiment.Result
 }
 
@@ -298,7 +350,7 @@ func askedFor(c *cli.Context) *asked {
 	if a, is := c.Context.Value(askedKey{}).(*asked); is {
 		return a
 	}
-	return &asked{}
+	return &asked{sent: func(string) error { return nil }, wait: c.Duration("wait")}
 }
 
 // printSteps prints the rows as the warehouse has them.
@@ -326,7 +378,7 @@ func metUpTo(file experiment.File, done []experiment.Done) string {
 		}
 	}
 	var parts []string
-	for _, outcome := range []experiment.Outcome{experiment.Met, experiment.NotMet, experiment.Undecided, experiment.Invalid} {
+	for _, outcome := range []experiment.Outcome{experiment.Met, experiment.NotMet, experiment.Undecided, experiment.Invalid, experiment.NotTakenIn} {
 		if values := byOutcome[outcome]; len(values) > 0 {
 			parts = append(parts, fmt.Sprintf("%s: %s", outcome, strings.Join(values, ", ")))
 		}

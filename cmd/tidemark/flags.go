@@ -56,8 +56,13 @@ func need(c *cli.Context, flags ...string) error {
 // withWarehouse opens the warehouse that the command names for the time of one
 // function, and waits for it where another process holds it.
 func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	return withWarehouseWithin(ctx, c, c.Duration("wait"), mode, use)
+}
+
+// withWarehouseWithin waits that long.
+func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	var w *warehouse.Warehouse
-	err := patiently(ctx, c, c.Duration("wait"), func() (err error) {
+	err := patiently(ctx, c, wait, func() (err error) {
 		w, err = warehouse.Open(ctx, c.String("warehouse"), mode)
 		if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
 			w, err = renewed(ctx, c, err)
@@ -88,7 +93,7 @@ func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 		case left <= 0:
 			return fmt.Errorf("%w, still after %s of waiting", err, wait)
 		case !isTold:
-			tell(c, "%v; waiting up to %s for it (--wait)", err, wait)
+			tell(c, "%v; %s", err, waitingFor(wait))
 		}
 		select {
 		case <-ctx.Done():
@@ -98,6 +103,13 @@ func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 		case <-time.After(min(left, 100*time.Millisecond)):
 		}
 	}
+}
+
+func waitingFor(wait time.Duration) string {
+	if wait >= untilFree {
+		return "waiting until it is free"
+	}
+	return fmt.Sprintf("waiting up to %s for it", wait)
 }
 
 // warehouseWords is what a command that follows must say to find the same

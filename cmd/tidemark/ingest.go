@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -88,22 +89,25 @@ func columnsSaid(said []string) (map[string]string, error) {
 	return columns, nil
 }
 
-// takeIn ingests a run's folder and says what to do when that cannot be done
-// now: the run itself is safe on disk.
-func takeIn(c *cli.Context, folder string) error {
-	// An interrupted run is taken in too.
-	ctx := context.WithoutCancel(c.Context)
-	err := withWarehouse(ctx, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+// takeIn ingests a run's folder and judges the run, and says what to do when that
+// cannot be done now: the run itself is safe on disk.
+func takeIn(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said judged, err error) {
+	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
 		for _, result := range results {
 			for _, note := range result.Notes {
 				tell(c, "%s: %s", folder, note)
 			}
 		}
+		if err != nil {
+			return err
+		}
+		said, err = judge(ctx, w, runID)
 		return err
 	})
 	if err != nil {
-		return hint.Errorf("the run in %s was not taken in: %w", folder, err).Hint("tidemark ingest %s%s", folder, warehouseWords(c))
+		return said, hint.Errorf("the run in %s was not taken in: %w", folder, err).
+			Hint("tidemark ingest %s%s", folder, warehouseWords(c))
 	}
-	return nil
+	return said, nil
 }

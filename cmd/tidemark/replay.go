@@ -87,8 +87,16 @@ func runReplay(c *cli.Context) error {
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {
 		return sendErr // there is no run, or it is another's
 	}
-	err = conclude(c, folder, runID)
+	asked := askedFor(c)
+	if c.Context.Err() == nil {
+		if err := asked.sent(runID); err != nil {
+			return err
+		}
+	}
+	err = conclude(c, asked, folder, runID)
 	switch {
+	case asked.result.Outcome == experiment.NotTakenIn:
+		return nil // the experiment does it later
 	case sendErr == nil:
 		return err
 	case exitCode(err) == exitInvalid, exitCode(err) == exitNotMet:
@@ -224,22 +232,19 @@ func load(c *cli.Context, mode string, h replay.Header) string {
 }
 
 // conclude takes the run in, prints the verdict and gives the exit code.
-func conclude(c *cli.Context, folder, runID string) error {
-	if err := takeIn(c, folder); err != nil {
-		return err
+func conclude(c *cli.Context, asked *asked, folder, runID string) error {
+	// An interrupted run is taken in too.
+	said, err := takeIn(context.WithoutCancel(c.Context), c, asked.wait, folder, runID)
+	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
+		tell(c, "%v; it is kept, and taken in later", err)
+		asked.result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
+		return nil
 	}
-	var said judged
-	ctx := context.WithoutCancel(c.Context)
-	err := withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		said, err = judge(ctx, w, runID)
-		return err
-	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(c.App.Writer, said.firstLine)
 	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
-	asked := askedFor(c)
 	asked.result = experiment.Result{RunID: runID, Outcome: said.outcome, FirstLine: said.firstLine}
 	switch said.outcome {
 	case experiment.Invalid:

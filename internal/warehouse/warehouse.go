@@ -47,9 +47,12 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err := checkPath(path, mode); err != nil {
 		return nil, err
 	}
-	isNew, err := create(path)
-	if err != nil {
-		return nil, err
+	isNew := false
+	if mode == ReadWrite {
+		var err error
+		if isNew, err = create(path); err != nil {
+			return nil, err
+		}
 	}
 	db, err := connect(path, mode)
 	if err != nil {

@@ -42,14 +42,32 @@ type player struct {
 	outcomes []Outcome
 	did      []string
 	dieAt    int // the step that is interrupted; 0: none
+	held     int // so many tries to take something in find the warehouse held
+	tries    []string
 }
 
-func (p *player) do(_ context.Context, s Step) (Result, error) {
+func (p *player) hands() Hands {
+	return Hands{Run: p.do, TakeIn: p.takeIn, Tell: func(string) {}}
+}
+
+func (p *player) takeIn(_ context.Context, d Done, takesTime bool) (Result, error) {
+	p.tries = append(p.tries, fmt.Sprintf("%s %v after %d", d.RunID, takesTime, len(p.did)))
+	if p.held--; p.held >= 0 {
+		return Result{Outcome: NotTakenIn}, nil
+	}
+	return Result{RunID: d.RunID, Outcome: p.outcomes[d.Row]}, nil
+}
+
+func (p *player) do(_ context.Context, s Step, sent func(string) error) (Result, error) {
 	p.did = append(p.did, fmt.Sprintf("%s/%d %v", s.Value, s.Repeat, s.Options["request-rate"]))
 	if len(p.did) == p.dieAt {
 		return Result{}, errors.New("the server has gone")
 	}
-	return Result{RunID: fmt.Sprint("run-", len(p.did)), Outcome: p.outcomes[s.Row]}, nil
+	r := Result{RunID: fmt.Sprint("run-", len(p.did)), Outcome: p.outcomes[s.Row]}
+	if p.held--; p.held >= 0 {
+		r.Outcome = NotTakenIn
+	}
+	return r, sent(r.RunID)
 }
 
 func TestRowsAreDoneInOrderWithTheirRepeats(t *testing.T) {
@@ -87,7 +105,7 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := log.SeriesID
-	if _, err := Play(t.Context(), f, log, first.do, func(string) {}); err == nil {
+	if _, err := Play(t.Context(), f, log, first.hands()); err == nil {
 		t.Fatal("no error of a step that failed")
 	}
 	log.Close()
@@ -110,6 +128,45 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 		t.Errorf("series %q, %v; want %q", log.SeriesID, err, series)
 	}
 	log.Close()
+}
+
+// Each row is sent although the first run cannot be taken in; the stop rule counts a row once its runs are judged.
+func TestALockStopsNoRow(t *testing.T) {
+	f := parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 1", 1))
+	for _, c := range []struct {
+		what     string
+		outcomes []Outcome
+		held     int
+		did      int
+		tries    string
+		last     Outcome
+	}{
+		{"free again after the second row", []Outcome{Met, Met, Met}, 2, 3, "[run-1 true after 3 run-2 true after 3]", Met},
+		{"held for the first row alone, which would have ended it", []Outcome{NotMet, Met, Met}, 1, 2, "[run-1 false after 2]", Met},
+		{"held to the end", []Outcome{NotMet, NotMet, NotMet}, 99, 3, "[run-1 true after 3]", NotTakenIn},
+	} {
+		p := &player{outcomes: c.outcomes, held: c.held}
+		done := play(t, f, filepath.Join(t.TempDir(), "log"), p)
+		if len(p.did) != c.did || fmt.Sprint(p.tries) != c.tries || done[len(done)-1].Outcome != c.last {
+			t.Errorf("%s: did %v, tried %v and ended with %+v; want %d rows, %s, the last %s", c.what, p.did, p.tries, done, c.did, c.tries, c.last)
+		}
+	}
+}
+
+// A run that was sent is not sent again, whether the program ended before it was taken in or was killed meanwhile.
+func TestAnExperimentGoesOnByTakingInWhatWasSent(t *testing.T) {
+	f, path := parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 1", 1)), filepath.Join(t.TempDir(), "log")
+	first := &player{outcomes: []Outcome{Met, Met, Met}, held: 99}
+	play(t, f, path, first)
+	second := &player{outcomes: first.outcomes}
+	done := play(t, f, path, second)
+	if len(second.did) != 0 || len(second.tries) != 3 || RowOutcome(done, 2) != Met || done[2].RunID != "run-3" {
+		t.Errorf("did %v, tried %v, ended with %+v; want the three runs taken in and nothing sent", second.did, second.tries, done)
+	}
+	third := &player{}
+	if play(t, f, path, third); len(third.tries) != 0 {
+		t.Errorf("tried %v again", third.tries)
+	}
 }
 
 func TestAChangedFileIsNotGoneOnWith(t *testing.T) {
@@ -163,7 +220,7 @@ func play(t *testing.T, f File, path string, p *player) []Done {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	done, err := Play(t.Context(), f, log, p.do, func(string) {})
+	done, err := Play(t.Context(), f, log, p.hands())
 	if err != nil {
 		t.Fatal(err)
 	}

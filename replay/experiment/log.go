@@ -24,6 +24,8 @@ const (
 	Undecided Outcome = "undecided"
 	Invalid   Outcome = "invalid" // neither pass nor fail
 	Measured  Outcome = "measured"
+	// NotTakenIn is a run that is whole on disk and not yet judged, because another process held the warehouse.
+	NotTakenIn Outcome = "not taken in"
 )
 
 // Done is a step that has ended.
@@ -36,8 +38,8 @@ type Done struct {
 	FirstLine string  `json:"first_line"` // of the verdict
 }
 
-// Log is the journal of an experiment: a line when a step begins and one when it has ended, each on disk before the next
-// thing is done.
+// Log is the journal of an experiment: a line when a step begins, one when its run is whole on disk and one when it is
+// judged, each on disk before the next thing is done.
 type Log struct {
 	SeriesID string // the same for all runs of the experiment
 	file     *os.File
@@ -51,7 +53,7 @@ type logLine struct {
 	SHA256   string `json:"sha256,omitempty"`
 	SeriesID string `json:"series_id,omitempty"`
 	At       string `json:"at"`
-	Event    string `json:"event"` // begun, started, ended, stopped, finished
+	Event    string `json:"event"` // begun, started, sent, ended, stopped, finished
 	Why      string `json:"why,omitempty"`
 	*Done
 }
@@ -109,7 +111,7 @@ func (l *Log) replay(text []byte, f File) error {
 			}
 			l.SeriesID = entry.SeriesID
 		}
-		if entry.Event == "ended" && entry.Done != nil {
+		if (entry.Event == "sent" || entry.Event == "ended") && entry.Done != nil {
 			l.done[[2]int{entry.Row, entry.Repeat}] = *entry.Done
 		}
 	}
@@ -136,6 +138,13 @@ func (l *Log) add(line logLine) error {
 
 func (l *Log) started(s Step) error {
 	return l.add(logLine{Event: "started", Done: &Done{Row: s.Row, Repeat: s.Repeat, Value: s.Value}})
+}
+
+// sent keeps a run that is still to be taken in and judged: it is not sent again.
+func (l *Log) sent(s Step, runID string) error {
+	d := Done{Row: s.Row, Repeat: s.Repeat, Value: s.Value, RunID: runID, Outcome: NotTakenIn}
+	l.done[[2]int{s.Row, s.Repeat}] = d
+	return l.add(logLine{Event: "sent", Done: &d})
 }
 
 func (l *Log) ended(d Done) error {

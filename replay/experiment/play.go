@@ -13,64 +13,115 @@ type Result struct {
 	FirstLine string
 }
 
-// Play does what is left of the experiment, in order, and returns all that has ended. do replays one step; tell is given
-// a line for people. An error of do ends it; the journal says how far it came.
-func Play(ctx context.Context, f File, l *Log, do func(context.Context, Step) (Result, error), tell func(string)) ([]Done, error) {
-	steps := f.Steps()
+// Hands do for an experiment what it cannot do itself.
+type Hands struct {
+	// Run replays a step, takes the run in and judges it. It calls sent as soon as the run is whole on disk. Its result
+	// is NotTakenIn where another process holds the warehouse.
+	Run func(ctx context.Context, s Step, sent func(runID string) error) (Result, error)
+	// TakeIn tries that again for a run that Run left behind. It takes its time if nothing is left to do but this.
+	TakeIn func(ctx context.Context, d Done, takesTime bool) (Result, error)
+	// Tell is given a line for people.
+	Tell func(string)
+}
+
+// Play does what is left of the experiment, in order, and returns all that has ended. A run that cannot be taken in
+// does not keep the next from being sent: it is taken in later, after a row or at the end, and its outcome counts from
+// then on. Other errors end the experiment; the journal says how far it came.
+func Play(ctx context.Context, f File, l *Log, h Hands) ([]Done, error) {
+	steps, event, why := f.Steps(), "finished", ""
 	var all []Done
+	isHeld := false // the last thing that was tried failed for that
 	for n, s := range steps {
-		if why := f.stops(all, s); why != "" {
-			tell("stopped: " + why)
-			return all, l.end("stopped", why)
+		if !isHeld {
+			if err := takeIn(ctx, l, h, all, false); err != nil {
+				return all, err
+			}
+		}
+		if why = f.stops(all, s); why != "" {
+			h.Tell("stopped: " + why)
+			event = "stopped"
+			break
 		}
 		where := fmt.Sprintf("step %d of %d: %s", n+1, len(steps), s.Value)
 		if f.Repeats > 1 {
 			where += fmt.Sprintf(", repeat %d of %d", s.Repeat+1, f.Repeats)
 		}
 		if d, has := l.Has(s); has {
-			tell(fmt.Sprintf("%s: done before, %s", where, d.Outcome))
+			h.Tell(fmt.Sprintf("%s: done before, %s", where, d.Outcome))
 			all = append(all, d)
 			continue
 		}
-		tell(where)
-		if err := l.started(s); err != nil {
-			return all, err
-		}
-		r, err := do(ctx, s)
-		if err == nil {
-			err = ctx.Err() // what was interrupted has not ended
-		}
+		h.Tell(where)
+		d, err := run(ctx, l, h, s)
 		if err != nil {
 			return all, err
 		}
-		d := Done{s.Row, s.Repeat, s.Value, r.RunID, r.Outcome, r.FirstLine}
-		if err := l.ended(d); err != nil {
-			return all, err
-		}
-		all = append(all, d)
+		all, isHeld = append(all, d), d.Outcome == NotTakenIn
 	}
-	return all, l.end("finished", "")
+	if err := takeIn(ctx, l, h, all, true); err != nil {
+		return all, err
+	}
+	return all, l.end(event, why)
+}
+
+func run(ctx context.Context, l *Log, h Hands, s Step) (Done, error) {
+	if err := l.started(s); err != nil {
+		return Done{}, err
+	}
+	r, err := h.Run(ctx, s, func(runID string) error { return l.sent(s, runID) })
+	if err == nil {
+		err = ctx.Err() // what was interrupted has not ended
+	}
+	if err != nil {
+		return Done{}, err
+	}
+	d := Done{s.Row, s.Repeat, s.Value, r.RunID, r.Outcome, r.FirstLine}
+	if d.Outcome == NotTakenIn {
+		return d, nil // the journal has it as sent
+	}
+	return d, l.ended(d)
+}
+
+// takeIn tries the runs that were left behind, until one is left behind again.
+func takeIn(ctx context.Context, l *Log, h Hands, all []Done, takesTime bool) error {
+	for i, d := range all {
+		if d.Outcome != NotTakenIn {
+			continue
+		}
+		r, err := h.TakeIn(ctx, d, takesTime)
+		if err != nil {
+			return err
+		}
+		if r.Outcome == NotTakenIn {
+			return nil
+		}
+		all[i].Outcome, all[i].FirstLine = r.Outcome, r.FirstLine
+		if err := l.ended(all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stops is why the experiment ends before the step, or empty. It ends between rows only, so that each row has all its
-// repeats.
+// repeats. A row that is judged late may have ended it some rows ago.
 func (f File) stops(all []Done, next Step) string {
 	if f.StopAfterNotMet == 0 || next.Repeat > 0 {
 		return ""
 	}
-	failed := 0
-	var values []string
-	for row := next.Row - 1; row >= 0 && RowOutcome(all, row) == NotMet; row-- {
-		failed++
-		values = append([]string{f.rows[row].value}, values...)
+	var values []string // of rows one after the other that did not meet the SLO
+	for row := range next.Row {
+		if RowOutcome(all, row) != NotMet {
+			values = nil
+		} else if values = append(values, f.rows[row].value); len(values) == f.StopAfterNotMet {
+			return fmt.Sprintf("%d rows one after the other did not meet the SLO: %s", len(values), strings.Join(values, ", "))
+		}
 	}
-	if failed < f.StopAfterNotMet {
-		return ""
-	}
-	return fmt.Sprintf("%d rows one after the other did not meet the SLO: %s", failed, strings.Join(values, ", "))
+	return ""
 }
 
-// RowOutcome is how a row came out over its repeats: invalid repeats say nothing, one that did not meet the SLO decides.
+// RowOutcome is how a row came out over its repeats: invalid repeats say nothing, one that did not meet the SLO decides,
+// and otherwise it is open while one is not taken in.
 func RowOutcome(all []Done, row int) Outcome {
 	outcome := Invalid
 	for _, d := range all {
@@ -80,7 +131,8 @@ func RowOutcome(all []Done, row int) Outcome {
 		switch {
 		case d.Outcome == NotMet:
 			return NotMet
-		case d.Outcome == Undecided || outcome == Invalid:
+		case outcome == NotTakenIn:
+		case d.Outcome == NotTakenIn || d.Outcome == Undecided || outcome == Invalid:
 			outcome = d.Outcome
 		}
 	}
