@@ -18,29 +18,28 @@ func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
 	return func(p ingest.Progress) {
 			if now := time.Now(); now.Sub(last) >= 200*time.Millisecond {
 				last = now
-				text := ingestText(p, now.Sub(began))
-				fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
+				redraw(w, ingestFields(p, now.Sub(began)))
 			}
 		},
-		func() { fmt.Fprint(w, "\r\x1b[K") }
+		func() { redraw(w, nil) }
 }
 
-// ingestText has what matters first. What is left is told by the bytes: nobody
+// ingestFields has what matters first. What is left is told by the bytes: nobody
 // knows the rows beforehand.
-func ingestText(p ingest.Progress, elapsed time.Duration) string {
-	text := fmt.Sprintf("%d rows  %s/s", p.Rows, count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)))
+func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
+	fields := []string{fmt.Sprintf("%d rows", p.Rows), count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)) + "/s"}
 	if p.Files > 1 {
-		text += fmt.Sprintf("  %d of %d files", p.FilesDone, p.Files)
+		fields = append(fields, fmt.Sprintf("%d of %d files", p.FilesDone, p.Files))
 	}
 	if p.Size > 0 && p.Bytes > 0 {
 		share := min(float64(p.Bytes)/float64(p.Size), 1)
 		left := time.Duration(float64(elapsed) * (1 - share) / share)
-		text += fmt.Sprintf("  %.0f %% of %s", 100*share, bytesText(p.Size))
+		fields = append(fields, fmt.Sprintf("%.0f %% of %s", 100*share, bytesText(p.Size)))
 		if elapsed >= time.Second {
-			text += fmt.Sprintf("  %s left", left.Round(time.Second))
+			fields = append(fields, fmt.Sprintf("%s left", left.Round(time.Second)))
 		}
 	}
-	return text
+	return fields
 }
 
 func bytesText(size int64) string {

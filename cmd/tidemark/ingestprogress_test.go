@@ -5,10 +5,33 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/replay"
 )
 
 // Rows a second and the time left, worked out by hand: 2 M rows in 4 s are
 // 500,000/s; a quarter of the bytes in 4 s leaves 12 s.
+// At 80 columns, "1" was left of a throughput of 1,230 tok/s.
+func TestAProgressLineCutsNoNumber(t *testing.T) {
+	p := replay.Progress{
+		Elapsed: 65 * time.Second, PlanDuration: 10 * time.Minute, Sent: 1300, Planned: 12000, InFlight: 12, LateP99: 1200 * time.Microsecond,
+		TPOT: 9060 * time.Microsecond, PredictedTPOT: 7510 * time.Microsecond, OutputTokensPer: 1230,
+	}
+	for _, c := range []struct {
+		columns int
+		want    string
+	}{
+		{100, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms  TPOT 9.06 of 7.51 ms  open 12  1230 tok/s"},
+		{80, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms  TPOT 9.06 of 7.51 ms"},
+		{60, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms"},
+		{40, "1m5s/10m0s  sent 1300/12000  failed 0"},
+		{10, ""},
+	} {
+		if got := fitting(progressFields(p), c.columns-1); got != c.want {
+			t.Errorf("%d columns: got %q, want %q", c.columns, got, c.want)
+		}
+	}
+}
+
 func TestIngestProgress(t *testing.T) {
 	cases := []struct {
 		why     string
@@ -23,7 +46,7 @@ func TestIngestProgress(t *testing.T) {
 		{"a stream, of which nobody knows the end", ingest.Progress{Files: 1, Bytes: 1e6, Rows: 100}, time.Second, "100 rows  100/s"},
 	}
 	for _, c := range cases {
-		if got := ingestText(c.p, c.elapsed); got != c.want {
+		if got := fitting(ingestFields(c.p, c.elapsed), 79); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.why, got, c.want)
 		}
 	}

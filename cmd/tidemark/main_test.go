@@ -148,9 +148,13 @@ func serving(completions http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// hold keeps a warehouse open for writing until it is killed.
+// hold keeps a warehouse open until it is killed: for writing, or with -read for reading.
 func hold() {
-	w, err := warehouse.Open(context.Background(), os.Args[1], warehouse.ReadWrite)
+	mode := warehouse.ReadWrite
+	if len(os.Args) > 2 && os.Args[2] == "-read" {
+		mode = warehouse.ReadOnly
+	}
+	w, err := warehouse.Open(context.Background(), os.Args[1], mode)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -18,9 +18,11 @@ func planCommand() *cli.Command {
 		Name:      "plan",
 		Usage:     "what would be sent and when, without a server",
 		ArgsUsage: "SOURCE | PROFILE",
-		Description: `With --gpu and --catalog-model the requests in flight are predicted too.
+		Description: `Without --output nothing is written: it says what would be sent. With --gpu and
+--catalog-model the requests in flight are predicted too.
 
 Example:
+  tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
 		Flags: everywhere(append(append(choiceFlags(), environmentFlags()...),
 			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, by custom .jsonl.zst; - is stdout"})...),
@@ -33,9 +35,6 @@ func runPlan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := need(c, "output"); err != nil {
-		return err
-	}
 	environment, _, err := namedEnvironment(c)
 	if err != nil {
 		return err
@@ -46,15 +45,21 @@ func runPlan(c *cli.Context) error {
 	}
 	var deployment analysis.Deployment
 	var cost analysis.StepCost
-	header, err := writePlan(c, source, output, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		if environment == nil {
-			return nil
-		}
+	predict := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		if deployment, err = deploymentFrom(*environment).Resolve(ctx, w.DB()); err == nil {
 			cost, err = analysis.LoadStepCost(ctx, w.DB(), deployment)
 		}
 		return err
-	})
+	}
+	if environment == nil {
+		predict = nil
+	}
+	var header replay.Header
+	if output == "" {
+		header, err = planAside(c, source, predict)
+	} else {
+		header, err = writePlan(c, source, output, predict)
+	}
 	if err != nil {
 		return err
 	}
@@ -62,8 +67,31 @@ func runPlan(c *cli.Context) error {
 	if environment != nil && header.DurationS > 0 {
 		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, deployment, header))
 	}
-	tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", output, output)
+	if output == "" {
+		tell(c, "nothing was written; --output plan.jsonl.zst keeps the plan")
+	} else {
+		tell(c, "plan in %s; send it: tidemark replay %s --base-url URL --model M", output, output)
+	}
 	return nil
+}
+
+// planAside draws a plan only to see what is in it.
+func planAside(c *cli.Context, source string, also func(context.Context, *warehouse.Warehouse) error) (replay.Header, error) {
+	path, drop, err := planFor(c, source, also)
+	if err != nil {
+		return replay.Header{}, err
+	}
+	defer drop()
+	if also != nil && isPlanFile(source) { // which needed no warehouse
+		if err := withCatalogue(c, also); err != nil {
+			return replay.Header{}, err
+		}
+	}
+	plan, err := replay.OpenPlan(path)
+	if err != nil {
+		return replay.Header{}, err
+	}
+	return plan.Header(), nil
 }
 
 // planToStdout sends the plan itself to stdout and says on stderr what it is.

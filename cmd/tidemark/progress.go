@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"tidemark/replay"
 )
@@ -13,24 +14,45 @@ func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
 	if !isTerminal(w) {
 		return func(replay.Progress) {}, func() {}
 	}
-	return func(p replay.Progress) {
-			// A line that wraps could not be rewritten.
-			text := progressText(p)
-			fmt.Fprintf(w, "\r\x1b[K%s", text[:min(len(text), terminalWidth(w)-1)])
-		},
-		func() { fmt.Fprint(w, "\r\x1b[K") }
+	return func(p replay.Progress) { redraw(w, progressFields(p)) }, func() { redraw(w, nil) }
 }
 
-// progressText has what matters first: a narrow terminal cuts the end off. TPOT
-// is that of the last second, "of" what is predicted for what is in flight now.
-func progressText(p replay.Progress) string {
-	text := fmt.Sprintf("%s/%s  sent %d/%d  open %d  failed %d  late %s",
-		p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second), p.Sent, p.Planned, p.InFlight, p.Failed,
-		readableNumber("_s", p.LateP99.Seconds()))
-	if p.TPOT > 0 && p.PredictedTPOT > 0 {
-		text += fmt.Sprintf("  TPOT %s of %s", digits(1e3*p.TPOT.Seconds()), readableNumber("_s", p.PredictedTPOT.Seconds()))
-	} else if p.TPOT > 0 {
-		text += "  TPOT " + readableNumber("_s", p.TPOT.Seconds())
+// redraw puts a line in the place of the one before.
+func redraw(w io.Writer, fields []string) {
+	// A line that wraps could not be rewritten.
+	fmt.Fprint(redrawing(w), "\r\x1b[K"+printable(fitting(fields, terminalWidth(w)-1), ""))
+}
+
+// fitting are as many of the fields as fit, whole: a number that is cut is another
+// number. The first ones matter most.
+func fitting(fields []string, width int) string {
+	line := ""
+	for i, field := range fields {
+		if i > 0 {
+			field = "  " + field
+		}
+		if utf8.RuneCountInString(line)+utf8.RuneCountInString(field) > width {
+			break
+		}
+		line += field
 	}
-	return text + fmt.Sprintf("  %s tok/s", digits(p.OutputTokensPer))
+	return line
+}
+
+// progressFields has what matters first: a narrow terminal shows the rest not at
+// all. TPOT is that of the last second, "of" what is predicted for what is in flight
+// now.
+func progressFields(p replay.Progress) []string {
+	fields := []string{
+		fmt.Sprintf("%s/%s", p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second)),
+		fmt.Sprintf("sent %d/%d", p.Sent, p.Planned),
+		fmt.Sprintf("failed %d", p.Failed),
+		"late " + readableNumber("_s", p.LateP99.Seconds()),
+	}
+	if p.TPOT > 0 && p.PredictedTPOT > 0 {
+		fields = append(fields, fmt.Sprintf("TPOT %s of %s", digits(1e3*p.TPOT.Seconds()), readableNumber("_s", p.PredictedTPOT.Seconds())))
+	} else if p.TPOT > 0 {
+		fields = append(fields, "TPOT "+readableNumber("_s", p.TPOT.Seconds()))
+	}
+	return append(fields, fmt.Sprintf("open %d", p.InFlight), digits(p.OutputTokensPer)+" tok/s")
 }

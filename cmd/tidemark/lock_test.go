@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tidemark/internal/vllmsim"
+	"tidemark/internal/warehouse/warehousetest"
+)
+
+// inFolder is a folder with an empty warehouse, in which a test runs the program.
+func inFolder(t *testing.T) *running {
+	r := &running{dir: t.TempDir()}
+	if err := warehousetest.Template(filepath.Join(r.dir, "tidemark.duckdb")); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *running) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin starts a second process in the same folder.
+func (r *running) begin(t *testing.T, stdin io.Reader, args ...string) *running {
+	t.Helper()
+	other := &running{dir: r.dir, url: r.url, cmd: exec.Command("tidemark", args...), stderr: new(lockedBuffer), done: make(chan error, 1)}
+	other.cmd.Dir, other.cmd.Stdin, other.cmd.Stderr = r.dir, stdin, other.stderr
+	if err := other.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.cmd.Process.Kill() })
+	go func() { other.done <- other.cmd.Wait() }()
+	return other
+}
+
+// waitUntilHeld waits until the process has opened the warehouse.
+func (r *running) waitUntilHeld(t *testing.T) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(r.dir, "tidemark.duckdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r.waitFor(t, "the warehouse is held", func() bool {
+		lock := unix.Flock_t{Type: unix.F_WRLCK}
+		err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock)
+		return err == nil && int(lock.Pid) == r.cmd.Process.Pid
+	})
+}
+
+func (r *running) waitUntilSaid(t *testing.T, text string) {
+	t.Helper()
+	r.waitFor(t, text, func() bool { return strings.Contains(r.stderr.String(), text) })
+}
+
+const oneRow = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,%d\n"
+
+// aLongSelect sleeps in DuckDB, which does not notice that it is interrupted.
+const aLongSelect = "select sleep_ms(600000)"
+
+// Four that begin together make one warehouse, and each takes in its file. The first left an empty file behind, at
+// which all stopped.
+func TestFourIngestsAtOnce(t *testing.T) {
+	r := &running{dir: t.TempDir()}
+	var all sync.WaitGroup
+	for i := range 4 {
+		name := fmt.Sprintf("trace%d.csv", i)
+		r.write(t, name, fmt.Sprintf(oneRow, i))
+		all.Go(func() {
+			command := exec.Command("tidemark", "ingest", name)
+			command.Dir = r.dir
+			if said, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, said)
+			}
+		})
+	}
+	all.Wait()
+	if got := r.tidemark(t, "sql", "--csv", "select count(*) as n from raw.sources"); got != "n\n4\n" {
+		t.Errorf("got %q, want 4 sources", got)
+	}
+}
+
+func TestAnIngestWaitsForALongSelect(t *testing.T) {
+	r := inFolder(t)
+	r.write(t, "trace.csv", fmt.Sprintf(oneRow, 5))
+	reads := r.begin(t, nil, "sql", aLongSelect)
+	reads.waitUntilHeld(t)
+	writes := r.begin(t, nil, "ingest", "trace.csv")
+	writes.waitUntilSaid(t, fmt.Sprintf("held by process %d (", reads.cmd.Process.Pid))
+	reads.cmd.Process.Signal(syscall.SIGINT)
+	if code := reads.exitCode(t); code != 130 || reads.stderr.String() != "" {
+		t.Errorf("the select: exit code %d, want 130 and not a word; stderr:\n%s", code, reads.stderr.String())
+	}
+	if code := writes.exitCode(t); code != 0 {
+		t.Errorf("the ingest: exit code %d, want 0; stderr:\n%s", code, writes.stderr.String())
+	}
+}
+
+func TestASelectWaitsForAnIngest(t *testing.T) {
+	r := inFolder(t)
+	trace, more := io.Pipe()
+	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
+	writes.waitUntilHeld(t)
+	reads := r.begin(t, nil, "sources", "late")
+	reads.waitUntilSaid(t, fmt.Sprintf("held by process %d (", writes.cmd.Process.Pid))
+	fmt.Fprintf(more, oneRow, 5)
+	more.Close()
+	if code := writes.exitCode(t); code != 0 {
+		t.Errorf("the ingest: exit code %d, want 0; stderr:\n%s", code, writes.stderr.String())
+	}
+	if code := reads.exitCode(t); code != 0 {
+		t.Errorf("the reader: exit code %d, want 0, with the source in it; stderr:\n%s", code, reads.stderr.String())
+	}
+}
+
+// Who has read all, and prints it into a pager that shows the first page, keeps nobody waiting.
+func TestWhoOnlyPrintsHoldsNothing(t *testing.T) {
+	r := inFolder(t)
+	r.write(t, "trace.csv", fmt.Sprintf(oneRow, 5))
+	unread, pager, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	reads := &running{dir: r.dir, cmd: exec.Command("tidemark", "sql", "--csv", "select range, repeat('x', 100) from range(100000)"), stderr: new(lockedBuffer), done: make(chan error, 1)}
+	reads.cmd.Dir, reads.cmd.Stdout = r.dir, pager
+	if err := reads.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer reads.cmd.Process.Kill()
+	go func() { reads.done <- reads.cmd.Wait() }()
+	pager.Close()
+	if _, err := io.ReadFull(unread, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	r.tidemark(t, "ingest", "trace.csv")
+	select {
+	case err := <-reads.done:
+		t.Fatalf("the reader has ended (%v): it had 10 MB to print into a pipe", err)
+	default:
+	}
+	reads.cmd.Process.Signal(syscall.SIGINT)
+	if code := reads.exitCode(t); code != 130 {
+		t.Errorf("exit code %d of who was interrupted while it printed, want 130", code)
+	}
+}
+
+// A reader in another terminal keeps runs from being taken in. Each row is sent all the same, once, and what is not in
+// is said and taken in later: by the same experiment, or when it is begun again.
+func TestAnExperimentDoesNotDependOnALock(t *testing.T) {
+	r := inFolder(t)
+	config, err := simulatorOf(t.Context(), demoDeployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Fixed = &vllmsim.Fixed{TTFT: time.Millisecond, TPOT: time.Millisecond}
+	server, url, err := startServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	r.write(t, "small.jsonl", `{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n")
+	r.write(t, "lock.yaml", `schema: tidemark.experiment/1
+name: lock
+hypothesis: a lock ends nothing
+send: small
+options: {base-url: "`+url+`", model: llama-3.1-8b, max-lateness: 1m, max-stall: 1m}
+variable: speed
+rows: [1, 2]
+`)
+	r.tidemark(t, "ingest", "small.jsonl")
+	runs := func() int {
+		folders, _ := filepath.Glob(filepath.Join(r.dir, "runs", "*", "run.json"))
+		return len(folders)
+	}
+
+	reads := r.begin(t, nil, "sql", aLongSelect)
+	reads.waitUntilHeld(t)
+	code, said := r.fails(t, "experiment", "lock.yaml", "--wait", "20ms")
+	if code != exitFailed || !strings.Contains(said, "2 of 2 runs are not taken in yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
+		t.Errorf("exit code %d with %d runs, want %d with 2 and how to take them in; stderr:\n%s", code, runs(), exitFailed, said)
+	}
+
+	again := r.begin(t, nil, "experiment", "lock.yaml")
+	again.waitUntilSaid(t, "done before, not taken in")
+	again.waitUntilSaid(t, fmt.Sprintf("held by process %d (", reads.cmd.Process.Pid))
+	reads.cmd.Process.Signal(syscall.SIGINT)
+	if code := again.exitCode(t); code != 0 || runs() != 2 {
+		t.Errorf("exit code %d with %d runs, want 0 with the same 2; stderr:\n%s", code, runs(), again.stderr.String())
+	}
+	if got := r.tidemark(t, "sql", "--csv", "select value, completed from marts.runs order by value"); got != "value,completed\n1,1\n2,1\n" {
+		t.Errorf("in the warehouse are %q, want both rows", got)
+	}
+}
