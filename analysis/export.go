@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -195,7 +196,7 @@ func markdown(title string, lines [][]string) []byte {
 	return []byte(text.String())
 }
 
-// cell is a text on one line that ends no cell of a table.
+// cell is a text on one line that ends no cell of a table, and that a terminal shows.
 func cell(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+	return strings.ReplaceAll(escape.Controls(strings.Join(strings.Fields(text), " "), ""), "|", `\|`)
 }

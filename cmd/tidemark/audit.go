@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/internal/escape"
 )
 
 // writeAudit lays out what is known of a source for people: facts, then the tables behind them, then the findings.
@@ -31,7 +32,7 @@ func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
 // labelled writes a text beside its name, in as many lines as it takes.
 func labelled(b *strings.Builder, name string, column int, text string, width int) {
 	room := max(leastText, width-column)
-	for _, line := range wrapped(printable(text, ""), room) {
+	for _, line := range wrapped(escape.Controls(text, ""), room) {
 		for ; len(line) > room; line = line[room:] { // one word, as a path
 			fmt.Fprintf(b, "%-*s%s\n", column, name, line[:room])
 			name = ""

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -34,7 +35,7 @@ func isForPrograms(c *cli.Context) bool { return c.Bool("csv") || c.Bool("json")
 
 // remark says a sentence under the table, where a program reads the table beside it.
 func remark(c *cli.Context, format string, args ...any) {
-	text := printable(fmt.Sprintf(format, args...), "")
+	text := escape.Controls(fmt.Sprintf(format, args...), "")
 	if isForPrograms(c) {
 		tell(c, "%s", text)
 		return

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/internal/escape"
 )
 
 // console is the one place through which the program prints, stdout and stderr alike. It does two things that no verb
@@ -105,7 +107,7 @@ func (c *console) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []*screen{c.stdout, c.stderr} {
-		_ = c.add(s, []byte(printable(string(s.torn), "\n\t")))
+		_ = c.add(s, []byte(escape.Controls(string(s.torn), "\n\t")))
 		s.torn = nil
 	}
 	for (len(c.queue) > 0 || c.writing) && !c.leaving {
@@ -142,7 +144,7 @@ func (s *screen) Write(text []byte) (int, error) {
 	whole := append(s.torn, text...)
 	end := len(whole) - tornAt(whole)
 	s.torn = append([]byte(nil), whole[end:]...)
-	return len(text), s.console.add(s, []byte(printable(string(whole[:end]), "\n\t")))
+	return len(text), s.console.add(s, []byte(escape.Controls(string(whole[:end]), "\n\t")))
 }
 
 // tornAt is how many bytes at the end begin a character and do not complete it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -66,5 +67,5 @@ func printError(w io.Writer, err error) {
 
 // shown sets further lines in, so that none of them looks like one of our own.
 func shown(text string) string {
-	return strings.ReplaceAll(printable(text, "\n\t"), "\n", "\n  ")
+	return strings.ReplaceAll(escape.Controls(text, "\n\t"), "\n", "\n  ")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/ingest"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -171,7 +172,12 @@ func talk(c *cli.Context) io.Writer {
 	return c.App.ErrWriter
 }
 
+// say prints one line on stdout, whatever is in a name.
+func say(c *cli.Context, format string, args ...any) {
+	fmt.Fprintln(c.App.Writer, escape.Controls(fmt.Sprintf(format, args...), ""))
+}
+
 // tell says one line on stderr, whatever is in a name.
 func tell(c *cli.Context, format string, args ...any) {
-	fmt.Fprintln(talk(c), printable(fmt.Sprintf(format, args...), ""))
+	fmt.Fprintln(talk(c), escape.Controls(fmt.Sprintf(format, args...), ""))
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/escape"
 )
 
 func TestPrintable(t *testing.T) {
@@ -17,7 +19,7 @@ func TestPrintable(t *testing.T) {
 		{"a\nb\tc\r", "\n\t", "a\nb\tc\\r"},
 		{"\u009b1m\u202exe\x9b", "", `\u009b1m\u202exe\x9b`},
 	} {
-		if got := printable(c.text, c.kept); got != c.want {
+		if got := escape.Controls(c.text, c.kept); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.text, got, c.want)
 		}
 	}

@@ -254,7 +254,7 @@ func printVerdicts(c *cli.Context, table analysis.Table) error {
 	for _, row := range table.Rows {
 		if row[0] != source {
 			source = row[0].(string)
-			fmt.Fprintln(c.App.Writer, source)
+			say(c, "%s", source)
 		}
 		mark := "pass"
 		if row[3] == privacy.Fails {

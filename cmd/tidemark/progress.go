@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tidemark/internal/escape"
 	"tidemark/replay"
 )
 
@@ -20,7 +21,7 @@ func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
 // redraw puts a line in the place of the one before.
 func redraw(w io.Writer, fields []string) {
 	// A line that wraps could not be rewritten.
-	fmt.Fprint(redrawing(w), "\r\x1b[K"+printable(fitting(fields, terminalWidth(w)-1), ""))
+	fmt.Fprint(redrawing(w), "\r\x1b[K"+escape.Controls(fitting(fields, terminalWidth(w)-1), ""))
 }
 
 // fitting are as many of the fields as fit, whole: a number that is cut is another

@@ -243,7 +243,7 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.App.Writer, said.firstLine)
+	say(c, "%s", said.firstLine)
 	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
 	asked.result = experiment.Result{RunID: runID, Outcome: said.outcome, FirstLine: said.firstLine}
 	switch said.outcome {

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
 
@@ -211,7 +212,7 @@ func readable(column string, value any) string {
 	case time.Time:
 		return v.UTC().Format("2006-01-02 15:04:05")
 	default:
-		return printable(plain(v), "\n\t")
+		return escape.Controls(plain(v), "\n\t")
 	}
 }
 

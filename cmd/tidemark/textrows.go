@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis"
+	"tidemark/internal/escape"
 )
 
 const (
@@ -39,7 +40,7 @@ func newTextRows(w io.Writer, width int) *textRows {
 
 func (r *textRows) begin(columns []analysis.Column) error {
 	for _, name := range names(columns) {
-		r.header = append(r.header, printable(name, ""))
+		r.header = append(r.header, escape.Controls(name, ""))
 	}
 	r.isNumber, r.isText = make([]bool, len(columns)), make([]bool, len(columns))
 	return nil

@@ -25,6 +25,7 @@ var floor = map[string]int{
 	"reports/chart":                    1,
 	"internal/vllmsim":                 1,
 	"internal/hint":                    0,
+	"internal/escape":                  0,
 	"fixtures":                         1,
 	"internal/floors":                  0,
 	"internal/realvllm":                0,

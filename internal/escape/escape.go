@@ -1,4 +1,6 @@
-package main
+// Package escape shows what a terminal would obey. A server's answers, a trace's names and a query's columns can hold
+// anything; whoever prints or writes them for people escapes them here.
+package escape
 
 import (
 	"strconv"
@@ -7,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes what a terminal would obey instead of showing, as a file's name
+// Controls writes what a terminal would obey instead of showing, as a file's name
 // can hold it, by its code: \x1b, \n. What is in kept stays.
-func printable(text, kept string) string {
+func Controls(text, kept string) string {
 	if isPlain(text, kept) {
 		return text
 	}
