@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tidemark": main,
 		"hold":     hold,
+		"measured": measured,
 		"real-run": realRun,
 	})
 }
