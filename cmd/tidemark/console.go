@@ -36,11 +36,11 @@ type console struct {
 // piece is what one Write has left in the queue.
 type piece struct {
 	screen *screen
-	text   []byte
+	text   string
 }
 
 // mostQueued is how far a verb may run ahead, in bytes. Beyond, it waits for the reader.
-const mostQueued = 64 << 20
+const mostQueued = 16 << 20
 
 // newConsole prints to these two until it is closed; leave is done when the user wants to leave.
 func newConsole(stdout, stderr io.Writer, leave <-chan struct{}) *console {
@@ -72,10 +72,11 @@ func (c *console) write() {
 			c.changed.Wait()
 		}
 		next := c.queue[0]
+		c.queue[0] = piece{} // nobody else keeps the text
 		c.queue, c.size, c.writing = c.queue[1:], c.size-len(next.text), true
 		if next.screen.err == nil {
 			c.mu.Unlock()
-			_, err := next.screen.to.Write(next.text)
+			_, err := io.WriteString(next.screen.to, next.text)
 			c.mu.Lock()
 			next.screen.err = err
 		}
@@ -84,8 +85,8 @@ func (c *console) write() {
 	}
 }
 
-// add queues a text, once there is room for it. The console keeps the text.
-func (c *console) add(s *screen, text []byte) error {
+// add queues a text, once there is room for it.
+func (c *console) add(s *screen, text string) error {
 	for c.size > mostQueued && s.err == nil && !c.leaving {
 		c.changed.Wait()
 	}
@@ -107,7 +108,7 @@ func (c *console) flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []*screen{c.stdout, c.stderr} {
-		_ = c.add(s, []byte(escape.Controls(string(s.torn), "\n\t")))
+		_ = c.add(s, escape.Controls(string(s.torn), "\n\t"))
 		s.torn = nil
 	}
 	for (len(c.queue) > 0 || c.writing) && !c.leaving {
@@ -141,17 +142,17 @@ type screen struct {
 func (s *screen) Write(text []byte) (int, error) {
 	s.console.mu.Lock()
 	defer s.console.mu.Unlock()
-	whole := append(s.torn, text...)
+	whole := string(s.torn) + string(text)
 	end := len(whole) - tornAt(whole)
-	s.torn = append([]byte(nil), whole[end:]...)
-	return len(text), s.console.add(s, []byte(escape.Controls(string(whole[:end]), "\n\t")))
+	s.torn = []byte(whole[end:])
+	return len(text), s.console.add(s, escape.Controls(whole[:end], "\n\t"))
 }
 
 // tornAt is how many bytes at the end begin a character and do not complete it.
-func tornAt(text []byte) int {
+func tornAt(text string) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
+			if !utf8.FullRuneInString(last) {
 				return n
 			}
 			return 0
@@ -166,7 +167,7 @@ type exact struct{ screen *screen }
 func (e exact) Write(text []byte) (int, error) {
 	e.screen.console.mu.Lock()
 	defer e.screen.console.mu.Unlock()
-	return len(text), e.screen.console.add(e.screen, append([]byte(nil), text...))
+	return len(text), e.screen.console.add(e.screen, string(text))
 }
 
 // product is where to print what other programs read (CSV, JSON, a plan, a page): byte for byte, unless a person looks
