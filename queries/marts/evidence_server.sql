@@ -1,7 +1,7 @@
 -- One row per run and figure that its server or its GPUs say and a diagnosis looks at: /metrics and DCGM while the run lasted,
 -- and the server's settings. staging.evidence_figures says what each figure is.
 --
--- In flight at both ends is compared at the instants of the looks, so that it holds whatever the load does in between.
+-- In flight at both ends is that of marts.shared_servers: at the instants of the looks, so that it holds whatever the load does in between.
 -- Clocks and DRAM_ACTIVE are of the seconds in which the GPU worked: SM_ACTIVE above 5 %, where that is said.
 -- run_id   the replay
 -- figure   name of the figure
@@ -14,10 +14,8 @@ with seconds as (
         sum(queue_depth) as queue_depth,
         max(kv_usage_ratio) as kv_usage_ratio,
         sum(mean_batch_size) as mean_batch_size,
-        max(p99_queue_s) as p99_queue_s,
-        avg(cached_ratio) as cached_ratio,
-        sum(preemptions) as preemptions,
-        sum(rejections) as rejections,
+        max(p99_queue_above_s) as p99_queue_above_s,
+        case when count(p99_queue_above_s) = count(p99_queue_up_to_s) then max(p99_queue_up_to_s) end as p99_queue_up_to_s,
         sum(gpus) as gpus,
         avg(sm_active_ratio) as sm_active_ratio,
         avg(dram_active_ratio) as dram_active_ratio,
@@ -40,10 +38,9 @@ told as (
         avg((queue_depth >= 1)::integer) as queued_ratio,
         avg(running) filter (where queue_depth >= 1) as running_while_queued,
         avg(mean_batch_size) filter (where running > 0) as batch_size_avg,
-        max(p99_queue_s) as p99_queue_s,
+        max(p99_queue_above_s) as p99_queue_above_s,
+        case when count(p99_queue_above_s) = count(p99_queue_up_to_s) then max(p99_queue_up_to_s) end as p99_queue_up_to_s,
         max(kv_usage_ratio) as kv_usage_max_ratio,
-        sum(preemptions) as preemptions,
-        sum(rejections) as rejections,
         max(gpus) as gpus,
         avg(sm_active_ratio) as sm_active_ratio,
         avg(dram_active_ratio) filter (where is_busy) as dram_active_ratio,
@@ -59,6 +56,7 @@ told as (
 samples as (
     select
         run_id,
+        url,
         at_s,
         name,
         labels,
@@ -66,81 +64,31 @@ samples as (
     from staging.samples
     where origin = 'server'
         and name in (
-            'vllm:num_requests_running', 'vllm:num_requests_waiting',
+            'vllm:num_preemptions_total', 'vllm:admission_rejections_total',
             'vllm:spec_decode_num_accepted_tokens_total', 'vllm:spec_decode_num_drafts_total',
             'DCGM_FI_PROF_NVLINK_TX_BYTES', 'DCGM_FI_PROF_PCIE_TX_BYTES'
         )
 ),
 
-looks as (
-    select
-        run_id,
-        at_s,
-        sum(value) as in_server
-    from samples
-    where starts_with(name, 'vllm:num_requests')
-        and at_s > 0
-    group by
-        run_id,
-        at_s
-),
-
-crowds as (
-    select
-        run_id,
-        at_s,
-        sum(change) over (partition by run_id order by at_s range unbounded preceding) as in_flight
-    from (
-        select
-            run_id,
-            unnest([sent_s, coalesce(done_s, last_token_s, sent_s)]) as at_s,
-            unnest([1, -1]) as change
-        from staging.requests
-        where is_sent
-    ) as each
-),
-
-paired as (
-    select
-        run_id,
-        count(*) as looks,
-        avg(in_server) as in_server,
-        avg(in_flight) as in_flight
-    from (
-        select
-            looks.run_id,
-            looks.in_server,
-            any_value(crowds.in_flight) as in_flight
-        from looks
-        asof left join crowds on crowds.run_id = looks.run_id and crowds.at_s <= looks.at_s
-        group by
-            looks.run_id,
-            looks.at_s,
-            looks.in_server
-    ) as each
-    where in_flight > 0
-        or in_server > 0
-    group by run_id
-),
-
+-- What each counter gained from its first look to its last, whatever lies between two looks. One that falls began anew: the server
+-- was started again, and what it shows has come since.
 counted as (
     select
         run_id,
+        sum(gain) filter (where name = 'vllm:num_preemptions_total') as preemptions,
+        sum(gain) filter (where name = 'vllm:admission_rejections_total') as rejections,
         sum(gain) filter (where name = 'vllm:spec_decode_num_accepted_tokens_total') as accepted_tokens,
         sum(gain) filter (where name = 'vllm:spec_decode_num_drafts_total') as drafts,
-        avg(level) filter (where name = 'DCGM_FI_PROF_NVLINK_TX_BYTES') as nvlink_byte_per_s,
-        avg(level) filter (where name = 'DCGM_FI_PROF_PCIE_TX_BYTES') as pcie_byte_per_s
+        avg(value) filter (where name = 'DCGM_FI_PROF_NVLINK_TX_BYTES') as nvlink_byte_per_s,
+        avg(value) filter (where name = 'DCGM_FI_PROF_PCIE_TX_BYTES') as pcie_byte_per_s
     from (
         select
             run_id,
             name,
-            max(value) - min(value) as gain,
-            avg(value) as level
+            value,
+            value - case when lag(value) over of_series > value then 0 else lag(value) over of_series end as gain
         from samples
-        group by
-            run_id,
-            name,
-            labels
+        window of_series as (partition by run_id, url, name, labels order by at_s)
     ) as each
     group by run_id
 ),
@@ -173,7 +121,6 @@ known as (
         runs.run_id,
         told,
         longest.tokens as longest_request_tokens,
-        paired,
         counted,
         settings,
         servers,
@@ -181,11 +128,10 @@ known as (
         coalesce(settings.slots, d.max_num_seqs) * greatest(len(runs.endpoints), 1) as slots
     from staging.runs
     left join told on told.run_id = runs.run_id
-    left join paired on paired.run_id = runs.run_id
     left join counted on counted.run_id = runs.run_id
     left join settings on settings.run_id = runs.run_id
     left join longest on longest.run_id = runs.run_id
-    left join marts.shared_servers as servers on servers.run_id = runs.run_id and servers.is_shared
+    left join marts.shared_servers as servers on servers.run_id = runs.run_id
     left join staging.deployments as d on d.run_id = runs.run_id
 )
 
@@ -197,21 +143,22 @@ from (
     select
         run_id,
         unnest([
-            {'figure': 'paired_looks', 'value': paired.looks::double},
-            {'figure': 'server_in_flight_ratio', 'value': paired.in_server / nullif(paired.in_flight, 0)},
-            {'figure': 'server_in_flight_more', 'value': paired.in_server - paired.in_flight},
-            -- Over the whole run, as the run is judged; there is nothing to it where the server was its own.
-            {'figure': 'others_in_flight', 'value': servers.server_in_flight - servers.own_in_flight},
+            {'figure': 'paired_looks', 'value': servers.looks::double},
+            {'figure': 'server_in_flight_ratio', 'value': servers.server_in_flight / nullif(servers.own_in_flight, 0)},
+            {'figure': 'server_in_flight_more', 'value': servers.server_in_flight - servers.own_in_flight},
+            -- As the run is judged; there is nothing to it where the server was its own.
+            {'figure': 'others_in_flight', 'value': case when servers.is_shared then servers.server_in_flight - servers.own_in_flight end},
             {'figure': 'queue_depth', 'value': told.queue_depth},
             {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
-            {'figure': 'p99_queue_s', 'value': told.p99_queue_s},
+            {'figure': 'p99_queue_above_s', 'value': told.p99_queue_above_s},
+            {'figure': 'p99_queue_up_to_s', 'value': told.p99_queue_up_to_s},
             {'figure': 'batch_size_avg', 'value': told.batch_size_avg},
             {'figure': 'queued_ratio', 'value': told.queued_ratio},
             {'figure': 'running_while_queued', 'value': told.running_while_queued},
             {'figure': 'slots', 'value': slots},
             {'figure': 'kv_usage_max_ratio', 'value': told.kv_usage_max_ratio},
-            {'figure': 'preemptions', 'value': told.preemptions},
-            {'figure': 'server_rejections', 'value': told.rejections},
+            {'figure': 'preemptions', 'value': counted.preemptions},
+            {'figure': 'server_rejections', 'value': counted.rejections},
             {'figure': 'kv_said_tokens', 'value': settings.kv_tokens},
             {'figure': 'kv_predicted_tokens', 'value': kv_predicted_tokens},
             {'figure': 'kv_said_ratio', 'value': case when kv_predicted_tokens > 0 then settings.kv_tokens / kv_predicted_tokens end},

@@ -12,15 +12,18 @@
 -- queue_depth                   requests that wait in the engine
 -- kv_usage_ratio                share of the KV cache in use: memory utilization as vLLM means it
 -- mean_batch_size               tokens generated per engine step; where steps are not counted, the requests running
--- p99_queue_s                   time in the engine's queue of the requests that left it in the minute before the second's end, 99th
---                               percentile from the server's histogram, seconds
+-- p99_queue_above_s             time in the engine's queue, 99th percentile in the minute before the second's end: above this, the lower
+--                               bound of the bucket of the server's histogram in which it lies (within a bucket nothing is known), seconds
+-- p99_queue_up_to_s             and at most this: the bucket's upper bound, or the longest TTFT that the client saw in that minute where that is
+--                               less and the server was its own, seconds; null in the last bucket, which has none
 -- queued                        requests that it is of
 -- prompt_token_per_s            prompt tokens computed or found in the cache per second
 -- generation_token_per_s        tokens generated per second
 -- cached_ratio                  prefix cache hits of the tokens looked up; null where none were
 -- finished_per_s                requests that the engine finished per second
--- preemptions                   requests that lost their place in the engine in the time between the looks
--- rejections                    requests that the engine refused in the same time; vLLM's own limit
+-- preemptions                   requests that lost their place in the engine between two looks, divided evenly among the seconds that share
+--                               these looks, so that a sum over seconds counts each once
+-- rejections                    requests that the engine refused, likewise; vLLM's own limit
 -- sent                          requests that the client sent there in the second; null, as the next three, where the address is no server's
 -- completed                     requests that ended well in it
 -- failed                        requests that failed in it
@@ -111,7 +114,8 @@ seconds as (
         spans.url,
         spans.second,
         looks.at_s,
-        looks.at_s - looks.since_s as length_s
+        looks.at_s - looks.since_s as length_s,
+        count(*) over (partition by spans.run_id, spans.url, looks.at_s) as sharing
     from (
         select
             run_id,
@@ -138,7 +142,8 @@ queue_buckets as (
         sum(sum(gain)) over (
             partition by run_id, url, try_cast(replace(regexp_extract(labels, 'le="([^"]*)"', 1), '+Inf', 'inf') as double)
             order by at_s range between 60 preceding and current row
-        ) as at_most
+        ) as at_most,
+        at_s - min(min(since_s)) over (partition by run_id, url order by at_s range between 60 preceding and current row) as length_s
     from gains
     where name = 'vllm:request_queue_time_seconds_bucket'
         and since_s is not null
@@ -161,22 +166,62 @@ queue_shares as (
         of_look_in_order as (partition by run_id, url, at_s order by upper_s)
 ),
 
--- In a straight line within the bucket; beyond the last bound all that is known is that bound.
-queue_times as (
+-- The bucket in which the rank lies: the first that reaches it.
+queue_bounds as (
     select
         run_id,
         url,
         at_s,
         max(queued)::bigint as queued,
-        min(case
-            when isinf(upper_s) then lower_s
-            else lower_s + (upper_s - lower_s) * (0.99e0 * queued - below) / (at_most - below)
-        end) filter (where at_most >= 0.99e0 * queued and at_most > below) as p99_queue_s
+        max(length_s) as length_s,
+        min(lower_s) filter (where at_most >= 0.99e0 * queued and at_most > below) as above_s,
+        min(upper_s) filter (where at_most >= 0.99e0 * queued and at_most > below) as up_to_s
     from queue_shares
     group by
         run_id,
         url,
         at_s
+),
+
+-- No request waited longer in the engine than its client did for its first token, or for its end. The last of a look's minute may
+-- end for the client a moment after the look, the first before the minute.
+own_waits as (
+    select
+        run_id,
+        second,
+        max(max(wait_s)) over (partition by run_id order by second range between 66 preceding and current row) as longest_s
+    from (
+        select
+            run_id,
+            floor(coalesce(done_s, last_token_s, sent_s))::bigint as second,
+            coalesce(first_token_s, done_s, sent_s) - sent_s as wait_s
+        from staging.requests
+        where is_sent
+    ) as each
+    group by
+        run_id,
+        second
+),
+
+queue_times as (
+    select
+        bounds.run_id,
+        bounds.url,
+        bounds.at_s,
+        bounds.queued,
+        bounds.above_s,
+        case
+            when waits.longest_s between bounds.above_s and bounds.up_to_s
+                and bounds.length_s <= 64
+                and not coalesce(servers.is_shared, false)
+                then waits.longest_s
+            when isfinite(bounds.up_to_s) then bounds.up_to_s
+        end as up_to_s
+    from queue_bounds as bounds
+    asof left join own_waits as waits
+        on waits.run_id = bounds.run_id
+        and waits.second <= bounds.at_s + 1
+    left join marts.shared_servers as servers on servers.run_id = bounds.run_id
 ),
 
 addresses as (
@@ -253,14 +298,15 @@ select
     spoken.queue_depth,
     spoken.kv_usage_ratio,
     coalesce(spoken.generation_tokens / nullif(spoken.steps, 0), spoken.running) as mean_batch_size,
-    queue_times.p99_queue_s,
+    queue_times.above_s as p99_queue_above_s,
+    queue_times.up_to_s as p99_queue_up_to_s,
     queue_times.queued,
     spoken.prompt_tokens / seconds.length_s as prompt_token_per_s,
     spoken.generation_tokens / seconds.length_s as generation_token_per_s,
     spoken.cache_hits / nullif(spoken.cache_queries, 0) as cached_ratio,
     spoken.finished / seconds.length_s as finished_per_s,
-    spoken.preemptions,
-    spoken.rejections,
+    spoken.preemptions / seconds.sharing as preemptions,
+    spoken.rejections / seconds.sharing as rejections,
     case when servers.url is not null then coalesce(client.sent, 0) end as sent,
     case when servers.url is not null then coalesce(client.completed, 0) end as completed,
     case when servers.url is not null then coalesce(client.failed, 0) end as failed,

@@ -1,16 +1,20 @@
 -- One row per run whose servers' /metrics were looked at: whether it had them to itself. Where they say clearly more in
 -- flight than the run had, others were served too, and what decoded together cannot be told from the run's own requests.
+--
+-- Both ends are compared at the instants of the looks, so that few looks of an uneven load, as in a run that is interrupted, accuse
+-- nobody. A request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more: until the server
+-- has noticed, it still runs there.
 -- run_id             the replay
 -- looks              instants at which the servers were asked, at the address that was asked most often
 -- server_in_flight   running and waiting as the servers say, mean over the looks, all servers together
--- own_in_flight      requests that the run itself had in flight, mean over the time from the first look to the last
+-- own_in_flight      requests that the run itself had in flight, mean over the same looks
 -- is_shared          server_in_flight is more than 1.05 * own_in_flight + 0.5
 with looks as (
     select
         run_id,
         url,
         at_s,
-        sum(value) as in_flight
+        sum(value) as in_server
     from staging.samples
     where origin = 'server'
         and name in ('vllm:num_requests_running', 'vllm:num_requests_waiting')
@@ -22,47 +26,52 @@ with looks as (
         at_s
 ),
 
-urls as (
+own as (
     select
         run_id,
-        count(*) as looks,
-        avg(in_flight) as in_flight,
-        min(at_s) as first_s,
-        max(at_s) as last_s
-    from looks
+        at_s,
+        sum(sum(change)) over (partition by run_id order by at_s) as in_flight
+    from (
+        select
+            run_id,
+            unnest([
+                sent_s,
+                coalesce(done_s, last_token_s, sent_s)
+                + case when failure = 'cancelled' or starts_with(failure, 'timeout') then 2.5e0 else 0 end
+            ]) as at_s,
+            unnest([1, -1]) as change
+        from staging.requests
+        where is_sent
+    ) as changes
     group by
         run_id,
-        url
+        at_s
+),
+
+urls as (
+    select
+        looks.run_id,
+        looks.url,
+        count(*) as looks,
+        avg(looks.in_server) as in_server,
+        sum(coalesce(own.in_flight, 0)) as own_sum
+    from looks
+    asof left join own
+        on own.run_id = looks.run_id
+        and own.at_s <= looks.at_s
+    group by
+        looks.run_id,
+        looks.url
 ),
 
 servers as (
     select
         run_id,
         max(looks) as looks,
-        sum(in_flight) as in_flight,
-        min(first_s) as first_s,
-        max(last_s) as last_s
+        sum(in_server) as server_in_flight,
+        (sum(own_sum) / sum(looks))::double as own_in_flight
     from urls
     group by run_id
-    having last_s > first_s
-),
-
-own as (
-    select
-        servers.run_id,
-        any_value(servers.looks) as looks,
-        any_value(servers.in_flight) as server_in_flight,
-        -- Time in flight over all time: Little's law.
-        coalesce(
-            sum(greatest(
-                0,
-                least(coalesce(requests.done_s, requests.last_token_s, requests.sent_s), servers.last_s)
-                - greatest(requests.sent_s, servers.first_s)
-            )) filter (where requests.run_id is not null), 0
-        ) / any_value(servers.last_s - servers.first_s) as own_in_flight
-    from servers
-    left join staging.requests on requests.run_id = servers.run_id and requests.is_sent
-    group by servers.run_id
 )
 
 select
@@ -71,4 +80,4 @@ select
     server_in_flight,
     own_in_flight,
     server_in_flight > 1.05e0 * own_in_flight + 0.5e0 as is_shared
-from own
+from servers

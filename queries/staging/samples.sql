@@ -1,6 +1,6 @@
 -- One row per sampled series and instant: the servers' /metrics and the client's own state.
 -- run_id   the replay
--- at_s     when it was asked for, seconds since the run began; 0 is the look before the first request
+-- at_s     when the answer was there, seconds since the run began; 0 is the look before the first request
 -- origin   'server' or 'client'
 -- url      address of the exposition; '' where a run does not say, and for the client
 -- name     as exposed
