@@ -29,3 +29,18 @@ create macro macros.more_experts_s(d, batch) as
 create macro macros.stream_s(d, batch, context) as
     macros.floor_s(d, batch * context, batch * least(context, coalesce(d.window_tokens, context)))
     + macros.more_experts_s(d, batch);
+
+-- Measured seconds of decoding alone: less the time that prompts of others are predicted to have taken. Null where it cannot be
+-- known. Prompts that are predicted to take more than half of the time leave mostly the error of that prediction; and where less is left than
+-- the bytes need at peak bandwidth (stream_s), too much was taken off. A time that is below the floor as it was measured
+-- stays whole: there the data are wrong, and a ratio above 1 shows it.
+create macro macros.decode_alone_s(measured_s, prompts_s, stream_s, is_below_floor) as
+    case
+        when is_below_floor then measured_s
+        when prompts_s <= measured_s / 2 and measured_s - prompts_s >= stream_s then measured_s - prompts_s
+    end;
+
+-- A share of the peak as far as it can be known. Above 1 it was counted over too short a time, as of prompts whose work began
+-- before it, but for what is below the floor: there the data are wrong.
+create macro macros.share_of_peak(ratio, is_below_floor) as
+    case when ratio <= 1 or is_below_floor then ratio end;

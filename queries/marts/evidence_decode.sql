@@ -1,5 +1,6 @@
 -- One row per run and figure of its decoding that a diagnosis looks at: the measured time per token beside floor and prediction,
--- term by term. Means are over decoded tokens, as in marts.tpot_terms. staging.evidence_figures says what each figure is.
+-- term by term. Means are over decoded tokens, as in marts.tpot_terms, and that of the batch over the time that requests decoded, as in
+-- marts.tpot_gap_runs. staging.evidence_figures says what each figure is.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit
@@ -23,7 +24,7 @@ means as (
         sum((weights_s + experts_s + kv_s) * decode_tokens) / sum(decode_tokens) as memory_s,
         sum(prefill_s * decode_tokens) / sum(decode_tokens) as prefill_s,
         sum(allreduce_s * decode_tokens) / sum(decode_tokens) as allreduce_s,
-        sum(mean_batch * decode_tokens) / sum(decode_tokens) as mean_batch,
+        sum(mean_batch * tpot_s * decode_tokens) / sum(tpot_s * decode_tokens) as mean_batch,
         avg(mean_batch) filter (where quarter = 4) / avg(mean_batch) filter (where quarter = 1) as batch_growth_ratio,
         avg(tpot_s) filter (where quarter = 4) / avg(tpot_s) filter (where quarter = 1) as tpot_growth_ratio,
         avg(predicted_tpot_s) filter (where quarter = 4) / avg(predicted_tpot_s) filter (where quarter = 1) as predicted_growth_ratio,
@@ -83,7 +84,6 @@ known as (
         d,
         itl,
         peaks.peak_decoding,
-        bands.band_ratio,
         macros.multiply_s(d, tokens.answer_tokens, tokens.prompt_tokens, tokens.answers) / nullif(tokens.window_s, 0) as arithmetic_ratio,
         -- One step that decodes, and the longest chunk that the engine takes along.
         means.predicted_s - means.prefill_s
@@ -96,8 +96,6 @@ known as (
     left join itl on itl.run_id = means.run_id
     left join peaks on peaks.run_id = means.run_id
     left join tokens on tokens.run_id = means.run_id
-    -- 90 % of the published measurements of known engines are within 30 % of the prediction.
-    cross join (select 0.3e0 as band_ratio) as bands
 )
 
 select
@@ -111,8 +109,8 @@ from (
             {'figure': 'tpot_s', 'value': means.tpot_s},
             {'figure': 'predicted_tpot_s', 'value': means.predicted_s},
             {'figure': 'slowdown_ratio', 'value': means.tpot_s / means.predicted_s},
-            {'figure': 'band_high_ratio', 'value': case when means.predicted_s is not null then 1 + band_ratio end},
-            {'figure': 'band_low_ratio', 'value': case when means.predicted_s is not null then 1 / (1 + band_ratio) end},
+            {'figure': 'band_high_ratio', 'value': case when means.predicted_s is not null then macros.band_high(1, d.band_ratio) end},
+            {'figure': 'band_low_ratio', 'value': case when means.predicted_s is not null then macros.band_low(1, d.band_ratio) end},
             {'figure': 'below_floor_ratio', 'value': means.below_floor_ratio},
             {'figure': 'floor_share_ratio', 'value': means.floor_s / nullif(means.tpot_s, 0)},
             {'figure': 'predicted_floor_share_ratio', 'value': means.floor_s / means.predicted_s},

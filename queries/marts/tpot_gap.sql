@@ -18,7 +18,7 @@
 -- is_in_band              tpot_s lies in the 90 % band of the prediction: from predicted / (1 + band_ratio) to predicted * (1 + band_ratio)
 -- slowdown_ratio          tpot_s / predicted_tpot_s
 -- floor_ratio             tpot_s / floor_tpot_s; 1 is as fast as memory allows
--- mean_batch              requests that decoded at the same time, itself included
+-- mean_batch              requests that decoded at the same time, itself included, mean over the time that it decoded
 -- mean_context_tokens     mean context of one of these, tokens
 -- prefill_tokens_shared   uncached prompt tokens of others whose first token came while it decoded, tokens
 -- decode_tokens           tokens after the first: the weight of the row in a mean over tokens
@@ -113,8 +113,7 @@ select
     per_token.floor_tpot_s,
     per_token.decode_tpot_s + per_token.prefill_s as predicted_tpot_s,
     per_token.tpot_s - per_token.decode_tpot_s - per_token.prefill_s as residual_s,
-    per_token.tpot_s between (per_token.decode_tpot_s + per_token.prefill_s) / (1 + per_token.band_ratio)
-        and (per_token.decode_tpot_s + per_token.prefill_s) * (1 + per_token.band_ratio) as is_in_band,
+    macros.is_in_band(per_token.tpot_s, per_token.decode_tpot_s + per_token.prefill_s, per_token.band_ratio) as is_in_band,
     per_token.tpot_s / (per_token.decode_tpot_s + per_token.prefill_s) as slowdown_ratio,
     per_token.tpot_s / per_token.floor_tpot_s as floor_ratio,
     per_token.mean_batch,

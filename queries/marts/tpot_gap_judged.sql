@@ -15,7 +15,7 @@
 -- residual_s              tpot_s - predicted_tpot_s, seconds
 -- slowdown_ratio          tpot_s / predicted_tpot_s
 -- is_in_band              tpot_s lies in the 90 % band of the prediction
--- mean_batch              requests that were in the batch at the same time
+-- mean_batch              requests that were in the batch at the same time, mean over the time that it decoded
 -- mean_context_tokens     mean context of one of these, tokens
 -- prefill_tokens_shared   prompt tokens of others computed while it decoded, tokens
 with judged as (
@@ -49,8 +49,7 @@ select
     judged.predicted_tpot_s,
     judged.tpot_s - judged.predicted_tpot_s as residual_s,
     judged.tpot_s / judged.predicted_tpot_s as slowdown_ratio,
-    judged.tpot_s between judged.predicted_tpot_s / (1 + deployments.band_ratio)
-        and judged.predicted_tpot_s * (1 + deployments.band_ratio) as is_in_band,
+    macros.is_in_band(judged.tpot_s, judged.predicted_tpot_s, deployments.band_ratio) as is_in_band,
     judged.mean_batch,
     judged.mean_context_tokens,
     judged.prefill_tokens_shared

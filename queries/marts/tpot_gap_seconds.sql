@@ -6,7 +6,7 @@
 -- run_id                the replay
 -- second                0-based: from so many seconds since the run began, one second long
 -- busy_s                time in which something decoded, seconds; of several servers the sum
--- mean_batch            requests that decoded then, per server
+-- mean_decoding         requests that decoded at a time, per server, mean over the busy time; marts.tpot_gap's mean_batch is what a request saw
 -- mean_context_tokens   mean context of one of these, tokens
 -- decode_tokens         tokens that they brought
 -- prefill_tokens        uncached prompt tokens whose first token came, tokens
@@ -92,7 +92,7 @@ select
     run_id,
     second,
     busy_s,
-    batch_seconds / busy_s as mean_batch,
+    batch_seconds / busy_s as mean_decoding,
     context_seconds / batch_seconds as mean_context_tokens,
     decode_tokens,
     prefill_tokens,

@@ -6,7 +6,7 @@
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- predicted_tpot_s        predicted: the sum of the terms, seconds
--- mean_batch              requests that ran in the engine at the same time
+-- mean_batch              requests that ran in the engine at the same time, mean over the time that it decoded
 -- mean_context_tokens     mean context of one of these, tokens
 -- prefill_tokens_shared   prompt tokens computed while it decoded, tokens
 -- weights_s               term: streaming weights, seconds

@@ -3,18 +3,24 @@
 --
 -- There is no absolute threshold: what a configuration can reach follows from its bytes and its fixed times, so the measured ratio is
 -- read beside the predicted one. Bytes are of the steps at the batch that ran, and the time is that of decoding alone: the predicted
--- share of others' prompts is taken off. FLOP are those of all who decoded and of the prompts whose first token came in between.
--- Above 0.95 of the bandwidth or 0.85 of the arithmetic something in the data is wrong.
+-- share of others' prompts is taken off, where it leaves enough to be known. FLOP are those of all who decoded and of the prompts whose
+-- first token came in between. Above 0.95 of the bandwidth or 0.85 of the arithmetic something in the data is wrong.
 -- run_id                    the replay
 -- seq                       the request's place in its plan
 -- class                     what the trace calls its kind
 -- decode_tokens             tokens after the first: the weight of the row in a mean over tokens
 -- stream_s                  weights, experts that were hit and KV cache of a step at peak bandwidth, seconds
--- decode_s                  measured time per token less the predicted share of prompts, seconds; null where nothing is left
+-- tpot_s                    measured mean gap between tokens, seconds
+-- prefill_s                 of it, prompts of others as predicted, seconds
+-- floor_tpot_s              predicted: step bytes over peak bandwidth, seconds
+-- is_below_floor            measured faster than memory allows: the data are wrong, and only there is a ratio above 1
+-- decode_s                  tpot_s less prefill_s, seconds; null where that cannot be known (macros.decode_alone_s): where prompts are predicted to
+--                           take more than half of it, or less is left than stream_s
 -- predicted_decode_s        predicted time of a step without prompts, seconds
 -- mbu_ratio                 stream_s / decode_s: model bandwidth utilization
 -- predicted_mbu_ratio       stream_s / predicted_decode_s
--- mfu_ratio                 FLOP per second over peak, in the compute format: model FLOP utilization
+-- mfu_ratio                 FLOP per second over peak, in the compute format: model FLOP utilization; null where it comes out above 1, as of prompts
+--                           that were mostly computed before the request's first token
 with known as (
     select
         run_id,
@@ -83,7 +89,10 @@ streamed as (
         gaps.class,
         gaps.decode_tokens,
         macros.stream_s(known.d, gaps.mean_batch, gaps.mean_context_tokens) as stream_s,
-        case when gaps.tpot_s > gaps.prefill_s then gaps.tpot_s - gaps.prefill_s end as decode_s,
+        gaps.tpot_s,
+        gaps.prefill_s,
+        gaps.floor_tpot_s,
+        macros.is_below_floor(gaps.tpot_s, gaps.floor_tpot_s, gaps.decode_tokens, clients.lag_max_s) as is_below_floor,
         gaps.predicted_tpot_s - gaps.prefill_s as predicted_decode_s,
         (
             gaps.mean_batch * macros.token_flop(known.d, gaps.mean_context_tokens)
@@ -91,6 +100,7 @@ streamed as (
         ) / gaps.tpot_s / known.d.peak_flop_per_s as mfu_ratio
     from marts.tpot_gap as gaps
     inner join known on known.run_id = gaps.run_id
+    left join staging.clients on clients.run_id = gaps.run_id
     inner join beside on beside.run_id = gaps.run_id and beside.seq = gaps.seq
 )
 
@@ -99,10 +109,14 @@ select
     seq,
     class,
     decode_tokens,
+    tpot_s,
+    prefill_s,
+    floor_tpot_s,
+    is_below_floor,
     stream_s,
-    decode_s,
+    macros.decode_alone_s(tpot_s, prefill_s, stream_s, is_below_floor) as decode_s,
     predicted_decode_s,
-    stream_s / decode_s as mbu_ratio,
+    stream_s / macros.decode_alone_s(tpot_s, prefill_s, stream_s, is_below_floor) as mbu_ratio,
     stream_s / predicted_decode_s as predicted_mbu_ratio,
-    mfu_ratio
+    macros.share_of_peak(mfu_ratio, is_below_floor) as mfu_ratio
 from streamed

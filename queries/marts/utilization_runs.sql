@@ -4,19 +4,35 @@
 -- asked for, warm-up and failures too, over the time from the first that was sent to the last token.
 -- run_id                the replay
 -- decode_tokens         tokens after the first of the requests that are compared
--- mbu_ratio             bytes of a step over what peak bandwidth brings in its measured time, prompts of others taken off
+-- mbu_ratio             bytes of a step over what peak bandwidth brings in its measured time, prompts of others taken off; null where that cannot be
+--                       known (macros.decode_alone_s)
 -- predicted_mbu_ratio   the same in its predicted time
 -- mfu_ratio             FLOP per second over peak, in the compute format
 -- window_s              from the first request sent to the last token, seconds
+-- is_below_floor        its requests together are faster than memory allows: the data are wrong, and only there is mbu_ratio above 1
 with streamed as (
     select
         run_id,
+        count(*) as requests,
         sum(decode_tokens)::bigint as decode_tokens,
-        sum(stream_s * decode_tokens) / sum(decode_s * decode_tokens) as mbu_ratio,
-        sum(stream_s * decode_tokens) / sum(predicted_decode_s * decode_tokens) as predicted_mbu_ratio
+        sum(stream_s * decode_tokens) / sum(decode_tokens) as stream_s,
+        sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
+        sum(prefill_s * decode_tokens) / sum(decode_tokens) as prefill_s,
+        sum(floor_tpot_s * decode_tokens) / sum(decode_tokens) as floor_tpot_s,
+        sum(predicted_decode_s * decode_tokens) / sum(decode_tokens) as predicted_decode_s
     from marts.utilization
-    where decode_s is not null
     group by run_id
+),
+
+-- All requests together: what the prediction of prompts takes off too much of one it takes off too little of another.
+judged as (
+    select
+        streamed.*,
+        macros.is_below_floor(
+            streamed.tpot_s, streamed.floor_tpot_s, streamed.decode_tokens / streamed.requests, clients.lag_max_s
+        ) as is_below_floor
+    from streamed
+    left join staging.clients on clients.run_id = streamed.run_id
 ),
 
 served as (
@@ -46,10 +62,11 @@ served as (
 
 select
     served.run_id,
-    streamed.decode_tokens,
-    streamed.mbu_ratio,
-    streamed.predicted_mbu_ratio,
+    judged.decode_tokens,
+    judged.stream_s / macros.decode_alone_s(judged.tpot_s, judged.prefill_s, judged.stream_s, judged.is_below_floor) as mbu_ratio,
+    judged.stream_s / judged.predicted_decode_s as predicted_mbu_ratio,
     served.flop / nullif(served.window_s, 0) / served.flop_per_s as mfu_ratio,
-    served.window_s
+    served.window_s,
+    judged.is_below_floor
 from served
-left join streamed on streamed.run_id = served.run_id
+left join judged on judged.run_id = served.run_id

@@ -5,12 +5,13 @@
 -- predicted to take, which ends with its first token.
 -- run_id                the replay
 -- second                0-based: from so many seconds since the run began, one second long
--- mean_batch            requests that decoded then, per server
+-- mean_decoding         requests that decoded at a time, per server, mean over the busy time
 -- stream_s              weights, experts that were hit and KV cache of a step at peak bandwidth, seconds
--- mbu_ratio             stream_s over the measured time of a step
+-- mbu_ratio             stream_s over the measured time of a step; null where that cannot be known (macros.decode_alone_s)
 -- predicted_mbu_ratio   stream_s over its predicted time
 -- decode_mfu_ratio      FLOP of decoded tokens over peak, in the compute format
--- prefill_mfu_ratio     FLOP of prompts over peak
+-- prefill_mfu_ratio     FLOP of prompts over peak; null where it comes out above 1, as of prompts that shared steps
+-- is_below_floor        measured faster than memory allows: the data are wrong, and only there is mbu_ratio above 1
 with works as (
     select
         run_id,
@@ -58,9 +59,11 @@ streamed as (
     select
         seconds.run_id,
         seconds.second,
-        seconds.mean_batch,
-        macros.stream_s(d, seconds.mean_batch, seconds.mean_context_tokens) as stream_s,
-        case when seconds.tpot_s > seconds.prefill_s then seconds.tpot_s - seconds.prefill_s end as decode_s,
+        seconds.mean_decoding,
+        macros.stream_s(d, seconds.mean_decoding, seconds.mean_context_tokens) as stream_s,
+        seconds.tpot_s,
+        seconds.prefill_s,
+        macros.is_below_floor(seconds.tpot_s, seconds.floor_tpot_s, seconds.busy_s / seconds.tpot_s, clients.lag_max_s) as is_below_floor,
         seconds.decode_tpot_s as predicted_decode_s,
         seconds.decode_tokens * macros.token_flop(d, seconds.mean_context_tokens) as decode_flop,
         coalesce(prompts.flop, 0) as prompt_flop,
@@ -68,16 +71,18 @@ streamed as (
     from marts.tpot_gap_seconds as seconds
     inner join staging.deployments as d on d.run_id = seconds.run_id
     inner join servers on servers.run_id = seconds.run_id
+    left join staging.clients on clients.run_id = seconds.run_id
     left join prompts on prompts.run_id = seconds.run_id and prompts.second = seconds.second
 )
 
 select
     run_id,
     second,
-    mean_batch,
+    mean_decoding,
     stream_s,
-    stream_s / decode_s as mbu_ratio,
+    stream_s / macros.decode_alone_s(tpot_s, prefill_s, stream_s, is_below_floor) as mbu_ratio,
     stream_s / predicted_decode_s as predicted_mbu_ratio,
     decode_flop / flop_per_s as decode_mfu_ratio,
-    prompt_flop / flop_per_s as prefill_mfu_ratio
+    macros.share_of_peak(prompt_flop / flop_per_s, false) as prefill_mfu_ratio,
+    is_below_floor
 from streamed
