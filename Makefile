@@ -9,7 +9,7 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy kernel-curves test-pages test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy kernel-curves test-pages test-python test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,10 @@ test-pages: ## the report in headless Chromium, network off (installs Chromium w
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
 
+test-python: ## every view and every example in pip's DuckDB, which is newer than the driver's (a venv in the cache folder)
+	./queries/python_setup.sh $(CACHE)
+	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries -run InPython -count=1 -v
+
 accuracy: ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
@@ -65,4 +69,4 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz accuracy test-pages test-vllm
+ci-rest: lint race fuzz accuracy test-pages test-python test-vllm

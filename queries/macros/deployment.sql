@@ -51,7 +51,7 @@ create macro macros.deployment(
 ) as table
 with named as (
     select
-        struct_update(gpus, hbm_bytes_per_s := coalesce(of_hbm_bytes_per_s, gpus.hbm_bytes_per_s)) as gpu,
+        gpus as gpu,
         models as model,
         weight_formats as weight,
         kv_formats as kv,
@@ -66,7 +66,7 @@ with named as (
             when coalesce(of_compute_format, weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from macros.gpus() as gpus
+    from (select * replace (coalesce(of_hbm_bytes_per_s, hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus()) as gpus
     cross join macros.models_named(of_model) as models
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats

@@ -4,8 +4,11 @@
 --   open loop     so many requests a second, however many are in flight
 --
 --   select p.*
---   from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
---   cross join lateral macros.prediction(d, macros.load(2000, 500, clients := 64)) as p
+--   from (
+--       select d, macros.load(2000, 500, clients := 64) as l
+--       from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
+--   ) as asked
+--   cross join lateral macros.prediction(asked.d, asked.l) as p
 
 -- input and output: mean tokens of a prompt and of an answer; cached: of the prompt, found in a cache;
 -- drafts: tokens guessed for each one by a speculating engine, tokens_per_step: those that it then keeps.

@@ -1,5 +1,6 @@
 -- A model from the text of its config.json. macros.model_config(config) is one struct:
---   select macros.model_config('{"model_type": "llama", "num_hidden_layers": 32, ...}')
+--   select macros.model_config('{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+--       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}')
 -- Its fields are those of macros.models(), which documents them. What the config does not
 -- say and its family does not settle is null there; macros.model_problems(config) says what
 -- is missing. Subqueries give what is used more than once a name: lambdas would, too, but DuckDB 1.5 loses the names

@@ -118,7 +118,7 @@ select
     sum(arithmetic_s) over up_to - coalesce(arithmetic_s, 0) as arithmetic_s,
     sum(allreduce_s) over up_to - coalesce(allreduce_s, 0) as allreduce_s,
     begin_s * sum(rate) over up_to - sum(rate * begin_s) over up_to as prefill_s,
-    sum(prefill_tokens) over up_to as prefill_tokens
+    (sum(prefill_tokens) over up_to)::bigint as prefill_tokens
 from changes
 window up_to as (partition by run_id, endpoint order by begin_s, is_segment rows unbounded preceding)
 qualify is_segment

@@ -11,7 +11,7 @@ with shares as (
         source_name,
         category,
         count(*) as kernels,
-        sum(instances) as instances,
+        sum(instances)::bigint as instances,
         sum(total_s) as total_s
     from staging.kernels
     group by all

@@ -67,7 +67,7 @@ totals as (
         sum(sign * integrals.arithmetic_s) as arithmetic_s,
         sum(sign * integrals.allreduce_s) as allreduce_s,
         sum(sign * integrals.prefill_s) as prefill_s,
-        sum(sign * integrals.prefill_tokens) as prefill_tokens
+        sum(sign * integrals.prefill_tokens)::bigint as prefill_tokens
     from measured
     inner join marts.decode_integrals as integrals
         on integrals.run_id = measured.run_id
