@@ -9,6 +9,9 @@ import (
 	"fmt"
 )
 
+// OfSimulator is what every comparison of a simulated server with the prediction says.
+const OfSimulator = "the simulator takes its times from the macros of the prediction, so that their agreement proves nothing about a GPU"
+
 // readBasis finds what the comparison with the prediction rests on, or why there is none.
 func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	shared, err := sharedNote(ctx, db, v.RunID)
@@ -17,6 +20,9 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	}
 	if shared != "" {
 		v.Notes = append(v.Notes, shared)
+	}
+	if v.IsSimulated && v.SlowdownRatio != nil {
+		v.Notes = append(v.Notes, OfSimulator)
 	}
 	if v.IsDraft {
 		return nil

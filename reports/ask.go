@@ -140,6 +140,20 @@ func (r *Result) Where(column string, value any) (*Result, error) {
 	return &kept, nil
 }
 
+// Known is how many rows have a number in a column.
+func (r *Result) Known(column string) (int, error) {
+	if !slices.Contains(r.Columns, column) {
+		return 0, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	}
+	known := 0
+	for i := range r.Rows {
+		if _, isNumber := number(r.at(i, column)); isNumber {
+			known++
+		}
+	}
+	return known, nil
+}
+
 // Max is the largest number of a column, nil when it holds none.
 func (r *Result) Max(column string) (any, error) {
 	return r.fold(column, math.Max)

@@ -29,8 +29,13 @@ type Figure struct {
 	Before       string // id of the figure that has the same numbers behind it; then there are no Tables
 }
 
-// figure draws a chart for a section. samples says how many of what it stands on.
+// figure draws a chart for a section. samples says how many of what it stands on. Of several results those after the first are
+// left out where they are empty.
 func (p *page) figure(s section, name string, c chart.Chart, caption, samples string, results ...*Result) Figure {
+	if s.Run.ID != "" && !s.Run.IsValid {
+		samples += ", of an invalid run" // a chart may be copied without the page's first line
+	}
+	results = append(results[:1:1], slices.DeleteFunc(slices.Clone(results[1:]), func(r *Result) bool { return r.Len() == 0 })...)
 	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, Runs: s.runNames(), Results: results}
 	f.Before = p.shownWith(results, f.ID)
 	for _, r := range results {
@@ -121,6 +126,8 @@ func series(name, look string, points []chart.Point) (chart.Series, error) {
 			s.Kind = v
 		} else if v, ok := mean[word]; ok {
 			s.Meaning = v
+		} else if word == "hollow" {
+			s.IsHollow = true
 		} else {
 			return s, fmt.Errorf("series %s: no look %q", name, word)
 		}

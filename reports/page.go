@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"tidemark/analysis"
 )
 
 //go:embed sections
@@ -56,6 +58,7 @@ type document struct {
 	Subject                   *Run // the one run that the title is made of; nil: the title stands for itself
 	Style                     template.CSS
 	Simulated                 []Run
+	Proves                    string // what an agreement with the prediction proves where the server was simulated
 	Runs                      []Run
 	Begin, End                []template.HTML
 	Groups                    []group
@@ -74,6 +77,7 @@ func (p *page) write(w io.Writer) error {
 	if !p.options.GeneratedAt.IsZero() {
 		d.Generated = p.options.GeneratedAt.UTC().Format(time.RFC3339)
 	}
+	d.Proves = sentence(analysis.OfSimulator)
 	if p.options.Title == "" && len(p.Runs) == 1 {
 		d.Subject = &p.Runs[0]
 	}
@@ -132,6 +136,9 @@ func (p *page) execute(shared *template.Template, folder string, s section) ([]t
 	}
 	return out, nil
 }
+
+// sentence makes one of what is part of a line elsewhere.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func (p *page) title() string {
 	if p.options.Title != "" {

@@ -145,7 +145,8 @@ func TestWhatAReportSays(t *testing.T) {
 		says, nots []string
 	}{
 		{"simulated runs are named at the top", together(),
-			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: <bdi>azure-code at noon</bdi>.</aside>"}, nil},
+			[]string{"<strong>SIMULATED.</strong>\nOf these runs, the following were served by Tidemark’s simulated vLLM and not by a GPU: <bdi>azure-code at noon</bdi>.\n" +
+				"The simulator takes its times from the macros of the prediction, so that their agreement proves nothing about a GPU.</aside>"}, nil},
 		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
 		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
 		{"an SLO is the first thing said", together(),
@@ -175,7 +176,8 @@ func TestAnExperimentShowsItsSteps(t *testing.T) {
 	for _, level := range []string{"1", "2", "4"} {
 		runs = append(runs, recorded{id: "e" + level, name: level + " in flight", requests: 40, lateness: 0.003, level: level})
 	}
-	runs = append(runs, recorded{id: "e4b", name: "4 in flight, stopped", requests: 40, lateness: 0.003, level: "4"})
+	runs = append(runs, recorded{id: "e4b", name: "4 in flight, stopped", requests: 40, lateness: 0.003, level: "4"},
+		recorded{id: "e8", name: "8 in flight, late", requests: 40, lateness: 0.5, level: "8"})
 	db := record(t, runs...)
 	insert(t, db, "update raw.runs set document = replace(document::varchar, '\"done\"', '\"interrupted\"') where run_id = 'e4b'")
 	insert(t, db, "update raw.requests set cached_tokens_reported = case when run_id = 'e4' then input_tokens // 2 else 0 end")
@@ -185,9 +187,79 @@ func TestAnExperimentShowsItsSteps(t *testing.T) {
 		"1 run stopped before the end counts for nothing here",
 		"of their prompt tokens the server had between 0 % and 50.0 % cached",
 		"The knee is at 2: from there on, added load brings less than half",
+		"What is hollow is of invalid or stopped runs and counts for nothing.", ">invalid</text>",
 	} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
+		}
+	}
+}
+
+// All levels of an experiment were invalid, and its chart said that "No level is past the knee".
+func TestWhatIsInvalidClaimsNothing(t *testing.T) {
+	experiment := func(lateness ...float64) string {
+		var runs []recorded
+		for i, late := range lateness {
+			level := fmt.Sprint(i + 1)
+			runs = append(runs, recorded{id: "e" + level, name: level + " in flight", requests: 40, lateness: late, level: level})
+		}
+		return write(t, record(t, runs...), reports.Options{RunIDs: []string{"e1"}})
+	}
+	const fine, tooLate = 0.003, 0.5
+	for _, c := range []struct {
+		what       string
+		html       string
+		says, nots []string
+	}{
+		{"all levels are invalid", experiment(tooLate, tooLate),
+			[]string{"No level has a valid run: nothing is known of its throughput. What is hollow is of invalid or stopped runs and counts for nothing.",
+				"No level has a valid run: nothing is known of its TTFT", "n = 0 requests of 0 valid levels", "n = 40 requests, of an invalid run"},
+			[]string{"No level is past the knee", "Throughput reached", "The knee is", "Median TTFT from due lies"}},
+		{"one of two levels is invalid", experiment(fine, tooLate),
+			[]string{"With 1 valid level nothing is known of a knee.", "Median TTFT from due was", "n = 40 requests of 1 valid level", ">invalid</text>"},
+			[]string{"No level is past the knee", "The knee is", "Median TTFT from due lies"}},
+	} {
+		for _, text := range c.says {
+			if !strings.Contains(c.html, text) {
+				t.Errorf("%s: the page does not say %q", c.what, text)
+			}
+		}
+		for _, text := range c.nots {
+			if strings.Contains(c.html, text) {
+				t.Errorf("%s: the page says %q", c.what, text)
+			}
+		}
+	}
+}
+
+// A run of which nothing came back has no distribution, and two requests are none.
+func TestChartsOfFewRequestsClaimNothing(t *testing.T) {
+	db := record(t, recorded{id: "none", requests: 40, lateness: 0.003}, recorded{id: "one", requests: 40, lateness: 0.003})
+	insert(t, db, `
+update raw.requests
+set first_token_s = null, last_token_s = null, chunk_offsets_us = null, chunk_tokens = null, failure = 'http_503', http_status = 503, output_tokens_reported = null
+where run_id = 'none' or seq <> 7`)
+	none := drawing.ReplaceAllString(write(t, db, reports.Options{RunIDs: []string{"none"}}), "")
+	for _, text := range []string{
+		"No completed request has a TTFT.", "No completed request has a TPOT.", "A TTFT is known of 0 completed requests: no distribution.",
+		"A TPOT is known of 0 completed requests: no distribution.", "0 answers came whole: no distribution.",
+	} {
+		if !strings.Contains(none, "<figcaption>"+text) {
+			t.Errorf("of a run without an answer the page does not say %q", text)
+		}
+	}
+	one := drawing.ReplaceAllString(write(t, db, reports.Options{RunIDs: []string{"one"}}), "")
+	for _, text := range []string{
+		"Median TTFT was 49.2 ms in the one bin that has any.", "A TPOT is known of 1 completed request: no distribution.", "1 answer came whole: no distribution.",
+		"Only 1 request can be compared with a prediction: too few for a finding.",
+	} {
+		if !strings.Contains(one, "<figcaption>"+text) {
+			t.Errorf("of a run with one answer the page does not say %q", text)
+		}
+	}
+	for _, html := range []string{none, one} {
+		if found := regexp.MustCompile(`<figcaption>[^<]*(between|Half of|median request|–)[^<]*`).FindString(html); found != "" {
+			t.Errorf("the page says %q", found)
 		}
 	}
 }

@@ -230,7 +230,7 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 			readableNumber("_s", busiest.LengthS), digits(busiest.RateRatio), digits(busiest.RateRatio)))
 	}
 	if t.run != nil && t.run.IsSimulated {
-		said = append(said, "The run was of a simulated server.")
+		said = append(said, "The run was of a simulated server: "+analysis.OfSimulator+".")
 	}
 	if t.run != nil && t.run.Invalid != "" && rows[0].measuredTPOT == nil {
 		said = append(said, "The run itself is invalid: "+t.run.Invalid+".")

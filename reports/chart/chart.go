@@ -86,7 +86,9 @@ type Series struct {
 	Meaning Meaning
 	Colour  Colour
 	Marker  Marker
-	Points  []Point
+	// IsHollow draws the outline of each marker alone: what is shown and not counted.
+	IsHollow bool
+	Points   []Point
 }
 
 // Point is one place. Where X or Y is no finite number the line has a gap. Weight is how many observations the point

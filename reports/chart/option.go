@@ -228,6 +228,9 @@ func (s Series) option(x, y Axis, size Size) series {
 	if out.Symbol == "" {
 		out.Symbol = string(Circle)
 	}
+	if s.IsHollow && out.Symbol != string(NoMarker) {
+		out.Symbol = hollow(out.Symbol)
+	}
 	switch s.Kind {
 	case Step:
 		out.Step = "end"
@@ -236,12 +239,16 @@ func (s Series) option(x, y Axis, size Size) series {
 		out.AreaStyle = &opts.AreaStyle{Color: string(s.Colour), Opacity: opts.Float(0.15)}
 	case Points:
 		out.Type, out.LineStyle = "scatter", nil
-		out.ItemStyle.Opacity = opts.Float(0.6)
+		if !s.IsHollow {
+			out.ItemStyle.Opacity = opts.Float(0.6) // many dots may lie on one another
+		}
 	}
 	every := markEvery(len(points), size)
 	for i, p := range points {
 		d := datum{Value: []any{finite(p.X, x), finite(p.Y, y)}}
 		switch {
+		case s.Kind == Points && s.IsHollow:
+			d.SymbolSize = 9
 		case s.Kind == Points:
 			d.SymbolSize = dotSize(p.Weight)
 		case i%every != 0 && i != len(points)-1 && !isAlone(points, i, y):
@@ -251,6 +258,9 @@ func (s Series) option(x, y Axis, size Size) series {
 	}
 	return out
 }
+
+// hollow is the outline of a shape, as ECharts names it: emptyCircle.
+func hollow(symbol string) string { return "empty" + strings.ToUpper(symbol[:1]) + symbol[1:] }
 
 func (m Meaning) dash() string {
 	if m == Predicted {
