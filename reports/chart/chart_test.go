@@ -81,6 +81,14 @@ func samples() map[string]chart.Chart {
 				{Name: "as predicted", Meaning: chart.Predicted, Colour: chart.Black, Marker: chart.NoMarker, Points: []chart.Point{{X: 0, Y: 0}, {X: 20, Y: 20}}},
 			},
 		},
+		"hollow": {
+			X: chart.Axis{Name: "in flight"}, Y: chart.Axis{Name: "output tokens per second"},
+			Series: []chart.Series{
+				{Name: "valid", Colour: chart.Blue, Points: []chart.Point{{X: 1, Y: 90}, {X: 2, Y: 170}}},
+				{Name: "invalid", Kind: chart.Points, Colour: chart.Black, IsHollow: true, Points: []chart.Point{{X: 4, Y: 210}}},
+				{Name: "invalid p99", Kind: chart.Points, Colour: chart.Vermillion, Marker: chart.Triangle, IsHollow: true, Points: []chart.Point{{X: 4, Y: 150}}},
+			},
+		},
 		"nines": {
 			X: chart.Axis{Name: "share of requests", Ticks: nines, Max: 3}, Y: chart.Axis{Name: "ms"},
 			Series: []chart.Series{{Name: "TTFT", Colour: chart.Blue, Points: []chart.Point{{X: 0, Y: 1}, {X: chart.Nine(0.5), Y: 4}, {X: 1, Y: 9}, {X: 2, Y: 30}}}},

@@ -141,6 +141,9 @@ func writeDot(out *strings.Builder, name string, attributes map[string]string) b
 	if name != "path" || attributes["d"] != unitCircle || matrix == nil || matrix[1] != matrix[2] {
 		return false
 	}
+	if outline := attributes["stroke"]; outline != "" && outline != "none" { // its width is scaled with the circle
+		return false
+	}
 	fmt.Fprintf(out, `<circle cx="%s" cy="%s" r="%s" fill="%s"`, matrix[3], matrix[4], matrix[1], escape(attributes["fill"]))
 	for _, key := range []string{"fill-opacity", "opacity", "clip-path"} {
 		if v := attributes[key]; v != "" {

@@ -239,8 +239,9 @@ func (s Series) option(x, y Axis, size Size) series {
 		out.AreaStyle = &opts.AreaStyle{Color: string(s.Colour), Opacity: opts.Float(0.15)}
 	case Points:
 		out.Type, out.LineStyle = "scatter", nil
-		if !s.IsHollow {
-			out.ItemStyle.Opacity = opts.Float(0.6) // many dots may lie on one another
+		out.ItemStyle.Opacity = opts.Float(0.6) // many dots may lie on one another
+		if s.IsHollow {
+			out.ItemStyle.Opacity = opts.Float(1)
 		}
 	}
 	every := markEvery(len(points), size)
