@@ -16,8 +16,8 @@ import (
 // Deployment is a model in a format on some GPUs under an engine: what a run was
 // measured on, or what is asked about. Its JSON is the environment in run.json.
 type Deployment struct {
-	GPU                 string `json:"gpu"`                    // a name or alias in macros.gpus()
-	Model               string `json:"catalog_model"`          // a name or alias in macros.models(), the path of a config.json, or what ReadModelConfig made of one
+	GPU                 string `json:"gpu"`                    // a name that macros.gpus_named knows
+	Model               string `json:"catalog_model"`          // a name that macros.models_named knows, the path of a config.json, or what ReadModelConfig made of one
 	TensorParallelSize  int    `json:"tensor_parallel_size"`   // GPUs that share the model
 	WeightFormat        string `json:"quantization"`           // in seeds.formats; empty: the model's own
 	KVFormat            string `json:"kv_cache_dtype"`         // in seeds.formats; empty: bf16
@@ -145,30 +145,75 @@ func (d Deployment) Validate(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// mistake finds which of its names is not in the catalogue.
+// mistake finds which of its names is not in the catalogue, or which two contradict each other.
 func (d Deployment) mistake(ctx context.Context, db *sql.DB) error {
-	named := []struct{ thing, name, query, known, otherwise string }{
-		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_named(gpu, aliases, ?)",
-			"select gpu from macros.gpus()", `add one with "tidemark ingest gpus.csv"`},
-		{"model", d.Model, "select count(*) from macros.models_named(?)",
-			"select model from macros.models()", "or give the path of its config.json"},
+	for _, n := range []struct {
+		thing, name, query, known, otherwise string
+		mayBeOwn                             bool // "" and "auto" are the model's own
+	}{
+		{"GPU", d.GPU, "select count(*) from macros.gpus_named(?)",
+			"select gpu from macros.gpus() order by gpu", `add one with "tidemark ingest gpus.csv"`, false},
+		{"model", d.Model, "select count(*) from macros.models_named(?)", "", "", false},
 		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)",
-			"select format from seeds.formats", ""},
+			"select format from seeds.formats", "", true},
 		{"KV cache format", d.KVFormat, "select count(*) from seeds.formats where kv_bytes is not null and macros.is_named(format, aliases, ?)",
-			"select format from seeds.formats where kv_bytes is not null", ""},
-	}
-	for i, n := range named {
-		if optional := i >= 2; optional && (n.name == "" || n.name == "auto") {
+			"select format from seeds.formats where kv_bytes is not null", "", true},
+	} {
+		if n.mayBeOwn && (n.name == "" || n.name == "auto") {
 			continue
 		}
 		var found int
 		if err := db.QueryRowContext(ctx, n.query, n.name).Scan(&found); err != nil {
 			return fmt.Errorf("deployment: %w", err)
 		}
+		if found == 0 && n.thing == "model" {
+			return unknownModel(ctx, db, n.name)
+		}
 		if found == 0 {
 			return unknown(ctx, db, n.thing, n.name, n.known, n.otherwise)
 		}
 	}
-	return hint.Misuse("format %s quantizes experts alone, and %s has none", d.WeightFormat, d.ModelName()).
+	return d.contradiction(ctx, db)
+}
+
+// unknownModel says of a known model in a format that is not known that the format is why.
+func unknownModel(ctx context.Context, db *sql.DB, name string) error {
+	var model sql.NullString
+	err := db.QueryRowContext(ctx, `
+select min(models.model)
+from macros.models() as models
+cross join (select macros.model_spelling(?::varchar) as spelling) as asked
+where macros.format_words(asked.spelling) <> ''
+    and list_contains(
+        macros.model_spellings(models.model, models.aliases),
+        left(asked.spelling, len(asked.spelling) - len(macros.format_words(asked.spelling)))
+    )`,
+		name).Scan(&model)
+	if err != nil {
+		return fmt.Errorf("deployment: %w", err)
+	}
+	if !model.Valid {
+		return unknown(ctx, db, "model", name, "select model from macros.models()", "or give the path of its config.json")
+	}
+	return hint.Misuse("model %s: the bandwidth model does not know the format that the name ends in", name).
+		Hint("name the model %s, and the nearest format by --quantization; seeds.formats has those that are known", model.String)
+}
+
+// contradiction is of names that are all known.
+func (d Deployment) contradiction(ctx context.Context, db *sql.DB) error {
+	var named sql.NullString
+	err := db.QueryRowContext(ctx, "select named_format from macros.models_named(?)", d.Model).Scan(&named)
+	if err != nil {
+		return fmt.Errorf("deployment: %w", err)
+	}
+	format := d.WeightFormat
+	if isAsked := format != "" && format != "auto"; isAsked && named.Valid && !strings.EqualFold(format, named.String) {
+		return hint.Misuse("deployment: %s is in %s by its name, and %s was asked for", d.ModelName(), named.String, format).
+			Hint("leave the weight format out, or name the model without its format")
+	}
+	if format == "" || format == "auto" {
+		format = named.String
+	}
+	return hint.Misuse("format %s quantizes experts alone, and %s has none", format, d.ModelName()).
 		Hint("leave the format out to take the model's own")
 }

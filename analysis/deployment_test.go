@@ -14,6 +14,43 @@ import (
 	"tidemark/internal/warehouse"
 )
 
+// What a name says of the format is believed, and what vLLM calls the same thing is no contradiction.
+func TestAFormatInAModelsName(t *testing.T) {
+	w := open(t)
+	for _, test := range []struct{ model, asked, want string }{
+		{"RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "", "gptq"},
+		{"RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "compressed-tensors", "gptq"},
+		{"Qwen/Qwen2-72B-Instruct-GPTQ-Int8", "gptq_marlin", "w8a16"},
+		{"Qwen/Qwen3-8B-FP8", "fp8", "fp8_block"},
+		{"Qwen/Qwen3-8B-AWQ", "awq_marlin", "awq"},
+		{"Qwen/Qwen3-8B", "auto", "bf16"},
+		{"openai/gpt-oss-20b", "", "mxfp4"},
+		{"unsloth/gpt-oss-20b-BF16", "", "bf16"},
+	} {
+		got, err := analysis.Deployment{GPU: "NVIDIA H200", Model: test.model, WeightFormat: test.asked}.Resolve(context.Background(), w.DB())
+		if err != nil || got.WeightFormat != test.want || got.GPU != "H200" {
+			t.Errorf("%s with %q: got %q on %q, %v; want %q on H200", test.model, test.asked, got.WeightFormat, got.GPU, err, test.want)
+		}
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	models := []string{"llama-2-7b", "llama-3-8b", "llama-3.1-8b", "llama-3.1-70b", "qwen2-72b", "qwen2.5-72b", "qwen3-8b", "gpt-oss-20b", "mixtral-8x7b"}
+	for _, test := range []struct{ wanted, want string }{
+		{"meta-llama/Meta-Llama-3-9B", "did you mean llama-3-8b, llama-3.1-8b or llama-2-7b?"},
+		{"lama-3.1-8b", "did you mean llama-3.1-8b, llama-3-8b or llama-2-7b?"},
+		{"Qwen/Qwen1.5-72B", "did you mean qwen2-72b or qwen2.5-72b?"},
+		{"gpt-oss-21b", "did you mean gpt-oss-20b?"},
+		{"mistral-7b", "did you mean mixtral-8x7b?"},
+		{"bert-base", ""},
+		{"", ""},
+	} {
+		if got := analysis.DidYouMean(models, test.wanted); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.wanted, got, test.want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	w := open(t)
 	got, err := analysis.Deployment{GPU: "h200-sxm", Model: "openai/gpt-oss-120b", EngineVersion: "0.24.0"}.Resolve(context.Background(), w.DB())
@@ -29,7 +66,12 @@ func TestResolve(t *testing.T) {
 		text, hint string
 	}{
 		{analysis.Deployment{GPU: "H300", Model: "qwen3-32b"}, `no GPU named "H300"`, "H100"},
-		{analysis.Deployment{GPU: "H100", Model: "gpt-2"}, `no model named "gpt-2"`, "llama-3.1-8b"},
+		{analysis.Deployment{GPU: "H100", Model: "bert"}, `no model named "bert"`, "llama-3.1-8b"},
+		{analysis.Deployment{GPU: "NVIDIA H100 PCI", Model: "qwen3-32b"}, `no GPU named "NVIDIA H100 PCI"`, "did you mean H100-PCIe"},
+		{analysis.Deployment{GPU: "H100", Model: "meta-llama/Meta-Llama-3-9B"}, `no model named "meta-llama/Meta-Llama-3-9B"`, "did you mean llama-3-8b"},
+		{analysis.Deployment{GPU: "H100", Model: "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"}, "no model named", "or give the path of its config.json"},
+		{analysis.Deployment{GPU: "H100", Model: "unsloth/Qwen3-8B-bnb-4bit"}, "does not know the format that the name ends in", "name the model qwen3-8b"},
+		{analysis.Deployment{GPU: "H100", Model: "Qwen/Qwen3-8B-AWQ", WeightFormat: "fp8"}, "Qwen/Qwen3-8B-AWQ is in awq by its name, and fp8 was asked for", "leave the weight format out"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", WeightFormat: "fp3"}, `no weight format named "fp3"`, "awq"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", KVFormat: "awq"}, `no KV cache format named "awq"`, "bf16, fp8"},
 		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", TensorParallelSize: 3}, "64 attention heads of qwen3-32b cannot be shared by 3 GPUs", "divides"},

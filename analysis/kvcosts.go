@@ -109,7 +109,7 @@ select
 from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.WindowTokens, &s.WindowedLayers,
 		&s.LatentDim, &s.LinearLayers, &s.StateBytes, &s.MaxContextTokens)
 	if errors.Is(err, sql.ErrNoRows) {
-		return s, unknown(ctx, db, "model", model, "select model as name from macros.models() order by model", "or give the path of its config.json")
+		return s, unknownModel(ctx, db, model)
 	}
 	return s, err
 }

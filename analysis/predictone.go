@@ -155,7 +155,7 @@ func WeightsOverPeak(ctx context.Context, db *sql.DB, d Deployment, parameters f
 		return Table{}, err
 	}
 	for _, name := range []struct{ thing, name, count, known string }{
-		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_named(gpu, aliases, ?)", "select gpu from macros.gpus()"},
+		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_gpu(gpu, aliases, ?)", "select gpu from macros.gpus()"},
 		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)", "select format from seeds.formats"},
 	} {
 		var found int
@@ -180,7 +180,7 @@ with asked as (
         $3::bigint * coalesce(nullif($4::double, 0), gpus.hbm_bytes_per_s) as hbm_bytes_per_s,
         formats.format
     from seeds.formats
-    left join macros.gpus() as gpus on macros.is_named(gpus.gpu, gpus.aliases, $1::varchar)
+    left join macros.gpus() as gpus on macros.is_gpu(gpus.gpu, gpus.aliases, $1::varchar)
     where macros.is_named(formats.format, formats.aliases, coalesce(nullif($2::varchar, ''), 'bf16'))
 )
 

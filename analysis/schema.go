@@ -3,9 +3,6 @@ package analysis
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"slices"
-	"strings"
 
 	"tidemark/internal/hint"
 )
@@ -152,35 +149,9 @@ func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 	for _, row := range table.Rows {
 		known = append(known, row[0].(string))
 	}
-	todo := "there is no " + thing + " yet"
-	if len(known) > 0 {
-		todo = "known " + thing + "s are " + nearest(known, name)
-	}
+	todo := knownHint(thing, known, name)
 	if otherwise != "" {
 		todo += "; " + otherwise
 	}
 	return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)
-}
-
-// nearest lists names, those that are like the wanted one first. Of many, some.
-func nearest(known []string, wanted string) string {
-	const some = 12
-	alike := func(name string) bool {
-		name, wanted := strings.ToLower(name), strings.ToLower(wanted)
-		return strings.Contains(name, wanted) || len(name) > 2 && strings.Contains(wanted, name)
-	}
-	slices.SortStableFunc(known, func(a, b string) int {
-		switch {
-		case alike(a) == alike(b):
-			return 0
-		case alike(a):
-			return -1
-		default:
-			return 1
-		}
-	})
-	if len(known) <= some {
-		return strings.Join(known, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(known[:some], ", "), len(known)-some)
 }

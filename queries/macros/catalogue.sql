@@ -39,10 +39,28 @@ from (
     ) = 1
 ) as latest;
 
--- The one model of a name or an alias; or that which the text is, if it begins with a brace.
+-- The one model of a name, with named_format: the format that the name says, null where it says none (macros.format_of_name).
+-- A whole name comes before one without its format, a user's model before a built-in one, which alone has published
+-- parameters. A name that begins with a brace is the text of a model.
 create macro macros.models_named(of_model) as table
-select * from macros.models()
-where macros.is_named(model, aliases, of_model)
+select
+    unnest(found.model),
+    case when found.place >= 2 then macros.format_of_name(of_model) end as named_format
+from (
+    select
+        arg_min(models, place) as model,
+        min(place) as place
+    from (
+        select
+            spelled.models,
+            case when list_contains(spelled.spellings, macros.model_spelling(of_model)) then 0 else 2 end
+            + case when spelled.models.published_params is null then 0 else 1 end as place
+        from (select models, macros.model_spellings(models.model, models.aliases) as spellings from macros.models() as models) as spelled
+        where list_contains(spelled.spellings, macros.model_spelling(of_model))
+            or list_contains(spelled.spellings, macros.bare_spelling(of_model))
+    ) as named
+) as found
+where found.place is not null
 union all by name
 select
     unnest(macros.model_in(asked.text)),
@@ -63,6 +81,16 @@ from raw.gpus as mine
 inner join raw.sources using (source_id)
 left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
 qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
+
+-- The one GPU of a name; a user's comes first.
+create macro macros.gpus_named(of_gpu) as table
+select unnest(found.gpu)
+from (
+    select arg_min(gpus, lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)) as gpu
+    from macros.gpus() as gpus
+    where macros.is_gpu(gpus.gpu, gpus.aliases, of_gpu)
+) as found
+where found.gpu is not null;
 
 -- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
 -- those, the latest first (row 1 of each GPU is the one to use).
@@ -88,7 +116,7 @@ from (
     select
         source_id,
         -- What is an alias in the catalogue is called as the catalogue does.
-        coalesce((select min(gpus.gpu) from macros.gpus() as gpus where macros.is_named(gpus.gpu, gpus.aliases, mine.gpu)), mine.gpu),
+        coalesce((select min(gpus.gpu) from macros.gpus() as gpus where macros.is_gpu(gpus.gpu, gpus.aliases, mine.gpu)), mine.gpu),
         mine.usd_per_gpu_hour,
         mine.label,
         sources.name

@@ -66,12 +66,13 @@ with named as (
             when coalesce(of_compute_format, weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from (select * replace (coalesce(of_hbm_bytes_per_s, hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus()) as gpus
+    from (select * replace (coalesce(of_hbm_bytes_per_s, hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(of_gpu)) as gpus
     cross join macros.models_named(of_model) as models
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats
-    where macros.is_named(gpus.gpu, gpus.aliases, of_gpu)
-        and macros.is_named(weight_formats.format, weight_formats.aliases, coalesce(nullif(nullif(of_weight_format, ''), 'auto'), models.native_format))
+    where macros.is_weight_format(
+            weight_formats.format, weight_formats.aliases, nullif(nullif(of_weight_format, ''), 'auto'), models.named_format, models.native_format
+        )
         and (weight_formats.covers = 'all' or models.experts > 0)
         and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), models.native_kv_format, 'bf16'))
         and kv_formats.kv_bytes is not null

@@ -38,7 +38,7 @@ select
     any_value(coalesce(nullif(regexp_extract(kernel_tables.engine_version, '^\d+(\.\d+)*'), ''), kernel_tables.engine_version)) as engine_version
 from raw.kernel_tables
 inner join raw.sources on sources.source_id = kernel_tables.source_id
-left join macros.gpus() as gpus on macros.is_named(gpus.gpu, gpus.aliases, macros.device_name(kernel_tables.gpu))
+left join macros.gpus() as gpus on macros.is_gpu(gpus.gpu, gpus.aliases, kernel_tables.gpu)
 group by
     kernel_tables.source_id,
     kernel_tables.seq;

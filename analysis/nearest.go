@@ -1,0 +1,176 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// knownHint says which names a wanted one may have been meant for, or which there are.
+func knownHint(thing string, known []string, wanted string) string {
+	const some = 12
+	if len(known) == 0 {
+		return "there is no " + thing + " yet"
+	}
+	meant := DidYouMean(known, wanted)
+	var list string
+	switch {
+	case len(known) <= some:
+		list = fmt.Sprintf("known %ss are %s", thing, strings.Join(known, ", "))
+	case meant == "":
+		list = fmt.Sprintf("known %ss are %s and %d more", thing, strings.Join(known[:some], ", "), len(known)-some)
+	}
+	return strings.Join(slices.DeleteFunc([]string{meant, list}, func(s string) bool { return s == "" }), " ")
+}
+
+// DidYouMean asks for at most three names that are like a wanted one; it is empty where none is.
+func DidYouMean(known []string, wanted string) string {
+	switch alike := alikeNames(known, wanted); len(alike) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("did you mean %s?", alike[0])
+	default:
+		last := len(alike) - 1
+		return fmt.Sprintf("did you mean %s or %s?", strings.Join(alike[:last], ", "), alike[last])
+	}
+}
+
+// alikeNames are at most three, the most alike first.
+func alikeNames(known []string, wanted string) []string {
+	const enough, behindBest = 0.6, 0.3
+	type scored struct {
+		name  string
+		score float64
+	}
+	var all []scored
+	for _, name := range known {
+		if score := likeness(nameTokens(name), nameTokens(wanted)); score >= enough {
+			all = append(all, scored{name, score})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		default:
+			return 0
+		}
+	})
+	var names []string
+	for _, one := range all[:min(3, len(all))] {
+		if one.score >= all[0].score-behindBest {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
+
+var nameToken = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)*[a-z]*|[a-z]+`)
+
+// nameTokens are the words and the numbers of a name, with the unit of a number: meta-llama/Llama-3.1-8B is llama, 3.1, 8b.
+func nameTokens(name string) []string {
+	return nameToken.FindAllString(strings.ToLower(path.Base(strings.TrimRight(name, "/"))), -1)
+}
+
+// likeness is the share of a name that the wanted one has, 0 to 1, less what that has beside. The first word is the
+// family, without which nothing is alike; then the size of a model says most.
+func likeness(name, wanted []string) float64 {
+	if len(name) == 0 || len(wanted) == 0 {
+		return 0
+	}
+	weightOf := func(i int, token string) float64 {
+		switch {
+		case i == 0:
+			return 3
+		case strings.HasSuffix(token, "b"):
+			return 2
+		default:
+			return 1
+		}
+	}
+	var all, found float64
+	used := make([]bool, len(wanted))
+	for i, token := range name {
+		best, at := 0.0, -1
+		for j, other := range wanted {
+			if same := tokenLikeness(token, other); !used[j] && same > best {
+				best, at = same, j
+			}
+		}
+		if i == 0 && best < 0.6 {
+			return 0
+		}
+		if at >= 0 {
+			used[at] = true
+		}
+		all += weightOf(i, token)
+		found += weightOf(i, token) * best
+	}
+	for _, isUsed := range used {
+		if !isUsed {
+			found -= 0.25
+		}
+	}
+	return found / all
+}
+
+// tokenLikeness is of two words by the letters that differ, of two numbers of one unit by their ratio.
+func tokenLikeness(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	x, unitX := numberToken(a)
+	y, unitY := numberToken(b)
+	switch {
+	case x > 0 && y > 0 && unitX == unitY:
+		return 0.8 / (1 + 2*math.Abs(math.Log(x/y)))
+	case x > 0 || y > 0:
+		return 0
+	}
+	longest := float64(max(len(a), len(b)))
+	if same := 1 - float64(editDistance(a, b))/longest; same >= 0.6 {
+		return same
+	}
+	return 0
+}
+
+// numberToken is 0 for a word.
+func numberToken(token string) (number float64, unit string) {
+	digits := strings.TrimRight(token, "abcdefghijklmnopqrstuvwxyz")
+	if version := strings.SplitN(digits, ".", 3); len(version) > 1 {
+		digits = version[0] + "." + version[1]
+	}
+	number, _ = strconv.ParseFloat(digits, 64)
+	return number, token[min(len(token), len(strings.TrimRight(token, "abcdefghijklmnopqrstuvwxyz"))):]
+}
+
+// editDistance is how many letters must be put in, left out, exchanged or swapped with a neighbour.
+func editDistance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	beforeThat := make([]int, len(b)+1)
+	for i := range len(a) {
+		beforeThat, before, row = before, row, beforeThat
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, before[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], beforeThat[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
