@@ -26,6 +26,7 @@ type Mix struct {
 	Busiest      Busiest
 	CachedRatio  float64 // of all prompt tokens, found in a cache
 	Longest      [2]int  // prompt and answer of the request with most tokens
+	arrivals     []arrival
 }
 
 // Busiest is the part of the time that brought most requests, where that is more than chance makes of a steady rate: what
@@ -94,6 +95,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 	var input, cachedTokens float64
 	all := 0.0
 	var dues []float64
+	var partOf []lengthKey // of each arrival
 	for r, err := range requests {
 		if err != nil {
 			return m, err
@@ -108,9 +110,6 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 			gaps.add(due - before)
 		}
 		before = due
-		if len(dues) < mostGaps {
-			dues = append(dues, due)
-		}
 		class := ""
 		if choice.ByClass {
 			class = r.Class
@@ -120,8 +119,13 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 			cached = 0
 		}
 		uncached := max(1, r.InputTokens-cached)
-		sumsOf(parts, keyOf(class, max(shortPrompt, uncached))).add(r.InputTokens, uncached, r.OutputTokens)
+		part := keyOf(class, max(shortPrompt, uncached))
+		sumsOf(parts, part).add(r.InputTokens, uncached, r.OutputTokens)
 		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
+		if len(dues) < mostGaps {
+			dues, partOf = append(dues, due), append(partOf, part)
+			m.arrivals = append(m.arrivals, arrival{dueS: due, gaps: float32(r.OutputTokens - 1)})
+		}
 		m.Requests++
 		m.OutputTokens += float64(r.OutputTokens)
 		input += float64(r.InputTokens)
@@ -140,7 +144,10 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 	if all > 1 && last > first {
 		m.RequestsPerS = m.Requests / all * (all - 1) / (last - first)
 	}
-	m.settle(parts, answers)
+	places := m.settle(parts, answers)
+	for i, part := range partOf {
+		m.arrivals[i].part = places[part]
+	}
 	return m, nil
 }
 
@@ -185,9 +192,12 @@ func (s *partSums) add(input, uncached, output int) {
 	s.decoding += float64(output) * (float64(input) + float64(output)/2)
 }
 
-func (m *Mix) settle(parts, answers map[lengthKey]*partSums) {
+// settle makes parts and answers of the sums, and says which part is which.
+func (m *Mix) settle(parts, answers map[lengthKey]*partSums) (places map[lengthKey]int32) {
+	places = map[lengthKey]int32{}
 	for _, key := range slices.SortedFunc(maps.Keys(parts), lengthKey.compare) {
 		s := parts[key]
+		places[key] = int32(len(m.Parts))
 		m.Parts = append(m.Parts, Part{
 			Class: key.class, Share: s.requests / m.Requests, Uncached: s.uncached / s.requests, Cached: s.pairs / s.uncached,
 			Output: s.output / s.requests, Context: s.decoding / s.output,
@@ -197,6 +207,7 @@ func (m *Mix) settle(parts, answers map[lengthKey]*partSums) {
 		s := answers[key]
 		m.Answers = append(m.Answers, Answer{key.class, s.requests / m.Requests, s.output/s.requests - 1})
 	}
+	return places
 }
 
 func (k lengthKey) compare(other lengthKey) int {

@@ -24,6 +24,13 @@ type mixCurve struct {
 	priceLabel     string
 	experts, basis string // which table experts are from, which calibration the constants are
 	kvTokens       float64
+
+	replicas     float64 // that share the arrivals
+	slots        float64 // requests that one replica takes at once
+	maxNumSeqs   float64
+	requestS     float64 // of a request before and after its steps, in which it holds no slot
+	mostOpenPerS float64 // the largest rate at which slots and steps suffice
+	calm         map[[2]float64]float64
 }
 
 type mixPoint struct {
@@ -64,6 +71,8 @@ select
     deployment.gpu,
     deployment.band_ratio,
     deployment.max_num_batched_tokens,
+    deployment.max_num_seqs,
+    deployment.request_s,
     deployment.experts_from,
     deployment.calibration,
     macros.kv_capacity_tokens(deployment.d) as kv_tokens,
@@ -115,11 +124,18 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 		}
 		curves[place].points = append(curves[place].points, pointOf(row))
 	}
+	for _, curve := range curves {
+		if curve != nil {
+			curve.limitBySlots()
+		}
+	}
 	return curves, nil
 }
 
 func curveOf(row map[string]any, mix Mix) *mixCurve {
 	c := &mixCurve{mix: mix, band: number(row["band_ratio"]), budget: number(row["max_num_batched_tokens"]), kvTokens: number(row["kv_tokens"])}
+	c.requestS, c.replicas = number(row["request_s"]), 1
+	c.maxNumSeqs = number(row["max_num_seqs"])
 	c.gpu, _ = row["gpu"].(string)
 	c.experts, _ = row["experts_from"].(string)
 	c.basis, _ = row["calibration"].(string)
@@ -183,6 +199,10 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 		wanted = load * slower
 		measure = func(p mixPoint) float64 { return p.open.perS }
 	}
+	isBeyondSlots := isOpen && wanted > c.mostOpenPerS
+	if isBeyondSlots {
+		wanted = c.mostOpenPerS
+	}
 	last := len(c.points) - 1
 	i := sort.Search(len(c.points), func(i int) bool { return measure(c.points[i]) > wanted })
 	s := mixState{others: 1}
@@ -202,6 +222,7 @@ func (c *mixCurve) at(load float64, isOpen bool, slower float64) mixState {
 			s.open.perS = wanted
 		}
 	}
+	s.isFull = s.isFull || isBeyondSlots
 	s.flow = s.open
 	if !isOpen {
 		s.flow, s.others = s.closed, 1-1/max(1, load)
@@ -260,5 +281,5 @@ func between(from, to mixPoint, share float64) mixPoint {
 
 // mostPerS is the largest rate of an open loop that one replica can be kept at.
 func (c *mixCurve) mostPerS(slower float64) float64 {
-	return c.points[len(c.points)-1].open.perS / slower
+	return c.mostOpenPerS / slower
 }

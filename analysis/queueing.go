@@ -88,6 +88,7 @@ type Served struct {
 	MeanWaitS, P99WaitS float64
 	MeanTimeS           float64 // wait and service
 	DoneS               float64 // when the last was done, from the first arrival
+	WaitingRatio        float64 // share of the requests that waited at all
 }
 
 // Serve works off requests in order of arrival by servers that take one at a time. It needs no steady state and no
@@ -129,6 +130,9 @@ func ServeBatches(arrivals []float64, size int, batchS float64) Served {
 
 func (s *Served) add(waits []float64, i int, waitS, serviceS float64) {
 	waits[i] = waitS
+	if waitS > 0 {
+		s.WaitingRatio += 1 / float64(len(waits))
+	}
 	s.MeanWaitS += waitS / float64(len(waits))
 	s.MeanTimeS += (waitS + serviceS) / float64(len(waits))
 }

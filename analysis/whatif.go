@@ -32,18 +32,21 @@ type Outlook struct {
 	GPUs          int
 	RequestsPerS  float64 // asked for; in a closed loop those that are served
 	Running       float64 // decode at once
-	InFlight      float64 // between sending and the last token
+	InFlight      float64 // between sending and the last token; NaN like TTFT
 	FloorTPOT     float64
-	TPOT, TTFT    Range // means over tokens and over requests
-	P99TTFT       Range
+	TPOT, TTFT    Range // means over tokens and over requests; TTFT is NaN like P99TTFT
+	P99TTFT       Range // NaN where more than 1 % of the requests wait for a slot: how long is not predicted
 	P99TPOT       Range // of requests' own means
 	ITLP99        Range
+	Slots         float64 // requests that one replica takes at once
+	SlotsBy       string  // what limits them
+	SlotWaitRatio float64 // share of the requests that wait for a slot
 	IsStable      bool    // the load can be served at all
 	StablePerS    float64 // the largest rate that is, SLO or not
-	CapacityPerS  Range   // the largest rate that is stable and keeps to the SLO; Low is the careful end
+	CapacityPerS  Range   // the largest rate that is stable and keeps to the SLO, without waits for a slot that would say something about it; Low is the careful end. NaN where that is withheld at the load
 	Headroom      float64 // capacity over rate, less 1
 	Replicas      int
-	Needed        int // replicas that the rate needs, by the careful end of the capacity; 0: no number is enough
+	Needed        int // replicas that the rate needs, by the careful end of the capacity; 0: no number is enough, or it is withheld
 	Objectives    []Expectation
 	SLO           string   // Met, NotMet, Undecided: within the band; empty: none was given
 	USDPerHour    *float64 // nil: no price is known
@@ -59,7 +62,8 @@ type Expectation struct {
 	At         Range  // at the load
 	Unloaded   Range  // of a request that nobody disturbs
 	IsPossible bool   // the bound is not below the unloaded time
-	Outcome    string // Met, NotMet, or Undecided where the bound lies within the band
+	Outcome    string // Met, NotMet, or Undecided where the bound lies within the band, or requests wait for a slot
+	IsWithheld bool   // requests wait for a slot, at least at the slow end of the band: it is not predicted
 }
 
 // Impossible says why an objective cannot be kept at any load.
@@ -109,7 +113,8 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", s.GPU)
 		}
 		// Of a stream that is shared out by chance less of its burstiness is left.
-		curve.burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / float64(max(1, s.Replicas))
+		curve.replicas = float64(max(1, s.Replicas))
+		curve.burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / curve.replicas
 		outlooks[i] = s.outlook(curve, slo)
 	}
 	return outlooks, nil
@@ -183,15 +188,19 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	if !isOpen {
 		load = s.clients()
 	}
-	at := c.ranged(load, isOpen)
+	at := c.rangedWithSlots(load, isOpen)
 	usual := at.states[1]
 	o := Outlook{
 		GPU: c.gpu, Replicas: int(replicas), GPUs: int(replicas) * max(1, s.TensorParallelSize),
 		RequestsPerS: replicas * load, Running: replicas * usual.batch, FloorTPOT: usual.floorS,
 		TPOT: Range{usual.flow.tpotS, usual.flow.tpotS / (1 + c.band), usual.flow.tpotS * (1 + c.band)},
-		TTFT: at.of(c.meanTTFT), P99TTFT: at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }),
+		TTFT: at.of(c.meanTTFT), P99TTFT: at.withheld(at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }), mostCalmWaiting),
 		P99TPOT: at.of(func(m mixState) float64 { return c.tpot(m, 99, "") }), ITLP99: at.of(func(m mixState) float64 { return c.itl(m, 99) }),
+		Slots: c.slots, SlotsBy: c.slotsBy(), SlotWaitRatio: at.waiting[1],
 		IsStable: !(isOpen && usual.isFull), PriceLabel: c.priceLabel, ExpertsFrom: c.experts, Calibration: c.basis,
+	}
+	if isOpen { // a closed loop's mean follows from its clients
+		o.TTFT = at.withheld(o.TTFT, mostCalmWaiting)
 	}
 	served := replicas * usual.perS
 	o.InFlight = served * (o.TTFT.Value + usual.gaps*usual.flow.tpotS)
@@ -206,6 +215,9 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	o.SLO = worstOf(o.Objectives)
 	o.StablePerS = replicas * c.mostPerS(1)
 	o.CapacityPerS = c.capacity(slo).times(replicas)
+	if o.isWithheld() {
+		o.CapacityPerS = Range{math.NaN(), math.NaN(), math.NaN()}
+	}
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
 	if each := o.CapacityPerS.Low / replicas; each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
@@ -218,12 +230,21 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	return o
 }
 
+// isWithheld says whether an objective is not predicted at the load.
+func (o Outlook) isWithheld() bool {
+	return slices.ContainsFunc(o.Objectives, func(e Expectation) bool { return math.IsNaN(e.At.Value) })
+}
+
 func (r Range) times(factor float64) Range {
 	return Range{r.Value * factor, r.Low * factor, r.High * factor}
 }
 
 // rangedState is a load where all times are at the low end of their band, as predicted, and at its high end.
-type rangedState struct{ states [3]mixState }
+type rangedState struct {
+	states  [3]mixState
+	waiting [3]float64 // share of the requests that wait for a slot
+	isOpen  bool
+}
 
 func (c *mixCurve) slower() [3]float64 { return [3]float64{1 / (1 + c.band), 1, 1 + c.band} }
 
@@ -232,6 +253,34 @@ func (c *mixCurve) ranged(load float64, isOpen bool) (r rangedState) {
 		r.states[i] = c.at(load, isOpen, slower)
 	}
 	return r
+}
+
+func (c *mixCurve) rangedWithSlots(load float64, isOpen bool) rangedState {
+	r := c.ranged(load, isOpen)
+	r.isOpen = isOpen
+	for i, slower := range c.slower() {
+		r.waiting[i] = c.slotWait(load, isOpen, slower)
+	}
+	return r
+}
+
+// waitsForSlot says where too many requests wait for a slot. Where the queue grows for ever no time is left to withhold.
+func (r rangedState) waitsForSlot(most float64) (waits [3]bool) {
+	for i, share := range r.waiting {
+		waits[i] = share > most && !(r.isOpen && r.states[i].isFull)
+	}
+	return waits
+}
+
+// withheld is NaN where too many requests wait for a slot.
+func (r rangedState) withheld(of Range, most float64) Range {
+	waits := r.waitsForSlot(most)
+	for i, value := range []*float64{&of.Low, &of.Value, &of.High} {
+		if waits[i] {
+			*value = math.NaN()
+		}
+	}
+	return of
 }
 
 func (r rangedState) of(figure func(mixState) float64) Range {
@@ -245,10 +294,15 @@ func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
 	figure := func(s mixState) float64 { return c.of(s, o) }
 	e := Expectation{Objective: o, At: at.of(figure), Unloaded: c.ranged(unloadedPerS, true).of(figure)}
 	e.IsPossible = e.Unloaded.Low <= o.AtMost
+	withoutWait := e.At.Low
+	if o.isWaitedFor() {
+		e.At = at.withheld(e.At, o.mostWaiting())
+		e.IsWithheld = at.waitsForSlot(o.mostWaiting()) != [3]bool{}
+	}
 	switch {
 	case e.At.High <= o.AtMost:
 		e.Outcome = Met
-	case e.At.Low > o.AtMost:
+	case withoutWait > o.AtMost: // a wait would only add to it
 		e.Outcome = NotMet
 	default:
 		e.Outcome = Undecided
@@ -284,6 +338,9 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 		state := c.at(perS, true, slower)
 		for _, o := range slo.Objectives {
 			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
+				return false
+			}
+			if o.isWaitedFor() && perS*slower > c.calmPerS(o.mostWaiting()) {
 				return false
 			}
 		}
