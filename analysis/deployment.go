@@ -104,6 +104,35 @@ select
 	return resolved, nil
 }
 
+// Spelled is a deployment with the names that the catalogue has for what was pasted, and with the format that its model's name
+// says. What is not known stays as it is, for Resolve to say so.
+func (d Deployment) Spelled(ctx context.Context, db *sql.DB) (Deployment, error) {
+	if strings.HasPrefix(d.Model, "{") || isModelPath(d.Model) {
+		return d, nil
+	}
+	var gpu, model, format sql.NullString
+	err := db.QueryRowContext(ctx, `
+select
+    (select gpu from macros.gpus_named($1::varchar)),
+    (select model from macros.models_named($2::varchar)),
+    (select named_format from macros.models_named($2::varchar))`, d.GPU, d.Model).Scan(&gpu, &model, &format)
+	if err != nil {
+		return d, fmt.Errorf("deployment: %w", err)
+	}
+	if gpu.Valid {
+		d.GPU = gpu.String
+	}
+	isAsked := d.WeightFormat != "" && d.WeightFormat != "auto"
+	if !model.Valid || format.Valid && isAsked { // both words for the format stay, to be compared
+		return d, nil
+	}
+	d.Model = model.String
+	if format.Valid {
+		d.WeightFormat = format.String
+	}
+	return d, nil
+}
+
 // check says which of its numbers cannot be.
 func (d Deployment) check() error {
 	for _, n := range []struct {

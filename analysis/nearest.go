@@ -42,7 +42,7 @@ func DidYouMean(known []string, wanted string) string {
 
 // alikeNames are at most three, the most alike first.
 func alikeNames(known []string, wanted string) []string {
-	const enough, behindBest = 0.6, 0.3
+	const enough, behindBest = 0.6, 0.2
 	type scored struct {
 		name  string
 		score float64
@@ -121,24 +121,22 @@ func likeness(name, wanted []string) float64 {
 	return found / all
 }
 
-// tokenLikeness is of two words by the letters that differ, of two numbers of one unit by their ratio.
+// tokenLikeness is of two words by the letters that differ, of two numbers of one unit by that or by their ratio.
 func tokenLikeness(a, b string) float64 {
 	if a == b {
 		return 1
 	}
+	letters := 1 - float64(editDistance(a, b))/float64(max(len(a), len(b)))
 	x, unitX := numberToken(a)
 	y, unitY := numberToken(b)
 	switch {
 	case x > 0 && y > 0 && unitX == unitY:
-		return 0.8 / (1 + 2*math.Abs(math.Log(x/y)))
-	case x > 0 || y > 0:
+		return 0.8 * max(letters, 1/(1+2*math.Abs(math.Log(x/y))))
+	case x > 0 || y > 0 || letters < 0.6:
 		return 0
+	default:
+		return letters
 	}
-	longest := float64(max(len(a), len(b)))
-	if same := 1 - float64(editDistance(a, b))/longest; same >= 0.6 {
-		return same
-	}
-	return 0
 }
 
 // numberToken is 0 for a word.

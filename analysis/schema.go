@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"tidemark/internal/hint"
 )
@@ -150,7 +151,11 @@ func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 		known = append(known, row[0].(string))
 	}
 	todo := knownHint(thing, known, name)
-	if otherwise != "" {
+	switch {
+	case otherwise == "":
+	case strings.HasSuffix(todo, "?"):
+		todo += " (" + otherwise + ")"
+	default:
 		todo += "; " + otherwise
 	}
 	return hint.Misuse("no %s named %q", thing, name).Hint("%s", todo)

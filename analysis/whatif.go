@@ -214,10 +214,14 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	}
 	o.SLO = worstOf(o.Objectives)
 	o.StablePerS = replicas * c.mostPerS(1)
-	o.CapacityPerS = c.capacity(slo).times(replicas)
-	if o.isWithheld() {
-		o.CapacityPerS = Range{math.NaN(), math.NaN(), math.NaN()}
+	capacity := c.capacity(slo)
+	if calm := c.calmestPerS(slo); calm < capacity.Value { // what it is above that is not known
+		capacity = capacity.atMost(calm, c.slower())
+		if isOpen && load > calm {
+			capacity = Range{math.NaN(), math.NaN(), math.NaN()}
+		}
 	}
+	o.CapacityPerS = capacity.times(replicas)
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
 	if each := o.CapacityPerS.Low / replicas; each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
@@ -230,9 +234,9 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	return o
 }
 
-// isWithheld says whether an objective is not predicted at the load.
-func (o Outlook) isWithheld() bool {
-	return slices.ContainsFunc(o.Objectives, func(e Expectation) bool { return math.IsNaN(e.At.Value) })
+// atMost limits each end of a capacity to what a rate is where all times are longer by its factor.
+func (r Range) atMost(perS float64, slower [3]float64) Range {
+	return Range{Low: min(r.Low, perS/slower[2]), Value: min(r.Value, perS/slower[1]), High: min(r.High, perS/slower[0])}
 }
 
 func (r Range) times(factor float64) Range {
@@ -338,9 +342,6 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 		state := c.at(perS, true, slower)
 		for _, o := range slo.Objectives {
 			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
-				return false
-			}
-			if o.isWaitedFor() && perS*slower > c.calmPerS(o.mostWaiting()) {
 				return false
 			}
 		}

@@ -72,6 +72,17 @@ func (c *mixCurve) calmPerS(share float64) float64 {
 	return calm
 }
 
+// calmestPerS is that rate for the objectives of an SLO that a wait for a slot says something about.
+func (c *mixCurve) calmestPerS(slo SLO) float64 {
+	calm := math.Inf(1)
+	for _, o := range slo.Objectives {
+		if o.isWaitedFor() {
+			calm = min(calm, c.calmPerS(o.mostWaiting()))
+		}
+	}
+	return calm
+}
+
 // waiting is the share of requests that find no slot free at so many a second of one replica, were all times as
 // predicted: of the recorded arrivals, played at that rate and shared out to the replicas by chance.
 func (c *mixCurve) waiting(perS float64) float64 {

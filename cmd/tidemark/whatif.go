@@ -180,6 +180,11 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
 		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
 	}
+	for i := range rows {
+		if rows[i].Deployment, err = rows[i].Deployment.Spelled(ctx, w.DB()); err != nil {
+			return nil, err
+		}
+	}
 	measured, err := measuredRows(ctx, c, w, rows[0].Mix)
 	return append(rows, measured...), err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -48,7 +50,11 @@ func trafficSentence(t traffic, base whatIfRow) string {
 func baseSentence(row whatIfRow) string {
 	text := placeOf(row.Scenario)
 	if row.Why == "" && row.IsStable {
-		text += fmt.Sprintf("; %s in flight, %s of them decoding, p99 ITL %s", digits(row.InFlight), digits(row.Running), readableNumber("_s", row.ITLP99.Value))
+		inFlight := "; "
+		if hasValue(row.InFlight) {
+			inFlight = fmt.Sprintf("; %s in flight, ", digits(row.InFlight))
+		}
+		text += fmt.Sprintf("%s%s decoding, p99 ITL %s", inFlight, digits(row.Running), readableNumber("_s", row.ITLP99.Value))
 	}
 	return text
 }
@@ -103,28 +109,39 @@ func (r whatIfRow) label() string {
 }
 
 func (r whatIfRow) need() string {
-	if r.Needed == 0 {
+	switch {
+	case !hasValue(r.CapacityPerS.Value):
+		return "-"
+	case r.Needed == 0:
 		return "none"
+	default:
+		return fmt.Sprint(r.Needed)
 	}
-	return fmt.Sprint(r.Needed)
 }
 
-// sloWord is short: a bound within the band is neither met nor not met.
+// sloWord is short: a bound within the band is neither met nor not met, and so is one of what is not predicted.
 func (r whatIfRow) sloWord() string {
 	for _, e := range r.Objectives {
 		if !e.IsPossible {
 			return "never"
 		}
 	}
-	if r.SLO == analysis.Undecided {
+	switch {
+	case r.SLO != analysis.Undecided:
+		return r.SLO
+	case slices.ContainsFunc(r.Objectives, func(e analysis.Expectation) bool { return e.IsWithheld }):
+		return analysis.Undecided
+	default:
 		return "in band"
 	}
-	return r.SLO
 }
 
 func banded(r analysis.Range, times float64) string {
-	if r.Value == 0 {
+	switch {
+	case r.Value == 0:
 		return "0"
+	case !hasValue(r.Value):
+		return "-"
 	}
 	return fmt.Sprintf("%s (%s-%s)", digits(r.Value*times), short(r.Low*times), short(r.High*times))
 }
@@ -138,10 +155,14 @@ func short(v float64) string {
 }
 
 func shortTime(s float64) string {
-	if math.IsInf(s, 1) {
+	switch {
+	case math.IsInf(s, 1):
 		return "never"
+	case !hasValue(s):
+		return "-"
+	default:
+		return readableNumber("ttft_s", s)
 	}
-	return readableNumber("ttft_s", s)
 }
 
 // whatIfSentences say what the table has no room for.
@@ -181,11 +202,37 @@ func troubles(rows []whatIfRow) (said []string) {
 				add(row, e.Impossible())
 			}
 		}
+		if text := row.waitsForSlot(); text != "" {
+			add(row, text)
+		}
 	}
 	for _, text := range order {
 		said = append(said, strings.Join(labels[text], "; ")+": "+text+".")
 	}
 	return said
+}
+
+// waitsForSlot says why a time to the first token is not predicted.
+func (r whatIfRow) waitsForSlot() string {
+	isWithheld := func(e analysis.Expectation) bool { return e.IsWithheld }
+	slots := "the only slot"
+	if r.Slots > 1 {
+		slots = fmt.Sprintf("one of %s slots", whole(r.Slots))
+	}
+	what := fmt.Sprintf("of the requests wait for %s (%s)", slots, r.SlotsBy)
+	const todo = "; how long is not predicted: replay it on a server, or give it more slots"
+	switch {
+	case r.Why != "":
+		return ""
+	case !hasValue(r.P99TTFT.Value):
+		return fmt.Sprintf("%s %% %s", digits(100*r.SlotWaitRatio), what) + todo
+	case slices.ContainsFunc(r.Objectives, isWithheld):
+		return "at the slow end of the band more than 1 % " + what + todo
+	case !hasValue(r.CapacityPerS.Value):
+		return "already at far smaller rates more than 1 % " + what + todo
+	default:
+		return ""
+	}
 }
 
 // besideMeasured sets prediction and measurement of the same thing side by side.
@@ -196,7 +243,7 @@ func (r whatIfRow) besideMeasured() string {
 	}
 	text := fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means)", r.label(),
 		readableNumber("_s", *r.measuredTPOT), readableNumber("_s", r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
-		readableNumber("_s", *r.measuredTTFT), readableNumber("_s", r.TTFT.Value))
+		readableNumber("_s", *r.measuredTTFT), shortTime(r.TTFT.Value))
 	if r.invalid != "" {
 		text += "; the run is invalid: " + r.invalid
 	}
@@ -226,8 +273,8 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman): replay before you trust a p99.", digits(mix.ArrivalCV)))
 	}
 	if busiest := mix.Busiest; mix.Clients == 0 && busiest.RateRatio > 0 {
-		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean, and all above is of the mean: ask again with --scale %s.",
-			readableNumber("_s", busiest.LengthS), digits(busiest.RateRatio), digits(busiest.RateRatio)))
+		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean.%s",
+			readableNumber("_s", busiest.LengthS), digits(busiest.RateRatio), busiestAdvice(rows, busiest)))
 	}
 	if t.run != nil && t.run.IsSimulated {
 		said = append(said, "The run was of a simulated server: "+analysis.OfSimulator+".")
@@ -262,6 +309,34 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 	return said
 }
 
+// busiestAdvice is to ask about the busiest part, unless a row does.
+func busiestAdvice(rows []whatIfRow, busiest analysis.Busiest) string {
+	asked := digits(busiest.RateRatio)
+	scale, err := strconv.ParseFloat(asked, 64)
+	if err != nil {
+		scale = busiest.RateRatio
+	}
+	largest := rows[0].Scale
+	for _, row := range rows {
+		largest = max(largest, row.Scale)
+	}
+	switch {
+	case largest < scale:
+		return fmt.Sprintf(" All above is of %s: ask again with --scale %s.", rateWords(largest), asked)
+	case largest == rows[0].Scale:
+		return fmt.Sprintf(" All above is of %s, as many as then.", rateWords(largest))
+	default:
+		return fmt.Sprintf(" The rows of rate x%s are of as many as then.", asked)
+	}
+}
+
+func rateWords(scale float64) string {
+	if scale == 1 {
+		return "the mean"
+	}
+	return digits(scale) + " times the mean"
+}
+
 func bracketed(text string) string {
 	if text == "" {
 		return ""
@@ -274,7 +349,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 	table := analysis.Table{Columns: columnsOf(
 		"change", "pool", "gpu", "model", "tensor_parallel_size", "quantization", "kv_cache_dtype", "max_num_seqs", "max_num_batched_tokens",
 		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
-		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "is_stable", "stable_per_s",
+		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "slots", "slot_wait_ratio", "is_stable", "stable_per_s",
 		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
 		"experts_from", "calibration", "slo", "not_possible", "why")}
 	for _, objective := range slo.Objectives {
@@ -304,12 +379,22 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 		}
 		cells = append(cells,
 			o.RequestsPerS, countOrNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, valueOrNull(row.measuredTPOT),
-			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, valueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight, o.IsStable, o.StablePerS,
-			o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, countOrNull(o.Needed), valueOrNull(o.USDPerHour), valueOrNull(o.USDPerMillion),
+			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, valueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, countOrNull(o.Needed), valueOrNull(o.USDPerHour), valueOrNull(o.USDPerMillion),
 			orNull(o.ExpertsFrom), orNull(o.Calibration), orNull(o.SLO), orNull(strings.Join(impossible, "; ")), nil)
-		table.Rows = append(table.Rows, append(cells, objectiveCells(slo, o)...))
+		table.Rows = append(table.Rows, nullsForNaN(append(cells, objectiveCells(slo, o)...)))
 	}
 	return table
+}
+
+// nullsForNaN writes what is not predicted.
+func nullsForNaN(cells []any) []any {
+	for i, cell := range cells {
+		if number, isNumber := cell.(float64); isNumber && math.IsNaN(number) {
+			cells[i] = nil
+		}
+	}
+	return cells
 }
 
 func objectiveCells(slo analysis.SLO, o analysis.Outlook) (cells []any) {
