@@ -48,7 +48,7 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 	case strings.HasPrefix(text, "+"):
 		offset, err := time.ParseDuration(text[1:])
 		if err != nil {
-			return nil, hint.Misuse("source %s: %s %q: not an offset", s.source, flag, text).Hint("write it like +90s, +10m or +1h30m")
+			return nil, hint.Misuse("source %s: %s %q: not an offset", s.source, flag, text).Hint("write it like +90s, +10m or +1h30m: %s", hint.OfDuration(text[1:]))
 		}
 		return &offset, nil
 	case s.begin == nil:

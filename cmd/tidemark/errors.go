@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/urfave/cli/v2"
+
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 )
@@ -38,7 +40,8 @@ func (e exitError) Unwrap() error { return e.err }
 // no misuse, whoever named it: the same command may do a minute later.
 func exitCode(err error) int {
 	var coded exitError
-	var ofSystem syscall.Errno // what the operating system answered
+	var ofSystem syscall.Errno  // what the operating system answered
+	var ofLibrary cli.ExitCoder // "help" with a verb that there is not
 	switch {
 	case err == nil:
 		return 0
@@ -46,7 +49,7 @@ func exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &ofSystem), errors.Is(err, fs.ErrNotExist):
 		return exitFailed
-	case hint.IsMisuse(err):
+	case hint.IsMisuse(err), errors.As(err, &ofLibrary):
 		return exitMisuse
 	}
 	return exitFailed

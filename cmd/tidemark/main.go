@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/escape"
-	"tidemark/internal/hint"
 )
 
 // version is set by the Makefile from the repository's state.
@@ -76,19 +74,17 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return hint.Misuse("no verb named %q", c.Args().First()).
-					Hint(`"tidemark help" lists the verbs`)
+				return unknownVerb(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
 		// urfave would print and exit by itself; run does both.
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return hint.Misuse("%w", err) },
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageErrorWithoutVerb(err) },
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
-			said := strings.Replace(strings.TrimSuffix(err.Error(), ": parse error"), "for flag -", "for --", 1)
-			return hint.Misuse("%s: %s", c.Command.Name, said).Hint("tidemark %s --help", c.Command.Name)
+			return usageError(c, err)
 		}
 	}
 	return app
