@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -50,11 +49,11 @@ func trafficSentence(t traffic, base whatIfRow) string {
 func baseSentence(row whatIfRow) string {
 	text := placeOf(row.Scenario)
 	if row.Why == "" && row.IsStable {
-		inFlight := "; "
+		decoding := digits(row.Running) + " decoding"
 		if hasValue(row.InFlight) {
-			inFlight = fmt.Sprintf("; %s in flight, ", digits(row.InFlight))
+			decoding = fmt.Sprintf("%s in flight, %s of them decoding", digits(row.InFlight), digits(row.Running))
 		}
-		text += fmt.Sprintf("%s%s decoding, p99 ITL %s", inFlight, digits(row.Running), readableNumber("_s", row.ITLP99.Value))
+		text += fmt.Sprintf("; %s, p99 ITL %s", decoding, readableNumber("_s", row.ITLP99.Value))
 	}
 	return text
 }
@@ -312,21 +311,15 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 // busiestAdvice is to ask about the busiest part, unless a row does.
 func busiestAdvice(rows []whatIfRow, busiest analysis.Busiest) string {
 	asked := digits(busiest.RateRatio)
-	scale, err := strconv.ParseFloat(asked, 64)
-	if err != nil {
-		scale = busiest.RateRatio
-	}
-	largest := rows[0].Scale
-	for _, row := range rows {
-		largest = max(largest, row.Scale)
-	}
-	switch {
-	case largest < scale:
-		return fmt.Sprintf(" All above is of %s: ask again with --scale %s.", rateWords(largest), asked)
-	case largest == rows[0].Scale:
-		return fmt.Sprintf(" All above is of %s, as many as then.", rateWords(largest))
-	default:
-		return fmt.Sprintf(" The rows of rate x%s are of as many as then.", asked)
+	isAsked := slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale >= busiest.RateRatio || digits(row.Scale) == asked })
+	isOneScale := !slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale != rows[0].Scale })
+	switch base := rateWords(rows[0].Scale); {
+	case !isAsked:
+		return fmt.Sprintf(" All above is of %s: ask again with --scale %s.", base, asked)
+	case isOneScale:
+		return fmt.Sprintf(" All above is of %s.", base)
+	default: // a row of the table says it
+		return ""
 	}
 }
 
