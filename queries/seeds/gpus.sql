@@ -1,7 +1,7 @@
 -- One row per GPU that the bandwidth model knows. Rates are dense (datasheets
 -- print twice as much, with sparsity); bandwidth is the peak of one GPU.
--- gpu                  what --gpu takes, in any case
--- aliases              other names for the same GPU, separated by ';'
+-- gpu                  what --gpu takes, spelled as macros.gpu_spelling reads it
+-- aliases              other names for the same GPU, as nvidia-smi gives them and without vendor, separated by ';'
 -- memory_bytes         what the driver reports, bytes; 1-7 % from the number on the box
 -- hbm_bytes_per_s      peak memory bandwidth, bytes/s
 -- bf16_flop_per_s      peak dense rate in BF16 and FP16, FLOP/s
