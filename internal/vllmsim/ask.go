@@ -1,7 +1,6 @@
 package vllmsim
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ type ask struct {
 	sampling sampling
 	hasEcho  bool
 	interval int // tokens between two chunks
+	choices  []choice
 
 	wantsIDs   bool // return_token_ids
 	wantsUsage bool // a usage chunk at the end
@@ -42,6 +42,9 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 	if refusal := s.checkModel(f); refusal != nil {
 		return nil, refusal
 	}
+	if refusal := checkBounds(f); refusal != nil {
+		return nil, refusal
+	}
 	a := &ask{isChat: isChat, isStream: f.boolean("stream"), n: f.integer("n", 1), hasEcho: f.boolean("echo") && !isChat, wantsIDs: f.boolean("return_token_ids")}
 	a.interval = max(s.cfg.StreamInterval, f.integer("stream_interval", 1))
 	a.id = s.responseID(isChat, requestID, f.text("request_id"))
@@ -53,8 +56,8 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 	if f.bad != nil {
 		return nil, f.bad
 	}
-	if a.n < 1 {
-		return nil, badRequest("n", "n must be at least 1, got %d. (parameter=n, value=%d)", a.n, a.n)
+	if refusal := a.checkOutputs(); refusal != nil {
+		return nil, refusal
 	}
 	if refusal := s.checkRust(a); refusal != nil {
 		return nil, refusal
@@ -66,7 +69,32 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 		p := &a.prompts[i]
 		p.hashes, p.tail = hashBlocks(p.ids, p.start, s.cfg.BlockSize)
 	}
-	return a, s.checkIDs(a)
+	if refusal := s.checkIDs(a); refusal != nil {
+		return a, refusal
+	}
+	return a, a.planOutputs()
+}
+
+// planOutputs settles what each output will be, and refuses an answer that is too long to be held.
+func (a *ask) planOutputs() *apiError {
+	a.choices = make([]choice, 0, len(a.prompts)*a.n)
+	tokens := 0
+	for i := range a.prompts {
+		for j := range a.n {
+			c := choice{index: len(a.choices), prompt: &a.prompts[i], sampling: a.sampling}
+			c.sampling.seed += uint64(j)
+			c.tokens, c.why, c.stopID = c.sampling.length()
+			a.choices = append(a.choices, c)
+			tokens += c.tokens
+			if a.hasEcho || a.wantsIDs {
+				tokens += len(c.prompt.ids)
+			}
+			if tokens > maxAnswerTokens {
+				return badRequest("n", "The answer would have more than %d tokens, the most that this simulator sends for one request. Ask for fewer outputs or fewer tokens. (parameter=n, value=%d)", maxAnswerTokens, a.n)
+			}
+		}
+	}
+	return nil
 }
 
 func readFields(body []byte) (*fields, *apiError) {
@@ -160,20 +188,19 @@ func (s *Server) readPrompts(a *ask, f *fields) *apiError {
 
 // promptList reads several prompts, as texts or as lists of ids.
 func (s *Server) promptList(a *ask, raw []byte) *apiError {
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
-		return wrongPrompt(raw)
-	}
-	for _, item := range items {
-		item = bytes.TrimSpace(item)
+	_, ok := eachItem(raw, func(item []byte) bool {
 		var text string
 		if ids, ok := parseIDs(item); ok {
 			a.prompts = append(a.prompts, prompt{ids: ids})
 		} else if json.Unmarshal(item, &text) == nil && item[0] == '"' {
 			a.prompts = append(a.prompts, prompt{ids: tokenize(nil, text, s.cfg.Vocab)})
 		} else {
-			return wrongPrompt(raw)
+			a.prompts = nil
 		}
+		return a.prompts != nil
+	})
+	if !ok || a.prompts == nil {
+		return wrongPrompt(raw)
 	}
 	return nil
 }
@@ -185,29 +212,46 @@ func wrongPrompt(raw []byte) *apiError {
 // chatIDs renders messages as the tiny model's template does:
 // <|im_start|>role\ncontent<|im_end|>\n ... <|im_start|>assistant\n.
 func (s *Server) chatIDs(f *fields) ([]int32, *apiError) {
-	var messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}
-	if f.get("messages") == nil {
-		return nil, validationError("body.messages", "missing", "Field required", "<dict of "+strconv.Itoa(len(f.raw))+" items>")
-	}
-	f.decode("messages", &messages)
-	if f.bad != nil {
-		return nil, f.bad
+	raw := f.get("messages")
+	if raw == nil {
+		return nil, validationError("body.messages", "missing", "Field required", "<dict of "+strconv.Itoa(f.members)+" items>")
 	}
 	var ids []int32
-	for _, m := range messages {
-		text, ok := contentText(m.Content)
-		if !ok {
-			return nil, validationError("body.messages", "string_type", "Input should be a valid string", pythonRepr(m.Content))
-		}
-		ids = append(ids, imStart)
-		ids = tokenize(ids, m.Role+"\n"+text, s.cfg.Vocab)
-		ids = append(ids, imEnd, firstByte+'\n')
+	var refusal *apiError
+	_, ok := eachItem(raw, func(item []byte) bool {
+		ids, refusal = s.messageIDs(ids, item)
+		return refusal == nil
+	})
+	if refusal != nil {
+		return nil, refusal
+	}
+	if !ok || raw[0] != '[' {
+		return nil, wrongMessages(raw)
 	}
 	ids = append(ids, imStart)
 	return tokenize(ids, "assistant\n", s.cfg.Vocab), nil
+}
+
+func wrongMessages(raw []byte) *apiError {
+	return validationError("body.messages", "model_type", "Input should be a valid dictionary or list", pythonRepr(raw))
+}
+
+// messageIDs appends one message.
+func (s *Server) messageIDs(ids []int32, raw []byte) ([]int32, *apiError) {
+	var m struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return nil, wrongMessages(raw)
+	}
+	text, ok := contentText(m.Content)
+	if !ok {
+		return nil, validationError("body.messages", "string_type", "Input should be a valid string", pythonRepr(m.Content))
+	}
+	ids = append(ids, imStart)
+	ids = tokenize(ids, m.Role+"\n"+text, s.cfg.Vocab)
+	return append(ids, imEnd, firstByte+'\n'), nil
 }
 
 // contentText is a message's text: a string, null, or a list of text parts.
@@ -219,17 +263,21 @@ func contentText(raw json.RawMessage) (string, bool) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, true
 	}
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &parts) != nil {
+	var all strings.Builder
+	areTexts := true
+	_, ok := eachItem(raw, func(item []byte) bool {
+		var part struct {
+			Text string `json:"text"`
+		}
+		areTexts = json.Unmarshal(item, &part) == nil
+		all.WriteString(part.Text)
+		all.WriteByte('\n')
+		return areTexts
+	})
+	if !ok || !areTexts || raw[0] != '[' {
 		return "", false
 	}
-	var all []string
-	for _, p := range parts {
-		all = append(all, p.Text)
-	}
-	return strings.Join(all, "\n"), true
+	return strings.TrimSuffix(all.String(), "\n"), true
 }
 
 func (s *Server) readSampling(a *ask, f *fields) {

@@ -30,10 +30,8 @@ func (s *stream) render(out []byte) []byte {
 		out = appendChunk(out, append(s.conn.server.dialect(s.refusal).frame(), "\n\n"...))
 		return s.renderEnd(out)
 	}
-	for i := range s.choices {
-		out = s.renderChoice(out, &s.choices[i])
-	}
-	if s.open > 0 {
+	out = s.renderChoices(out)
+	if s.open > 0 || s.isBehind() {
 		return out
 	}
 	if s.ask.wantsUsage {
@@ -41,6 +39,31 @@ func (s *stream) render(out []byte) []byte {
 	}
 	return s.renderEnd(out)
 }
+
+// renderLimit is about how many bytes are made at once: of thousands of outputs
+// to a slow reader, only what it takes next is held.
+const renderLimit = 1 << 20
+
+// renderChoices goes on with the choice at which the limit stopped it the last time. Choices before that one may have
+// tokens since, so that a pass from the middle is followed by one from the start.
+func (s *stream) renderChoices(out []byte) []byte {
+	for {
+		first := s.next
+		for ; s.next < len(s.choices); s.next++ {
+			if len(out) >= renderLimit {
+				return out
+			}
+			out = s.renderChoice(out, &s.choices[s.next])
+		}
+		s.next = 0
+		if first == 0 {
+			return out
+		}
+	}
+}
+
+// isBehind says whether the limit left something to be rendered.
+func (s *stream) isBehind() bool { return s.next > 0 }
 
 func (s *stream) renderEnd(out []byte) []byte {
 	s.closeRendering()
@@ -78,7 +101,7 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 	c.isClosed = c.isClosed || isFinal
 	s.truth.noteChunk(fresh)
 	s.unsent += fresh
-	s.event = s.tokenChunk(append(s.event[:0], c.head...), c, from, isFirst, isFinal)
+	s.event = s.tokenChunk(s.choiceStart(s.event[:0], c), c, from, isFirst, isFinal)
 	return appendChunk(out, s.event)
 }
 
@@ -124,9 +147,12 @@ func (s *stream) bodyStart(out []byte, object string) []byte {
 	return append(out, `,"choices":[`...)
 }
 
-func (s *stream) chunkHead(index int) []byte {
-	out := append(s.chunkStart(nil), `{"index":`...)
-	out = strconv.AppendInt(out, int64(index), 10)
+func (s *stream) chunkHead() []byte { return append(s.chunkStart(nil), `{"index":`...) }
+
+// choiceStart is how a chunk of c begins, up to its text.
+func (s *stream) choiceStart(out []byte, c *choice) []byte {
+	out = append(out, s.head...)
+	out = strconv.AppendInt(out, int64(c.index), 10)
 	if s.ask.isChat {
 		return append(out, `,"delta":{"content":`...)
 	}

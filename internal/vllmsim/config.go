@@ -45,7 +45,7 @@ type Config struct {
 	// Rust (VLLM_USE_RUST_FRONTEND=1).
 	RustFrontend bool
 
-	MaxBodyBytes int64         // of a request; default 64 MiB
+	MaxBodyBytes int64         // of a request; default 16 MiB, and more where MaxModelLen needs it
 	IdleTimeout  time.Duration // of a keep-alive connection; default 5 s, as vLLM's
 
 	// RecordTruth keeps for GET /sim/truth when each of the last requests came
@@ -84,7 +84,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.EndOfText = 0.001
 	}
 	if c.MaxBodyBytes == 0 {
-		c.MaxBodyBytes = 64 << 20
+		c.MaxBodyBytes = max(16<<20, 16*int64(c.MaxModelLen))
 	}
 	if c.IdleTimeout == 0 {
 		c.IdleTimeout = 5 * time.Second

@@ -40,7 +40,8 @@ type connection struct {
 
 const (
 	headerLimit = 1 << 20
-	readTimeout = time.Minute      // for the rest of a request that has begun
+	readTimeout = time.Minute      // for a connection's first byte, and for the rest of a request that has begun
+	bodyAhead   = 1 << 20          // of a body's length as told, what is set aside before it comes
 	replyWait   = 10 * time.Second // for a client to take a short answer
 )
 
@@ -79,6 +80,7 @@ func (c *connection) tryWrite(b []byte) (int, error) {
 // serve answers requests one after the other until either side leaves.
 func (c *connection) serve() {
 	defer c.Conn.Close()
+	c.SetReadDeadline(time.Now().Add(readTimeout))
 	for {
 		c.limit.N = headerLimit
 		if _, err := c.in.Peek(1); err != nil {
@@ -87,6 +89,9 @@ func (c *connection) serve() {
 		c.arrived = c.lastRead()
 		c.SetReadDeadline(time.Now().Add(readTimeout))
 		request, err := http.ReadRequest(c.in)
+		if err == nil && !isHeaderTaken(request.Header) {
+			err = errHeader
+		}
 		if err != nil {
 			c.isLast = true
 			if !isDisconnect(err) {
@@ -121,7 +126,19 @@ func isDisconnect(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ECONNRESET)
 }
 
-var errTooLarge = errors.New("request body too large")
+var (
+	errTooLarge = errors.New("request body too large")
+	errHeader   = errors.New("header too large")
+)
+
+// isHeaderTaken holds a header to vLLM's bound, and the id that every chunk repeats to this simulator's.
+func isHeaderTaken(header http.Header) bool {
+	lines := 0
+	for _, values := range header {
+		lines += len(values)
+	}
+	return lines <= maxHeaders && len(header.Get("X-Request-Id")) <= maxRequestID
+}
 
 func (c *connection) readBody(request *http.Request) ([]byte, error) {
 	most := c.server.cfg.MaxBodyBytes
@@ -136,7 +153,7 @@ func (c *connection) readBody(request *http.Request) ([]byte, error) {
 	c.limit.N = most + headerLimit
 	var body bytes.Buffer
 	if request.ContentLength > 0 {
-		body.Grow(int(request.ContentLength) + bytes.MinRead)
+		body.Grow(int(min(request.ContentLength, bodyAhead)) + bytes.MinRead)
 	}
 	if _, err := body.ReadFrom(io.LimitReader(request.Body, most+1)); err != nil {
 		return nil, err

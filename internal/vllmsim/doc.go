@@ -7,6 +7,7 @@
 //	server.go, connection.go   listeners, keep-alive, one goroutine a connection
 //	route.go, inspect.go       which path answers what
 //	fields.go, ask.go          a body's JSON becomes an ask, or vLLM's own error
+//	bounds.go                  how much one request may ask for: vLLM's bounds
 //	tokenizer.go, sampling.go  ids from text, and the output as a function of a seed
 //	engine.go                  the loop of engine steps; Config.StepTime says how long one lasts
 //	scheduler.go, blocks.go    what a step holds: budget, chunked prefill, paged KV, prefix cache

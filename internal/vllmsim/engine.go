@@ -176,9 +176,7 @@ func (e *engine) accept(st *stream) {
 }
 
 func (e *engine) abort(st *stream) {
-	for _, q := range e.sequences[st] {
-		e.sched.abort(q)
-	}
+	e.sched.abort(e.sequences[st]...)
 	delete(e.sequences, st)
 }
 
@@ -227,6 +225,7 @@ func (e *engine) finish(b batch) {
 	for _, st := range e.touched {
 		st.flush()
 	}
+	clear(e.touched) // an idle engine holds no answer
 }
 
 // yield hands q's newest token on, and counts it. It returns the tokens that
@@ -247,7 +246,7 @@ func (e *engine) yield(q *sequence, now time.Duration) int {
 		c := &q.stream.choices[q.choice]
 		finish = c.why
 		m.finished(q, finish, now)
-		e.forget(q)
+		e.forget(q.stream)
 	}
 	q.stream.deliver(q.choice, 1, finish, max(q.cached, 0), q.times)
 	if n := len(e.touched); n == 0 || e.touched[n-1] != q.stream {
@@ -256,13 +255,17 @@ func (e *engine) yield(q *sequence, now time.Duration) int {
 	return tokens
 }
 
-func (e *engine) forget(q *sequence) {
-	for _, other := range e.sequences[q.stream] {
-		if !other.isGone {
-			return
-		}
+// forget lets go of the outputs that have ended, from the first on.
+func (e *engine) forget(st *stream) {
+	rest := e.sequences[st]
+	for len(rest) > 0 && rest[0].isGone {
+		rest[0], rest = nil, rest[1:]
 	}
-	delete(e.sequences, q.stream)
+	if len(rest) == 0 {
+		delete(e.sequences, st)
+		return
+	}
+	e.sequences[st] = rest
 }
 
 // abortAll ends every stream with finish_reason "abort".
@@ -273,13 +276,13 @@ func (e *engine) abortAll() {
 			if q.isGone {
 				continue
 			}
-			e.sched.abort(q)
 			m := e.server.metrics
 			m.mu.Lock()
 			m.finished(q, finishAbort, now)
 			m.mu.Unlock()
 			st.deliver(q.choice, 0, finishAbort, max(q.cached, 0), q.times)
 		}
+		e.sched.abort(sequences...)
 		st.flush()
 	}
 	clear(e.sequences)

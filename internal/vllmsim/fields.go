@@ -11,9 +11,24 @@ import (
 // its largest member is a prompt of up to 100,000 ids, which encoding/json would
 // take longer over than a step lasts.
 type fields struct {
-	raw map[string][]byte
-	bad *apiError // the first member of a wrong type
+	raw     map[string][]byte // of the members that mean something here; any number of others may stand beside them
+	members int               // in all
+	bad     *apiError         // the first member of a wrong type
 }
+
+// known are the members that mean something to a simulator.
+var known = func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range []string{
+		"model", "prompt", "messages", "tokens", "n", "echo", "stream", "stream_options", "stream_interval",
+		"max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "stop", "stop_token_ids", "logit_bias",
+		"logprobs", "top_logprobs", "prompt_logprobs", "seed", "temperature", "cache_salt", "request_id",
+		"return_token_ids", "return_token_strs",
+	} {
+		names[name] = true
+	}
+	return names
+}()
 
 // jsonError is where a body stops being JSON.
 type jsonError struct {
@@ -48,7 +63,10 @@ func scanFields(body []byte) (*fields, error) {
 		if err := s.skipValue(); err != nil {
 			return nil, err
 		}
-		f.raw[key] = body[start:s.at]
+		f.members++
+		if known[key] {
+			f.raw[key] = body[start:s.at]
+		}
 		s.blanks()
 		more := s.peek()
 		if more != ',' && more != '}' {
@@ -184,6 +202,9 @@ func isScalar(word []byte) bool {
 
 // get is a member's raw value; nil where it is absent or null.
 func (f *fields) get(name string) []byte {
+	if !known[name] {
+		panic("simulator: field " + name + " is read but not known")
+	}
 	if raw := f.raw[name]; string(raw) != "null" {
 		return raw
 	}
@@ -289,23 +310,4 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 		}
 	}
 	return ids, true
-}
-
-// pythonRepr is a JSON value as Python prints it in a validation error.
-func pythonRepr(raw []byte) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	switch v := v.(type) {
-	case string:
-		return "'" + v + "'"
-	case bool:
-		return map[bool]string{true: "True", false: "False"}[v]
-	case map[string]any:
-		return fmt.Sprintf("<dict of %d items>", len(v))
-	case []any:
-		return fmt.Sprintf("<list of %d items>", len(v))
-	}
-	return string(raw)
 }

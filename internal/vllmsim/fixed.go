@@ -41,10 +41,19 @@ func (p *pacer) wakeBy(a alarm) { p.alarm = a }
 func (p *pacer) submit(st *stream) *apiError {
 	x := &paced{stream: st, due: st.began + p.fixed.TTFT}
 	x.times.queued, x.times.scheduled = st.began, st.began
+	if !p.take(x) {
+		return engineGone()
+	}
+	p.publish()
+	return nil
+}
+
+// take queues a stream's first token; false when the pacer is ending.
+func (p *pacer) take(x *paced) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isClosing {
-		return engineGone()
+		return false
 	}
 	p.active.Add(1)
 	p.first.push(x)
@@ -52,11 +61,15 @@ func (p *pacer) submit(st *stream) *apiError {
 		p.isAsleep = false
 		p.alarm.ring()
 	}
-	return nil
+	return true
 }
 
-// abandon needs no message: the stream says itself that it is over.
-func (p *pacer) abandon(*stream) {}
+// abandon leaves the deadline in its queue, and takes from it what it would hold until then.
+func (p *pacer) abandon(st *stream) {
+	st.choices, st.ask.prompts, st.buf = nil, nil, nil
+	p.active.Add(-1)
+	p.publish()
+}
 
 func (p *pacer) close() {
 	p.mu.Lock()
@@ -107,16 +120,12 @@ func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
 func (p *pacer) emit(x *paced) {
 	st := x.stream
 	now := p.server.sinceBegin()
-	most := 0
-	for i := range st.choices {
-		most = max(most, st.choices[i].tokens-x.made)
-	}
+	most := st.mostTokens() - x.made
 	n := most
 	if p.fixed.TPOT > 0 {
 		n = min(most, 1+int((now-x.due)/p.fixed.TPOT))
 	}
 	if !p.hand(x, n, now) {
-		p.active.Add(-1)
 		return
 	}
 	x.made += n
@@ -128,6 +137,17 @@ func (p *pacer) emit(x *paced) {
 	p.mu.Lock()
 	p.next.push(x)
 	p.mu.Unlock()
+}
+
+// mostTokens is the length of the longest output; 0 once the stream is abandoned.
+func (s *stream) mostTokens() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := 0
+	for i := range s.choices {
+		most = max(most, s.choices[i].tokens)
+	}
+	return most
 }
 
 // hand gives the stream n tokens more of each choice and writes them; false when
@@ -205,10 +225,7 @@ func (p *pacer) abortAll() {
 	now := p.server.sinceBegin()
 	for _, q := range []*dueQueue{&p.first, &p.next} {
 		for q.due() != never {
-			x := q.pop()
-			if !x.stream.isGivenUp() {
-				p.abort(x, now)
-			}
+			p.abort(q.pop(), now)
 		}
 	}
 	p.active.Store(0)
@@ -217,15 +234,20 @@ func (p *pacer) abortAll() {
 
 func (p *pacer) abort(x *paced, now time.Duration) {
 	m, st := p.server.metrics, x.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.isOver {
+		return
+	}
 	for i := range st.choices {
 		if c := &st.choices[i]; x.made < c.tokens {
 			m.mu.Lock()
 			m.finished(&sequence{prompt: len(c.prompt.ids), generated: x.made, stream: st, choice: i, times: x.times}, finishAbort, now)
 			m.mu.Unlock()
-			st.deliver(i, 0, finishAbort, 0, x.times)
+			st.take(i, 0, finishAbort, 0, x.times)
 		}
 	}
-	st.flush()
+	st.write()
 }
 
 // dueQueue is a queue that is nearly in order when it is filled.

@@ -112,7 +112,7 @@ func (s *Server) tokenizeRequest(_ *http.Request, body []byte) (int, string, []b
 	case f.get("messages") != nil:
 		ids, refusal = s.chatIDs(f)
 	case f.get("prompt") == nil:
-		refusal = validationError("body.prompt", "missing", "Field required", fmt.Sprintf("<dict of %d items>", len(f.raw)))
+		refusal = validationError("body.prompt", "missing", "Field required", fmt.Sprintf("<dict of %d items>", f.members))
 	default:
 		ids = tokenize(nil, f.text("prompt"), s.cfg.Vocab)
 		refusal = f.bad

@@ -13,13 +13,28 @@ func (s *Server) route(c *connection, r *http.Request, body []byte, began time.D
 	if status == isStreamed {
 		return // counted when the stream ended, long before the connection is used again
 	}
-	if status == http.StatusNotFound {
+	if path == "/metrics" {
+		return
+	}
+	if !s.isKnown(path) {
 		path = "none"
 	}
-	if path != "/metrics" {
-		s.metrics.answered(path, r.Method, status)
+	method := r.Method
+	if !isMethod[method] {
+		method = "other"
 	}
+	s.metrics.answered(path, method, status)
 }
+
+// isMethod keeps the labels of the metrics to a few: a client may send any word as a method, and any path.
+var isMethod = map[string]bool{
+	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
+	http.MethodDelete: true, http.MethodConnect: true, http.MethodOptions: true, http.MethodTrace: true,
+}
+
+func isText(path string) bool { return path == "/v1/completions" || path == "/v1/chat/completions" }
+
+func (s *Server) isKnown(path string) bool { return isText(path) || s.inspector(path) != nil }
 
 const isStreamed = 0
 
@@ -30,9 +45,8 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	if s.cfg.APIKey != "" && strings.HasPrefix(path, "/v1") && r.Header.Get("Authorization") != "Bearer "+s.cfg.APIKey {
 		return s.json(c, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 	}
-	isText := path == "/v1/completions" || path == "/v1/chat/completions"
 	inspect := s.inspector(path)
-	if !isText && inspect == nil {
+	if !s.isKnown(path) {
 		return s.json(c, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	}
 	c.allow = http.MethodGet
@@ -42,7 +56,7 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	switch {
 	case r.Method != c.allow:
 		return s.json(c, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
-	case isText:
+	case isText(path):
 		return s.text(c, path, body, began)
 	}
 	status, contentType, answer := inspect(r, body)

@@ -138,7 +138,7 @@ func (s *scheduler) admit(b *batch, budget int) {
 		}
 		n := min(q.tokens()-q.computed, budget)
 		s.grow(q, q.computed+n)
-		s.waiting = s.waiting[1:]
+		s.waiting[0], s.waiting = nil, s.waiting[1:] // what lies before the queue is held too
 		s.running = append(s.running, q)
 		b.admitted = append(b.admitted, q)
 		budget -= s.plan(b, q, n)
@@ -203,9 +203,8 @@ func (s *scheduler) complete(b batch) []*sequence {
 		s.extendHashes(q)
 		yielded = append(yielded, q)
 		if q.generated == q.output {
-			q.isGone = true
 			isAnyDone = true
-			s.drop(q)
+			s.end(q)
 		}
 	}
 	if isAnyDone {
@@ -240,16 +239,24 @@ func (s *scheduler) drop(q *sequence) {
 	q.blocks, q.remembered, q.computed = nil, 0, 0
 }
 
-// abort removes q wherever it is.
-func (s *scheduler) abort(q *sequence) {
-	if q.isGone {
-		return
-	}
+// end lets go of what q holds. Its hashes go too: there is one for each block of its prompt, and an answer may have
+// thousands of outputs of which the last is far off.
+func (s *scheduler) end(q *sequence) {
 	q.isGone = true
 	s.drop(q)
-	is := func(other *sequence) bool { return other == q }
-	s.running = slices.DeleteFunc(s.running, is)
-	s.waiting = slices.DeleteFunc(s.waiting, is)
+	q.hashes = nil
+}
+
+// abort removes sequences wherever they are, in one go: there may be thousands.
+func (s *scheduler) abort(sequences ...*sequence) {
+	for _, q := range sequences {
+		if !q.isGone {
+			s.end(q)
+		}
+	}
+	isGone := func(q *sequence) bool { return q.isGone }
+	s.running = slices.DeleteFunc(s.running, isGone)
+	s.waiting = slices.DeleteFunc(s.waiting, isGone)
 }
 
 // chainStart begins the hash chain of a prompt without a cache salt.

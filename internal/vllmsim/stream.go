@@ -21,7 +21,9 @@ type stream struct {
 
 	mu         sync.Mutex
 	choices    []choice
-	open       int // choices not finished
+	head       []byte // of each chunk, up to the choice's index
+	next       int    // choice to be rendered
+	open       int    // choices not finished
 	refusal    *apiError
 	isHeaded   bool
 	hasRoles   bool
@@ -38,6 +40,7 @@ type stream struct {
 
 // choice is one output of the answer.
 type choice struct {
+	index     int
 	prompt    *prompt
 	sampling  sampling
 	tokens    int          // it will have
@@ -50,7 +53,6 @@ type choice struct {
 	held      []byte
 	cached    int
 	times     sequenceTimes
-	head      []byte // of each of its chunks, up to the text
 }
 
 // sequenceTimes are instants of one output, since the server began.
@@ -60,6 +62,7 @@ type sequenceTimes struct{ queued, scheduled, first, last time.Duration }
 type driver interface {
 	// submit takes over a stream; the refusal is for before anything was sent.
 	submit(*stream) *apiError
+	// abandon drops a stream whose outputs are not whole, once. The stream's lock is held.
 	abandon(*stream)
 	wakeBy(alarm)
 	run()
@@ -70,15 +73,8 @@ func newStream(c *connection, a *ask, path string, began time.Duration) *stream 
 	c.server.answering.Add(1)
 	s := &stream{ask: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
 	s.truth = truth{id: a.id, arrived: c.arrived, began: began}
-	for i := range a.prompts {
-		for j := range a.n {
-			k := choice{prompt: &a.prompts[i], sampling: a.sampling}
-			k.sampling.seed += uint64(j)
-			k.tokens, k.why, k.stopID = k.sampling.length()
-			k.head = s.chunkHead(len(s.choices))
-			s.choices = append(s.choices, k)
-		}
-	}
+	s.choices, a.choices = a.choices, nil // the stream's alone: it lets go of them when it is abandoned
+	s.head = s.chunkHead()
 	s.open = len(s.choices)
 	return s
 }
@@ -121,23 +117,24 @@ func (s *stream) flush() {
 
 // write is flush; mu is held.
 func (s *stream) write() {
-	if s.isBusy || s.isOver {
-		return
-	}
-	s.buf = s.render(s.buf[:0])
-	if len(s.buf) == 0 {
-		return
-	}
-	s.noteWrite()
-	n, err := s.conn.tryWrite(s.buf)
-	switch {
-	case err != nil:
-		s.end(true)
-	case n < len(s.buf):
-		s.isBusy = true
-		s.conn.server.work.Go(func() { s.drain(s.buf[n:]) })
-	case s.isRendered:
-		s.end(false)
+	for !s.isBusy && !s.isOver {
+		s.buf = s.render(s.buf[:0])
+		if len(s.buf) == 0 {
+			return
+		}
+		s.noteWrite()
+		n, err := s.conn.tryWrite(s.buf)
+		switch {
+		case err != nil:
+			s.end(true)
+		case n < len(s.buf):
+			s.isBusy = true
+			s.conn.server.work.Go(func() { s.drain(s.buf[n:]) })
+		case s.isRendered:
+			s.end(false)
+		case !s.isBehind():
+			return
+		}
 	}
 }
 
@@ -181,6 +178,9 @@ func (s *stream) end(isBroken bool) {
 	}
 	s.conn.server.keepTruth(s, !isBroken)
 	s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
+	if isBroken && s.open > 0 {
+		s.driver.abandon(s)
+	}
 	s.leave()
 }
 
@@ -209,20 +209,6 @@ func (s *stream) drop() {
 // then, and so does this.
 func (s *stream) abandon() {
 	s.mu.Lock()
-	isOpen := s.open > 0
-	if !s.isOver {
-		s.conn.server.keepTruth(s, false)
-		s.conn.server.metrics.answered(s.path, http.MethodPost, s.status())
-		s.leave()
-	}
-	s.mu.Unlock()
-	if isOpen {
-		s.driver.abandon(s)
-	}
-}
-
-func (s *stream) isGivenUp() bool {
-	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isOver
+	s.end(true)
 }
