@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 )
 
@@ -61,7 +62,7 @@ const maxConfigBytes = 64 << 20
 
 // jsonFile reads one JSON object.
 func jsonFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

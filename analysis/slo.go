@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 
 	"go.yaml.in/yaml/v3"
@@ -65,7 +65,7 @@ type sloFile struct {
 // ReadSLO reads an SLO from a YAML file. Whatever it does not know, or cannot be meant, is an
 // error that names the line.
 func ReadSLO(path string) (SLO, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadAll(path)
 	if err != nil {
 		return SLO{}, hint.Errorf("slo %s: %w", path, errors.Unwrap(err)).Hint("name the file of an SLO")
 	}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 )
 
@@ -24,8 +24,10 @@ type document struct {
 }
 
 // base is the file's name without the endings of its packing.
-func (d *document) base() string {
-	name := filepath.Base(d.path)
+func (d *document) base() string { return unpackedName(d.path) }
+
+func unpackedName(path string) string {
+	name := filepath.Base(path)
 	for _, ending := range []string{".gz", ".zst"} {
 		name = strings.TrimSuffix(name, ending)
 	}
@@ -38,7 +40,7 @@ func (d *document) beside(name string, limit int64) []byte {
 	if d.path == "-" {
 		return nil
 	}
-	file, err := os.Open(filepath.Join(filepath.Dir(d.path), name))
+	file, err := files.Open(filepath.Join(filepath.Dir(d.path), name))
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -92,7 +93,7 @@ func partsOf(folder string) (parts []folderPart, sum string, size int64, err err
 }
 
 func readPart(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (m *many) loadFolder(ctx context.Context, file found) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if known, err := knownSum(ctx, pool{m.w.DB()}, sum); err != nil || known != nil {
+	if known, err := knownSums(ctx, pool{m.w.DB()}, sums{sum, sum}); err != nil || known != nil {
 		return known.result(), err
 	}
 	result := Result{Name: m.opts.Name, Format: folderFormat, FormatWhy: "a results folder, with row-*.json beside " + hardwareFile + " or " + flagsFile}
@@ -124,7 +125,7 @@ func (m *many) loadFolder(ctx context.Context, file found) (Result, error) {
 		doc: &document{path: file.path, refusesText: m.opts.RefuseText}}
 	err = m.w.Write(ctx, func(tx *warehouse.Tx) error {
 		// Another that was read meanwhile may have been the same.
-		if known, err := knownSum(ctx, tx, sum); err != nil || known != nil {
+		if known, err := knownSums(ctx, tx, sums{sum, sum}); err != nil || known != nil {
 			if err == nil {
 				err = known
 			}

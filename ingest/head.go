@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
+	"unicode/utf8"
 )
 
 // head is the begin of a file, which its format is recognised by. What several
@@ -47,6 +48,12 @@ func (h *head) columnsHave(names ...string) bool { return hasKeys(h.columns, nam
 // isLines says that the first line is a whole JSON object.
 func (h *head) isLines() bool {
 	return bytes.HasPrefix(h.line, []byte("{")) && json.Valid(h.line)
+}
+
+// isLinesOfText says that the file is neither JSON, whose end shows, nor binary.
+func (h *head) isLinesOfText() bool {
+	text := bytes.TrimSpace(h.data)
+	return len(text) > 0 && text[0] != '{' && text[0] != '[' && bytes.IndexByte(h.line, 0) < 0 && utf8.Valid(h.line)
 }
 
 // topKeys are the keys of the JSON object that a text begins with, in their

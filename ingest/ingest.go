@@ -1,7 +1,7 @@
 // Package ingest takes traces and runs into the warehouse: bytes -> checked rows
 // -> Arrow batches -> one transaction.
 //
-//	open.go    a file, folder or stdin; gzip and zstd undone; sha256 of the bytes as they lie on disk
+//	open.go    a file, folder or stdin; gzip and zstd undone; sha256 of what they unpack to
 //	blocks.go  blocks of whole lines, each with the number of its first line
 //	road.go    blocks -> parse workers -> batches in the order of the file
 //	head.go detect.go      what a file is, from its begin
@@ -11,7 +11,7 @@
 //	settings.go            which words of a result may be kept
 //
 // A file is in the warehouse whole or not at all, once, whatever it is called:
-// the same bytes are one source. A row that cannot be read is a reject with line,
+// the same bytes, packed or not, are one source. A row that cannot be read is a reject with line,
 // column and reason, never its text; rows read = kept + rejected, always.
 //
 // Kept arrival times are integer nanoseconds since the source's origin_at. A
@@ -65,7 +65,7 @@ type Result struct {
 	RowsRead     int64
 	RowsKept     int64
 	RowsRejected int64
-	AlreadyKnown bool     // the same bytes are in the warehouse, as Name; nothing was changed
+	AlreadyKnown bool     // the same bytes, packed or not, are in the warehouse, as Name; nothing was changed
 	Notes        []string // what a reader of the numbers must know
 	Seconds      float64
 }
@@ -101,7 +101,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
-	m := &many{w: w, opts: opts, names: &names{claimed: map[string]string{}}, meter: &meter{told: opts.Progress}}
+	m := &many{w: w, opts: opts, names: newNames(), sums: newNames(), meter: &meter{told: opts.Progress}}
 	m.meter.sum.Files = len(files)
 	for i := range files {
 		files[i].isOneOfMany = len(files) > 1
@@ -142,6 +142,8 @@ type found struct {
 
 	// isOneOfMany files cannot be named by hand: a name that is taken gives way.
 	isOneOfMany bool
+
+	isAfter bool // no other file is being read any more
 }
 
 // gather lists what the paths name. Folders are walked; a folder with a run.json

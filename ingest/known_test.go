@@ -4,8 +4,12 @@ package ingest_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +24,7 @@ func TestSameBytesAreOneSource(t *testing.T) {
 	w := open(t)
 	load(t, w, write(t, "first.csv", []byte(twoRows)), ingest.Options{})
 	before := fingerprint(t, w)
-	for _, opts := range []ingest.Options{{}, {Name: "another"}} {
+	for _, opts := range []ingest.Options{{}, {Name: "first"}} {
 		result := load(t, w, write(t, "second.csv", []byte(twoRows)), opts)
 		if !result.AlreadyKnown || result.Name != "first" || result.RowsKept != 2 {
 			t.Errorf("got %+v, want known as first", result)
@@ -36,7 +40,78 @@ func TestSameBytesAreOneSource(t *testing.T) {
 	}
 }
 
-// Compressed, they are other bytes, and so another source.
+// Issue 11, row 24: the same rows packed and unpacked were two sources, which a pattern counted twice.
+func TestTheSameRowsPackedAreOneSource(t *testing.T) {
+	gz, zst := gzipOf(t, []byte(twoRows)), zstdOf(t, []byte(twoRows))
+	packed := map[string][]byte{"trace.csv": []byte(twoRows), "trace.csv.gz": gz, "trace.csv.zst": zst, "another.csv.gz": gz}
+	for first := range packed {
+		w := open(t)
+		name := load(t, w, write(t, first, packed[first]), ingest.Options{}).Name
+		before := fingerprint(t, w)
+		for second, content := range packed {
+			if result := load(t, w, write(t, second, content), ingest.Options{}); !result.AlreadyKnown || result.Name != name {
+				t.Errorf("%s after %s: got %+v, want known as %s", second, first, result, name)
+			}
+		}
+		if after := fingerprint(t, w); after != before {
+			t.Errorf("the warehouse changed: %s, then %s", before, after)
+		}
+	}
+	// All at once, as a folder.
+	w, folder := open(t), t.TempDir()
+	for name, content := range packed {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, err := ingest.Load(t.Context(), w, []string{folder}, ingest.Options{})
+	if err != nil || len(results) != 4 || number(t, w, "select count(*) from raw.sources") != 1 || number(t, w, "select count(*) from raw.arrivals") != 2 {
+		t.Errorf("got %+v, %v", results, err)
+	}
+}
+
+// A warehouse that knows a packed file by its packed bytes, as they all did once, still knows it.
+func TestPackedFilesOfOldWarehousesAreKnown(t *testing.T) {
+	w, path := open(t), write(t, "trace.csv.gz", gzipOf(t, []byte(twoRows)))
+	load(t, w, path, ingest.Options{})
+	sum := sha256.Sum256(gzipOf(t, []byte(twoRows)))
+	if _, err := w.DB().ExecContext(t.Context(), "update raw.sources set sha256 = ?", hex.EncodeToString(sum[:])); err != nil {
+		t.Fatal(err)
+	}
+	if result := load(t, w, path, ingest.Options{}); !result.AlreadyKnown {
+		t.Errorf("got %+v, want it known", result)
+	}
+}
+
+// Issue 11, row 24: the name was dropped without a word.
+func TestAKnownFileGetsNoSecondName(t *testing.T) {
+	w := open(t)
+	load(t, w, write(t, "first.csv", []byte(twoRows)), ingest.Options{})
+	for _, path := range []string{write(t, "second.csv", []byte(twoRows)), write(t, "second.csv.gz", gzipOf(t, []byte(twoRows)))} {
+		err := refused(t, w, path, ingest.Options{Name: "another"}, "it is in the warehouse already, as first, and has no second name")
+		if !hint.IsMisuse(err) || hint.Of(err) != "use first, or remove it first: tidemark purge first" {
+			t.Errorf("got %v, hint %q", err, hint.Of(err))
+		}
+	}
+}
+
+// Issue 11, row 18: a table that is cut inside its last number is a whole one with another number.
+func TestAMissingLastLineEndIsNoted(t *testing.T) {
+	const note = "the last line has no line end: if the file was cut, its last value may be too"
+	w := open(t)
+	for name, content := range map[string]string{
+		"cut.csv":     header + "2024-01-01 00:00:00,1,100\n2024-01-01 00:00:01,2,2",
+		"whole.csv":   header + "2024-01-01 00:00:00,1,100\n2024-01-01 00:00:01,2,200\n",
+		"lines.jsonl": `{"timestamp": 0, "input_length": 100, "output_length": 10, "hash_ids": [0]}`,
+	} {
+		result := load(t, w, write(t, name, []byte(content)), ingest.Options{})
+		if got := strings.Contains(strings.Join(result.Notes, "\n"), note); got != (name == "cut.csv") {
+			t.Errorf("%s: notes %q", name, result.Notes)
+		}
+	}
+}
+
+// Other bytes of the same name need another.
 func TestTakenNames(t *testing.T) {
 	w := open(t)
 	load(t, w, write(t, "trace.csv", []byte(twoRows)), ingest.Options{})

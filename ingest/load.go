@@ -31,6 +31,10 @@ func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	default:
 		result, err = m.loadFile(ctx, file)
 	}
+	if err == nil && result.AlreadyKnown && m.opts.Name != "" && m.opts.Name != result.Name {
+		return Result{}, hint.Misuse("it is in the warehouse already, as %s, and has no second name", result.Name).
+			Hint("use %s, or remove it first: tidemark purge %s", result.Name, result.Name)
+	}
 	if file.inFolder && m.opts.Format == "" && (errors.Is(err, errUnknownFormat) || errors.Is(err, errEmpty)) {
 		return Result{Path: file.path, Notes: []string{"passed over: " + err.Error()}}, nil
 	}
@@ -38,6 +42,9 @@ func (m *many) loadOne(ctx context.Context, file found) (Result, error) {
 	result.Seconds = time.Since(began).Seconds()
 	return result, err
 }
+
+// errBeingRead is of a file whose rows another file of the same Load has that is being taken in.
+var errBeingRead = errors.New("the same rows are being read")
 
 var errEmpty = hint.Errorf("the file is empty").Hint("check where it came from")
 
@@ -49,7 +56,7 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 		return Result{}, err
 	}
 	defer in.close()
-	known, err := knownFile(ctx, w.DB(), file.path, in.size)
+	known, err := knownFile(ctx, w.DB(), file, in.size)
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,7 +92,7 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 	if result.Name == "" {
 		result.Name = file.name
 	}
-	l := &loading{file: file, in: in, format: format, opts: opts, names: m.names, result: &result, doc: doc, progress: m.meter.of()}
+	l := &loading{file: file, in: in, format: format, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
 	if format.open != nil {
 		if l.trace, doc.first, err = format.open(first); err != nil {
 			return Result{}, err
@@ -106,8 +113,14 @@ func (m *many) loadFile(ctx context.Context, file found) (Result, error) {
 	if short := sourceName(file.path); opts.Name == "" && result.Name != short {
 		result.Notes = append(result.Notes, fmt.Sprintf("called %s, because several files are called %s", result.Name, short))
 	}
+	if err == nil && in.last != '\n' && h.isLinesOfText() {
+		result.Notes = append(result.Notes, noLastEnd)
+	}
 	return result, err
 }
+
+// noLastEnd is all that can be seen of a table that was cut inside its last number. Whole files lack the end too.
+const noLastEnd = "the last line has no line end: if the file was cut, its last value may be too"
 
 // loading is one file on its way into the warehouse.
 type loading struct {
@@ -118,6 +131,7 @@ type loading struct {
 	trace  *trace // of a format of lines; nil for any other
 	opts   Options
 	names  *names
+	sums   *names
 	result *Result
 
 	progress func(bytes, rows int64) // nil where nobody asks
@@ -142,15 +156,18 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.accept(sum, about); err != nil {
 		return err
 	}
-	sha256, size, err := l.in.sum()
+	sums, err := l.in.sums()
 	if err != nil {
 		return err
 	}
-	if known, err := knownSum(ctx, tx, sha256); err != nil || known != nil {
+	if known, err := knownSums(ctx, tx, sums); err != nil || known != nil {
 		if err == nil {
 			err = known
 		}
 		return err
+	}
+	if !l.file.isAfter && !l.sums.claim(sums.content, l.file.path) {
+		return errBeingRead
 	}
 	if err := l.name(ctx, tx); err != nil {
 		return err
@@ -161,10 +178,10 @@ func (l *loading) run(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.measureReuse(ctx, tx, id); err != nil {
 		return err
 	}
-	if err := l.insertSource(ctx, tx, id, sha256, size, sum, about); err != nil {
+	if err := l.insertSource(ctx, tx, id, sums.content, l.in.disk.bytes.Load(), sum, about); err != nil {
 		return err
 	}
-	if err := l.insertManifest(ctx, tx, id, sha256); err != nil {
+	if err := l.insertManifest(ctx, tx, id, sums.disk); err != nil {
 		return err
 	}
 	return insertRejects(ctx, tx, id, sum.rejects)
@@ -321,9 +338,9 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func knownSum(ctx context.Context, tx rowQuerier, sha256 string) (*knownSource, error) {
+func knownSums(ctx context.Context, tx rowQuerier, known sums) (*knownSource, error) {
 	var k knownSource
-	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 = ?", sha256).
+	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 in (?, ?) limit 1", known.content, known.disk).
 		Scan(&k.name, &k.format, &k.read, &k.kept, &k.rejected)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -337,19 +354,19 @@ func (p pool) QueryRow(ctx context.Context, query string, args ...any) *sql.Row 
 	return p.db.QueryRowContext(ctx, query, args...)
 }
 
-// knownFile spares reading a file that is known: where a source has its size, it
-// is hashed first. A file whose size is not known is found out at its end.
-func knownFile(ctx context.Context, db *sql.DB, path string, size int64) (*knownSource, error) {
+// knownFile spares reading a file that is known: where a source has its size or its name (it may be the same rows,
+// packed otherwise), it is hashed first. Any other file that is known is found out at its end.
+func knownFile(ctx context.Context, db *sql.DB, file found, size int64) (*knownSource, error) {
 	var same int
-	err := db.QueryRowContext(ctx, "select count(*) from raw.sources where size_bytes = ?", size).Scan(&same)
+	err := db.QueryRowContext(ctx, "select count(*) from raw.sources where size_bytes = ? or name = ?", size, file.name).Scan(&same)
 	if err != nil || same == 0 || size == 0 {
 		return nil, err
 	}
-	sha256, err := sumOf(path)
+	sums, err := sumsOf(ctx, file.path)
 	if err != nil {
-		return nil, err
+		return nil, nil // its reader says better what is wrong
 	}
-	return knownSum(ctx, pool{db}, sha256)
+	return knownSums(ctx, pool{db}, sums)
 }
 
 // nameIsFree refuses a name that other bytes have.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type many struct {
 	w     *warehouse.Warehouse
 	opts  Options
 	names *names
+	sums  *names // of the contents that are being taken in, in place of names
 	meter *meter
 	large sync.Mutex // held by the one large file that is read
 	kept  sync.Mutex // held by who has it worked out again what is kept from runs and from what they ran on
@@ -39,7 +41,7 @@ type outcome struct {
 
 func (m *many) load(ctx context.Context, files []found) []outcome {
 	outcomes := make([]outcome, len(files))
-	alone, after := apart(files)
+	alone, after := apart(ctx, files)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(len(alone), mostAtOnce, max(2, runtime.GOMAXPROCS(0))) {
@@ -57,7 +59,13 @@ func (m *many) load(ctx context.Context, files []found) []outcome {
 	}
 	close(next)
 	workers.Wait()
+	for i := range outcomes {
+		if errors.Is(outcomes[i].err, errBeingRead) {
+			after = append(after, i)
+		}
+	}
 	for _, i := range after {
+		files[i].isAfter = true
 		if ctx.Err() == nil {
 			outcomes[i] = m.one(ctx, files[i])
 		}
@@ -71,6 +79,9 @@ func (m *many) one(ctx context.Context, file found) outcome {
 		defer m.large.Unlock()
 	}
 	result, err := m.loadOne(ctx, file)
+	if errors.Is(err, errBeingRead) {
+		return outcome{err: err, isDone: true} // it has its turn again, after the others
+	}
 	if err == nil && !result.AlreadyKnown && slices.Contains(changesKept, result.Format) {
 		m.kept.Lock()
 		err = warehouse.Refresh(context.WithoutCancel(ctx), m.w.DB())
@@ -86,30 +97,50 @@ func (m *many) one(ctx context.Context, file found) outcome {
 // changesKept are the formats that a prediction is made from: who is killed after one must not leave old figures.
 var changesKept = []string{"run", "model-config", "gpus", "kernel-times", "parquet"}
 
-// apart finds the files whose bytes may be those of a file before them. They are
-// taken in after it, so that it is the same one each time that becomes the source.
-func apart(files []found) (alone, after []int) {
-	bySize := map[int64][]int{}
-	for i, file := range files {
-		if file.size > 0 {
-			bySize[file.size] = append(bySize[file.size], i)
-		}
-	}
+// apart finds the files whose content may be that of a file before them: of the same size, or of the same name but for
+// the ending of its packing. They are taken in after it, so that it is the same one each time that becomes the source.
+func apart(ctx context.Context, files []found) (alone, after []int) {
+	alike := newLikeness(files)
 	seen := map[string]bool{}
 	for i, file := range files {
-		if file.size == 0 || len(bySize[file.size]) == 1 {
+		if !alike.hasOthers(file) {
 			alone = append(alone, i)
 			continue
 		}
-		sum, err := sumOf(file.path)
-		if err == nil && seen[sum] {
+		sums, err := sumsOf(ctx, file.path)
+		if err == nil && seen[sums.content] {
 			after = append(after, i)
 			continue
 		}
-		seen[sum] = true
+		seen[sums.content] = true
 		alone = append(alone, i)
 	}
 	return alone, after
+}
+
+// likeness counts files by what can be seen of them without reading them.
+type likeness struct {
+	bySize map[int64]int
+	byName map[string]int
+	packed map[string]bool // names that a packed file has
+}
+
+func newLikeness(files []found) likeness {
+	l := likeness{map[int64]int{}, map[string]int{}, map[string]bool{}}
+	for _, file := range files {
+		name := unpackedName(file.path)
+		l.bySize[file.size]++
+		l.byName[name]++
+		if name != filepath.Base(file.path) {
+			l.packed[name] = true
+		}
+	}
+	return l
+}
+
+func (l likeness) hasOthers(file found) bool {
+	name := unpackedName(file.path)
+	return file.size > 0 && (l.bySize[file.size] > 1 || l.packed[name] && l.byName[name] > 1)
 }
 
 // sizeOf is a regular file's size on disk; 0 of anything else.
@@ -127,6 +158,8 @@ type names struct {
 	mutex   sync.Mutex
 	claimed map[string]string // name -> path
 }
+
+func newNames() *names { return &names{claimed: map[string]string{}} }
 
 // claim says whether the name is the path's to use.
 func (n *names) claim(name, path string) bool {

@@ -34,7 +34,7 @@ func sourceName(path string) string {
 }
 
 // christen settles what the files would be called if the warehouse were empty: by
-// their own names or, where several have the same, with the folder in front.
+// their own names or, where several have the same, with the folder behind.
 func christen(files []found, names *names) {
 	alike := map[string]int{}
 	for _, file := range files {
@@ -54,12 +54,13 @@ func christen(files []found, names *names) {
 	}
 }
 
-// candidates are a file's names, the best first, without an end.
+// candidates are a file's names, the best first, without an end. What tells them apart comes last, so that a pattern
+// such as chat-* finds them all.
 func candidates(path, name string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		longer := name
 		if absolute, err := filepath.Abs(path); err == nil && path != "-" {
-			longer = strings.Trim(kebabCase(filepath.Base(filepath.Dir(absolute)))+"-"+name, "-")
+			longer = strings.Trim(name+"-"+kebabCase(filepath.Base(filepath.Dir(absolute))), "-")
 		}
 		if !yield(0, name) || !yield(1, longer) {
 			return

@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 
 	"github.com/klauspost/compress/gzip"
@@ -27,15 +28,16 @@ const (
 	compressedBufSize = 256 << 10
 )
 
-// input is an open file: Read yields its decompressed bytes, and the hash sees
-// the bytes as they lie on disk.
+// input is an open file: Read yields its decompressed bytes. One hash sees these, another the bytes as they lie on disk.
 type input struct {
 	ctx     context.Context
 	disk    *counted // below the decompression
 	content io.Reader
-	packed  string // "gzip", "zstd" or ""
-	unpacks int64  // decompressed bytes so far
-	size    int64  // on disk; 0 where that is not known
+	packed  string    // "gzip", "zstd" or ""
+	sum     hash.Hash // of the decompressed bytes; nil where the file is not packed
+	unpacks int64     // decompressed bytes so far
+	last    byte      // of what was read so far
+	size    int64     // on disk; 0 where that is not known
 	closers []func() error
 
 	// mayBeCut is set for files that may still be written, or whose writer was
@@ -65,7 +67,7 @@ func open(ctx context.Context, path string, stdin io.Reader) (*input, error) {
 		}
 		return in, in.attach(stdin)
 	}
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
@@ -111,6 +113,9 @@ func (in *input) attach(raw io.Reader) error {
 	default:
 		in.content = buffered
 	}
+	if in.packed != "" {
+		in.sum = sha256.New()
+	}
 	return nil
 }
 
@@ -121,9 +126,13 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 	n, err := in.content.Read(p)
 	in.unpacks += int64(n)
+	if n > 0 {
+		in.last = p[n-1]
+	}
 	if in.packed == "" {
 		return n, err
 	}
+	in.sum.Write(p[:n])
 	if in.unpacks > bombAfterBytes && in.unpacks > bombRatio*in.disk.bytes.Load() {
 		return n, hint.Errorf("%s: unpacks to more than %d times its size, refused", in.packed, bombRatio).
 			Hint("unpack it yourself if it is what you think it is")
@@ -152,13 +161,23 @@ func unpackError(err error) error {
 	}
 }
 
-// sum reads what is left below the decompression and returns the sha256 of all
-// bytes on disk, and their number.
-func (in *input) sum() (string, int64, error) {
-	if _, err := io.Copy(io.Discard, in.disk); err != nil {
-		return "", 0, err
+// sums are the fingerprints of a file. The same rows are one source, whether they are packed or not, so content is what
+// a source goes by. disk is what a warehouse goes by that was made when packed files were known by their packed bytes.
+type sums struct{ content, disk string }
+
+// sums reads what is left of the file.
+func (in *input) sums() (sums, error) {
+	if _, err := io.Copy(io.Discard, struct{ io.Reader }{in}); err != nil {
+		return sums{}, err
 	}
-	return hex.EncodeToString(in.disk.sum.Sum(nil)), in.disk.bytes.Load(), nil
+	if _, err := io.Copy(io.Discard, in.disk); err != nil {
+		return sums{}, err
+	}
+	disk := hex.EncodeToString(in.disk.sum.Sum(nil))
+	if in.packed == "" {
+		return sums{disk, disk}, nil
+	}
+	return sums{hex.EncodeToString(in.sum.Sum(nil)), disk}, nil
 }
 
 func (in *input) close() {
@@ -167,16 +186,12 @@ func (in *input) close() {
 	}
 }
 
-// sumOf hashes a file without reading it as anything.
-func sumOf(path string) (string, error) {
-	file, err := os.Open(path)
+// sumsOf hashes a file without reading it as anything.
+func sumsOf(ctx context.Context, path string) (sums, error) {
+	in, err := open(ctx, path, nil)
 	if err != nil {
-		return "", err
+		return sums{}, err
 	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	defer in.close()
+	return in.sums()
 }

@@ -68,7 +68,7 @@ func readParquet(d *document, out *rows) error {
 // onDisk is the file itself, or what it unpacks to in a file that has no name any
 // more, so that nothing stays behind.
 func (d *document) onDisk() (*os.File, error) {
-	if d.path != "-" {
+	if sizeOf(d.path) > 0 { // a pipe cannot be read twice
 		file, err := os.Open(d.path)
 		if err != nil {
 			return nil, err

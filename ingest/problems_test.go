@@ -276,12 +276,12 @@ func TestSameNameTwiceInAFolder(t *testing.T) {
 		if err != nil || len(results) != 3 {
 			t.Fatalf("got %+v, %v", results, err)
 		}
-		for i, want := range []string{filepath.Base(folder) + "-t", "x-t", "x-t-2"} {
+		for i, want := range []string{"t-" + filepath.Base(folder), "t-x", "t-x-2"} {
 			if results[i].Name != want || results[i].AlreadyKnown != known {
 				t.Errorf("got %+v, want it called %s", results[i], want)
 			}
 		}
-		note := "called x-t, because several files are called t"
+		note := "called t-x, because several files are called t"
 		if got := strings.Join(results[1].Notes, "\n"); !known && got != "no zone given, read as UTC\n"+note {
 			t.Errorf("notes: got %q, want %q", got, note)
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -49,7 +50,7 @@ type runDocument struct {
 
 func readRunDocument(folder string) (runDocument, error) {
 	var document runDocument
-	file, err := os.Open(filepath.Join(folder, runFile))
+	file, err := files.Open(filepath.Join(folder, runFile))
 	if err != nil {
 		return document, fmt.Errorf("%s: %w", runFile, errors.Unwrap(err))
 	}
@@ -95,7 +96,7 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 	if err != nil {
 		return Result{}, err
 	}
-	if known, err := knownSum(ctx, pool{w.DB()}, sha256); err != nil || known != nil {
+	if known, err := knownSums(ctx, pool{w.DB()}, sums{sha256, sha256}); err != nil || known != nil {
 		return known.result(), err
 	}
 	result := Result{Name: opts.Name, Format: "run", FormatWhy: "a folder with a " + runFile}
@@ -130,6 +131,20 @@ func sumRun(folder string) (string, int64, error) {
 		size += info.Size()
 	}
 	return hex.EncodeToString(all.Sum(nil)), size, nil
+}
+
+// sumOf is the fingerprint of a file as it lies on disk.
+func sumOf(path string) (string, error) {
+	file, err := files.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 func (l *runLoading) run(ctx context.Context, tx *warehouse.Tx, sha256 string, size int64) error {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 
 	"github.com/klauspost/compress/zstd"
@@ -176,7 +177,7 @@ type Plan struct {
 
 // OpenPlan checks the plan at path. It keeps no request in memory.
 func OpenPlan(path string) (*Plan, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
@@ -200,7 +201,7 @@ func (p *Plan) Fingerprint() string { return p.fingerprint }
 // Requests streams the plan in order of due time.
 func (p *Plan) Requests() iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		file, err := os.Open(p.path)
+		file, err := files.Open(p.path)
 		if err != nil {
 			yield(Request{}, fmt.Errorf("plan: %w", err))
 			return
@@ -215,9 +216,9 @@ func (p *Plan) Requests() iter.Seq2[Request, error] {
 	}
 }
 
-func (p *Plan) check(file *os.File) error {
+func (p *Plan) check(file io.Reader) error {
 	hash := sha256.New()
-	in, err := newLineReader(io.Reader(file), hash)
+	in, err := newLineReader(file, hash)
 	if err != nil {
 		return err
 	}

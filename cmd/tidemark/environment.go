@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -110,7 +110,7 @@ func namedEnvironment(c *cli.Context) (environment *replay.Environment, source s
 }
 
 func environmentFile(path string) (*replay.Environment, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

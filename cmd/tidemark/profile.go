@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
@@ -121,12 +122,12 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 		return nil, nil, hint.Misuse("profile: no profile named %q", name).
 			Hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
 	}
-	p, err := profile.Load(name)
+	text, err := files.ReadAll(name)
 	if err != nil {
-		return nil, nil, hint.AsMisuse(err)
+		return nil, nil, fmt.Errorf("profile: %w", err)
 	}
-	text, err := os.ReadFile(name)
-	return p, text, err
+	p, err := profile.Parse(name, text)
+	return p, text, hint.AsMisuse(err)
 }
 
 func isProfileFile(name string) bool {
@@ -320,7 +321,7 @@ func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) 
 }
 
 func histogramFitting(path string, f *profile.Fitting) error {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return fmt.Errorf("profile fit: %w", err)
 	}

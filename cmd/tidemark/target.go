@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 	"tidemark/replay"
 )
@@ -126,7 +127,7 @@ func apiKey(path string) (string, error) {
 	if path == "" {
 		return os.Getenv("OPENAI_API_KEY"), nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := files.ReadAll(path)
 	if err != nil {
 		return "", fmt.Errorf("--api-key-file: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 
 	"github.com/klauspost/compress/gzip"
@@ -80,7 +81,7 @@ func readFile(path string) (*subject, error) {
 
 // opened is a file, uncompressed as its ending says.
 func opened(path string, use func(io.Reader) error) error {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return fmt.Errorf("privacy check %s: %w", path, errors.Unwrap(err))
 	}

@@ -9,10 +9,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	random "math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 )
 
@@ -30,7 +30,7 @@ func NewKey() (Key, error) {
 
 // ReadKey takes a key from a file: 64 hexadecimal digits, as NewKey's is shown.
 func ReadKey(path string) (Key, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadAll(path)
 	if err != nil {
 		return nil, err
 	}

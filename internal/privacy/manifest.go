@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"tidemark/internal/files"
 )
 
 const (
@@ -80,9 +82,9 @@ func (m *Manifest) text() []byte {
 
 // manifestOf finds the manifest that belongs to a file; nil where there is none.
 func manifestOf(path string) (*Manifest, error) {
-	text, err := os.ReadFile(path + manifestEnding)
+	text, err := files.ReadAll(path + manifestEnding)
 	if os.IsNotExist(err) {
-		text, err = os.ReadFile(lengthsName(path) + manifestEnding)
+		text, err = files.ReadAll(lengthsName(path) + manifestEnding)
 	}
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -108,7 +110,7 @@ func lengthsName(path string) string { return strings.Replace(path, ".rates.csv"
 
 // sumFile is the fingerprint of a file.
 func sumFile(path string) (sum string, size int64, err error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return "", 0, err
 	}

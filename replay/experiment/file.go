@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/files"
 )
 
 const schema = "tidemark.experiment/1"
@@ -56,7 +57,7 @@ type Step struct {
 
 // Read reads and checks an experiment.
 func Read(path string) (File, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadAll(path)
 	if err != nil {
 		return File{}, fmt.Errorf("experiment: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 )
 
@@ -62,7 +63,7 @@ type logLine struct {
 // its step had not ended.
 func OpenLog(path string, f File, wall func() time.Time) (*Log, error) {
 	l := &Log{done: map[[2]int]Done{}, wall: wall}
-	text, err := os.ReadFile(path)
+	text, err := files.ReadAll(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}

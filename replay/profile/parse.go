@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
 
+	"tidemark/internal/files"
 	"tidemark/internal/hint"
 
 	"go.yaml.in/yaml/v3"
@@ -14,7 +14,7 @@ import (
 
 // Load reads the profile in a file.
 func Load(path string) (*Profile, error) {
-	content, err := os.ReadFile(path)
+	content, err := files.ReadAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}

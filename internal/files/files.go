@@ -1,0 +1,82 @@
+// Package files opens the files that a user names. A name may lead to something that is no file: a device that never
+// ends, or a pipe to which nobody writes. Open refuses the first and does not wait for the second, so that no verb
+// stands still without a word. A pipe that somebody writes to, as the shell makes of <(command), is read as a file.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// silence is how long a pipe may give nothing.
+const silence = time.Minute
+
+// mostBytes are read of a file that is held as a whole.
+const mostBytes = 64 << 20
+
+// File is an open file.
+type File struct {
+	*os.File
+	silence time.Duration // 0 where a read cannot wait
+}
+
+// Open opens a named file for reading. Its errors are *fs.PathError, as those of os.Open.
+func Open(path string) (*File, error) { return open(path, silence) }
+
+func open(path string, silence time.Duration) (*File, error) {
+	// O_NONBLOCK: else opening a pipe waits for its writer. It changes nothing for a file on disk.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsRegular(), mode.IsDir(): // reading a folder says itself what is wrong
+		return &File{File: file}, nil
+	case mode&fs.ModeNamedPipe != 0:
+		return &File{file, silence}, nil
+	}
+	file.Close()
+	return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("a device, not a file")}
+}
+
+// Read gives up on a pipe that stays silent.
+func (f *File) Read(p []byte) (int, error) {
+	if f.silence > 0 {
+		f.SetReadDeadline(time.Now().Add(f.silence)) // fails on no pipe
+	}
+	n, err := f.File.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("a pipe that gave nothing for %s", f.silence)}
+	}
+	return n, err
+}
+
+// WriteTo hides the one of os.File, which would read without Read.
+func (f *File) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
+
+// ReadAll is the content of a named file that is short enough to be held.
+func ReadAll(path string) ([]byte, error) {
+	file, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
+	if err == nil && len(text) > mostBytes {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d MB", mostBytes>>20)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
