@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
@@ -143,9 +143,9 @@ func checkContext(ctx context.Context, db *sql.DB, verb string, d Deployment, to
 // LacksKVHeads says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads: then its
 // attention heads are taken, as its loader does, and the cache is too large if the model groups them after all.
 func LacksKVHeads(ctx context.Context, db *sql.DB, model string) (lacks bool, err error) {
-	text, err := files.ReadAll(filepath.Join(model, "config.json"))
+	text, err := userfile.ReadAll(filepath.Join(model, "config.json"))
 	if err != nil {
-		text, err = files.ReadAll(model)
+		text, err = userfile.ReadAll(model)
 	}
 	if err != nil {
 		return false, nil // a model of the catalogue

@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint that has one, and gives the text
@@ -62,7 +62,7 @@ const maxConfigBytes = 64 << 20
 
 // jsonFile reads one JSON object.
 func jsonFile(path string) ([]byte, error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

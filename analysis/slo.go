@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -65,7 +65,7 @@ type sloFile struct {
 // ReadSLO reads an SLO from a YAML file. Whatever it does not know, or cannot be meant, is an
 // error that names the line.
 func ReadSLO(path string) (SLO, error) {
-	text, err := files.ReadAll(path)
+	text, err := userfile.ReadAll(path)
 	if err != nil {
 		return SLO{}, hint.Errorf("slo %s: %w", path, errors.Unwrap(err)).Hint("name the file of an SLO")
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // document is a file on its way to a reader that does not cut it into blocks for
@@ -40,7 +40,7 @@ func (d *document) beside(name string, limit int64) []byte {
 	if d.path == "-" {
 		return nil
 	}
-	file, err := files.Open(filepath.Join(filepath.Dir(d.path), name))
+	file, err := userfile.Open(filepath.Join(filepath.Dir(d.path), name))
 	if err != nil {
 		return nil
 	}

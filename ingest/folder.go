@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
 
@@ -93,7 +93,7 @@ func partsOf(folder string) (parts []folderPart, sum string, size int64, err err
 }
 
 func readPart(path string) ([]byte, error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -67,7 +67,7 @@ func open(ctx context.Context, path string, stdin io.Reader) (*input, error) {
 		}
 		return in, in.attach(stdin)
 	}
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

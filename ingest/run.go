@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
 
@@ -50,7 +50,7 @@ type runDocument struct {
 
 func readRunDocument(folder string) (runDocument, error) {
 	var document runDocument
-	file, err := files.Open(filepath.Join(folder, runFile))
+	file, err := userfile.Open(filepath.Join(folder, runFile))
 	if err != nil {
 		return document, fmt.Errorf("%s: %w", runFile, errors.Unwrap(err))
 	}
@@ -135,7 +135,7 @@ func sumRun(folder string) (string, int64, error) {
 
 // sumOf is the fingerprint of a file as it lies on disk.
 func sumOf(path string) (string, error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -13,8 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -177,7 +177,7 @@ type Plan struct {
 
 // OpenPlan checks the plan at path. It keeps no request in memory.
 func OpenPlan(path string) (*Plan, error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
@@ -201,7 +201,7 @@ func (p *Plan) Fingerprint() string { return p.fingerprint }
 // Requests streams the plan in order of due time.
 func (p *Plan) Requests() iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		file, err := files.Open(p.path)
+		file, err := userfile.Open(p.path)
 		if err != nil {
 			yield(Request{}, fmt.Errorf("plan: %w", err))
 			return

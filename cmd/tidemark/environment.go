@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -110,7 +110,7 @@ func namedEnvironment(c *cli.Context) (environment *replay.Environment, source s
 }
 
 func environmentFile(path string) (*replay.Environment, error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

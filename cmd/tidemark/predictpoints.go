@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
 
@@ -73,7 +73,7 @@ func linesNamed(lines []int) string {
 func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
 	var from io.Reader = c.App.Reader
 	if path != "-" {
-		file, err := files.Open(path)
+		file, err := userfile.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("predict: %w", err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
 )
@@ -122,7 +122,7 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 		return nil, nil, hint.Misuse("profile: no profile named %q", name).
 			Hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
 	}
-	text, err := files.ReadAll(name)
+	text, err := userfile.ReadAll(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("profile: %w", err)
 	}
@@ -321,7 +321,7 @@ func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) 
 }
 
 func histogramFitting(path string, f *profile.Fitting) error {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return fmt.Errorf("profile fit: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/replay"
 )
 
@@ -127,7 +127,7 @@ func apiKey(path string) (string, error) {
 	if path == "" {
 		return os.Getenv("OPENAI_API_KEY"), nil
 	}
-	text, err := files.ReadAll(path)
+	text, err := userfile.ReadAll(path)
 	if err != nil {
 		return "", fmt.Errorf("--api-key-file: %w", err)
 	}

@@ -27,7 +27,7 @@ var floor = map[string]int{
 	"internal/vllmsim":                 1,
 	"internal/hint":                    0,
 	"internal/escape":                  0,
-	"internal/files":                   0,
+	"internal/userfile":                0,
 	"fixtures":                         1,
 	"internal/floors":                  0,
 	"internal/realvllm":                0,
@@ -36,11 +36,11 @@ var floor = map[string]int{
 	"internal/soak":                    0,
 }
 
-// alone are rooms that import nothing of ours but internal/hint and internal/files, and build without cgo, so that
+// alone are rooms that import nothing of ours but internal/hint and internal/userfile, and build without cgo, so that
 // they are tested in a second and nothing of the store can disturb them.
 var alone = []string{"replay", "replay/experiment", "reports/chart", "internal/vllmsim"}
 
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/files"}
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile"}
 
 type listed struct {
 	ImportPath string

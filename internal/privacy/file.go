@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -81,7 +81,7 @@ func readFile(path string) (*subject, error) {
 
 // opened is a file, uncompressed as its ending says.
 func opened(path string, use func(io.Reader) error) error {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return fmt.Errorf("privacy check %s: %w", path, errors.Unwrap(err))
 	}

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // Key is what makes an export unlike any other. It is shown once and never stored.
@@ -30,7 +30,7 @@ func NewKey() (Key, error) {
 
 // ReadKey takes a key from a file: 64 hexadecimal digits, as NewKey's is shown.
 func ReadKey(path string) (Key, error) {
-	text, err := files.ReadAll(path)
+	text, err := userfile.ReadAll(path)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"tidemark/internal/files"
+	"tidemark/internal/userfile"
 )
 
 const (
@@ -82,9 +82,9 @@ func (m *Manifest) text() []byte {
 
 // manifestOf finds the manifest that belongs to a file; nil where there is none.
 func manifestOf(path string) (*Manifest, error) {
-	text, err := files.ReadAll(path + manifestEnding)
+	text, err := userfile.ReadAll(path + manifestEnding)
 	if os.IsNotExist(err) {
-		text, err = files.ReadAll(lengthsName(path) + manifestEnding)
+		text, err = userfile.ReadAll(lengthsName(path) + manifestEnding)
 	}
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -110,7 +110,7 @@ func lengthsName(path string) string { return strings.Replace(path, ".rates.csv"
 
 // sumFile is the fingerprint of a file.
 func sumFile(path string) (sum string, size int64, err error) {
-	file, err := files.Open(path)
+	file, err := userfile.Open(path)
 	if err != nil {
 		return "", 0, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"tidemark/internal/files"
+	"tidemark/internal/userfile"
 )
 
 const schema = "tidemark.experiment/1"
@@ -57,7 +57,7 @@ type Step struct {
 
 // Read reads and checks an experiment.
 func Read(path string) (File, error) {
-	text, err := files.ReadAll(path)
+	text, err := userfile.ReadAll(path)
 	if err != nil {
 		return File{}, fmt.Errorf("experiment: %w", err)
 	}

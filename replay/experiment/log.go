@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 const logSchema = "tidemark.experiment-log/1"
@@ -63,7 +63,7 @@ type logLine struct {
 // its step had not ended.
 func OpenLog(path string, f File, wall func() time.Time) (*Log, error) {
 	l := &Log{done: map[[2]int]Done{}, wall: wall}
-	text, err := files.ReadAll(path)
+	text, err := userfile.ReadAll(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: %w", err)
 	}

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"math"
 
-	"tidemark/internal/files"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // Load reads the profile in a file.
 func Load(path string) (*Profile, error) {
-	content, err := files.ReadAll(path)
+	content, err := userfile.ReadAll(path)
 	if err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}

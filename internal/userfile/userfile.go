@@ -1,7 +1,7 @@
-// Package files opens the files that a user names. A name may lead to something that is no file: a device that never
+// Package userfile opens the files that a user names. A name may lead to something that is no file: a device that never
 // ends, or a pipe to which nobody writes. Open refuses the first and does not wait for the second, so that no verb
 // stands still without a word. A pipe that somebody writes to, as the shell makes of <(command), is read as a file.
-package files
+package userfile
 
 import (
 	"errors"
