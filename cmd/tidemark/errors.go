@@ -12,6 +12,7 @@ import (
 
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 )
 
 // Exit codes, a promise to scripts.
@@ -47,7 +48,7 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.As(err, &ofSystem), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &ofSystem), errors.Is(err, fs.ErrNotExist), errors.Is(err, userfile.ErrUnreadable):
 		return exitFailed
 	case hint.IsMisuse(err), errors.As(err, &ofLibrary):
 		return exitMisuse

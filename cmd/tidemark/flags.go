@@ -72,7 +72,7 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 	if err != nil {
 		return err
 	}
-	err = use(ctx, w)
+	err = w.Explain(use(ctx, w))
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}

@@ -19,6 +19,14 @@ const silence = time.Minute
 // mostBytes are read of a file that is held as a whole.
 const mostBytes = 64 << 20
 
+// ErrUnreadable is in the error of a name that leads to something that cannot be read as a file.
+var ErrUnreadable = errors.New("cannot be read as a file")
+
+type unreadable string
+
+func (u unreadable) Error() string      { return string(u) }
+func (unreadable) Is(target error) bool { return target == ErrUnreadable }
+
 // File is an open file.
 type File struct {
 	*os.File
@@ -46,7 +54,7 @@ func open(path string, silence time.Duration) (*File, error) {
 		return &File{file, silence}, nil
 	}
 	file.Close()
-	return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("a device, not a file")}
+	return nil, &fs.PathError{Op: "open", Path: path, Err: unreadable("a device, not a file")}
 }
 
 // Read gives up on a pipe that stays silent.
@@ -56,7 +64,7 @@ func (f *File) Read(p []byte) (int, error) {
 	}
 	n, err := f.File.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("a pipe that gave nothing for %s", f.silence)}
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: unreadable(fmt.Sprintf("a pipe that gave nothing for %s", f.silence))}
 	}
 	return n, err
 }
@@ -73,7 +81,7 @@ func ReadAll(path string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
 	if err == nil && len(text) > mostBytes {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("more than %d MB", mostBytes>>20)}
+		err = &fs.PathError{Op: "read", Path: path, Err: unreadable(fmt.Sprintf("more than %d MB", mostBytes>>20))}
 	}
 	if err != nil {
 		return nil, err

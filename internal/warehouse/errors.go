@@ -19,6 +19,9 @@ var ErrStale = errors.New("its views were made by another version of tidemark")
 
 // within names the file and keeps the hint and what errors.Is looks for.
 func within(path string, err error) error {
+	if isDamaged(err) {
+		return damaged(path, err)
+	}
 	return fmt.Errorf("warehouse %s: %w", path, err)
 }
 
@@ -44,13 +47,47 @@ func openError(path string, err error) error {
 	case strings.Contains(text, "different configuration"):
 		return hint.Errorf("warehouse %s: already open in this process in the other mode (process %d)", path, os.Getpid()).
 			Hint("close it first")
+	case isDamaged(err):
+		return damaged(path, err)
 	case strings.Contains(text, "not a valid DuckDB database"):
 		return foreign(path, "not a DuckDB file")
 	}
-	if index := strings.Index(text, "IO Error: "); index >= 0 {
+	return hint.Errorf("warehouse %s: %s", path, duckDBSays(err)).Hint("name another file with --warehouse FILE")
+}
+
+// isDamaged finds DuckDB's words for a file that is not whole: cut, or with other bytes than it wrote.
+func isDamaged(err error) bool {
+	text := err.Error()
+	for _, mark := range []string{"Corrupt database file", "Could not read enough bytes from file", "does not match stored checksum"} {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// damaged says how to get the warehouse back: the files that it was made from are still there.
+func damaged(path string, err error) error {
+	return hint.Errorf("warehouse %s: the file is damaged (%s)", path, duckDBSays(err)).
+		Hint("rebuild it from the runs and traces: mv %s %s.damaged; tidemark ingest --warehouse %s runs TRACE...", path, path, path)
+}
+
+// duckDBSays is DuckDB's own words, without what kind of error it calls them.
+func duckDBSays(err error) string {
+	text := err.Error()
+	if index := strings.LastIndex(text, "IO Error: "); index >= 0 {
 		text = text[index+len("IO Error: "):]
 	}
-	return hint.Errorf("warehouse %s: %s", path, text).Hint("name another file with --warehouse FILE")
+	first, _, _ := strings.Cut(text, "\n")
+	return first
+}
+
+// Explain says what to do about an error of a query that found the file damaged. Any other error stays as it is.
+func (w *Warehouse) Explain(err error) error {
+	if err == nil || !isDamaged(err) || strings.Contains(err.Error(), "the file is damaged") {
+		return err
+	}
+	return damaged(w.path, err)
 }
 
 // foreign refuses a file that Tidemark did not make.

@@ -362,3 +362,50 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 		t.Errorf("got %d rows, want none", got)
 	}
 }
+
+// Issue 11, row 18: the advice was to name another file, which leaves the user without the runs.
+func TestADamagedWarehouseSaysHowToRebuildIt(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole.duckdb")
+	w := open(t, whole, warehouse.ReadWrite)
+	exec1(t, w, "create table raw.much as select hash(range) as h from range(1_000_000)")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garbage := []byte(strings.Repeat("garbage ", 1000))
+	for what, damaged := range map[string][]byte{
+		"cut in its head":   content[:5000],
+		"cut in the middle": content[:len(content)/2],
+		"another head":      append(append(append([]byte{}, content[:4200]...), garbage...), content[4200+len(garbage):]...),
+		"other rows":        overwrite(content, garbage),
+	} {
+		path := filepath.Join(t.TempDir(), "w.duckdb")
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+		if err == nil {
+			_, err = w.DB().ExecContext(t.Context(), "create table raw.sum as select sum(h::double) from raw.much")
+			err = w.Explain(err)
+			_ = w.Close()
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "warehouse "+path+": the file is damaged (") || strings.Count(err.Error(), path) > 2 {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if want := fmt.Sprintf("rebuild it from the runs and traces: mv %s %s.damaged; tidemark ingest --warehouse %s runs TRACE...", path, path, path); hint.Of(err) != want {
+			t.Errorf("%s: hint %q, want %q", what, hint.Of(err), want)
+		}
+	}
+}
+
+// overwrite puts garbage all over the blocks of a file but its first and its last quarter.
+func overwrite(content, garbage []byte) []byte {
+	damaged := append([]byte{}, content...)
+	for at := len(content) / 4; at < 3*len(content)/4; at += 256 << 10 {
+		copy(damaged[at:], garbage)
+	}
+	return damaged
+}
