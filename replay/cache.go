@@ -44,10 +44,10 @@ func (a *asker) resetCache(ctx context.Context, t target) (why string, err error
 			return "", ctx.Err()
 		}
 		if err != nil { // gateways hang up on paths that they do not let through
-			return fmt.Sprintf("%s gives no answer to /reset_prefix_cache", t.base), nil
+			return fmt.Sprintf("%s gives no answer to /reset_prefix_cache", t.shown()), nil
 		}
 		if status != http.StatusOK {
-			return fmt.Sprintf("%s answers %d to /reset_prefix_cache", t.base, status), nil
+			return fmt.Sprintf("%s answers %d to /reset_prefix_cache", t.shown(), status), nil
 		}
 		said := struct {
 			Success *bool `json:"success"` // older versions say nothing
@@ -60,7 +60,7 @@ func (a *asker) resetCache(ctx context.Context, t target) (why string, err error
 			return "", ctx.Err()
 		}
 	}
-	return fmt.Sprintf("%s could not reset its prefix cache: something still holds blocks of it", t.base), nil
+	return fmt.Sprintf("%s could not reset its prefix cache: something still holds blocks of it", t.shown()), nil
 }
 
 // newSalt is 128 bits, so that no other run ever had it.

@@ -31,7 +31,7 @@ func (s Settings) compareAll(servers []Server, all []effective) (found []differe
 	}
 	for i, server := range servers {
 		for _, d := range s.compare(server, all[i]) {
-			d.BaseURL = server.target.base.String()
+			d.BaseURL = server.target.shown()
 			found = append(found, d)
 		}
 	}

@@ -129,7 +129,7 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	slices.Sort(headers)
 	shown := make([]string, len(s.MetricsURLs))
 	for i, address := range s.MetricsURLs {
-		shown[i] = shownURL(address)
+		shown[i] = ShownURL(address)
 	}
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
@@ -155,7 +155,7 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 }
 
 func newTargetRecord(s Settings, targets []target) targetRecord {
-	r := targetRecord{BaseURL: targets[0].base.String(), Endpoint: s.Endpoint, Model: s.Model}
+	r := targetRecord{BaseURL: targets[0].shown(), Endpoint: s.Endpoint, Model: s.Model}
 	for _, address := range s.BaseURLs {
 		r.BaseURLs = append(r.BaseURLs, shownTarget(address))
 	}
@@ -171,7 +171,7 @@ func newTargetRecord(s Settings, targets []target) targetRecord {
 // shownTarget is a base url as everything else of a run names it: without /v1.
 func shownTarget(address string) string {
 	t, _ := parseTarget(address) // Check has parsed it before
-	return t.base.String()
+	return t.shown()
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -72,7 +72,7 @@ func (a *asker) probe(ctx context.Context, t target, model string) (Server, erro
 		server.ServerInfo = a.scrub.json(body)
 		server.describe(server.ServerInfo)
 	}
-	server.record = serverRecord{t.base.String(), server.Version, server.IsSimulated,
+	server.record = serverRecord{t.shown(), server.Version, server.IsSimulated,
 		modelCard{a.scrub.text(server.card.ID), a.scrub.text(server.card.Root), server.card.MaxModelLen}}
 	return server, ctx.Err()
 }
@@ -119,7 +119,7 @@ func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	where := t.base.String()
+	where := t.shown()
 	var dns *net.DNSError
 	var untrusted *tls.CertificateVerificationError
 	switch {
@@ -156,13 +156,13 @@ func (a *asker) refused(t target, status int, body []byte) error {
 	if text := errorBody(body).String(); text != "" && status >= 400 {
 		said = ": " + a.scrub.detail(text)
 	}
-	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.base, status, said).Hint("%s", todo)
+	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
 }
 
 func (a *asker) checkModel(t target, body []byte, model string) (modelCard, error) {
 	cards, err := cardsIn(body)
 	if err != nil {
-		return modelCard{}, hint.Errorf("replay: %s/v1/models: not a list of models", t.base).Hint("check --base-url")
+		return modelCard{}, hint.Errorf("replay: %s/v1/models: not a list of models", t.shown()).Hint("check --base-url")
 	}
 	names := make([]string, 0, len(cards))
 	for _, card := range cards {
@@ -178,7 +178,7 @@ func (a *asker) checkModel(t target, body []byte, model string) (modelCard, erro
 	if model == "" {
 		return modelCard{}, hint.Errorf("replay: no model named").Hint("%s", todo)
 	}
-	return modelCard{}, hint.Errorf("replay: %s does not serve the model %q", t.base, model).Hint("%s", todo)
+	return modelCard{}, hint.Errorf("replay: %s does not serve the model %q", t.shown(), model).Hint("%s", todo)
 }
 
 func cardsIn(body []byte) ([]modelCard, error) {
@@ -211,10 +211,10 @@ func (a *asker) watchModel(ctx context.Context, s Server) error {
 		if card == s.card {
 			return nil
 		}
-		return fmt.Errorf("the server at %s has changed its model: %s was %s and is now %s", s.target.base,
+		return fmt.Errorf("the server at %s has changed its model: %s was %s and is now %s", s.target.shown(),
 			a.scrub.text(card.ID), a.scrub.text(s.card.String()), a.scrub.text(card.String()))
 	}
-	return fmt.Errorf("the server at %s no longer serves the model %s", s.target.base, a.scrub.text(s.card.ID))
+	return fmt.Errorf("the server at %s no longer serves the model %s", s.target.shown(), a.scrub.text(s.card.ID))
 }
 
 func (c modelCard) String() string {

@@ -76,7 +76,7 @@ func (s *Settings) checkLengths(servers []Server, plan Header) error {
 	for _, server := range servers {
 		if limit := server.card.MaxModelLen; limit > 0 && plan.LongestTokens > limit {
 			return hint.Errorf("replay: the plan's longest request has %d tokens, %s at %s holds %d", plan.LongestTokens,
-				s.Model, server.target.base, limit).Hint(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit)
+				s.Model, server.target.shown(), limit).Hint(`plan again with "--max-model-len %d --overlong drop" (or cap), or serve a longer model length`, limit)
 		}
 	}
 	return nil
@@ -98,8 +98,8 @@ func differences(servers []Server, all []effective) (notes []string) {
 		fields := fieldsOf(other)
 		for _, name := range slices.Sorted(keysOf(first, fields)) {
 			if first[name] != fields[name] {
-				notes = append(notes, fmt.Sprintf("%s differs: %s at %s, %s at %s", name, orNothing(first[name]), servers[0].target.base,
-					orNothing(fields[name]), servers[i+1].target.base))
+				notes = append(notes, fmt.Sprintf("%s differs: %s at %s, %s at %s", name, orNothing(first[name]), servers[0].target.shown(),
+					orNothing(fields[name]), servers[i+1].target.shown()))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // endpoint is one server that is sent to.
 type endpoint struct {
-	address string // its base url
+	address string // its base url, as it is shown
 	name    string // the same; empty when there is only one
 	pool    *pool
 	writer  *writer
@@ -30,7 +30,7 @@ func newRouter(s Settings, targets []target, prompts Prompts, classes []string) 
 	byURL := map[string]*endpoint{}
 	for _, t := range targets {
 		e := &endpoint{
-			address: t.base.String(),
+			address: t.shown(),
 			pool: &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare,
 				dials: make(chan struct{}, maxDials)},
 			writer: newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
@@ -39,7 +39,7 @@ func newRouter(s Settings, targets []target, prompts Prompts, classes []string) 
 			e.name = e.address
 		}
 		r.all = append(r.all, e)
-		byURL[e.address] = e
+		byURL[t.base.String()] = e
 	}
 	find := func(address string) *endpoint {
 		t, _ := parseTarget(address) // targets has parsed it before

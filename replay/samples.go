@@ -156,10 +156,10 @@ func (p *sampler) scrape(ctx context.Context, address string) []byte {
 }
 
 func (p *sampler) keep(address string, text []byte, at time.Duration) {
-	exposition := p.asker.scrub.text(string(text))
+	exposition := p.asker.scrub.exposition(string(text))
 	p.log.add(func(dst []byte) []byte {
 		dst = appendSeconds(append(dst, `{"at_s":`...), at)
-		dst = appendString(append(dst, `,"origin":"server","url":`...), shownURL(address))
+		dst = appendString(append(dst, `,"origin":"server","url":`...), ShownURL(address))
 		return append(appendString(append(dst, `,"exposition":`...), exposition), '}', '\n')
 	})
 }

@@ -3,33 +3,36 @@ package replay
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"html"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 const redacted = "[redacted]"
 
 // scrubber takes secrets out of whatever a server says before it is kept: an error body may echo the request's header,
-// and a server's own description may hold its command line and environment.
-type scrubber struct{ secrets []string }
+// and a server's own description may hold its command line and environment. It looks at texts alone, never at numbers.
+type scrubber struct {
+	secrets []string // whole, in the forms in which they are sent about
+	runs    gramSet  // of the long ones, see secretgrams.go
+	hexRuns gramSet
+	sieve   *sieve
+	public  []string // bare: what may be told, also where a secret has a part of it
+}
 
 // minSecret keeps a one-letter header value from blanking whole texts.
 const minSecret = 4
 
 func newScrubber(s Settings) scrubber {
-	var c scrubber
+	c := scrubber{runs: gramSet{needed: 1}, hexRuns: gramSet{needed: hexHits}}
 	c.add(s.APIKey)
 	for _, values := range s.Headers {
 		for _, value := range values {
-			c.add(value)
-			if _, token, found := strings.Cut(value, " "); found { // "Bearer ..."
-				c.add(token)
-			}
+			c.addHeader(value)
 		}
 	}
 	for _, address := range s.MetricsURLs {
@@ -42,42 +45,105 @@ func newScrubber(s Settings) scrubber {
 				c.add(value)
 			}
 		}
+		c.addPath(metrics)
 	}
+	targets, _ := s.targets() // Check has parsed them before
+	for _, t := range targets {
+		c.addPath(t.base)
+		c.public = append(c.public, bare(t.base.Host))
+	}
+	c.public = append(c.public, bare(s.Model))
 	// The longest first: a secret inside another would break that one in two.
 	slices.SortFunc(c.secrets, func(a, b string) int { return len(b) - len(a) })
 	c.secrets = slices.Compact(c.secrets)
+	c.sieve = newSieve(c.runs, c.hexRuns)
 	return c
 }
 
-// add takes a secret in every form in which a server may give it back. Other escapes of JSON are undone in text.
+// addHeader takes a header's value, and what stands behind its scheme: "Bearer KEY", "Basic BASE64".
+func (c *scrubber) addHeader(value string) {
+	c.add(value)
+	scheme, token, found := strings.Cut(value, " ")
+	if !found {
+		return
+	}
+	c.add(token)
+	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && strings.EqualFold(scheme, "basic") {
+		_, password, _ := strings.Cut(string(plain), ":")
+		c.add(string(plain))
+		c.add(password)
+	}
+}
+
+// addPath takes the tokens in an address.
+func (c *scrubber) addPath(u *url.URL) {
+	for _, segment := range strings.Split(u.Path, "/") {
+		if isToken(segment) {
+			c.add(segment)
+		}
+	}
+}
+
+// add takes a secret in every form in which a server may give it back as a whole, and its runs if it is long.
 func (c *scrubber) add(secret string) {
 	secret = strings.TrimSpace(secret)
 	if len(secret) < minSecret {
 		return
 	}
 	quoted, _ := json.Marshal(secret) // a string always marshals
-	for _, form := range []string{secret, strings.Trim(string(quoted), `"`), oneLine(secret), url.QueryEscape(secret),
+	forms := []string{secret, strings.Trim(string(quoted), `"`), oneLine(secret), url.QueryEscape(secret),
 		url.PathEscape(secret), html.EscapeString(secret), strings.ToUpper(secret), strings.ToLower(secret),
-		base64.StdEncoding.EncodeToString([]byte(secret))} {
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("Bearer " + secret))}
+	if len(secret) >= gramSize {
+		forms = append(forms, reversed(secret), hex.EncodeToString([]byte(secret)), strings.ToUpper(hex.EncodeToString([]byte(secret))))
+	}
+	for _, form := range forms {
 		if !slices.Contains(c.secrets, form) {
 			c.secrets = append(c.secrets, form)
 		}
 	}
+	c.addRuns(secret)
 }
 
-// maxEscapes is how deep JSON in JSON is looked into.
+// maxEscapes is how deep escapes in escapes are looked into: JSON in JSON.
 const maxEscapes = 3
 
-// text is s without secrets. One that hides behind JSON's escapes is found too; the text is then kept unescaped.
+// text is s without secrets.
 func (c scrubber) text(s string) string {
-	s = c.plain(s)
-	for plain, depth := s, 0; depth < maxEscapes && strings.Contains(plain, `\`); depth++ {
-		plain = unescape(plain)
-		if clean := c.plain(plain); clean != plain {
-			s, plain = clean, clean
-		}
+	if len(c.secrets) == 0 {
+		return s
 	}
-	return s
+	s = c.plain(s)
+	if !c.mayHold(s) {
+		return s
+	}
+	marks := make([]bool, len(s))
+	v, ok := newView(s), true
+	for depth := 0; ok && depth <= maxEscapes; depth++ {
+		c.markWhole(v, marks)
+		c.markRuns(v.asFolded(), marks)
+		c.markRuns(v.asBare(), marks)
+		v, ok = v.decoded()
+	}
+	return withoutMarked(s, marks)
+}
+
+// exposition is text for metrics: their names and labels are looked at, their values and times are not.
+func (c scrubber) exposition(s string) string {
+	if clean := c.plain(s); clean == s && !c.mayHold(s) {
+		return s
+	}
+	var out strings.Builder
+	for line := range strings.Lines(s) {
+		end := len(line) // of the words: a comment has nothing else
+		if !strings.HasPrefix(line, "#") {
+			if end = strings.LastIndexByte(line, '}') + 1; end == 0 {
+				end = max(strings.IndexByte(line, ' '), 0)
+			}
+		}
+		out.WriteString(c.text(line[:end]) + line[end:])
+	}
+	return out.String()
 }
 
 func (c scrubber) plain(s string) string {
@@ -87,17 +153,32 @@ func (c scrubber) plain(s string) string {
 	return s
 }
 
-var jsonEscape = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|["\\/])`)
-
-// unescape undoes JSON's escapes wherever they stand, as far as a header's characters need it.
-func unescape(s string) string {
-	return jsonEscape.ReplaceAllStringFunc(s, func(escape string) string {
-		if escape[1] != 'u' {
-			return escape[1:]
+// markWhole marks whole secrets: escapes may have hidden them from plain.
+func (c scrubber) markWhole(v view, marks []bool) {
+	text := string(v.text)
+	for _, secret := range c.secrets {
+		for from := 0; ; {
+			at := strings.Index(text[from:], secret)
+			if at < 0 {
+				break
+			}
+			v.mark(from+at, from+at+len(secret), marks)
+			from += at + len(secret)
 		}
-		r, _ := strconv.ParseUint(escape[2:], 16, 16) // four digits always parse
-		return string(rune(r))
-	})
+	}
+}
+
+func withoutMarked(s string, marks []bool) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case !marks[i]:
+			out.WriteByte(s[i])
+		case i == 0 || !marks[i-1]:
+			out.WriteString(redacted)
+		}
+	}
+	return out.String()
 }
 
 // detailLimit cuts what a server says: enough to know the cause, too little to carry a prompt.
@@ -112,14 +193,20 @@ func (c scrubber) detail(s string) string {
 	return s
 }
 
-// dropTorn takes off the begin of a secret at the very end: what was read may have ended in the middle of one.
+// dropTorn takes off the begin of a secret at the very end: what was read may have ended in the middle of one, behind
+// escapes too.
 func (c scrubber) dropTorn(s string) string {
-	for _, secret := range c.secrets {
-		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
-			if strings.HasSuffix(s, secret[:n]) {
-				return s[:len(s)-n] + redacted
+	v, ok := newView(s), true
+	for depth := 0; ok && depth <= maxEscapes; depth++ {
+		text := string(v.text)
+		for _, secret := range c.secrets {
+			for n := min(len(secret)-1, len(text)); n >= minSecret; n-- {
+				if strings.HasSuffix(text, secret[:n]) {
+					return s[:v.from[len(text)-n]] + redacted
+				}
 			}
 		}
+		v, ok = v.decoded()
 	}
 	return s
 }

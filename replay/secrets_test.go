@@ -2,10 +2,15 @@ package replay
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -211,4 +216,218 @@ func TestTheKeyGoesToTargetsAloneWhateverIsAsked(t *testing.T) {
 			t.Errorf("%s was not asked with the key", path)
 		}
 	}
+}
+
+// coats are the ways in which a server, or what stands before it, gives a key back.
+func coats(key string) map[string]string {
+	spaced := strings.Join(strings.Split(key, ""), " ")
+	each := func(format string) string {
+		var out strings.Builder
+		for _, b := range []byte(key) {
+			fmt.Fprintf(&out, format, b)
+		}
+		return out.String()
+	}
+	bearer := "Bearer " + key
+	return map[string]string{
+		"its first 18 characters":        key[:18],
+		"without its begin":              key[9:],
+		"eight from its middle":          key[14:22],
+		"cut at both ends, in capitals":  strings.ToUpper(key[5:20]),
+		"base64 with the scheme":         base64.StdEncoding.EncodeToString([]byte(bearer)),
+		"base64 with other words":        base64.StdEncoding.EncodeToString([]byte("user:" + key + "@host")),
+		"base64 with others still":       base64.URLEncoding.EncodeToString([]byte(`{"k":"` + key + `"}`)),
+		"hex":                            hex.EncodeToString([]byte(key)),
+		"hex in capitals":                strings.ToUpper(hex.EncodeToString([]byte(bearer))),
+		"hex with blanks":                each("%02x "),
+		"hex as C writes it":             each("0x%02x, "),
+		"hex as strings write it":        each(`\x%02x`),
+		"spaced":                         spaced,
+		"with dashes":                    strings.ReplaceAll(spaced, " ", "-"),
+		"in lines":                       strings.ReplaceAll(spaced, " ", "\n"),
+		"percent-encoded":                url.QueryEscape(key),
+		"percent-encoded to the last":    each("%%%02X"),
+		"percent-encoded twice":          strings.ReplaceAll(each("%%%02X"), "%", "%25"),
+		"HTML by names":                  html.EscapeString(key),
+		"HTML by numbers":                each("&#%d;"),
+		"HTML by hexadecimal numbers":    each("&#x%x;"),
+		"reversed":                       reversed(key),
+		"reversed, then cut":             reversed(key)[3:20],
+		"JSON":                           escaped(key),
+		"JSON in JSON":                   strings.ReplaceAll(escaped(key), `\`, `\\`),
+		"in a sentence":                  "the key '" + key + "' is not known",
+		"spaced, its begin is not there": spaced[12:],
+	}
+}
+
+// shows finds the longest piece of a coat that a text has, of the given size or more.
+func shows(text, coat string, size int) string {
+	for at := 0; at+size <= len(coat); at++ {
+		if piece := coat[at : at+size]; strings.Contains(text, piece) {
+			return piece
+		}
+	}
+	return ""
+}
+
+// Issue 11, row 15: these stayed in requests.jsonl.zst.
+func TestNoCoatOfAKeyIsKept(t *testing.T) {
+	const key = "sk-proj-Zq4<vT8&nL2mX6/cR9+wB3yH7kD5"
+	names, all := []string{}, coats(key)
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	fake := newFake(t, func(w http.ResponseWriter, r *http.Request) {
+		length := len(bodyOf(r).Prompt) - 1 // the plan says which coat, and where
+		coat := all[names[length/3]]
+		quoted := strconv.Quote(strings.ToValidUTF8(coat, "?"))
+		switch length % 3 {
+		case 0:
+			w.WriteHeader(401)
+			fmt.Fprintf(w, `{"error":{"message":%s,"code":401}}`, quoted)
+		case 1:
+			openStream(w)
+			event(w, `{"error":{"message":`+quoted+`}}`)
+		case 2:
+			openStream(w)
+			event(w, `{"id":"x","choices":[{"index":0,"text":"a","token_ids":[5],"finish_reason":`+quoted+`}]}`)
+		}
+	})
+	said, _ := json.Marshal(all)
+	fake.info = `{"args":` + string(said) + `}`
+	fake.metrics = func() string {
+		var out strings.Builder
+		for _, name := range names {
+			fmt.Fprintf(&out, "# HELP m %s\nm{key=%q} 1\n", strings.ReplaceAll(all[name], "\n", " "), all[name])
+		}
+		return out.String() + "vllm:num_requests_running 0\n"
+	}
+	var requests []Request
+	for i := range 3 * len(names) {
+		requests = append(requests, Request{InputTokens: i + 1, OutputTokens: 3})
+	}
+	s := settingsFor(fake.URL)
+	s.APIKey = key
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder); err != nil {
+		t.Fatal(err)
+	}
+	kept := everything(t, folder)
+	for _, name := range names {
+		size := min(10, len(all[name])) // below that it is no run of eight of the key's, or its public begin
+		switch n := len(all[name]); {
+		case n >= 3*len(key):
+			size = 60
+		case 3*n >= 4*len(key):
+			size = 24
+		}
+		for _, text := range []string{kept, strings.ReplaceAll(kept, `\\`, `\`)} {
+			if piece := shows(text, all[name], size); piece != "" && piece != "the key 's" {
+				at := strings.Index(text, piece)
+				t.Errorf("%s: %q is in the run's folder: %q", name, piece, text[max(0, at-100):at+len(piece)+20])
+				break
+			}
+		}
+	}
+	if n := strings.Count(kept, redacted); n < 5*len(names) {
+		t.Errorf("%d places were redacted, want one for each coat and place", n)
+	}
+}
+
+// What is no secret stays as it is: the model's name in the key, whole words, and every number.
+func TestScrubbingLeavesTheRestAlone(t *testing.T) {
+	s := settingsFor("http://gpu1.example.com:8000")
+	s.Model, s.APIKey = "meta-llama/Llama-3.1-8B-Instruct", "sk-llama-3.1-8b-instruct-production-1234567890123456"
+	c := newScrubber(s)
+	for _, text := range []string{
+		"The model `meta-llama/Llama-3.1-8B-Instruct` does not exist at gpu1.example.com:8000.",
+		"no production server; 5 of 6 wait, 100 % busy & \\ well",
+		"request 550e8400-e29b-41d4-a716-446655440000 of session 6e29b41d4a716446 failed",
+		"stop",
+	} {
+		if got := c.text(text); got != text {
+			t.Errorf("got %q, want it as it was: %q", got, text)
+		}
+	}
+	if got := string(c.json([]byte(`{"created":1234567890123456,"at":"1234567890123456"}`))); got != `{"at":"[redacted]","created":1234567890123456}` {
+		t.Errorf("got %s", got)
+	}
+	exposition := "# HELP a b\na{job=\"x\"} 1234567890123456\nb 1234567890123456 1234567890123456\n"
+	if got := c.exposition(exposition + `c{k="1234567890123456"} 1`); got != exposition+`c{k="[redacted]"} 1` {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A token in the path of a server's address is used, and kept nowhere.
+func TestATokenInTheAddressIsUsedAndNotKept(t *testing.T) {
+	const token = "tok7Qx9ZkV3mW5pR8sT2"
+	fake := newFake(t, nil)
+	fake.complete = func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(404)
+		fmt.Fprintf(w, `{"detail":"no route for %s"}`, r.URL.Path)
+	}
+	asked := fake.Config.Handler
+	var others sync.Map
+	fake.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/"+token+"/") {
+			others.Store(r.URL.Path, true)
+		}
+		http.StripPrefix("/v1/"+token, asked).ServeHTTP(w, r)
+	})
+	s := settingsFor(fake.URL + "/v1/" + token + "/v1")
+	folder := filepath.Join(t.TempDir(), "run")
+	if _, err := Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder); err != nil {
+		t.Fatal(err)
+	}
+	others.Range(func(path, _ any) bool { t.Errorf("asked for %v without the token", path); return true })
+	if all := everything(t, folder); strings.Contains(all, token[:8]) || !strings.Contains(all, fake.URL+"/v1/"+redacted) {
+		t.Errorf("kept: %s", all)
+	}
+	fake.probe = status(404, `{"detail":"nothing at /v1/`+token+`/v1/models"}`)
+	_, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, filepath.Join(t.TempDir(), "run"))
+	if err == nil || strings.Contains(err.Error(), token[:8]) || !strings.Contains(err.Error(), redacted+" answers 404") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatLooksLikeATokenInAnAddress(t *testing.T) {
+	for segment, want := range map[string]bool{
+		"v1": false, "completions": false, "meta-llama-3.1-8b-instruct": false, "Qwen2.5-72B-Instruct-AWQ": false, "us-central1": false,
+		"my-team-production-deployment": false, "Meta-Llama-3.1-70B-Instruct-quantized.w4a16": false, "1234": false,
+		"tok7Qx9ZkV3mW5pR8sT2": true, "sk-proj-4fQ8xLm2Vt9Rz": true, "550e8400-e29b-41d4-a716-446655440000": true,
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.4pcPyMD09olPSyXnrXCjTw": true, "0123456789abcdef0123456789abcdef": true, "deadbeefdeadbeef1": true,
+	} {
+		if got := isToken(segment); got != want {
+			t.Errorf("isToken(%q): got %v, want %v", segment, got, want)
+		}
+	}
+}
+
+func BenchmarkScrubExposition(b *testing.B) {
+	s := settingsFor("http://gpu1:8000")
+	s.APIKey = canary
+	c := newScrubber(s)
+	text := strings.Repeat("vllm:inter_token_latency_seconds_bucket{engine=\"0\",le=\"0.001\",model_name=\"meta-llama/Llama-3.1-8B\"} 1234.0\n", 2000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		c.exposition(text)
+	}
+}
+
+// FuzzScrub looks for a text around a part of a key in which that part is not found.
+func FuzzScrub(f *testing.F) {
+	for _, text := range []string{"", `\u0041\`, "%4", "%25", "&#", "&#x4;", "0x", `{"a":"`, "\xff\x00", "Zq4", "Bearer "} {
+		f.Add(text, text)
+	}
+	s := settingsFor("http://gpu1:8000")
+	s.APIKey = "sk-proj-Zq4<vT8&nL2mX6/cR9+wB3yH7kD5"
+	c := newScrubber(s)
+	f.Fuzz(func(t *testing.T, before, after string) {
+		part := s.APIKey[15:29]
+		if got := c.detail(before + part + after); strings.Contains(got, part) && !strings.Contains(before+after, part[:8]) {
+			t.Errorf("%q and %q: got %q", before, after, got)
+		}
+		c.exposition(before + part + after)
+	})
 }

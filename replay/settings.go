@@ -214,6 +214,9 @@ func parseTarget(base string) (target, error) {
 	return target{base: u, address: net.JoinHostPort(u.Hostname(), port)}, nil
 }
 
+// shown is the base url as it is written down and printed.
+func (t target) shown() string { return ShownURL(t.base.String()) }
+
 // tlsConfig is nil for plain HTTP.
 func (t target) tlsConfig(s Settings) *tls.Config {
 	if t.base.Scheme != "https" {

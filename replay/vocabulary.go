@@ -28,7 +28,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 	case s.VocabHigh == 0:
 		s.VocabHigh = known
 	default:
-		return hint.Errorf("replay: token ids up to %d, but the vocabulary of %s at %s ends at %d", s.VocabHigh, s.Model, where.base, known).
+		return hint.Errorf("replay: token ids up to %d, but the vocabulary of %s at %s ends at %d", s.VocabHigh, s.Model, where.shown(), known).
 			Hint("give the model's own size with --vocab-size %d, or leave it out", known)
 	}
 	if s.VocabLow == 0 {

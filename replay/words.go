@@ -55,9 +55,9 @@ func findWording(ctx context.Context, a *asker, served string, seed uint64, plan
 	}
 	if len(words) < fewestWords {
 		record.CountedBy = "assumed"
-		record.Note = fmt.Sprintf("%s does not count tokens: a word is taken for a token, and the template for nothing", t.target.base)
+		record.Note = fmt.Sprintf("%s does not count tokens: a word is taken for a token, and the template for nothing", t.target.shown())
 		if len(words) > 0 {
-			record.Note = fmt.Sprintf("only %d words are one token each at %s: a word is taken for a token, and the template for nothing", len(words), t.target.base)
+			record.Note = fmt.Sprintf("only %d words are one token each at %s: a word is taken for a token, and the template for nothing", len(words), t.target.shown())
 		}
 		words = strings.Fields(commonWords)
 	}
@@ -141,7 +141,7 @@ func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecor
 		record.TemplateTokens = &n
 	}
 	if one == nil || other == nil || all == nil {
-		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: its template is taken for nothing", t.target.base)
+		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: its template is taken for nothing", t.target.shown())
 		return nil
 	}
 	for w.front < min(len(one), len(other)) && one[w.front] == other[w.front] {

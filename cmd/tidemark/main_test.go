@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -127,6 +128,11 @@ var badServers = map[string]http.HandlerFunc{
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	}),
+	"ECHO": http.StripPrefix("/tok7Qx9ZkV3mW5pR8sT2", serving(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		sent := r.Header.Get("Authorization")
+		fmt.Fprintf(w, `{"error":{"message":"you sent %s, in base64 %s, to %s"}}`, sent[9:], base64.StdEncoding.EncodeToString([]byte(sent)), r.RequestURI)
+	})).ServeHTTP,
 	"SILENT": serving(func(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	}),

@@ -155,7 +155,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 		return err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
-	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), strings.Join(settings.BaseURLs, ", "), h.Seed)
+	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
 	progress, end := progressLine(talk(c))
 	settings.Progress = progress
 	settings.Tell = func(text string) { tell(c, "%s", text) }

@@ -33,7 +33,8 @@ func targetFlags() []cli.Flag {
 		&cli.StringFlag{Name: "name", Usage: "call the run `NAME`"},
 		&cli.StringFlag{Name: "note", Usage: "`TEXT` that a reader of the run must know"},
 		&cli.StringFlag{Name: "api-key-file", Usage: "read the API key from `FILE`"},
-		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request"},
+		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request; every user of this machine can see it, a secret belongs in --header-file"},
+		&cli.StringFlag{Name: "header-file", Usage: "send the headers in `FILE`, one \"Name: value\" a line, with each request"},
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none"},
 		&cli.Float64Flag{Name: "max-failures", Usage: "with more than this `SHARE` of the requests failed or not sent the exit code is 1; an SLO's own failure_ratio replaces it", Value: 0.01},
 		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on"},
@@ -63,7 +64,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if err != nil {
 		return replay.Settings{}, err
 	}
-	headers, err := headersOf(c.StringSlice("header"))
+	headers, err := headersOf(c.StringSlice("header"), c.String("header-file"))
 	if err != nil {
 		return replay.Settings{}, err
 	}
@@ -111,16 +112,45 @@ func routesOf(lines []string) (map[string]string, error) {
 	return routes, nil
 }
 
-func headersOf(lines []string) (http.Header, error) {
+// headersOf takes headers from flags and from a file. An error names none of their text: a line without a colon may be a
+// secret alone.
+func headersOf(lines []string, path string) (http.Header, error) {
 	headers := http.Header{}
-	for _, line := range lines {
-		name, value, found := strings.Cut(line, ":")
-		if !found {
-			return nil, hint.Misuse("--header %q: no colon", name).Hint(`--header "Name: value"`)
+	for i, line := range lines {
+		if !addHeader(headers, line) {
+			return nil, hint.Misuse("--header: number %d has no colon", i+1).Hint(`--header "Name: value"`)
 		}
-		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if path == "" {
+		return headers, nil
+	}
+	text, err := userfile.ReadAll(path)
+	if err != nil {
+		return nil, fmt.Errorf("--header-file: %w", err)
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.TrimSpace(line) != "" && !addHeader(headers, line) {
+			return nil, hint.Misuse("--header-file %s: line %d has no colon", path, i+1).Hint("write each header as Name: value")
+		}
 	}
 	return headers, nil
+}
+
+func addHeader(headers http.Header, line string) bool {
+	name, value, found := strings.Cut(line, ":")
+	if found {
+		headers.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return found
+}
+
+// shownServers are the servers that are sent to, without what is secret in their addresses.
+func shownServers(s replay.Settings) string {
+	var shown []string
+	for _, address := range s.BaseURLs {
+		shown = append(shown, replay.ShownURL(address))
+	}
+	return strings.Join(shown, ", ")
 }
 
 func apiKey(path string) (string, error) {
