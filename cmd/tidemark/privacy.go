@@ -20,7 +20,9 @@ func privacyCommand() *cli.Command {
 		Usage:     "prove that nothing personal is in; write what may leave",
 		ArgsUsage: "check [SOURCE | FILE...] | export SOURCE",
 		Description: `check holds sources (all, if none is named) or exported files to the
-rules and exits with 1 where one is not met. export writes a trace (JSON
+rules and exits with 1 where one is not met. A trace that keeps them all is
+still not k-anonymous: a trace with times never is, histograms are; --strict
+exits with 1 on that too. export writes a trace (JSON
 lines) or its histograms (CSV, and the rates beside it in .rates.csv)
 without what could be traced back, and FILE.privacy.json that says how.
 Two exports of one source can be linked by their counts per tick and by
@@ -43,7 +45,7 @@ Example:
 			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
 			seedFlag(),
 			&cli.BoolFlag{Name: "even-so", Usage: "export: write also what fails a rule"},
-			&cli.BoolFlag{Name: "strict", Usage: "export: write nothing where a rule is not met, as it is without this"},
+			&cli.BoolFlag{Name: "strict", Usage: "check: exit with 1 also where a source is not k-anonymous, as no trace is; export: write nothing where a rule is not met, as without this"},
 			&cli.BoolFlag{Name: "force", Usage: "export: write over files that are there"},
 		),
 		Action: runPrivacy,
@@ -72,57 +74,77 @@ func checkPrivacy(c *cli.Context, names []string) error {
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
 		return hint.Misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
 	}
-	table := analysis.Table{Columns: columnsOf("source", "rule", "truth", "verdict", "figures")}
-	broken, checked := 0, 0
-	add := func(name string, verdicts []privacy.Verdict) {
-		for _, v := range verdicts {
-			table.Rows = append(table.Rows, []any{name, int64(v.Rule), v.Truth, v.Verdict, v.Figures})
-		}
-		checked++
-		if !privacy.Passed(verdicts) {
-			broken++
-		}
+	checks := &privacyChecks{terms: terms, table: analysis.Table{Columns: columnsOf("source", "rule", "truth", "verdict", "figures")}}
+	if err := checks.all(c, names); err != nil {
+		return err
 	}
+	if err := printVerdicts(c, checks.table); err != nil {
+		return err
+	}
+	switch {
+	case checks.broken > 0:
+		return exitError{exitNotMet, hint.Errorf("%d of %d may not leave as they are", checks.broken, checks.checked).
+			Hint("write what may: tidemark privacy export SOURCE --output FILE")}
+	case c.Bool("strict") && checks.notAnonymous > 0:
+		return exitError{exitNotMet, hint.Errorf("every rule is kept, but not k-anonymous: %d of %d", checks.notAnonymous, checks.checked).
+			Hint("export histograms: tidemark privacy export SOURCE --as histogram --output FILE.csv")}
+	}
+	return nil
+}
+
+// privacyChecks are the verdicts on all that is checked. The last row of each source has no rule: whether it is k-anonymous.
+type privacyChecks struct {
+	terms                         privacy.Terms
+	table                         analysis.Table
+	checked, broken, notAnonymous int
+}
+
+// all checks exported files, and sources of the warehouse: every one if nothing is named.
+func (p *privacyChecks) all(c *cli.Context, names []string) error {
 	var sources []string
 	for _, name := range names {
 		if !isExport(name) {
 			sources = append(sources, name)
 			continue
 		}
-		verdicts, err := privacy.CheckFile(name, terms)
+		rules, anonymity, err := privacy.CheckFile(name, p.terms)
 		if err != nil {
 			return err
 		}
-		add(name, verdicts)
+		p.add(name, rules, anonymity)
 	}
-	if len(sources) > 0 || len(names) == 0 {
-		err := withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-			if len(names) == 0 {
-				if sources, err = privacy.Names(ctx, w); err != nil {
-					return err
-				}
+	if len(names) > 0 && len(sources) == 0 {
+		return nil
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		if len(names) == 0 {
+			if sources, err = privacy.Names(ctx, w); err != nil {
+				return err
 			}
-			for _, name := range sources {
-				verdicts, err := privacy.CheckSource(ctx, w, name, terms)
-				if err != nil {
-					return err
-				}
-				add(name, verdicts)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
 		}
+		for _, name := range sources {
+			rules, anonymity, err := privacy.CheckSource(ctx, w, name, p.terms)
+			if err != nil {
+				return err
+			}
+			p.add(name, rules, anonymity)
+		}
+		return nil
+	})
+}
+
+func (p *privacyChecks) add(name string, rules []privacy.Verdict, anonymity privacy.Verdict) {
+	for _, v := range rules {
+		p.table.Rows = append(p.table.Rows, []any{name, int64(v.Rule), v.Truth, v.Verdict, v.Figures})
 	}
-	if err := printVerdicts(c, table); err != nil {
-		return err
+	p.table.Rows = append(p.table.Rows, []any{name, nil, anonymity.Truth, anonymity.Verdict, anonymity.Figures})
+	p.checked++
+	if !privacy.Passed(rules) {
+		p.broken++
 	}
-	if broken > 0 {
-		return exitError{exitNotMet, hint.Errorf("%d of %d may not leave as they are", broken, checked).
-			Hint("write what may: tidemark privacy export SOURCE --output FILE")}
+	if anonymity.Verdict == privacy.NotAnonymous {
+		p.notAnonymous++
 	}
-	return nil
 }
 
 // isExport tells a file from a source's name, by its ending alone: an export that is not there is a missing file.
@@ -245,23 +267,49 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	return table
 }
 
-// printVerdicts writes one rule a paragraph, for people.
+// printVerdicts writes one rule a paragraph, for people, and what follows from all of them.
 func printVerdicts(c *cli.Context, table analysis.Table) error {
 	if c.Bool("csv") || c.Bool("json") {
 		return printTable(c, table)
 	}
 	source := ""
+	var broken []string
 	for _, row := range table.Rows {
 		if row[0] != source {
-			source = row[0].(string)
+			source, broken = row[0].(string), nil
 			say(c, "%s", source)
 		}
-		mark := "pass"
-		if row[3] == privacy.Fails {
-			mark = privacy.Fails
+		mark, text := "pass  "+fmt.Sprint(row[1]), fmt.Sprintf("%s: %s", row[2], row[4])
+		switch {
+		case row[1] == nil:
+			mark, text = "so", rulesKept(broken)+anonymitySaid(row[3].(string), row[4])
+		case row[3] == privacy.Fails:
+			mark = privacy.Fails + "  " + fmt.Sprint(row[1])
+			broken = append(broken, fmt.Sprint(row[1]))
 		}
-		lines := wrapped(fmt.Sprintf("%s: %s", row[2], row[4]), max(40, terminalWidth(c.App.Writer)-11))
-		fmt.Fprintf(c.App.Writer, "  %s  %d  %s\n", mark, row[1], strings.Join(lines, "\n           "))
+		lines := wrapped(text, max(40, terminalWidth(c.App.Writer)-11))
+		fmt.Fprintf(c.App.Writer, "  %-7s  %s\n", mark, strings.Join(lines, "\n           "))
 	}
 	return nil
+}
+
+func rulesKept(broken []string) string {
+	switch len(broken) {
+	case 0:
+		return "rules kept"
+	case 1:
+		return "rule " + broken[0] + " is not kept"
+	}
+	return "rules " + strings.Join(broken, ", ") + " are not kept"
+}
+
+// anonymitySaid is nothing of what holds no requests.
+func anonymitySaid(verdict string, figures any) string {
+	switch verdict {
+	case privacy.NotAnonymous:
+		return fmt.Sprintf("; not k-anonymous: %s", figures)
+	case privacy.Holds:
+		return fmt.Sprintf("; k-anonymous, counting requests, not users: %s", figures)
+	}
+	return ""
 }

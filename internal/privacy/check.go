@@ -62,11 +62,11 @@ func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	return err
 }
 
-// CheckSource holds a source of the warehouse to the rules.
-func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms Terms) ([]Verdict, error) {
+// CheckSource holds a source of the warehouse to the rules. Whether it is k-anonymous is said apart from them.
+func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms Terms) (rules []Verdict, anonymity Verdict, err error) {
 	kind, err := kindOf(ctx, w, name)
 	if err != nil {
-		return nil, err
+		return nil, Verdict{}, err
 	}
 	s := &subject{isTrace: kind == "arrivals", isOther: kind != "arrivals" && kind != "lengths"}
 	err = s.lookAtText(ctx, w, called, name)
@@ -78,12 +78,12 @@ func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms
 		err = s.readCells(ctx, w, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", name, err)
+		return nil, Verdict{}, fmt.Errorf("source %s: %w", name, err)
 	}
 	if err := s.manifestBeside(ctx, w, name); err != nil {
-		return nil, err
+		return nil, Verdict{}, err
 	}
-	return s.verdicts(terms), nil
+	return s.verdicts(terms), s.anonymity(terms), nil
 }
 
 // manifestBeside finds the manifest of the file that a source came from, while

@@ -100,7 +100,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 			if err := os.WriteFile(path, c.change(content(t, c.path)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			verdicts, err := CheckFile(path, usual)
+			verdicts, _, err := CheckFile(path, usual)
 			if c.want == "error" && err != nil {
 				return
 			}
@@ -118,11 +118,11 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 	if err := os.WriteFile(weekday, moved, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if verdicts, err := CheckFile(weekday, usual); err != nil || broken(verdicts) != "5 8" {
+	if verdicts, _, err := CheckFile(weekday, usual); err != nil || broken(verdicts) != "5 8" {
 		t.Errorf("dated 2023: got %v, %v; want rule 5 broken", verdicts, err)
 	}
 	os.Remove(plain + manifestEnding)
-	if verdicts, err := CheckFile(plain, usual); err != nil || broken(verdicts) != "8" {
+	if verdicts, _, err := CheckFile(plain, usual); err != nil || broken(verdicts) != "8" {
 		t.Errorf("without a manifest: got %v, %v; want rule 8 broken", verdicts, err)
 	}
 }
@@ -133,19 +133,19 @@ func TestSourcesOfTheWarehouse(t *testing.T) {
 	w := holding(t, azureFile(t, 1500))
 	take(t, w, mooncakeFile(t, 1500, hashOf), "blocks")
 	for name, want := range map[string]string{"trace": "4 5 8", "blocks": "2 4 5 8"} {
-		verdicts, err := CheckSource(t.Context(), w, name, usual)
+		verdicts, _, err := CheckSource(t.Context(), w, name, usual)
 		if err != nil || broken(verdicts) != want {
 			t.Errorf("%s: got %+v, %v; want %s broken", name, verdicts, err, want)
 		}
 	}
-	if _, err := CheckSource(t.Context(), w, "nobody", usual); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, _, err := CheckSource(t.Context(), w, "nobody", usual); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("got %v, want an error that names the source", err)
 	}
 	// What people wrote stands out, whatever column it came by.
 	if _, err := w.DB().Exec(`update raw.arrivals set class = 'please write to my mother' where source_id = 1`); err != nil {
 		t.Fatal(err)
 	}
-	verdicts, err := CheckSource(t.Context(), w, "trace", usual)
+	verdicts, _, err := CheckSource(t.Context(), w, "trace", usual)
 	if err != nil || !strings.Contains(verdicts[0].Figures, "arrivals.class: 100 %") || strings.Contains(fmt.Sprint(verdicts), "mother") {
 		t.Errorf("got %+v, %v; want rule 1 broken by arrivals.class, without the text", verdicts[0], err)
 	}
@@ -215,7 +215,7 @@ func TestNoisyHistogram(t *testing.T) {
 	if bytes.Equal(content(t, path), content(t, quiet)) {
 		t.Error("no noise was added")
 	}
-	if verdicts, err := CheckFile(path, usual); err != nil || !Passed(verdicts) {
+	if verdicts, _, err := CheckFile(path, usual); err != nil || !Passed(verdicts) {
 		t.Errorf("got %+v, %v", verdicts, err)
 	}
 }

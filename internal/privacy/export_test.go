@@ -44,7 +44,7 @@ func TestExportCanBeTakenInAgain(t *testing.T) {
 			t.Fatalf("row %d: taken in as %s, written as %s", i, got, want)
 		}
 	}
-	if verdicts, err := CheckSource(t.Context(), w, "again", Terms{K: 10, UserCap: 0.05}); err != nil || !Passed(verdicts) {
+	if verdicts, _, err := CheckSource(t.Context(), w, "again", Terms{K: 10, UserCap: 0.05}); err != nil || !Passed(verdicts) {
 		t.Errorf("the source that was taken in: %+v, %v", verdicts, err)
 	}
 }

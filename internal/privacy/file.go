@@ -27,14 +27,14 @@ import (
 )
 
 // CheckFile holds an exported file to the rules, and the rates beside it. Nothing
-// but its bytes and those of its manifest are believed.
-func CheckFile(path string, terms Terms) ([]Verdict, error) {
+// but its bytes and those of its manifest are believed. Whether it is k-anonymous is said apart from the rules.
+func CheckFile(path string, terms Terms) (rules []Verdict, anonymity Verdict, err error) {
 	subject, err := readFile(lengthsName(path))
 	if err != nil {
-		return nil, err
+		return nil, Verdict{}, err
 	}
 	subject.findManifest(lengthsName(path))
-	return subject.verdicts(terms), nil
+	return subject.verdicts(terms), subject.anonymity(terms), nil
 }
 
 func (s *subject) findManifest(path string) {

@@ -28,7 +28,7 @@ func FuzzCheckFile(f *testing.F) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if verdicts, err := CheckFile(path, Terms{K: 2, UserCap: 0.5}); err == nil && (len(verdicts) != 8 || Passed(verdicts)) {
+		if verdicts, _, err := CheckFile(path, Terms{K: 2, UserCap: 0.5}); err == nil && (len(verdicts) != 8 || Passed(verdicts)) {
 			t.Errorf("got %+v: a file without a manifest passed, or not every rule was looked at", verdicts)
 		}
 	})

@@ -24,6 +24,9 @@ const (
 	Holds       = "pass"
 	Fails       = "FAIL"
 	NothingOfIt = "pass, none"
+
+	// NotAnonymous is of a trace, and of a histogram with small cells. A trace that keeps every rule is not anonymous.
+	NotAnonymous = "not k-anonymous"
 )
 
 // Terms are what the one who must agree asks for.
@@ -127,6 +130,25 @@ func (s *subject) verdicts(terms Terms) []Verdict {
 		verdicts = append(verdicts, Verdict{i + 1, rule.truth, verdict, figures})
 	}
 	return verdicts
+}
+
+// anonymity says whether every request hides among k others: that is no rule, because a trace cannot keep it.
+func (s *subject) anonymity(terms Terms) Verdict {
+	v := Verdict{Truth: "k-anonymous"}
+	switch {
+	case s.isOther:
+		v.Verdict, v.Figures = NothingOfIt, "no requests in it"
+	case s.isTrace:
+		alone, all := s.trace.alone(), max(len(s.trace.Rows), 1)
+		v.Verdict, v.Figures = NotAnonymous, fmt.Sprintf("a trace with times never is, and %.3g %% of these requests are the only ones in their second with their lengths; export histograms for that",
+			100*float64(alone)/float64(all))
+	default:
+		v.Verdict, v.Figures = s.noSmallRows(terms)
+		if v.Verdict == Fails {
+			v.Verdict = NotAnonymous
+		}
+	}
+	return v
 }
 
 func failed(format string, args ...any) (string, string) { return Fails, fmt.Sprintf(format, args...) }
@@ -292,7 +314,7 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 		}
 	}
 	alone := t.alone()
-	return nothing("classes and tenants are of %d or more; cells are not a property of a trace: %d of %d requests (%.3g %%) are the only ones in their second with their lengths; for cells: export --as histogram",
+	return nothing("classes and tenants are of %d or more; a trace has no cells: %d of %d requests (%.3g %%) are the only ones in their second with their lengths",
 		terms.K, alone, len(t.Rows), 100*float64(alone)/float64(len(t.Rows)))
 }
 

@@ -30,7 +30,7 @@ func TestValuesOfOtherTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts, err := CheckSource(t.Context(), w, "results", usual)
+		verdicts, _, err := CheckSource(t.Context(), w, "results", usual)
 		if err != nil || len(verdicts) != 1 {
 			t.Fatalf("%s: %+v, %v", c.sentence, verdicts, err)
 		}
