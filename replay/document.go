@@ -36,6 +36,16 @@ type Series struct {
 	Repeat     int    `json:"repeat"`     // 0-based
 }
 
+// scrubbed is the series without secrets: a row's value may be a server's address.
+func (s *Series) scrubbed(c scrubber) *Series {
+	if s == nil {
+		return nil
+	}
+	clean := *s
+	clean.Value = c.text(s.Value)
+	return &clean
+}
+
 // document is run.json.
 type document struct {
 	Schema            string          `json:"schema"`
@@ -131,15 +141,16 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	for i, address := range s.MetricsURLs {
 		shown[i] = ShownURL(address)
 	}
+	scrub := newScrubber(s) // what the user typed may hold a server's address with its token
 	d := document{
-		Schema: runSchema, RunID: s.RunID, Name: s.Name, Note: s.Note, Version: s.Version, Status: statusRunning,
+		Schema: runSchema, RunID: s.RunID, Name: scrub.text(s.Name), Note: scrub.text(s.Note), Version: s.Version, Status: statusRunning,
 		Target: newTargetRecord(s, targets),
 		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), *s.MaxFailures, s.OnDead, s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
 			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, s.MaxConcurrency, s.History, s.Cache,
 			s.DrainTimeout.Seconds(), countedBy, shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
-		Series: s.Series, SLO: s.SLO,
+		Series: s.Series.scrubbed(scrub), SLO: s.SLO,
 		Server: server, Effective: ready.effective, Readiness: ready.readiness, Prompts: ready.wording,
 		Client: clientRecord{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0)},
 	}

@@ -376,6 +376,7 @@ func TestATokenInTheAddressIsUsedAndNotKept(t *testing.T) {
 		http.StripPrefix("/v1/"+token, asked).ServeHTTP(w, r)
 	})
 	s := settingsFor(fake.URL + "/v1/" + token + "/v1")
+	s.Name, s.Note, s.Series = "nightly "+s.BaseURLs[0], "to "+token, &Series{ID: "s", Variable: "base-url", Value: s.BaseURLs[0]}
 	folder := filepath.Join(t.TempDir(), "run")
 	if _, err := Run(t.Context(), planOf(t, every(0, 2, 9, 3)), s, folder); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 -- source_name     what the user calls it
 -- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder' or 'run'
 -- format          the reader that took it in
--- sha256          fingerprint of the file's bytes
+-- sha256          fingerprint of the file's bytes, unpacked
 -- rows_read       lines or records read
 -- rows_kept       of these, taken in
 -- rows_rejected   of these, refused: raw.rejects says where and why
