@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -214,4 +215,21 @@ func FuzzAsk(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSlowSendersAreLetGo sends nothing, half a header and half a body: each connection ends after a minute.
+func TestSlowSendersAreLetGo(t *testing.T) {
+	for _, sent := range []string{"", "POST /v1/compl", "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newPipes()
+			serveOn(t, small(), l)
+			conn := l.dial()
+			defer conn.Close()
+			began := time.Now()
+			io.WriteString(conn, sent)
+			if answer, err := io.ReadAll(conn); err != nil || time.Since(began) != readTimeout {
+				t.Errorf("%.20q: got %q, %v after %v", sent, answer, err, time.Since(began))
+			}
+		})
+	}
 }

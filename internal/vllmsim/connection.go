@@ -167,6 +167,9 @@ func (c *connection) readBody(request *http.Request) ([]byte, error) {
 func (c *connection) tooLarge() error {
 	c.isLast = true
 	c.reply(http.StatusRequestEntityTooLarge, "application/json", []byte(`{"detail":"Request body too large"}`))
+	// Whoever is still sending would find the connection reset, and not the answer.
+	c.SetReadDeadline(time.Now().Add(replyWait))
+	io.Copy(io.Discard, c.Conn)
 	return errTooLarge
 }
 
