@@ -14,6 +14,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
 
@@ -67,7 +68,7 @@ func runExport(c *cli.Context) error {
 // bytes, none.
 func writeFolder(folder string, files []analysis.File, replace bool) error {
 	for _, file := range files {
-		there, err := os.ReadFile(filepath.Join(folder, file.Name))
+		there, err := userfile.ReadAll(filepath.Join(folder, file.Name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
