@@ -31,7 +31,11 @@ select
     p99_ttft_s as p99_ttft_s,
     p99_tpot_s as p99_tpot_s,
     p99_lateness_s as p99_late_s,
-    is_valid as valid
+    case
+        when not is_valid then 'invalid'
+        when has_failed then 'failed'
+        else 'valid'
+    end as verdict
 from marts.runs
 order by run_id`
 
