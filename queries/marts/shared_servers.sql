@@ -3,7 +3,7 @@
 --
 -- Both ends are compared at the instants of the looks, so that few looks of an uneven load, as in a run that is interrupted, accuse
 -- nobody. A request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more: until the server
--- has noticed, it still runs there.
+-- has noticed, it still runs there. A server that goes away while the run lasts counts for the time in which it was looked at.
 -- run_id             the replay
 -- looks              instants at which the servers were asked, at the address that was asked most often
 -- server_in_flight   running and waiting as the servers say, mean over the looks, all servers together
@@ -54,7 +54,8 @@ urls as (
         looks.url,
         count(*) as looks,
         avg(looks.in_server) as in_server,
-        sum(coalesce(own.in_flight, 0)) as own_sum
+        avg(coalesce(own.in_flight, 0)) as own_in_flight,
+        coalesce((max(looks.at_s) - min(looks.at_s)) * count(*) / nullif(count(*) - 1, 0), 0) as covered_s
     from looks
     asof left join own
         on own.run_id = looks.run_id
@@ -68,9 +69,14 @@ servers as (
     select
         run_id,
         max(looks) as looks,
-        sum(in_server) as server_in_flight,
-        (sum(own_sum) / sum(looks))::double as own_in_flight
-    from urls
+        sum(in_server * coalesce(covered_s / nullif(longest_s, 0), 1)) as server_in_flight,
+        avg(own_in_flight) filter (where covered_s = longest_s)::double as own_in_flight
+    from (
+        select
+            urls.*,
+            max(covered_s) over (partition by run_id) as longest_s
+        from urls
+    ) as each
     group by run_id
 )
 
