@@ -143,10 +143,10 @@ func TestJudgeSLO(t *testing.T) {
 func TestCertificate(t *testing.T) {
 	w := open(t, run("a", 600, 0.05, draft))
 	table, err := analysis.Certificate(context.Background(), w.DB(), "a")
-	if err != nil || len(table.Rows) != 22 {
-		t.Fatalf("got %d lines, %v; want 22", len(table.Rows), err)
+	if err != nil || len(table.Rows) != 23 {
+		t.Fatalf("got %d lines, %v; want 23", len(table.Rows), err)
 	}
-	if first, last := table.Rows[0], table.Rows[21]; first[0] != "lateness" || first[3] != "breaks" ||
+	if first, last := table.Rows[1], table.Rows[22]; first[0] != "lateness" || first[3] != "breaks" ||
 		last[1] != "invalid: p99 lateness 50 ms is above 10 ms; who had the CPU is not known: give the client a core of its own" {
 		t.Errorf("got %v ... %v", first, last)
 	}
