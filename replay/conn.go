@@ -7,7 +7,7 @@ import (
 )
 
 // conn is one connection: a net.Conn, or a bare socket that the event loop reads. net/http would hand over bytes some
-// time after its own goroutine had read them; here the clock is taken right after the read.
+// time after its own goroutine had read them; here the instant is that of the read, or of the arrival at the socket.
 type conn struct {
 	nc       net.Conn // nil: there is only the socket
 	socket   int
