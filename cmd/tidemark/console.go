@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"sync"
@@ -94,7 +95,7 @@ func (c *console) add(s *screen, text string) error {
 		return s.err
 	}
 	if c.leaving && c.size > mostQueued {
-		return errLeft
+		return context.Canceled
 	}
 	if len(text) > 0 {
 		c.queue, c.size = append(c.queue, piece{s, text}), c.size+len(text)
@@ -126,9 +127,6 @@ func (c *console) close() error {
 	c.changed.Broadcast()
 	return err
 }
-
-// errLeft is in the place of what was to be printed when the user had left.
-var errLeft = os.ErrDeadlineExceeded
 
 // screen is one of the two that the console prints to.
 type screen struct {

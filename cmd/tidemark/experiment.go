@@ -168,7 +168,11 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	if len(done) > 0 {
 		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
 	}
-	err = errors.Join(err, leftBehind(c, done))
+	if left := leftBehind(c, done); left != nil && c.Context.Err() != nil {
+		tell(c, "%v; %s", left, hint.Of(left)) // an error of who was interrupted is not said
+	} else {
+		err = errors.Join(err, left)
+	}
 	if err != nil && c.Command.Name == "experiment" {
 		tell(c, "the journal is in %s: the same command goes on there", journal)
 	}
