@@ -1,5 +1,5 @@
--- How far a measured percentile or share may be from the true one: 95 % intervals, and how
--- many samples a verdict wants.
+-- How far a measured percentile or share may be from the true one: 95 % intervals, how many
+-- samples a verdict wants, and how many independent ones the samples of a run are worth.
 
 -- Fewest samples for a two-sided interval of a percentile: below them one of its ends lies beyond
 -- the samples, by the ranks below. 367 for p99.
@@ -51,3 +51,20 @@ create macro macros.share_high(k, n) as
 -- stay; null where it lies on the bound: within half a percent of it.
 create macro macros.samples_to_tell(k, n, p) as
     case when abs(k - n * p) >= 5e-3 * n * p then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;
+
+-- How many times as far as independent samples some marked ones are spread between equal parts of the time: the variance of their
+-- number in a part, given the samples there, over that of as many drawn one by one. Of the samples and the marked
+-- ones of all parts, and the sums over parts of marked squared, marked times samples, and samples squared; null without marked ones.
+create macro macros.spread_ratio(parts, samples, marked, marked_squared, marked_samples, samples_squared) as
+    parts / (parts - 1)
+    * (marked_squared - 2 * (marked / samples) * marked_samples + pow(marked / samples, 2) * samples_squared)
+    / nullif(marked * (1 - marked / samples), 0);
+
+-- Independent samples that n are worth by that spread. Of few blocks the spread is not known well: wider by Student's t over the
+-- normal's 1.96, which is 1 + 1.2 over the degrees of freedom.
+create macro macros.effective_by_spread(n, spread_ratio, blocks) as
+    floor(n / greatest(1, coalesce(spread_ratio * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1)))::bigint;
+
+-- Independent samples that n are worth when those beyond their q-quantile came in so many bursts, each of which counts once.
+create macro macros.effective_by_bursts(n, bursts, q) as
+    floor(least(n, bursts / (1 - q) + 1e-6))::bigint;
