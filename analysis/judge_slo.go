@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"tidemark/internal/show"
 )
 
 // Outcomes of an SLO and of each of its objectives, as marts.slo says them.
@@ -24,16 +26,25 @@ type SLOVerdict struct {
 }
 
 // ObjectiveVerdict is what became of one objective. A number that is nil is not known: there were
-// too few samples. Times are seconds.
+// too few samples, or too few independent bursts among them. Times are seconds.
 type ObjectiveVerdict struct {
 	Objective
 	Observed     *float64
 	Low, High    *float64 // ends of its 95 % interval
 	Samples      int64
-	Above        int64 // of these, above the bound, or failed
+	Effective    int64 // independent samples that these are worth
+	Above        int64 // of the samples, above the bound, or failed
 	Outcome      string
+	Reason       string // why undecided, as marts.slo says it
 	MoreRequests *int64 // about so many more would decide
 }
+
+// Reasons of marts.slo for an outcome that is undecided.
+const (
+	stopped   = "stopped"
+	fewBursts = "too few bursts"
+	onBound   = "on the bound"
+)
 
 // JudgeSLO gives a run's verdict by the SLO that it carries. A run without one has an empty
 // Outcome, and FirstLine is that of its Verdict.
@@ -68,8 +79,10 @@ select
     low,
     high,
     samples,
+    effective_samples,
     above,
     outcome,
+    coalesce(reason, ''),
     more_requests
 from marts.slo
 where run_id = $1
@@ -81,7 +94,7 @@ order by objective`, v.RunID)
 	for rows.Next() {
 		var o ObjectiveVerdict
 		err := rows.Scan(&v.Name, &o.Metric, &o.Percentile, &o.AtMost, &o.Class, &o.Observed, &o.Low, &o.High,
-			&o.Samples, &o.Above, &o.Outcome, &o.MoreRequests)
+			&o.Samples, &o.Effective, &o.Above, &o.Outcome, &o.Reason, &o.MoreRequests)
 		if err != nil {
 			return err
 		}
@@ -143,56 +156,68 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	if v.Outcome != Undecided {
 		return v.Outcome
 	}
-	most, onBound := int64(0), 0
+	most, reasons := int64(0), map[string]int{}
 	for _, o := range said {
-		if o.MoreRequests == nil {
-			onBound++
-		} else {
+		reasons[o.Reason]++
+		if o.MoreRequests != nil {
 			most = max(most, *o.MoreRequests)
 		}
 	}
 	text := v.Outcome
+	if reasons[fewBursts] > 0 {
+		text += ", too few independent bursts to tell"
+	}
 	switch most {
 	case 0:
 	case 1:
 		text += ", about 1 more request"
 	default:
-		text += fmt.Sprintf(", about %s more requests", thousands(most))
+		text += fmt.Sprintf(", about %s more requests", show.Count(most))
 	}
-	switch {
-	case onBound == len(said):
+	if reasons[stopped] > 0 {
+		text += ", the run was stopped before its end"
+	}
+	switch n := reasons[onBound]; {
+	case n == len(said):
 		text += ", on the bound"
-	case onBound > 0:
-		text += fmt.Sprintf(", %d on the bound", onBound)
+	case n > 0:
+		text += fmt.Sprintf(", %d on the bound", n)
 	}
 	return text
 }
 
-// String says what was observed against the bound: p99 TTFT 812 ms (783 to 850 ms) of at most 1,000 ms.
+// String says what was observed against the bound, how sure that is, and on how many samples it rests:
+// p99 TTFT from due 812 ms (783 ms to 850 ms) of at most 1.00 s (2,283 samples, worth 640 independent ones).
 func (o ObjectiveVerdict) String() string {
-	write := milliseconds
+	write := show.Duration
 	if o.Metric == failureRatio {
-		write = percent
+		write = show.Percent
 	}
 	text := o.Objective.String()
-	if o.Observed == nil {
-		text += fmt.Sprintf(" withheld, of %s samples", thousands(o.Samples))
-	} else {
-		text += " " + write(o.Observed)
+	switch {
+	case o.Observed == nil && o.Outcome == NotMet:
+		return fmt.Sprintf("%s: %s of %s beyond %s", text, show.Count(o.Above), show.Count(o.Samples), write(o.AtMost))
+	case o.Observed == nil:
+		return fmt.Sprintf("%s withheld, of %s samples, of at most %s", text, show.Count(o.Samples), write(o.AtMost))
 	}
+	interval := "no interval"
 	if o.Low != nil && o.High != nil {
-		text += fmt.Sprintf(" (%s to %s)", write(o.Low), write(o.High))
+		interval = fmt.Sprintf("%s to %s", write(*o.Low), write(*o.High))
 	}
-	return text + " of at most " + write(&o.AtMost)
+	return fmt.Sprintf("%s %s (%s) of at most %s (%s)", text, write(*o.Observed), interval, write(o.AtMost), o.basis())
 }
 
-func percent(share *float64) string { return digits(*share*100) + " %" }
-
-// thousands writes a whole number with commas between thousands.
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+// basis is how many samples the objective rests on, and of how much worth.
+func (o ObjectiveVerdict) basis() string {
+	text := show.Count(o.Samples) + " samples"
+	switch {
+	case o.Metric == failureRatio:
+		text = fmt.Sprintf("%s of %s failed", show.Count(o.Above), show.Count(o.Samples))
+	case o.Low == nil || o.High == nil:
+		text = fmt.Sprintf("%s of %s samples beyond", show.Count(o.Above), show.Count(o.Samples))
+	}
+	if o.Effective < o.Samples {
+		text += fmt.Sprintf(", worth %s independent ones", show.Count(o.Effective))
 	}
 	return text
 }

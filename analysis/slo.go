@@ -19,8 +19,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sloSchema is the first line of an SLO file.
-const sloSchema = "tidemark.slo/1"
+// The first line of an SLO file. In the first schema ttft and e2e are judged from when a request was due, as ttft_from_due and
+// e2e_from_due are; in the second each word means what it says.
+const (
+	firstSLOSchema = "tidemark.slo/1"
+	sloSchema      = "tidemark.slo/2"
+)
 
 // failureRatio is the one metric that is a share of requests and no time.
 const failureRatio = "failure_ratio"
@@ -29,12 +33,13 @@ var sloMetrics = []string{"ttft", "ttft_from_due", "tpot", "e2e", "e2e_from_due"
 
 // SLO is what a run is to keep to. Its JSON form is what run.json holds.
 type SLO struct {
+	Schema     string      `json:"schema"` // of its words: the second, whichever the file is of
 	Name       string      `json:"name"`
 	Objectives []Objective `json:"objectives"`
 	Cost       *SLOCost    `json:"cost,omitempty"`
 }
 
-// Objective is one bound. TTFT and E2E are judged from when a request was due.
+// Objective is one bound.
 type Objective struct {
 	Metric     string  `json:"metric"`
 	Percentile float64 `json:"percentile,omitempty"` // 99 for p99; none for failure_ratio
@@ -76,7 +81,7 @@ func ReadSLO(path string) (SLO, error) {
 	return slo, nil
 }
 
-const sloExample = `an objective is written {metric: ttft, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
+const sloExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
 
 func parseSLO(text []byte) (SLO, error) {
 	var file sloFile
@@ -92,19 +97,22 @@ func parseSLO(text []byte) (SLO, error) {
 	switch {
 	case file.Schema == "":
 		return SLO{}, fmt.Errorf("line %d: no schema: want %s", lines.at(), sloSchema)
-	case file.Schema != sloSchema:
+	case file.Schema != sloSchema && file.Schema != firstSLOSchema:
 		return SLO{}, fmt.Errorf("line %d: schema %q: want %s", lines.at("schema"), file.Schema, sloSchema)
 	case file.Name == "":
 		return SLO{}, fmt.Errorf("line %d: no name", lines.at("name"))
 	case len(file.Objectives) == 0:
 		return SLO{}, fmt.Errorf("line %d: no objectives", lines.at("objectives"))
 	}
-	slo := SLO{Name: file.Name}
+	slo := SLO{Schema: sloSchema, Name: file.Name}
 	for i, written := range file.Objectives {
 		objective := Objective{Metric: written.Metric, Class: written.Class}
 		err := objective.bound(written.Percentile, written.AtMost)
 		if err != nil {
 			return SLO{}, fmt.Errorf("line %d: objective %d: %w", lines.at("objectives", strconv.Itoa(i)), i+1, err)
+		}
+		if file.Schema == firstSLOSchema {
+			objective.Metric = fromDue(objective.Metric)
 		}
 		if earlier := slices.IndexFunc(slo.Objectives, objective.bindsAs); earlier >= 0 {
 			return SLO{}, fmt.Errorf("line %d: objective %d: %s is bound twice, by objective %d already",
@@ -160,24 +168,24 @@ func (o *Objective) bound(percentile *float64, atMost *string) error {
 	return nil
 }
 
-// fromDue is a metric by what it is measured from: TTFT and E2E are always judged from due.
-func (o Objective) fromDue() string {
-	if o.Metric == "ttft" || o.Metric == "e2e" {
-		return o.Metric + "_from_due"
+// fromDue is what a word of the first schema means.
+func fromDue(metric string) string {
+	if metric == "ttft" || metric == "e2e" {
+		return metric + "_from_due"
 	}
-	return o.Metric
+	return metric
 }
 
 // bindsAs says that two objectives are about the same number, whatever their bounds.
 func (o Objective) bindsAs(other Objective) bool {
-	return o.fromDue() == other.fromDue() && o.Percentile == other.Percentile && o.Class == other.Class
+	return o.Metric == other.Metric && o.Percentile == other.Percentile && o.Class == other.Class
 }
 
 // String names the objective as people do: p99 TTFT from due of class P0.
 func (o Objective) String() string {
 	text := "share of failures"
 	if o.Metric != failureRatio {
-		metric, fromDue := strings.CutSuffix(o.fromDue(), "_from_due")
+		metric, fromDue := strings.CutSuffix(o.Metric, "_from_due")
 		text = "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " " + strings.ToUpper(metric)
 		if fromDue {
 			text += " from due"

@@ -39,10 +39,14 @@ func TestReadSLO(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := json.Marshal(slo)
-	const want = `{"name":"chat","objectives":[{"metric":"ttft","percentile":99,"at_most":1,"class":"P0"},` +
+	const want = `{"schema":"tidemark.slo/2","name":"chat","objectives":[{"metric":"ttft_from_due","percentile":99,"at_most":1,"class":"P0"},` +
 		`{"metric":"tpot","percentile":99,"at_most":0.06},{"metric":"failure_ratio","at_most":0.01}],"cost":{"per_gpu_hour":3.5}}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+	literal, err := analysis.ReadSLO(sloFile(t, strings.Replace(chatSLO, "slo/1", "slo/2", 1)))
+	if err != nil || literal.Objectives[0].Metric != "ttft" || literal.Objectives[0].String() != "p99 TTFT of class P0" {
+		t.Errorf("in tidemark.slo/2: got %v, %v; want ttft as it is", literal.Objectives, err)
 	}
 }
 
@@ -107,6 +111,11 @@ func TestJudgeSLO(t *testing.T) {
 	)
 	w := open(t,
 		run("met", 600, 1e-3, withSLO(draft, within)),
+		run("all", 60, 1e-3, withSLO(draft, above)),
+		run("burst", 2000, 1e-3, withSLO(draft, within)),
+		"update raw.requests set first_token_s = first_token_s + 1, last_token_s = last_token_s + 1, done_s = done_s + 1 where run_id = 'burst' and seq % 1000 between 500 and 509",
+		run("bursts", 2000, 1e-3, withSLO(draft, within)),
+		"update raw.requests set first_token_s = first_token_s + 1, last_token_s = last_token_s + 1, done_s = done_s + 1 where run_id = 'bursts' and seq % 100 < 2",
 		run("missed", 600, 1e-3, withSLO(draft, within+","+above)),
 		run("few", 120, 1e-3, withSLO(draft, within)),
 		run("close", 600, 1e-3, withSLO(draft, within+","+onIt)),
@@ -119,12 +128,16 @@ func TestJudgeSLO(t *testing.T) {
 	)
 	const rest = "; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"
 	for _, c := range []struct{ run, outcome, line string }{
-		{"met", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (51.0 ms to 51.0 ms) of at most 1,500 ms" + rest},
-		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (10.0 ms to 10.0 ms) of at most 9.00 ms" + rest},
-		{"few", analysis.Undecided, "SLO chat undecided, about 247 more requests: p99 TTFT from due 51.0 ms of at most 1,500 ms; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
-		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (0.170 % to 1.46 %) of at most 0.500 %; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
-		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples of at most 1,500 ms, share of failures 0.500 % (0.170 % to 1.46 %) of at most 0.500 %; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
-		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples of at most 1,500 ms" + rest},
+		{"met", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 600 samples beyond)" + rest},
+		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (no interval) of at most 9.00 ms (600 of 600 samples beyond)" + rest},
+		// A p99 bound of 9 ms that 60 of 60 missed was undecided, and an experiment never stopped (issue 11).
+		{"all", analysis.NotMet, "SLO chat not met: p99 TPOT: 60 of 60 beyond 9.00 ms; valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 60); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"burst", analysis.Undecided, "SLO chat undecided, too few independent bursts to tell, about 1,670 more requests: p99 TTFT from due 61.0 ms (no interval) of at most 1.50 s (0 of 2,000 samples beyond, worth 200 independent ones); valid; p99 TTFT 60.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"bursts", analysis.Met, "SLO chat met: p99 TTFT from due 1.05 s (1.05 s to 1.05 s) of at most 1.50 s (2,000 samples, worth 953 independent ones); valid; p99 TTFT 1.05 s, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"few", analysis.Undecided, "SLO chat undecided, about 247 more requests: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 120 samples beyond); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
+		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
+		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s, share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
+		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s" + rest},
 		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {

@@ -5,9 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
+
+	"tidemark/internal/show"
 )
 
 // Fewer samples than these hold a p99 back, or flag it.
@@ -187,12 +187,12 @@ func (v Verdict) latencies() []string {
 		return []string{"no latency measured"}
 	case v.Completed < withheldBelow || v.P99TTFTS == nil:
 		return []string{fmt.Sprintf("p50 TTFT %s, p50 TPOT %s (p99 withheld below %d samples: %d)",
-			milliseconds(v.P50TTFTS), milliseconds(v.P50TPOTS), withheldBelow, v.Completed)}
+			shownTime(v.P50TTFTS), shownTime(v.P50TPOTS), withheldBelow, v.Completed)}
 	case v.Completed < flaggedBelow:
 		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s (of %d samples only)",
-			milliseconds(v.P99TTFTS), milliseconds(v.P99TPOTS), v.Completed)}
+			shownTime(v.P99TTFTS), shownTime(v.P99TPOTS), v.Completed)}
 	default:
-		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s", milliseconds(v.P99TTFTS), milliseconds(v.P99TPOTS))}
+		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s", shownTime(v.P99TTFTS), shownTime(v.P99TPOTS))}
 	}
 }
 
@@ -205,30 +205,14 @@ func (v Verdict) comparison() string {
 	case v.SlowdownRatio == nil:
 		return "no prediction for this deployment"
 	default:
-		return fmt.Sprintf("time per token %s times the prediction (median)", digits(*v.SlowdownRatio))
+		return fmt.Sprintf("time per token %s times the prediction (median)", show.Figures(*v.SlowdownRatio))
 	}
 }
 
-func milliseconds(s *float64) string {
+// shownTime writes a time that may not be known.
+func shownTime(s *float64) string {
 	if s == nil {
 		return "unknown"
 	}
-	if *s >= 10 {
-		return digits(*s) + " s"
-	}
-	return digits(*s*1e3) + " ms"
-}
-
-// digits writes three significant digits without an exponent, as the report does: 20.0.
-func digits(x float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
-	if err != nil || rounded == 0 {
-		return "0"
-	}
-	decimals := 2 - int(math.Floor(math.Log10(math.Abs(rounded))))
-	text := strconv.FormatFloat(rounded, 'f', max(decimals, 0), 64)
-	for i := len(text) - 3; decimals < 0 && i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
+	return show.Duration(*s)
 }

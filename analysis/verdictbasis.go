@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"tidemark/internal/show"
 )
 
 // OfSimulator is what every comparison of a simulated server with the prediction says.
@@ -51,7 +53,7 @@ func sharedNote(ctx context.Context, db *sql.DB, run string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	note := fmt.Sprintf("the server was shared: %s of %s in flight were ours", digits(own), digits(server))
+	note := fmt.Sprintf("the server was shared: %s of %s in flight were ours", show.Figures(own), show.Figures(server))
 	var judged *float64
 	err = db.QueryRowContext(ctx, `
 select median(slowdown_ratio)
@@ -61,7 +63,7 @@ where run_id = ?
 	if err != nil || judged == nil {
 		return note, err
 	}
-	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", digits(*judged)), nil
+	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
 }
 
 // unknownOfRun names the GPU, model or format of a run that the catalogue lacks; empty where it has all of them.

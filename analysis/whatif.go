@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 )
 
 // Scenario is traffic on a deployment that is asked about before anybody rents it.
@@ -69,7 +70,7 @@ type Expectation struct {
 // Impossible says why an objective cannot be kept at any load.
 func (e Expectation) Impossible() string {
 	return fmt.Sprintf("%s of at most %s is not possible at all: unloaded it is %s (%s at best)",
-		e.Objective, milliseconds(&e.AtMost), milliseconds(&e.Unloaded.Value), milliseconds(&e.Unloaded.Low))
+		e.Objective, show.Duration(e.AtMost), show.Duration(e.Unloaded.Value), show.Duration(e.Unloaded.Low))
 }
 
 // WhatIf asks the model about many scenarios at once. One that it cannot do says why; an error is of the warehouse.

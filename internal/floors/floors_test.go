@@ -28,6 +28,7 @@ var floor = map[string]int{
 	"internal/hint":                    0,
 	"internal/escape":                  0,
 	"internal/userfile":                0,
+	"internal/show":                    0,
 	"fixtures":                         1,
 	"internal/floors":                  0,
 	"internal/realvllm":                0,

@@ -17,18 +17,14 @@ create macro macros.figure_text(value, unit) as
     case
         when unit = 'flag' then case when value > 0 then 'yes' else 'no' end
         when unit = 's' then macros.duration_text(value)
-        when unit = 'per_s' then macros.signed_figures(value) || '/s'
-        when unit = 'byte_per_s' then macros.signed_figures(value / 1e9) || ' GB/s'
-        when unit = 'C' then macros.signed_figures(value) || ' °C'
-        when unit = 'ratio' then macros.signed_figures(value)
-        when unit = 'tokens' then macros.signed_figures(round(value)) || ' tokens'
+        when unit = 'per_s' then macros.figures(value) || '/s'
+        when unit = 'byte_per_s' then macros.figures(value / 1e9) || ' GB/s'
+        when unit = 'C' then macros.figures(value) || ' °C'
+        when unit = 'ratio' then macros.figures(value)
+        when unit = 'tokens' then macros.figures(round(value)) || ' tokens'
         when value = round(value) then macros.count_text(value)
-        else macros.signed_figures(value)
+        else macros.figures(value)
     end;
-
--- Small numbers too, as 1.2e-06.
-create macro macros.signed_figures(value) as
-    case when value <> 0 and abs(value) < 1e-4 then format('{:.3g}', value::double) else macros.figures(value) end;
 
 -- What binds decoding, in a sentence, of a map of figures; null where nothing decoded. How much of the prediction streams is no
 -- proof: only the counter DRAM_ACTIVE shows that memory was busy.

@@ -4,22 +4,27 @@
 create macro macros.counted(n, noun) as
     n || ' ' || noun || case when n = 1 then '' else 's' end;
 
--- Three significant digits without an exponent: 0.0123, 20.0, 1,230.
+-- How numbers and times are written is said in internal/show, which has the same rule in Go.
+
+-- A measured number: three significant figures, without an exponent from a ten-thousandth up: 0.0123, 20.0, 1,230.
 create macro macros.figures(x) as
     case
+        when x = 0 then '0'
         when abs(x::double) >= 999.5e0
             then format('{:,.0f}', round(x::double / pow(10, floor(log10(abs(x::double))) - 2)) * pow(10, floor(log10(abs(x::double))) - 2))
         when abs(x::double) >= 99.95e0 then format('{:.0f}', x::double)
         when abs(x::double) >= 9.995e0 then format('{:.1f}', x::double)
         when abs(x::double) >= 0.9995e0 then format('{:.2f}', x::double)
         when abs(x::double) >= 0.09995e0 then format('{:.3f}', x::double)
-        when abs(x::double) >= 1e-4 then format('{:.3g}', x::double)
-        when x is not null then '0'
+        when abs(x::double) >= 0.009995e0 then format('{:.4f}', x::double)
+        when abs(x::double) >= 0.0009995e0 then format('{:.5f}', x::double)
+        when abs(x::double) >= 0.00009995e0 then format('{:.6f}', x::double)
+        else format('{:.2e}', x::double)
     end;
 
--- Seconds as a person says them: 12.3 ms, 14.0 s.
+-- A time: 12.3 ms, from one second on 2.50 s.
 create macro macros.duration_text(seconds) as
-    case when abs(seconds::double) >= 10 then macros.figures(seconds) || ' s' else macros.figures(seconds::double * 1e3) || ' ms' end;
+    case when abs(seconds::double) >= 0.9995e0 then macros.figures(seconds) || ' s' else macros.figures(seconds::double * 1e3) || ' ms' end;
 
 create macro macros.percent_text(ratio) as
     macros.figures(ratio::double * 100) || ' %';

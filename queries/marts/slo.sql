@@ -203,7 +203,7 @@ effective as (
             else bunching.samples
         end as by_bursts,
         coalesce(bunching.blocks_slowest >= 10 and by_spread >= coalesce(macros.fewest_samples(objectives.q), 1), false) as has_interval,
-        floor(case when has_interval then by_spread else by_bursts end)::bigint as effective_samples
+        coalesce(floor(case when has_interval then by_spread else by_bursts end), 0)::bigint as effective_samples
     from objectives
     left join bunching on bunching.run_id = objectives.run_id and bunching.objective = objectives.objective
     left join levels on levels.run_id = objectives.run_id and levels.objective = objectives.objective

@@ -1,0 +1,89 @@
+// Package show writes numbers for people, in one way wherever a person reads them: on the terminal, in a verdict, on a page.
+// queries/macros/words.sql has the same rule for sentences that SQL makes; a test holds the two together.
+//
+//   - A measured number has three significant figures and no exponent, with commas between thousands: 0.0123, 20.0, 1,230.
+//     Only below a ten-thousandth it has one: 1.23e-05.
+//   - A time has its unit with it: s from one second on, else ms. It is rounded first: 0.9996 s is 1.00 s, not 1,000 ms.
+//     In a column all times have the unit of the longest.
+//   - A ratio is shown in percent where it is a share of something.
+//   - A count is written in full: 12,345.
+//
+// It refuses: numbers for programs. Files and columns have seconds, bytes and tokens in full precision.
+package show
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// decimals are how many figures after the point three significant ones need, by the sizes from which one less is enough.
+var decimals = []float64{99.95, 9.995, 0.9995, 0.09995, 0.009995, 0.0009995}
+
+// smallest is what is not yet written in powers of ten.
+const smallest = 0.00009995
+
+// Figures writes a measured number.
+func Figures(x float64) string {
+	size := math.Abs(x)
+	switch {
+	case x == 0:
+		return "0"
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	case size < smallest:
+		return strconv.FormatFloat(x, 'e', 2, 64)
+	case size >= 999.5:
+		scale := math.Pow(10, math.Floor(math.Log10(size))-2)
+		return Count(math.Round(x/scale) * scale)
+	}
+	places := 0
+	for places < len(decimals) && size < decimals[places] {
+		places++
+	}
+	return strconv.FormatFloat(x, 'f', places, 64)
+}
+
+// Unit is what times are written in.
+type Unit struct {
+	Name   string
+	Factor float64 // times seconds
+}
+
+// UnitOf is the unit of a time, or of a column whose longest is it.
+func UnitOf(seconds float64) Unit {
+	if math.Abs(seconds) >= 0.9995 {
+		return Unit{"s", 1}
+	}
+	return Unit{"ms", 1e3}
+}
+
+// Duration writes a measured time.
+func Duration(seconds float64) string {
+	unit := UnitOf(seconds)
+	return Figures(seconds*unit.Factor) + " " + unit.Name
+}
+
+// Percent writes a share.
+func Percent(ratio float64) string { return Figures(ratio*100) + " %" }
+
+// Count writes a whole number in full.
+func Count[N int | int64 | float64](n N) string {
+	digits := strconv.FormatFloat(math.Round(float64(n)), 'f', 0, 64)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// Number writes a number without a unit: in full where it is whole, for then it is a count.
+func Number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return Count(x)
+	}
+	return Figures(x)
+}
