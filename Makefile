@@ -9,7 +9,7 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # No target here names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy kernel-curves test-pages test-python test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy coverage-intervals kernel-curves test-pages test-python test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ test-python: ## every view and every example in pip's DuckDB, which is newer tha
 accuracy: ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
+
+coverage-intervals: ## how often an SLO's interval holds the truth: 200 ten-minute runs of each load in virtual time (some minutes of CPU)
+	$(GO) test -tags "$(TAGS) coverage" ./internal/accuracy -run TestIntervals -count=1 -v -timeout 60m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m

@@ -22,7 +22,8 @@ type SLOVerdict struct {
 	Verdict
 	Name       string // of the SLO
 	Objectives []ObjectiveVerdict
-	Outcome    string // empty: the run has no SLO, and did not fail
+	Outcome    string   // empty: the run has no SLO, and did not fail
+	Cost       *float64 // of a million accepted output tokens, by the SLO's own price; nil without one, or where the SLO is not met
 }
 
 // ObjectiveVerdict is what became of one objective. A number that is nil is not known: there were
@@ -58,7 +59,20 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 		return SLOVerdict{}, fmt.Errorf("run %s: slo: %w", runID, err)
 	}
 	v.Outcome = v.worst()
+	if err := v.cost(ctx, db); err != nil {
+		return SLOVerdict{}, fmt.Errorf("run %s: cost: %w", runID, err)
+	}
 	return v, nil
+}
+
+// cost is asked only of a run that met an SLO with a price: the view judges once more.
+func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {
+	var isPriced bool
+	err := db.QueryRowContext(ctx, "select (document ->> '$.slo.cost.per_gpu_hour') is not null from raw.runs where run_id = $1", v.RunID).Scan(&isPriced)
+	if err != nil || !isPriced || v.Outcome != Met {
+		return err
+	}
+	return db.QueryRowContext(ctx, "select cost_per_million_accepted_tokens from marts.goodput where run_id = $1", v.RunID).Scan(&v.Cost)
 }
 
 func (v *SLOVerdict) objectives(ctx context.Context, db *sql.DB) error {
@@ -148,6 +162,9 @@ func (v SLOVerdict) FirstLine() string {
 	if v.IsOverLimit {
 		return strings.Join([]string{v.lead(), slo, v.figures()}, "; ")
 	}
+	if v.Cost != nil {
+		slo += "; " + show.Figures(*v.Cost) + " per million accepted output tokens"
+	}
 	return strings.Join([]string{slo, v.lead(), v.figures()}, "; ")
 }
 
@@ -187,7 +204,7 @@ func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 }
 
 // String says what was observed against the bound, how sure that is, and on how many samples it rests:
-// p99 TTFT from due 812 ms (783 ms to 850 ms) of at most 1.00 s (2,283 samples, worth 640 independent ones).
+// p99 TTFT from due 812 ms (783 to 850 ms) of at most 1.00 s (2,283 samples, worth 640 independent ones).
 func (o ObjectiveVerdict) String() string {
 	write := show.Duration
 	if o.Metric == failureRatio {
@@ -201,8 +218,12 @@ func (o ObjectiveVerdict) String() string {
 		return fmt.Sprintf("%s withheld, of %s samples, of at most %s", text, show.Count(o.Samples), write(o.AtMost))
 	}
 	interval := "no interval"
-	if o.Low != nil && o.High != nil {
-		interval = fmt.Sprintf("%s to %s", write(*o.Low), write(*o.High))
+	switch {
+	case o.Low == nil || o.High == nil:
+	case o.Metric == failureRatio:
+		interval = fmt.Sprintf("%s to %s", show.Percent(*o.Low), show.Percent(*o.High))
+	default:
+		interval = show.Range(*o.Low, *o.High)
 	}
 	return fmt.Sprintf("%s %s (%s) of at most %s (%s)", text, write(*o.Observed), interval, write(o.AtMost), o.basis())
 }

@@ -111,6 +111,7 @@ func TestJudgeSLO(t *testing.T) {
 	)
 	w := open(t,
 		run("met", 600, 1e-3, withSLO(draft, within)),
+		run("priced", 600, 1e-3, strings.Replace(withSLO(strings.Replace(draft, `"server"`, `"environment": {"gpu": "H100", "catalog_model": "llama-9"}, "server"`, 1), within), `"objectives"`, `"cost": {"per_gpu_hour": 3.6}, "objectives"`, 1)),
 		run("all", 60, 1e-3, withSLO(draft, above)),
 		run("burst", 2000, 1e-3, withSLO(draft, within)),
 		"update raw.requests set first_token_s = first_token_s + 1, last_token_s = last_token_s + 1, done_s = done_s + 1 where run_id = 'burst' and seq % 1000 between 500 and 509",
@@ -130,10 +131,12 @@ func TestJudgeSLO(t *testing.T) {
 	for _, c := range []struct{ run, outcome, line string }{
 		{"met", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 600 samples beyond)" + rest},
 		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (no interval) of at most 9.00 ms (600 of 600 samples beyond)" + rest},
+		// 599.151 s of a GPU at 0.001 a second, for 600 x 11 tokens.
+		{"priced", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 600 samples beyond); 90.8 per million accepted output tokens; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: no model named \"llama-9\"; vllm 0.32.0 on H100 x1"},
 		// A p99 bound of 9 ms that 60 of 60 missed was undecided, and an experiment never stopped (issue 11).
 		{"all", analysis.NotMet, "SLO chat not met: p99 TPOT: 60 of 60 beyond 9.00 ms; valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 60); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"burst", analysis.Undecided, "SLO chat undecided, too few independent bursts to tell, about 1,670 more requests: p99 TTFT from due 61.0 ms (no interval) of at most 1.50 s (0 of 2,000 samples beyond, worth 200 independent ones); valid; p99 TTFT 60.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
-		{"bursts", analysis.Met, "SLO chat met: p99 TTFT from due 1.05 s (1.05 s to 1.05 s) of at most 1.50 s (2,000 samples, worth 953 independent ones); valid; p99 TTFT 1.05 s, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"bursts", analysis.Met, "SLO chat met: p99 TTFT from due 1.05 s (1.05 to 1.05 s) of at most 1.50 s (2,000 samples, worth 953 independent ones); valid; p99 TTFT 1.05 s, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"few", analysis.Undecided, "SLO chat undecided, about 247 more requests: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 120 samples beyond); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s, share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},

@@ -51,7 +51,7 @@ type Outlook struct {
 	Objectives    []Expectation
 	SLO           string   // Met, NotMet, Undecided: within the band; empty: none was given
 	USDPerHour    *float64 // nil: no price is known
-	USDPerMillion *float64 // of output tokens, at the rate
+	USDPerMillion *float64 // of output tokens, at the rate; nil too where the load is not stable or the SLO is not kept
 	PriceLabel    string
 	ExpertsFrom   string
 	Calibration   string
@@ -198,7 +198,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 		TTFT: at.of(c.meanTTFT), P99TTFT: at.withheld(at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }), mostCalmWaiting),
 		P99TPOT: at.of(func(m mixState) float64 { return c.tpot(m, 99, "") }), ITLP99: at.of(func(m mixState) float64 { return c.itl(m, 99) }),
 		Slots: c.slots, SlotsBy: c.slotsBy(), SlotWaitRatio: at.waiting[1],
-		IsStable: !(isOpen && usual.isFull), PriceLabel: c.priceLabel, ExpertsFrom: c.experts, Calibration: c.basis,
+		IsStable: !(isOpen && usual.isFull), ExpertsFrom: c.experts, Calibration: c.basis,
 	}
 	if isOpen { // a closed loop's mean follows from its clients
 		o.TTFT = at.withheld(o.TTFT, mostCalmWaiting)
@@ -227,17 +227,30 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	if each := o.CapacityPerS.Low / replicas; each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
 	}
-	if c.usdPerGPUHour != nil {
-		perHour := *c.usdPerGPUHour * float64(o.GPUs)
-		perMillion := perHour / (served * s.Mix.OutputTokens / s.Mix.Requests * 3600 / 1e6)
-		o.USDPerHour, o.USDPerMillion = &perHour, &perMillion
-	}
+	o.price(c, slo, served*s.Mix.OutputTokens/s.Mix.Requests)
 	return o
 }
 
 // atMost limits each end of a capacity to what a rate is where all times are longer by its factor.
 func (r Range) atMost(perS float64, slower [3]float64) Range {
 	return Range{Low: min(r.Low, perS/slower[2]), Value: min(r.Value, perS/slower[1]), High: min(r.High, perS/slower[0])}
+}
+
+// price says what the load costs, by the SLO's price before the catalogue's.
+func (o *Outlook) price(c *mixCurve, slo SLO, tokensPerS float64) {
+	perGPUHour, label := c.usdPerGPUHour, c.priceLabel
+	if slo.Cost != nil {
+		perGPUHour, label = &slo.Cost.PerGPUHour, "by the SLO"
+	}
+	if perGPUHour == nil {
+		return
+	}
+	perHour := *perGPUHour * float64(o.GPUs)
+	o.USDPerHour, o.PriceLabel = &perHour, label
+	if o.IsStable && (len(slo.Objectives) == 0 || o.SLO == Met) {
+		perMillion := perHour / (tokensPerS * 3600 / 1e6)
+		o.USDPerMillion = &perMillion
+	}
 }
 
 func (r Range) times(factor float64) Range {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/show"
 	"tidemark/reports/chart"
 )
 
@@ -183,7 +184,7 @@ func waterfall(r *Result, name, value, rest string, names map[string]string, fac
 	}
 	var w Waterfall
 	row := func(label string, from, to float64, meaning chart.Meaning, colour chart.Colour) {
-		w.Spans = append(w.Spans, chart.Span{Category: len(w.Categories), From: from, To: to, Meaning: meaning, Colour: colour, Label: figures(to - from)})
+		w.Spans = append(w.Spans, chart.Span{Category: len(w.Categories), From: from, To: to, Meaning: meaning, Colour: colour, Label: show.Figures(to - from)})
 		w.Categories = append(w.Categories, label)
 	}
 	sum := 0.0

@@ -5,10 +5,11 @@ import (
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
+
+	"tidemark/internal/show"
 )
 
 // number reads any of DuckDB's numbers.
@@ -43,57 +44,23 @@ const (
 	withheld = "withheld"
 )
 
-// figures writes a number with three significant figures and no exponent.
-func figures(v float64) string {
-	if v == 0 {
-		return "0"
-	}
-	decimals := 2 - int(math.Floor(math.Log10(math.Abs(v))))
-	if decimals < 0 {
-		scale := math.Pow10(-decimals)
-		return grouped(strconv.FormatFloat(math.Round(v/scale)*scale, 'f', 0, 64))
-	}
-	// Rounding may carry: 0.9996 has one decimal less than it seems.
-	if rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', decimals, 64), 64); decimals > 0 &&
-		math.Floor(math.Log10(math.Abs(rounded))) > math.Floor(math.Log10(math.Abs(v))) {
-		decimals--
-	}
-	return strconv.FormatFloat(v, 'f', min(decimals, 9), 64)
-}
-
-// grouped puts commas between thousands.
-func grouped(digits string) string {
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
-
-// unit is how a duration is written: milliseconds up to ten seconds, seconds beyond.
-type unit struct {
-	Name   string
-	Factor float64
-}
-
-func unitFor(largest float64) unit {
-	if math.Abs(largest) >= 10 {
-		return unit{"s", 1}
-	}
-	return unit{"ms", 1e3}
-}
-
 // duration writes seconds with their unit, a missing value as withheld.
 func duration(v any) string {
 	s, ok := number(v)
 	if !ok {
 		return withheld
 	}
-	u := unitFor(s)
-	return figures(s*u.Factor) + " " + u.Name
+	return show.Duration(s)
+}
+
+// durations writes the two ends of an interval.
+func durations(low, high any) string {
+	from, isFrom := number(low)
+	to, isTo := number(high)
+	if !isFrom || !isTo {
+		return withheld
+	}
+	return show.Range(from, to)
 }
 
 // between says what least and most leave room for: "between 11.2 ms and 14.0 ms", or "at 11.2 ms".
@@ -110,7 +77,7 @@ func percent(v any) string {
 	if !ok {
 		return unknown
 	}
-	return figures(share*100) + " %"
+	return show.Percent(share)
 }
 
 func times(v any) string {
@@ -118,7 +85,7 @@ func times(v any) string {
 	if !ok {
 		return unknown
 	}
-	return figures(ratio) + "×"
+	return show.Figures(ratio) + "×"
 }
 
 func rate(v any) string {
@@ -126,7 +93,7 @@ func rate(v any) string {
 	if !ok {
 		return unknown
 	}
-	return figures(perSecond) + "/s"
+	return show.Figures(perSecond) + "/s"
 }
 
 // count writes a whole number in full.
@@ -135,7 +102,7 @@ func count(v any) string {
 	if !ok {
 		return unknown
 	}
-	return grouped(strconv.FormatFloat(math.Round(n), 'f', 0, 64))
+	return show.Count(n)
 }
 
 // plainFigures writes any measured number that has no unit of its own.
@@ -144,13 +111,13 @@ func plainFigures(v any) string {
 	if !ok {
 		return unknown
 	}
-	return figures(n)
+	return show.Figures(n)
 }
 
 // exact writes a number that was chosen, not measured: without figures that only claim precision.
 func exact(v float64) string {
 	if v == math.Trunc(v) {
-		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
+		return show.Count(v)
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }

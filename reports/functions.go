@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 
+	"tidemark/internal/show"
 	"tidemark/reports/chart"
 )
 
@@ -17,10 +18,10 @@ func (p *page) functions() template.FuncMap {
 		"rows":     func(names []string) chart.Axis { return chart.Axis{Categories: names} },
 		"limit":    func(at any, factor float64, text string) any { return horizontal(at, factor, text) },
 		"diagonal": diagonal, "waterfall": waterfall,
-		"unit": func(largest ...any) unit { return unitFor(greatest(largest)) },
+		"unit": func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },
 		// telling
 		"heading": heading, "table": func(r *Result, caption string) Table { return r.table(caption) },
-		"say": fmt.Sprintf, "duration": duration, "between": between, "percent": percent, "times": times, "rate": rate, "count": count,
+		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "times": times, "rate": rate, "count": count,
 		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": words,
 		// holding
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },

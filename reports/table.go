@@ -3,6 +3,8 @@ package reports
 import (
 	"math"
 	"strings"
+
+	"tidemark/internal/show"
 )
 
 // Table is a result as people read it: columns named and formatted by what their names end in.
@@ -53,23 +55,31 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 	name := r.Columns[column]
 	switch {
 	case strings.HasSuffix(name, "_per_s"):
-		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", figures
+		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", show.Figures
 	case strings.HasSuffix(name, "_s"):
-		u := unitFor(r.largest(column))
-		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return figures(s * u.Factor) }
+		u := show.UnitOf(r.largest(column))
+		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, func(s float64) string { return show.Figures(s * u.Factor) }
 	case name == "slowdown_ratio", name == "floor_ratio":
-		return words(strings.TrimSuffix(name, "_ratio")) + ", ×", figures
+		return words(strings.TrimSuffix(name, "_ratio")) + ", ×", show.Figures
 	case strings.HasSuffix(name, "_ratio"):
-		return words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return figures(share * 100) }
+		return words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return show.Figures(share * 100) }
 	case name == "quantile":
 		return "quantile, %", func(q float64) string { return trimZeros(q * 100) }
 	}
-	return words(name), func(n float64) string {
-		if n == math.Trunc(n) {
-			return count(n)
-		}
-		return figures(n)
+	if r.isWhole(column) {
+		return words(name), func(n float64) string { return show.Count(n) }
 	}
+	return words(name), show.Figures
+}
+
+// isWhole says that a column counts something.
+func (r *Result) isWhole(column int) bool {
+	for _, row := range r.Rows {
+		if n, ok := number(row[column]); ok && n != math.Trunc(n) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Result) largest(column int) float64 {

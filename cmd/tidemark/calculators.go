@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -71,9 +72,9 @@ func (r rowOf) number(name string) float64 {
 func (r rowOf) text(name string) string { return plain(r[name]) }
 
 // For people bytes are in GB, 10^9, and in GiB, 2^30, each in a column of its own.
-func gigabytes(bytes float64) string       { return digits(bytes / 1e9) }
-func gibibytes(bytes float64) string       { return digits(bytes / (1 << 30)) }
-func whole(n float64) string               { return grouped(strconv.FormatFloat(n, 'f', 0, 64)) }
+func gigabytes(bytes float64) string       { return show.Figures(bytes / 1e9) }
+func gibibytes(bytes float64) string       { return show.Figures(bytes / (1 << 30)) }
+func whole(n float64) string               { return show.Count(n) }
 func tenths(n float64) string              { return grouped(strconv.FormatFloat(n, 'f', 1, 64)) }
 func hasValue(number float64) bool         { return !math.IsNaN(number) }
 func columnNamed(s string) analysis.Column { return analysis.Column{Name: s} }

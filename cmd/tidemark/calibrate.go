@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -123,9 +124,9 @@ func percent(ratio float64) string { return fmt.Sprintf("%.1f", 100*ratio) }
 // constantText has times in microseconds, which is what they are.
 func constantText(name string, value float64) string {
 	if strings.HasSuffix(name, "_s") {
-		return digits(1e6*value) + " us"
+		return show.Figures(1e6*value) + " us"
 	}
-	return digits(value)
+	return show.Figures(value)
 }
 
 func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {

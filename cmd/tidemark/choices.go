@@ -8,6 +8,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/replay"
 )
 
@@ -122,10 +123,10 @@ func toRate(c *cli.Context, choices replay.Choices, stats analysis.SourceStats) 
 	}
 	if share := rate / stats.MeanRatePerS; share <= 1 {
 		choices.Thin = share
-		tell(c, "rate: %s/s of the trace's %s/s, by --thin %s", digits(rate), digits(stats.MeanRatePerS), digits(share))
+		tell(c, "rate: %s/s of the trace's %s/s, by --thin %s", show.Figures(rate), show.Figures(stats.MeanRatePerS), show.Figures(share))
 	} else {
 		choices.Thicken = share
-		tell(c, "rate: %s/s of the trace's %s/s, by --thicken %s", digits(rate), digits(stats.MeanRatePerS), digits(share))
+		tell(c, "rate: %s/s of the trace's %s/s, by --thicken %s", show.Figures(rate), show.Figures(stats.MeanRatePerS), show.Figures(share))
 	}
 	return choices, nil
 }

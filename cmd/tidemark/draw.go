@@ -14,6 +14,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/profile"
@@ -239,9 +240,9 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 		options.RatePerS = c.Float64("request-rate") * sessions / requests
 		if requests != sessions {
 			tell(c, "rate: %s requests/s, by %s sessions/s of %s turns; less while the first begin and the last end",
-				digits(c.Float64("request-rate")), digits(options.RatePerS), digits(requests/sessions))
+				show.Figures(c.Float64("request-rate")), show.Figures(options.RatePerS), show.Figures(requests/sessions))
 		} else {
-			tell(c, "rate: drawn at %s/s", digits(options.RatePerS))
+			tell(c, "rate: drawn at %s/s", show.Figures(options.RatePerS))
 		}
 	}
 	requests, err := shape.Requests(options)

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -100,7 +101,7 @@ func printFit(c *cli.Context, row rowOf) error {
 	}
 	for _, part := range []struct{ name, column, what string }{
 		{"memory", "memory_bytes", "what the driver reports"},
-		{"the engine's", "engine_bytes", digits(row.number("memory_utilization")) + " of it"},
+		{"the engine's", "engine_bytes", show.Figures(row.number("memory_utilization")) + " of it"},
 		{"- weights", "weight_bytes", "in " + row.text("weight_format")},
 		{"- other", "other_bytes", otherText(row)},
 		{"= KV cache", "kv_room_bytes", whole(row.number("kv_tokens")) + " tokens of " + whole(row.number("kv_token_bytes")) + " bytes"},
@@ -155,7 +156,7 @@ func fitSentences(row rowOf) []string {
 	if heads, gpus := row.number("kv_heads"), row.number("tensor_parallel_size"); heads == 0 && gpus > 1 {
 		said = append(said, "The latent cache is the same on each GPU: more of them hold no more requests of it than the weights leave room for.")
 	} else if heads > 0 && gpus > heads {
-		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", whole(gpus), whole(heads), digits(gpus/heads)))
+		said = append(said, fmt.Sprintf("%s GPUs share %s KV heads: each head is held %s times.", whole(gpus), whole(heads), show.Figures(gpus/heads)))
 	}
 	return append(said, widened(row)...)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/internal/show"
 )
 
 // ingestLine rewrites one line on a terminal, a few times a second, and is silent
@@ -45,21 +46,21 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 func bytesText(size int64) string {
 	switch {
 	case size >= 1e9:
-		return digits(float64(size)/1e9) + " GB"
+		return show.Figures(float64(size)/1e9) + " GB"
 	case size >= 1e6:
-		return digits(float64(size)/1e6) + " MB"
+		return show.Figures(float64(size)/1e6) + " MB"
 	default:
-		return digits(float64(size)/1e3) + " kB"
+		return show.Figures(float64(size)/1e3) + " kB"
 	}
 }
 
 func count(n float64) string {
 	switch {
 	case n >= 1e6:
-		return digits(n/1e6) + " M"
+		return show.Figures(n/1e6) + " M"
 	case n >= 1e3:
-		return digits(n/1e3) + " k"
+		return show.Figures(n/1e3) + " k"
 	default:
-		return digits(n)
+		return show.Figures(n)
 	}
 }

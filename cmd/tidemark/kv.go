@@ -8,6 +8,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -160,7 +161,7 @@ func shareText(ratio float64) string {
 	if inverse := 1 / ratio; inverse > 1 && inverse == float64(int(inverse)) {
 		return fmt.Sprintf("1/%d", int(inverse))
 	}
-	return digits(ratio) + " times"
+	return show.Figures(ratio) + " times"
 }
 
 func plainKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape analysis.ModelShape) error {
@@ -218,5 +219,5 @@ func orDash(number float64) string {
 	if !hasValue(number) {
 		return "-"
 	}
-	return digits(number)
+	return show.Figures(number)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -117,14 +118,14 @@ func planToStdout(c *cli.Context, source string) error {
 
 func printPlan(w io.Writer, h replay.Header) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
-	fmt.Fprintf(w, "minutes        %s\n", digits(h.DurationS/60))
+	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
 	if h.MeanRatePerS > 0 {
-		fmt.Fprintf(w, "rate           %s/s mean, %s/s at its peak\n", digits(h.MeanRatePerS), digits(h.PeakRatePerS))
+		fmt.Fprintf(w, "rate           %s/s mean, %s/s at its peak\n", show.Figures(h.MeanRatePerS), show.Figures(h.PeakRatePerS))
 	} else {
 		fmt.Fprintf(w, "rate           all at once\n")
 	}
 	if drawn := h.Scaling.DrawnSessions; drawn > 0 {
-		fmt.Fprintf(w, "note           %d sessions begin when they were drawn to, %s a second: the trace has no starts\n", drawn, digits(h.Scaling.SessionRatePerS))
+		fmt.Fprintf(w, "note           %d sessions begin when they were drawn to, %s a second: the trace has no starts\n", drawn, show.Figures(h.Scaling.SessionRatePerS))
 	}
 	fmt.Fprintf(w, "input tokens   %d\n", h.InputTokens)
 	if h.BlockTokens > 0 {
@@ -132,7 +133,7 @@ func printPlan(w io.Writer, h replay.Header) {
 	}
 	fmt.Fprintf(w, "output tokens  %d\n", h.OutputTokens)
 	if tick := h.Scaling.SpreadTickS; tick > 0 {
-		fmt.Fprintf(w, "note           each tick's requests are spread over its %s\n", readableNumber("_s", tick))
+		fmt.Fprintf(w, "note           each tick's requests are spread over its %s\n", show.Duration(tick))
 	}
 	for _, left := range []struct {
 		count int64
@@ -174,7 +175,7 @@ func steadyState(cost analysis.StepCost, d analysis.Deployment, h replay.Header)
 	}
 	prefill := step(1, int(prompt)) - step(1, 0)
 	if lam*prefill >= 1 {
-		return fmt.Sprintf("not sustained: each second brings %s of prefill", readableNumber("_s", lam*prefill))
+		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(lam*prefill))
 	}
 	seats := min(float64(d.MaxNumSeqs), float64(cost.KVCapacityTokens)/context)
 	batch, tau := 1.0, 0.0
@@ -186,5 +187,5 @@ func steadyState(cost analysis.StepCost, d analysis.Deployment, h replay.Header)
 		}
 	}
 	return fmt.Sprintf("about %s decoding at %s a token; prefill takes %s %% of the time",
-		digits(batch), readableNumber("_s", tau), digits(100*lam*prefill))
+		show.Figures(batch), show.Duration(tau), show.Figures(100*lam*prefill))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/show"
 )
 
 // printArgument is the answer, then what it is made of, then what it rests on.
@@ -43,23 +44,24 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 	return nil
 }
 
-func milliseconds(seconds float64) string { return digits(1e3 * seconds) }
+// milliseconds is a time in a column of milliseconds.
+func milliseconds(seconds float64) string { return show.Figures(1e3 * seconds) }
 
 func answerLine(a analysis.Argument) string {
-	text := fmt.Sprintf("TPOT %s ms (%s to %s), floor %s ms, ", milliseconds(a.TPOT), milliseconds(a.Low), milliseconds(a.High), milliseconds(a.FloorTPOT))
+	text := fmt.Sprintf("TPOT %s (%s), floor %s, ", show.Duration(a.TPOT), show.Range(a.Low, a.High), show.Duration(a.FloorTPOT))
 	if math.IsInf(a.TTFT, 0) {
 		row := rowsOf(a.Bytes)[0]
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
-			digits(row.number("most_requests_per_s")*replicas(a)), digits(a.Point.RequestsPerS))
+			show.Figures(row.number("most_requests_per_s")*replicas(a)), show.Figures(a.Point.RequestsPerS))
 	}
-	return text + fmt.Sprintf("TTFT %s ms; %s tokens/s in all", milliseconds(a.TTFT), grouped(digits(a.OutputPerS*replicas(a))))
+	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.OutputPerS*replicas(a)))
 }
 
 func replicas(a analysis.Argument) float64 { return float64(max(a.Point.DataParallelSize, 1)) }
 
 func askedLine(a analysis.Argument) string {
 	p := a.Point
-	load := fmt.Sprintf("%s requests/s", digits(p.RequestsPerS))
+	load := fmt.Sprintf("%s requests/s", show.Figures(p.RequestsPerS))
 	if p.Clients > 0 {
 		load = fmt.Sprintf("%s in a closed loop", counted(p.Clients, "client"))
 	}
@@ -90,7 +92,7 @@ func counted(n float64, thing string) string {
 	if n == math.Trunc(n) {
 		return whole(n) + " " + thing + "s"
 	}
-	return digits(n) + " " + thing + "s"
+	return show.Figures(n) + " " + thing + "s"
 }
 
 func columnsNamed(names ...string) (table analysis.Table) {
@@ -123,7 +125,7 @@ func termsTable(a analysis.Argument) analysis.Table {
 	}
 	total := fmt.Sprintf("90 %% band %s to %s", milliseconds(a.Low), milliseconds(a.High))
 	if steps := row.number("tokens_per_step"); steps > 1 {
-		total += fmt.Sprintf("; a step yields %s tokens", digits(steps))
+		total += fmt.Sprintf("; a step yields %s tokens", show.Figures(steps))
 	}
 	add("= TPOT", a.TPOT, total)
 	add("floor", a.FloorTPOT, "*weights and KV cache at peak bandwidth: nothing is faster")
@@ -137,14 +139,14 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 		return fmt.Sprintf("%s GB streamed a step, at %s of %s GB/s", gigabytes(row.number("weight_bytes")),
 			gigabytes(row.number("weight_bytes")/row.number("weights_s")), gigabytes(row.number("hbm_bytes_per_s")))
 	case "experts_s":
-		return fmt.Sprintf("%s of %s experts of a layer, %s GB, and their routing", digits(row.number("hit_experts")),
+		return fmt.Sprintf("%s of %s experts of a layer, %s GB, and their routing", show.Figures(row.number("hit_experts")),
 			row.text("experts"), gigabytes(row.number("expert_bytes")))
 	case "kv_s":
 		return fmt.Sprintf("%s GB read: %s of %s tokens", gigabytes(row.number("kv_bytes")), counted(max(1, a.Batch), "request"), whole(a.ContextTokens))
 	case "arithmetic_s":
 		return "what multiplying in " + strings.ToUpper(row.text("compute_format")) + " adds to streaming"
 	case "layers_s":
-		return fmt.Sprintf("%s layers, %s us each that no bandwidth takes away", row.text("layers"), digits(1e6*row.number("layer_s")))
+		return fmt.Sprintf("%s layers, %s us each that no bandwidth takes away", row.text("layers"), show.Figures(1e6*row.number("layer_s")))
 	case "allreduce_s":
 		return fmt.Sprintf("two a layer between %d GPUs", max(a.Point.TensorParallelSize, a.Point.ExpertParallelSize))
 	case "host_s":
@@ -152,7 +154,7 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	case "draft_s":
 		return fmt.Sprintf("guessing %s a step", counted(a.Point.Drafts, "token"))
 	case "prefill_s":
-		return fmt.Sprintf("prompts of others in the same steps, %s ms each", milliseconds(row.number("prompt_s")))
+		return fmt.Sprintf("prompts of others in the same steps, %s each", show.Duration(row.number("prompt_s")))
 	default:
 		return ""
 	}
@@ -177,8 +179,8 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	} else {
 		add("ITL p99", timeOf(a.ITLP99), "a step: too few carry a prompt")
 	}
-	add("MBU", digits(a.MBU), "bytes a second over peak, while no prompt is worked on")
-	add("MFU", digits(a.MFU), "FLOP a second over peak, prompts and answers")
+	add("MBU", show.Figures(a.MBU), "bytes a second over peak, while no prompt is worked on")
+	add("MFU", show.Figures(a.MFU), "FLOP a second over peak, prompts and answers")
 	limit := "max_num_seqs"
 	if row["is_kv_bound"] == true {
 		limit = "KV cache"
@@ -190,14 +192,14 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	if n := replicas(a); n > 1 {
 		ofOne, ofAll = ", one replica", fmt.Sprintf(", all %s replicas", whole(n))
 	}
-	add("running", digits(a.Batch), "of %s at most (%s)%s%s", digits(row.number("most_running")), limit, ofOne, full)
+	add("running", show.Figures(a.Batch), "of %s at most (%s)%s%s", show.Figures(row.number("most_running")), limit, ofOne, full)
 	onset := row.number("preemption_onset_requests")
 	preemption := fmt.Sprintf("more than %s requests to their last token preempt each other", whole(onset))
 	if onset >= float64(a.Point.MaxNumSeqs) {
 		preemption = fmt.Sprintf("%d requests to their last token fit: none is preempted", a.Point.MaxNumSeqs)
 	}
 	add("KV cache", whole(a.KVCapacityTokens), "tokens%s; %s", ofOne, preemption)
-	add("most", digits(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop%s", ofAll)
+	add("most", show.Figures(row.number("most_requests_per_s")*replicas(a))+"/s", "requests of these lengths, served in an open loop%s", ofAll)
 	return table
 }
 
@@ -205,7 +207,7 @@ func timeOf(s float64) string {
 	if math.IsInf(s, 0) {
 		return "endless"
 	}
-	return readableNumber("_s", s)
+	return show.Duration(s)
 }
 
 // defaultsTable is what was not said and had to be assumed.
@@ -230,7 +232,7 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
 	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), "vLLM's default")
 	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), "vLLM's default")
-	add(unsaid("gpu-memory-utilization"), "memory utilization", digits(row.number("memory_utilization")), "vLLM's default")
+	add(unsaid("gpu-memory-utilization"), "memory utilization", show.Figures(row.number("memory_utilization")), "vLLM's default")
 	add(unsaid("concurrency") && unsaid("request-rate"), "load", "1 client", "--concurrency or --request-rate")
 	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", whole(p.InputTokens)+" + "+whole(p.OutputTokens), "--input-tokens, --output-tokens")
 	add(a.ExpertsFrom == "law", "experts", "law alone", "no kernel table of their shape is near: one calibration run would narrow the band")
@@ -264,10 +266,10 @@ func oddCompute(a analysis.Argument) string {
 func constantsTable(constants analysis.Table) analysis.Table {
 	table := columnsNamed("constant", "value", "of", "source")
 	for _, row := range rowsOf(constants) {
-		value := digits(row.number("value"))
+		value := show.Figures(row.number("value"))
 		switch row.text("unit") {
 		case "s":
-			value = digits(1e6*row.number("value")) + " us"
+			value = show.Figures(1e6*row.number("value")) + " us"
 		case "bytes":
 			value = gigabytes(row.number("value")) + " GB"
 		}

@@ -12,6 +12,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
 )
@@ -56,7 +57,7 @@ func diffProfiles(c *cli.Context, a, b string) error {
 		return err
 	}
 	if !isWithin {
-		return exitError{exitNotMet, fmt.Errorf("profile diff: %s is not the workload of %s: further apart than %s", a, b, digits(threshold))}
+		return exitError{exitNotMet, fmt.Errorf("profile diff: %s is not the workload of %s: further apart than %s", a, b, show.Figures(threshold))}
 	}
 	return nil
 }

@@ -7,11 +7,12 @@ import (
 	"unicode/utf8"
 
 	"tidemark/internal/escape"
+	"tidemark/internal/show"
 	"tidemark/replay"
 )
 
 // progressLine rewrites one line on a terminal and is silent elsewhere.
-func progressLine(w io.Writer) (show func(replay.Progress), end func()) {
+func progressLine(w io.Writer) (redrawn func(replay.Progress), end func()) {
 	if !isTerminal(w) {
 		return func(replay.Progress) {}, func() {}
 	}
@@ -48,12 +49,12 @@ func progressFields(p replay.Progress) []string {
 		fmt.Sprintf("%s/%s", p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second)),
 		fmt.Sprintf("sent %d/%d", p.Sent, p.Planned),
 		fmt.Sprintf("failed %d", p.Failed),
-		"late " + readableNumber("_s", p.LateP99.Seconds()),
+		"late " + show.Duration(p.LateP99.Seconds()),
 	}
 	if p.TPOT > 0 && p.PredictedTPOT > 0 {
-		fields = append(fields, fmt.Sprintf("TPOT %s of %s", digits(1e3*p.TPOT.Seconds()), readableNumber("_s", p.PredictedTPOT.Seconds())))
+		fields = append(fields, fmt.Sprintf("TPOT %s of %s", show.Figures(1e3*p.TPOT.Seconds()), show.Duration(p.PredictedTPOT.Seconds())))
 	} else if p.TPOT > 0 {
-		fields = append(fields, "TPOT "+readableNumber("_s", p.TPOT.Seconds()))
+		fields = append(fields, "TPOT "+show.Duration(p.TPOT.Seconds()))
 	}
-	return append(fields, fmt.Sprintf("open %d", p.InFlight), digits(p.OutputTokensPer)+" tok/s")
+	return append(fields, fmt.Sprintf("open %d", p.InFlight), show.Figures(p.OutputTokensPer)+" tok/s")
 }

@@ -9,6 +9,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
+	"tidemark/internal/show"
 )
 
 func purgeCommand() *cli.Command {
@@ -67,4 +68,4 @@ func runPurge(c *cli.Context) error {
 	return nil
 }
 
-func megabytes(bytes int64) string { return fmt.Sprintf("%s MB", digits(float64(bytes)/1e6)) }
+func megabytes(bytes int64) string { return fmt.Sprintf("%s MB", show.Figures(float64(bytes)/1e6)) }

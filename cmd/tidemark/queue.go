@@ -12,6 +12,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -154,8 +155,8 @@ func queueByRate(c *cli.Context) error {
 		if err := printQueue(c, table, "model", "wait_service_ratio", "wait_s", "time_s", "use_for"); err != nil {
 			return err
 		}
-		remark(c, "Utilization %s: %s/s of %s/s that %d can do.", digits(load.Utilization()), digits(load.RatePerS),
-			digits(float64(load.Servers)/load.ServiceS), load.Servers)
+		remark(c, "Utilization %s: %s/s of %s/s that %d can do.", show.Figures(load.Utilization()), show.Figures(load.RatePerS),
+			show.Figures(float64(load.Servers)/load.ServiceS), load.Servers)
 		return remarkOverload(ctx, c, w, load)
 	})
 }
@@ -166,7 +167,7 @@ func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	if load.Utilization() < 1 {
 		return nil
 	}
-	remark(c, "There is no steady wait: the backlog grows by %s requests a second.", digits(load.RatePerS-capacity))
+	remark(c, "There is no steady wait: the backlog grows by %s requests a second.", show.Figures(load.RatePerS-capacity))
 	if !c.IsSet("overload-for") {
 		return nil
 	}
@@ -178,9 +179,9 @@ func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	switch {
 	case !c.IsSet("then-rate"):
 	case flow.RecoveryS == nil:
-		text += fmt.Sprintf("; at %s/s they never go", digits(c.Float64("then-rate")))
+		text += fmt.Sprintf("; at %s/s they never go", show.Figures(c.Float64("then-rate")))
 	default:
-		text += fmt.Sprintf("; at %s/s they are gone after another %s", digits(c.Float64("then-rate")), seconds(*flow.RecoveryS))
+		text += fmt.Sprintf("; at %s/s they are gone after another %s", show.Figures(c.Float64("then-rate")), seconds(*flow.RecoveryS))
 	}
 	remark(c, "%s.", text)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -97,7 +98,7 @@ func printStages(c *cli.Context, table analysis.Table, queues []analysis.Measure
 		}
 		load := queue.Load
 		remark(c, "%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, whole(float64(queue.Requests)),
-			digits(load.RatePerS), digits(load.ArrivalCV), readableNumber("service_s", load.ServiceS), digits(load.ServiceCV), load.Servers, digits(load.Utilization()))
+			show.Figures(load.RatePerS), show.Figures(load.ArrivalCV), show.Duration(load.ServiceS), show.Figures(load.ServiceCV), load.Servers, show.Figures(load.Utilization()))
 		fmt.Fprintln(c.App.Writer)
 		stage := analysis.Table{Columns: table.Columns}
 		for _, row := range table.Rows {

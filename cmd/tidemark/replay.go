@@ -20,6 +20,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
@@ -181,7 +182,7 @@ func privateSeed(planSeed uint64, runID string) uint64 {
 // is sent.
 func checkAgainstPlan(s replay.Settings, h replay.Header) error {
 	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
-		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, readableNumber("_s", h.DurationS)).
+		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, show.Duration(h.DurationS)).
 			Hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
 	}
 	for class := range s.Routes {
@@ -223,12 +224,12 @@ func load(c *cli.Context, mode string, h replay.Header) string {
 	case "closed":
 		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))
 	case "sessions":
-		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, readableNumber("_s", h.DurationS))
+		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
 	}
 	if h.MeanRatePerS == 0 {
 		return fmt.Sprintf("%d requests, all at once,", h.Requests)
 	}
-	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, readableNumber("_s", h.DurationS), digits(h.MeanRatePerS))
+	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Duration(h.DurationS), show.Figures(h.MeanRatePerS))
 }
 
 // conclude takes the run in, prints the verdict and gives the exit code.

@@ -16,6 +16,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 )
 
 // printTable writes a table in the form that was asked for: CSV or JSON in full
@@ -216,31 +217,14 @@ func readable(column string, value any) string {
 	}
 }
 
+// readableNumber writes a number by what its column's name ends in.
 func readableNumber(column string, v float64) string {
 	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return strconv.FormatFloat(v, 'g', -1, 64)
 	case strings.HasSuffix(column, "_per_s"):
-		return digits(v) + "/s"
-	case strings.HasSuffix(column, "_s") && math.Abs(v) < 1:
-		return digits(v*1e3) + " ms"
+		return show.Figures(v) + "/s"
 	case strings.HasSuffix(column, "_s"):
-		return digits(v) + " s"
+		return show.Duration(v)
 	default:
-		return digits(v)
+		return show.Number(v)
 	}
-}
-
-// digits is a number to three significant digits, never in powers of ten
-// between a thousandth and a billion.
-func digits(v float64) string {
-	size := math.Abs(v)
-	if size == 0 || math.IsInf(v, 0) {
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	if size < 1e-3 || size >= 1e9 {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	decimals := max(0, 2-int(math.Floor(math.Log10(size))))
-	return strconv.FormatFloat(v, 'f', decimals, 64)
 }

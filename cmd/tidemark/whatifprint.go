@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/show"
 )
 
 func printWhatIf(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) error {
@@ -37,23 +38,23 @@ func trafficSentence(t traffic, base whatIfRow) string {
 	}
 	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, whole(mix.Requests), whole(input), whole(mix.OutputTokens/mix.Requests))
 	if mix.CachedRatio > 0 {
-		text += fmt.Sprintf("; %s %% of the prompts is taken to be cached", digits(100*mix.CachedRatio))
+		text += fmt.Sprintf("; %s %% of the prompts is taken to be cached", show.Figures(100*mix.CachedRatio))
 	}
 	if mix.Clients > 0 {
 		return text + fmt.Sprintf("; a closed loop of %s.", whole(mix.Clients))
 	}
-	return text + fmt.Sprintf("; %s a second.", digits(mix.RequestsPerS))
+	return text + fmt.Sprintf("; %s a second.", show.Figures(mix.RequestsPerS))
 }
 
 // baseSentence says what the base is on, and what the table has no room for.
 func baseSentence(row whatIfRow) string {
 	text := placeOf(row.Scenario)
 	if row.Why == "" && row.IsStable {
-		decoding := digits(row.Running) + " decoding"
+		decoding := show.Figures(row.Running) + " decoding"
 		if hasValue(row.InFlight) {
-			decoding = fmt.Sprintf("%s in flight, %s of them decoding", digits(row.InFlight), digits(row.Running))
+			decoding = fmt.Sprintf("%s in flight, %s of them decoding", show.Figures(row.InFlight), show.Figures(row.Running))
 		}
-		text += fmt.Sprintf("; %s, p99 ITL %s", decoding, readableNumber("_s", row.ITLP99.Value))
+		text += fmt.Sprintf("; %s, p99 ITL %s", decoding, show.Duration(row.ITLP99.Value))
 	}
 	return text
 }
@@ -87,7 +88,7 @@ func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			cells["at most /s"] = banded(row.CapacityPerS, 1)
 			cells["need"] = row.need()
 			if row.USDPerMillion != nil {
-				cells["$/1M"] = digits(*row.USDPerMillion)
+				cells["$/1M"] = show.Figures(*row.USDPerMillion)
 			}
 			cells["SLO"] = row.sloWord()
 		}
@@ -142,7 +143,7 @@ func banded(r analysis.Range, times float64) string {
 	case !hasValue(r.Value):
 		return "-"
 	}
-	return fmt.Sprintf("%s (%s-%s)", digits(r.Value*times), short(r.Low*times), short(r.High*times))
+	return fmt.Sprintf("%s (%s-%s)", show.Figures(r.Value*times), short(r.Low*times), short(r.High*times))
 }
 
 // short is two significant digits: the end of a band.
@@ -160,7 +161,7 @@ func shortTime(s float64) string {
 	case !hasValue(s):
 		return "-"
 	default:
-		return readableNumber("ttft_s", s)
+		return show.Duration(s)
 	}
 }
 
@@ -174,7 +175,7 @@ func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.S
 	said = append(said, troubles(rows)...)
 	if best := cheapest(rows, slo); best != nil && len(rows) > 1 {
 		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
-			best.label(), digits(*best.USDPerHour), digits(100*best.Headroom)))
+			best.label(), show.Figures(*best.USDPerHour), show.Figures(100*best.Headroom)))
 	}
 	return append(said, whatIfAssumptions(c, t, rows, slo)...)
 }
@@ -194,7 +195,7 @@ func troubles(rows []whatIfRow) (said []string) {
 		case row.Why != "":
 			add(row, row.Why)
 		case !row.IsStable:
-			add(row, fmt.Sprintf("not stable, %s a second come and at most %s are served; the queue grows", digits(row.RequestsPerS), digits(row.StablePerS)))
+			add(row, fmt.Sprintf("not stable, %s a second come and at most %s are served; the queue grows", show.Figures(row.RequestsPerS), show.Figures(row.StablePerS)))
 		}
 		for _, e := range row.Objectives {
 			if !e.IsPossible {
@@ -224,7 +225,7 @@ func (r whatIfRow) waitsForSlot() string {
 	case r.Why != "":
 		return ""
 	case !hasValue(r.P99TTFT.Value):
-		return fmt.Sprintf("%s %% %s", digits(100*r.SlotWaitRatio), what) + todo
+		return fmt.Sprintf("%s %% %s", show.Figures(100*r.SlotWaitRatio), what) + todo
 	case slices.ContainsFunc(r.Objectives, isWithheld):
 		return "at the slow end of the band more than 1 % " + what + todo
 	case !hasValue(r.CapacityPerS.Value):
@@ -241,8 +242,8 @@ func (r whatIfRow) besideMeasured() string {
 		place = "outside the band"
 	}
 	text := fmt.Sprintf("%s: measured TPOT %s, predicted %s (%+.1f %%, %s); measured TTFT %s, predicted %s (means)", r.label(),
-		readableNumber("_s", *r.measuredTPOT), readableNumber("_s", r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
-		readableNumber("_s", *r.measuredTTFT), shortTime(r.TTFT.Value))
+		show.Duration(*r.measuredTPOT), show.Duration(r.TPOT.Value), 100*(r.TPOT.Value / *r.measuredTPOT - 1), place,
+		show.Duration(*r.measuredTTFT), shortTime(r.TTFT.Value))
 	if r.invalid != "" {
 		text += "; the run is invalid: " + r.invalid
 	}
@@ -264,16 +265,22 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
 		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
+	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
+		said = append(said, map[bool]string{
+			true:  "\"$/1M\" is of output tokens, where the SLO is kept; the few requests beyond a percentile are counted in.",
+			false: "\"$/1M\" is of all output tokens: without --slo nothing says which are accepted.",
+		}[len(slo.Objectives) > 0])
+	}
 	mix := rows[0].Mix
 	if mix.CachedRatio > 0 && (t.run == nil || !t.run.IsCacheKnown) {
 		said = append(said, "Cached is what an earlier request had, whatever came between, and on any replica; --no-enable-prefix-caching takes none.")
 	}
 	if mix.Clients == 0 && (mix.ArrivalCV > 1.5 || mix.ArrivalCV < 0.7) {
-		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman): replay before you trust a p99.", digits(mix.ArrivalCV)))
+		said = append(said, fmt.Sprintf("Gaps between arrivals have a cv of %s (Poisson: 1), which the waits are scaled by (Kingman): replay before you trust a p99.", show.Figures(mix.ArrivalCV)))
 	}
 	if busiest := mix.Busiest; mix.Clients == 0 && busiest.RateRatio > 0 {
 		said = append(said, fmt.Sprintf("The rate is not steady: the busiest %s bring %s times the mean.%s",
-			readableNumber("_s", busiest.LengthS), digits(busiest.RateRatio), busiestAdvice(rows, busiest)))
+			show.Duration(busiest.LengthS), show.Figures(busiest.RateRatio), busiestAdvice(rows, busiest)))
 	}
 	if t.run != nil && t.run.IsSimulated {
 		said = append(said, "The run was of a simulated server: "+analysis.OfSimulator+".")
@@ -294,7 +301,7 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 		case row.USDPerHour == nil:
 			note("no price "+row.GPU, fmt.Sprintf("No price of %s is known: tidemark ingest prices.csv, with the columns gpu, usd_per_gpu_hour and label.", row.GPU))
 		default:
-			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, digits(*row.USDPerHour/float64(row.GPUs)), bracketed(row.PriceLabel)))
+			note("price "+row.GPU, fmt.Sprintf("%s at $%s a GPU hour%s.", row.GPU, show.Figures(*row.USDPerHour/float64(row.GPUs)), bracketed(row.PriceLabel)))
 		}
 		if row.Calibration != "" {
 			note(row.Calibration, fmt.Sprintf("%s: by %s.", row.label(), row.Calibration))
@@ -310,8 +317,8 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 
 // busiestAdvice is to ask about the busiest part, unless a row does.
 func busiestAdvice(rows []whatIfRow, busiest analysis.Busiest) string {
-	asked := digits(busiest.RateRatio)
-	isAsked := slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale >= busiest.RateRatio || digits(row.Scale) == asked })
+	asked := show.Figures(busiest.RateRatio)
+	isAsked := slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale >= busiest.RateRatio || show.Figures(row.Scale) == asked })
 	isOneScale := !slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale != rows[0].Scale })
 	switch base := rateWords(rows[0].Scale); {
 	case !isAsked:
@@ -327,7 +334,7 @@ func rateWords(scale float64) string {
 	if scale == 1 {
 		return "the mean"
 	}
-	return digits(scale) + " times the mean"
+	return show.Figures(scale) + " times the mean"
 }
 
 func bracketed(text string) string {

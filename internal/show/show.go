@@ -4,7 +4,7 @@
 //   - A measured number has three significant figures and no exponent, with commas between thousands: 0.0123, 20.0, 1,230.
 //     Only below a ten-thousandth it has one: 1.23e-05.
 //   - A time has its unit with it: s from one second on, else ms. It is rounded first: 0.9996 s is 1.00 s, not 1,000 ms.
-//     In a column all times have the unit of the longest.
+//     In a range and in a column all times have the unit of the longest.
 //   - A ratio is shown in percent where it is a share of something.
 //   - A count is written in full: 12,345.
 //
@@ -64,6 +64,12 @@ func Duration(seconds float64) string {
 	return Figures(seconds*unit.Factor) + " " + unit.Name
 }
 
+// Range writes two measured times: 9.50 to 12.3 ms.
+func Range(low, high float64) string {
+	unit := UnitOf(high)
+	return Figures(low*unit.Factor) + " to " + Figures(high*unit.Factor) + " " + unit.Name
+}
+
 // Percent writes a share.
 func Percent(ratio float64) string { return Figures(ratio*100) + " %" }
 
@@ -74,15 +80,15 @@ func Count[N int | int64 | float64](n N) string {
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
+	for i := len(digits) - 3; i > 0 && !math.IsInf(float64(n), 0); i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return sign + digits
 }
 
-// Number writes a number without a unit: in full where it is whole, for then it is a count.
+// Number writes a number that may be a count: in full where it is whole and three figures are not enough for it.
 func Number(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+	if x == math.Trunc(x) && math.Abs(x) >= 1000 && math.Abs(x) < 1e15 {
 		return Count(x)
 	}
 	return Figures(x)

@@ -29,6 +29,15 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestARangeHasOneUnit(t *testing.T) {
+	if got, want := show.Range(0.0095, 0.0123), "9.50 to 12.3 ms"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := show.Range(0.95, 1.2), "0.950 to 1.20 s"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestCountsAreWrittenInFull(t *testing.T) {
 	for want, n := range map[string]float64{"0": 0, "367": 367, "-1,234": -1234, "12,345,678": 12345678} {
 		if got := show.Count(n); got != want {
@@ -37,6 +46,9 @@ func TestCountsAreWrittenInFull(t *testing.T) {
 	}
 	if got := show.Number(12345); got != "12,345" {
 		t.Errorf("Number(12345): got %s", got)
+	}
+	if got := show.Number(4); got != "4.00" {
+		t.Errorf("Number(4): got %s", got)
 	}
 	if got := show.Number(12345.6); got != "12,300" {
 		t.Errorf("Number(12345.6): got %s", got)

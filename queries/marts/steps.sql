@@ -25,6 +25,9 @@
 -- least_p99_ttft_from_due_s, most_p99_ttft_from_due_s  p99 of the lowest and the highest repeat
 -- p50_tpot_s, p99_tpot_s  time per token after the first, seconds
 -- p50_e2e_from_due_s, p99_e2e_from_due_s                whole answer from due, seconds
+-- accepted_ratio          requests within every objective of the SLO, of all that were tried, mean over repeats; null without an SLO
+-- goodput_per_s           accepted requests per second, mean over repeats; null without an SLO
+-- cost_per_million_accepted_tokens   mean over repeats; null unless the SLO is met in each of them (see marts.goodput)
 -- added_ratio             throughput added per load added since the level before, over that of the first level
 -- is_knee                 this is the knee
 with steps as (
@@ -33,11 +36,16 @@ with steps as (
         settings.series_row,
         try_cast(settings.value as double) as load,
         fidelity.mean_in_flight,
+        goodput.outcome,
+        goodput.accepted_ratio,
+        goodput.goodput_per_s,
+        goodput.cost_per_million_accepted_tokens,
         coalesce(settings.is_complete, false) as is_complete,
         coalesce(settings.is_complete, false) and runs.is_valid as counts
     from staging.runs as settings
     inner join marts.runs on runs.run_id = settings.run_id
     left join marts.fidelity on fidelity.run_id = settings.run_id
+    left join marts.goodput on goodput.run_id = settings.run_id
     where settings.series_id is not null
 ),
 
@@ -58,6 +66,10 @@ per_level as (
         min(output_token_per_s) filter (where counts) as least_output_token_per_s,
         max(output_token_per_s) filter (where counts) as most_output_token_per_s,
         avg(mean_in_flight) filter (where counts) as mean_in_flight,
+        avg(accepted_ratio) filter (where counts) as accepted_ratio,
+        avg(goodput_per_s) filter (where counts) as goodput_per_s,
+        case when bool_and(outcome = 'met') filter (where counts) then avg(cost_per_million_accepted_tokens) filter (where counts) end
+            as cost_per_million_accepted_tokens,
         min(p99_ttft_from_due_s) filter (where counts) as least_p99_ttft_from_due_s,
         max(p99_ttft_from_due_s) filter (where counts) as most_p99_ttft_from_due_s
     from steps
@@ -137,6 +149,9 @@ select
     case when pooled.with_tpot >= 100 then pooled.tpot[2] end as p99_tpot_s,
     pooled.e2e[1] as p50_e2e_from_due_s,
     case when pooled.completed >= 100 then pooled.e2e[2] end as p99_e2e_from_due_s,
+    per_level.accepted_ratio,
+    per_level.goodput_per_s,
+    per_level.cost_per_million_accepted_tokens,
     slopes.added / slopes.first_added as added_ratio,
     coalesce(per_level.load = knees.load, false) as is_knee
 from per_level

@@ -113,11 +113,20 @@ func (f File) stops(all []Done, next Step) string {
 	for row := range next.Row {
 		if RowOutcome(all, row) != NotMet {
 			values = nil
-		} else if values = append(values, f.rows[row].value); len(values) == f.StopAfterNotMet {
-			return fmt.Sprintf("%d rows one after the other did not meet the SLO: %s", len(values), strings.Join(values, ", "))
+			continue
+		}
+		if values = append(values, f.rows[row].value); len(values) == f.StopAfterNotMet {
+			return theyMissed(values)
 		}
 	}
 	return ""
+}
+
+func theyMissed(values []string) string {
+	if len(values) == 1 {
+		return fmt.Sprintf("row %s did not meet the SLO", values[0])
+	}
+	return fmt.Sprintf("%d rows one after the other did not meet the SLO: %s", len(values), strings.Join(values, ", "))
 }
 
 // RowOutcome is how a row came out over its repeats: invalid repeats say nothing, one that did not meet the SLO decides,

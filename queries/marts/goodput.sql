@@ -1,0 +1,136 @@
+-- One row per run that carries an SLO: how many requests were accepted, and what their output tokens cost.
+--
+-- Accepted is a request that is successful and within every objective of its class: its own times, and of its gaps between chunks
+-- (itl) its own percentile. Warm-up is left out. The price of a GPU is the SLO's; where it names none, that of the catalogue.
+-- Cost has a meaning only where the SLO is met: else it is null.
+-- run_id                        the replay
+-- slo_name                      what the user called the SLO
+-- outcome                       of all objectives together: 'met', 'not met', 'undecided' or 'invalid'
+-- tried                         requests that were sent or failed, those cut short by the user left out
+-- accepted                      of these, accepted
+-- accepted_ratio                accepted / tried
+-- goodput_per_s                 accepted requests per second of the run's window
+-- accepted_output_tokens        their tokens; null where the count of some is not known
+-- gpus                          of all endpoints; null where the run does not say on what it was
+-- price_per_gpu_hour            in US dollars by the catalogue; in whatever currency by the SLO; null where neither has one
+-- price_from                    'SLO', or the label of the catalogue's price
+-- cost_per_million_accepted_tokens   of the GPUs over the run's window, per million accepted output tokens; null where the SLO is not met
+with bounds as (
+    select
+        run_id,
+        metric,
+        percentile / 100 as q,
+        at_most,
+        class
+    from staging.slo_objectives
+    where metric <> 'failure_ratio'
+),
+
+gaps as (
+    select
+        run_id,
+        seq,
+        list(itl_s order by itl_s) as in_order
+    from staging.chunks
+    where itl_s is not null
+        and run_id in (select run_id from bounds where metric = 'itl')
+    group by
+        run_id,
+        seq
+),
+
+beyond as (
+    select distinct
+        requests.run_id,
+        requests.seq
+    from bounds
+    inner join staging.requests
+        on requests.run_id = bounds.run_id
+        and coalesce(requests.class = bounds.class, bounds.class is null)
+    left join gaps on gaps.run_id = requests.run_id and gaps.seq = requests.seq
+    where bounds.at_most < case bounds.metric
+        when 'ttft' then requests.ttft_s
+        when 'ttft_from_due' then requests.ttft_from_due_s
+        when 'tpot' then requests.tpot_s
+        when 'e2e' then requests.e2e_s
+        when 'e2e_from_due' then requests.e2e_from_due_s
+        when 'itl' then macros.interpolated(gaps.in_order, bounds.q)
+    end
+),
+
+outcomes as (
+    select
+        run_id,
+        any_value(slo_name) as slo_name,
+        case
+            when bool_or(outcome = 'invalid') then 'invalid'
+            when bool_or(outcome = 'not met') then 'not met'
+            when bool_or(outcome = 'undecided') then 'undecided'
+            else 'met'
+        end as outcome
+    from marts.slo
+    group by run_id
+),
+
+accepted as (
+    select
+        requests.run_id,
+        count(*) as tried,
+        count(*) filter (where requests.is_success and beyond.seq is null) as accepted,
+        case
+            when count(*) filter (where requests.is_success and beyond.seq is null and requests.received_tokens is null) = 0
+                then (sum(requests.received_tokens) filter (where requests.is_success and beyond.seq is null))::double
+        end as output_tokens
+    from staging.requests
+    left join beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
+    where requests.run_id in (select run_id from outcomes)
+        and not requests.is_warm_up
+        and (requests.is_sent or requests.failure is not null)
+        and coalesce(requests.failure, '') <> 'cancelled'
+    group by requests.run_id
+),
+
+priced as (
+    select
+        outcomes.run_id,
+        coalesce(documents.per_gpu_hour, prices.usd_per_gpu_hour) as per_gpu_hour,
+        case when documents.per_gpu_hour is not null then 'SLO' else prices.label end as price_from
+    from outcomes
+    inner join (
+        select
+            run_id,
+            (document ->> '$.slo.cost.per_gpu_hour')::double as per_gpu_hour
+        from raw.runs
+    ) as documents on documents.run_id = outcomes.run_id
+    left join staging.deployments on deployments.run_id = outcomes.run_id
+    left join macros.prices() as prices on prices.gpu = deployments.gpu and prices.place = 1
+),
+
+sized as (
+    select
+        run_id,
+        case when not is_draft then coalesce(tensor_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1)) end as gpus
+    from staging.runs
+)
+
+select
+    outcomes.run_id,
+    outcomes.slo_name,
+    outcomes.outcome,
+    coalesce(accepted.tried, 0) as tried,
+    coalesce(accepted.accepted, 0) as accepted,
+    accepted.accepted / accepted.tried as accepted_ratio,
+    accepted.accepted / nullif(runs.window_s, 0) as goodput_per_s,
+    accepted.output_tokens as accepted_output_tokens,
+    sized.gpus,
+    priced.per_gpu_hour as price_per_gpu_hour,
+    priced.price_from,
+    case
+        when outcomes.outcome = 'met'
+            then priced.per_gpu_hour * sized.gpus * runs.window_s / 3600 / nullif(accepted.output_tokens, 0) * 1e6
+    end as cost_per_million_accepted_tokens
+from outcomes
+inner join marts.runs on runs.run_id = outcomes.run_id
+inner join sized on sized.run_id = outcomes.run_id
+inner join priced on priced.run_id = outcomes.run_id
+left join accepted on accepted.run_id = outcomes.run_id
