@@ -68,7 +68,7 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 // cost is asked only of a run that met an SLO with a price: the view judges once more.
 func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {
 	var isPriced bool
-	err := db.QueryRowContext(ctx, "select (document ->> '$.slo.cost.per_gpu_hour') is not null from raw.runs where run_id = $1", v.RunID).Scan(&isPriced)
+	err := db.QueryRowContext(ctx, "select count(price_per_gpu_hour) > 0 from staging.slo_objectives where run_id = $1", v.RunID).Scan(&isPriced)
 	if err != nil || !isPriced || v.Outcome != Met {
 		return err
 	}

@@ -93,15 +93,10 @@ accepted as (
 priced as (
     select
         outcomes.run_id,
-        coalesce(documents.per_gpu_hour, prices.usd_per_gpu_hour) as per_gpu_hour,
-        case when documents.per_gpu_hour is not null then 'SLO' else prices.label end as price_from
+        coalesce(own.price_per_gpu_hour, prices.usd_per_gpu_hour) as price_per_gpu_hour,
+        case when own.price_per_gpu_hour is not null then 'SLO' else prices.label end as price_from
     from outcomes
-    inner join (
-        select
-            run_id,
-            (document ->> '$.slo.cost.per_gpu_hour')::double as per_gpu_hour
-        from raw.runs
-    ) as documents on documents.run_id = outcomes.run_id
+    inner join staging.slo_objectives as own on own.run_id = outcomes.run_id and own.objective = 1
     left join staging.deployments on deployments.run_id = outcomes.run_id
     left join macros.prices() as prices on prices.gpu = deployments.gpu and prices.place = 1
 ),
@@ -123,11 +118,11 @@ select
     accepted.accepted / nullif(runs.window_s, 0) as goodput_per_s,
     accepted.output_tokens as accepted_output_tokens,
     sized.gpus,
-    priced.per_gpu_hour as price_per_gpu_hour,
+    priced.price_per_gpu_hour,
     priced.price_from,
     case
         when outcomes.outcome = 'met'
-            then priced.per_gpu_hour * sized.gpus * runs.window_s / 3600 / nullif(accepted.output_tokens, 0) * 1e6
+            then priced.price_per_gpu_hour * sized.gpus * runs.window_s / 3600 / nullif(accepted.output_tokens, 0) * 1e6
     end as cost_per_million_accepted_tokens
 from outcomes
 inner join marts.runs on runs.run_id = outcomes.run_id

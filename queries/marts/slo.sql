@@ -34,7 +34,7 @@
 -- more_requests      about so many more would decide, if they went as these; null when decided, stopped, or no number would tell
 with objectives as (
     select
-        *,
+        * exclude (price_per_gpu_hour),
         percentile / 100 as q
     from staging.slo_objectives
 ),

@@ -7,6 +7,7 @@
 -- percentile   99 for p99; null for a ratio
 -- at_most      the bound: seconds, or a share of the requests
 -- class        requests that it is about; null: all
+-- price_per_gpu_hour   that the SLO names, in whatever currency; null: none
 select
     each.run_id,
     each.slo_name,
@@ -17,11 +18,13 @@ select
     end as metric,
     (each.said ->> '$.percentile')::double as percentile,
     (each.said ->> '$.at_most')::double as at_most,
-    nullif(each.said ->> '$.class', '') as class
+    nullif(each.said ->> '$.class', '') as class,
+    each.price_per_gpu_hour
 from (
     select
         runs.run_id,
         runs.document ->> '$.slo.name' as slo_name,
+        (runs.document ->> '$.slo.cost.per_gpu_hour')::double as price_per_gpu_hour,
         coalesce(runs.document ->> '$.slo.schema', 'tidemark.slo/1') = 'tidemark.slo/1' as is_first_schema,
         unnest((runs.document -> '$.slo.objectives')::json[]) as said,
         generate_subscripts((runs.document -> '$.slo.objectives')::json[], 1) as objective
