@@ -150,7 +150,7 @@ func TestWhatAReportSays(t *testing.T) {
 		{"a late client makes a run invalid", together(), []string{`<p class="verdict invalid">invalid, neither pass nor fail: p99 lateness`}, nil},
 		{"a prediction where the deployment is known", together(), []string{"TPOT against the prediction", "weights from HBM"}, nil},
 		{"an SLO is the first thing said", together(),
-			[]string{`<p class="verdict">SLO chat not met: p99 ITL 7.04 ms (7.02 ms to 7.04 ms) of at most 7.00 ms; valid; p99 TTFT`, "undecided, about 260 more requests", "share of failures", "p95 TTFT from due</th>"}, nil},
+			[]string{`<p class="verdict">SLO chat undecided, too few independent bursts to tell, about 787 more requests: p99 ITL 7.04 ms (no interval) of at most 7.00 ms (94 of 4,566 samples beyond, worth 200 independent ones), `, "undecided, about 260 more requests", "share of failures", "p95 TTFT from due</th>"}, nil},
 		{"the certificate says what is not as it should be", together(),
 			[]string{"40.0 % cached, this row is warm", "TTFT here 4.00 ms longer", "had each gone out when due"}, nil},
 		{"a server's settings that are not as asked", together(), []string{"1 setting is not as asked or assumed", "asked or assumed</th>", `<td class="w">1024</td>`}, nil},

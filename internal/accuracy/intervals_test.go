@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -188,19 +189,24 @@ func engine(t *testing.T, d analysis.Deployment) vllmsim.Config {
 	}
 }
 
-// largestRate is the one at which twenty runs together have this p99 of TTFT, to a thousandth.
+// largestRate is the one at which twenty runs together have this p99 of TTFT, to a hundredth.
 func largestRate(t *testing.T, cfg vllmsim.Config, trace []request, of load, atMost float64) float64 {
-	low, high := 0.5, 60.0
-	for high/low > 1.001 {
-		perS := (low + high) / 2
+	isWithin := func(perS float64) bool {
 		var runs []answered
 		for seed := range uint64(20) {
 			runs = append(runs, played(t, cfg, of(trace, perS, rand.New(rand.NewPCG(seed, 1)))))
 		}
-		if p99Of(runs, answered.ttft) <= atMost {
-			low = perS
+		return p99Of(runs, answered.ttft) <= atMost
+	}
+	low := 1.0
+	for isWithin(2 * low) {
+		low *= 2
+	}
+	for high := 2 * low; high/low > 1.01; {
+		if middle := math.Sqrt(low * high); isWithin(middle) {
+			low = middle
 		} else {
-			high = perS
+			high = middle
 		}
 	}
 	return low
