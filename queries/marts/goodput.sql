@@ -5,7 +5,7 @@
 -- Cost has a meaning only where the SLO is met: else it is null.
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO
--- outcome                       of all objectives together: 'met', 'not met', 'undecided' or 'invalid'
+-- outcome                       of all objectives together: 'met', 'not met' (also where too many requests failed), 'undecided' or 'invalid'
 -- tried                         requests that were sent or failed, those cut short by the user left out
 -- accepted                      of these, accepted
 -- accepted_ratio                accepted / tried
@@ -60,16 +60,17 @@ beyond as (
 
 outcomes as (
     select
-        run_id,
-        any_value(slo_name) as slo_name,
+        slo.run_id,
+        any_value(slo.slo_name) as slo_name,
         case
-            when bool_or(outcome = 'invalid') then 'invalid'
-            when bool_or(outcome = 'not met') then 'not met'
-            when bool_or(outcome = 'undecided') then 'undecided'
+            when bool_or(slo.outcome = 'invalid') then 'invalid'
+            when bool_or(slo.outcome = 'not met' or runs.has_failed) then 'not met'
+            when bool_or(slo.outcome = 'undecided') then 'undecided'
             else 'met'
         end as outcome
     from marts.slo
-    group by run_id
+    inner join marts.runs on runs.run_id = slo.run_id
+    group by slo.run_id
 ),
 
 accepted as (
