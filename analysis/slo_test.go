@@ -141,7 +141,7 @@ func TestJudgeSLO(t *testing.T) {
 		{"close", analysis.Undecided, "SLO chat undecided, on the bound: share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s, share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s" + rest},
-		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {
 		verdict, err := analysis.JudgeSLO(context.Background(), w.DB(), c.run)
@@ -163,7 +163,7 @@ func TestCertificate(t *testing.T) {
 		t.Fatalf("got %d lines, %v; want 23", len(table.Rows), err)
 	}
 	if first, last := table.Rows[1], table.Rows[22]; first[0] != "lateness" || first[3] != "breaks" ||
-		last[1] != "invalid: p99 lateness 50 ms is above 10 ms; who had the CPU is not known: give the client a core of its own" {
+		last[1] != "invalid: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own" {
 		t.Errorf("got %v ... %v", first, last)
 	}
 	_, err = analysis.Certificate(context.Background(), w.DB(), "none")

@@ -51,7 +51,7 @@ func TestFirstLine(t *testing.T) {
 		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.45 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.45 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
-		{"late", "invalid, neither pass nor fail: p99 lateness 50 ms is above 10 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		{"late", "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"lost", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"empty", "invalid, neither pass nor fail: the run never ended (killed?): run.json holds no result; look at the run's folder, or run it again; no latency measured; a draft, not compared with the prediction; unknown server"},
 		{"killed", "invalid, neither pass nor fail: the run never ended (killed?): 166 requests have no row; look at the run's folder, or run it again; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 235 samples only); a draft, not compared with the prediction; 235 of 401 requests completed; unknown server"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,6 @@ import (
 	"tidemark/fixtures"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
-	"tidemark/internal/warehouse"
 	"tidemark/replay/experiment"
 )
 
@@ -104,23 +104,28 @@ func (d demo) replay(url, name string) (experiment.Result, error) {
 	if !errors.As(err, &coded) || coded.code != exitInvalid {
 		return result, err
 	}
-	wasLate, ferr := d.wasLate(result.RunID)
+	wasLate, ferr := wasLate(filepath.Join(d.dir, "runs", result.RunID))
 	if wasLate {
 		err = nil
 	}
 	return result, errors.Join(err, ferr)
 }
 
-// wasLate says that the certificate breaks where a busy machine breaks it.
-func (d demo) wasLate(runID string) (wasLate bool, err error) {
-	w, err := warehouse.Open(d.c.Context, d.warehouse(), warehouse.ReadOnly)
+// wasLate says of an invalid run that it ended as planned and this machine ran out of nothing: then its client was late.
+func wasLate(folder string) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "run.json"))
 	if err != nil {
 		return false, err
 	}
-	defer w.Close()
-	err = w.DB().QueryRowContext(d.c.Context, `select count(*) > 0 from marts.certificate
-		where run_id = ? and outcome = 'breaks' and subject in ('lateness', 'late reads', 'standstill')`, runID).Scan(&wasLate)
-	return wasLate, err
+	var run struct {
+		Status string `json:"status"`
+		Result struct {
+			IsValid     bool   `json:"is_valid"`
+			ClientLimit string `json:"client_limit"`
+		} `json:"result"`
+	}
+	err = json.Unmarshal(text, &run)
+	return run.Status == "done" && !run.Result.IsValid && run.Result.ClientLimit == "", err
 }
 
 func (d demo) warehouse() string { return filepath.Join(d.dir, "tidemark.duckdb") }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,33 +11,26 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/replay/experiment"
 )
 
-// Four runs: one was 50 ms late for want of the CPU, one was too, one is as it should be, one has no row of its own.
-const triedRuns = `
-insert into raw.runs
-select run_id, ord, '{"status": "done", "settings": {"max_lateness_s": 0.01}, "result": {"is_valid": ' || (run_id = 'whole') || ', "invalid_reason": "no file left", "sent": 1, "completed": 1}}'
-from (values ('late', 1), ('later', 2), ('whole', 3), ('short', 4)) as runs (run_id, ord);
-insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
-select run_id, 0, false, 1, 11, 0, case when starts_with(run_id, 'late') then 0.05 else 0 end, 1, 2, 2, 11 from raw.runs`
+// What the engine says of runs: two were late, one lacked files, one is as it should be.
+var triedRuns = map[string]string{
+	"late":  `{"status": "done", "result": {"is_valid": false, "invalid_reason": "p99 lateness 0.05 s is above 0.01 s"}}`,
+	"later": `{"status": "done", "result": {"is_valid": false, "invalid_reason": "the client itself stood still for 0.4 s, more than 0.25 s"}}`,
+	"short": `{"status": "done", "result": {"is_valid": false, "invalid_reason": "no file left", "client_limit": "no file left"}}`,
+	"whole": `{"status": "done", "result": {"is_valid": true}}`,
+}
 
 // The demo tries a second time where this machine was too busy to send on time, never a third, and reports the last try; the verbs are
 // the real ones but for what they do.
 func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 	dir := t.TempDir()
-	if err := warehousetest.Template(filepath.Join(dir, "tidemark.duckdb")); err != nil {
-		t.Fatal(err)
-	}
-	w, err := warehouse.Open(t.Context(), filepath.Join(dir, "tidemark.duckdb"), warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	warehousetest.Put(t, w, triedRuns)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	for id, document := range triedRuns {
+		folder := filepath.Join(dir, "runs", id)
+		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "run.json"), []byte(document), 0o644)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		name, tries, reported, busy, err string

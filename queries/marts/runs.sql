@@ -246,24 +246,21 @@ verdicts as (
                     || 'check GPU, model, format, tensor parallel size'
             when not closed_loops.is_kept
                 then printf(
-                    'the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 %.3g ms)',
-                    closed_loops.mean_in_flight, closed_loops.asked, closed_loops.kept_concurrency_ratio * 100, counts.lateness[2] * 1e3
-                ) || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
+                    'the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 ',
+                    closed_loops.mean_in_flight, closed_loops.asked, closed_loops.kept_concurrency_ratio * 100
+                ) || macros.duration_text(counts.lateness[2]) || ')' || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
             when runs.mode <> 'closed' and counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
-                then printf(
-                    'p99 lateness %.3g ms is above %.3g ms',
-                    counts.lateness[2] * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
-                ) || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
+                then 'p99 lateness ' || macros.duration_text(counts.lateness[2])
+                    || ' is above ' || macros.duration_text(coalesce(runs.max_lateness_s, 10e-3))
+                    || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
             when clients.lag_p99_s > coalesce(runs.max_lateness_s, 10e-3)
-                then printf(
-                    'the client read late: p99 lag %.3g ms is above %.3g ms',
-                    clients.lag_p99_s * 1e3, coalesce(runs.max_lateness_s, 10e-3) * 1e3
-                ) || macros.client_blame(clients, clients.lag_p99_s, runs.duration_s)
+                then 'the client read late: p99 lag ' || macros.duration_text(clients.lag_p99_s)
+                    || ' is above ' || macros.duration_text(coalesce(runs.max_lateness_s, 10e-3))
+                    || macros.client_blame(clients, clients.lag_p99_s, runs.duration_s)
             when clients.stall_s > clients.max_stall_s
-                then printf(
-                    'the client itself stood still for %.3g ms, more than %.3g ms',
-                    clients.stall_s * 1e3, clients.max_stall_s * 1e3
-                ) || macros.client_blame(clients, clients.stall_s, runs.duration_s)
+                then 'the client itself stood still for ' || macros.duration_text(clients.stall_s)
+                    || ', more than ' || macros.duration_text(clients.max_stall_s)
+                    || macros.client_blame(clients, clients.stall_s, runs.duration_s)
             when not runs.reported_valid then coalesce(runs.reported_reason, 'the engine says so')
         end as invalid_reason
     from staging.runs
