@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -134,7 +135,7 @@ func (d demo) warehouse() string { return filepath.Join(d.dir, "tidemark.duckdb"
 func (d demo) step(args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.warehouse())
 	tell(d.c, "$ tidemark %s", strings.Join(args, " "))
-	want := &asked{}
+	want := &asked{sent: func(string) error { return nil }, wait: time.Minute}
 	ctx := context.WithValue(d.c.Context, askedKey{}, want)
 	err := d.c.App.RunContext(ctx, flagsFirst(d.c.App, append([]string{"tidemark"}, args...)))
 	return want.result, err

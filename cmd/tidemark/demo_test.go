@@ -52,6 +52,9 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 			id := tries[0]
 			tries = tries[1:]
 			asked := askedFor(c)
+			if err := asked.sent(id); err != nil || asked.wait == 0 {
+				t.Errorf("%s: a replay cannot say that it was sent: %v", id, err)
+			}
 			asked.result = experiment.Result{RunID: id, Outcome: experiment.Measured, FirstLine: id + " is valid"}
 			if id != "whole" {
 				asked.result.Outcome, asked.result.FirstLine = experiment.Invalid, id+" is invalid"
