@@ -132,12 +132,17 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 		return w.Close()
 	}
 	defer func() { _ = shut() }()
-	// The old file is held by a connection of its own, until the new one is in place.
+	// The old file is held until the new one is in place: who wrote into it meanwhile would write into what goes.
 	old, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = old.Close() }()
+	release, err := warehouse.KeepOut(path)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if _, err := os.Stat(path + ".wal"); err == nil {
 		return hint.Errorf("another process has just written to it").Hint("try again when nothing else works on it")
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/queries"
 )
 
@@ -408,4 +410,32 @@ func overwrite(content, garbage []byte) []byte {
 		copy(damaged[at:], garbage)
 	}
 	return damaged
+}
+
+// The lock of a connection is gone once the same process has attached the file and detached it: a purge then lost what
+// another process wrote before the new file took the place of the old one.
+func TestKeepOutOutlastsADetach(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has such a lock")
+	}
+	path := warehousetest.File(t)
+	release, err := warehouse.KeepOut(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := warehousetest.Open(t)
+	for _, statement := range []string{"attach '" + path + "' as old (read_only)", "detach old"} {
+		if _, err := w.DB().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := warehouse.Open(t.Context(), path, warehouse.Update); !errors.Is(err, warehouse.ErrHeld) {
+		t.Errorf("opened for writing while it is kept: %v, want that it is held", err)
+	}
+	release()
+	again, err := warehouse.Open(t.Context(), path, warehouse.Update)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
 }
