@@ -20,7 +20,7 @@ func TestAProgressLineCutsNoNumber(t *testing.T) {
 		columns int
 		want    string
 	}{
-		{100, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms  TPOT 9.06 of 7.51 ms  open 12  1230 tok/s"},
+		{100, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms  TPOT 9.06 of 7.51 ms  open 12  1,230 tok/s"},
 		{80, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms  TPOT 9.06 of 7.51 ms"},
 		{60, "1m5s/10m0s  sent 1300/12000  failed 0  late 1.20 ms"},
 		{40, "1m5s/10m0s  sent 1300/12000  failed 0"},
