@@ -166,7 +166,8 @@ func TestIntervals(t *testing.T) {
 			})
 		}
 	}
-	if share := float64(right) / float64(max(given, 1)); given > 0 && share < 0.9 {
+	// Of fewer the share says little: a load of the study that is asked for alone.
+	if share := float64(right) / float64(max(given, 1)); given >= 200 && share < 0.9 {
 		t.Errorf("%.1f %% of %d intervals hold the truth, want 90 at least", 100*share, given)
 	}
 }
