@@ -352,7 +352,7 @@ func TestBodyLimit(t *testing.T) {
 	c := small()
 	c.MaxBodyBytes = 1000
 	_, url := serve(t, c)
-	big := bytes.Repeat([]byte(" "), 4<<20) // more than the connection holds
+	big := bytes.Repeat([]byte(" "), 4<<20)                                                        // more than the connection holds
 	for _, body := range []io.Reader{bytes.NewReader(big), io.MultiReader(bytes.NewReader(big))} { // with a length, and chunked
 		answer, err := http.Post(url+"/v1/completions", "application/json", body)
 		if err != nil {
