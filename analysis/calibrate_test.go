@@ -204,7 +204,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"simulated"}, "run simulated: measured on a simulated server", "only a real server"},
 		{[]string{"draft"}, "run draft: what it ran on is not known", "--gpu"},
 		{[]string{"nowhere"}, `run nowhere: the model knows too little of what it ran on: no GPU named "X1"`, "catalogue"},
-		{[]string{"broken"}, "run broken: invalid", "tidemark runs broken"},
+		{[]string{"broken"}, "run broken: not to be used: the run stopped by itself: it does not say why", "tidemark runs broken"},
 		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},
 		{[]string{"short", "older"}, "runs short and older differ: engine version 0.24.0 and 0.12.1", "one deployment"},
 		{[]string{"shared"}, "run shared: the server was shared: it had 50.0 requests in flight", "nobody else"},

@@ -109,7 +109,7 @@ func TestSchemaAndSource(t *testing.T) {
 		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
 	}
 	_, err = analysis.Schema(ctx, w.DB(), "marts.tpot")
-	wantError(t, err, `no relation named "marts.tpot"`, "known relations are marts.tpot_gap, marts.tpot_gap_classes")
+	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
 	// Listed, and then "no relation named".
 	macro, err := analysis.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||

@@ -28,8 +28,8 @@ create macro macros.client_blame(client, late_s, run_s) as
             then '; others took the CPU: ' || macros.cpu_line_text(client, coalesce(run_s, 0))
                 || '; stop them, or give the client a core of its own'
         when client.busiest_cpu_ratio >= 0.8e0
-            then '; the client used ' || macros.percent_text(client.busiest_cpu_ratio) || ' of its ' || printf('%.3g', client.cores::double)
-                || ' cores in its busiest second: give it more cores or less load'
+            then '; the client used ' || macros.percent_text(client.busiest_cpu_ratio) || ' of its ' || coalesce(printf('%.3g ', client.cores::double), '')
+                || 'cores in its busiest second: give it more cores or less load'
         when client.waited_s is null then '; who had the CPU is not known: give the client a core of its own'
         else '; it did not wait that long for a core: look for a pause of the machine, or one thread at its limit'
     end;

@@ -13,6 +13,7 @@
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
+-- tidemark_version         the version of tidemark that sent it; null where run.json does not say
 -- started_at               when it began
 -- ended_at                 when it ended; null while it runs or after a kill
 -- status                   'running', 'done', 'interrupted' or 'aborted'
@@ -225,7 +226,7 @@ verdicts as (
                     || 'look at requests.jsonl.zst, it may be cut or of another run',
                     runs.reported_sent, runs.reported_completed, coalesce(stored.sent, 0), coalesce(stored.completed, 0)
                 )
-            when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || runs.stop_reason
+            when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || coalesce(runs.stop_reason, 'it does not say why')
             when runs.client_limit is not null then runs.client_limit
             -- A client that stood still for about as long as a time-out may have missed answers that were there.
             when failures.is_too_much and runs.stopped_by is distinct from 'server' and clients.stall_s >= runs.shortest_timeout_s / 2
@@ -276,6 +277,7 @@ select
     runs.run_id,
     runs.name,
     runs.note,
+    runs.tidemark_version,
     runs.started_at,
     runs.ended_at,
     runs.status,

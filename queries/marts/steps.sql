@@ -4,7 +4,7 @@
 -- Percentiles are of the requests of all repeats together; throughput is the mean over the repeats, with
 -- the least and the most of them. The knee is the first level at which throughput added per load added, since
 -- the level before, falls below half of what it was from nothing to the first level: beyond it more load brings mostly
--- waiting. It wants values that are numbers, and is in output tokens.
+-- waiting. It wants values that are numbers and at least three levels with a valid run, and is in output tokens.
 -- series_id               the experiment
 -- series_name             what the user called it
 -- variable                the setting that it varies
@@ -107,7 +107,8 @@ slopes as (
         load,
         (output_token_per_s - lag(output_token_per_s, 1, 0) over in_order)
             / nullif(load - lag(load, 1, 0) over in_order, 0) as added,
-        first_value(output_token_per_s / nullif(load, 0)) over in_order as first_added
+        first_value(output_token_per_s / nullif(load, 0)) over in_order as first_added,
+        count(*) over (partition by series_id) as levels
     from per_level
     where load > 0
         and valid_runs > 0
@@ -119,7 +120,8 @@ knees as (
         series_id,
         min(load) as load
     from slopes
-    where added < first_added / 2
+    where levels >= 3
+        and added < first_added / 2
     group by series_id
 )
 

@@ -4,6 +4,7 @@
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it
+-- tidemark_version         the version of tidemark that sent it; null where run.json does not say
 -- started_at               when it began
 -- ended_at                 when it ended; null while it runs or after a kill
 -- status                   'running', 'done', 'interrupted' or 'aborted'
@@ -69,6 +70,7 @@ select
     runs.run_id,
     runs.document ->> '$.name' as name,
     runs.document ->> '$.note' as note,
+    nullif(runs.document ->> '$.tidemark_version', '') as tidemark_version,
     (runs.document ->> '$.started_at')::timestamptz as started_at,
     try_cast(nullif(runs.document ->> '$.ended_at', '') as timestamptz) as ended_at,
     runs.document ->> '$.status' as status,
