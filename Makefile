@@ -23,7 +23,7 @@ demo: build ## the whole journey on what is built in: trace, simulated vLLM, rep
 
 test: ## every test that needs Go and a C compiler alone
 	@test -d "$${TIDEMARK_SHARED:-../shared}/traces" || echo "LEFT OUT: checks on real traces; say where they are in TIDEMARK_SHARED"
-	$(GO) test -tags $(TAGS) -timeout 5m ./...
+	$(GO) test -tags $(TAGS) -timeout 15m ./...
 
 lint: ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

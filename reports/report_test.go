@@ -294,7 +294,7 @@ func TestARequestBelowTheFloorIsAnErrorOfTheData(t *testing.T) {
 	for _, text := range []string{
 		"2 requests " + text,
 		"2 requests of 40 decoded faster than memory allows",
-		"invalid, neither pass nor fail: 2 requests decoded faster than memory allows",
+		"2 of 40 requests were faster than H100 memory allows: check GPU, model, format, tensor parallel size; invalid, neither pass nor fail",
 	} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
