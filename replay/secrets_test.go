@@ -335,7 +335,7 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	}
 }
 
-// What is no secret stays as it is: the model's name in the key, whole words, and every number.
+// Text that is not secret stays as it is: the model's name in the key, whole words, and every number.
 func TestScrubbingLeavesTheRestAlone(t *testing.T) {
 	s := settingsFor("http://gpu1.example.com:8000")
 	s.Model, s.APIKey = "meta-llama/Llama-3.1-8B-Instruct", "sk-llama-3.1-8b-instruct-production-1234567890123456"

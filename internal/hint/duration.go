@@ -16,7 +16,7 @@ var durationWords = map[string]string{
 
 var wordedDuration = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) *([a-z]*)$`)
 
-// OfDuration says how to write what is no duration: "120" is 120 of what? It is empty for what is one.
+// OfDuration says how to write a text that is not a duration ("120": 120 of what?). It is empty for a duration.
 func OfDuration(text string) string {
 	if _, err := time.ParseDuration(text); err == nil {
 		return ""
