@@ -129,7 +129,8 @@ func (s *stream) write() {
 			s.end(true)
 		case n < len(s.buf):
 			s.isBusy = true
-			s.conn.server.work.Go(func() { s.drain(s.buf[n:]) })
+			rest := s.buf[n:] // an abandoned stream lets go of buf
+			s.conn.server.work.Go(func() { s.drain(rest) })
 		case s.isRendered:
 			s.end(false)
 		case !s.isBehind():
@@ -156,7 +157,9 @@ func (s *stream) drain(rest []byte) {
 			s.mu.Unlock()
 			return
 		}
-		s.buf = s.render(s.buf[:0])
+		if !s.isOver {
+			s.buf = s.render(s.buf[:0])
+		}
 		if len(s.buf) == 0 || s.isOver {
 			s.isBusy = false
 			s.mu.Unlock()
