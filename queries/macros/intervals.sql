@@ -60,10 +60,11 @@ create macro macros.spread_ratio(parts, samples, marked, marked_squared, marked_
     * (marked_squared - 2 * (marked / samples) * marked_samples + pow(marked / samples, 2) * samples_squared)
     / nullif(marked * (1 - marked / samples), 0);
 
--- Independent samples that n are worth by that spread. Of few blocks the spread is not known well: wider by Student's t over the
--- normal's 1.96, which is 1 + 1.2 over the degrees of freedom.
+-- Independent samples that n are worth by that spread, which is taken to be one more than was seen: a run in which no long burst
+-- happened has a smaller percentile and looks quieter, both at once, so its interval would be too narrow and too low (docs/accuracy.md).
+-- Of few blocks the spread is not known well: wider by Student's t over the normal's 1.96, which is 1 + 1.2 over the degrees of freedom.
 create macro macros.effective_by_spread(n, spread_ratio, blocks) as
-    floor(n / greatest(1, coalesce(spread_ratio * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1)))::bigint;
+    floor(n / coalesce((1 + spread_ratio) * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1))::bigint;
 
 -- Independent samples that n are worth when those beyond their q-quantile came in so many bursts, each of which counts once.
 create macro macros.effective_by_bursts(n, bursts, q) as
