@@ -47,7 +47,7 @@ accuracy: ## the built-in kernel times beside their tables, predictions beside p
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
 
-coverage-intervals: ## how often an SLO's interval holds the truth: 200 ten-minute runs of each load in virtual time (some minutes of CPU)
+coverage-intervals: ## how often an SLO's interval holds the truth: 200 or 1,000 ten-minute runs of each load in virtual time (a quarter of an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./internal/accuracy -run TestIntervals -count=1 -v -timeout 60m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
