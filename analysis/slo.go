@@ -121,7 +121,7 @@ func parseSLO(text []byte) (SLO, error) {
 		slo.Objectives = append(slo.Objectives, objective)
 	}
 	if file.Cost != nil {
-		if file.Cost.PerGPUHour == nil || !(*file.Cost.PerGPUHour > 0) {
+		if file.Cost.PerGPUHour == nil || !(*file.Cost.PerGPUHour > 0) || math.IsInf(*file.Cost.PerGPUHour, 1) {
 			return SLO{}, fmt.Errorf("line %d: cost: per_gpu_hour: want a number above 0", lines.at("cost"))
 		}
 		slo.Cost = &SLOCost{*file.Cost.PerGPUHour}

@@ -44,6 +44,7 @@ type Verdict struct {
 	P50TPOTS      *float64
 	P99TPOTS      *float64
 	SlowdownRatio *float64 // median of measured over predicted time per token
+	NeverKept     int64    // of a closed loop: what it was to keep in flight, where the plan was too short for that; else 0
 	Unknown       string   // what of its deployment the catalogue lacks, where that is why there is no prediction
 	Notes         []string // what the comparison rests on: a server that others used, constants of a calibration
 }
@@ -90,13 +91,15 @@ select
     runs.p99_ttft_s,
     runs.p50_tpot_s,
     runs.p99_tpot_s,
-    runs.slowdown_ratio
+    runs.slowdown_ratio,
+    -- A closed loop that never filled a slot twice has not kept what was asked for.
+    case when runs.mode = 'closed' and runs.sent > 0 and runs.kept_concurrency_ratio is null then coalesce(runs.max_concurrency, 0) else 0 end
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
 		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &absences, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
 		&failure, &failed, &example,
-		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio,
+		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Verdict{}, unknown(ctx, db, "run", runID, knownRuns, "")
@@ -156,6 +159,12 @@ func (v Verdict) figures() string {
 		parts = append(parts, v.comparison())
 	}
 	parts = append(parts, v.Notes...)
+	if v.NeverKept > 0 {
+		parts = append(parts, fmt.Sprintf("the plan is too short to keep %d in flight: no slot was used twice", v.NeverKept))
+	}
+	if v.Absences != "" && !v.HasFailed {
+		parts = append(parts, v.Absences)
+	}
 	switch {
 	case v.IsOverLimit && v.Example != "":
 		parts = append(parts, fmt.Sprintf("%s: %s", v.MostFailed, v.Example))

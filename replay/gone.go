@@ -14,7 +14,8 @@ import (
 // An endpoint has gone when refusedLimit connections to it in a row were refused, and it is back when one is made. While
 // another endpoint is left the run goes on: requests are routed as before, so those that the missing endpoint was to get
 // are still tried at their due times and fail. Nothing is sent elsewhere instead: the others get the load that they were
-// to get, and the share that failed is what users of such a deployment would have seen.
+// to get, and the share that failed is what users of such a deployment would have seen. Not so in a closed loop: a refused
+// request frees its slot at once, and the next one may go to another server.
 
 const (
 	refusedLimit = 3 // refused connections in a row

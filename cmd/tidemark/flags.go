@@ -82,6 +82,7 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 // patiently tries again for that long while another process holds the warehouse,
 // and says at once who does.
 func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
+	asked := c.Context.Done() // to come to an end, where the wait itself does not end with it
 	for began, isTold := time.Now(), false; ; isTold = true {
 		err := try()
 		left := wait - time.Since(began)
@@ -100,6 +101,12 @@ func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 			return ctx.Err()
 		case <-hardStop(c.Context).Done():
 			return err
+		case <-asked:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			asked = nil
+			tell(c, "still waiting for the warehouse, so that nothing is lost; Ctrl-C again leaves at once")
 		case <-time.After(min(left, 100*time.Millisecond)):
 		}
 	}

@@ -76,7 +76,7 @@ lines as (
                 subject: 'in flight',
                 measured: case
                     when runs.mode = 'closed' and closed_loops.asked is null
-                        then 'peak ' || fidelity.peak_in_flight || ' of ' || runs.max_concurrency || ': no slot was used twice'
+                        then 'peak ' || fidelity.peak_in_flight || ' of ' || runs.max_concurrency || ': the plan is too short, no slot was used twice'
                     when runs.mode = 'closed'
                         then 'kept ' || macros.figures(closed_loops.mean_in_flight) || ' of ' || closed_loops.asked || ', '
                             || macros.percent_text(closed_loops.kept_concurrency_ratio) || ', without the ramps; the client''s lateness cost '
@@ -92,6 +92,7 @@ lines as (
                 end,
                 outcome: case
                     when not closed_loops.is_kept then 'breaks'
+                    when runs.mode = 'closed' and closed_loops.asked is null then 'note'
                     when closed_loops.kept_concurrency_ratio < 0.99e0 then 'note'
                     when runs.mode <> 'closed' and abs(fidelity.peak_in_flight - fidelity.planned_peak_in_flight)
                         > greatest(2, 0.05e0 * fidelity.planned_peak_in_flight) then 'note'

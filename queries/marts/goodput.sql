@@ -6,7 +6,7 @@
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO
 -- outcome                       of all objectives together: 'met', 'not met' (also where too many requests failed), 'undecided' or 'invalid'
--- tried                         requests that were sent or failed, those cut short by the user left out
+-- tried                         requests that were sent or failed, and those not sent because no server was left; those cut short by the user left out
 -- accepted                      of these, accepted
 -- accepted_ratio                accepted / tried
 -- goodput_per_s                 accepted requests per second of the run's window
@@ -83,11 +83,12 @@ accepted as (
                 then (sum(requests.received_tokens) filter (where requests.is_success and beyond.seq is null))::double
         end as output_tokens
     from staging.requests
+    inner join staging.runs on runs.run_id = requests.run_id
     left join beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
     where requests.run_id in (select run_id from outcomes)
         and not requests.is_warm_up
-        and (requests.is_sent or requests.failure is not null)
         and coalesce(requests.failure, '') <> 'cancelled'
+        and (requests.is_sent or requests.failure is not null or runs.stopped_by = 'server')
     group by requests.run_id
 ),
 

@@ -199,8 +199,9 @@ failures as (
         due.run_id,
         due.spoilt / nullif(due.requests, 0) as failed_ratio,
         coalesce(own_limits.at_most, runs.max_failures_ratio, 1e-2) as failure_limit_ratio,
-        coalesce(runs.has_ended and (failed_ratio > failure_limit_ratio or failed_ratio = 1), false) as is_too_much,
-        is_too_much and (own_limits.at_most is null or failed_ratio = 1 or coalesce(runs.stopped_by = 'server', false)) as has_failed,
+        coalesce(runs.stopped_by = 'server', false) as is_by_server,
+        coalesce(runs.has_ended and (failed_ratio > failure_limit_ratio or failed_ratio = 1 or is_by_server), false) as is_too_much,
+        is_too_much and (own_limits.at_most is null or failed_ratio = 1 or is_by_server) as has_failed,
         macros.count_text(due.spoilt) || ' of ' || macros.count_text(due.requests) || ' failed (' || kinds.told || ')' as shortfall
     from due
     inner join staging.runs on runs.run_id = due.run_id
@@ -228,14 +229,7 @@ verdicts as (
                 )
             when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || coalesce(runs.stop_reason, 'it does not say why')
             when runs.client_limit is not null then runs.client_limit
-            -- A client that stood still for about as long as a time-out may have missed answers that were there.
-            when failures.is_too_much and runs.stopped_by is distinct from 'server' and clients.stall_s >= runs.shortest_timeout_s / 2
-                then printf('the client itself stood still for %.3g s: requests may have failed of that', clients.stall_s)
-            when failures.is_too_much then null
-            when counts.planned is null and stored.sent > 0 then 'all of it was warm-up: nothing is left to measure'
-            when coalesce(counts.sent, 0) = 0 and stored.sent > 0 then 'no request was sent after the warm-up'
-            when coalesce(counts.sent, 0) = 0 then 'no request was sent'
-            when counts.completed = 0 then 'no request succeeded, so nothing was measured'
+            -- Before failures: of another deployment than the one that was named, nothing can be judged.
             when gaps.below_floor > 1e-2 * counts.completed
                 then macros.count_text(gaps.below_floor) || ' of ' || macros.counted(gaps.with_floor, 'request')
                     || ' were faster than ' || runs.gpu || ' memory allows: '
@@ -245,6 +239,14 @@ verdicts as (
                         else 'this is not the deployment you named; '
                     end
                     || 'check GPU, model, format, tensor parallel size'
+            -- A client that stood still for about as long as a time-out may have missed answers that were there.
+            when failures.is_too_much and runs.stopped_by is distinct from 'server' and clients.stall_s >= runs.shortest_timeout_s / 2
+                then printf('the client itself stood still for %.3g s: requests may have failed of that', clients.stall_s)
+            when failures.is_too_much then null
+            when counts.planned is null and stored.sent > 0 then 'all of it was warm-up: nothing is left to measure'
+            when coalesce(counts.sent, 0) = 0 and stored.sent > 0 then 'no request was sent after the warm-up'
+            when coalesce(counts.sent, 0) = 0 then 'no request was sent'
+            when counts.completed = 0 then 'no request succeeded, so nothing was measured'
             when not closed_loops.is_kept
                 then printf(
                     'the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 ',

@@ -66,16 +66,18 @@ measured as (
         and not requests.is_warm_up
     union all
     select
-        run_id,
-        class,
-        due_s,
+        requests.run_id,
+        requests.class,
+        requests.due_s,
         'failure_ratio',
-        (failure is not null)::double,
+        (requests.failure is not null or not requests.is_sent)::double,
         true
     from staging.requests
-    where not is_warm_up
-        and (is_sent or failure is not null)
-        and coalesce(failure, '') <> 'cancelled' -- by the user, not by the server
+    inner join staging.runs on runs.run_id = requests.run_id
+    where not requests.is_warm_up
+        -- What the user cancelled or left unsent did not fail; what was not sent because no server was left did.
+        and coalesce(requests.failure, '') <> 'cancelled'
+        and (requests.is_sent or requests.failure is not null or runs.stopped_by = 'server')
 ),
 
 samples as materialized (

@@ -1,5 +1,5 @@
 -- One row per experiment and value of the setting that it varies: what each level gave, over its
--- repeats. Runs that are invalid, or were stopped before their end, are counted and left out; warm-up is left out.
+-- repeats. Runs that are invalid or failed, or were stopped before their end, are counted and left out; warm-up is left out.
 --
 -- Percentiles are of the requests of all repeats together; throughput is the mean over the repeats, with
 -- the least and the most of them. The knee is the first level at which throughput added per load added, since
@@ -13,7 +13,7 @@
 -- load                    the same as a number; null where it is none
 -- runs                    runs of the level
 -- stopped_runs            of these, interrupted, aborted or killed: their status is not 'done'
--- valid_runs              of these, done and valid: the rest of the row is of them
+-- valid_runs              of these, done, valid and not failed: the rest of the row is of them
 -- requests                requests planned
 -- completed               of these, successful
 -- request_per_s           completed requests per second, mean over repeats
@@ -41,7 +41,7 @@ with steps as (
         goodput.goodput_per_s,
         goodput.cost_per_million_accepted_tokens,
         coalesce(settings.is_complete, false) as is_complete,
-        coalesce(settings.is_complete, false) and runs.is_valid as counts
+        coalesce(settings.is_complete, false) and runs.is_valid and not runs.has_failed as counts
     from staging.runs as settings
     inner join marts.runs on runs.run_id = settings.run_id
     left join marts.fidelity on fidelity.run_id = settings.run_id
