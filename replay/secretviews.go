@@ -3,6 +3,7 @@ package replay
 import (
 	"html"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -59,6 +60,11 @@ func (v view) decoded() (out view, ok bool) {
 	return out, ok
 }
 
+// isOctal says whether three digits are a byte's, as in \163.
+func isOctal(digits []byte) bool {
+	return digits[0] >= '0' && digits[0] <= '3' && digits[1] >= '0' && digits[1] <= '7' && digits[2] >= '0' && digits[2] <= '7'
+}
+
 // escapeAt reads the escape that a text begins with: what it stands for and how long it is, 0 where there is none.
 func escapeAt(text []byte) (bytes []byte, length int) {
 	switch {
@@ -73,6 +79,10 @@ func escapeAt(text []byte) (bytes []byte, length int) {
 		}
 	case text[0] == '\\' && (text[1] == '"' || text[1] == '\\' || text[1] == '/'):
 		return text[1:2], 2
+	case text[0] == '\\' && strings.IndexByte("nrtbfv", text[1]) >= 0:
+		return []byte{' '}, 2
+	case text[0] == '\\' && len(text) >= 4 && isOctal(text[1:4]):
+		return []byte{(text[1]-'0')<<6 | (text[2]-'0')<<3 | (text[3] - '0')}, 4
 	case text[0] == '%':
 		if b, ok := hexAt(text, 1, 2); ok {
 			return []byte{byte(b)}, 3

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -96,7 +97,12 @@ func isWorthSaying(err error, code int) bool {
 	if coded, isCode := err.(exitError); isCode && coded.err == nil {
 		return false
 	}
-	return err != nil && !(code > 128 && errors.Is(err, context.Canceled))
+	return err != nil && !(code > 128 && wasCancelled(err))
+}
+
+// wasCancelled also knows DuckDB's word for it, which a page's template passes on as text.
+func wasCancelled(err error) bool {
+	return errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "INTERRUPT Error")
 }
 
 // stopSignals counts what the user or the system sent: the first signal asks a
