@@ -188,7 +188,7 @@ func TestAnExperimentShowsItsSteps(t *testing.T) {
 		"1 run stopped before the end counts for nothing here",
 		"of their prompt tokens the server had between 0 % and 50.0 % cached",
 		"The knee is at 2: from there on, added load brings less than half",
-		"What is hollow is of invalid or stopped runs and counts for nothing.", ">invalid</text>",
+		"What is hollow is of invalid, failed or stopped runs and counts for nothing.", ">invalid</text>",
 	} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
@@ -217,7 +217,7 @@ func TestWhatIsInvalidClaimsNothing(t *testing.T) {
 		says, nots []string
 	}{
 		{"all levels are invalid", experiment(tooLate, tooLate),
-			[]string{"No level has a valid run: nothing is known of its throughput. What is hollow is of invalid or stopped runs and counts for nothing.",
+			[]string{"No level has a valid run: nothing is known of its throughput. What is hollow is of invalid, failed or stopped runs and counts for nothing.",
 				"No level has a valid run: nothing is known of its TTFT", "n = 0 requests of 0 valid levels", "n = 40 requests, of an invalid run"},
 			[]string{"No level is past the knee", "Throughput reached", "The knee is", "Median TTFT from due lies"}},
 		{"one of two levels is invalid", experiment(fine, tooLate),
