@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +38,8 @@ type Result struct {
 	ClientLimit          string           `json:"client_limit,omitempty"` // what this machine ran out of
 	Client               *Client          `json:"client,omitempty"`
 	Status               string           `json:"-"` // done, interrupted or aborted
+
+	connecting connecting // of late requests
 }
 
 // Quantiles of seconds, by linear interpolation.
@@ -62,6 +65,7 @@ func (o *outcome) add(r *row) {
 	if r.sent != unknown {
 		o.result.Sent++
 		o.lateness = append(o.lateness, r.lateness().Seconds())
+		o.result.connecting.add(r.lateness(), r.connect)
 		if o.slots > 0 {
 			o.turns = append(o.turns, turn{r.req.Due + r.held, r.sent, r.done})
 		}
@@ -147,7 +151,8 @@ func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *
 		return fmt.Sprintf("the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 %.3g s)",
 			r.ClosedLoop.MeanInFlight, r.ClosedLoop.Asked, r.ClosedLoop.KeptRatio*100, r.LatenessS.P99) + r.Client.blame(late, r.DurationS)
 	case !isClosed && late > most.lateness:
-		return fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds()) + r.Client.blame(late, r.DurationS)
+		return fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds()) +
+			cmp.Or(r.connecting.blame(), r.Client.blame(late, r.DurationS))
 	case seen.stall > most.stall:
 		return fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", seen.stall.Seconds(), most.stall.Seconds()) +
 			r.Client.blame(seen.stall, r.DurationS)

@@ -44,4 +44,4 @@ create macro macros.regime_text(value_of) as
                 || ' of its prediction; confirmed by DRAM_ACTIVE ' || macros.percent_text(value_of['dram_active_ratio'])
         else 'decoding is not memory-bound, whatever its prediction: DRAM_ACTIVE is ' || macros.percent_text(value_of['dram_active_ratio'])
             || ' where ' || macros.percent_text(0.7e0 * value_of['predicted_floor_share_ratio']) || ' is the least expected'
-    end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction', '');
+    end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction (mean over tokens)', '');

@@ -102,7 +102,10 @@ with counts as (
         quantile_cont(tpot_s, [0.5, 0.95, 0.99]) filter (where is_success) as tpot,
         quantile_cont(e2e_s, [0.5, 0.95, 0.99]) filter (where is_success) as e2e,
         quantile_cont(lateness_s, [0.5, 0.99]) as lateness,
-        max(lateness_s) as max_lateness_s
+        max(lateness_s) as max_lateness_s,
+        count(*) filter (where lateness_s > 10e-3) as late,
+        count(*) filter (where lateness_s > 10e-3 and connect_s >= lateness_s / 2) as late_by_connecting,
+        max(connect_s) filter (where lateness_s > 10e-3) as longest_connect_s
     from staging.requests
     where not is_warm_up
     group by run_id
@@ -255,7 +258,13 @@ verdicts as (
             when runs.mode <> 'closed' and counts.lateness[2] > coalesce(runs.max_lateness_s, 10e-3)
                 then 'p99 lateness ' || macros.duration_text(counts.lateness[2])
                     || ' is above ' || macros.duration_text(coalesce(runs.max_lateness_s, 10e-3))
-                    || macros.client_blame(clients, counts.lateness[2], runs.duration_s)
+                    || case
+                        -- replay/connecting.go says the same by the same rule.
+                        when counts.late_by_connecting > counts.late / 2
+                            then '; the server, or the way to it, took connections up to ' || macros.duration_text(counts.longest_connect_s)
+                                || ' late: its queue of new connections was full, or packets were lost'
+                        else macros.client_blame(clients, counts.lateness[2], runs.duration_s)
+                    end
             when clients.lag_p99_s > coalesce(runs.max_lateness_s, 10e-3)
                 then 'the client read late: p99 lag ' || macros.duration_text(clients.lag_p99_s)
                     || ' is above ' || macros.duration_text(coalesce(runs.max_lateness_s, 10e-3))

@@ -27,6 +27,7 @@
 -- last_token_s             last such chunk
 -- done_s                   the stream ended, was cut or failed
 -- held_s                   wait behind a cap that the user asked for, seconds
+-- connect_s                how long making its connection took, seconds; null when it went over one that was there
 -- lateness_s               sent_s - due_s - held_s: the client's fault, seconds
 -- ttft_s                   first_token_s - sent_s, seconds
 -- ttft_from_due_s          first_token_s - due_s: free of coordinated omission, seconds
@@ -70,6 +71,7 @@ select
     requests.last_token_s,
     requests.done_s,
     requests.held_s,
+    requests.connect_s,
     requests.sent_s - requests.due_s - coalesce(requests.held_s, 0) as lateness_s,
     requests.first_token_s - requests.sent_s as ttft_s,
     requests.first_token_s - requests.due_s as ttft_from_due_s,

@@ -1,0 +1,28 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A server whose queue of new connections was full made seven of 120 requests late, and "others took the CPU" (issue 11).
+func TestAServerThatIsSlowToConnectIsNotTheClientsFault(t *testing.T) {
+	run := func(lateness, connect time.Duration) string {
+		o := outcome{result: Result{Failures: map[string]int64{}}}
+		for range 120 {
+			r := newRow(Request{})
+			r.sent, r.connect = lateness, connect
+			o.add(&r)
+		}
+		return o.finish(120, limits{10 * time.Millisecond, time.Second}, observed{}, nil).InvalidReason
+	}
+	if got := run(200*time.Millisecond, 1030*time.Millisecond); !strings.Contains(got, "took connections up to 1.03 s late") {
+		t.Errorf("late by connecting: got %q", got)
+	}
+	for name, connect := range map[string]time.Duration{"a connection that was there": unknown, "a quick one": time.Millisecond} {
+		if got := run(200*time.Millisecond, connect); !strings.Contains(got, "who had the CPU is not known") {
+			t.Errorf("late over %s: got %q", name, got)
+		}
+	}
+}
