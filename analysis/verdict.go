@@ -31,7 +31,7 @@ type Verdict struct {
 	IsOverLimit   bool   // the same, also where the SLO's own failure_ratio is to judge it
 	StopReason    string // why it ended before its plan did; empty: it did not
 	Absences      string // which of its servers went away and when; empty: none did
-	IsBelowFloor  bool   // it is invalid because the deployment is not the one that was named
+	IsBelowFloor  bool   // more than 1 % of its requests beat the floor: the deployment is not the one that was named
 	Status        string // running, done, interrupted or aborted
 	Planned       int64
 	Completed     int64
@@ -80,7 +80,7 @@ select
     runs.stop_reason,
     runs.absences,
     runs.shortfall,
-    coalesce(runs.below_floor > 1e-2 * runs.completed and runs.invalid_reason like '% memory allows: %', false),
+    coalesce(runs.below_floor > 1e-2 * runs.completed, false),
     coalesce(runs.status, ''),
     runs.planned,
     runs.completed,
