@@ -87,8 +87,7 @@ accepted as (
     left join beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
     where requests.run_id in (select run_id from outcomes)
         and not requests.is_warm_up
-        and coalesce(requests.failure, '') <> 'cancelled'
-        and (requests.is_sent or requests.failure is not null or runs.stopped_by = 'server')
+        and macros.is_tried(requests.is_sent, requests.failure, runs.stopped_by)
     group by requests.run_id
 ),
 

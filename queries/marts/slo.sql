@@ -75,9 +75,7 @@ measured as (
     from staging.requests
     inner join staging.runs on runs.run_id = requests.run_id
     where not requests.is_warm_up
-        -- What the user cancelled or left unsent did not fail; what was not sent because no server was left did.
-        and coalesce(requests.failure, '') <> 'cancelled'
-        and (requests.is_sent or requests.failure is not null or runs.stopped_by = 'server')
+        and macros.is_tried(requests.is_sent, requests.failure, runs.stopped_by)
 ),
 
 samples as materialized (
