@@ -136,6 +136,9 @@ func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Wareh
 	if errors.Is(err, warehouse.ErrHeld) {
 		return nil, err
 	}
+	if err != nil && ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
 	if err != nil {
 		return nil, stale
 	}

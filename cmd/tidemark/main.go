@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/escape"
+	"tidemark/internal/warehouse"
 )
 
 // version is set by the Makefile from the repository's state.
@@ -97,12 +97,7 @@ func isWorthSaying(err error, code int) bool {
 	if coded, isCode := err.(exitError); isCode && coded.err == nil {
 		return false
 	}
-	return err != nil && !(code > 128 && wasCancelled(err))
-}
-
-// wasCancelled also knows DuckDB's word for it, which a page's template passes on as text.
-func wasCancelled(err error) bool {
-	return errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "INTERRUPT Error")
+	return err != nil && !(code > 128 && (errors.Is(err, context.Canceled) || warehouse.WasInterrupted(err)))
 }
 
 // stopSignals counts what the user or the system sent: the first signal asks a

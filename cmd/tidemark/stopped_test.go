@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/duckdb/duckdb-go/v2"
+
 	"tidemark/internal/hint"
 )
 
@@ -62,7 +64,7 @@ func TestWhatIsWorthSaying(t *testing.T) {
 		{exitError{code: exitInvalid}, 130, false},
 		{context.Canceled, 130, false},
 		{context.Canceled, exitFailed, true},
-		{errors.New("report: template: 50_prediction.html: INTERRUPT Error: Interrupted!"), 143, false},
+		{fmt.Errorf("report: template: %w", &duckdb.Error{Type: duckdb.ErrorTypeInterrupt}), 143, false},
 		{errors.New("disk full"), 130, true},
 		{hint.Misuse("no file"), exitMisuse, true},
 	} {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/duckdb/duckdb-go/v2"
+
 	"tidemark/internal/hint"
 )
 
@@ -94,6 +96,12 @@ func (w *Warehouse) Explain(err error) error {
 func foreign(path, why string) error {
 	return hint.Errorf("warehouse %s: %s", path, why).
 		Hint("it was not made by tidemark and is left alone; name another file with --warehouse FILE")
+}
+
+// WasInterrupted says whether DuckDB gave a query up because its context had ended.
+func WasInterrupted(err error) bool {
+	var of *duckdb.Error
+	return errors.As(err, &of) && of.Type == duckdb.ErrorTypeInterrupt
 }
 
 // writeError says plainly when the disk, not the data, is the reason.
