@@ -179,7 +179,7 @@ func TestWithoutATokenizerAWordIsTakenForATokenAndTheRunSaysSo(t *testing.T) {
 		if n := len(strings.Fields(fake.bodies[0].Messages[0].Content)); n != 51 {
 			t.Errorf("%s: %d words", what, n)
 		}
-		if d := documentIn(t, folder); d.Prompts.CountedBy != "assumed" || !strings.Contains(d.Prompts.Note, "a word is taken for a token") {
+		if d := documentIn(t, folder); d.Prompts.CountedBy != "assumed" || !strings.Contains(d.Prompts.Note, "each word counts as one token") {
 			t.Errorf("%s: %+v", what, d.Prompts)
 		}
 	}

@@ -37,14 +37,14 @@ func TestTheLineForACoreIsRead(t *testing.T) {
 		t.Errorf("stat: got %v, %v, %v", busy, stolen, is)
 	}
 	if _, _, is := coresIn("cpu  1 2 3 4 5 6 7 8\n", func(int) bool { return true }); is {
-		t.Error("the sum of all cores was taken for one")
+		t.Error("the line of all cores was read as that of one core")
 	}
 	total, is := pressureIn("some avg10=0.54 avg60=1.12 avg300=4.24 total=37692944\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
 	if total != 37692944*time.Microsecond || !is {
 		t.Errorf("pressure: got %v, %v", total, is)
 	}
 	if _, is := pressureIn("full avg10=0.00 total=1\n"); is {
-		t.Error("full was taken for some")
+		t.Error("the line of full was read as that of some")
 	}
 }
 

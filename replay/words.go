@@ -22,7 +22,7 @@ type wordingRecord struct {
 	Words          int             `json:"words"`
 	OverheadTokens int             `json:"overhead_tokens"` // of template and lead, in every prompt
 	TemplateTokens *int            `json:"template_tokens"` // of the template alone; null where an empty message is refused
-	CountedBy      string          `json:"counted_by"`      // "tokenize": the server; "assumed": a word is taken for a token
+	CountedBy      string          `json:"counted_by"`      // "tokenize": the server; "assumed": each word counts as one token
 	Checked        []checkedPrompt `json:"checked"`         // of the plan, before the run
 	Deviation      int             `json:"largest_deviation_tokens"`
 	Note           string          `json:"note"`
@@ -39,7 +39,7 @@ var commonWords string
 
 const (
 	enoughWords = 400 // of the common ones; below that the server's own vocabulary is looked through
-	fewestWords = 64  // below that a word is taken for a token
+	fewestWords = 64  // below that each word counts as one token
 	wordBatch   = 500 // words asked for at once
 	chatReach   = 2000
 )
@@ -55,9 +55,9 @@ func findWording(ctx context.Context, a *asker, served string, seed uint64, plan
 	}
 	if len(words) < fewestWords {
 		record.CountedBy = "assumed"
-		record.Note = fmt.Sprintf("%s does not count tokens: a word is taken for a token, and the template for nothing", t.target.shown())
+		record.Note = fmt.Sprintf("%s does not count tokens: each word counts as one token, and the chat template as none", t.target.shown())
 		if len(words) > 0 {
-			record.Note = fmt.Sprintf("only %d words are one token each at %s: a word is taken for a token, and the template for nothing", len(words), t.target.shown())
+			record.Note = fmt.Sprintf("only %d words are one token each at %s: each word counts as one token, and the chat template as none", len(words), t.target.shown())
 		}
 		words = strings.Fields(commonWords)
 	}
@@ -141,7 +141,7 @@ func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecor
 		record.TemplateTokens = &n
 	}
 	if one == nil || other == nil || all == nil {
-		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: its template is taken for nothing", t.target.shown())
+		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: the template counts as none", t.target.shown())
 		return nil
 	}
 	for w.front < min(len(one), len(other)) && one[w.front] == other[w.front] {
