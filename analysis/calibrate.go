@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -17,7 +18,7 @@ type Calibration struct {
 	ID         int64 // once it is kept
 	MadeAt     time.Time
 	Runs       []string
-	Deployment Deployment
+	Deployment deployment.Deployment
 	Constants  []CalibratedConstant // in the order of terms; those that keep their value too
 	Requests   int64                // that were compared
 	Weight     float64              // independent measurements among them
@@ -94,9 +95,10 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	}
 	c := Calibration{
 		MadeAt: now.UTC(), Runs: runs, Requests: read.requests, Weight: fit.Weight,
-		Deployment: Deployment{
-			GPU: first.GPU, Model: first.Model, TensorParallelSize: int(first.TensorParallelSize), WeightFormat: first.WeightFormat,
-			KVFormat: first.KVFormat, Engine: first.Engine, EngineVersion: first.EngineVersion.String,
+		Deployment: deployment.Deployment{
+			GPU: first.GPU, CatalogModel: first.CatalogModel, TensorParallelSize: int(first.TensorParallelSize),
+			ExpertParallelSize: int(first.ExpertParallelSize), DataParallelSize: int(first.DataParallelSize), Quantization: first.Quantization,
+			KVCacheDtype: first.KVCacheDtype, Engine: first.Engine, EngineVersion: first.EngineVersion.String,
 		},
 		Before: errorOf(read.rows, nil), After: errorOf(read.rows, fit.Scales),
 	}
@@ -128,11 +130,11 @@ func constantsFrom(fit TermFit, held map[string]string, read calibrated) []Calib
 		formats := []string{"*"}
 		switch of.name {
 		case "weight_bandwidth_ratio":
-			formats = slices.Compact([]string{"bf16", d.WeightFormat})
+			formats = slices.Compact([]string{"bf16", d.Quantization})
 		case "gemm_overhead_s":
-			formats = []string{d.WeightFormat}
+			formats = []string{d.Quantization}
 		case "kv_bandwidth_ratio":
-			formats = []string{d.KVFormat}
+			formats = []string{d.KVCacheDtype}
 		}
 		for _, format := range formats {
 			before := read.constant(of.name, format)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
 )
@@ -17,7 +18,7 @@ var someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 // alteredServer puts in a run of an engine whose constants are others than the built-in ones: each step takes
 // what the macros say with them, and each answer is off by some noise.
-func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d analysis.Deployment, truth map[string]float64, requests int, e engine) {
+func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d deployment.Deployment, truth map[string]float64, requests int, e engine) {
 	t.Helper()
 	do := func(statement string) {
 		t.Helper()
@@ -46,15 +47,15 @@ func alteredServer(t *testing.T, w *warehouse.Warehouse, run string, d analysis.
 	warehousetest.Put(t, w)
 }
 
-func manifest(run string, d analysis.Deployment, requests int, server string) string {
+func manifest(run string, d deployment.Deployment, requests int, server string) string {
 	return fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"status": "done", "started_at": "2026-11-20T10:00:00Z", "ended_at": "2026-11-20T11:00:00Z",
 		"plan": {"requests": %[2]d}, "result": {"planned": %[2]d, "is_valid": true}, "server": {%[3]s}, "environment": {"gpu": %[4]q, "catalog_model": %[5]q,
 		"tensor_parallel_size": %[6]d, "quantization": %[7]q, "engine_version": %[8]q, "max_num_batched_tokens": %[9]d, "kv_cache_dtype": %[10]q}}')`,
-		run, requests, server, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens, d.KVFormat)
+		run, requests, server, d.GPU, d.CatalogModel, max(d.TensorParallelSize, 1), d.Quantization, d.EngineVersion, d.MaxNumBatchedTokens, d.KVCacheDtype)
 }
 
-var denseOnTwo = analysis.Deployment{
-	GPU: "H200", Model: "llama-3.1-70b", TensorParallelSize: 2, WeightFormat: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
+var denseOnTwo = deployment.Deployment{
+	GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 2, Quantization: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
 }
 
 func TestConstantsOfAServerAreFoundBack(t *testing.T) {
@@ -155,7 +156,7 @@ func TestLaterPredictionsUseACalibration(t *testing.T) {
 // Experts have one scale for all that they do, in law and table alike.
 func TestExpertsAreCalibratedAsOne(t *testing.T) {
 	w := open(t)
-	d := analysis.Deployment{GPU: "H100", Model: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.18.0", MaxNumBatchedTokens: 8192}
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.18.0", MaxNumBatchedTokens: 8192}
 	alteredServer(t, w, "a", d, map[string]float64{"expert_time_ratio": 1.3}, 600, engine{perS: 4, input: 1500, output: 150})
 	c, err := analysis.Calibrate(t.Context(), w.DB(), []string{"a"}, someDay)
 	if err != nil {
@@ -250,8 +251,8 @@ func TestAWorseFitSaysSo(t *testing.T) {
 // three times, its own, that of MLA and that of GEMMs in blocks, have one scale.
 func TestTimesThatAreNoBandwidth(t *testing.T) {
 	w := open(t)
-	d := analysis.Deployment{
-		GPU: "H20", Model: "deepseek-v3", TensorParallelSize: 8, KVFormat: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
+	d := deployment.Deployment{
+		GPU: "H20", CatalogModel: "deepseek-v3", TensorParallelSize: 8, KVCacheDtype: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192,
 	}
 	truth := map[string]float64{"layer_s": 1.2, "mla_layer_s": 1.2, "gemm_overhead_s": 1.2}
 	alteredServer(t, w, "a", d, truth, 100, engine{perS: 2, input: 500, output: 100})

@@ -20,12 +20,12 @@ type calibrated struct {
 
 // deployed is a run's deployment, as far as its constants go.
 type deployed struct {
-	Run, GPU, Model, WeightFormat, KVFormat, Engine string
-	TensorParallelSize                              int64
-	EngineVersion                                   sql.NullString
-	Minor                                           sql.NullFloat64 // of the version, as macros.version_number has it
-	IsMLA                                           bool
-	IsKVByArithmetic                                bool // a latent cache that heads multiply for longer than it is read
+	Run, GPU, CatalogModel, Quantization, KVCacheDtype, Engine string
+	TensorParallelSize, ExpertParallelSize, DataParallelSize   int64
+	EngineVersion                                              sql.NullString
+	Minor                                                      sql.NullFloat64 // of the version, as macros.version_number has it
+	IsMLA                                                      bool
+	IsKVByArithmetic                                           bool // a latent cache that heads multiply for longer than it is read
 }
 
 // readUncalibrated reads as if nothing had been calibrated before: a calibration is held near the measured kernels, not
@@ -77,6 +77,8 @@ select
     d.kv_format,
     d.engine,
     d.tensor_parallel_size,
+    d.expert_parallel_size,
+    d.data_parallel_size,
     d.engine_version,
     floor(macros.version_number(d.engine_version))::double,
     models.is_mla,
@@ -97,7 +99,7 @@ order by d.run_id`, args...)
 	var all []deployed
 	for rows.Next() {
 		var d deployed
-		if err := rows.Scan(&d.Run, &d.GPU, &d.Model, &d.WeightFormat, &d.KVFormat, &d.Engine, &d.TensorParallelSize,
+		if err := rows.Scan(&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize, &d.ExpertParallelSize, &d.DataParallelSize,
 			&d.EngineVersion, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic); err != nil {
 			return nil, err
 		}
@@ -131,9 +133,11 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 			name string
 			a, b any
 		}{
-			{"GPU", first.GPU, known[run].GPU}, {"model", first.Model, known[run].Model},
+			{"GPU", first.GPU, known[run].GPU}, {"model", first.CatalogModel, known[run].CatalogModel},
 			{"tensor parallel size", first.TensorParallelSize, known[run].TensorParallelSize},
-			{"weight format", first.WeightFormat, known[run].WeightFormat}, {"KV format", first.KVFormat, known[run].KVFormat},
+			{"expert parallel size", first.ExpertParallelSize, known[run].ExpertParallelSize},
+			{"data parallel size", first.DataParallelSize, known[run].DataParallelSize},
+			{"weight format", first.Quantization, known[run].Quantization}, {"KV format", first.KVCacheDtype, known[run].KVCacheDtype},
 			{"engine", first.Engine, known[run].Engine}, {"engine version", first.Minor, known[run].Minor},
 		} {
 			if field.a == field.b {
@@ -251,7 +255,7 @@ select
     format,
     constant.value
 from macros.constants_for(?::varchar, ?::varchar, ?::varchar, list_distinct(['bf16', ?, ?]), '')`,
-		d.GPU, d.Engine, d.EngineVersion, d.WeightFormat, d.KVFormat)
+		d.GPU, d.Engine, d.EngineVersion, d.Quantization, d.KVCacheDtype)
 	if err != nil {
 		return nil, err
 	}

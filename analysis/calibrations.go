@@ -32,10 +32,10 @@ func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
 insert into raw.calibrations by name
 select
     ?::bigint as calibration_id, ? as run_id, ? as run_ids, ?::timestamp as made_at, ? as gpu, ? as model,
-    ?::bigint as tensor_parallel_size, ? as weight_format, ? as kv_format, ? as engine, nullif(?, '') as engine_version,
+    ?::bigint as tensor_parallel_size, ?::bigint as expert_parallel_size, ?::bigint as data_parallel_size, ? as weight_format, ? as kv_format, ? as engine, nullif(?, '') as engine_version,
     ? as name, ? as format, ?::double as value, ?::double as low, ?::double as high, ?::double as "before", ?::bigint as requests`,
-			c.ID, c.Runs[0], strings.Join(c.Runs, " "), c.MadeAt, d.GPU, d.Model,
-			d.TensorParallelSize, d.WeightFormat, d.KVFormat, d.Engine, d.EngineVersion,
+			c.ID, c.Runs[0], strings.Join(c.Runs, " "), c.MadeAt, d.GPU, d.CatalogModel,
+			d.TensorParallelSize, d.ExpertParallelSize, d.DataParallelSize, d.Quantization, d.KVCacheDtype, d.Engine, d.EngineVersion,
 			one.Name, one.Format, one.Value, one.Low, one.High, one.Before, c.Requests)
 		if err != nil {
 			return fmt.Errorf("calibration: %w", err)

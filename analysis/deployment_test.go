@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse"
 )
 
@@ -27,9 +28,9 @@ func TestAFormatInAModelsName(t *testing.T) {
 		{"openai/gpt-oss-20b", "", "mxfp4"},
 		{"unsloth/gpt-oss-20b-BF16", "", "bf16"},
 	} {
-		got, err := analysis.Deployment{GPU: "NVIDIA H200", Model: test.model, WeightFormat: test.asked}.Resolve(context.Background(), w.DB())
-		if err != nil || got.WeightFormat != test.want || got.GPU != "H200" {
-			t.Errorf("%s with %q: got %q on %q, %v; want %q on H200", test.model, test.asked, got.WeightFormat, got.GPU, err, test.want)
+		got, err := analysis.Resolve(context.Background(), w.DB(), deployment.Deployment{GPU: "NVIDIA H200", CatalogModel: test.model, Quantization: test.asked})
+		if err != nil || got.Quantization != test.want || got.GPU != "H200" {
+			t.Errorf("%s with %q: got %q on %q, %v; want %q on H200", test.model, test.asked, got.Quantization, got.GPU, err, test.want)
 		}
 	}
 }
@@ -53,36 +54,37 @@ func TestDidYouMean(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	w := open(t)
-	got, err := analysis.Deployment{GPU: "h200-sxm", Model: "openai/gpt-oss-120b", EngineVersion: "0.24.0"}.Resolve(context.Background(), w.DB())
-	want := analysis.Deployment{
-		GPU: "H200", Model: "gpt-oss-120b", TensorParallelSize: 1, WeightFormat: "mxfp4", KVFormat: "bf16",
+	got, err := analysis.Resolve(context.Background(), w.DB(), deployment.Deployment{GPU: "h200-sxm", CatalogModel: "openai/gpt-oss-120b", EngineVersion: "0.24.0"})
+	want := deployment.Deployment{
+		GPU: "H200", CatalogModel: "gpt-oss-120b", TensorParallelSize: 1, Quantization: "mxfp4", KVCacheDtype: "bf16",
 		Engine: "vllm", EngineVersion: "0.24.0", MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192,
 	}
 	if err != nil || got != want {
 		t.Errorf("Resolve: got %+v, %v, want %+v", got, err, want)
 	}
 	for _, test := range []struct {
-		d          analysis.Deployment
+		d          deployment.Deployment
 		text, hint string
 	}{
-		{analysis.Deployment{GPU: "H300", Model: "qwen3-32b"}, `no GPU named "H300"`, "H100"},
-		{analysis.Deployment{GPU: "H100", Model: "bert"}, `no model named "bert"`, "llama-3.1-8b"},
-		{analysis.Deployment{GPU: "NVIDIA H100 PCI", Model: "qwen3-32b"}, `no GPU named "NVIDIA H100 PCI"`, "did you mean H100-PCIe"},
-		{analysis.Deployment{GPU: "H100", Model: "meta-llama/Meta-Llama-3-9B"}, `no model named "meta-llama/Meta-Llama-3-9B"`, "did you mean llama-3-8b"},
-		{analysis.Deployment{GPU: "H100", Model: "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"}, "no model named", "or give the path of its config.json"},
-		{analysis.Deployment{GPU: "H100", Model: "unsloth/Qwen3-8B-bnb-4bit"}, "does not know the format that the name ends in", "name the model qwen3-8b"},
-		{analysis.Deployment{GPU: "H100", Model: "Qwen/Qwen3-8B-AWQ", WeightFormat: "fp8"}, "Qwen/Qwen3-8B-AWQ is in awq by its name, and fp8 was asked for", "leave the weight format out"},
-		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", WeightFormat: "fp3"}, `no weight format named "fp3"`, "awq"},
-		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", KVFormat: "awq"}, `no KV cache format named "awq"`, "bf16, fp8"},
-		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", TensorParallelSize: 3}, "64 attention heads of qwen3-32b cannot be shared by 3 GPUs", "divides"},
-		{analysis.Deployment{GPU: "H100", Model: "qwen3-32b", WeightFormat: "mxfp4"}, "quantizes experts alone", "leave the format out"},
+		{deployment.Deployment{GPU: "H300", CatalogModel: "qwen3-32b"}, `no GPU named "H300"`, "H100"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "bert"}, `no model named "bert"`, "llama-3.1-8b"},
+		{deployment.Deployment{GPU: "NVIDIA H100 PCI", CatalogModel: "qwen3-32b"}, `no GPU named "NVIDIA H100 PCI"`, "did you mean H100-PCIe"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "meta-llama/Meta-Llama-3-9B"}, `no model named "meta-llama/Meta-Llama-3-9B"`, "did you mean llama-3-8b"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"}, "no model named", "or give the path of its config.json"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "unsloth/Qwen3-8B-bnb-4bit"}, "does not know the format that the name ends in", "name the model qwen3-8b"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "Qwen/Qwen3-8B-AWQ", Quantization: "fp8"}, "Qwen/Qwen3-8B-AWQ is in awq by its name, and fp8 was asked for", "leave the weight format out"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", Quantization: "fp3"}, `no weight format named "fp3"`, "awq"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", KVCacheDtype: "awq"}, `no KV cache format named "awq"`, "bf16, fp8"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", TensorParallelSize: 3}, "64 attention heads of qwen3-32b cannot be shared by 3 GPUs", "divides"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", Quantization: "mxfp4"}, "quantizes experts alone", "leave the format out"},
 	} {
-		wantError(t, test.d.Validate(context.Background(), w.DB()), test.text, test.hint)
+		_, err := analysis.Resolve(context.Background(), w.DB(), test.d)
+		wantError(t, err, test.text, test.hint)
 	}
-	_, err = analysis.LoadStepCost(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b"})
+	_, err = analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b"})
 	wantError(t, err, "does not fit in the memory of 1 x H100", "more GPUs")
 	// It fitted, with a KV cache of 293 tokens.
-	_, err = analysis.LoadStepCost(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8"})
+	_, err = analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"})
 	wantError(t, err, "leaves room for the KV cache of 293 tokens", "more GPUs")
 }
 
@@ -90,11 +92,11 @@ func TestResolve(t *testing.T) {
 // is what the macros say, on steps it has no point for.
 func TestStepCostIsTheMacros(t *testing.T) {
 	w := open(t)
-	for _, d := range []analysis.Deployment{
-		{GPU: "H100", Model: "llama-3.1-8b"},
-		{GPU: "H200", Model: "llama-3.1-70b", TensorParallelSize: 4, WeightFormat: "fp8", KVFormat: "fp8"},
-		{GPU: "H100", Model: "qwen3-32b", TensorParallelSize: 8, Engine: "tensorrt-llm"}, // a harder roof
-		{GPU: "H200", Model: "gpt-oss-120b", TensorParallelSize: 2},                      // experts and windows
+	for _, d := range []deployment.Deployment{
+		{GPU: "H100", CatalogModel: "llama-3.1-8b"},
+		{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 4, Quantization: "fp8", KVCacheDtype: "fp8"},
+		{GPU: "H100", CatalogModel: "qwen3-32b", TensorParallelSize: 8, Engine: "tensorrt-llm"}, // a harder roof
+		{GPU: "H200", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2},                      // experts and windows
 	} {
 		cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
 		if err != nil {
@@ -102,10 +104,10 @@ func TestStepCostIsTheMacros(t *testing.T) {
 		}
 		worst := worstStep(t, w, d, cost)
 		if worst > 0.005 {
-			t.Errorf("%s on %d x %s: a step is %.2f %% from the macros, want 0.5 %%", d.Model, d.TensorParallelSize, d.GPU, 100*worst)
+			t.Errorf("%s on %d x %s: a step is %.2f %% from the macros, want 0.5 %%", d.CatalogModel, d.TensorParallelSize, d.GPU, 100*worst)
 		}
-		if cost.KVCapacityTokens <= 0 || (d.Model == "gpt-oss-120b") != (cost.SlidingWindow == 128) {
-			t.Errorf("%s: capacity %d tokens, window %d", d.Model, cost.KVCapacityTokens, cost.SlidingWindow)
+		if cost.KVCapacityTokens <= 0 || (d.CatalogModel == "gpt-oss-120b") != (cost.SlidingWindow == 128) {
+			t.Errorf("%s: capacity %d tokens, window %d", d.CatalogModel, cost.KVCapacityTokens, cost.SlidingWindow)
 		}
 	}
 }
@@ -114,7 +116,7 @@ func TestStepCostIsTheMacros(t *testing.T) {
 // step by step as the formulas say, to show that grid and macros are not both wrong.
 func TestStepCostByHand(t *testing.T) {
 	w := open(t)
-	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b"})
+	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func TestStepCostByHand(t *testing.T) {
 }
 
 // worstStep is the largest relative difference over random steps.
-func worstStep(t *testing.T, w *warehouse.Warehouse, d analysis.Deployment, cost analysis.StepCost) float64 {
+func worstStep(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, cost analysis.StepCost) float64 {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	var steps []string
@@ -149,9 +151,9 @@ func worstStep(t *testing.T, w *warehouse.Warehouse, d analysis.Deployment, cost
 	}
 	table, err := analysis.Query(context.Background(), w.DB(), `
 select macros.engine_step_s(d, step.decode, step.context, step.windowed, step.prefill, step.chunks, step.pairs)
-from macros.deployment(?, ?, greatest(?, 1), nullif(?, ''), nullif(?, ''), ?, null, null, null) as d
+from macros.deployment(?::json) as d
 cross join (values `+strings.Join(steps, ", ")+`) as step (seq, decode, context, windowed, prefill, chunks, pairs)
-order by step.seq`, d.GPU, d.Model, d.TensorParallelSize, d.WeightFormat, d.KVFormat, d.Engine)
+order by step.seq`, d.SQL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse/warehousetest"
 )
 
@@ -20,10 +21,10 @@ import (
 // prefill that each request shared.
 func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 	w := open(t)
-	for i, d := range []analysis.Deployment{
-		{GPU: "H100", Model: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048},
-		{GPU: "H200", Model: "llama-3.1-70b", TensorParallelSize: 2, WeightFormat: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192},
-		{GPU: "H100", Model: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.12.0", MaxNumBatchedTokens: 8192},
+	for i, d := range []deployment.Deployment{
+		{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048},
+		{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 2, Quantization: "fp8", EngineVersion: "0.24.0", MaxNumBatchedTokens: 8192},
+		{GPU: "H100", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2, EngineVersion: "0.12.0", MaxNumBatchedTokens: 8192},
 	} {
 		cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
 		if err != nil {
@@ -33,7 +34,7 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 		for _, statement := range []string{
 			fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": %d,
 				"quantization": %q, "engine_version": %q, "max_num_batched_tokens": %d}}')`,
-				run, d.GPU, d.Model, max(d.TensorParallelSize, 1), d.WeightFormat, d.EngineVersion, d.MaxNumBatchedTokens),
+				run, d.GPU, d.CatalogModel, max(d.TensorParallelSize, 1), d.Quantization, d.EngineVersion, d.MaxNumBatchedTokens),
 			engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150}.serve(run, 400),
 		} {
 			warehousetest.Put(t, w, statement)
@@ -52,7 +53,7 @@ where run_id = ?`, run).Scan(&median, &low, &high, &floor)
 		}
 		if median < 0.99 || median > 1.01 || low < 0.97 || high > 1.03 || floor < 1 {
 			t.Errorf("%s: slowdown %.4f (5 %% %.4f, 95 %% %.4f), least floor ratio %.3f; want 1 within 1 %% (3 %%), above the floor",
-				d.Model, median, low, high, floor)
+				d.CatalogModel, median, low, high, floor)
 		}
 		var whole, tokens, busy float64
 		err = w.DB().QueryRow(`
@@ -68,7 +69,7 @@ where runs.run_id = ?`, run).Scan(&whole, &tokens, &busy)
 		}
 		if math.Abs(whole-1) > 0.02 || math.Abs(tokens-1) > 1e-6 || math.Abs(busy-1) > 0.05 {
 			t.Errorf("%s: the whole run is %.4f of its prediction, its seconds %.4f, and these have %.6f of its tokens; want 1",
-				d.Model, whole, busy, tokens)
+				d.CatalogModel, whole, busy, tokens)
 		}
 	}
 }

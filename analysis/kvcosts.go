@@ -7,25 +7,26 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 )
 
 // KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
 // there is unless the deployment names one. Its GPU may be empty: then no time to read is given.
-func KVCosts(ctx context.Context, db *sql.DB, d Deployment, tokens []int64) (Table, error) {
+func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []int64) (Table, error) {
 	isTimed := d.GPU != ""
 	if !isTimed {
 		if err := db.QueryRowContext(ctx, "select min(gpu) from macros.gpus()").Scan(&d.GPU); err != nil {
 			return Table{}, fmt.Errorf("kv: %w", err) // the cache is as large on any
 		}
 	}
-	model, err := readModel(ctx, db, d.Model)
+	model, err := readModel(ctx, db, d.CatalogModel)
 	if err != nil {
 		return Table{}, err
 	}
-	d.Model = model
-	if _, err := d.Resolve(ctx, db); err != nil {
+	d.CatalogModel = model
+	if _, err := Resolve(ctx, db, d); err != nil {
 		return Table{}, err
 	}
 	for _, n := range tokens {
@@ -33,7 +34,7 @@ func KVCosts(ctx context.Context, db *sql.DB, d Deployment, tokens []int64) (Tab
 			return Table{}, err
 		}
 	}
-	table, err := ask(ctx, db, kvQuery, append(d.args(), isTimed, tokens)...)
+	table, err := ask(ctx, db, kvQuery, d.SQL(), isTimed, tokens)
 	if err != nil {
 		return Table{}, fmt.Errorf("kv: %w", err)
 	}
@@ -46,17 +47,19 @@ with formats as (
     select format
     from seeds.formats
     where kv_bytes is not null
-        and (coalesce($5::varchar, 'auto') = 'auto' or macros.is_named(format, aliases, $5::varchar))
+        and (coalesce($1::json ->> 'kv_cache_dtype', 'auto') = 'auto' or macros.is_named(format, aliases, $1::json ->> 'kv_cache_dtype'))
 ),
 
 costs as (
     select
         whole,
         shared,
-        unnest($11::bigint[]) as tokens
+        unnest($3::bigint[]) as tokens
     from formats
-    cross join lateral macros.deployment($1::varchar, $2::varchar, 1, $4::varchar, formats.format, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as whole
-    cross join lateral macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, formats.format, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as shared
+    cross join lateral macros.deployment(
+        json_merge_patch($1::json, json_object('kv_cache_dtype', formats.format, 'tensor_parallel_size', 1))
+    ) as whole
+    cross join lateral macros.deployment(json_merge_patch($1::json, json_object('kv_cache_dtype', formats.format))) as shared
 )
 
 select
@@ -67,7 +70,7 @@ select
     macros.kv_request_bytes(whole, tokens) as request_bytes,
     shared.tensor_parallel_size,
     macros.kv_request_bytes(shared, tokens) as gpu_request_bytes,
-    case when $10::boolean then macros.kv_request_bytes(shared, tokens) / shared.kv_bytes_per_s end as read_s
+    case when $2::boolean then macros.kv_request_bytes(shared, tokens) / shared.kv_bytes_per_s end as read_s
 from costs
 order by
     tokens,
@@ -125,11 +128,11 @@ func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementByte
 }
 
 // checkContext refuses what is longer than the model was made for.
-func checkContext(ctx context.Context, db *sql.DB, verb string, d Deployment, tokens int64) error {
+func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Deployment, tokens int64) error {
 	if tokens < 1 {
 		return hint.Misuse("%s: a context of %d tokens", verb, tokens)
 	}
-	shape, err := ShapeOf(ctx, db, d.Model)
+	shape, err := ShapeOf(ctx, db, d.CatalogModel)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse/warehousetest"
 )
 
@@ -16,14 +17,14 @@ import (
 // that carried them from what a client sees.
 func TestFirstTokensAndLongestGapsOfAnEngineThatIsAsPredicted(t *testing.T) {
 	w := open(t)
-	d := analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048}
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048}
 	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
-			"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.Model, d.EngineVersion, d.MaxNumBatchedTokens),
+			"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
 		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150, isTiming: true}.serve("a", 400),
 	} {
 		warehousetest.Put(t, w, statement)

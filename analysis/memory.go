@@ -5,16 +5,16 @@ import (
 	"database/sql"
 	"fmt"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
 // Memory is what is asked about the memory of a deployment. What is nil is taken from the catalogue.
 type Memory struct {
-	UtilizationRatio *float64 // share of a GPU's memory that the engine takes
-	MemoryBytes      *float64 // of a GPU, as its driver reports it
-	WeightBytes      *float64 // on one GPU, as the engine's log says
-	OtherBytes       *float64 // kept beside weights and KV cache, on one GPU
-	KVTokens         *float64 // as the engine's log says; what is kept beside follows from it
+	MemoryBytes *float64 // of a GPU, as its driver reports it
+	WeightBytes *float64 // on one GPU, as the engine's log says
+	OtherBytes  *float64 // kept beside weights and KV cache, on one GPU
+	KVTokens    *float64 // as the engine's log says; what is kept beside follows from it
 
 	Tokens       int64 // of one request, its answer in it
 	OutputTokens int64 // of its answer
@@ -31,8 +31,6 @@ func (m Memory) check() error {
 	case m.SharedTokens < 0 || m.SharedTokens >= m.Tokens:
 		return hint.Misuse("fit: a shared prefix of %d tokens in a request of %d", m.SharedTokens, m.Tokens).
 			Hint("a request has at least a token of its own")
-	case m.UtilizationRatio != nil && !(*m.UtilizationRatio > 0 && *m.UtilizationRatio <= 1):
-		return hint.Misuse("fit: a utilization of %v is not above 0 and at most 1", *m.UtilizationRatio).Hint("as in 0.9")
 	case m.KVTokens != nil && m.OtherBytes != nil:
 		return hint.Misuse("fit: what is kept beside the KV cache follows from its tokens").Hint("leave one out")
 	}
@@ -41,20 +39,19 @@ func (m Memory) check() error {
 
 // Fit is one row: what a GPU's memory goes to and what is left for the KV cache, and how many requests that holds.
 // Verdict is 'fits', 'no room for one request' or 'does not fit'; kv_heads is 0 for a latent cache.
-func Fit(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table, error) {
+func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Table, error) {
 	if err := m.check(); err != nil {
 		return Table{}, err
 	}
-	d, err := d.Resolve(ctx, db)
+	d, err := Resolve(ctx, db, d)
 	if err != nil {
 		return Table{}, err
 	}
 	if err := checkContext(ctx, db, "fit", d, m.Tokens); err != nil {
 		return Table{}, err
 	}
-	args := append(d.args(), m.MemoryBytes, m.UtilizationRatio, m.WeightBytes, m.OtherBytes, m.KVTokens,
+	table, err := ask(ctx, db, fitQuery, d.SQL(), m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
 		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens))
-	table, err := ask(ctx, db, fitQuery, args...)
 	if err != nil {
 		return Table{}, fmt.Errorf("fit: %w", err)
 	}
@@ -67,25 +64,25 @@ const fitQuery = `
 with asked as (
     select
         d,
-        coalesce($10::double, d.memory_bytes) as memory_bytes,
-        coalesce($11::double, d.memory_utilization) as utilization,
-        coalesce($12::double, macros.resident_bytes(d)) as weight_bytes,
+        coalesce($2::double, d.memory_bytes) as memory_bytes,
+        d.memory_utilization as utilization,
+        coalesce($3::double, macros.resident_bytes(d)) as weight_bytes,
         coalesce(
-            $13::double,
-            coalesce($10::double, d.memory_bytes) * coalesce($11::double, d.memory_utilization)
-            - coalesce($12::double, macros.resident_bytes(d)) - $14::double * macros.kv_token_bytes(d),
+            $4::double,
+            coalesce($2::double, d.memory_bytes) * d.memory_utilization
+            - coalesce($3::double, macros.resident_bytes(d)) - $5::double * macros.kv_token_bytes(d),
             d.other_memory_bytes
         ) as other_bytes,
-        $13::double is null and $14::double is null as is_other_assumed,
+        $4::double is null and $5::double is null as is_other_assumed,
         coalesce(gpus.fp8_flop_per_s is not null, false) as has_fp8,
         coalesce(gpus.fp4_flop_per_s is not null, false) as has_fp4,
         formats.compute,
         models.max_context_tokens,
         case when models.is_mla then 0 else models.kv_heads end as kv_heads
-    from macros.deployment($1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint) as d
+    from macros.deployment($1::json) as d
     inner join macros.gpus() as gpus on gpus.gpu = d.gpu
     inner join seeds.formats on formats.format = d.weight_format
-    cross join macros.models_named($2::varchar) as models
+    cross join macros.models_named($1::json ->> 'catalog_model') as models
 ),
 
 rooms as (
@@ -101,9 +98,9 @@ requests as (
     select
         *,
         floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
-        macros.fitting_requests(d, room_bytes, $15::double, 0) as requests,
-        macros.fitting_requests(d, room_bytes, $15::double, $17::double) as shared_requests,
-        macros.fitting_requests(d, room_bytes, $15::double - $16::double / 2, $17::double) as steady_requests
+        macros.fitting_requests(d, room_bytes, $6::double, 0) as requests,
+        macros.fitting_requests(d, room_bytes, $6::double, $8::double) as shared_requests,
+        macros.fitting_requests(d, room_bytes, $6::double - $7::double / 2, $8::double) as steady_requests
     from rooms
 )
 
@@ -135,9 +132,9 @@ select
         else least(macros.longest_request_tokens(d, room_bytes), max_context_tokens) -- the lesser that is known
     end as longest_request_tokens,
     max_context_tokens::double as max_context_tokens,
-    $15::double as request_tokens,
-    macros.kv_request_bytes(d, $15::double) as request_bytes,
-    $17::double as shared_prefix_tokens,
+    $6::double as request_tokens,
+    macros.kv_request_bytes(d, $6::double) as request_bytes,
+    $8::double as shared_prefix_tokens,
     greatest(requests, 0) as requests,
     greatest(shared_requests, 0) as requests_with_shared_prefix,
     greatest(steady_requests, 0) as steady_requests,
@@ -149,12 +146,12 @@ from requests`
 
 // FitOptions are changes of one thing with which one request at least would fit: more GPUs, a smaller format, another
 // GPU, the smallest change of each kind first.
-func FitOptions(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table, error) {
-	d, err := d.Resolve(ctx, db)
+func FitOptions(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Table, error) {
+	d, err := Resolve(ctx, db, d)
 	if err != nil {
 		return Table{}, err
 	}
-	table, err := ask(ctx, db, optionsQuery, append(d.args(), m.UtilizationRatio, m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))...)
+	table, err := ask(ctx, db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
 	if err != nil {
 		return Table{}, fmt.Errorf("fit: %w", err)
 	}
@@ -163,14 +160,14 @@ func FitOptions(ctx context.Context, db *sql.DB, d Deployment, m Memory) (Table,
 
 const optionsQuery = `
 with choices as (
-    select 'more GPUs' as change, $1::varchar as gpu, gpus, $4::varchar as weights
+    select 'more GPUs' as change, gpus as size, json_object('tensor_parallel_size', gpus) as patch
     from (values (2), (4), (8), (16), (32), (64)) as degrees (gpus)
-    where gpus > $3::bigint
+    where gpus > ($1::json ->> 'tensor_parallel_size')::bigint
     union all
-    select 'smaller weights', $1::varchar, $3::bigint, format
+    select 'smaller weights', null, json_object('quantization', format)
     from seeds.formats
     union all
-    select 'another GPU', gpu, $3::bigint, $4::varchar
+    select 'another GPU', memory_bytes, json_object('gpu', gpu)
     from macros.gpus()
 ),
 
@@ -179,18 +176,12 @@ rooms as (
         choices.change,
         d,
         macros.kv_room_bytes(
-            d.memory_bytes, coalesce($10::double, d.memory_utilization), macros.resident_bytes(d), coalesce($11::double, d.other_memory_bytes)
+            d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), coalesce($2::double, d.other_memory_bytes)
         ) as room_bytes,
-        case choices.change
-            when 'more GPUs' then choices.gpus
-            when 'smaller weights' then -macros.resident_bytes(d)
-            else d.memory_bytes
-        end as size
+        coalesce(choices.size, -macros.resident_bytes(d)) as size
     from choices
-    cross join lateral macros.deployment(
-        choices.gpu, $2::varchar, choices.gpus, choices.weights, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint
-    ) as d
-    where d.query_heads % d.tensor_parallel_size = 0
+    cross join lateral macros.deployment(json_merge_patch($1::json, choices.patch)) as d
+    where macros.sharing_problem(d) is null
 )
 
 select
@@ -200,9 +191,9 @@ select
     d.weight_format,
     macros.resident_bytes(d) as weight_bytes,
     floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
-    macros.fitting_requests(d, room_bytes, $12::double, $13::double) as requests
+    macros.fitting_requests(d, room_bytes, $3::double, $4::double) as requests
 from rooms
-where macros.fitting_requests(d, room_bytes, $12::double, $13::double) >= 1
+where macros.fitting_requests(d, room_bytes, $3::double, $4::double) >= 1
 qualify row_number() over (partition by change order by size) <= 2
 order by
     case change when 'more GPUs' then 1 when 'smaller weights' then 2 else 3 end,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 )
 
 func TestFitSubtractsWeightsFirst(t *testing.T) {
@@ -17,52 +18,52 @@ func TestFitSubtractsWeightsFirst(t *testing.T) {
 	number := func(x float64) *float64 { return &x }
 	for _, test := range []struct {
 		what string
-		d    analysis.Deployment
+		d    deployment.Deployment
 		m    analysis.Memory
 		want map[string]any // numbers within 0.1 %
 	}{
 		{
 			"70B in 16 bits is 141.1 GB of weights: more than an H100 has",
-			analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b"}, analysis.Memory{Tokens: 2048},
+			deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b"}, analysis.Memory{Tokens: 2048},
 			map[string]any{"verdict": "does not fit", "weight_bytes": 141.1e9, "kv_tokens": 0.0, "requests": 0.0},
 		},
 		{
 			"8 bits by the post's numbers: 0.9 * 80 - 70 = 2 GB, 2.98 requests of 671 MB; vLLM would print 2.98x too",
-			analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8"},
+			deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"},
 			analysis.Memory{Tokens: 2048, MemoryBytes: number(80e9), WeightBytes: number(70e9), OtherBytes: number(0)},
 			map[string]any{"verdict": "fits", "kv_room_bytes": 2e9, "requests": 2.980, "preemption_onset_requests": 2.0, "low_kv_tokens": nil},
 		},
 		{
 			"and twice as many with an FP8 cache",
-			analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8", KVFormat: "fp8"},
+			deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8", KVCacheDtype: "fp8"},
 			analysis.Memory{Tokens: 2048, MemoryBytes: number(80e9), WeightBytes: number(70e9), OtherBytes: number(0)},
 			map[string]any{"requests": 5.960, "preemption_onset_requests": 5.0},
 		},
 		{
 			"what the driver and the engine really leave: 76.95 - 72.65 - 4.2 GB, room for 293 tokens",
-			analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b", WeightFormat: "fp8"}, analysis.Memory{Tokens: 2048},
+			deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"}, analysis.Memory{Tokens: 2048},
 			map[string]any{"verdict": "no room for one request", "kv_tokens": 293.0, "longest_request_tokens": 293.0, "low_kv_tokens": 0.0},
 		},
 		{
 			"PLAN's H200 at 0.90: vLLM said 53.15 GiB = 57.07 GB, 174,161 tokens; what is kept beside follows",
-			analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", WeightFormat: "fp8"},
+			deployment.Deployment{GPU: "H200", CatalogModel: "llama-3.1-70b", Quantization: "fp8"},
 			analysis.Memory{Tokens: 2048, KVTokens: number(174161)},
 			map[string]any{"kv_room_bytes": 57.07e9, "other_bytes": 135.675e9 - 72.654e9 - 57.069e9, "kv_tokens": 174161.0, "high_kv_tokens": nil},
 		},
 		{
 			"answers half done on the mean: 2048 - 512/2 = 1792 tokens; a prefix of 1024 is held once",
-			analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", WeightFormat: "fp8"},
+			deployment.Deployment{GPU: "H200", CatalogModel: "llama-3.1-70b", Quantization: "fp8"},
 			analysis.Memory{Tokens: 2048, OutputTokens: 512, SharedTokens: 1024, KVTokens: number(174080)},
 			map[string]any{"requests": 85.0, "longest_request_tokens": 131072.0, "requests_with_shared_prefix": 169.0, "steady_requests": (174080 - 1024.0) / 768, "limited_by": "KV cache"},
 		},
 		{
 			"16 GPUs, 8 KV heads: held twice, so a GPU still holds one, an eighth",
-			analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", TensorParallelSize: 16}, analysis.Memory{Tokens: 2048},
+			deployment.Deployment{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 16}, analysis.Memory{Tokens: 2048},
 			map[string]any{"kv_token_bytes": 40960.0, "limited_by": "max_num_seqs"},
 		},
 		{
 			"an A100 has no FP8: bytes of FP8, arithmetic of BF16",
-			analysis.Deployment{GPU: "A100", Model: "llama-3.1-70b", WeightFormat: "fp8"}, analysis.Memory{Tokens: 2048},
+			deployment.Deployment{GPU: "A100", CatalogModel: "llama-3.1-70b", Quantization: "fp8"}, analysis.Memory{Tokens: 2048},
 			map[string]any{"weight_format": "fp8", "compute_format": "bf16"},
 		},
 	} {
@@ -94,7 +95,7 @@ func near(got, want any) bool {
 // What to change is said by kind, the smallest change first: two H100 hold 141 GB, FP8 leaves no room for a request.
 func TestFitOptions(t *testing.T) {
 	w := open(t)
-	table, err := analysis.FitOptions(context.Background(), w.DB(), analysis.Deployment{GPU: "H100", Model: "llama-3.1-70b"}, analysis.Memory{Tokens: 2048})
+	table, err := analysis.FitOptions(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-70b"}, analysis.Memory{Tokens: 2048})
 	if err != nil || len(table.Rows) == 0 {
 		t.Fatalf("got %d rows, %v", len(table.Rows), err)
 	}
@@ -117,21 +118,20 @@ func TestFitOptions(t *testing.T) {
 
 func TestFitOfNonsense(t *testing.T) {
 	w := open(t)
-	d := analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b"}
-	number := func(x float64) *float64 { return &x }
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"}
 	for _, test := range []struct {
-		d          analysis.Deployment
+		d          deployment.Deployment
 		m          analysis.Memory
 		text, hint string
 	}{
 		{d, analysis.Memory{}, "a request of 0 tokens", ""},
 		{d, analysis.Memory{Tokens: 10, OutputTokens: 11}, "an answer of 11 tokens", "among"},
 		{d, analysis.Memory{Tokens: 10, SharedTokens: 10}, "a shared prefix of 10 tokens", "of its own"},
-		{d, analysis.Memory{Tokens: 10, UtilizationRatio: number(math.NaN())}, "a utilization of NaN", "0.9"},
-		{d, analysis.Memory{Tokens: 10, UtilizationRatio: number(90)}, "a utilization of 90", "0.9"},
-		{analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", TensorParallelSize: 64}, analysis.Memory{Tokens: 10}, "32 attention heads", "divides"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", GPUMemoryUtilization: math.NaN()}, analysis.Memory{Tokens: 10}, "gpu_memory_utilization: NaN is not a number", ""},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", GPUMemoryUtilization: 90}, analysis.Memory{Tokens: 10}, "gpu_memory_utilization: 90: at most 1", ""},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 64}, analysis.Memory{Tokens: 10}, "32 attention heads", "divides"},
 		{d, analysis.Memory{Tokens: 131073}, "131073 tokens: llama-3.1-8b takes at most 131072", "max_position_embeddings"},
-		{analysis.Deployment{GPU: "H300", Model: "llama-3.1-8b"}, analysis.Memory{Tokens: 10}, `no GPU named "H300"`, "H100"},
+		{deployment.Deployment{GPU: "H300", CatalogModel: "llama-3.1-8b"}, analysis.Memory{Tokens: 10}, `no GPU named "H300"`, "H100"},
 	} {
 		_, err := analysis.Fit(context.Background(), w.DB(), test.d, test.m)
 		wantError(t, err, test.text, test.hint)
@@ -145,7 +145,7 @@ func TestKVCosts(t *testing.T) {
 	if bytes, err := analysis.HeadKV(ctx, w.DB(), 80, 64, 128, 2, 2048); err != nil || bytes != 5368709120 {
 		t.Errorf("HeadKV: got %v, %v", bytes, err)
 	}
-	table, err := analysis.KVCosts(ctx, w.DB(), analysis.Deployment{Model: "llama-3.1-70b", TensorParallelSize: 16}, []int64{2048})
+	table, err := analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "llama-3.1-70b", TensorParallelSize: 16}, []int64{2048})
 	if err != nil || len(table.Rows) != 2 {
 		t.Fatalf("KVCosts: %v, %v", table.Rows, err)
 	}
@@ -160,13 +160,13 @@ func TestKVCosts(t *testing.T) {
 		}
 	}
 	// 0.671 GB take 0.140 ms at 4.8 TB/s, and not twice as long.
-	table, err = analysis.KVCosts(ctx, w.DB(), analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", KVFormat: "bf16"}, []int64{2048})
+	table, err = analysis.KVCosts(ctx, w.DB(), deployment.Deployment{GPU: "H200", CatalogModel: "llama-3.1-70b", KVCacheDtype: "bf16"}, []int64{2048})
 	if err != nil || len(table.Rows) != 1 || table.Rows[0][7].(float64) < 0.67108864/4800 || table.Rows[0][7].(float64) > 2*0.67108864/4800 {
 		t.Errorf("read_s: got %v, %v", table.Rows, err)
 	}
-	_, err = analysis.KVCosts(ctx, w.DB(), analysis.Deployment{Model: "llama-3.1-8b"}, []int64{0})
+	_, err = analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "llama-3.1-8b"}, []int64{0})
 	wantError(t, err, "a context of 0 tokens", "")
-	_, err = analysis.KVCosts(ctx, w.DB(), analysis.Deployment{Model: "no-such"}, []int64{1})
+	_, err = analysis.KVCosts(ctx, w.DB(), deployment.Deployment{CatalogModel: "no-such"}, []int64{1})
 	wantError(t, err, `no model named "no-such"`, "llama-3.1-8b")
 }
 

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"tidemark/internal/deployment"
 )
 
 // mixCurve is what a mix does to one replica of a deployment at each batch, as macros.mix_curve says it.
@@ -48,7 +50,7 @@ type mixFlow struct {
 
 // mixQuestion is one curve to be worked out.
 type mixQuestion struct {
-	Deployment
+	deployment.Deployment
 	Mix     Mix
 	Clients float64 // of one replica
 }
@@ -59,9 +61,7 @@ with asked as (
         unnest(range(len(asked))) as place,
         unnest(asked) as one
     from (select from_json(?::json, '[{
-        "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
-        "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
-        "max_num_batched_tokens": "BIGINT", "clients": "DOUBLE",
+        "deployment": "JSON", "clients": "DOUBLE",
         "parts": [{"share": "DOUBLE", "uncached": "DOUBLE", "cached": "DOUBLE", "output": "DOUBLE", "context": "DOUBLE"}]
     }]') as asked)
 )
@@ -80,11 +80,7 @@ select
     prices.label,
     curve.*
 from asked
-cross join lateral macros.deployment(
-    asked.one.gpu, asked.one.catalog_model, nullif(asked.one.tensor_parallel_size, 0), nullif(asked.one.quantization, ''),
-    nullif(asked.one.kv_cache_dtype, ''), asked.one.engine, nullif(asked.one.engine_version, ''), nullif(asked.one.max_num_seqs, 0),
-    nullif(asked.one.max_num_batched_tokens, 0)
-) as deployment
+cross join lateral macros.deployment(asked.one.deployment) as deployment
 cross join lateral macros.mix_curve(deployment.d, asked.one.parts, nullif(asked.one.clients, 0)) as curve
 left join macros.prices() as prices
     on prices.gpu = deployment.gpu
@@ -96,14 +92,14 @@ order by
 // mixCurves asks for all at once. A deployment that is not known has no curve: nil.
 func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mixCurve, error) {
 	type asked struct {
-		Deployment
-		Clients float64 `json:"clients"`
-		Parts   []Part  `json:"parts"`
+		Deployment json.RawMessage `json:"deployment"` // the argument of macros.deployment
+		Clients    float64         `json:"clients"`
+		Parts      []Part          `json:"parts"`
 	}
 	curves := make([]*mixCurve, len(questions))
 	all := make([]asked, len(questions))
 	for i, q := range questions {
-		all[i] = asked{q.Deployment, q.Clients, q.Mix.Parts}
+		all[i] = asked{json.RawMessage(q.Deployment.SQL()), q.Clients, q.Mix.Parts}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

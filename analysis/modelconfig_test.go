@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 )
 
 // toyConfig has 78,336 parameters: attention 16,384, MLP 49,152, two heads of 6,400.
@@ -73,11 +74,11 @@ func TestReadModelConfig(t *testing.T) {
 func TestResolveModelByPath(t *testing.T) {
 	w := open(t)
 	path := filepath.Join(checkpoint(t, map[string]string{"config.json": toyConfig}), "config.json")
-	first, err := analysis.Deployment{GPU: "H100", Model: path}.Resolve(t.Context(), w.DB())
-	if err != nil || first.ModelName() != "toy" || !strings.HasPrefix(first.Model, "{") {
+	first, err := analysis.Resolve(t.Context(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: path})
+	if err != nil || first.ModelName() != "toy" || !strings.HasPrefix(first.CatalogModel, "{") {
 		t.Fatalf("Resolve: got %+v, %v", first, err)
 	}
-	second, err := first.Resolve(t.Context(), w.DB())
+	second, err := analysis.Resolve(t.Context(), w.DB(), first)
 	if err != nil || second != first {
 		t.Errorf("Resolve again: got %+v, %v, want %+v", second, err, first)
 	}
@@ -85,6 +86,7 @@ func TestResolveModelByPath(t *testing.T) {
 	if err != nil || shape.Model != "toy" || shape.MaxContextTokens.Int64 != 512 {
 		t.Errorf("ShapeOf: got %+v, %v", shape, err)
 	}
-	wantError(t, analysis.Deployment{GPU: "H100", Model: path, TensorParallelSize: 8}.Validate(t.Context(), w.DB()),
+	_, err = analysis.Resolve(t.Context(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: path, TensorParallelSize: 8})
+	wantError(t, err,
 		"4 attention heads of toy cannot be shared by 8 GPUs", "divides")
 }

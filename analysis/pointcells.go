@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/deployment"
 )
 
 // cellReader reads one row of Points. The first cell that cannot be is kept as its error.
@@ -31,12 +33,6 @@ func (c *cellReader) cell(thing string) (text string, isGiven bool) {
 func (c *cellReader) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
-	}
-}
-
-func (c *cellReader) text(thing string, into *string) {
-	if text, given := c.cell(thing); given && !strings.EqualFold(text, "nan") {
-		*into = text
 	}
 }
 
@@ -69,31 +65,33 @@ func (c *cellReader) positive(thing string, into *float64) bool {
 	return true
 }
 
-// maxCount is more than any engine was ever told.
-const maxCount = 1 << 40
-
-func (c *cellReader) count(thing string, into *int) bool {
-	var number float64
-	if !c.number(thing, &number) {
-		return false
+func (c *cellReader) deployment(into *deployment.Deployment) {
+	for _, f := range deployment.Fields {
+		text, given := c.cell(f.Name)
+		if !given || !f.IsNumber() && strings.EqualFold(text, "nan") {
+			continue
+		}
+		if err := f.Set(into, text); err != nil {
+			c.fail("%s: %w", f.Name, err)
+		}
 	}
-	if number != math.Trunc(number) || number < 1 || number > maxCount {
-		c.fail("%s: %v is not a whole number of at least 1", thing, number)
-		return false
-	}
-	*into = int(number)
-	return true
 }
 
 // gpus is of tables that count the GPUs and do not say how they share the model: by tensors.
 func (c *cellReader) gpus(point *Point) {
-	if _, given := c.cell("tensor parallel size"); given {
+	if _, given := c.cell("tensor_parallel_size"); given {
 		return
 	}
-	var gpus int
-	if !c.count("GPUs", &gpus) {
+	text, given := c.cell("GPUs")
+	if !given {
 		return
 	}
+	var d deployment.Deployment
+	if err := deployment.Named("tensor_parallel_size").Set(&d, text); err != nil {
+		c.fail("GPUs: %w", err)
+		return
+	}
+	gpus := d.TensorParallelSize
 	replicas := max(point.DataParallelSize, 1)
 	if gpus%replicas != 0 {
 		c.fail("GPUs: %d cannot be shared by %d replicas", gpus, replicas)
@@ -125,22 +123,4 @@ func (c *cellReader) load(point *Point) {
 	case isOpen:
 		point.Clients, point.RequestsPerS = 0, rate
 	}
-}
-
-// engineNames are spellings of engines that have constants of their own.
-var engineNames = map[string]string{"trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt_llm": "tensorrt-llm", "tensorrtllm": "tensorrt-llm", "trt": "tensorrt-llm"}
-
-// computeNames are spellings of what multiplies weights; "auto" is what the format brings.
-var computeNames = map[string]string{"bfloat16": "bf16", "float16": "bf16", "fp16": "bf16", "half": "bf16", "nvfp4": "fp4", "auto": ""}
-
-// Named spells engine and compute format as the model does.
-func (d Deployment) Named() Deployment {
-	d.Engine, d.ComputeFormat = strings.ToLower(d.Engine), strings.ToLower(d.ComputeFormat)
-	if name, known := engineNames[d.Engine]; known {
-		d.Engine = name
-	}
-	if name, known := computeNames[d.ComputeFormat]; known {
-		d.ComputeFormat = name
-	}
-	return d
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -29,35 +30,28 @@ type pointColumns struct {
 	isNumber  bool
 }
 
-var pointThings = []pointColumns{
-	{"gpu", []string{"gpu", "gpu_name"}, false},
-	{"model", []string{"model", "catalog_model", "model_id"}, false},
-	{"tensor parallel size", []string{"tensor_parallel_size", "tp", "tp_size"}, true},
-	{"expert parallel size", []string{"expert_parallel_size", "ep", "ep_size"}, true},
-	{"data parallel size", []string{"data_parallel_size", "dp", "dp_size"}, true},
-	{"GPUs", []string{"gpu_count", "num_gpus", "gpus"}, true},
-	{"weight format", []string{"quantization", "weight_precision", "weight_format", "precision"}, false},
-	{"KV cache format", []string{"kv_cache_dtype", "kv_precision", "kv_format"}, false},
-	{"compute format", []string{"compute_dtype", "compute_precision", "compute_format"}, false},
-	{"engine", []string{"engine", "framework", "backend"}, false},
-	{"engine version", []string{"engine_version", "framework_version"}, false},
-	{"max_num_seqs", []string{"max_num_seqs"}, true},
-	{"max_num_batched_tokens", []string{"max_num_batched_tokens", "max_batched_tokens"}, true},
-	{"max_model_len", []string{"max_model_len"}, true},
-	{"gpu_memory_utilization", []string{"gpu_memory_utilization"}, true},
-	{"HBM bandwidth", []string{"hbm_bytes_per_s"}, true},
-	{"load", []string{"load"}, false},
-	{"concurrency", []string{"concurrency", "max_concurrency", "clients"}, true},
-	{"request rate", []string{"request_rate", "requests_per_s_asked", "request_rate_per_s"}, true},
-	{"input tokens", []string{
+// pointThings are the fields of the deployment, and of the load.
+var pointThings = append(deploymentColumns(),
+	pointColumns{"GPUs", []string{"gpu_count", "num_gpus", "gpus"}, true},
+	pointColumns{"load", []string{"load"}, false},
+	pointColumns{"concurrency", []string{"concurrency", "max_concurrency", "clients"}, true},
+	pointColumns{"request rate", []string{"request_rate", "requests_per_s_asked", "request_rate_per_s"}, true},
+	pointColumns{"input tokens", []string{
 		"input_len_mean", "input_tokens_mean", "mean_input_tokens", "isl_mean", "input_len", "input_tokens", "isl", "prompt_tokens", "random_input_len"}, true},
-	{"output tokens", []string{
+	pointColumns{"output tokens", []string{
 		"output_len_mean", "output_tokens_mean", "mean_output_tokens", "osl_mean", "output_len", "output_tokens", "osl", "random_output_len"}, true},
-	{"cached tokens", []string{"cached_len_mean", "cached_tokens_mean", "cached_len", "cached_tokens"}, true},
-	{"speculative tokens", []string{"num_speculative_tokens"}, true},
-	{"acceptance rate", []string{"acceptance_rate"}, true},
-	{"acceptance length", []string{"acceptance_length"}, true},
-	{"TPOT", []string{"tpot_s", "mean_tpot_s", "tpot_ms", "mean_tpot_ms", "median_tpot_ms"}, true},
+	pointColumns{"cached tokens", []string{"cached_len_mean", "cached_tokens_mean", "cached_len", "cached_tokens"}, true},
+	pointColumns{"speculative tokens", []string{"num_speculative_tokens"}, true},
+	pointColumns{"acceptance rate", []string{"acceptance_rate"}, true},
+	pointColumns{"acceptance length", []string{"acceptance_length"}, true},
+	pointColumns{"TPOT", []string{"tpot_s", "mean_tpot_s", "tpot_ms", "mean_tpot_ms", "median_tpot_ms"}, true},
+)
+
+func deploymentColumns() (all []pointColumns) {
+	for _, f := range deployment.Fields {
+		all = append(all, pointColumns{f.Name, f.Columns, f.IsNumber()})
+	}
+	return all
 }
 
 // ReadPoints reads a CSV with a header (RFC 4180; a byte order mark and CRLF are read over). Columns may come in any order
@@ -133,7 +127,7 @@ func (p *Points) Lacks(base Point) (lacks []string) {
 		column string
 		is     bool
 	}{
-		{"gpu", base.GPU != "" || has("gpu")}, {"model", base.Model != "" || has("model")},
+		{"gpu", base.GPU != "" || has("gpu")}, {"model", base.CatalogModel != "" || has("catalog_model")},
 		{"input_len", base.InputTokens > 0 || has("input tokens")}, {"output_len", base.OutputTokens > 0 || has("output tokens")},
 		{"concurrency or request_rate", base.Clients > 0 || base.RequestsPerS > 0 || has("concurrency") || has("request rate")},
 	} {
@@ -205,22 +199,8 @@ func (p *Points) Point(row int, base Point) (Point, error) {
 	}
 	cells := &cellReader{points: p, row: p.Rows[row]}
 	point := base
-	cells.text("gpu", &point.GPU)
-	cells.text("model", &point.Model)
-	cells.count("tensor parallel size", &point.TensorParallelSize)
-	cells.count("expert parallel size", &point.ExpertParallelSize)
-	cells.count("data parallel size", &point.DataParallelSize)
+	cells.deployment(&point.Deployment)
 	cells.gpus(&point)
-	cells.text("weight format", &point.WeightFormat)
-	cells.text("KV cache format", &point.KVFormat)
-	cells.text("compute format", &point.ComputeFormat)
-	cells.text("engine", &point.Engine)
-	cells.text("engine version", &point.EngineVersion)
-	cells.count("max_num_seqs", &point.MaxNumSeqs)
-	cells.count("max_num_batched_tokens", &point.MaxNumBatchedTokens)
-	cells.count("max_model_len", &point.MaxModelLen)
-	cells.positive("gpu_memory_utilization", &point.GPUMemoryUtilization)
-	cells.positive("HBM bandwidth", &point.HBMBytesPerS)
 	cells.load(&point)
 	cells.positive("input tokens", &point.InputTokens)
 	cells.positive("output tokens", &point.OutputTokens)
@@ -230,7 +210,7 @@ func (p *Points) Point(row int, base Point) (Point, error) {
 	if rate := math.NaN(); cells.number("acceptance rate", &rate) {
 		point.AcceptanceRate = &rate
 	}
-	point.Deployment = point.Deployment.Named()
+	point.Deployment = point.Deployment.Normal()
 	if cells.err == nil {
 		cells.err = point.CheckNames()
 	}

@@ -48,7 +48,7 @@ func TestPointOfARow(t *testing.T) {
 			func(p *analysis.Point) { p.InputTokens, p.OutputTokens = 921.6, 50 }, ""},
 		{"the nominal one where no mean is known", "input_len,input_len_mean", "1000,", func(p *analysis.Point) { p.InputTokens = 1000 }, ""},
 		{"engines by their other names", "engine,weight_precision,kv_precision", "TRTLLM,fp8,fp8",
-			func(p *analysis.Point) { p.Engine, p.WeightFormat, p.KVFormat = "tensorrt-llm", "fp8", "fp8" }, ""},
+			func(p *analysis.Point) { p.Engine, p.Quantization, p.KVCacheDtype = "tensorrt-llm", "fp8", "fp8" }, ""},
 		{"a rate takes the place of clients", "request_rate", "2.5", func(p *analysis.Point) { p.Clients, p.RequestsPerS = 0, 2.5 }, ""},
 		{"an endless rate beside clients is a closed loop", "request_rate,max_concurrency", "inf,16", func(p *analysis.Point) { p.Clients = 16 }, ""},
 		{"both, and the table says which", "request_rate,concurrency,load", "3,16,open-loop", func(p *analysis.Point) { p.Clients, p.RequestsPerS = 0, 3 }, ""},

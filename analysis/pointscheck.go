@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -16,7 +17,7 @@ var knownEngines = []string{"vllm", "sglang", "tensorrt-llm"}
 
 // CheckNames says which of a point's words the model would read over.
 func (p Point) CheckNames() error {
-	if engine := p.Deployment.Named().Engine; engine != "" && !slices.Contains(knownEngines, engine) {
+	if engine := p.Deployment.Normal().Engine; engine != "" && !slices.Contains(knownEngines, engine) {
 		return hint.Misuse("no engine named %q: known are %s", engine, strings.Join(knownEngines, ", "))
 	}
 	if rate := p.AcceptanceRate; rate != nil && *rate != 0 && p.Drafts == 0 {
@@ -26,11 +27,11 @@ func (p Point) CheckNames() error {
 }
 
 // checkLength refuses a longest request that the model was not made for, as engines do.
-func (d Deployment) checkLength(ctx context.Context, db *sql.DB) error {
+func checkLength(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	if d.MaxModelLen == 0 {
 		return nil
 	}
-	model, err := readModel(ctx, db, d.Model)
+	model, err := readModel(ctx, db, d.CatalogModel)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (d Deployment) checkLength(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("predict: %w", err)
 	}
-	d.Model = model
+	d.CatalogModel = model
 	if most.Valid && most.Int64 > 0 && int64(d.MaxModelLen) > most.Int64 {
 		return hint.Errorf("max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, d.ModelName(), most.Int64).
 			Hint("take at most the model's context, or leave it out")
@@ -53,14 +54,14 @@ func (d Deployment) checkLength(ctx context.Context, db *sql.DB) error {
 // lengthChecks asks once for what many rows have in common.
 type lengthChecks map[string]error
 
-func (known lengthChecks) of(ctx context.Context, db *sql.DB, d Deployment) (why, err error) {
+func (known lengthChecks) of(ctx context.Context, db *sql.DB, d deployment.Deployment) (why, err error) {
 	if d.MaxModelLen == 0 {
 		return nil, nil
 	}
-	key := fmt.Sprint(d.MaxModelLen, d.Model)
+	key := fmt.Sprint(d.MaxModelLen, d.CatalogModel)
 	why, asked := known[key]
 	if !asked {
-		why = d.checkLength(ctx, db)
+		why = checkLength(ctx, db, d)
 		known[key] = why
 	}
 	var answer *hint.Error

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -32,7 +33,7 @@ type Load struct {
 
 // Point is one configuration to predict.
 type Point struct {
-	Deployment
+	deployment.Deployment
 	Load
 	Constants map[string]float64 // values that come before those of the warehouse, by name or by "name format"
 }
@@ -74,7 +75,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	places := map[string]int{}
 	var deployments []askedDeployment
 	for i, p := range points {
-		if err := errors.Join(p.Deployment.check(), p.Load.check()); err != nil {
+		if err := errors.Join(p.Deployment.Check(), p.Load.check()); err != nil {
 			predictions[i] = nothing(oneLine(err))
 			continue
 		}
@@ -83,7 +84,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 		if !known {
 			place = len(deployments)
 			places[key] = place
-			deployments = append(deployments, askedDeployment{p.Deployment, p.Constants})
+			deployments = append(deployments, askedDeployment{p.Deployment.Normal(), p.Constants})
 		}
 		asked = append(asked, askedLoad{i, place, p.Load.perReplica(p.Deployment)})
 	}
@@ -103,7 +104,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 			continue
 		}
 		if whys[a.Deployment] == "" {
-			if whys[a.Deployment], err = deployments[a.Deployment].why(ctx, db); err != nil {
+			if whys[a.Deployment], err = whyNot(ctx, db, deployments[a.Deployment].Deployment); err != nil {
 				return nil, err
 			}
 		}
@@ -116,7 +117,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) (whys map[int]string, err error) {
 	whys = map[int]string{}
 	for i, d := range deployments {
-		model, err := readModel(ctx, db, d.Model)
+		model, err := readModel(ctx, db, d.CatalogModel)
 		var answer *hint.Error
 		if err != nil && !errors.As(err, &answer) {
 			return nil, err
@@ -125,7 +126,7 @@ func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) 
 			whys[i] = err.Error()
 			continue
 		}
-		deployments[i].Model = model
+		deployments[i].CatalogModel = model
 	}
 	return whys, nil
 }
@@ -156,9 +157,9 @@ func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment,
 	return answered, failed
 }
 
-// why says what keeps the model from knowing a deployment.
-func (d Deployment) why(ctx context.Context, db *sql.DB) (string, error) {
-	_, err := d.Resolve(ctx, db)
+// whyNot says what keeps the model from knowing a deployment.
+func whyNot(ctx context.Context, db *sql.DB, d deployment.Deployment) (string, error) {
+	_, err := Resolve(ctx, db, d)
 	var answer *hint.Error
 	if errors.As(err, &answer) {
 		return err.Error(), nil
@@ -181,8 +182,13 @@ func nothing(why string) Prediction {
 }
 
 type askedDeployment struct {
-	Deployment
-	Constants map[string]float64 `json:"constants,omitempty"`
+	deployment.Deployment
+	constants map[string]float64
+}
+
+// MarshalJSON writes what predictQuery reads: the argument of macros.deployment, and the constants that come first.
+func (d askedDeployment) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"deployment": json.RawMessage(d.SQL()), "constants": d.constants})
 }
 
 type askedLoad struct {
@@ -192,7 +198,7 @@ type askedLoad struct {
 }
 
 // perReplica shares the load out evenly.
-func (l Load) perReplica(d Deployment) Load {
+func (l Load) perReplica(d deployment.Deployment) Load {
 	replicas := float64(max(d.DataParallelSize, 1))
 	l.Clients /= replicas
 	l.RequestsPerS /= replicas
@@ -295,32 +301,15 @@ with asked_deployments as (
     select
         unnest(range(len(asked))) as place,
         unnest(asked) as one
-    from (select from_json(?::json, '[{
-        "gpu": "VARCHAR", "catalog_model": "VARCHAR", "tensor_parallel_size": "BIGINT", "quantization": "VARCHAR",
-        "kv_cache_dtype": "VARCHAR", "engine": "VARCHAR", "engine_version": "VARCHAR", "max_num_seqs": "BIGINT",
-        "max_num_batched_tokens": "BIGINT", "expert_parallel_size": "BIGINT", "data_parallel_size": "BIGINT",
-        "compute_dtype": "VARCHAR", "gpu_memory_utilization": "DOUBLE", "hbm_bytes_per_s": "DOUBLE", "max_model_len": "BIGINT",
-        "constants": "MAP(VARCHAR, DOUBLE)"
-    }]') as asked)
+    from (select from_json(?::json, '[{"deployment": "JSON", "constants": "MAP(VARCHAR, DOUBLE)"}]') as asked)
 ),
 
 deployments as (
     select
         asked_deployments.place,
-        least(nullif(one.max_model_len, 0), d.max_context_tokens) as longest_tokens,
         d
     from asked_deployments
-    cross join lateral macros.deployment(
-        one.gpu, one.catalog_model, nullif(one.tensor_parallel_size, 0), nullif(one.quantization, ''),
-        nullif(one.kv_cache_dtype, ''), one.engine, nullif(one.engine_version, ''), nullif(one.max_num_seqs, 0),
-        nullif(one.max_num_batched_tokens, 0),
-        of_expert_parallel_size := nullif(one.expert_parallel_size, 0),
-        of_data_parallel_size := nullif(one.data_parallel_size, 0),
-        of_compute_format := nullif(one.compute_dtype, ''),
-        of_memory_utilization := nullif(one.gpu_memory_utilization, 0),
-        of_hbm_bytes_per_s := nullif(one.hbm_bytes_per_s, 0),
-        of_constants := one.constants
-    ) as d
+    cross join lateral macros.deployment(one.deployment, of_constants := one.constants) as d
 ),
 
 points as (
@@ -331,7 +320,6 @@ asked as (
     select
         point.seq,
         deployments.d,
-        deployments.longest_tokens,
         struct_update(point.load, tokens_per_step := coalesce(
             macros.accepted_per_step(point.load.acceptance_rate, point.load.drafts), point.load.tokens_per_step
         )) as l
@@ -377,28 +365,17 @@ select
     p.host_s,
     p.draft_s,
     p.prefill_s,
-    case
-        when d.query_heads % d.tensor_parallel_size <> 0
-            then format('{} attention heads cannot be shared by {} GPUs', d.query_heads, d.tensor_parallel_size)
-        when d.expert_parallel_size > 1 and d.experts = 0
-            then format('{} has no experts to share out to {} GPUs', d.model, d.expert_parallel_size)
-        when d.tensor_parallel_size * d.data_parallel_size % d.expert_parallel_size <> 0
-            then format(
-                'experts cannot be shared out to {} GPUs of {}: tensor times data parallel size',
-                d.expert_parallel_size, d.tensor_parallel_size * d.data_parallel_size
-            )
-        when d.experts > 0 and d.experts % d.expert_parallel_size <> 0
-            then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
+    coalesce(macros.sharing_problem(d), case
         when macros.kv_capacity_tokens(d) <= 0
             then 'does not fit: the weights leave no memory for a KV cache; take more GPUs, a larger one, or a smaller weight format'
-        when l.input + l.output > longest_tokens
+        when l.input + l.output > d.max_context_tokens
             then format(
-                'input and output of {:.0f} tokens are more than the context of {}', l.input + l.output, longest_tokens
+                'input and output of {:.0f} tokens are more than the context of {}', l.input + l.output, d.max_context_tokens
             )
         when macros.kv_free_bytes(d) < macros.kv_request_bytes(d, l.input + l.output)
             then format(
                 'does not fit: one request of {:.0f} tokens is more than the KV cache holds, {:.0f}',
                 l.input + l.output, macros.kv_capacity_tokens(d)
             )
-    end
+    end)
 from predicted`

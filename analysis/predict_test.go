@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse"
 )
 
@@ -26,7 +27,7 @@ func catalogue(t testing.TB) *warehouse.Warehouse {
 }
 
 func point(change ...func(*analysis.Point)) analysis.Point {
-	p := analysis.Point{Deployment: analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b"}, Load: analysis.Load{Clients: 8, InputTokens: 1000, OutputTokens: 500}}
+	p := analysis.Point{Deployment: deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"}, Load: analysis.Load{Clients: 8, InputTokens: 1000, OutputTokens: 500}}
 	for _, one := range change {
 		one(&p)
 	}
@@ -50,20 +51,20 @@ func TestPredictSaysWhyNot(t *testing.T) {
 		why    string
 	}{
 		{func(p *analysis.Point) {}, ""},
-		{func(p *analysis.Point) { p.Model = config }, ""},
-		{func(p *analysis.Point) { p.Model, p.InputTokens = config, 1549 }, "2049 tokens are more than the context of 2048"},
+		{func(p *analysis.Point) { p.CatalogModel = config }, ""},
+		{func(p *analysis.Point) { p.CatalogModel, p.InputTokens = config, 1549 }, "2049 tokens are more than the context of 2048"},
 		{func(p *analysis.Point) { p.MaxModelLen = 1024 }, "1500 tokens are more than the context of 1024"},
-		{func(p *analysis.Point) { p.Model = "gone/config.json" }, "there is no such file"},
+		{func(p *analysis.Point) { p.CatalogModel = "gone/config.json" }, "there is no such file"},
 		{func(p *analysis.Point) { p.GPU = "H300" }, `no GPU named "H300"`},
-		{func(p *analysis.Point) { p.KVFormat = "awq" }, `no KV cache format named "awq"`},
-		{func(p *analysis.Point) { p.TensorParallelSize = 64 }, "32 attention heads cannot be shared by 64 GPUs"},
-		{func(p *analysis.Point) { p.TensorParallelSize = -1 }, "tensor parallel size: -1"},
-		{func(p *analysis.Point) { p.Model, p.ExpertParallelSize = "gpt-oss-120b", 3 }, "experts cannot be shared out to 3 GPUs of 1"},
-		{func(p *analysis.Point) { p.Model = "llama-3.1-405b" }, "does not fit: the weights"},
+		{func(p *analysis.Point) { p.KVCacheDtype = "awq" }, `no KV cache format named "awq"`},
+		{func(p *analysis.Point) { p.TensorParallelSize = 64 }, "32 attention heads of llama-3.1-8b cannot be shared by 64 GPUs"},
+		{func(p *analysis.Point) { p.TensorParallelSize = -1 }, "tensor_parallel_size: -1"},
+		{func(p *analysis.Point) { p.CatalogModel, p.ExpertParallelSize = "gpt-oss-120b", 3 }, "experts cannot be shared out to 3 GPUs of 1"},
+		{func(p *analysis.Point) { p.CatalogModel = "llama-3.1-405b" }, "does not fit: the weights"},
 		{func(p *analysis.Point) { p.GPU, p.InputTokens = "L4", 90000 }, "does not fit: one request of 90500 tokens"},
 		{func(p *analysis.Point) { p.GPUMemoryUtilization = 1.5 }, "gpu_memory_utilization: 1.5"},
-		{func(p *analysis.Point) { p.HBMBytesPerS = nan }, "HBM bandwidth: NaN"},
-		{func(p *analysis.Point) { p.ComputeFormat = "fp7" }, `compute format: "fp7"`},
+		{func(p *analysis.Point) { p.HBMBytesPerS = nan }, "hbm_bytes_per_s: NaN"},
+		{func(p *analysis.Point) { p.ComputeDtype = "fp7" }, `compute_dtype: "fp7"`},
 		{func(p *analysis.Point) { p.Clients = 0 }, "no load"},
 		{func(p *analysis.Point) { p.InputTokens = nan }, "input tokens: not a number"},
 		{func(p *analysis.Point) { p.CachedTokens = 1001 }, "cached tokens: 1001 of a prompt of 1000"},
@@ -97,7 +98,7 @@ func TestPredictedTermsAddUp(t *testing.T) {
 		// 3 drafts of which each is kept with chance 0.5: (1 - 0.5^4) / 0.5 = 1.875 tokens a step.
 		point(func(p *analysis.Point) { p.Drafts, p.AcceptanceRate = 3, new(0.5) }),
 		point(func(p *analysis.Point) { p.Drafts, p.TokensPerStep = 3, 1.875 }),
-		point(func(p *analysis.Point) { p.Model, p.GPU, p.TensorParallelSize = "gpt-oss-120b", "H200", 2 }),
+		point(func(p *analysis.Point) { p.CatalogModel, p.GPU, p.TensorParallelSize = "gpt-oss-120b", "H200", 2 }),
 		// Twice the bandwidth halves what is streamed; the floor is a half.
 		point(func(p *analysis.Point) { p.Clients = 1 }),
 		point(func(p *analysis.Point) { p.Clients, p.HBMBytesPerS = 1, 6.7e12 }),
@@ -242,7 +243,7 @@ func BenchmarkTenThousandPoints(b *testing.B) {
 	var points []analysis.Point
 	for i := range 10000 {
 		points = append(points, point(func(p *analysis.Point) {
-			p.Model = []string{"llama-3.1-8b", "qwen3-32b", "gpt-oss-120b", "llama-3.1-70b"}[i%4]
+			p.CatalogModel = []string{"llama-3.1-8b", "qwen3-32b", "gpt-oss-120b", "llama-3.1-70b"}[i%4]
 			p.TensorParallelSize, p.Clients, p.InputTokens = []int{2, 4, 8}[i/4%3], float64(1+i%500), float64(100+i%3000)
 		}))
 	}

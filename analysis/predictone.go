@@ -4,7 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
+
+	"tidemark/internal/deployment"
 )
 
 // Argument is one prediction with what it rests on.
@@ -17,11 +18,11 @@ type Argument struct {
 
 // Argue predicts one point, and shows the bytes, the limits and the constants. What keeps it from an answer is an error.
 func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
-	resolved, err := p.Deployment.Named().Resolve(ctx, db)
+	resolved, err := Resolve(ctx, db, p.Deployment)
 	if err != nil {
 		return Argument{}, err
 	}
-	if err := p.Deployment.checkLength(ctx, db); err != nil {
+	if err := checkLength(ctx, db, p.Deployment); err != nil {
 		return Argument{}, err
 	}
 	p.Deployment = resolved
@@ -36,53 +37,30 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 		return a, nil
 	}
 	load := p.Load.perReplica(p.Deployment)
-	args := append(p.Deployment.fullArgs(), load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
-		load.AcceptanceRate, a.Batch, predictions[1].RequestsPerS)
+	args := []any{p.Deployment.SQL(), load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
+		load.AcceptanceRate, a.Batch, predictions[1].RequestsPerS}
 	if a.Bytes, err = ask(ctx, db, argumentQuery, args...); err != nil {
 		return a, fmt.Errorf("predict: %w", err)
 	}
-	if a.Constant, err = ask(ctx, db, constantsQuery, p.Deployment.fullArgs()...); err != nil {
+	if a.Constant, err = ask(ctx, db, constantsQuery, p.Deployment.SQL()); err != nil {
 		return a, fmt.Errorf("predict: %w", err)
 	}
 	return a, nil
 }
 
-// fullArgs are args and what has a name in macros.deployment.
-func (d Deployment) fullArgs() []any {
-	optional := func(n float64) any {
-		if n == 0 {
-			return nil
-		}
-		return n
-	}
-	var compute any
-	if d.ComputeFormat != "" {
-		compute = d.ComputeFormat
-	}
-	return append(slices.Clip(d.args()), optional(float64(d.ExpertParallelSize)), optional(float64(d.DataParallelSize)), compute,
-		optional(d.GPUMemoryUtilization), optional(d.HBMBytesPerS))
-}
-
-const fromFullDeployment = `
-from macros.deployment(
-    $1::varchar, $2::varchar, $3::bigint, $4::varchar, $5::varchar, $6::varchar, $7::varchar, $8::bigint, $9::bigint,
-    of_expert_parallel_size := $10::bigint, of_data_parallel_size := $11::bigint, of_compute_format := $12::varchar,
-    of_memory_utilization := $13::double, of_hbm_bytes_per_s := $14::double
-) as d`
-
 const argumentQuery = `
 with deployments as (
-    select d` + fromFullDeployment + `
+    select d` + fromDeployment + `
 ),
 
 asked as (
     select
         d,
         macros.load(
-            $15::double, $16::double, clients := 1, cached := $17::double, drafts := $18::double,
-            tokens_per_step := coalesce(macros.accepted_per_step($20::double, $18::double), $19::double)
+            $2::double, $3::double, clients := 1, cached := $4::double, drafts := $5::double,
+            tokens_per_step := coalesce(macros.accepted_per_step($7::double, $5::double), $6::double)
         ) as l,
-        $21::double as batch
+        $8::double as batch
     from deployments
 ),
 
@@ -121,7 +99,7 @@ select
     macros.most_running(d, l) as most_running,
     macros.kv_capacity_tokens(d) / macros.mean_context(l) < d.max_num_seqs as is_kv_bound,
     floor(macros.fitting_requests(d, room_bytes, l.input + l.output, 0)) as preemption_onset_requests,
-    $22::double as most_requests_per_s,
+    $9::double as most_requests_per_s,
     d.memory_utilization,
     d.band_ratio,
     d.experts_from,
@@ -144,19 +122,19 @@ select
     a.gpu,
     a.is_other_version,
     a.source
-from (select d` + fromFullDeployment + `) as deployments
+from (select d` + fromDeployment + `) as deployments
 cross join lateral macros.assumptions(deployments.d) as a
 order by a.seq, a.name`
 
 // WeightsOverPeak is the habit of one term: so many parameters in a format over the peak bandwidth of the deployment's GPUs.
 // It needs no model, and no GPU where the bandwidth is given.
-func WeightsOverPeak(ctx context.Context, db *sql.DB, d Deployment, parameters float64) (Table, error) {
-	if err := d.check(); err != nil {
+func WeightsOverPeak(ctx context.Context, db *sql.DB, d deployment.Deployment, parameters float64) (Table, error) {
+	if err := d.Check(); err != nil {
 		return Table{}, err
 	}
 	for _, name := range []struct{ thing, name, count, known string }{
 		{"GPU", d.GPU, "select count(*) from macros.gpus() where macros.is_gpu(gpu, aliases, ?)", "select gpu from macros.gpus()"},
-		{"weight format", d.WeightFormat, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)", "select format from seeds.formats"},
+		{"weight format", d.Quantization, "select count(*) from seeds.formats where macros.is_named(format, aliases, ?)", "select format from seeds.formats"},
 	} {
 		var found int
 		if err := db.QueryRowContext(ctx, name.count, name.name).Scan(&found); err != nil {
@@ -166,7 +144,7 @@ func WeightsOverPeak(ctx context.Context, db *sql.DB, d Deployment, parameters f
 			return Table{}, unknown(ctx, db, name.thing, name.name, name.known, "")
 		}
 	}
-	table, err := ask(ctx, db, weightsQuery, d.GPU, d.WeightFormat, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
+	table, err := ask(ctx, db, weightsQuery, d.GPU, d.Quantization, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
 	if err != nil {
 		return Table{}, fmt.Errorf("predict: %w", err)
 	}

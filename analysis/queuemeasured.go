@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -92,8 +93,8 @@ order by
     prompts.seq`
 
 // QueueOfSource is the prefill stage of a trace played on a deployment.
-func QueueOfSource(ctx context.Context, db *sql.DB, name string, d Deployment) (MeasuredQueue, error) {
-	d, err := d.Resolve(ctx, db)
+func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.Deployment) (MeasuredQueue, error) {
+	d, err := Resolve(ctx, db, d)
 	if err != nil {
 		return MeasuredQueue{}, err
 	}
@@ -103,9 +104,9 @@ select
     macros.prompt_s(d, 1, greatest(1, input_tokens - coalesce(cached_tokens, 0)), coalesce(cached_tokens, 0))`+
 		fromDeployment+`
 cross join staging.arrivals
-where arrivals.source_name = ?
+where arrivals.source_name = $2
     and arrivals.input_tokens > 0
-order by arrivals.seq`, append(d.args(), name)...)
+order by arrivals.seq`, d.SQL(), name)
 	if err != nil {
 		return queue, fmt.Errorf("source %s: %w", name, err)
 	}

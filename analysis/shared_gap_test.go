@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse/warehousetest"
 )
 
@@ -17,7 +18,7 @@ import (
 // ours: by our own events it is too slow, by what its metrics say it is as predicted.
 func TestGapOnASharedServer(t *testing.T) {
 	w := open(t)
-	d := analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048}
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", EngineVersion: "0.24.0", MaxNumBatchedTokens: 2048}
 	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +26,7 @@ func TestGapOnASharedServer(t *testing.T) {
 	for _, statement := range []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}, "effective": {"kv_cache_tokens": "1000000"}}')`,
-			d.GPU, d.Model, d.EngineVersion, d.MaxNumBatchedTokens),
+			d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
 		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 5, input: 1500, output: 150}.serve("a", 500),
 		// What a server with these requests says of itself each second.
 		`insert into raw.samples (run_id, at_s, origin, url, name, labels, value)

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -17,7 +18,9 @@ import (
 // concurrent use.
 type StepCost struct {
 	SlidingWindow    int   // tokens; 0: none
-	KVCapacityTokens int64 // tokens whose KV cache fits
+	KVCapacityTokens int64 // tokens whose KV cache fits, of all replicas
+
+	replicas int // of everything except the experts: they step together, each with its share of the step
 
 	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ...
 	expertsS   []float64 // experts at each of them
@@ -54,11 +57,11 @@ const leastKVTokens = 2048
 
 // LoadStepCost evaluates the step macros for a deployment. A model that does not
 // fit the GPUs' memory, or leaves no room there for one request, is an error.
-func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, error) {
-	if err := d.Validate(ctx, db); err != nil {
+func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
+	if _, err := Resolve(ctx, db, d); err != nil {
 		return StepCost{}, err
 	}
-	cost := StepCost{tokens: grid()}
+	cost := StepCost{tokens: grid(), replicas: max(d.DataParallelSize, 1)}
 	if err := cost.loadFactors(ctx, db, d); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
 	}
@@ -70,6 +73,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, erro
 		return StepCost{}, hint.Errorf("%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
 			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens).Hint("take more GPUs, a larger one, or a smaller weight or KV cache format")
 	}
+	cost.KVCapacityTokens *= int64(cost.replicas)
 	if err := cost.loadGrid(ctx, db, d); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
 	}
@@ -78,7 +82,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d Deployment) (StepCost, erro
 
 // loadFactors asks the macros for one of each. Prefill attention of a pair is split
 // into layers without and with a window by asking once with no token to look back from.
-func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d Deployment) error {
+func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	err := db.QueryRowContext(ctx, `
 select
     coalesce(d.window_tokens, 0),
@@ -93,7 +97,7 @@ select
     macros.host_s(d, 1) - macros.host_s(d, 0) + macros.state_s(d, 1),
     macros.prefill_attention_s(d, 0, 1),
     macros.prefill_attention_s(d, 1, 1) - macros.prefill_attention_s(d, 0, 1),
-    d.roof_hardness`+fromDeployment, d.args()...).Scan(
+    d.roof_hardness`+fromDeployment, d.SQL()).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
 		&c.pairS, &c.windowedPairS, &c.roofHardness,
@@ -104,7 +108,7 @@ select
 	return err
 }
 
-func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d Deployment) error {
+func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	points := make([]string, len(c.tokens))
 	for i, n := range c.tokens {
 		points[i] = fmt.Sprintf("%.0f", n)
@@ -114,7 +118,7 @@ select
     macros.experts_s(d, points.tokens),
     macros.allreduce_s(d, points.tokens)`+fromDeployment+`
 cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens) as points
-order by points.tokens`, d.args()...)
+order by points.tokens`, d.SQL())
 	if err != nil {
 		return err
 	}
@@ -133,14 +137,20 @@ order by points.tokens`, d.args()...)
 //	prefillTokens   uncached prompt tokens computed in the step
 //	prefillChunks   sequences that those belong to
 //	prefillPairs    query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
+//
+// All are of the deployment. Replicas behind one address (data parallelism) share them evenly and step together, as vLLM's do
+// where experts are spread over them: the step then takes as long as one replica's share.
 func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefillTokens, prefillChunks int, prefillPairs float64) float64 {
-	experts, allreduce := c.at(float64(decode + prefillTokens))
-	multiply := float64(decode)*c.decodeS + float64(prefillTokens)*c.prefillS + float64(prefillChunks)*c.chunkS
-	windowedPairs := min(prefillPairs, float64(prefillTokens)*float64(c.SlidingWindow))
+	ofOne := func(n float64) float64 { return n / float64(c.replicas) }
+	sequences, prompts := ofOne(float64(decode)), ofOne(float64(prefillTokens))
+	experts, allreduce := c.at(sequences + prompts)
+	multiply := sequences*c.decodeS + prompts*c.prefillS + ofOne(float64(prefillChunks))*c.chunkS
+	pairs := ofOne(prefillPairs)
+	windowedPairs := min(pairs, prompts*float64(c.SlidingWindow))
 	return c.roof(c.weightsS, multiply) + experts + allreduce +
-		float64(contextTokens)*c.contextS + float64(windowTokens)*c.windowS +
-		c.fixedS + float64(decode)*c.sequenceS +
-		prefillPairs*c.pairS + windowedPairs*c.windowedPairS
+		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +
+		c.fixedS + sequences*c.sequenceS +
+		pairs*c.pairS + windowedPairs*c.windowedPairS
 }
 
 // roof is macros.roof_s.

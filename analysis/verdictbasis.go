@@ -72,7 +72,7 @@ func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
 	if err := t.readManifest(ctx, db, run); err != nil {
 		return "", err
 	}
-	if _, err := t.Deployment.Resolve(ctx, db); err != nil {
+	if _, err := Resolve(ctx, db, t.Deployment); err != nil {
 		return err.Error(), nil
 	}
 	return "", nil

@@ -9,13 +9,14 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 )
 
 // Scenario is traffic on a deployment that is asked about before anybody rents it.
 type Scenario struct {
-	Deployment
+	deployment.Deployment
 	Replicas int     // that share the traffic evenly; 0: one
 	Scale    float64 // of the mix's rate or clients; 0: 1
 	Mix      Mix
@@ -83,7 +84,7 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	if err != nil {
 		return nil, err
 	}
-	if err := whyNot(ctx, db, scenarios, outlooks); err != nil {
+	if err := findImpossible(ctx, db, scenarios, outlooks); err != nil {
 		return nil, err
 	}
 	// Replicas and rates of one deployment share a curve.
@@ -114,7 +115,7 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", s.GPU)
 		}
 		// Of a stream that is shared out by chance less of its burstiness is left.
-		curve.replicas = float64(max(1, s.Replicas))
+		curve.replicas = s.engines()
 		curve.burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / curve.replicas
 		outlooks[i] = s.outlook(curve, slo)
 	}
@@ -143,20 +144,20 @@ func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenar
 	read := map[string]string{}
 	all := slices.Clone(scenarios)
 	for i, s := range all {
-		if _, known := read[s.Model]; !known {
-			text, err := readModel(ctx, db, s.Model)
+		if _, known := read[s.CatalogModel]; !known {
+			text, err := readModel(ctx, db, s.CatalogModel)
 			if err != nil {
 				return nil, err
 			}
-			read[s.Model] = text
+			read[s.CatalogModel] = text
 		}
-		all[i].Model = read[s.Model]
+		all[i].CatalogModel = read[s.CatalogModel]
 	}
 	return all, nil
 }
 
-// whyNot finds deployments that the model does not know, or where the longest request has no place.
-func whyNot(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
+// findImpossible finds deployments that the model does not know, or where the longest request has no place.
+func findImpossible(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
 	points := make([]Point, len(scenarios))
 	for i, s := range scenarios {
 		points[i] = Point{Deployment: s.Deployment, Load: Load{RequestsPerS: 1e-6, InputTokens: float64(s.Mix.Longest[0]), OutputTokens: float64(s.Mix.Longest[1])}}
@@ -167,7 +168,7 @@ func whyNot(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Ou
 	}
 	for i, p := range predictions {
 		outlooks[i] = Outlook{Why: p.Why, Replicas: max(1, scenarios[i].Replicas), GPU: scenarios[i].GPU}
-		outlooks[i].GPUs = outlooks[i].Replicas * max(1, scenarios[i].TensorParallelSize)
+		outlooks[i].GPUs = outlooks[i].Replicas * scenarios[i].Deployment.GPUs()
 	}
 	return nil
 }
@@ -179,21 +180,24 @@ func (s Scenario) scale() float64 {
 	return s.Scale
 }
 
-// clients are those of one replica.
-func (s Scenario) clients() float64 { return s.Mix.Clients * s.scale() / float64(max(1, s.Replicas)) }
+// engines share the load evenly: all replicas of data parallelism in all servers.
+func (s Scenario) engines() float64 { return float64(max(1, s.Replicas) * max(1, s.DataParallelSize)) }
+
+// clients are those of one engine.
+func (s Scenario) clients() float64 { return s.Mix.Clients * s.scale() / s.engines() }
 
 func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
-	replicas := float64(max(1, s.Replicas))
+	engines, servers := s.engines(), max(1, s.Replicas)
 	isOpen := s.Mix.Clients == 0
-	load := s.Mix.RequestsPerS * s.scale() / replicas
+	load := s.Mix.RequestsPerS * s.scale() / engines
 	if !isOpen {
 		load = s.clients()
 	}
 	at := c.rangedWithSlots(load, isOpen)
 	usual := at.states[1]
 	o := Outlook{
-		GPU: c.gpu, Replicas: int(replicas), GPUs: int(replicas) * max(1, s.TensorParallelSize),
-		RequestsPerS: replicas * load, Running: replicas * usual.batch, FloorTPOT: usual.floorS,
+		GPU: c.gpu, Replicas: servers, GPUs: servers * s.Deployment.GPUs(),
+		RequestsPerS: engines * load, Running: engines * usual.batch, FloorTPOT: usual.floorS,
 		TPOT: Range{usual.flow.tpotS, usual.flow.tpotS / (1 + c.band), usual.flow.tpotS * (1 + c.band)},
 		TTFT: at.of(c.meanTTFT), P99TTFT: at.withheld(at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }), mostCalmWaiting),
 		P99TPOT: at.of(func(m mixState) float64 { return c.tpot(m, 99, "") }), ITLP99: at.of(func(m mixState) float64 { return c.itl(m, 99) }),
@@ -203,10 +207,10 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	if isOpen { // a closed loop's mean follows from its clients
 		o.TTFT = at.withheld(o.TTFT, mostCalmWaiting)
 	}
-	served := replicas * usual.perS
+	served := engines * usual.perS
 	o.InFlight = served * (o.TTFT.Value + usual.gaps*usual.flow.tpotS)
 	if !isOpen {
-		o.RequestsPerS, o.InFlight = served, replicas*load
+		o.RequestsPerS, o.InFlight = served, engines*load
 	}
 	for _, objective := range slo.Objectives {
 		if objective.Metric != failureRatio {
@@ -214,7 +218,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 		}
 	}
 	o.SLO = worstOf(o.Objectives)
-	o.StablePerS = replicas * c.mostPerS(1)
+	o.StablePerS = engines * c.mostPerS(1)
 	capacity := c.capacity(slo)
 	if calm := c.calmestPerS(slo); calm < capacity.Value { // what it is above that is not known
 		capacity = capacity.atMost(calm, c.slower())
@@ -222,9 +226,9 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 			capacity = Range{math.NaN(), math.NaN(), math.NaN()}
 		}
 	}
-	o.CapacityPerS = capacity.times(replicas)
+	o.CapacityPerS = capacity.times(engines)
 	o.Headroom = o.CapacityPerS.Value/o.RequestsPerS - 1
-	if each := o.CapacityPerS.Low / replicas; each > 0 {
+	if each := o.CapacityPerS.Low / float64(servers); each > 0 {
 		o.Needed = int(math.Ceil(o.RequestsPerS/each - 1e-9))
 	}
 	o.price(c, slo, served*s.Mix.OutputTokens/s.Mix.Requests)

@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/replay"
 )
 
-var eightB = analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm"}
+var eightB = deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm"}
 
 func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Scenario) []analysis.Outlook {
 	t.Helper()
@@ -155,8 +156,8 @@ func TestWhatIfSaysWhyNot(t *testing.T) {
 	mix := mixOf(t, analysis.MixChoice{}, every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200})...)
 	long := mixOf(t, analysis.MixChoice{}, append(every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200}),
 		replay.Request{Due: 1e10, InputTokens: 140000, OutputTokens: 10})...)
-	on := func(gpu, model string, gpus int) analysis.Deployment {
-		return analysis.Deployment{GPU: gpu, Model: model, TensorParallelSize: gpus, Engine: "vllm"}
+	on := func(gpu, model string, gpus int) deployment.Deployment {
+		return deployment.Deployment{GPU: gpu, CatalogModel: model, TensorParallelSize: gpus, Engine: "vllm"}
 	}
 	tests := []struct {
 		scenario analysis.Scenario

@@ -5,17 +5,19 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"time"
 
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/replay"
 )
 
 // RunTraffic is what a run sent and on what, to be asked about elsewhere.
 type RunTraffic struct {
-	Deployment
+	deployment.Deployment
 	Name           string // as the user called it, else its id
 	IsDraft        bool   // what it ran on is not known
 	IsSimulated    bool
@@ -85,19 +87,11 @@ order by
 
 // readManifest reads what a run was sent to, without its requests.
 func (t *RunTraffic) readManifest(ctx context.Context, db *sql.DB, runID string) error {
-	var gpu, model, weights, kv, engine, version, invalid sql.NullString
-	var tp, seqs, tokens, concurrency sql.NullInt64
+	var ranOn, invalid sql.NullString
+	var concurrency sql.NullInt64
 	err := db.QueryRowContext(ctx, `
 select
-    runs.gpu,
-    runs.catalog_model,
-    runs.tensor_parallel_size,
-    runs.quantization,
-    runs.kv_cache_dtype,
-    runs.engine,
-    coalesce(runs.engine_version, runs.server_version),
-    runs.max_num_seqs,
-    runs.max_num_batched_tokens,
+    to_json(runs.deployment)::varchar,
     runs.is_draft,
     runs.is_simulated,
     case when runs.mode = 'closed' then runs.max_concurrency end,
@@ -105,14 +99,12 @@ select
     runs.reported_reason,
     coalesce(nullif(runs.name, ''), runs.run_id)
 from staging.runs
-where runs.run_id = ?`, runID).Scan(&gpu, &model, &tp, &weights, &kv, &engine, &version, &seqs, &tokens,
-		&t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
+where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurrency, &t.Replicas, &invalid, &t.Name)
+	if err == nil && ranOn.Valid {
+		err = json.Unmarshal([]byte(ranOn.String), &t.Deployment)
+	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", runID, err)
-	}
-	t.Deployment = Deployment{
-		GPU: gpu.String, Model: model.String, TensorParallelSize: int(tp.Int64), WeightFormat: weights.String, KVFormat: kv.String,
-		Engine: engine.String, EngineVersion: version.String, MaxNumSeqs: int(seqs.Int64), MaxNumBatchedTokens: int(tokens.Int64),
 	}
 	t.MaxConcurrency, t.Invalid = int(concurrency.Int64), invalid.String
 	return nil

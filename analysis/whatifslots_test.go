@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/replay"
 )
 
@@ -91,7 +92,7 @@ func firstCome(requests []replay.Request, prompts []float64, tpotS float64, slot
 }
 
 // promptTimes are of each request's prompt, computed alone, and the step in which its first token is made.
-func promptTimes(t *testing.T, db *sql.DB, d analysis.Deployment, requests []replay.Request) []float64 {
+func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []replay.Request) []float64 {
 	t.Helper()
 	var rows []string
 	for i, r := range requests {
@@ -99,9 +100,9 @@ func promptTimes(t *testing.T, db *sql.DB, d analysis.Deployment, requests []rep
 	}
 	table, err := analysis.Query(context.Background(), db, `
 select macros.prompt_s(d, 1, prompts.tokens, 0) + macros.decode_s(d, 1, prompts.tokens, prompts.tokens)
-from macros.deployment(?, ?, 1, null, null, 'vllm', null, null, null) as d
+from macros.deployment({'gpu': ?, 'catalog_model': ?}) as d
 cross join (values `+strings.Join(rows, ", ")+`) as prompts (seq, tokens)
-order by prompts.seq`, d.GPU, d.Model)
+order by prompts.seq`, d.GPU, d.CatalogModel)
 	if err != nil {
 		t.Fatal(err)
 	}

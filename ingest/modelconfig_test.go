@@ -83,7 +83,7 @@ order by gpus.gpu`))
 	if want := "H100 | 3.0 | nvlink | gpus | 2.1 | our contract\nZ-1 | 1.5 | pcie | gpus | 0.5 | "; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := lined(table(t, w, "select d.gpu from macros.deployment('zed', 'qwen3-8b', 1, null, null, null, null, null, null) as d")); got != "Z-1" {
+	if got := lined(table(t, w, "select d.gpu from macros.deployment({'gpu': 'zed', 'catalog_model': 'qwen3-8b'}) as d")); got != "Z-1" {
 		t.Errorf("a deployment on it: got %q", got)
 	}
 }

@@ -8,22 +8,14 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"tidemark/internal/deployment"
 )
 
 const runSchema = "tidemark.run/1"
 
 // Environment is the deployment a run was measured on, in the words of the catalogue. Without one a run is a draft.
-type Environment struct {
-	GPU                 string `json:"gpu"`
-	CatalogModel        string `json:"catalog_model"`
-	TensorParallelSize  int    `json:"tensor_parallel_size"`
-	Quantization        string `json:"quantization"`
-	KVCacheDtype        string `json:"kv_cache_dtype"`
-	Engine              string `json:"engine"`
-	EngineVersion       string `json:"engine_version"`
-	MaxNumSeqs          int    `json:"max_num_seqs"`
-	MaxNumBatchedTokens int    `json:"max_num_batched_tokens"`
-}
+type Environment = deployment.Deployment
 
 // Series says which step of an experiment a run is.
 type Series struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -91,37 +92,18 @@ func grouped(number string) string {
 	return whole
 }
 
-var byteUnits = map[string]float64{
-	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
-}
-
 // bytesOf reads a size with its unit: 5.5GiB, 80 GB. Nil: the flag is not given.
 func bytesOf(c *cli.Context, flag string) (*float64, error) {
 	if !c.IsSet(flag) {
 		return nil, nil
 	}
 	text := strings.TrimSpace(c.String(flag))
-	size, isSize := sizeOf(text)
+	size, isSize := deployment.Bytes(text)
 	if !isSize {
 		return nil, hint.Misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
 			Hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi says it")
 	}
 	return new(size), nil
-}
-
-// sizeOf reads a number of bytes with its unit.
-func sizeOf(text string) (bytes float64, isSize bool) {
-	at := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789.+-e", r) })
-	if at < 0 {
-		at = len(text)
-	}
-	size, err := strconv.ParseFloat(text[:at], 64)
-	unit, isUnit := byteUnits[strings.TrimSpace(text[at:])]
-	if err != nil || !isUnit || size < 0 || math.IsInf(size, 0) {
-		return 0, false
-	}
-	return size * unit, true
 }
 
 // positiveFlags refuses what is not at least 1 where it is given.

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -154,9 +155,9 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 			fmt.Fprintln(c.App.Writer)
 		}
 		remark(c, "Calibration %s, %s, %s requests of %s: %s.", first.text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly),
-			whole(first.number("requests")), strings.Join(strings.Fields(first.text("run_ids")), ", "), deploymentText(analysis.Deployment{
-				GPU: first.text("gpu"), Model: first.text("model"), TensorParallelSize: int(first.number("tensor_parallel_size")),
-				WeightFormat: first.text("weight_format"), KVFormat: first.text("kv_format"), Engine: first.text("engine"), EngineVersion: first.text("engine_version"),
+			whole(first.number("requests")), strings.Join(strings.Fields(first.text("run_ids")), ", "), deploymentText(deployment.Deployment{
+				GPU: first.text("gpu"), CatalogModel: first.text("model"), TensorParallelSize: int(first.number("tensor_parallel_size")),
+				Quantization: first.text("weight_format"), KVCacheDtype: first.text("kv_format"), Engine: first.text("engine"), EngineVersion: first.text("engine_version"),
 			}))
 		fmt.Fprintln(c.App.Writer)
 		if err := printTable(c, shown); err != nil {
@@ -177,9 +178,9 @@ func calibratedRow(name, format string, before, value, low, high float64) []any 
 	return []any{name + forFormat(format), constantText(name, before), constantText(name, value), constantText(name, low) + " to " + constantText(name, high)}
 }
 
-func deploymentText(d analysis.Deployment) string {
+func deploymentText(d deployment.Deployment) string {
 	return strings.TrimSpace(fmt.Sprintf("%s in %s on %d x %s, KV cache in %s, %s %s",
-		d.Model, d.WeightFormat, d.TensorParallelSize, d.GPU, d.KVFormat, d.Engine, d.EngineVersion))
+		d.CatalogModel, d.Quantization, d.TensorParallelSize, d.GPU, d.KVCacheDtype, d.Engine, d.EngineVersion))
 }
 
 func forFormat(format string) string {

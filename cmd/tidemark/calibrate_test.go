@@ -43,7 +43,7 @@ select
     ) as last_token_s,
     201 as output_tokens_reported
 from (select place, pow(2, place %% 6)::bigint as batch, unnest(range(batch)) as member from range(48) as places (place)) as requests
-cross join macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', '0.24.0', null, null) as d;
+cross join macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'quantization': 'fp8', 'engine_version': '0.24.0'}) as d;
 update raw.requests set done_s = last_token_s where run_id = '%[1]s'`, run, times))
 	if err != nil {
 		return err

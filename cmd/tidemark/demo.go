@@ -14,8 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
 	"tidemark/fixtures"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/experiment"
@@ -99,7 +99,7 @@ func (d demo) play(trace, url string) (busy string, err error) {
 
 // replay sends the trace. A run that is invalid for want of the client is no error; any other invalid one is.
 func (d demo) replay(url, name string) (experiment.Result, error) {
-	result, err := d.step("replay", "demo-chat", "--base-url", url, "--model", demoDeployment.Model,
+	result, err := d.step("replay", "demo-chat", "--base-url", url, "--model", demoDeployment.CatalogModel,
 		"--runs", filepath.Join(d.dir, "runs"), "--name", name)
 	var coded exitError
 	if !errors.As(err, &coded) || coded.code != exitInvalid {
@@ -142,8 +142,8 @@ func (d demo) step(args ...string) (experiment.Result, error) {
 }
 
 // demoDeployment is a single H100 with an 8B model, the most common small one.
-var demoDeployment = analysis.Deployment{
-	GPU: "H100", Model: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm",
+var demoDeployment = deployment.Deployment{
+	GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm",
 }
 
 // startServer serves a simulator on a free loopback port.

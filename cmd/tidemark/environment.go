@@ -2,69 +2,82 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
 )
 
-// environmentFlags name the hardware and the model that a server runs on.
-func environmentFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"},
-		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
-		&cli.StringFlag{Name: "catalog-model", Usage: "`MODEL` as in seeds.models (llama-3.1-8b, ...), or the path of its config.json"},
-		&cli.IntFlag{Name: "tensor-parallel-size", Usage: "GPUs that share one replica", Value: 1},
-		&cli.StringFlag{Name: "quantization", Usage: "`FORMAT` of the weights as in seeds.formats (default: the model's own)"},
-		&cli.StringFlag{Name: "kv-cache-dtype", Usage: "`FORMAT` of the KV cache (default: bf16)"},
-		&cli.StringFlag{Name: "engine-version", Usage: "vLLM's `VERSION`"},
-		&cli.IntFlag{Name: "max-num-seqs", Usage: "sequences in a batch at most (0: vLLM's default)"},
-		&cli.IntFlag{Name: "max-num-batched-tokens", Usage: "tokens in a step at most (0: vLLM's default)"},
-	}
-}
-
-// deploymentFlags name the deployment that a verb is asked about; its --model is the catalogue's, there is no served one.
-func deploymentFlags() []cli.Flag {
-	return append([]cli.Flag{
-		&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ..."},
-		&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models (llama-3.1-8b, ...), or the path of its config.json"},
-	}, environmentFlags()[3:]...)
-}
-
-// deploymentOf reads the flags above; ok is false when neither GPU nor model is
-// named.
-func deploymentOf(c *cli.Context) (d analysis.Deployment, ok bool, err error) {
-	gpu, model := c.String("gpu"), c.String("catalog-model")
-	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens"} {
-		if c.IsSet(flag) && c.Int(flag) < 1 {
-			return d, false, hint.Misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+// deploymentFlags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
+// --model there: no server has another name for it. Flags that the verb already has for the same thing are left out.
+func deploymentFlags(has ...cli.Flag) (flags []cli.Flag) {
+	for _, f := range deployment.Fields {
+		flag := &cli.StringFlag{Name: f.Flag, Usage: f.Usage}
+		if f.Name == "catalog_model" {
+			flag.Name, flag.Aliases = "model", []string{f.Flag}
+		}
+		if !hasFlag(has, flag.Name) {
+			flags = append(flags, flag)
 		}
 	}
-	if gpu == "" && model == "" {
-		return d, false, nil
+	return flags
+}
+
+// environmentFlags are the same for a verb whose --model is the name that a server answers to.
+func environmentFlags(has ...cli.Flag) []cli.Flag {
+	flags := []cli.Flag{&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"}}
+	for _, flag := range deploymentFlags(has...) {
+		if flag := flag.(*cli.StringFlag); len(flag.Aliases) > 0 {
+			flag.Name, flag.Aliases = flag.Aliases[0], nil
+		}
+		flags = append(flags, flag)
 	}
-	if gpu == "" || model == "" {
+	return flags
+}
+
+func hasFlag(flags []cli.Flag, name string) bool {
+	return slices.ContainsFunc(flags, func(flag cli.Flag) bool { return flag.Names()[0] == name })
+}
+
+// givenDeployment reads the flags above; what is not given stays empty.
+func givenDeployment(c *cli.Context) (d deployment.Deployment, err error) {
+	for _, f := range deployment.Fields {
+		text := fmt.Sprint(c.Value(f.Flag)) // --max-model-len is a number where it also chooses requests
+		if !c.IsSet(f.Flag) && (text == "" || f.IsNumber()) {
+			continue
+		}
+		if err := f.Set(&d, text); err != nil {
+			return d, hint.Misuse("%s: --%s: %w", c.Command.Name, f.Flag, err)
+		}
+	}
+	if version := d.EngineVersion; version != "" && !strings.ContainsAny(version, "0123456789") {
+		return d, hint.Misuse("%s: --engine-version %s: no number in it", c.Command.Name, version).Hint("0.20.0; leave it out where it is not known")
+	}
+	return d.Normal(), nil
+}
+
+// deploymentOf is the deployment that the flags name; ok is false when they name neither GPU nor model.
+func deploymentOf(c *cli.Context) (d deployment.Deployment, ok bool, err error) {
+	d, err = givenDeployment(c)
+	if err != nil || d.GPU == "" && d.CatalogModel == "" {
+		return d, false, err
+	}
+	if d.GPU == "" || d.CatalogModel == "" {
 		return d, false, hint.Misuse("%s: --gpu and --%s go together", c.Command.Name, modelFlag(c)).
 			Hint(`tidemark sql "select gpu from seeds.gpus"; tidemark sql "select model from seeds.models"`)
 	}
-	return analysis.Deployment{
-		GPU: gpu, Model: model, TensorParallelSize: c.Int("tensor-parallel-size"),
-		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"),
-		Engine: "vllm", EngineVersion: c.String("engine-version"),
-		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"),
-	}, true, nil
+	return d, true, nil
 }
 
 // modelFlag is what a verb calls the model of the catalogue.
 func modelFlag(c *cli.Context) string {
-	if slices.ContainsFunc(c.Command.Flags, func(flag cli.Flag) bool { return flag.Names()[0] == "catalog-model" }) {
+	if hasFlag(c.Command.Flags, "catalog-model") {
 		return "catalog-model"
 	}
 	return "model"
@@ -92,50 +105,28 @@ func inCatalogue(ctx context.Context, use func(*warehouse.Warehouse) error) erro
 
 // namedEnvironment is what a run is on by --environment or the flags, not yet
 // checked against the catalogue; nil for a draft.
-func namedEnvironment(c *cli.Context) (environment *replay.Environment, source string, err error) {
+func namedEnvironment(c *cli.Context) (environment *deployment.Deployment, source string, err error) {
 	d, named, err := deploymentOf(c)
 	path := c.String("environment")
 	switch {
 	case err != nil || path == "" && !named:
 		return nil, "", err
 	case path == "":
-		return environmentFrom(d), "flags", nil
+		return &d, "flags", nil
 	case named:
 		return nil, "", hint.Misuse("--environment and --gpu, --catalog-model exclude each other")
 	}
-	if environment, err = environmentFile(path); err != nil {
+	if d, err = environmentFile(path); err != nil {
 		return nil, "", fmt.Errorf("environment %s: %w", path, err)
 	}
-	return environment, "file", nil
+	return &d, "file", nil
 }
 
-func environmentFile(path string) (*replay.Environment, error) {
+func environmentFile(path string) (d deployment.Deployment, err error) {
 	file, err := userfile.Open(path)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	defer file.Close()
-	var environment replay.Environment
-	decoder := json.NewDecoder(file)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&environment); err != nil {
-		return nil, hint.Misuse("%w", err).Hint(`it is JSON, like {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}`)
-	}
-	return &environment, nil
-}
-
-func environmentFrom(d analysis.Deployment) *replay.Environment {
-	return &replay.Environment{
-		GPU: d.GPU, CatalogModel: d.Model, TensorParallelSize: d.TensorParallelSize,
-		Quantization: d.WeightFormat, KVCacheDtype: d.KVFormat, Engine: d.Engine, EngineVersion: d.EngineVersion,
-		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
-	}
-}
-
-func deploymentFrom(e replay.Environment) analysis.Deployment {
-	return analysis.Deployment{
-		GPU: e.GPU, Model: e.CatalogModel, TensorParallelSize: e.TensorParallelSize,
-		WeightFormat: e.Quantization, KVFormat: e.KVCacheDtype, Engine: e.Engine, EngineVersion: e.EngineVersion,
-		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens,
-	}
+	return deployment.Read(file)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -28,7 +29,6 @@ Example:
 			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048},
 			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`"},
 			&cli.Int64Flag{Name: "shared-prefix-tokens", Usage: "of these, the same in all requests: `TOKENS`"},
-			&cli.Float64Flag{Name: "gpu-memory-utilization", Usage: "share of the memory that the engine takes (default: vLLM's 0.9)"},
 			&cli.StringFlag{Name: "memory", Usage: "of one GPU as nvidia-smi says it: `143771MiB` (default: the catalogue's)"},
 			&cli.StringFlag{Name: "weights", Usage: "on one GPU as the log says it: `67.7GiB` (default: from the model)"},
 			&cli.StringFlag{Name: "other-memory", Usage: "kept for activations, graphs, NCCL: `5.5GiB` (default: 3.9GiB)"},
@@ -77,9 +77,6 @@ func memoryOf(c *cli.Context) (m analysis.Memory, err error) {
 		return m, err
 	}
 	m = analysis.Memory{Tokens: c.Int64("tokens"), OutputTokens: c.Int64("output-tokens"), SharedTokens: c.Int64("shared-prefix-tokens")}
-	if c.IsSet("gpu-memory-utilization") {
-		m.UtilizationRatio = new(c.Float64("gpu-memory-utilization"))
-	}
 	if c.IsSet("kv-tokens") {
 		m.KVTokens = new(float64(c.Int64("kv-tokens")))
 	}
@@ -175,7 +172,7 @@ func widened(row rowOf) []string {
 }
 
 // doesNotFit says what would, each by one change.
-func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d analysis.Deployment, m analysis.Memory, row rowOf) error {
+func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d deployment.Deployment, m analysis.Memory, row rowOf) error {
 	options, err := analysis.FitOptions(ctx, w.DB(), d, m)
 	if err != nil {
 		return err

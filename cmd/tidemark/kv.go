@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -24,10 +26,8 @@ vector, a window forgets. With --gpu, the time that reading takes in each step.
 Example:
   tidemark kv --model llama-3.1-70b --tokens 2048
   tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
-		Flags: tabular(append(deploymentFlags()[:2],
+		Flags: tabular(append(deploymentFlags(),
 			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048)},
-			&cli.StringFlag{Name: "kv-cache-dtype", Usage: "`FORMAT` of the KV cache (default: each)"},
-			&cli.IntFlag{Name: "tensor-parallel-size", Usage: "GPUs that share one replica", Value: 1},
 			&cli.IntFlag{Name: "heads", Usage: "take `N` KV heads by the plain formula, not the model's"},
 			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers"},
 			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head"},
@@ -40,17 +40,20 @@ func runKV(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return hint.Misuse("kv: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
 	}
-	if err := positiveFlags(c, "tensor-parallel-size", "heads", "layers", "head-dim"); err != nil {
+	if err := positiveFlags(c, "heads", "layers", "head-dim"); err != nil {
 		return err
 	}
 	isPlain := c.IsSet("layers") || c.IsSet("head-dim")
+	for _, f := range deployment.Fields {
+		if isPlain && f.Flag != "catalog-model" && c.IsSet(f.Flag) {
+			return hint.Misuse("kv: --%s wants --model", f.Flag)
+		}
+	}
 	switch {
 	case isPlain && c.IsSet("model"):
 		return hint.Misuse("kv: --layers and --head-dim are of a model without --model")
 	case isPlain && !(c.IsSet("layers") && c.IsSet("head-dim") && c.IsSet("heads")):
 		return hint.Misuse("kv: --layers, --heads and --head-dim go together").Hint("or name a model of the catalogue by --model")
-	case isPlain && (c.IsSet("gpu") || c.IsSet("tensor-parallel-size")):
-		return hint.Misuse("kv: --gpu and --tensor-parallel-size want --model")
 	case c.IsSet("heads") && c.IsSet("kv-cache-dtype"):
 		return hint.Misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
@@ -69,14 +72,15 @@ func runKV(c *cli.Context) error {
 }
 
 func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	d := analysis.Deployment{
-		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"), KVFormat: c.String("kv-cache-dtype"),
+	d, err := givenDeployment(c)
+	if err != nil {
+		return err
 	}
 	table, err := analysis.KVCosts(ctx, w.DB(), d, c.Int64Slice("tokens"))
 	if err != nil {
 		return err
 	}
-	shape, err := analysis.ShapeOf(ctx, w.DB(), d.Model)
+	shape, err := analysis.ShapeOf(ctx, w.DB(), d.CatalogModel)
 	if err != nil {
 		return err
 	}
@@ -92,10 +96,10 @@ func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error 
 		fmt.Fprintln(c.App.Writer)
 	}
 	remark(c, "%s", shapeText(shape))
-	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.Model); err != nil {
+	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.CatalogModel); err != nil {
 		return err
 	} else if lacks {
-		tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are taken", d.Model, shape.QueryHeads)
+		tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are taken", d.CatalogModel, shape.QueryHeads)
 	}
 	if c.IsSet("heads") {
 		remarkHeads(c, table, shape, c.Int("heads"))
@@ -192,7 +196,7 @@ func printKV(c *cli.Context, table analysis.Table) error {
 	for _, name := range []string{"model", "cache", "tokens", "bytes/token", "GB", "GiB"} {
 		shown.Columns = append(shown.Columns, columnNamed(name))
 	}
-	isShared, isTimed := c.Int("tensor-parallel-size") > 1, c.IsSet("gpu")
+	isShared, isTimed := isSharedByGPUs(table), c.IsSet("gpu")
 	if isShared {
 		shown.Columns = append(shown.Columns, columnNamed("GB/GPU"))
 	}
@@ -213,6 +217,10 @@ func printKV(c *cli.Context, table analysis.Table) error {
 		shown.Rows = append(shown.Rows, cells)
 	}
 	return printTable(c, shown)
+}
+
+func isSharedByGPUs(table analysis.Table) bool {
+	return slices.ContainsFunc(rowsOf(table), func(row rowOf) bool { return row.number("tensor_parallel_size") > 1 })
 }
 
 func orDash(number float64) string {

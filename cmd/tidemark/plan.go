@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -25,7 +26,7 @@ func planCommand() *cli.Command {
 Example:
   tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
-		Flags: everywhere(append(append(choiceFlags(), environmentFlags()...),
+		Flags: everywhere(append(append(choiceFlags(), environmentFlags(choiceFlags()...)...),
 			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, by custom .jsonl.zst; - is stdout"})...),
 		Action: runPlan,
 	}
@@ -44,11 +45,11 @@ func runPlan(c *cli.Context) error {
 	if output == "-" {
 		return planToStdout(c, source)
 	}
-	var deployment analysis.Deployment
+	var resolved deployment.Deployment
 	var cost analysis.StepCost
 	predict := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		if deployment, err = deploymentFrom(*environment).Resolve(ctx, w.DB()); err == nil {
-			cost, err = analysis.LoadStepCost(ctx, w.DB(), deployment)
+		if resolved, err = analysis.Resolve(ctx, w.DB(), *environment); err == nil {
+			cost, err = analysis.LoadStepCost(ctx, w.DB(), resolved)
 		}
 		return err
 	}
@@ -66,7 +67,7 @@ func runPlan(c *cli.Context) error {
 	}
 	printPlan(c.App.Writer, header)
 	if environment != nil && header.DurationS > 0 {
-		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, deployment, header))
+		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, resolved, header))
 	}
 	if output == "" {
 		tell(c, "nothing was written; --output plan.jsonl.zst keeps the plan")
@@ -160,7 +161,7 @@ func printPlan(w io.Writer, h replay.Header) {
 //	tau = T_dec(B) / (1 - lam x)    B = lam n tau
 //
 // iterated to the batch B that keeps itself up.
-func steadyState(cost analysis.StepCost, d analysis.Deployment, h replay.Header) string {
+func steadyState(cost analysis.StepCost, d deployment.Deployment, h replay.Header) string {
 	requests := float64(h.Requests)
 	lam := requests / h.DurationS
 	prompt := float64(h.InputTokens-h.SharedTokens) / requests
@@ -177,7 +178,7 @@ func steadyState(cost analysis.StepCost, d analysis.Deployment, h replay.Header)
 	if lam*prefill >= 1 {
 		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(lam*prefill))
 	}
-	seats := min(float64(d.MaxNumSeqs), float64(cost.KVCapacityTokens)/context)
+	seats := min(float64(d.MaxNumSeqs*max(d.DataParallelSize, 1)), float64(cost.KVCapacityTokens)/context)
 	batch, tau := 1.0, 0.0
 	for range 1000 {
 		tau = step(batch, 0) / (1 - lam*prefill)

@@ -17,7 +17,7 @@ func TestSteadyState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	d, err := demoDeployment.Resolve(t.Context(), w.DB())
+	d, err := analysis.Resolve(t.Context(), w.DB(), demoDeployment)
 	if err != nil {
 		t.Fatal(err)
 	}

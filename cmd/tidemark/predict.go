@@ -37,13 +37,6 @@ Examples:
 func pointFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},
-		&cli.IntFlag{Name: "expert-parallel-size", Usage: "GPUs that share out whole experts (default: each expert is cut)"},
-		&cli.IntFlag{Name: "data-parallel-size", Usage: "replicas of all but the experts (default: 1)"},
-		&cli.StringFlag{Name: "compute-dtype", Usage: "what multiplies the weights: `bf16`, fp8, fp4 (default: the format's own)"},
-		&cli.StringFlag{Name: "engine", Usage: "`NAME`: vllm, sglang, tensorrt-llm (default: vllm)"},
-		&cli.IntFlag{Name: "max-model-len", Usage: "`TOKENS` of a request at most (default: the model's context)"},
-		&cli.Float64Flag{Name: "gpu-memory-utilization", Usage: "share of the memory that the engine takes (default: vLLM's 0.9)"},
-		&cli.StringFlag{Name: "hbm-bandwidth", Usage: "peak of one GPU: `600GB/s` (default: the catalogue's)"},
 		&cli.Float64Flag{Name: "concurrency", Usage: "closed loop: so many `CLIENTS`, each sending again when served (default: 1)"},
 		&cli.Float64Flag{Name: "request-rate", Usage: "open loop: `REQUESTS` a second"},
 		&cli.Float64Flag{Name: "input-tokens", Usage: "mean `TOKENS` of a prompt", Value: 1000},
@@ -109,11 +102,10 @@ func whatToDo(why string) string {
 
 // pointOf reads all flags of a prediction; what is not given is zero, but for the lengths of a single one.
 func pointOf(c *cli.Context) (p analysis.Point, err error) {
-	if err := positiveFlags(c, "tensor-parallel-size", "expert-parallel-size", "data-parallel-size", "max-num-seqs", "max-num-batched-tokens",
-		"max-model-len", "num-speculative-tokens"); err != nil {
+	if err := positiveFlags(c, "num-speculative-tokens"); err != nil {
 		return p, err
 	}
-	for _, flag := range []string{"concurrency", "request-rate", "input-tokens", "output-tokens", "gpu-memory-utilization"} {
+	for _, flag := range []string{"concurrency", "request-rate", "input-tokens", "output-tokens"} {
 		if number := c.Float64(flag); c.IsSet(flag) && !(number > 0 && !math.IsInf(number, 0)) {
 			return p, hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
 		}
@@ -128,18 +120,7 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
 		return p, hint.Misuse("predict: --acceptance-rate wants --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
 	}
-	if version := c.String("engine-version"); c.IsSet("engine-version") && !strings.ContainsAny(version, "0123456789") {
-		return p, hint.Misuse("predict: --engine-version %s: no number in it", version).Hint("0.20.0; leave it out where it is not known")
-	}
-	p.Deployment = analysis.Deployment{
-		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
-		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"), ComputeFormat: c.String("compute-dtype"),
-		Engine: c.String("engine"), EngineVersion: c.String("engine-version"),
-		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"), MaxModelLen: c.Int("max-model-len"),
-		ExpertParallelSize: c.Int("expert-parallel-size"), DataParallelSize: c.Int("data-parallel-size"),
-		GPUMemoryUtilization: c.Float64("gpu-memory-utilization"),
-	}.Named()
-	if p.HBMBytesPerS, err = bandwidthOf(c); err != nil {
+	if p.Deployment, err = givenDeployment(c); err != nil {
 		return p, err
 	}
 	p.Load = analysis.Load{
@@ -160,21 +141,6 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 		p.OutputTokens = c.Float64("output-tokens")
 	}
 	return p, nil
-}
-
-// bandwidthOf reads --hbm-bandwidth: a size a second.
-func bandwidthOf(c *cli.Context) (float64, error) {
-	if !c.IsSet("hbm-bandwidth") {
-		return 0, nil
-	}
-	text := strings.TrimSpace(c.String("hbm-bandwidth"))
-	perSecond, isRate := strings.CutSuffix(text, "/s")
-	size, isSize := sizeOf(perSecond)
-	if !isRate || !isSize || size == 0 {
-		return 0, hint.Misuse("predict: --hbm-bandwidth %s: not a bandwidth", text).
-			Hint("a number and its unit: 600GB/s is 600e9 bytes a second")
-	}
-	return size, nil
 }
 
 // weightsAlone is what is often quoted as a prediction and is one term of one: weights over peak bandwidth.
@@ -236,9 +202,9 @@ func argumentTable(a analysis.Argument) analysis.Table {
 	add("tensor_parallel_size", int64(max(p.TensorParallelSize, 1)))
 	add("expert_parallel_size", int64(max(p.ExpertParallelSize, 1)))
 	add("data_parallel_size", int64(max(p.DataParallelSize, 1)))
-	add("quantization", p.WeightFormat)
+	add("quantization", p.Quantization)
 	add("compute_dtype", row["compute_format"])
-	add("kv_cache_dtype", p.KVFormat)
+	add("kv_cache_dtype", p.KVCacheDtype)
 	add("engine", p.Engine)
 	add("engine_version", textOr(p.EngineVersion, nil))
 	add("max_num_seqs", int64(p.MaxNumSeqs))

@@ -69,7 +69,7 @@ func askedLine(a analysis.Argument) string {
 	if n := replicas(a); n > 1 {
 		gpus = fmt.Sprintf("%s x %d %s", whole(n), max(p.TensorParallelSize, 1), p.GPU)
 	}
-	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.WeightFormat, gpus, p.Engine, load, whole(p.InputTokens), whole(p.OutputTokens))
+	text := fmt.Sprintf("%s in %s on %s, %s; %s, %s tokens in, %s out", p.ModelName(), p.Quantization, gpus, p.Engine, load, whole(p.InputTokens), whole(p.OutputTokens))
 	if p.CachedTokens > 0 {
 		text += fmt.Sprintf(", %s of them cached", whole(p.CachedTokens))
 	}
@@ -221,11 +221,11 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	}
 	unsaid := func(flag string) bool { return !c.IsSet(flag) }
 	compute := row.text("compute_format")
-	add(unsaid("quantization"), "weights", p.WeightFormat, "the model's own format")
+	add(unsaid("quantization"), "weights", p.Quantization, "the model's own format")
 	odd := oddCompute(a)
 	add(odd != "", "multiplied in", compute, odd)
-	add(p.ComputeFormat == "" && compute != p.WeightFormat, "multiplied in", compute, "what "+p.WeightFormat+" is multiplied in on "+p.GPU)
-	add(unsaid("kv-cache-dtype"), "KV cache", p.KVFormat, "what the checkpoint says, else bf16")
+	add(p.ComputeDtype == "" && compute != p.Quantization, "multiplied in", compute, "what "+p.Quantization+" is multiplied in on "+p.GPU)
+	add(unsaid("kv-cache-dtype"), "KV cache", p.KVCacheDtype, "what the checkpoint says, else bf16")
 	add(unsaid("tensor-parallel-size"), "tensor parallel", fmt.Sprint(max(p.TensorParallelSize, 1)), "one GPU unless said")
 	add(unsaid("engine"), "engine", p.Engine, "vllm unless said")
 	add(row.number("engine_constants") == 0, "constants", "any engine's", "there are none of "+p.Engine)
@@ -247,16 +247,16 @@ var computeWidth = map[string]int{"fp4": 4, "fp8": 8, "bf16": 16}
 // oddCompute says what is odd about the arithmetic that was asked for; empty: nothing.
 func oddCompute(a analysis.Argument) string {
 	p, row := a.Point, rowsOf(a.Bytes)[0]
-	asked, usual := p.ComputeFormat, row.text("usual_compute_format")
+	asked, usual := p.ComputeDtype, row.text("usual_compute_format")
 	switch {
 	case asked == "":
 		return ""
 	case asked != row.text("compute_format"):
 		return p.GPU + " does not multiply " + asked
 	case computeWidth[asked] > computeWidth[usual]:
-		return fmt.Sprintf("asked for: wider than the %s that %s weights have kernels for", usual, p.WeightFormat)
+		return fmt.Sprintf("asked for: wider than the %s that %s weights have kernels for", usual, p.Quantization)
 	case computeWidth[asked] < computeWidth[usual]:
-		return fmt.Sprintf("asked for: narrower than the %s that %s weights are multiplied in", usual, p.WeightFormat)
+		return fmt.Sprintf("asked for: narrower than the %s that %s weights are multiplied in", usual, p.Quantization)
 	default:
 		return ""
 	}

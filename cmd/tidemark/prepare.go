@@ -12,18 +12,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
 )
 
 // prepared is all that a replay needs of the warehouse, which is closed again
 // before the first request is due.
 type prepared struct {
 	planPath          string
-	environment       *replay.Environment
+	environment       *deployment.Deployment
 	environmentSource string
-	named             replay.Environment // before defaults
+	named             deployment.Deployment // before defaults
 	predictTPOT       func(inFlight int, contextTokens float64) time.Duration
 	drop              func() // removes a plan that was made for this replay alone
 }
@@ -52,15 +52,15 @@ func prepare(c *cli.Context, what string) (p prepared, err error) {
 }
 
 // lookUp settles the environment by the catalogue and loads what it predicts.
-func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *replay.Environment, from string) error {
+func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *deployment.Deployment, from string) error {
 	if named == nil {
 		return nil
 	}
-	resolved, err := deploymentFrom(*named).Resolve(ctx, w.DB())
+	resolved, err := analysis.Resolve(ctx, w.DB(), *named)
 	if err != nil {
 		return err
 	}
-	p.environment, p.environmentSource, p.named = environmentFrom(resolved), from, *named
+	p.environment, p.environmentSource, p.named = &resolved, from, *named
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), resolved)
 	if err != nil {
 		return nil // what does not fit has no prediction; the run may still be measured

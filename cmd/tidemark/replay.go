@@ -43,7 +43,7 @@ Example:
     --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
   tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
     --base-url http://gpu1:8000 --model llama`,
-		Flags:  everywhere(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags())...),
+		Flags:  everywhere(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags(choiceFlags()...))...),
 		Action: runReplay,
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
@@ -25,13 +27,10 @@ tells when each answer's first and last token really left.
 
 Example:
   tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
-		Flags: append(environmentFlags()[3:],
-			&cli.StringFlag{Name: "gpu", Usage: "`GPU` as in seeds.gpus: H100, H200, ...", Value: "H100"},
-			&cli.StringFlag{Name: "model", Aliases: []string{"catalog-model"}, Usage: "`MODEL` as in seeds.models, or the path of its config.json", Value: "llama-3.1-8b"},
+		Flags: append(deploymentFlags(),
 			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)"},
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1"},
 			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000},
-			&cli.IntFlag{Name: "max-model-len", Usage: "longest prompt and answer in `TOKENS`", Value: 131072},
 			&cli.IntFlag{Name: "block-size", Usage: "`TOKENS` of a KV block", Value: 16},
 			&cli.BoolFlag{Name: "no-prefix-caching", Usage: "switch the prefix cache off"},
 			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request"},
@@ -77,21 +76,18 @@ func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 }
 
 func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
-	for _, flag := range []string{"tensor-parallel-size", "max-num-seqs", "max-num-batched-tokens", "max-model-len", "block-size"} {
-		if c.IsSet(flag) && c.Int(flag) < 1 {
-			return vllmsim.Config{}, hint.Misuse("simulate: --%s must be at least 1", flag)
-		}
+	if err := positiveFlags(c, "block-size"); err != nil {
+		return vllmsim.Config{}, err
 	}
 	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
 	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
 		return vllmsim.Config{}, hint.Misuse("--fixed-ttft and --fixed-tpot go together")
 	}
-	d := analysis.Deployment{
-		GPU: c.String("gpu"), Model: c.String("model"), TensorParallelSize: c.Int("tensor-parallel-size"),
-		WeightFormat: c.String("quantization"), KVFormat: c.String("kv-cache-dtype"),
-		Engine: "vllm", EngineVersion: c.String("engine-version"),
-		MaxNumSeqs: c.Int("max-num-seqs"), MaxNumBatchedTokens: c.Int("max-num-batched-tokens"),
+	d, err := givenDeployment(c)
+	if err != nil {
+		return vllmsim.Config{}, err
 	}
+	d.GPU, d.CatalogModel = cmp.Or(d.GPU, demoDeployment.GPU), cmp.Or(d.CatalogModel, demoDeployment.CatalogModel)
 	config, err := simulatorOf(c.Context, d)
 	if err != nil {
 		return config, err
@@ -99,7 +95,7 @@ func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	if name := c.String("served-model-name"); name != "" {
 		config.Model = name
 	}
-	config.MaxModelLen = c.Int("max-model-len")
+	config.MaxModelLen = cmp.Or(d.MaxModelLen, 131072)
 	config.BlockSize = c.Int("block-size")
 	config.EnablePrefixCaching = !c.Bool("no-prefix-caching")
 	if fixed {
@@ -117,13 +113,13 @@ const simulatedVersion = "0.32.0"
 
 // simulatorOf gives the simulator its step time: the SQL model, evaluated once,
 // so that no step asks the database.
-func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, error) {
+func simulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
 	err := inCatalogue(ctx, func(w *warehouse.Warehouse) error {
-		d, err := d.Resolve(ctx, w.DB())
+		d, err := analysis.Resolve(ctx, w.DB(), d)
 		if err != nil {
 			return err
 		}
@@ -136,7 +132,9 @@ func simulatorOf(ctx context.Context, d analysis.Deployment) (vllmsim.Config, er
 			return err
 		}
 		config = vllmsim.Config{
-			Model: d.ModelName(), Version: d.EngineVersion, MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens,
+			Model: d.ModelName(), Version: d.EngineVersion,
+			// Replicas behind one address are played as one engine with all their room: they share every step.
+			MaxNumSeqs: d.MaxNumSeqs * max(d.DataParallelSize, 1), MaxNumBatchedTokens: d.MaxNumBatchedTokens * max(d.DataParallelSize, 1),
 			BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
 			Simulates: simulates, StepTime: stepTime(cost),
 		}
@@ -154,8 +152,8 @@ func stepTime(cost analysis.StepCost) func(vllmsim.Step) time.Duration {
 }
 
 // asMap is the deployment under the names that a run's environment uses.
-func asMap(d analysis.Deployment) (map[string]any, error) {
-	text, err := json.Marshal(environmentFrom(d))
+func asMap(d deployment.Deployment) (map[string]any, error) {
+	text, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -96,7 +97,7 @@ func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query s
 		if err != nil {
 			return err
 		}
-		limit, isSize := sizeOf(text)
+		limit, isSize := deployment.Bytes(text)
 		if !isSize {
 			return fmt.Errorf("sql: DuckDB says %q for the memory it may take", text)
 		}

@@ -34,7 +34,6 @@ Example:
 
 func whatIfFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "engine-version", Usage: "vLLM's `VERSION` (default: the run's)"},
 		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them"},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate"},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones"},
@@ -150,13 +149,13 @@ type whatIfRow struct {
 
 // scenariosOf are the base and the grid around it, for each pool.
 func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t traffic, grid []dimension, byClass bool) (rows []whatIfRow, err error) {
-	base := analysis.Scenario{Deployment: analysis.Deployment{Engine: "vllm"}, Replicas: 1, Scale: 1}
+	base := analysis.Scenario{Replicas: 1, Scale: 1}
 	if t.run != nil {
 		base.Deployment, base.Replicas = t.run.Deployment, t.run.Replicas
 	}
 	base.TensorParallelSize = max(1, base.TensorParallelSize)
-	if c.IsSet("engine-version") {
-		base.EngineVersion = c.String("engine-version")
+	if c.IsSet("max-model-len") {
+		base.MaxModelLen = c.Int("max-model-len")
 	}
 	if t.run == nil || t.run.IsDraft {
 		if err := startFrom(c, &base, grid, t); err != nil {
@@ -181,7 +180,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
 	}
 	for i := range rows {
-		if rows[i].Deployment, err = rows[i].Deployment.Spelled(ctx, w.DB()); err != nil {
+		if rows[i].Deployment, err = analysis.Spelled(ctx, w.DB(), rows[i].Deployment); err != nil {
 			return nil, err
 		}
 	}

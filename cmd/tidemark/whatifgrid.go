@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
@@ -20,21 +21,24 @@ type dimension struct {
 
 // gridChange is a flag whose values make rows.
 type gridChange struct {
-	flag, usage string
-	label       string // what a row says of a value, %s
-	apply       func(*analysis.Scenario, string) error
+	flag  string
+	usage string
+	label string // what a row says of a value, %s
+	apply func(*analysis.Scenario, string) error
 }
 
-var gridChanges = []gridChange{
-	{"gpu", "`GPU`s as in seeds.gpus: H100,H200", "%s", textInto(func(s *analysis.Scenario) *string { return &s.GPU })},
-	{"model", "`MODEL`s as in seeds.models, or paths of their config.json", "%s", textInto(func(s *analysis.Scenario) *string { return &s.Model })},
-	{"tensor-parallel-size", "GPUs that share one replica: `1,2`", "tp %s", countInto(func(s *analysis.Scenario) *int { return &s.TensorParallelSize })},
-	{"quantization", "`FORMAT`s of the weights as in seeds.formats", "%s", textInto(func(s *analysis.Scenario) *string { return &s.WeightFormat })},
-	{"kv-cache-dtype", "`FORMAT`s of the KV cache", "kv %s", textInto(func(s *analysis.Scenario) *string { return &s.KVFormat })},
-	{"max-num-seqs", "sequences in a batch at most: `64,256`", "seqs %s", countInto(func(s *analysis.Scenario) *int { return &s.MaxNumSeqs })},
-	{"max-num-batched-tokens", "tokens in a step at most: `2048,8192`", "tokens %s", countInto(func(s *analysis.Scenario) *int { return &s.MaxNumBatchedTokens })},
-	{"replicas", "servers that share the traffic evenly: `1,2,4`", "x %s", countInto(func(s *analysis.Scenario) *int { return &s.Replicas })},
-	{"scale", "times the traffic's rate: `0.5,1,2`", "rate x%s", func(s *analysis.Scenario, value string) error {
+// gridChanges are the fields of a deployment, and what only what-if knows. --max-model-len is not among them: it has one value,
+// because it also chooses the requests.
+var gridChanges = append(deploymentChanges(),
+	gridChange{"replicas", "`N,N` servers that share the traffic evenly: 1,2,4", "x %s", func(s *analysis.Scenario, value string) error {
+		number, err := strconv.Atoi(value)
+		if err != nil || number < 1 {
+			return fmt.Errorf("must be a whole number, at least 1")
+		}
+		s.Replicas = number
+		return nil
+	}},
+	gridChange{"scale", "`N,N` times the traffic's rate: 0.5,1,2", "rate x%s", func(s *analysis.Scenario, value string) error {
 		factor, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(factor > 0 && factor < 1e6) {
 			return fmt.Errorf("must be above 0")
@@ -42,24 +46,20 @@ var gridChanges = []gridChange{
 		s.Scale = factor
 		return nil
 	}},
-}
+)
 
-func textInto(field func(*analysis.Scenario) *string) func(*analysis.Scenario, string) error {
-	return func(s *analysis.Scenario, value string) error {
-		*field(s) = value
-		return nil
-	}
-}
-
-func countInto(field func(*analysis.Scenario) *int) func(*analysis.Scenario, string) error {
-	return func(s *analysis.Scenario, value string) error {
-		number, err := strconv.Atoi(value)
-		if err != nil || number < 1 {
-			return fmt.Errorf("must be a whole number, at least 1")
+func deploymentChanges() (changes []gridChange) {
+	for _, f := range deployment.Fields {
+		if f.Name == "max_model_len" {
+			continue
 		}
-		*field(s) = number
-		return nil
+		flag := f.Flag
+		if f.Name == "catalog_model" {
+			flag = "model"
+		}
+		changes = append(changes, gridChange{flag, f.Usage, f.Label, func(s *analysis.Scenario, value string) error { return f.Set(&s.Deployment, value) }})
 	}
+	return changes
 }
 
 func gridFlags() (flags []cli.Flag) {
@@ -114,7 +114,7 @@ func startFrom(c *cli.Context, base *analysis.Scenario, grid []dimension, t traf
 			return err
 		}
 	}
-	if base.GPU != "" && base.Model != "" {
+	if base.GPU != "" && base.CatalogModel != "" {
 		return nil
 	}
 	if t.run != nil {

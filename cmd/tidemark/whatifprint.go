@@ -61,8 +61,8 @@ func baseSentence(row whatIfRow) string {
 
 func placeOf(s analysis.Scenario) string {
 	text := fmt.Sprintf("%s on %d x %s", s.ModelName(), s.TensorParallelSize, s.GPU)
-	if s.WeightFormat != "" && s.WeightFormat != "auto" {
-		text += " in " + s.WeightFormat
+	if s.Quantization != "" && s.Quantization != "auto" {
+		text += " in " + s.Quantization
 	}
 	if s.Replicas > 1 {
 		text += fmt.Sprintf(", %d replicas", s.Replicas)
@@ -360,7 +360,7 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 	for _, row := range rows {
 		d, o := row.Deployment, row.Outlook
 		cells := []any{
-			row.change, orNull(row.pool), row.GPUName(), d.ModelName(), int64(d.TensorParallelSize), orNull(d.WeightFormat), orNull(d.KVFormat),
+			row.change, orNull(row.pool), row.GPUName(), d.ModelName(), int64(d.TensorParallelSize), orNull(d.Quantization), orNull(d.KVCacheDtype),
 			countOrNull(d.MaxNumSeqs), countOrNull(d.MaxNumBatchedTokens), int64(o.Replicas), int64(o.GPUs),
 		}
 		if o.Why != "" {

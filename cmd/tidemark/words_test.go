@@ -39,7 +39,7 @@ func TestWrongWordsGetTheRightOne(t *testing.T) {
 		{"replay x --max-lateness 20", "--max-lateness 20: not a duration", "20 what? 20ms, 20s or 20m"},
 		{"simulate --fixed-ttft soon", "--fixed-ttft soon: not a duration", "write it like 500ms, 30s, 10m or 1h30m"},
 		{"queue --service-time 0.2", "--service-time 0.2: not a duration", "0.2 what? 0.2ms, 0.2s or 0.2m"},
-		{"predict --max-num-seqs 1e3", "--max-num-seqs 1e3: not a whole number", "tidemark predict --help"},
+		{"predict --max-num-seqs 1.5", "--max-num-seqs: 1.5 is not a whole number", ""},
 		{"plan x --speed two", "--speed two: not a number", "tidemark plan --help"},
 		{"plan x --output", "plan: flag needs an argument: --output", "tidemark plan --help"},
 	} {

@@ -62,7 +62,7 @@ func TestAccuracy(t *testing.T) {
 		t.Fatal(err)
 	}
 	byGPU := unseenGPUs(t, rows)
-	after := accuracy.Calibrated(byModel, predictions, deployment)
+	after := accuracy.Calibrated(byModel, predictions, deploymentOf)
 	two := accuracy.TwoConstants(byModel, predictions, accuracy.ByModel)
 
 	stages := []struct {
@@ -107,10 +107,10 @@ func isWorse(score, gate accuracy.Score) bool {
 
 func isVLLM(r accuracy.Row) bool { return r.Engine == "vLLM" }
 
-func hasExperts(r accuracy.Row) bool { return strings.Contains(r.Model, "gpt-oss") }
+func hasExperts(r accuracy.Row) bool { return strings.Contains(r.CatalogModel, "gpt-oss") }
 
-func deployment(r accuracy.Row) string {
-	return fmt.Sprint(r.Engine, r.EngineVersion, r.Model, r.GPU, r.TensorParallelSize, r.ExpertParallelSize)
+func deploymentOf(r accuracy.Row) string {
+	return fmt.Sprint(r.Engine, r.EngineVersion, r.CatalogModel, r.GPU, r.TensorParallelSize, r.ExpertParallelSize)
 }
 
 func only(guesses []accuracy.Guess, is func(accuracy.Row) bool) []accuracy.Guess {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 )
 
 // Freedom is a row of seeds.constants that may be fitted to measurements, and how
@@ -71,7 +72,7 @@ func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.P
 		fit.logs[i] = math.Log(f.Value)
 		places[f.name()] = i
 	}
-	known := map[analysis.Deployment][]int{}
+	known := map[deployment.Deployment][]int{}
 	for i, p := range points {
 		used, seen := known[p.Deployment]
 		if !seen {
@@ -99,7 +100,7 @@ func (f Freedom) key() string {
 	return f.Name + " " + f.Format
 }
 
-func nearest(ctx context.Context, db *sql.DB, d analysis.Deployment, places map[Freedom]int) ([]int, error) {
+func nearest(ctx context.Context, db *sql.DB, d deployment.Deployment, places map[Freedom]int) ([]int, error) {
 	rows, err := db.QueryContext(ctx, `
 select distinct
     nearest.name,
@@ -107,22 +108,20 @@ select distinct
     nearest.constant.engine_version,
     nearest.constant.gpu,
     nearest.constant.format
-from macros.deployment(
-    ?::varchar, ?::varchar, ?::bigint, ?::varchar, ?::varchar, ?::varchar, ?::varchar, null, null
-) as d
+from macros.deployment(?::json) as d
 cross join lateral macros.constants_for(
     d.gpu, d.engine, d.engine_version, list_distinct(['bf16', d.weight_format, d.kv_format, d.compute_format]), null
 ) as nearest`,
-		d.GPU, d.Model, d.TensorParallelSize, d.WeightFormat, d.KVFormat, d.Engine, d.EngineVersion)
+		d.SQL())
 	if err != nil {
-		return nil, fmt.Errorf("constants of %s: %w", d.Model, err)
+		return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
 	}
 	defer rows.Close()
 	var used []int
 	for rows.Next() {
 		var f Freedom
 		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format); err != nil {
-			return nil, fmt.Errorf("constants of %s: %w", d.Model, err)
+			return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
 		}
 		if place, free := places[f]; free {
 			used = append(used, place)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
@@ -135,12 +136,12 @@ func TestIntervals(t *testing.T) {
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, server := range []struct {
 		name    string
-		of      analysis.Deployment
+		of      deployment.Deployment
 		p99TTFT float64 // that the largest rate keeps to, seconds
 		runs    int     // five times as many of the larger model, whose runs have a fifth of the requests and seldom an interval
 	}{
-		{"8B on H100", analysis.Deployment{GPU: "H100", Model: "llama-3.1-8b", WeightFormat: "bf16", KVFormat: "bf16", Engine: "vllm", EngineVersion: "0.32.0"}, 0.5, 200},
-		{"70B on H200", analysis.Deployment{GPU: "H200", Model: "llama-3.1-70b", WeightFormat: "fp8", KVFormat: "fp8", Engine: "vllm", EngineVersion: "0.32.0"}, 3, 1000},
+		{"8B on H100", deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", Quantization: "bf16", KVCacheDtype: "bf16", Engine: "vllm", EngineVersion: "0.32.0"}, 0.5, 200},
+		{"70B on H200", deployment.Deployment{GPU: "H200", CatalogModel: "llama-3.1-70b", Quantization: "fp8", KVCacheDtype: "fp8", Engine: "vllm", EngineVersion: "0.32.0"}, 3, 1000},
 	} {
 		for _, load := range []struct {
 			name     string
@@ -166,10 +167,10 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-func engine(t *testing.T, d analysis.Deployment) vllmsim.Config {
+func engine(t *testing.T, d deployment.Deployment) vllmsim.Config {
 	t.Helper()
 	db := warehousetest.Open(t).DB()
-	d, err := d.Resolve(context.Background(), db)
+	d, err := analysis.Resolve(context.Background(), db, d)
 	if err != nil {
 		t.Fatal(err)
 	}

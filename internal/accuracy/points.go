@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tidemark/analysis"
+	"tidemark/internal/deployment"
 )
 
 // Row is a measurement and what it is called by in the tables.
@@ -67,9 +68,9 @@ func rowOf(cell map[string]string) (Row, error) {
 	}
 	row.TPOT = number("tpot_ms") / 1e3
 	row.Point = analysis.Point{
-		Deployment: analysis.Deployment{
-			GPU: cell["gpu"], Model: cell["model"], TensorParallelSize: int(number("tp")), ExpertParallelSize: int(number("ep")),
-			WeightFormat: cell["weight_precision"], KVFormat: cell["kv_precision"], Engine: cell["engine"], EngineVersion: cell["engine_version"],
+		Deployment: deployment.Deployment{
+			GPU: cell["gpu"], CatalogModel: cell["model"], TensorParallelSize: int(number("tp")), ExpertParallelSize: int(number("ep")),
+			Quantization: cell["weight_precision"], KVCacheDtype: cell["kv_precision"], Engine: cell["engine"], EngineVersion: cell["engine_version"],
 			MaxNumBatchedTokens: int(number("max_batched_tokens")),
 		},
 		Load: analysis.Load{Clients: number("concurrency"), InputTokens: number("input_len_mean"), OutputTokens: number("output_len_mean")},

@@ -25,7 +25,8 @@ var floor = map[string]int{
 	"replay/profile":                   2,
 	"reports/chart":                    1,
 	"internal/vllmsim":                 1,
-	"internal/hint":                    0,
+	"internal/hint":                    -1,
+	"internal/deployment":              0,
 	"internal/escape":                  0,
 	"internal/userfile":                0,
 	"internal/show":                    0,
@@ -41,7 +42,7 @@ var floor = map[string]int{
 // they are tested in a second and nothing of the store can disturb them.
 var alone = []string{"replay", "replay/experiment", "reports/chart", "internal/vllmsim"}
 
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile"}
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment"}
 
 type listed struct {
 	ImportPath string

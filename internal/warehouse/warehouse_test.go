@@ -185,7 +185,7 @@ func TestCatalogueAnswersWithoutViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment('H200', 'llama-3.1-70b', 2, 'fp8', null, null, null, null, null) as d"); got != 2 {
+	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 2, 'quantization': 'fp8'}) as d"); got != 2 {
 		t.Errorf("a deployment on two GPUs has %d", got)
 	}
 	if got := number(t, w, "select count(*) from duckdb_views() where schema_name in ('staging', 'marts', 'checks')"); got != 0 {

@@ -65,7 +65,7 @@ from used
 cross join lateral macros.constants_for(
     used.d.gpu, used.d.engine, used.d.engine_version, [used.wanted.format],
     macros.deployment_key(
-        used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
+        used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.expert_parallel_size, used.d.data_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
     )
 ) as nearest
 left join (

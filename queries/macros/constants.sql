@@ -35,7 +35,8 @@ select
     calibrations.value,
     'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids,
     macros.deployment_key(
-        calibrations.gpu, calibrations.model, calibrations.tensor_parallel_size,
+        calibrations.gpu, calibrations.model,
+        calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
         calibrations.weight_format, calibrations.kv_format, calibrations.engine
     )
 from raw.calibrations
@@ -45,6 +46,8 @@ where calibrations.calibration_id = (
     where later.gpu = calibrations.gpu
         and later.model = calibrations.model
         and later.tensor_parallel_size = calibrations.tensor_parallel_size
+        and later.expert_parallel_size = calibrations.expert_parallel_size
+        and later.data_parallel_size = calibrations.data_parallel_size
         and later.weight_format = calibrations.weight_format
         and later.kv_format = calibrations.kv_format
         and later.engine = calibrations.engine

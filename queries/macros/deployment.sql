@@ -1,17 +1,50 @@
--- macros.deployment(...) is one row: a model in a format on some GPUs under an
--- engine, with all that the step macros need, so that they can be asked about any
--- row:
+-- macros.deployment(asked) is one row: a model in a format on some GPUs under an
+-- engine, with everything that the step macros need, so that they can be asked about any row:
 --   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000)
---   from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
--- Columns that are given as arguments want their table's name in front: bare names are
--- looked up inside the macro first. Those with := may be left out.
--- No row: the GPU, the model or a format is not in the catalogue, or the format covers
+--   from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'quantization': 'fp8'}) as d
+-- `asked` is a struct, or JSON such as the environment of a run, with the fields of macros.deployment_fields. A field that
+-- is missing, null, empty or 0 takes the checkpoint's or the engine's default.
+-- There is no row if the GPU, the model or a format is not in the catalogue, or if the format covers
 -- experts alone and the model has none. A model that begins with { is the text of a config.json.
--- A null weight or KV format is the checkpoint's own (BF16 where it says nothing), null limits
--- are the engine's defaults. of_constants is a map of constants' names to values that come before all others.
+-- of_constants is a map of constants' names to values that come before all others.
 --
 -- Sizes are per GPU of one replica. "plain" weights stay in 16 bits, "packed" ones are in the
--- weight format. Rates (*_per_s) are what is reached, but for hbm_bytes_per_s, the peak.
+-- weight format. Rates (*_per_s) are what is reached, except hbm_bytes_per_s, the peak.
+
+-- The fields of a deployment, with the names that flags, environment files and run.json use
+-- (internal/deployment is the same list in Go, and its test compares the two):
+--   gpu                      a name or an alias in the catalogue
+--   catalog_model            the same, or the text of a config.json
+--   tensor_parallel_size     GPUs that share one replica
+--   expert_parallel_size     GPUs that share out whole experts; 1: each expert is cut
+--   data_parallel_size       replicas of everything except the experts, behind one address
+--   quantization             weight format in seeds.formats
+--   kv_cache_dtype           KV cache format in seeds.formats
+--   compute_dtype            what multiplies the weights: bf16, fp8 or fp4
+--   engine, engine_version   for the constants
+--   max_num_seqs             sequences that one replica runs at once
+--   max_num_batched_tokens   tokens of one engine step
+--   max_model_len            longest request, tokens
+--   gpu_memory_utilization   share of a GPU's memory that the engine takes
+--   hbm_bytes_per_s          peak memory bandwidth of one GPU, bytes/s
+create macro macros.deployment_fields(asked) as
+    from_json(to_json(asked), '{
+        "gpu": "VARCHAR",
+        "catalog_model": "VARCHAR",
+        "tensor_parallel_size": "BIGINT",
+        "expert_parallel_size": "BIGINT",
+        "data_parallel_size": "BIGINT",
+        "quantization": "VARCHAR",
+        "kv_cache_dtype": "VARCHAR",
+        "compute_dtype": "VARCHAR",
+        "engine": "VARCHAR",
+        "engine_version": "VARCHAR",
+        "max_num_seqs": "BIGINT",
+        "max_num_batched_tokens": "BIGINT",
+        "max_model_len": "BIGINT",
+        "gpu_memory_utilization": "DOUBLE",
+        "hbm_bytes_per_s": "DOUBLE"
+    }');
 
 -- The nearest value of each constant, by name and format; a calibration of this very deployment before all.
 create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment) as table
@@ -43,38 +76,33 @@ group by
     constants.name,
     asked.format;
 
-create macro macros.deployment(
-    of_gpu, of_model, of_tensor_parallel_size, of_weight_format, of_kv_format,
-    of_engine, of_engine_version, of_max_num_seqs, of_max_num_batched_tokens,
-    of_expert_parallel_size := null, of_data_parallel_size := null, of_compute_format := null,
-    of_memory_utilization := null, of_hbm_bytes_per_s := null, of_constants := null
-) as table
+create macro macros.deployment(asked, of_constants := null) as table
 with named as (
     select
         gpus as gpu,
         models as model,
         weight_formats as weight,
         kv_formats as kv,
-        coalesce(of_tensor_parallel_size, 1)::double as tp,
-        coalesce(of_data_parallel_size, 1)::double as dp,
-        coalesce(of_expert_parallel_size, 1)::double as ep,
-        coalesce(nullif(lower(of_engine), ''), 'vllm') as engine,
+        coalesce(nullif(macros.deployment_fields(asked).tensor_parallel_size, 0), 1)::double as tp,
+        coalesce(nullif(macros.deployment_fields(asked).data_parallel_size, 0), 1)::double as dp,
+        coalesce(nullif(macros.deployment_fields(asked).expert_parallel_size, 0), 1)::double as ep,
+        coalesce(nullif(lower(macros.deployment_fields(asked).engine), ''), 'vllm') as engine,
         weight_formats.format = models.native_format as is_native,
         -- What multiplies the weights: a GPU without FP8 or FP4 unpacks to BF16.
         case
-            when coalesce(of_compute_format, weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
-            when coalesce(of_compute_format, weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
+            when coalesce(nullif(macros.deployment_fields(asked).compute_dtype, ''), weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
+            when coalesce(nullif(macros.deployment_fields(asked).compute_dtype, ''), weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from (select * replace (coalesce(of_hbm_bytes_per_s, hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(of_gpu)) as gpus
-    cross join macros.models_named(of_model) as models
+    from (select * replace (coalesce(nullif(macros.deployment_fields(asked).hbm_bytes_per_s, 0), hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(macros.deployment_fields(asked).gpu)) as gpus
+    cross join macros.models_named(macros.deployment_fields(asked).catalog_model) as models
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats
     where macros.is_weight_format(
-            weight_formats.format, weight_formats.aliases, nullif(nullif(of_weight_format, ''), 'auto'), models.named_format, models.native_format
+            weight_formats.format, weight_formats.aliases, nullif(nullif(macros.deployment_fields(asked).quantization, ''), 'auto'), models.named_format, models.native_format
         )
         and (weight_formats.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(of_kv_format, ''), 'auto'), models.native_kv_format, 'bf16'))
+        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(macros.deployment_fields(asked).kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16'))
         and kv_formats.kv_bytes is not null
 ),
 
@@ -91,7 +119,7 @@ parts as (
         -- Experts are whole on their GPU, or cut in as many pieces.
         tp * case when ep > 1 then dp else 1 end / ep as expert_pieces,
         case when ep > 1 then dp else 1 end as expert_tokens_ratio,
-        macros.deployment_key(gpu.gpu, model.model, tp::bigint, weight.format, kv.format, engine) as deployment_key
+        macros.deployment_key(gpu.gpu, model.model, tp::bigint, ep::bigint, dp::bigint, weight.format, kv.format, engine) as deployment_key
     from named
 ),
 
@@ -112,7 +140,7 @@ constant as (
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration
     from parts
     cross join lateral macros.constants_for(
-        parts.gpu.gpu, parts.engine, of_engine_version,
+        parts.gpu.gpu, parts.engine, nullif(macros.deployment_fields(asked).engine_version, ''),
         list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key
     ) as nearest
 ),
@@ -134,7 +162,7 @@ expert_points as (
         parts.weight.format as asked_format
     from parts
     cross join lateral macros.expert_curve(
-        parts.gpu.gpu, parts.engine, of_engine_version, parts.weight.format,
+        parts.gpu.gpu, parts.engine, nullif(macros.deployment_fields(asked).engine_version, ''), parts.weight.format,
         parts.model.hidden, parts.model.expert_intermediate, parts.model.experts, parts.model.experts_per_token,
         parts.expert_pieces, parts.ep, 'power_law_1.01'
     ) as points
@@ -165,11 +193,11 @@ made as (
         parts.compute as compute_format,
         parts.kv.format as kv_format,
         parts.engine,
-        of_engine_version as engine_version,
-        coalesce(of_max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
-        coalesce(of_max_num_batched_tokens, constant.value_of['max_num_batched_tokens bf16'])::bigint
+        nullif(macros.deployment_fields(asked).engine_version, '') as engine_version,
+        coalesce(nullif(macros.deployment_fields(asked).max_num_seqs, 0), constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
+        coalesce(nullif(macros.deployment_fields(asked).max_num_batched_tokens, 0), constant.value_of['max_num_batched_tokens bf16'])::bigint
             as max_num_batched_tokens,
-        parts.model.max_context_tokens,
+        least(nullif(macros.deployment_fields(asked).max_model_len, 0), parts.model.max_context_tokens) as max_context_tokens,
 
         parts.model.layers,
         parts.model.attention_layers,
@@ -273,7 +301,7 @@ made as (
         case when parts.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
         * all_reduce.first_s as all_reduce_first_s,
         all_reduce.bends as all_reduce_bends,
-        coalesce(of_memory_utilization, constant.value_of['memory_utilization bf16']) as memory_utilization,
+        coalesce(nullif(macros.deployment_fields(asked).gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
         constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
         case
             when constant.calibrated > 0 then constant.value_of['calibrated_band_ratio bf16']
@@ -293,6 +321,22 @@ select
     made.*,
     made as d
 from made;
+
+-- Why GPUs cannot share the model as asked; null: they can.
+create macro macros.sharing_problem(d) as
+    case
+        when d.query_heads % d.tensor_parallel_size <> 0
+            then format('{} attention heads of {} cannot be shared by {} GPUs', d.query_heads, d.model, d.tensor_parallel_size)
+        when d.expert_parallel_size > 1 and d.experts = 0
+            then format('{} has no experts to share out to {} GPUs', d.model, d.expert_parallel_size)
+        when d.tensor_parallel_size * d.data_parallel_size % d.expert_parallel_size <> 0
+            then format(
+                'experts cannot be shared out to {} GPUs of {}: tensor times data parallel size',
+                d.expert_parallel_size, d.tensor_parallel_size * d.data_parallel_size
+            )
+        when d.experts > 0 and d.experts % d.expert_parallel_size <> 0
+            then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
+    end;
 
 -- Whether a part of a model stays in 16 bits: as its checkpoint says where the format is its own.
 create macro macros.is_plain(model, weight, is_native, part) as
@@ -316,5 +360,7 @@ create macro macros.decode_pair_flop(model) as
     end;
 
 -- What a calibration belongs to.
-create macro macros.deployment_key(gpu, model, tensor_parallel_size, weight_format, kv_format, engine) as
-    concat_ws(' ', gpu, model, tensor_parallel_size, weight_format, kv_format, engine);
+create macro macros.deployment_key(
+    gpu, model, tensor_parallel_size, expert_parallel_size, data_parallel_size, weight_format, kv_format, engine
+) as
+    concat_ws(' ', gpu, model, tensor_parallel_size, expert_parallel_size, data_parallel_size, weight_format, kv_format, engine);

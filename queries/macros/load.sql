@@ -6,7 +6,7 @@
 --   select p.*
 --   from (
 --       select d, macros.load(2000, 500, clients := 64) as l
---       from macros.deployment('H200', 'llama-3.1-70b', 1, 'fp8', null, 'vllm', null, null, null) as d
+--       from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'quantization': 'fp8'}) as d
 --   ) as asked
 --   cross join lateral macros.prediction(asked.d, asked.l) as p
 

@@ -16,7 +16,7 @@
 -- engine, engine_version   that the constants were looked up for
 -- max_num_seqs             sequences that the engine runs at once
 -- max_num_batched_tokens   tokens of one engine step
--- max_context_tokens       longest context of the model; null: its config does not say
+-- max_context_tokens       longest request: the model's context, or a smaller max_model_len; null: not known
 -- layers                   transformer layers
 -- attention_layers         of these, with a KV cache
 -- expert_layers            of these, with experts
@@ -78,9 +78,5 @@ select
     runs.run_id,
     deployment.*
 from staging.runs
-cross join lateral macros.deployment(
-    runs.gpu, runs.catalog_model, runs.tensor_parallel_size, runs.quantization, runs.kv_cache_dtype,
-    runs.engine, coalesce(runs.engine_version, runs.server_version),
-    runs.max_num_seqs, runs.max_num_batched_tokens
-) as deployment
-where deployment.query_heads % deployment.tensor_parallel_size = 0
+cross join lateral macros.deployment(runs.deployment) as deployment
+where macros.sharing_problem(deployment.d) is null

@@ -40,6 +40,8 @@
 -- value                    of that setting in this run
 -- series_row               0-based row
 -- series_repeat            0-based repeat of the row
+-- deployment               what it ran on, for macros.deployment: every field of macros.deployment_fields; the engine's version is
+--                          the server's where the user named none. The next nine are the same, one by one
 -- gpu                      GPU as the user named it
 -- catalog_model            model as the user named it, for the bandwidth model
 -- tensor_parallel_size     GPUs that share the model
@@ -109,15 +111,16 @@ select
     runs.document ->> '$.series.value' as value,
     (runs.document ->> '$.series.row')::integer as series_row,
     (runs.document ->> '$.series.repeat')::integer as series_repeat,
-    nullif(runs.document ->> '$.environment.gpu', '') as gpu,
-    nullif(runs.document ->> '$.environment.catalog_model', '') as catalog_model,
-    (runs.document ->> '$.environment.tensor_parallel_size')::integer as tensor_parallel_size,
-    nullif(runs.document ->> '$.environment.quantization', '') as quantization,
-    nullif(runs.document ->> '$.environment.kv_cache_dtype', '') as kv_cache_dtype,
-    nullif(runs.document ->> '$.environment.engine', '') as engine,
+    runs.deployment,
+    nullif(runs.deployment.gpu, '') as gpu,
+    nullif(runs.deployment.catalog_model, '') as catalog_model,
+    runs.deployment.tensor_parallel_size::integer as tensor_parallel_size,
+    nullif(runs.deployment.quantization, '') as quantization,
+    nullif(runs.deployment.kv_cache_dtype, '') as kv_cache_dtype,
+    nullif(runs.deployment.engine, '') as engine,
     nullif(runs.document ->> '$.environment.engine_version', '') as engine_version,
-    nullif((runs.document ->> '$.environment.max_num_seqs')::bigint, 0) as max_num_seqs,
-    nullif((runs.document ->> '$.environment.max_num_batched_tokens')::bigint, 0) as max_num_batched_tokens,
+    nullif(runs.deployment.max_num_seqs, 0) as max_num_seqs,
+    nullif(runs.deployment.max_num_batched_tokens, 0) as max_num_batched_tokens,
     runs.document ->> '$.environment_source' as environment_source,
     nullif(runs.document ->> '$.server.version', '') as server_version,
     coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
@@ -161,4 +164,14 @@ select
     nullif(least(
         (runs.document ->> '$.settings.first_byte_timeout_s')::double, (runs.document ->> '$.settings.between_bytes_timeout_s')::double
     ), 0) as shortest_timeout_s
-from raw.runs
+from (
+    select
+        *,
+        macros.deployment_fields(json_merge_patch(
+            document -> '$.environment',
+            json_object('engine_version', coalesce(
+                nullif(document ->> '$.environment.engine_version', ''), nullif(document ->> '$.server.version', ''), ''
+            ))
+        )) as deployment
+    from raw.runs
+) as runs
