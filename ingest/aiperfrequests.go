@@ -49,9 +49,9 @@ type resultWord string
 
 // UnmarshalJSON never fails: a word that is none is not there.
 func (w *resultWord) UnmarshalJSON(text []byte) error {
-	var read string
-	if json.Unmarshal(text, &read) == nil {
-		*w = resultWord(word(read))
+	var said string
+	if json.Unmarshal(text, &said) == nil {
+		*w = resultWord(word(said))
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ func readAIPerfRequests(d *document, out *rows) error {
 	var origin, first int64 // Unix ns: of the first line, and the earliest
 	seq := int32(0)
 	err := d.lines(out, func(number int64, line []byte) (*reject, error) {
-		var read aiperfLine
-		if json.Unmarshal(line, &read) != nil {
+		var request aiperfLine
+		if json.Unmarshal(line, &request) != nil {
 			return &reject{reason: notJSON}, nil
 		}
-		start := read.Metadata.Start
+		start := request.Metadata.Start
 		switch {
 		case start == nil:
 			return &reject{column: "request_start_ns", reason: isMissing}, nil
@@ -76,16 +76,16 @@ func readAIPerfRequests(d *document, out *rows) error {
 			origin, first = *start, *start
 		}
 		first = min(first, *start)
-		if read.Error != nil && read.Error.Message != nil && *read.Error.Message != "" {
+		if request.Error != nil && request.Error.Message != nil && *request.Error.Message != "" {
 			if err := out.text("error.message"); err != nil {
 				return nil, err
 			}
 		}
-		row := read.row(origin)
+		row := request.row(origin)
 		row.Seq = seq
 		seq++
 		for name, value := range map[string]*float64{"time_to_first_token": row.TTFTS, "request_latency": row.E2ES, "inter_token_latency": row.TPOTS} {
-			if value == nil && read.Metrics.object(name) != nil {
+			if value == nil && request.Metrics.object(name) != nil {
 				out.nonsense(name, "no number in a unit that is known", 1)
 			}
 		}

@@ -9,30 +9,29 @@ import (
 // BLIS's TraceV2: a CSV of requests with everything in microseconds, and a YAML
 // header beside it. What was sent and timed is a result; what was only generated
 // has zeros for its times, and is a trace.
-var (
-	_ = register(format{
-		name: "blis",
-		sees: func(h *head) string {
-			if !isBLIS(h) || !isTimedBLIS(h) {
-				return ""
-			}
-			return "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us"
-		},
-		read: readBLIS, kind: "results",
-		wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
-	})
-	_ = register(format{
-		name: "blis-trace",
-		sees: func(h *head) string {
-			if !isBLIS(h) || isTimedBLIS(h) {
-				return ""
-			}
-			return "a BLIS TraceV2 without times, arrival_time_us alone"
-		},
-		read:  readBLISTrace,
-		wants: "a CSV with arrival_time_us, input_tokens and output_tokens (BLIS TraceV2)",
-	})
-)
+var _ = register(format{
+	name: "blis",
+	sees: func(h *head) string {
+		if !isBLIS(h) || !isTimedBLIS(h) {
+			return ""
+		}
+		return "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us"
+	},
+	read: readBLIS, kind: "results",
+	wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
+})
+
+var _ = register(format{
+	name: "blis-trace",
+	sees: func(h *head) string {
+		if !isBLIS(h) || isTimedBLIS(h) {
+			return ""
+		}
+		return "a BLIS TraceV2 without times, arrival_time_us alone"
+	},
+	read:  readBLISTrace,
+	wants: "a CSV with arrival_time_us, input_tokens and output_tokens (BLIS TraceV2)",
+})
 
 func isBLIS(h *head) bool {
 	return h.columnsHave("request_id", "input_tokens", "output_tokens", "arrival_time_us", "first_chunk_time_us", "last_chunk_time_us")

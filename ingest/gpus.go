@@ -36,7 +36,7 @@ var _ = register(format{
 })
 
 func readGPUs(d *document, out *rows) error {
-	return readCheckedSheet(d, out, func(cells checkedSheet) (any, *reject) {
+	return readCheckedSheet(d, out, func(cells checkedSheet) (Row, *reject) {
 		row := gpuRow{
 			GPU: cells.word("gpu"), Aliases: orNil(cells.text("aliases")), Link: strings.ToLower(strings.TrimSpace(cells.text("link"))),
 			// The least that is believed shows a column in GB, GB/s or TFLOP/s.
@@ -51,14 +51,14 @@ func readGPUs(d *document, out *rows) error {
 }
 
 func readPrices(d *document, out *rows) error {
-	return readCheckedSheet(d, out, func(cells checkedSheet) (any, *reject) {
+	return readCheckedSheet(d, out, func(cells checkedSheet) (Row, *reject) {
 		row := priceRow{GPU: cells.word("gpu"), USDPerGPUHour: cells.number("usd_per_gpu_hour", 0), Label: orNil(word(cells.text("label")))}
 		return row, cells.problem()
 	})
 }
 
 // readCheckedSheet makes a row of every line of a small CSV.
-func readCheckedSheet(d *document, out *rows, rowOf func(checkedSheet) (any, *reject)) error {
+func readCheckedSheet(d *document, out *rows, rowOf func(checkedSheet) (Row, *reject)) error {
 	var columns map[string]int
 	return d.lines(out, func(_ int64, line []byte) (*reject, error) {
 		fields, reason := csvFields(line)

@@ -15,24 +15,24 @@ type kernelLine struct {
 }
 
 // kernelOperations make a row of a line, by its op_name.
-var kernelOperations = map[string]func(*kernelLine) any{
+var kernelOperations = map[string]func(*kernelLine) Row{
 	"gemm":                  gemmTime,
 	"moe":                   expertTime,
-	"generation_attention":  func(l *kernelLine) any { return attentionTime(l, "decode") },
-	"context_attention":     func(l *kernelLine) any { return attentionTime(l, "prefill") },
-	"mla_generation_module": func(l *kernelLine) any { return mlaTime(l, "decode") },
-	"mla_context_module":    func(l *kernelLine) any { return mlaTime(l, "prefill") },
+	"generation_attention":  func(l *kernelLine) Row { return attentionTime(l, "decode") },
+	"context_attention":     func(l *kernelLine) Row { return attentionTime(l, "prefill") },
+	"mla_generation_module": func(l *kernelLine) Row { return mlaTime(l, "decode") },
+	"mla_context_module":    func(l *kernelLine) Row { return mlaTime(l, "prefill") },
 	"all_reduce":            allReduceTime,
 }
 
-func gemmTime(l *kernelLine) any {
+func gemmTime(l *kernelLine) Row {
 	return gemmTimeRow{
 		TableSeq: l.seq, Format: l.word("gemm_dtype"), Kernel: l.kernel(),
 		M: l.count("m"), N: l.count("n"), K: l.count("k"), Seconds: l.seconds(),
 	}
 }
 
-func expertTime(l *kernelLine) any {
+func expertTime(l *kernelLine) Row {
 	return expertTimeRow{
 		TableSeq: l.seq, Format: l.word("moe_dtype"), Kernel: l.kernel(), Router: l.word("distribution"), Tokens: l.count("num_tokens"),
 		Hidden: l.count("hidden_size"), Intermediate: l.count("inter_size"), Experts: l.count("num_experts"), ExpertsPerToken: l.count("topk"),
@@ -40,7 +40,7 @@ func expertTime(l *kernelLine) any {
 	}
 }
 
-func attentionTime(l *kernelLine, phase string) any {
+func attentionTime(l *kernelLine, phase string) Row {
 	added, past := l.newAndPast(phase)
 	row := attentionTimeRow{
 		TableSeq: l.seq, Phase: phase, Kernel: l.kernel(), KVFormat: l.word("kv_cache_dtype"), Batch: l.count("batch_size"),
@@ -56,7 +56,7 @@ func attentionTime(l *kernelLine, phase string) any {
 	return row
 }
 
-func mlaTime(l *kernelLine, phase string) any {
+func mlaTime(l *kernelLine, phase string) Row {
 	added, past := l.newAndPast(phase)
 	return mlaTimeRow{
 		TableSeq: l.seq, Phase: phase, Kernel: l.kernel(), Model: l.word("model"), Format: l.word("gemm_type"), KVFormat: l.word("kv_cache_dtype"),
@@ -78,7 +78,7 @@ func (l *kernelLine) newAndPast(phase string) (added, past int64) {
 var elementSizes = map[string]int64{"bfloat16": 2, "float16": 2, "half": 2, "float32": 4}
 
 // allReduceTime: message_size counts elements of the format, not bytes.
-func allReduceTime(l *kernelLine) any {
+func allReduceTime(l *kernelLine) Row {
 	size, known := elementSizes[l.word("allreduce_dtype")]
 	if !known {
 		l.reject("allreduce_dtype", notAKnownWord)

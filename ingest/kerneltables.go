@@ -73,8 +73,8 @@ func readKernelCSV(d *document, out *rows) error {
 		for i, field := range fields {
 			cells[names[i]] = field
 		}
-		read := kernelOperations[cells["op_name"]]
-		if read == nil {
+		operation := kernelOperations[cells["op_name"]]
+		if operation == nil {
 			return nil, hint.Errorf("kernel times of an operation that no prediction reads").
 				Hint("%s", "read are "+strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")).Mark(errUnknownFormat)
 		}
@@ -87,7 +87,7 @@ func readKernelCSV(d *document, out *rows) error {
 			seq = int32(len(tables))
 		}
 		l := kernelLine{cells: cells, seq: seq}
-		row := read(&l)
+		row := operation(&l)
 		if l.problem != nil {
 			return l.problem, nil
 		}

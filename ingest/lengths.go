@@ -69,7 +69,7 @@ type cells struct {
 }
 
 // row is a lengthCellRow or, without bounds in the header, a rateWindowRow.
-func (c *cells) row(class *string) any {
+func (c *cells) row(class *string) Row {
 	from, until := c.number("window_from_s"), c.number("window_until_s")
 	requests := c.number("requests")
 	c.must("requests", requests != nil)

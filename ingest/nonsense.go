@@ -40,19 +40,26 @@ func (r *rows) noteNonsense() {
 	r.strange = nil
 }
 
-// sane is a row without what cannot be; false where nothing is left of it.
-func (r *rows) sane(row any) (any, bool) {
-	switch row := row.(type) {
-	case pointRow:
-		r.sanePoint(&row)
-		return row, true
-	case figureRow:
-		return row, r.saneFigure(row)
-	case resultRequestRow:
-		r.saneRequest(&row)
-		return row, true
+func (r pointRow) Check(out *rows) (Row, bool) {
+	out.sanePoint(&r)
+	r.Point += out.firstPoint
+	if out.label != "" {
+		r.Label = &out.label
 	}
-	return row, true
+	return r, true
+}
+
+func (r figureRow) Check(out *rows) (Row, bool) {
+	isSane := out.saneFigure(r)
+	r.Point += out.firstPoint
+	return r, isSane
+}
+
+func (r resultRequestRow) Check(out *rows) (Row, bool) {
+	out.saneRequest(&r)
+	r.Point += out.firstPoint
+	r.SessionID = out.session(r.SessionID)
+	return r, true
 }
 
 // longest is the longest time that anything here can take, seconds: 30 years.

@@ -102,6 +102,12 @@ func (r *reuse) upTo(place int32) (n int32) {
 	return n
 }
 
+// blockDistanceRow is a row of raw.block_distances.
+type blockDistanceRow struct {
+	UpToBlocks *int64 // nil: never used before
+	Uses       int64
+}
+
 func (r *reuse) rows() []blockDistanceRow {
 	var rows []blockDistanceRow
 	for k, uses := range r.counts {

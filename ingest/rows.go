@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,18 +13,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
 )
 
 // rows is where a reader of whole documents puts what it reads: rows of any raw
 // table, in the transaction of its file. It holds a bounded number of them.
 type rows struct {
 	ctx    context.Context
-	tx     *warehouse.Tx
+	tx     Sink
 	source int64
 	doc    *document
 	about  about
-	tables map[reflect.Type]*table
+	tables map[string]*table
 	sum    tally
 	notes  []string
 	counts map[string]int64 // rows of each table
@@ -41,10 +41,17 @@ type rows struct {
 	strange  map[nonsense]int
 }
 
+// Sink takes what is read into the warehouse, in the transaction of one file.
+type Sink interface {
+	Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error
+	Exec(ctx context.Context, statement string, args ...any) error
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // newRows begins a file. Without a transaction, nothing is written: that is for
 // fuzzing.
-func newRows(ctx context.Context, tx *warehouse.Tx, source int64, doc *document) *rows {
-	return &rows{ctx: ctx, tx: tx, source: source, doc: doc, tables: map[reflect.Type]*table{}, counts: map[string]int64{}}
+func newRows(ctx context.Context, tx Sink, source int64, doc *document) *rows {
+	return &rows{ctx: ctx, tx: tx, source: source, doc: doc, tables: map[string]*table{}, counts: map[string]int64{}}
 }
 
 // about is what holds for a whole source, as its reader found it.
@@ -57,62 +64,43 @@ type about struct {
 	collection  string     // what this file and its neighbours are called together; "" where it stands alone
 }
 
-// kept are the tables whose rows count as rows of the source.
-var kept = map[string]bool{
-	"arrivals": true, "length_cells": true, "rate_windows": true, "metrics": true, "kernels": true, "kernel_rules": true,
-	"gemm_times": true, "expert_times": true, "attention_times": true, "mla_times": true, "all_reduce_times": true,
-	"model_configs": true, "gpus": true, "prices": true,
-	"points": true, "result_requests": true, "documents": true,
-}
+// Row is one row of a raw table: a struct whose fields are the columns that their
+// sql tags name. A nil pointer is null. queries/raw says what each column means.
+type Row interface{ Table() string }
 
-// tableOf names the raw table of each kind of row.
-var tableOf = map[reflect.Type]string{
-	reflect.TypeFor[arrivalRow]():       "arrivals",
-	reflect.TypeFor[arrivalDetailRow](): "arrival_details",
-	reflect.TypeFor[lengthCellRow]():    "length_cells",
-	reflect.TypeFor[rateWindowRow]():    "rate_windows",
-	reflect.TypeFor[metricRow]():        "metrics",
-	reflect.TypeFor[kernelRow]():        "kernels",
-	reflect.TypeFor[kernelRuleRow]():    "kernel_rules",
-	reflect.TypeFor[kernelTableRow]():   "kernel_tables",
-	reflect.TypeFor[gemmTimeRow]():      "gemm_times",
-	reflect.TypeFor[expertTimeRow]():    "expert_times",
-	reflect.TypeFor[attentionTimeRow](): "attention_times",
-	reflect.TypeFor[mlaTimeRow]():       "mla_times",
-	reflect.TypeFor[allReduceTimeRow](): "all_reduce_times",
-	reflect.TypeFor[modelConfigRow]():   "model_configs",
-	reflect.TypeFor[gpuRow]():           "gpus",
-	reflect.TypeFor[priceRow]():         "prices",
-	reflect.TypeFor[pointRow]():         "points",
-	reflect.TypeFor[figureRow]():        "figures",
-	reflect.TypeFor[resultRequestRow](): "result_requests",
-	reflect.TypeFor[documentRow]():      "documents",
-	reflect.TypeFor[blockDistanceRow](): "block_distances",
-}
+// checkedRow says itself what in it cannot be, and its place where several results
+// make one source; false where nothing is left of it.
+type checkedRow interface{ Check(out *rows) (Row, bool) }
+
+// ofOtherRows are the tables that say more of rows of another table: they are not
+// counted as rows of the source.
+var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true}
 
 // add takes in one row of tables.go. Its error ends the file.
-func (r *rows) add(row any) error {
-	row, isSane := r.sane(row)
-	if !isSane {
-		return nil
+func (r *rows) add(one Row) error {
+	if checked, isChecked := one.(checkedRow); isChecked {
+		var isKept bool
+		if one, isKept = checked.Check(r); !isKept {
+			return nil
+		}
 	}
-	value := reflect.ValueOf(r.placed(row))
-	t := r.tables[value.Type()]
+	value := reflect.ValueOf(one)
+	t := r.tables[one.Table()]
 	if t == nil {
-		t = newTable(value.Type())
-		r.tables[value.Type()] = t
+		t = newTable(one.Table(), value.Type())
+		r.tables[t.name] = t
 	}
 	t.append(value)
 	r.counts[t.name]++
-	if kept[t.name] {
+	if !ofOtherRows[t.name] {
 		r.sum.read++
 		r.sum.kept++
 	}
-	switch row := row.(type) {
+	switch one := one.(type) {
 	case arrivalRow:
-		r.arrived(row.ArrivalNs)
+		r.arrived(one.ArrivalNs)
 	case lengthCellRow:
-		r.cells.count(row)
+		r.cells.count(one)
 	}
 	if t.rows >= rowsInBatch || t.bytes >= bytesInBatch {
 		return r.flush(t)
@@ -133,26 +121,6 @@ func (r *rows) session(id *string) *string {
 		return nil
 	}
 	return &number
-}
-
-// placed gives a row of a result its place among several.
-func (r *rows) placed(row any) any {
-	switch row := row.(type) {
-	case pointRow:
-		row.Point += r.firstPoint
-		if r.label != "" {
-			row.Label = &r.label
-		}
-		return row
-	case figureRow:
-		row.Point += r.firstPoint
-		return row
-	case resultRequestRow:
-		row.Point += r.firstPoint
-		row.SessionID = r.session(row.SessionID)
-		return row
-	}
-	return row
 }
 
 func (r *rows) arrived(at int64) {
@@ -253,11 +221,8 @@ type table struct {
 	bytes   int // of text and lists, roughly
 }
 
-func newTable(kind reflect.Type) *table {
-	t := &table{name: tableOf[kind]}
-	if t.name == "" {
-		panic("ingest: no table for a " + kind.String())
-	}
+func newTable(name string, kind reflect.Type) *table {
+	t := &table{name: name}
 	var fields []arrow.Field
 	for i := range kind.NumField() {
 		field := kind.Field(i)

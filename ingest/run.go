@@ -1,98 +1,25 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
 
-// A run is a folder that replay wrote. Its requests and samples may end in the
-// middle of a line or of a zstd frame, because the writer was killed or is still
-// at work; that is said, and what is whole is taken in. What was planned and has
-// no line of its own was never sent, and has a row all the same.
-//
-// A run that was taken in while it ran is replaced when it is taken in again;
-// a run that had ended is not.
-const (
-	runFile      = "run.json"
-	planFile     = "plan.jsonl.zst"
-	requestsFile = "requests.jsonl.zst"
-	samplesFile  = "samples.jsonl.zst"
-	runSchema    = "tidemark.run/1"
-	planSchema   = "tidemark.plan/1"
-
-	maxDocumentBytes = 16 << 20
-)
-
-// runDocument is what ingest itself needs of run.json.
-type runDocument struct {
-	Schema    string    `json:"schema"`
-	RunID     string    `json:"run_id"`
-	Status    string    `json:"status"`
-	StartedAt time.Time `json:"started_at"`
-	text      []byte
-}
-
-func readRunDocument(folder string) (runDocument, error) {
-	var document runDocument
-	file, err := userfile.Open(filepath.Join(folder, runFile))
-	if err != nil {
-		return document, fmt.Errorf("%s: %w", runFile, errors.Unwrap(err))
-	}
-	defer file.Close()
-	document.text, err = io.ReadAll(io.LimitReader(file, maxDocumentBytes))
-	if err != nil {
-		return document, fmt.Errorf("%s: %w", runFile, err)
-	}
-	if err := json.Unmarshal(document.text, &document); err != nil {
-		return document, fmt.Errorf("%s: not a JSON object, or cut", runFile)
-	}
-	switch {
-	case document.Schema != runSchema:
-		return document, hint.Errorf("%s: its schema is not %s", runFile, runSchema).
-			Hint("it was written by another version of tidemark, or is no run")
-	case document.RunID == "":
-		return document, fmt.Errorf("%s: no run_id", runFile)
-	}
-	return document, nil
-}
-
-// loading one run.
-type runLoading struct {
-	folder   string
-	document runDocument
-	opts     Options
-	result   *Result
-	sum      tally // of all its files
-	source   int64
-}
-
+// loadRun takes in a run's folder.
 func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
-	folder := file.path
 	if opts.Format != "" && opts.Format != "run" {
 		return Result{}, hint.Errorf("told %s, but it is a run: a folder with a %s", opts.Format, runFile).
 			Hint("leave --format out, or say --format run")
 	}
-	document, err := readRunDocument(folder)
+	r, err := openRun(file.path)
 	if err != nil {
 		return Result{}, err
 	}
-	sha256, size, err := sumRun(folder)
+	sha256, size, err := r.fingerprint()
 	if err != nil {
 		return Result{}, err
 	}
@@ -101,241 +28,45 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 	}
 	result := Result{Name: opts.Name, Format: "run", FormatWhy: "a folder with a " + runFile}
 	if result.Name == "" {
-		result.Name = document.RunID
+		result.Name = r.document.RunID
 	}
-	l := &runLoading{folder: folder, document: document, opts: opts, result: &result, source: file.source}
-	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx, sha256, size) })
+	err = w.Write(ctx, func(tx *warehouse.Tx) error {
+		sum, err := r.load(ctx, tx, file.source)
+		if err != nil {
+			return err
+		}
+		result.Notes = r.notes
+		if err := tooManyRejects(sum, opts.MaxRejectedRatio); err != nil {
+			return err
+		}
+		result.RowsRead, result.RowsKept, result.RowsRejected = sum.read, sum.kept, sum.rejected
+		if sum.rejected > 0 {
+			result.Notes = append(result.Notes, fmt.Sprintf("%d lines rejected: %s", sum.rejected, firstRejects(sum.rejects)))
+		}
+		if err := nameIsFree(ctx, tx, result.Name); err != nil {
+			return err
+		}
+		if err := insertRunSource(ctx, tx, r, file, result, sha256, size); err != nil {
+			return err
+		}
+		return insertRejects(ctx, tx, file.source, sum.rejects)
+	})
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return result, err
 }
 
-// sumRun is the fingerprint of a run: of the names and fingerprints of its files.
-func sumRun(folder string) (string, int64, error) {
-	all, size := sha256.New(), int64(0)
-	for _, name := range []string{runFile, planFile, requestsFile, samplesFile} {
-		path := filepath.Join(folder, name)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // which of them must be there is seen when they are read
-		}
-		if err != nil {
-			return "", 0, err
-		}
-		sum, err := sumOf(path)
-		if err != nil {
-			return "", 0, err
-		}
-		fmt.Fprintf(all, "%s %s\n", name, sum)
-		size += info.Size()
-	}
-	return hex.EncodeToString(all.Sum(nil)), size, nil
-}
-
-// sumOf is the fingerprint of a file as it lies on disk.
-func sumOf(path string) (string, error) {
-	file, err := userfile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func (l *runLoading) run(ctx context.Context, tx *warehouse.Tx, sha256 string, size int64) error {
-	if err := l.makeRoom(ctx, tx); err != nil {
-		return err
-	}
-	for _, step := range []func(context.Context, *warehouse.Tx) error{l.requests, l.neverSent, l.samples} {
-		if err := step(ctx, tx); err != nil {
-			return err
-		}
-	}
-	if err := tooManyRejects(l.sum, l.opts.MaxRejectedRatio); err != nil {
-		return err
-	}
-	l.result.RowsRead, l.result.RowsKept, l.result.RowsRejected = l.sum.read, l.sum.kept, l.sum.rejected
-	if l.sum.rejected > 0 {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%d lines rejected: %s", l.sum.rejected, firstRejects(l.sum.rejects)))
-	}
-	if err := nameIsFree(ctx, tx, l.result.Name); err != nil {
-		return err
-	}
-	if err := l.insertSource(ctx, tx, sha256, size); err != nil {
-		return err
-	}
-	return insertRejects(ctx, tx, l.source, l.sum.rejects)
-}
-
-// makeRoom removes what was taken in of the run while it ran.
-func (l *runLoading) makeRoom(ctx context.Context, tx *warehouse.Tx) error {
-	var status sql.NullString
-	var source int64
-	err := tx.QueryRow(ctx, "select document ->> 'status', source_id from raw.runs where run_id = ?", l.document.RunID).Scan(&status, &source)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if status.String != "running" {
-		return hint.Errorf("run %s is in the warehouse already, with other contents", l.document.RunID).
-			Hint("its files were changed after it had ended; restore them, or use another warehouse")
-	}
-	l.result.Notes = append(l.result.Notes, "replaces what was taken in while it ran")
-	for _, table := range []string{"raw.requests", "raw.samples", "raw.runs"} {
-		if err := tx.Exec(ctx, "delete from "+table+" where run_id = ?", l.document.RunID); err != nil {
-			return err
-		}
-	}
-	for _, table := range []string{"raw.rejects", "raw.sources"} {
-		if err := tx.Exec(ctx, "delete from "+table+" where source_id = ?", source); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *runLoading) insertSource(ctx context.Context, tx *warehouse.Tx, sha256 string, size int64) error {
+func insertRunSource(ctx context.Context, tx *warehouse.Tx, r *run, file found, result Result, sha256 string, size int64) error {
 	err := tx.Exec(ctx, `
 		insert into raw.sources (
 			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
 			origin_at, is_dated, time_unit, reader_version, ingested_at)
 		values (?, ?, 'run', 'run', ?, ?, ?, ?, ?, ?, ?, true, 's', ?, ?)`,
-		l.source, l.result.Name, l.folder, sha256, size, l.sum.read, l.sum.kept, l.sum.rejected,
-		l.document.StartedAt.UTC(), readerVersion, time.Now().UTC())
+		file.source, result.Name, r.folder, sha256, size, result.RowsRead, result.RowsKept, result.RowsRejected,
+		r.document.StartedAt.UTC(), readerVersion, time.Now().UTC())
 	if err != nil {
 		return err
 	}
-	return tx.Exec(ctx, "insert into raw.runs values (?, ?, ?)", l.document.RunID, l.source, string(l.document.text))
-}
-
-// file sends one of the run's files down the road. A file that is not there
-// yields nothing.
-func (l *runLoading) file(ctx context.Context, tx *warehouse.Tx, name string, p parser, header func([]byte) error, statement string) (tally, error) {
-	in, err := open(ctx, filepath.Join(l.folder, name), nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tally{}, nil
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	defer in.close()
-	in.mayBeCut = true
-	lines := newBlocks(in, blockSize, runLineLimit)
-	lines.wholeLines = true
-	first, err := lines.next()
-	if errors.Is(err, io.EOF) {
-		l.tellTorn(name, in, lines)
-		return tally{}, nil
-	}
-	if err == nil && header != nil {
-		var line []byte
-		line, first = takeHeader(first)
-		err = header(line)
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	road := start(ctx, p, lines, first, nil)
-	view := fmt.Sprintf("arriving_%d", l.source)
-	err = tx.Stream(ctx, road, view, strings.ReplaceAll(statement, "from arriving", "from "+view), l.document.RunID)
-	road.close()
-	if road.err != nil {
-		err = road.err
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	l.tellTorn(name, in, lines)
-	return road.tally, nil
-}
-
-func (l *runLoading) tellTorn(name string, in *input, lines *blocks) {
-	if in.isCut || lines.torn {
-		l.result.Notes = append(l.result.Notes, name+" ends in the middle of a line: what is whole was taken in")
-	}
-}
-
-func (l *runLoading) add(sum tally) {
-	l.sum.read += sum.read
-	l.sum.kept += sum.kept
-	l.sum.rejected += sum.rejected
-	l.sum.rejects = append(l.sum.rejects, sum.rejects...)
-}
-
-// requests takes in the lines of the requests that ended.
-func (l *runLoading) requests(ctx context.Context, tx *warehouse.Tx) error {
-	p := newJSONLines[requestLine]()
-	sum, err := l.file(ctx, tx, requestsFile, p, nil, fmt.Sprintf(
-		"insert into raw.requests (run_id, %s) select cast(? as varchar), %s from arriving", p.names(), p.names()))
-	l.add(sum)
-	return err
-}
-
-// neverSent adds the planned requests that have no line of their own.
-func (l *runLoading) neverSent(ctx context.Context, tx *warehouse.Tx) error {
-	if _, err := os.Stat(filepath.Join(l.folder, planFile)); err != nil {
-		return hint.Errorf("no %s in it", planFile).Hint("without the plan it is not known what was never sent; restore the file")
-	}
-	p := newJSONLines[planLine]()
-	var planned int64
-	header := func(line []byte) (err error) { planned, err = readPlanHeader(line); return err }
-	before, err := l.count(ctx, tx)
-	if err != nil {
-		return err
-	}
-	sum, err := l.file(ctx, tx, planFile, p, header, fmt.Sprintf(`
-		insert into raw.requests (run_id, is_warm_up, %s)
-		select cast($1 as varchar), false, %s
-		from arriving
-		where seq not in (select requests.seq from raw.requests where requests.run_id = $1)`, p.names(), p.names()))
-	if err != nil {
-		return err
-	}
-	after, err := l.count(ctx, tx)
-	if err != nil {
-		return err
-	}
-	if sum.read != planned {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%s says %d requests and holds %d", planFile, planned, sum.read))
-	}
-	if unsent := after - before; unsent > 0 {
-		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%d planned requests were not sent or had not ended", unsent))
-	}
-	// A planned request is one row, whether its line is in the one file or the other.
-	l.add(tally{read: after - before + sum.rejected, kept: after - before, rejected: sum.rejected, rejects: sum.rejects})
-	return nil
-}
-
-func (l *runLoading) count(ctx context.Context, tx *warehouse.Tx) (rows int64, err error) {
-	err = tx.QueryRow(ctx, "select count(*) from raw.requests where run_id = ?", l.document.RunID).Scan(&rows)
-	return rows, err
-}
-
-func readPlanHeader(line []byte) (requests int64, err error) {
-	var header struct {
-		Schema   string `json:"schema"`
-		Requests int64  `json:"requests"`
-	}
-	if json.Unmarshal(bytes.TrimSpace(line), &header) != nil || header.Schema != planSchema {
-		return 0, hint.Errorf("%s", "its first line is not the header of a "+planSchema).
-			Hint("it was written by another version of tidemark, or is no plan")
-	}
-	return header.Requests, nil
-}
-
-// samples takes in what the server and the client said of themselves. Lines that
-// cannot be read count as rejects; the values are not rows of the source.
-func (l *runLoading) samples(ctx context.Context, tx *warehouse.Tx) error {
-	p := samples{}
-	sum, err := l.file(ctx, tx, samplesFile, p, nil, fmt.Sprintf(
-		"insert into raw.samples (run_id, %s) select cast(? as varchar), %s from arriving", p.names(), p.names()))
-	l.add(tally{read: sum.rejected, rejected: sum.rejected, rejects: sum.rejects})
-	return err
+	return r.insert(ctx, tx, file.source)
 }

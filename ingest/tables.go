@@ -17,6 +17,8 @@ type arrivalRow struct {
 	Blocks       []uint64 `sql:"blocks"`
 }
 
+func (arrivalRow) Table() string { return "arrivals" }
+
 // arrivalDetailRow is added beside the arrivalRow of the same line, and only
 // where there is something to say.
 type arrivalDetailRow struct {
@@ -32,6 +34,8 @@ type arrivalDetailRow struct {
 	Tenant          *string  `sql:"tenant"`
 }
 
+func (arrivalDetailRow) Table() string { return "arrival_details" }
+
 type lengthCellRow struct {
 	WindowFromS  *float64 `sql:"window_from_s"`
 	WindowUntilS *float64 `sql:"window_until_s"`
@@ -43,6 +47,8 @@ type lengthCellRow struct {
 	OutputUpTo   *int64   `sql:"output_up_to"`
 	Requests     float64  `sql:"requests"`
 }
+
+func (lengthCellRow) Table() string { return "length_cells" }
 
 type rateWindowRow struct {
 	WindowFromS  float64  `sql:"window_from_s"`
@@ -56,6 +62,8 @@ type rateWindowRow struct {
 	GapScaleS    *float64 `sql:"gap_scale_s"`
 }
 
+func (rateWindowRow) Table() string { return "rate_windows" }
+
 type metricRow struct {
 	Scrape int32   `sql:"scrape"`
 	AtNs   *int64  `sql:"at_ns"`
@@ -63,6 +71,8 @@ type metricRow struct {
 	Labels string  `sql:"labels"`
 	Value  float64 `sql:"value"`
 }
+
+func (metricRow) Table() string { return "metrics" }
 
 type kernelRow struct {
 	Seq       int32    `sql:"seq"`
@@ -76,11 +86,15 @@ type kernelRow struct {
 	StddevS   *float64 `sql:"stddev_s"`
 }
 
+func (kernelRow) Table() string { return "kernels" }
+
 type kernelRuleRow struct {
 	Seq      int32  `sql:"seq"`
 	Pattern  string `sql:"pattern"`
 	Category string `sql:"category"`
 }
+
+func (kernelRuleRow) Table() string { return "kernel_rules" }
 
 // kernelTableRow is where the times that name it by its seq were measured.
 type kernelTableRow struct {
@@ -89,6 +103,8 @@ type kernelTableRow struct {
 	Engine        string `sql:"engine"`
 	EngineVersion string `sql:"engine_version"`
 }
+
+func (kernelTableRow) Table() string { return "kernel_tables" }
 
 type gemmTimeRow struct {
 	TableSeq int32   `sql:"table_seq"`
@@ -99,6 +115,8 @@ type gemmTimeRow struct {
 	K        int64   `sql:"k"`
 	Seconds  float64 `sql:"seconds"`
 }
+
+func (gemmTimeRow) Table() string { return "gemm_times" }
 
 type expertTimeRow struct {
 	TableSeq           int32   `sql:"table_seq"`
@@ -115,6 +133,8 @@ type expertTimeRow struct {
 	Seconds            float64 `sql:"seconds"`
 }
 
+func (expertTimeRow) Table() string { return "expert_times" }
+
 type attentionTimeRow struct {
 	TableSeq     int32   `sql:"table_seq"`
 	Phase        string  `sql:"phase"`
@@ -130,6 +150,8 @@ type attentionTimeRow struct {
 	Seconds      float64 `sql:"seconds"`
 }
 
+func (attentionTimeRow) Table() string { return "attention_times" }
+
 type mlaTimeRow struct {
 	TableSeq   int32   `sql:"table_seq"`
 	Phase      string  `sql:"phase"`
@@ -144,6 +166,8 @@ type mlaTimeRow struct {
 	Seconds    float64 `sql:"seconds"`
 }
 
+func (mlaTimeRow) Table() string { return "mla_times" }
+
 type allReduceTimeRow struct {
 	TableSeq     int32   `sql:"table_seq"`
 	Kernel       string  `sql:"kernel"`
@@ -153,11 +177,15 @@ type allReduceTimeRow struct {
 	Seconds      float64 `sql:"seconds"`
 }
 
+func (allReduceTimeRow) Table() string { return "all_reduce_times" }
+
 type modelConfigRow struct {
 	Model  string `sql:"model"`
 	Config string `sql:"config"`
 	Spec   string `sql:"spec"`
 }
+
+func (modelConfigRow) Table() string { return "model_configs" }
 
 type gpuRow struct {
 	GPU          string   `sql:"gpu"`
@@ -170,11 +198,15 @@ type gpuRow struct {
 	Link         string   `sql:"link"`
 }
 
+func (gpuRow) Table() string { return "gpus" }
+
 type priceRow struct {
 	GPU           string  `sql:"gpu"`
 	USDPerGPUHour float64 `sql:"usd_per_gpu_hour"`
 	Label         *string `sql:"label"`
 }
+
+func (priceRow) Table() string { return "prices" }
 
 type pointRow struct {
 	Point              int32      `sql:"point"`
@@ -199,6 +231,8 @@ type pointRow struct {
 	Settings           *string    `sql:"settings"` // a JSON object, made by settings()
 }
 
+func (pointRow) Table() string { return "points" }
+
 type figureRow struct {
 	Point     int32   `sql:"point"`
 	Name      string  `sql:"name"`
@@ -206,6 +240,8 @@ type figureRow struct {
 	Unit      *string `sql:"unit"`
 	Value     float64 `sql:"value"`
 }
+
+func (figureRow) Table() string { return "figures" }
 
 type resultRequestRow struct {
 	Point        int32    `sql:"point"`
@@ -226,12 +262,11 @@ type resultRequestRow struct {
 	FinishReason *string  `sql:"finish_reason"`
 }
 
+func (resultRequestRow) Table() string { return "result_requests" }
+
 type documentRow struct {
 	Path    string `sql:"path"`
 	Content []byte `sql:"content"`
 }
 
-type blockDistanceRow struct {
-	UpToBlocks *int64 `sql:"up_to_blocks"`
-	Uses       int64  `sql:"uses"`
-}
+func (documentRow) Table() string { return "documents" }

@@ -254,7 +254,7 @@ func keyName(key string) string {
 	return "one that is no name"
 }
 
-func addAll[T any](out *rows, all []T) error {
+func addAll[T Row](out *rows, all []T) error {
 	for _, row := range all {
 		if err := out.add(row); err != nil {
 			return err

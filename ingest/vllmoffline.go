@@ -4,22 +4,21 @@ import "strings"
 
 // "vllm bench throughput" and "vllm bench latency" write one small object with
 // no word of what was run: that stands in the name of the file, if anywhere.
-var (
-	_ = register(format{
-		name:  "vllm-bench-throughput",
-		sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
-		read:  readVLLMThroughput,
-		wants: "elapsed_time, num_requests, total_num_tokens, requests_per_second and tokens_per_second",
-		kind:  "results",
-	})
-	_ = register(format{
-		name:  "vllm-bench-latency",
-		sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
-		read:  readVLLMLatency,
-		wants: "avg_latency, latencies and percentiles",
-		kind:  "results",
-	})
-)
+var _ = register(format{
+	name:  "vllm-bench-throughput",
+	sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
+	read:  readVLLMThroughput,
+	wants: "elapsed_time, num_requests, total_num_tokens, requests_per_second and tokens_per_second",
+	kind:  "results",
+})
+
+var _ = register(format{
+	name:  "vllm-bench-latency",
+	sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
+	read:  readVLLMLatency,
+	wants: "avg_latency, latencies and percentiles",
+	kind:  "results",
+})
 
 func seesKeys(what string, keys ...string) func(*head) string {
 	return func(h *head) string {
