@@ -3,15 +3,15 @@
 package ingest
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
-	"unicode/utf8"
+
+	"tidemark/ingest/read"
+	"tidemark/ingest/traces"
 )
 
-func init() { reasons = append(reasons, notBlockIDs, notATruth) }
+func init() { reasons = append(reasons, traces.NotBlockIDs, traces.NotATruth) }
 
 // addLogs gives a fuzz target the fixtures that begin with a name.
 func addLogs(f *testing.F, begin string) {
@@ -77,7 +77,7 @@ func FuzzGatewayLogs(f *testing.F) {
 	for _, begin := range []string{"litellm*", "envoy.*", "freeinference.*"} {
 		addLogs(f, begin)
 	}
-	formats := []format{named("litellm"), named("envoy"), named("freeinference")}
+	formats := []read.Format{named("litellm"), named("envoy"), named("freeinference")}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, of := range formats {
 			readAll(t, of, content)
@@ -92,27 +92,4 @@ func FuzzParquet(f *testing.F) {
 	f.Add(append(append([]byte("PAR1"), make([]byte, 64)...), []byte("\x40\x00\x00\x00PAR1")...))
 	parquet := named("parquet")
 	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, parquet, content) })
-}
-
-// The values of an object are what encoding/json finds.
-func FuzzEachValue(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"b":{"c":"x\"}","d":[{"e":1}],"f":null}, "g" : true }`, `{}`, `{"a":{}}`, `{"\u0061\\":"\n"}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		var object map[string]json.RawMessage
-		if !utf8.Valid(content) || !json.Valid(content) || json.Unmarshal(content, &object) != nil || object == nil {
-			return
-		}
-		got := map[string]string{}
-		eachValue(bytes.TrimSpace(content), nil, 0, func(path, value []byte) { got[string(path)] = string(value) })
-		for key, value := range object {
-			if value[0] == '{' || bytes.ContainsAny(content, ".\\") { // a path, or a key, that is written in two ways
-				continue
-			}
-			if text, ok := got[key]; !ok || text != string(bytes.TrimSpace(unquoted(value))) {
-				t.Fatalf("%q: got %q, want %q", key, text, value)
-			}
-		}
-	})
 }

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/ingest/read"
 )
 
-func init() { reasons = append(reasons, notASample, otherUnit, notAPattern) }
+func init() { reasons = append(reasons, read.NotASample, read.OtherUnit, read.NotAPattern) }
 
 // seedsOf adds the fixtures of a format and what is odd.
 func seedsOf(f *testing.F, fixtures []string, odd ...string) {

@@ -2,9 +2,13 @@
 
 package ingest
 
-import "testing"
+import (
+	"testing"
 
-func init() { reasons = append(reasons, notALink, notPositive, notInBaseUnits) }
+	"tidemark/ingest/read"
+)
+
+func init() { reasons = append(reasons, read.NotALink, read.NotPositive, read.NotInBaseUnits) }
 
 func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1}`))

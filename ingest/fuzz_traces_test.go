@@ -2,7 +2,9 @@
 
 package ingest
 
-import "testing"
+import (
+	"testing"
+)
 
 // fuzzed lets a reader take the seeds and what is made of them. Its rows count
 // tokens that are numbers of tokens.

@@ -25,12 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
@@ -101,7 +96,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
-	m := &many{w: w, opts: opts, names: newNames(), sums: newNames(), meter: &meter{told: opts.Progress}}
+	m := &loader{w: w, opts: opts, names: newNames(), sums: newNames(), meter: &meter{told: opts.Progress}}
 	m.meter.sum.Files = len(files)
 	for i := range files {
 		files[i].isOneOfMany = len(files) > 1
@@ -127,99 +122,4 @@ func boundMemory(ctx context.Context, w *warehouse.Warehouse, size int64) error 
 	}
 	_, err := w.DB().ExecContext(ctx, fmt.Sprintf("set memory_limit = '%dMB'", max(leastMB, threadMB*runtime.GOMAXPROCS(0))))
 	return err
-}
-
-// found is one file, or one run's folder, to take in.
-type found struct {
-	path   string
-	source int64  // its number in the warehouse, if it is taken in
-	size   int64  // on disk, bytes; 0 where that is not known
-	name   string // that it is to have, if nobody says another
-	isRun  bool
-	// isResults is a results folder, see folder.go.
-	isResults bool
-	inFolder  bool // came from a folder: what is no data is passed over
-
-	// isOneOfMany files cannot be named by hand: a name that is taken gives way.
-	isOneOfMany bool
-
-	isAfter bool // no other file is being read any more
-}
-
-// gather lists what the paths name. Folders are walked; a folder with a run.json
-// is one run, one with row-*.json and their hardware.md a results folder.
-func gather(paths []string) (files []found, passedOver []Result, errs []error) {
-	for _, path := range paths {
-		if path == "-" {
-			files = append(files, found{path: path})
-			continue
-		}
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			errs = append(errs, missing(path, err))
-		case !info.IsDir():
-			files = append(files, found{path: path})
-		default:
-			inside, passed, err := walk(path)
-			if err == nil && len(inside) == 0 {
-				err = hint.Errorf("%s", "ingest "+path+": a folder with no file in it").
-					Hint("name a trace, or a run's folder (it has a run.json)")
-			}
-			files, passedOver = append(files, inside...), append(passedOver, passed...)
-			if err != nil {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return files, passedOver, errs
-}
-
-// walk lists a folder's files by name. Hidden ones are left out, and so is what is
-// no regular file (a pipe). A link to a file is that file; one to a folder is not
-// followed, so that there is an end.
-func walk(root string) (files []found, passedOver []Result, err error) {
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return missing(path, err)
-		case path != root && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-		case entry.IsDir():
-			if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
-				files = append(files, found{path: path, isRun: true})
-				return fs.SkipDir
-			}
-			if isResultsFolder(path) {
-				files = append(files, found{path: path, isResults: true})
-			}
-		case !isFile(path, entry):
-			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: neither a file nor a link to one"}})
-		case isPart(entry) && slices.ContainsFunc(files, func(f found) bool { return f.isResults && f.path == filepath.Dir(path) }):
-		default:
-			files = append(files, found{path: path, inFolder: true})
-		}
-		return nil
-	})
-	return files, passedOver, err
-}
-
-// isFile says that there is a regular file, or a link that leads to one.
-func isFile(path string, entry fs.DirEntry) bool {
-	if entry.Type()&fs.ModeSymlink == 0 {
-		return entry.Type().IsRegular()
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func missing(path string, err error) error {
-	var pathError *fs.PathError
-	reason := err
-	if errors.As(err, &pathError) {
-		reason = pathError.Err
-	}
-	return hint.Errorf("ingest %s: %v", path, reason).Hint("check the path")
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tidemark/ingest/read"
+	"tidemark/ingest/runs"
 	"tidemark/internal/warehouse"
 )
 
@@ -16,10 +18,10 @@ const (
 
 // insertManifest keeps what an export under privacy rules says of how it was made,
 // for the reports. A manifest that is of other bytes is none of this file's.
-func (l *loading) insertManifest(ctx context.Context, tx *warehouse.Tx, source int64, sha256 string) error {
+func (l *fileLoad) insertManifest(ctx context.Context, tx *warehouse.Tx, source int64, sha256 string) error {
 	name := filepath.Base(l.file.path)
-	for _, name := range []string{name, strings.Replace(name, ratesEnding, ".csv", 1)} {
-		text := l.doc.beside(name+manifestEnding, maxDocumentBytes)
+	for _, name := range []string{name, strings.Replace(name, read.RatesEnding, ".csv", 1)} {
+		text := l.doc.Beside(name+manifestEnding, runs.MaxDocumentBytes)
 		var manifest struct {
 			Schema string `json:"schema"`
 			Files  []struct {

@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tidemark/ingest/hardware"
+	"tidemark/ingest/read"
+	"tidemark/ingest/traces"
 	"tidemark/internal/hint"
 )
 
@@ -19,18 +22,17 @@ import (
 // crash, so it works in a process of its own (parquet_child.go), which hands the
 // columns that are of use back as JSON lines, or as CSV where it is a table of kernel
 // times; from there on it is a table like any other.
-var _ = register(format{
-	name:         "parquet",
-	sees:         seesParquet,
-	read:         readParquet,
-	wants:        "columns for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
-	takesColumns: true,
-})
+var parquetFormat = read.Format{
+	Name:         "parquet",
+	Sees:         seesParquet,
+	Read:         readParquet,
+	Wants:        "columns for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
+	TakesColumns: true,
+	Kind:         "arrivals",
+}
 
-var parquetMagic = []byte("PAR1")
-
-func seesParquet(h *head) string {
-	if !bytes.HasPrefix(h.data, parquetMagic) {
+func seesParquet(h *read.Head) string {
+	if !bytes.HasPrefix(h.Data, read.ParquetMagic) {
 		return ""
 	}
 	return "a Parquet file"
@@ -48,13 +50,13 @@ type parquetHead struct {
 	Texts []string `json:"texts"` // those that hold text, not in the rows
 }
 
-func readParquet(d *document, out *rows) error {
-	file, err := d.onDisk()
+func readParquet(d *read.Document, out *read.Rows) error {
+	file, err := onDisk(d)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	other, err := send(out, errand{d.columns}, file)
+	other, err := send(out, errand{d.Columns}, file)
 	if err != nil {
 		return err
 	}
@@ -67,14 +69,14 @@ func readParquet(d *document, out *rows) error {
 
 // onDisk is the file itself, or what it unpacks to in a file that has no name any
 // more, so that nothing stays behind.
-func (d *document) onDisk() (*os.File, error) {
-	if sizeOf(d.path) > 0 { // a pipe cannot be read twice
-		file, err := os.Open(d.path)
+func onDisk(d *read.Document) (*os.File, error) {
+	if sizeOf(d.Path) > 0 { // a pipe cannot be read twice
+		file, err := os.Open(d.Path)
 		if err != nil {
 			return nil, err
 		}
-		magic := make([]byte, len(parquetMagic))
-		if _, err := io.ReadFull(file, magic); err == nil && bytes.Equal(magic, parquetMagic) {
+		magic := make([]byte, len(read.ParquetMagic))
+		if _, err := io.ReadFull(file, magic); err == nil && bytes.Equal(magic, read.ParquetMagic) {
 			return file, nil
 		}
 		file.Close()
@@ -84,7 +86,7 @@ func (d *document) onDisk() (*os.File, error) {
 		return nil, err
 	}
 	_ = os.Remove(file.Name())
-	if _, err := io.Copy(file, d.reader()); err != nil {
+	if _, err := io.Copy(file, d.Reader()); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -103,7 +105,7 @@ type otherProcess struct {
 // errandVariable makes this program the reader of a foreign file, for its caller.
 const errandVariable = "TIDEMARK_READ_PARQUET"
 
-func send(out *rows, of errand, file *os.File) (*otherProcess, error) {
+func send(out *read.Rows, of errand, file *os.File) (*otherProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func send(out *rows, of errand, file *os.File) (*otherProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	other := &otherProcess{cmd: exec.CommandContext(out.ctx, self), said: &bytes.Buffer{}}
+	other := &otherProcess{cmd: exec.CommandContext(out.Context, self), said: &bytes.Buffer{}}
 	other.cmd.Args = os.Args[:1]
 	other.cmd.Env = []string{errandVariable + "=" + string(told)}
 	other.cmd.ExtraFiles = []*os.File{file} // number 3
@@ -139,7 +141,7 @@ func (o *otherProcess) Read(p []byte) (int, error) {
 	return o.pipe.Read(p)
 }
 
-func (o *otherProcess) read(d *document, out *rows) error {
+func (o *otherProcess) read(d *read.Document, out *read.Rows) error {
 	line, err := o.answer.ReadBytes('\n')
 	if err != nil {
 		return err // what it is, end tells
@@ -149,61 +151,36 @@ func (o *otherProcess) read(d *document, out *rows) error {
 		return errors.New("the reader of Parquet answers something else")
 	}
 	for _, text := range head.Texts {
-		if !nameLike.MatchString(text) {
+		if !read.NameLike.MatchString(text) {
 			text = "a column"
 		}
-		if err := out.text(text); err != nil {
+		if err := out.Text(text); err != nil {
 			return err
 		}
 	}
-	if hasKeys(head.Names, kernelTableMarks...) {
-		out.about.kind = kernelTimes
-		return readKernelParquet(d, o.answer, out)
+	if read.HasAll(head.Names, hardware.KernelTableMarks...) {
+		out.About.Kind = hardware.KindKernelTimes
+		return hardware.ReadKernelParquet(d, o.answer, out)
 	}
-	if hasKeys(head.Names, "session_id", "start_ms", "requests") {
-		return readFreeInference(o.answer, out)
+	if read.HasAll(head.Names, "session_id", "start_ms", "requests") {
+		return traces.ReadFreeInference(o.answer, out)
 	}
-	names, err := newColumnNames(d.columns, meanings)
+	names, err := traces.NewColumnNames(d.Columns, traces.Meanings)
 	if err == nil {
-		err = names.unseenIn(head.Names)
+		err = names.UnseenIn(head.Names)
 	}
 	if err != nil {
 		return err
 	}
-	t := newRequestTable(out)
-	rows, err := tableOfLines(d, o.answer)
+	t := traces.NewRequestTable(out)
+	rows, err := read.TableOfLines(d, o.answer)
 	if err == nil {
-		err = readJSONTable(rows, t, names)
-		t.end()
+		err = traces.ReadJSONTable(rows, t, names)
+		t.End()
 	} else if err == io.EOF { // no row, or no column of use
-		err = t.complete()
+		err = t.Complete()
 	}
 	return err
-}
-
-// tableOfLines makes a document of lines that another process hands over.
-func tableOfLines(d *document, from io.Reader) (*document, error) {
-	lines := newBlocks(from, blockSize, lineLimit)
-	first, err := lines.next()
-	return &document{path: d.path, first: first, rest: lines, refusesText: d.refusesText, columns: d.columns}, err
-}
-
-// unseenIn is unseen, but that a path in a column is that column's.
-func (c *columnMeanings) unseenIn(names []string) error {
-	there := append([]string{}, names...)
-	for theirs := range c.said {
-		if column, _, nested := strings.Cut(theirs, "."); nested {
-			for _, name := range names {
-				if name == column {
-					there = append(there, theirs)
-				}
-			}
-		}
-	}
-	if err := c.unseen(there); err != nil {
-		return hint.Wrap(err).Hint("there are %s", listed(names))
-	}
-	return nil
 }
 
 // end waits for the other process, and says what became of it. Where rows are

@@ -10,6 +10,10 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/ingest/hardware"
+	"tidemark/ingest/read"
+	"tidemark/ingest/traces"
 )
 
 // exitUnreadable is how the other process ends when the file cannot be read; its
@@ -43,7 +47,7 @@ func limitChild() {
 // kindOfError is the kind of an error of DuckDB's, whose words may hold values.
 func kindOfError(err error) string {
 	kind, _, _ := strings.Cut(err.Error(), ":")
-	if !nameLike.MatchString(kind) {
+	if !read.NameLike.MatchString(kind) {
 		kind = "it cannot be read"
 	}
 	return kind
@@ -84,7 +88,7 @@ func runErrand(told string) error {
 		return nil
 	}
 	as := "json"
-	if hasKeys(head.Names, kernelTableMarks...) {
+	if read.HasAll(head.Names, hardware.KernelTableMarks...) {
 		as = "csv, header"
 	}
 	_, err = db.Exec(fmt.Sprintf("copy (select %s from read_parquet('%s')) to '/dev/stdout' (format %s)", strings.Join(columns, ", "), foreignFile, as))
@@ -93,7 +97,7 @@ func runErrand(told string) error {
 
 // lookAt says what the columns are, and which of them are of use.
 func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err error) {
-	names, err := newColumnNames(of.Columns, meanings)
+	names, err := traces.NewColumnNames(of.Columns, traces.Meanings)
 	if err != nil {
 		return head, nil, errors.New("the columns that were said")
 	}
@@ -111,14 +115,14 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 		head.Names = append(head.Names, name)
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		isList := strings.HasSuffix(kind, "[]")
-		switch m := names.of(name); {
-		case name == "requests" && isList, m.part != noPart, strings.HasPrefix(kind, "STRUCT") && !isList && !textNames[snake(name)]:
+		switch m := names.Of(name); {
+		case name == "requests" && isList, m.Part != traces.NoPart, strings.HasPrefix(kind, "STRUCT") && !isList && !traces.TextNames[traces.Snake(name)]:
 			head.Read = append(head.Read, name)
 			if kind == "DOUBLE" || kind == "FLOAT" {
 				quoted = fmt.Sprintf("nullif(%s::varchar, 'nan') as %s", quoted, quoted) // JSON has no NaN
 			}
 			columns = append(columns, quoted)
-		case textNames[snake(name)] && (kind == "VARCHAR" || isList || strings.HasPrefix(kind, "STRUCT")):
+		case traces.TextNames[traces.Snake(name)] && (kind == "VARCHAR" || isList || strings.HasPrefix(kind, "STRUCT")):
 			head.Texts = append(head.Texts, name)
 		case kind == "VARCHAR":
 			unsure = append(unsure, name)
@@ -128,7 +132,7 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 		return head, nil, err
 	}
 	rows.Close()
-	if hasKeys(head.Names, kernelTableMarks...) {
+	if read.HasAll(head.Names, hardware.KernelTableMarks...) {
 		head, columns = kernelHead(head.Names)
 		return head, columns, nil
 	}
@@ -150,7 +154,7 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 func kernelHead(names []string) (head parquetHead, columns []string) {
 	head.Names = names
 	for _, name := range names {
-		if slices.Contains(kernelColumns, name) {
+		if slices.Contains(hardware.KernelColumns, name) {
 			head.Read = append(head.Read, name)
 			columns = append(columns, `"`+name+`"`)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"tidemark/ingest/read"
 	"tidemark/internal/warehouse"
 )
 
@@ -17,23 +18,23 @@ var rejectSchema = arrow.NewSchema([]arrow.Field{
 }, nil)
 
 // insertRejects writes them beside their source, in the same transaction.
-func insertRejects(ctx context.Context, tx *warehouse.Tx, source int64, rejects []reject) error {
+func insertRejects(ctx context.Context, tx *warehouse.Tx, source int64, rejects []read.Reject) error {
 	if len(rejects) == 0 {
 		return nil
 	}
-	builder := array.NewRecordBuilder(outside, rejectSchema)
+	builder := array.NewRecordBuilder(read.Memory, rejectSchema)
 	defer builder.Release()
 	lines := builder.Field(0).(*array.Int64Builder)
 	columns := builder.Field(1).(*array.StringBuilder)
 	reasons := builder.Field(2).(*array.StringBuilder)
 	for _, r := range rejects {
-		lines.Append(r.line)
-		if r.column == "" {
+		lines.Append(r.Line)
+		if r.Column == "" {
 			columns.AppendNull()
 		} else {
-			columns.Append(r.column)
+			columns.Append(r.Column)
 		}
-		reasons.Append(r.reason)
+		reasons.Append(r.Reason)
 	}
 	batch := builder.NewRecordBatch()
 	defer batch.Release()

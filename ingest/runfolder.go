@@ -1,294 +1,74 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
+	"tidemark/ingest/read"
+	"tidemark/ingest/runs"
 	"tidemark/internal/hint"
-	"tidemark/internal/userfile"
+	"tidemark/internal/warehouse"
 )
 
-// A run is a folder that replay wrote. Its requests and samples may end in the
-// middle of a line or of a zstd frame, because the writer was killed or is still
-// at work; that is said, and what is whole is taken in. What was planned and has
-// no line of its own was never sent, and has a row all the same.
-//
-// A run that was taken in while it ran is replaced when it is taken in again;
-// a run that had ended is not.
-const (
-	runFile      = "run.json"
-	planFile     = "plan.jsonl.zst"
-	requestsFile = "requests.jsonl.zst"
-	samplesFile  = "samples.jsonl.zst"
-	runSchema    = "tidemark.run/1"
-	planSchema   = "tidemark.plan/1"
-
-	maxDocumentBytes = 16 << 20
-)
-
-// runDocument is what ingest itself needs of run.json.
-type runDocument struct {
-	Schema    string    `json:"schema"`
-	RunID     string    `json:"run_id"`
-	Status    string    `json:"status"`
-	StartedAt time.Time `json:"started_at"`
-	text      []byte
-}
-
-func readRunDocument(folder string) (runDocument, error) {
-	var document runDocument
-	file, err := userfile.Open(filepath.Join(folder, runFile))
+// loadRun takes in a run's folder.
+func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+	if opts.Format != "" && opts.Format != "run" {
+		return Result{}, hint.Errorf("told %s, but it is a run: a folder with a %s", opts.Format, runs.RunFile).
+			Hint("leave --format out, or say --format run")
+	}
+	r, err := runs.Open(file.path)
 	if err != nil {
-		return document, fmt.Errorf("%s: %w", runFile, errors.Unwrap(err))
+		return Result{}, err
 	}
-	defer file.Close()
-	document.text, err = io.ReadAll(io.LimitReader(file, maxDocumentBytes))
+	sha256, size, err := r.Fingerprint()
 	if err != nil {
-		return document, fmt.Errorf("%s: %w", runFile, err)
+		return Result{}, err
 	}
-	if err := json.Unmarshal(document.text, &document); err != nil {
-		return document, fmt.Errorf("%s: not a JSON object, or cut", runFile)
+	if known, err := knownSums(ctx, pool{w.DB()}, read.Sums{Content: sha256, Disk: sha256}); err != nil || known != nil {
+		return known.result(), err
 	}
-	switch {
-	case document.Schema != runSchema:
-		return document, hint.Errorf("%s: its schema is not %s", runFile, runSchema).
-			Hint("it was written by another version of tidemark, or is no run")
-	case document.RunID == "":
-		return document, fmt.Errorf("%s: no run_id", runFile)
+	result := Result{Name: opts.Name, Format: "run", FormatWhy: "a folder with a " + runs.RunFile}
+	if result.Name == "" {
+		result.Name = r.Document.RunID
 	}
-	return document, nil
-}
-
-// run is a run's folder on its way into the warehouse.
-type run struct {
-	folder   string
-	document runDocument
-	notes    []string
-	sum      tally // of all its files
-	source   int64
-}
-
-// openRun reads a run's run.json.
-func openRun(folder string) (*run, error) {
-	document, err := readRunDocument(folder)
-	return &run{folder: folder, document: document}, err
-}
-
-// load takes in what the run's files hold. It replaces what was taken in of the run
-// while it ran.
-func (l *run) load(ctx context.Context, tx Sink, source int64) (tally, error) {
-	l.source = source
-	for _, step := range []func(context.Context, Sink) error{l.makeRoom, l.requests, l.neverSent, l.samples} {
-		if err := step(ctx, tx); err != nil {
-			return tally{}, err
-		}
-	}
-	return l.sum, nil
-}
-
-// insert adds the run's document, after its source.
-func (l *run) insert(ctx context.Context, tx Sink, source int64) error {
-	return tx.Exec(ctx, "insert into raw.runs values (?, ?, ?)", l.document.RunID, source, string(l.document.text))
-}
-
-// fingerprint is that of the whole run: of the names and fingerprints of its files.
-func (l *run) fingerprint() (string, int64, error) {
-	all, size := sha256.New(), int64(0)
-	for _, name := range []string{runFile, planFile, requestsFile, samplesFile} {
-		path := filepath.Join(l.folder, name)
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // which of them must be there is seen when they are read
-		}
+	err = w.Write(ctx, func(tx *warehouse.Tx) error {
+		sum, err := r.Load(ctx, tx, file.source)
 		if err != nil {
-			return "", 0, err
-		}
-		sum, err := sumOf(path)
-		if err != nil {
-			return "", 0, err
-		}
-		fmt.Fprintf(all, "%s %s\n", name, sum)
-		size += info.Size()
-	}
-	return hex.EncodeToString(all.Sum(nil)), size, nil
-}
-
-// sumOf is the fingerprint of a file as it lies on disk.
-func sumOf(path string) (string, error) {
-	file, err := userfile.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// makeRoom removes what was taken in of the run while it ran.
-func (l *run) makeRoom(ctx context.Context, tx Sink) error {
-	var status sql.NullString
-	var source int64
-	err := tx.QueryRow(ctx, "select document ->> 'status', source_id from raw.runs where run_id = ?", l.document.RunID).Scan(&status, &source)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if status.String != "running" {
-		return hint.Errorf("run %s is in the warehouse already, with other contents", l.document.RunID).
-			Hint("its files were changed after it had ended; restore them, or use another warehouse")
-	}
-	l.notes = append(l.notes, "replaces what was taken in while it ran")
-	for _, table := range []string{"raw.requests", "raw.samples", "raw.runs"} {
-		if err := tx.Exec(ctx, "delete from "+table+" where run_id = ?", l.document.RunID); err != nil {
 			return err
 		}
-	}
-	for _, table := range []string{"raw.rejects", "raw.sources"} {
-		if err := tx.Exec(ctx, "delete from "+table+" where source_id = ?", source); err != nil {
+		result.Notes = r.Notes
+		if err := read.TooManyRejects(sum, opts.MaxRejectedRatio); err != nil {
 			return err
 		}
+		result.RowsRead, result.RowsKept, result.RowsRejected = sum.Read, sum.Kept, sum.Rejected
+		if sum.Rejected > 0 {
+			result.Notes = append(result.Notes, fmt.Sprintf("%d lines rejected: %s", sum.Rejected, read.FirstRejects(sum.Rejects)))
+		}
+		if err := nameIsFree(ctx, tx, result.Name); err != nil {
+			return err
+		}
+		if err := insertRunSource(ctx, tx, r, file, result, sha256, size); err != nil {
+			return err
+		}
+		return insertRejects(ctx, tx, file.source, sum.Rejects)
+	})
+	if ctx.Err() != nil {
+		err = ctx.Err()
 	}
-	return nil
+	return result, err
 }
 
-// file sends one of the run's files down the road. A file that is not there
-// yields nothing.
-func (l *run) file(ctx context.Context, tx Sink, name string, p parser, header func([]byte) error, statement string) (tally, error) {
-	in, err := open(ctx, filepath.Join(l.folder, name), nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return tally{}, nil
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	defer in.close()
-	in.mayBeCut = true
-	lines := newBlocks(in, blockSize, runLineLimit)
-	lines.wholeLines = true
-	first, err := lines.next()
-	if errors.Is(err, io.EOF) {
-		l.tellTorn(name, in, lines)
-		return tally{}, nil
-	}
-	if err == nil && header != nil {
-		var line []byte
-		line, first = takeHeader(first)
-		err = header(line)
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	road := start(ctx, p, lines, first, nil)
-	view := fmt.Sprintf("arriving_%d", l.source)
-	err = tx.Stream(ctx, road, view, strings.ReplaceAll(statement, "from arriving", "from "+view), l.document.RunID)
-	road.close()
-	if road.err != nil {
-		err = road.err
-	}
-	if err != nil {
-		return tally{}, fmt.Errorf("%s: %w", name, err)
-	}
-	l.tellTorn(name, in, lines)
-	return road.tally, nil
-}
-
-func (l *run) tellTorn(name string, in *input, lines *blocks) {
-	if in.isCut || lines.torn {
-		l.notes = append(l.notes, name+" ends in the middle of a line: what is whole was taken in")
-	}
-}
-
-func (l *run) add(sum tally) {
-	l.sum.read += sum.read
-	l.sum.kept += sum.kept
-	l.sum.rejected += sum.rejected
-	l.sum.rejects = append(l.sum.rejects, sum.rejects...)
-}
-
-// requests takes in the lines of the requests that ended.
-func (l *run) requests(ctx context.Context, tx Sink) error {
-	p := newJSONLines[requestLine]()
-	sum, err := l.file(ctx, tx, requestsFile, p, nil, fmt.Sprintf(
-		"insert into raw.requests (run_id, %s) select cast(? as varchar), %s from arriving", p.names(), p.names()))
-	l.add(sum)
-	return err
-}
-
-// neverSent adds the planned requests that have no line of their own.
-func (l *run) neverSent(ctx context.Context, tx Sink) error {
-	if _, err := os.Stat(filepath.Join(l.folder, planFile)); err != nil {
-		return hint.Errorf("no %s in it", planFile).Hint("without the plan it is not known what was never sent; restore the file")
-	}
-	p := newJSONLines[planLine]()
-	var planned int64
-	header := func(line []byte) (err error) { planned, err = readPlanHeader(line); return err }
-	before, err := l.count(ctx, tx)
+func insertRunSource(ctx context.Context, tx *warehouse.Tx, r *runs.Run, file found, result Result, sha256 string, size int64) error {
+	err := tx.Exec(ctx, `
+		insert into raw.sources (
+			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
+			origin_at, is_dated, time_unit, reader_version, ingested_at)
+		values (?, ?, 'run', 'run', ?, ?, ?, ?, ?, ?, ?, true, 's', ?, ?)`,
+		file.source, result.Name, r.Folder, sha256, size, result.RowsRead, result.RowsKept, result.RowsRejected,
+		r.Document.StartedAt.UTC(), readerVersion, time.Now().UTC())
 	if err != nil {
 		return err
 	}
-	sum, err := l.file(ctx, tx, planFile, p, header, fmt.Sprintf(`
-		insert into raw.requests (run_id, is_warm_up, %s)
-		select cast($1 as varchar), false, %s
-		from arriving
-		where seq not in (select requests.seq from raw.requests where requests.run_id = $1)`, p.names(), p.names()))
-	if err != nil {
-		return err
-	}
-	after, err := l.count(ctx, tx)
-	if err != nil {
-		return err
-	}
-	if sum.read != planned {
-		l.notes = append(l.notes, fmt.Sprintf("%s says %d requests and holds %d", planFile, planned, sum.read))
-	}
-	if unsent := after - before; unsent > 0 {
-		l.notes = append(l.notes, fmt.Sprintf("%d planned requests were not sent or had not ended", unsent))
-	}
-	// A planned request is one row, whether its line is in the one file or the other.
-	l.add(tally{read: after - before + sum.rejected, kept: after - before, rejected: sum.rejected, rejects: sum.rejects})
-	return nil
-}
-
-func (l *run) count(ctx context.Context, tx Sink) (rows int64, err error) {
-	err = tx.QueryRow(ctx, "select count(*) from raw.requests where run_id = ?", l.document.RunID).Scan(&rows)
-	return rows, err
-}
-
-func readPlanHeader(line []byte) (requests int64, err error) {
-	var header struct {
-		Schema   string `json:"schema"`
-		Requests int64  `json:"requests"`
-	}
-	if json.Unmarshal(bytes.TrimSpace(line), &header) != nil || header.Schema != planSchema {
-		return 0, hint.Errorf("%s", "its first line is not the header of a "+planSchema).
-			Hint("it was written by another version of tidemark, or is no plan")
-	}
-	return header.Requests, nil
-}
-
-// samples takes in what the server and the client said of themselves. Lines that
-// cannot be read count as rejects; the values are not rows of the source.
-func (l *run) samples(ctx context.Context, tx Sink) error {
-	p := samples{}
-	sum, err := l.file(ctx, tx, samplesFile, p, nil, fmt.Sprintf(
-		"insert into raw.samples (run_id, %s) select cast(? as varchar), %s from arriving", p.names(), p.names()))
-	l.add(tally{read: sum.rejected, rejected: sum.rejected, rejects: sum.rejects})
-	return err
+	return r.Insert(ctx, tx, file.source)
 }

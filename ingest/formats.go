@@ -1,0 +1,101 @@
+package ingest
+
+import (
+	"tidemark/ingest/hardware"
+	"tidemark/ingest/metrics"
+	"tidemark/ingest/read"
+	"tidemark/ingest/results"
+	"tidemark/ingest/traces"
+)
+
+// formats are the formats of files, in the order in which a file's head is shown to
+// them: the first one that recognises it reads it. A new format is one file in its
+// wing and one line here.
+//
+// The marks that a format looks for are its own keys, columns or words, so that nearly
+// every file is recognised by one format alone and its place here does not matter.
+// Where two formats may recognise the same head, the one that asks for more stands
+// first, and a comment says so. TestOneFormatForEachFixture knows all such pairs.
+//
+// What is not here is a folder: a run (run.json) and a results folder are recognised
+// by the names of their files, before any file is opened.
+var formats = []read.Format{
+	// By their first bytes: nothing else begins so.
+	parquetFormat,
+	results.SQLite,
+
+	// Traces: a line, or a record, is one request of somebody's server.
+	traces.Azure,
+	traces.LengthList, // Azure's and Vidur's columns, without one of arrivals
+	traces.BurstGPT,
+	traces.AIPerfTurns, // before Mooncake: the same keys, and "delay" in some lines
+	traces.Bailian,     // Mooncake's keys and "chat_id", which Mooncake and AIPerfTurns refuse
+	traces.Mooncake,
+	traces.AIBrix,
+	traces.Dynamo,
+	traces.Agentic,
+	traces.FreeInference,
+	traces.Conversations,
+	traces.OTel, // before PrometheusAPI: Jaeger's export has "data", too
+	traces.Envoy,
+	traces.LiteLLM,
+
+	// Traffic by its distributions, without single requests.
+	traces.Lengths,
+	traces.ServeGenRates,
+	traces.ServeGenLengths,
+
+	// Results of other tools.
+	results.AIPerf, // before AIPerfRequests: both have "metadata" and "metrics"
+	results.AIPerfCSV,
+	results.AIPerfRequests,
+	results.Argonne,
+	results.AutoTune,
+	results.BLIS, // with measured times; BLISTrace is the same table without
+	results.BLISTrace,
+	results.Evalscope,
+	results.EvalscopeRequests,
+	results.GenAIBench,
+	results.GuideLLM,
+	results.InferencePerf, // before InferencePerfPrometheus: both have "load_summary" and "successes"
+	results.InferencePerfRequests,
+	results.InferenceX, // before VLLMBenchServe, whose keys it changes
+	results.LLMDReport,
+	results.LLMPerf,
+	results.Locust,
+	results.LocustRequests,
+	results.Optuna,
+	results.SGLangBench, // before VLLMBenchServe, from whose client it came
+	results.TraceReplayer,
+	results.VLLMBenchLatency,
+	results.VLLMBenchServe,
+	results.VLLMBenchSweep,
+	results.VLLMBenchThroughput,
+
+	// What predictions are made from, and what kernels took.
+	hardware.GPUs, // before Prices: a table of both is one of GPUs
+	hardware.Prices,
+	hardware.ModelConfig,
+	hardware.KernelTimes,
+	hardware.KernelRules,
+	hardware.Nsys,
+
+	// Metrics of servers and GPUs.
+	metrics.AIPerfServerMetrics,
+	metrics.AIPerfGPUTelemetry,
+	metrics.InferencePerfPrometheus,
+	metrics.EngineCSV, // before NvidiaSMI: a sampler may write both kinds of columns
+	metrics.NvidiaSMI,
+	metrics.Prometheus,
+	metrics.PrometheusAPI,
+	metrics.PrometheusDump,
+	metrics.PrometheusJSON,
+	metrics.VLLMLog,
+	metrics.VLLMRequests,
+
+	// Guesses, by marks that other files may have too: a column called Time, columns of
+	// any usual name, a title in a log. They must come last.
+	metrics.Grafana,
+	traces.Plain,
+	results.VLLMBenchLog,
+}

@@ -1,0 +1,133 @@
+package hardware
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Tables of measured kernel times in the layout of NVIDIA's aiconfigurator: one
+// operation a file, a row for each shape, of any GPU and engine. They come as Parquet
+// (parquet.go hands them over), before 2026 also as CSV.
+var KernelTimes = read.Format{
+	Name: "kernel-times",
+	Sees: func(h *read.Head) string {
+		if h.ColumnsHave(KernelTableMarks...) {
+			return "measured kernel times of an engine"
+		}
+		return ""
+	},
+	Read:  readKernelCSV,
+	Wants: "the columns " + strings.Join(KernelTableMarks, ", ") + " and those of its operation",
+	Kind:  KindKernelTimes,
+}
+
+const KindKernelTimes = "kernel times" // kind of such a source
+
+var KernelTableMarks = []string{"framework", "version", "device", "op_name", "latency"}
+
+// KernelColumns are all that is read of such a table.
+var KernelColumns = append([]string{
+	"kernel_source", "gemm_dtype", "m", "n", "k",
+	"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "distribution",
+	"batch_size", "isl", "step", "num_heads", "num_key_value_heads", "head_dim", "window_size", "kv_cache_dtype",
+	"model", "gemm_type", "allreduce_dtype", "num_gpus", "message_size", "backend",
+}, KernelTableMarks...)
+
+// ReadKernelParquet reads what the other process hands over, which is CSV.
+func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
+	lines, err := read.TableOfLines(d, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err != nil {
+		return hint.Errorf("a table of kernel times without a row").Hint("check where it came from")
+	}
+	return readKernelCSV(lines, out)
+}
+
+// kernelCells are one line's cells by their columns; "" for nothing.
+type kernelCells map[string]string
+
+func readKernelCSV(d *read.Document, out *read.Rows) error {
+	var names []string
+	tables := map[kernelTableRow]int32{}
+	cells := kernelCells{}
+	err := d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
+		fields, reason := read.CSVFields(line)
+		switch {
+		case reason != "":
+			return &read.Reject{Reason: reason}, nil
+		case names == nil:
+			names = fields
+			return nil, nil
+		case len(fields) > len(names):
+			return &read.Reject{Reason: read.TooManyColumns}, nil
+		}
+		clear(cells)
+		for i, field := range fields {
+			cells[names[i]] = field
+		}
+		operation := kernelOperations[cells["op_name"]]
+		if operation == nil {
+			return nil, hint.Errorf("kernel times of an operation that no prediction reads").
+				Hint("%s", "read are "+strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")).Mark(read.ErrUnknownFormat)
+		}
+		where, problem := cells.table()
+		if problem != nil {
+			return problem, nil
+		}
+		seq, known := tables[where]
+		if !known {
+			seq = int32(len(tables))
+		}
+		l := kernelLine{cells: cells, seq: seq}
+		row := operation(&l)
+		if l.problem != nil {
+			return l.problem, nil
+		}
+		if !known {
+			tables[where] = seq
+			where.Seq = seq
+			if err := out.Add(where); err != nil {
+				return nil, err
+			}
+		}
+		return nil, out.Add(row)
+	})
+	out.Note("measured on %s", kernelPlaces(tables))
+	return err
+}
+
+// kernelPlaces lists where times were measured, for a reader.
+func kernelPlaces(tables map[kernelTableRow]int32) string {
+	var places []string
+	for table := range tables {
+		places = append(places, fmt.Sprintf("%s, %s %s", table.GPU, table.Engine, table.EngineVersion))
+	}
+	slices.Sort(places)
+	return strings.Join(places, "; ")
+}
+
+// kernelEngines are the frameworks whose names are others here.
+var kernelEngines = map[string]string{"trtllm": "tensorrt-llm"}
+
+// table is where the line's time was measured, without its number.
+func (c kernelCells) table() (row kernelTableRow, problem *read.Reject) {
+	for _, column := range []string{"device", "framework", "version"} {
+		if c[column] == "" || read.Word(c[column]) == "" {
+			return row, &read.Reject{Column: column, Reason: read.Missing}
+		}
+	}
+	engine := strings.ToLower(c["framework"])
+	if ours, ok := kernelEngines[engine]; ok {
+		engine = ours
+	}
+	return kernelTableRow{GPU: c["device"], Engine: engine, EngineVersion: c["version"]}, nil
+}

@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// knownSource says that the same bytes are in the warehouse.
+type knownSource struct {
+	name, format         string
+	read, kept, rejected int64
+}
+
+func (k *knownSource) Error() string { return "known already as " + k.name }
+
+func (k *knownSource) result() Result {
+	if k == nil {
+		return Result{}
+	}
+	return Result{Name: k.name, Format: k.format, FormatWhy: "known already", AlreadyKnown: true,
+		RowsRead: k.read, RowsKept: k.kept, RowsRejected: k.rejected}
+}
+
+type rowQuerier interface {
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func knownSums(ctx context.Context, tx rowQuerier, known read.Sums) (*knownSource, error) {
+	var k knownSource
+	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 in (?, ?) limit 1", known.Content, known.Disk).
+		Scan(&k.name, &k.format, &k.read, &k.kept, &k.rejected)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &k, err
+}
+
+type pool struct{ db *sql.DB }
+
+func (p pool) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return p.db.QueryRowContext(ctx, query, args...)
+}
+
+// knownFile spares reading a file that is known: where a source has its size or its name (it may be the same rows,
+// packed otherwise), it is hashed first. Any other file that is known is found out at its end.
+func knownFile(ctx context.Context, db *sql.DB, file found, size int64) (*knownSource, error) {
+	var same int
+	err := db.QueryRowContext(ctx, "select count(*) from raw.sources where size_bytes = ? or name = ?", size, file.name).Scan(&same)
+	if err != nil || same == 0 || size == 0 {
+		return nil, err
+	}
+	sums, err := read.SumsOf(ctx, file.path)
+	if err != nil {
+		return nil, nil // its reader says better what is wrong
+	}
+	return knownSums(ctx, pool{db}, sums)
+}
+
+// nameIsFree refuses a name that other bytes have.
+func nameIsFree(ctx context.Context, db rowQuerier, name string) error {
+	var path string
+	err := db.QueryRow(ctx, "select path from raw.sources where name = ?", name).Scan(&path)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return hint.Errorf("the name %s is taken by another file (%s)", name, path).
+		Hint("choose another one with --name NAME").Mark(errNameTaken)
+}
+
+var errNameTaken = errors.New("the name is taken")

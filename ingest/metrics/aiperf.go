@@ -1,0 +1,178 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"tidemark/ingest/read"
+)
+
+// What AIPerf records beside its requests: the servers' metrics
+// (server_metrics_export.jsonl; counters without their _total, histograms as
+// objects) and GPUs' telemetry (gpu_telemetry_export.jsonl; power in W, energy in
+// MJ, memory in GB, clocks in MHz). The address that was asked is kept as the
+// label instance: one GPU may be seen through two exporters.
+
+var AIPerfServerMetrics = read.Format{
+	Name: "aiperf-server-metrics",
+	Sees: func(h *read.Head) string {
+		if h.IsLines() && h.Has("endpoint_url", "timestamp_ns", "metrics") {
+			return "AIPerf's server metrics: endpoint_url, timestamp_ns, metrics"
+		}
+		return ""
+	},
+	Read:  readAIPerfServer,
+	Wants: "lines with endpoint_url, timestamp_ns, metrics",
+	Kind:  "metrics",
+}
+
+var AIPerfGPUTelemetry = read.Format{
+	Name: "aiperf-gpu-telemetry",
+	Sees: func(h *read.Head) string {
+		if h.IsLines() && h.Has("timestamp_ns", "telemetry_data") {
+			return "AIPerf's GPU telemetry: timestamp_ns, telemetry_data"
+		}
+		return ""
+	},
+	Read:  readAIPerfGPU,
+	Wants: "lines with timestamp_ns, gpu_uuid, telemetry_data",
+	Kind:  "metrics",
+}
+
+type aiperfScrape struct {
+	URL         string                     `json:"endpoint_url"`
+	TimestampNs int64                      `json:"timestamp_ns"`
+	Metrics     map[string]json.RawMessage `json:"metrics"`
+}
+
+type aiperfSample struct {
+	Labels    map[string]string  `json:"labels"`
+	Value     *float64           `json:"value"`
+	Buckets   map[string]float64 `json:"buckets"`
+	Histogram map[string]float64 `json:"histogram"` // what buckets was called before
+	Summary   map[string]float64 `json:"summary"`
+	Sum       *float64           `json:"sum"`
+	Count     *float64           `json:"count"`
+}
+
+func readAIPerfServer(d *read.Document, out *read.Rows) error {
+	e := newExposition(out)
+	first := true
+	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
+		var scrape aiperfScrape
+		switch {
+		case json.Unmarshal(line, &scrape) != nil:
+			return &read.Reject{Reason: read.NotJSON}, nil
+		case scrape.TimestampNs <= 0:
+			return &read.Reject{Column: "timestamp_ns", Reason: read.NotATime}, nil
+		}
+		if !first {
+			e.scrape++
+		}
+		first = false
+		e.stamp = e.at.since(scrape.TimestampNs, "ns")
+		for _, name := range slices.Sorted(maps.Keys(scrape.Metrics)) {
+			var all []aiperfSample
+			if !read.IsMetricName(name) || json.Unmarshal(scrape.Metrics[name], &all) != nil {
+				return &read.Reject{Column: "metrics", Reason: read.NotASample}, nil
+			}
+			for _, s := range all {
+				if problem, err := e.aiperf(scrape.URL, name, s); problem != nil || err != nil {
+					return problem, err
+				}
+			}
+		}
+		return nil, nil
+	})
+}
+
+// aiperf writes one series back as the server exposed it.
+func (e *exposition) aiperf(url, name string, s aiperfSample) (*read.Reject, error) {
+	pairs := []read.Label{{Key: "instance", Value: url}}
+	for key, value := range s.Labels {
+		pairs = append(pairs, read.Label{Key: key, Value: value})
+	}
+	var refused string
+	add := func(name, key, bound string, value float64) error {
+		labels, reason := e.book.Write(append(slices.Clone(pairs), read.Label{Key: key, Value: bound}))
+		if reason != "" {
+			refused = reason
+			return nil
+		}
+		return e.out.Add(Sample{Scrape: e.scrape, AtNs: e.stamp, Name: name, Labels: labels, Value: value})
+	}
+	buckets := s.Buckets
+	if buckets == nil {
+		buckets = s.Histogram
+	}
+	var err error
+	for _, bound := range slices.Sorted(maps.Keys(buckets)) {
+		if err == nil {
+			err = add(name+"_bucket", "le", bound, buckets[bound])
+		}
+	}
+	for _, quantile := range slices.Sorted(maps.Keys(s.Summary)) {
+		if err == nil {
+			err = add(name, "quantile", quantile, s.Summary[quantile])
+		}
+	}
+	for suffix, value := range map[string]*float64{"": s.Value, "_sum": s.Sum, "_count": s.Count} {
+		if err == nil && value != nil {
+			err = add(name+suffix, "", "", *value)
+		}
+	}
+	if refused != "" {
+		return &read.Reject{Column: "labels", Reason: refused}, err
+	}
+	return nil, err
+}
+
+type aiperfGPU struct {
+	TimestampNs int64                      `json:"timestamp_ns"`
+	URL         string                     `json:"dcgm_url"`
+	Index       *int64                     `json:"gpu_index"`
+	UUID        string                     `json:"gpu_uuid"`
+	Model       string                     `json:"gpu_model_name"`
+	Host        string                     `json:"hostname"`
+	Data        map[string]json.RawMessage `json:"telemetry_data"`
+}
+
+func readAIPerfGPU(d *read.Document, out *read.Rows) error {
+	book, at := read.NewLabels(), &instants{out: out}
+	scrape := int32(-1)
+	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
+		var look aiperfGPU
+		switch {
+		case json.Unmarshal(line, &look) != nil:
+			return &read.Reject{Reason: read.NotJSON}, nil
+		case look.TimestampNs <= 0:
+			return &read.Reject{Column: "timestamp_ns", Reason: read.NotATime}, nil
+		}
+		pairs := []read.Label{{Key: "instance", Value: look.URL}, {Key: "UUID", Value: look.UUID}, {Key: "modelName", Value: look.Model}, {Key: "Hostname", Value: look.Host}}
+		if look.Index != nil {
+			pairs = append(pairs, read.Label{Key: "gpu", Value: strconv.FormatInt(*look.Index, 10)})
+		}
+		labels, reason := book.Write(pairs)
+		if reason != "" {
+			return &read.Reject{Reason: reason}, nil
+		}
+		scrape++
+		for _, name := range slices.Sorted(maps.Keys(look.Data)) {
+			text := bytes.TrimSpace(look.Data[name])
+			if string(text) == "null" {
+				continue
+			}
+			value, reason := read.MetricValue(text)
+			if reason != "" || !read.IsMetricName(name) {
+				return &read.Reject{Column: "telemetry_data", Reason: read.NotANumber}, nil
+			}
+			if err := out.Add(Sample{Scrape: scrape, AtNs: at.since(look.TimestampNs, "ns"), Name: name, Labels: labels, Value: value}); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+}

@@ -1,0 +1,71 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// A sampler's CSV of a vLLM server's gauges and counters: "time [s]" since the
+// sampler began, then the metrics by their names, without their prefix.
+
+var EngineCSV = read.Format{
+	Name:  "engine-csv",
+	Sees:  seesEngineCSV,
+	Read:  readEngineCSV,
+	Wants: `the columns "time [s]" and vLLM's metrics (num_requests_running, ...)`,
+	Kind:  "metrics",
+}
+
+var engineColumns = []string{"num_requests_running", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc", "prompt_tokens_total",
+	"generation_tokens_total", "request_success_total", "num_preemptions_total"}
+
+func isEngineColumn(name string) bool {
+	return slices.Contains(engineColumns, strings.TrimPrefix(name, "vllm:"))
+}
+
+func isTimeColumn(name string) bool {
+	return slices.Contains([]string{"time [s]", "time", "timestamp", "time_s"}, strings.ToLower(name))
+}
+
+func seesEngineCSV(h *read.Head) string {
+	if len(h.Columns) < 2 || !isTimeColumn(h.Columns[0]) {
+		return ""
+	}
+	for _, name := range h.Columns {
+		if isEngineColumn(name) {
+			return "a server's metrics by their names: " + name
+		}
+	}
+	return ""
+}
+
+func readEngineCSV(d *read.Document, out *read.Rows) error {
+	var table *wideTable
+	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
+		fields, reason := read.CSVFields(line)
+		if reason != "" {
+			return &read.Reject{Reason: reason}, nil
+		}
+		if table == nil {
+			table = newWideTable(out, engineTable(fields))
+			return nil, nil
+		}
+		at, reason := table.instant(fields[0])
+		if reason != "" {
+			return &read.Reject{Column: "time", Reason: reason}, nil
+		}
+		return nil, table.row(number, at, "", fields)
+	})
+}
+
+func engineTable(names []string) []wideColumn {
+	columns := make([]wideColumn, len(names))
+	for i, name := range names[1:] {
+		if read.IsMetricName(name) {
+			columns[i+1].name = name
+		}
+	}
+	return columns
+}

@@ -1,0 +1,137 @@
+package metrics
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Scrapes wrapped in JSON: {"timestamp": 1772387523, "captured_at": "...",
+// "content": "# HELP ..."}, one, one per line, or an array of them.
+
+var PrometheusJSON = read.Format{
+	Name:  "prometheus-json",
+	Sees:  seesWrapped,
+	Read:  readWrapped,
+	Wants: `records such as {"timestamp": 1772387523, "content": "# HELP ..."}`,
+	Kind:  "metrics",
+}
+
+func seesWrapped(h *read.Head) string {
+	keys := h.Keys
+	if keys == nil {
+		keys = h.Element
+	}
+	if read.HasAll(keys, "content") && (read.HasAll(keys, "timestamp") || read.HasAll(keys, "captured_at")) &&
+		(bytes.Contains(h.Data, []byte(`"# HELP `)) || bytes.Contains(h.Data, []byte(`"# TYPE `))) {
+		return "records of a time and Prometheus text: content"
+	}
+	return ""
+}
+
+type wrappedScrape struct {
+	Timestamp  json.RawMessage `json:"timestamp"`
+	CapturedAt string          `json:"captured_at"`
+	Content    string          `json:"content"`
+}
+
+// maxRecordBytes is the longest scrape that is held.
+const maxRecordBytes = 64 << 20
+
+// perRecord ends a stream whose record is too long to be held.
+type perRecord struct {
+	from io.Reader
+	left int64
+}
+
+func (r *perRecord) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, hint.Errorf("one record of more than 64 MB").Hint("split it")
+	}
+	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	return n, err
+}
+
+func readWrapped(d *read.Document, out *read.Rows) error {
+	bounded := &perRecord{from: d.Reader(), left: maxRecordBytes}
+	decoder := json.NewDecoder(bounded)
+	if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(d.First.Data, read.ByteOrderMark)), []byte("[")) {
+		if _, err := decoder.Token(); err != nil {
+			return read.ErrNotJSON
+		}
+	}
+	e := newExposition(out)
+	for number := int64(1); decoder.More(); number++ {
+		var record wrappedScrape
+		if err := decoder.Decode(&record); err != nil {
+			return recordError(err)
+		}
+		if err := e.record(number, record); err != nil {
+			return err
+		}
+		bounded.left = maxRecordBytes
+	}
+	if _, err := decoder.Token(); err != nil && err != io.EOF {
+		return recordError(err)
+	}
+	return nil
+}
+
+// recordError keeps what JSON's errors quote out of ours.
+func recordError(err error) error {
+	var told *hint.Error
+	var of *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &told):
+		return err
+	case errors.As(err, &of), errors.As(err, &kind), errors.Is(err, io.ErrUnexpectedEOF):
+		return read.ErrNotJSON
+	}
+	return err
+}
+
+func (e *exposition) record(number int64, record wrappedScrape) error {
+	e.next()
+	ns, unit, reason := record.instant()
+	if reason != "" {
+		return e.out.Reject(number, "timestamp", reason)
+	}
+	e.stamp = nil
+	if unit != "" {
+		e.stamp = e.at.since(ns, unit)
+	}
+	for line := range strings.Lines(record.Content) {
+		problem, err := e.line([]byte(line))
+		if err == nil && problem != nil {
+			err = e.out.Reject(number, problem.Column, problem.Reason)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instant is when the scrape was taken; without a unit, the record does not say.
+func (r wrappedScrape) instant() (ns int64, unit, reason string) {
+	if r.CapturedAt != "" {
+		at, err := time.Parse(time.RFC3339Nano, r.CapturedAt)
+		if err != nil {
+			return 0, "", read.NotATime
+		}
+		return at.UnixNano(), "datetime", ""
+	}
+	text := strings.Trim(string(r.Timestamp), `"`)
+	if text == "" || text == "null" {
+		return 0, "", ""
+	}
+	return unixTime([]byte(text))
+}

@@ -1,0 +1,198 @@
+package metrics
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"tidemark/ingest/read"
+)
+
+// What a vLLM server logs. Its line of averages (each 5 s in V0, 10 s in V1)
+// becomes metrics under the names that the same gauges have in /metrics, and its
+// line for each request, where it is switched on, becomes a rate per minute: it
+// tells when a request came, to the second, and not how long it was.
+var VLLMLog = read.Format{
+	Name:  "vllm-log",
+	Sees:  seesStats,
+	Read:  readVLLMLog,
+	Kind:  "metrics",
+	Wants: `lines such as "INFO 07-25 02:41:21 [loggers.py:118] Engine 000: Avg prompt throughput: 148.8 tokens/s, ..."`,
+}
+
+var VLLMRequests = read.Format{
+	Name:  "vllm-requests",
+	Sees:  seesRequestLog,
+	Read:  readVLLMLog,
+	Kind:  "lengths",
+	Wants: `lines such as "INFO 07-25 02:41:21 [logger.py:43] Received request chatcmpl-1: ..."`,
+}
+
+var (
+	statsMark   = []byte("Avg prompt throughput: ")
+	requestMark = []byte("] Received request ")
+	logStamp    = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)[ .,]`)
+)
+
+// isLog says of a text that it has a line of a vLLM log with a mark in it.
+func isLog(h *read.Head, mark []byte) bool {
+	if h.Keys != nil || h.Element != nil {
+		return false
+	}
+	at := bytes.Index(h.Data, mark)
+	return at >= 0 && logStamp.Match(h.Data[bytes.LastIndexByte(h.Data[:at], '\n')+1:at+2])
+}
+
+func seesStats(h *read.Head) string {
+	if !isLog(h, statsMark) || isLog(h, requestMark) {
+		return ""
+	}
+	return "a vLLM server's log, with its lines of averages"
+}
+
+func seesRequestLog(h *read.Head) string {
+	if !isLog(h, requestMark) {
+		return ""
+	}
+	return "a vLLM server's log, with a line for each request"
+}
+
+// vllmLog is one log on its way. Its stamps have no year: times are seconds since
+// its first line, and a month that falls by half a year begins another year.
+type vllmLog struct {
+	out     *read.Rows
+	zero    time.Time
+	years   int
+	month   time.Month
+	lastS   int64
+	scrapes int32
+	minutes map[int64]int64 // requests in each minute
+}
+
+func readVLLMLog(d *read.Document, out *read.Rows) error {
+	l := &vllmLog{out: out, minutes: map[int64]int64{}}
+	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
+		isStats := bytes.Contains(line, statsMark)
+		if !isStats && !l.zero.IsZero() && !bytes.Contains(line, requestMark) {
+			return nil, nil // no row: a log says many other things
+		}
+		stamp := logStamp.FindSubmatchIndex(line[:min(len(line), 256)])
+		if stamp == nil {
+			return nil, nil
+		}
+		at, err := l.seconds(line, stamp)
+		if err != nil {
+			return nil, err
+		}
+		switch rest := line[stamp[1]:]; {
+		case isStats:
+			return nil, l.stats(number, at, rest)
+		case bytes.Contains(rest[:min(len(rest), 128)], requestMark):
+			l.minutes[at/read.MinuteS]++
+			if bytes.Contains(rest, []byte("prompt: '")) || bytes.Contains(rest, []byte(`prompt: "`)) {
+				return nil, out.Text("prompt")
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	return l.rates()
+}
+
+// seconds reads a stamp, since the log's first.
+func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
+	var of [5]int
+	for i := range of {
+		of[i], _ = strconv.Atoi(string(line[stamp[2+2*i]:stamp[3+2*i]]))
+	}
+	month := time.Month(of[0])
+	if l.month-month > 6 {
+		l.years++
+	}
+	l.month = month
+	const anyYear = 2023 // not a leap year: a log over the end of February may be a day off
+	at := time.Date(anyYear+l.years, month, of[1], of[2], of[3], of[4], 0, time.UTC)
+	if l.zero.IsZero() {
+		l.zero = at
+		l.out.About.TimeUnit = "datetime"
+		l.out.About.Zone = fmt.Sprintf("the log says neither year nor zone: times are since its first line, %02d-%02d %02d:%02d:%02d", of[0], of[1], of[2], of[3], of[4])
+	}
+	since := int64(at.Sub(l.zero) / time.Second)
+	if since/read.MinuteS >= read.MostLogMinutes {
+		return 0, errors.New("the log spans more than five years")
+	}
+	since = max(since, 0) // of another process, whose first line came late
+	l.lastS = max(l.lastS, since)
+	return since, nil
+}
+
+var (
+	logFigure = regexp.MustCompile(`([A-Z][A-Za-z ]*): ([0-9.]+)(%?)`)
+	logEngine = regexp.MustCompile(`Engine (\d+): `)
+)
+
+// gauges are what the line's words are called in /metrics. What stands as a
+// percentage is a share there.
+var gauges = map[string]string{
+	"Avg prompt throughput":          "vllm:avg_prompt_throughput_toks_per_s",
+	"Avg generation throughput":      "vllm:avg_generation_throughput_toks_per_s",
+	"Running":                        "vllm:num_requests_running",
+	"Waiting":                        "vllm:num_requests_waiting",
+	"Pending":                        "vllm:num_requests_waiting",
+	"Swapped":                        "vllm:num_requests_swapped",
+	"GPU KV cache usage":             "vllm:gpu_cache_usage_perc",
+	"CPU KV cache usage":             "vllm:cpu_cache_usage_perc",
+	"Prefix cache hit rate":          "vllm:gpu_prefix_cache_hit_rate",
+	"External prefix cache hit rate": "vllm:external_prefix_cache_hit_rate",
+	"MM cache hit rate":              "vllm:mm_cache_hit_rate",
+}
+
+func (l *vllmLog) stats(number, at int64, text []byte) error {
+	labels := ""
+	if engine := logEngine.FindSubmatch(text); engine != nil {
+		index, err := strconv.Atoi(string(engine[1]))
+		if err != nil {
+			return l.out.Reject(number, "Engine", read.OutOfRange)
+		}
+		labels = fmt.Sprintf(`engine="%d"`, index)
+	}
+	var made []Sample
+	for _, figure := range logFigure.FindAllSubmatch(text[bytes.Index(text, statsMark):], -1) {
+		name, value := gauges[string(figure[1])], 0.0
+		if name == "" {
+			continue
+		}
+		if name == "vllm:gpu_cache_usage_perc" && labels != "" {
+			name = "vllm:kv_cache_usage_perc" // V1's
+		}
+		value, err := strconv.ParseFloat(string(bytes.TrimRight(figure[2], ".")), 64)
+		if err != nil {
+			return l.out.Reject(number, string(figure[1]), read.NotANumber)
+		}
+		if len(figure[3]) > 0 {
+			value /= 100
+		}
+		made = append(made, Sample{Scrape: l.scrapes, AtNs: new(at * 1e9), Name: name, Labels: labels, Value: value})
+	}
+	for _, row := range made {
+		if err := l.out.Add(row); err != nil {
+			return err
+		}
+	}
+	l.scrapes++
+	return nil
+}
+
+// rates writes the requests of each minute. The last one ends with the log.
+func (l *vllmLog) rates() error {
+	if len(l.minutes) == 0 {
+		return nil
+	}
+	l.out.Note("the log tells when requests came, to the second, and not how long they were: a rate per minute was taken in")
+	return l.out.RatesOf(l.minutes, float64(l.lastS+1))
+}

@@ -1,0 +1,77 @@
+package read
+
+import (
+	"bytes"
+)
+
+// Fields of CSV lines as RFC 4180 has them, but for one thing: a field ends on
+// the line that it begins on. Lines are what files are cut at to be read in
+// parallel, so a quoted field with a line break in it is a reject on each of the
+// lines that its quotes stand on.
+
+// CSVField takes the field that begins at an index of the line: what is between
+// its quotes (a doubled quote in it stays doubled) or else between the commas.
+// next is where the field after it begins; past the line's length there is none.
+func CSVField(line []byte, at int) (field []byte, next int, reason string) {
+	return FieldAt(line, at, ',')
+}
+
+// FieldAt is csvField with any separator.
+func FieldAt(line []byte, at int, separator byte) (field []byte, next int, reason string) {
+	text := line[at:]
+	white := " \t"
+	if separator == '\t' {
+		white = " "
+	}
+	blanks := len(text) - len(bytes.TrimLeft(text, white))
+	if blanks == len(text) || text[blanks] != '"' {
+		field, _, _ = bytes.Cut(text, []byte{separator})
+		if bytes.IndexByte(field, '"') >= 0 {
+			return nil, 0, StrayQuote
+		}
+		return field, at + len(field) + 1, ""
+	}
+	from := blanks + 1
+	end := closingQuote(text, from)
+	if end < 0 {
+		return nil, 0, OpenQuote
+	}
+	behind := text[end+1:]
+	rest := bytes.TrimLeft(behind, white)
+	if len(rest) > 0 && rest[0] != separator {
+		return nil, 0, StrayQuote
+	}
+	return text[from:end], at + len(text) - len(rest) + 1, ""
+}
+
+// closingQuote finds the quote that ends a field; a doubled one does not.
+func closingQuote(text []byte, from int) int {
+	for i := from; i < len(text); i++ {
+		switch {
+		case text[i] != '"':
+		case i+1 < len(text) && text[i+1] == '"':
+			i++
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// CSVFields takes a whole line.
+func CSVFields(line []byte) (fields []string, reason string) {
+	for at := 0; at <= len(line); {
+		field, next, reason := CSVField(line, at)
+		if reason != "" {
+			return nil, reason
+		}
+		fields = append(fields, string(bytes.ReplaceAll(bytes.TrimSpace(field), []byte(`""`), []byte(`"`))))
+		at = next
+	}
+	return fields, ""
+}
+
+func CSVProblem(line []byte) string {
+	_, reason := CSVFields(line)
+	return reason
+}

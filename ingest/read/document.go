@@ -1,0 +1,132 @@
+package read
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
+)
+
+// Document is a file on its way to a reader that does not cut it into blocks for
+// many workers: a whole JSON value, a text with a shape of its own, or lines that
+// make rows of several tables.
+type Document struct {
+	Path        string // as the user named it; "-" for stdin
+	First       Block  // what was read to recognise it
+	Rest        *Blocks
+	RefusesText bool
+	Columns     map[string]string // what the user says which column is, see Options.Columns
+}
+
+// Base is the file's name without the endings of its packing.
+func (d *Document) Base() string { return UnpackedName(d.Path) }
+
+func UnpackedName(path string) string {
+	name := filepath.Base(path)
+	for _, ending := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// Beside reads a file of the same folder, at most limit bytes; nil where there is
+// none.
+func (d *Document) Beside(name string, limit int64) []byte {
+	if d.Path == "-" {
+		return nil
+	}
+	file, err := userfile.Open(filepath.Join(filepath.Dir(d.Path), name))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// Reader yields the whole decompressed content, without a byte order mark.
+func (d *Document) Reader() io.Reader {
+	head := bytes.TrimPrefix(d.First.Data, ByteOrderMark)
+	return io.MultiReader(bytes.NewReader(head), bytes.NewReader(d.Rest.rest), d.Rest.reader)
+}
+
+// MaxWholeBytes is the longest document that is held in memory as a whole.
+const MaxWholeBytes = 256 << 20
+
+// Whole is the content of a document that is short enough to be held.
+func (d *Document) Whole() ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(d.Reader(), MaxWholeBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxWholeBytes {
+		return nil, hint.Errorf("one document of more than %d MB", MaxWholeBytes>>20).Hint("split it")
+	}
+	return text, nil
+}
+
+// Lines calls use with every line that is not blank, without its line end. What
+// use says of a line is its reject; its error ends the file.
+func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject, error)) error {
+	for next := d.First; ; {
+		next.Data = bytes.TrimPrefix(next.Data, ByteOrderMark)
+		made := &Batch{}
+		var failed error
+		if next.Overlong {
+			made.Rejects = append(made.Rejects, Reject{next.Line, "", TooLong})
+			next.Data = nil
+		}
+		next.Rows(made, func(number int64, line []byte) *Reject {
+			if failed != nil {
+				return nil
+			}
+			var problem *Reject
+			problem, failed = use(number, line)
+			return problem
+		})
+		if failed != nil {
+			return failed
+		}
+		for _, r := range made.Rejects {
+			if err := out.Reject(r.Line, r.Column, r.Reason); err != nil {
+				return err
+			}
+		}
+		d.Rest.done(next)
+		var err error
+		if next, err = d.Rest.Next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// RatesEnding is that of a table of rates whose lengths stand beside it, in a file
+// of the same name without it. The two are played together by that name.
+const RatesEnding = ".rates.csv"
+
+// TableOfLines makes a document of lines that another process hands over.
+func TableOfLines(d *Document, from io.Reader) (*Document, error) {
+	lines := NewBlocks(from, BlockSize, LineLimit)
+	first, err := lines.Next()
+	return &Document{Path: d.Path, First: first, Rest: lines, RefusesText: d.RefusesText, Columns: d.Columns}, err
+}
+
+// Collection is what the files of one folder are called together: the folder's
+// name.
+func (d *Document) Collection() string {
+	path, err := filepath.Abs(d.Path)
+	if d.Path == "-" || err != nil {
+		return ""
+	}
+	return KebabCase(filepath.Base(filepath.Dir(path)))
+}

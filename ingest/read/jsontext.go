@@ -1,0 +1,102 @@
+package read
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+func JSONReject(err error) *Reject {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return &Reject{Column: kind.Field, Reason: "not of the kind that it has to be"}
+	}
+	return &Reject{Reason: NotJSON}
+}
+
+// WithoutNaN writes an empty text over each NaN and Infinity outside of texts,
+// which Python puts into JSON that no strict reader takes. In place.
+func WithoutNaN(text []byte) []byte {
+	inText := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == 'N' && bytes.HasPrefix(text[i:], []byte("NaN")):
+			copy(text[i:], `"" `)
+			i += len("NaN") - 1
+		case c == 'I' && bytes.HasPrefix(text[i:], []byte("Infinity")):
+			from := i
+			if i > 0 && text[i-1] == '-' {
+				from--
+			}
+			copy(text[from:], []byte(`""         `)[:i+8-from])
+			i += len("Infinity") - 1
+		}
+	}
+	return text
+}
+
+func JSONNumber(raw json.RawMessage, digits int) (int64, string) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, Missing
+	}
+	if digits > 0 {
+		value, used, reason := Decimal(raw, digits)
+		if reason == "" && used != len(raw) {
+			reason = NotANumber
+		}
+		return value, reason
+	}
+	value, used, reason := TokenCount(raw)
+	if reason == "" && used != len(raw) {
+		reason = NotAnInteger
+	}
+	return value, reason
+}
+
+// JSONText is a string's content or a number as it is written; nil for the rest.
+func JSONText(raw json.RawMessage) []byte {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
+		return []byte(text)
+	}
+	if len(raw) > 0 && (raw[0] == '-' || raw[0]-'0' <= 9) {
+		return raw
+	}
+	return nil
+}
+
+// Unquoted is a JSON value without its quotes.
+func Unquoted(value json.RawMessage) []byte {
+	var text string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return []byte(text)
+	}
+	return value
+}
+
+// WithoutText keeps what a JSON error says of the file's content out of sight.
+func WithoutText(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return errors.New("not JSON")
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: not of the kind that it has to be", kind.Field)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON ends before its end")
+	}
+	return err
+}
+
+// JSONWhole reads a number of tokens of a JSON document.
+func JSONWhole(column string, number json.Number, into *int64) *Reject {
+	return WholeTokens(column, number.String(), into)
+}

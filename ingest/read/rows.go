@@ -1,0 +1,212 @@
+package read
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"tidemark/internal/hint"
+)
+
+// Rows is where a reader of whole documents puts what it reads: rows of any raw
+// table, in the transaction of its file. It holds a bounded number of them.
+type Rows struct {
+	Context  context.Context
+	Sink     Sink
+	source   int64
+	doc      *Document
+	About    About
+	tables   map[string]*table
+	Sum      Counts
+	Notes    []string
+	Counts   map[string]int64 // rows of each table
+	Progress func(Counts)     // after each batch; may be nil
+	people   Numbered         // sessions of results that may be called after somebody
+
+	// Several results may make one source: points of each are numbered on, and are
+	// called as it is.
+	FirstPoint int32
+	Label      string
+	HoldsText  bool // a field was met that holds text
+
+	cells       marginals
+	wordless    int // rows whose class was left out
+	implausible map[implausible]int
+}
+
+// Sink takes what is read into the warehouse, in the transaction of one file.
+type Sink interface {
+	Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error
+	Exec(ctx context.Context, statement string, args ...any) error
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// NewRows begins a file. Without a transaction, nothing is written: that is for
+// fuzzing.
+func NewRows(ctx context.Context, tx Sink, source int64, doc *Document) *Rows {
+	return &Rows{Context: ctx, Sink: tx, source: source, doc: doc, tables: map[string]*table{}, Counts: map[string]int64{}}
+}
+
+// About is what holds for a whole source, as its reader found it.
+type About struct {
+	OriginAt    *time.Time // instant of arrival_ns, at_ns or window second 0; nil for relative times
+	TimeUnit    string     // how the file writes time: datetime, s, ms, us, ns; "" without times
+	Zone        string     // what was assumed; "" for nothing
+	BlockTokens int        // 0 without prefix blocks
+	Kind        string     // of the source, where that is not the format's usual one
+	Collection  string     // what this file and its neighbours are called together; "" where it stands alone
+}
+
+// Row is one row of a raw table: a struct whose fields are the columns that their
+// sql tags name. A nil pointer is null. queries/raw says what each column means.
+type Row interface{ Table() string }
+
+// checkedRow says itself what in it cannot be, and its place where several results
+// make one source; false where nothing is left of it.
+type checkedRow interface{ Check(out *Rows) (Row, bool) }
+
+// ofOtherRows are the tables that say more of rows of another table: they are not
+// counted as rows of the source.
+var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true}
+
+// Add takes in one row of tables.go. Its error ends the file.
+func (r *Rows) Add(one Row) error {
+	if checked, isChecked := one.(checkedRow); isChecked {
+		var isKept bool
+		if one, isKept = checked.Check(r); !isKept {
+			return nil
+		}
+	}
+	value := reflect.ValueOf(one)
+	t := r.tables[one.Table()]
+	if t == nil {
+		t = newTable(one.Table(), value.Type())
+		r.tables[t.name] = t
+	}
+	t.append(value)
+	r.Counts[t.name]++
+	if !ofOtherRows[t.name] {
+		r.Sum.Read++
+		r.Sum.Kept++
+	}
+	switch one := one.(type) {
+	case Arrival:
+		r.arrived(one.ArrivalNs)
+	case LengthCell:
+		r.cells.count(one)
+	}
+	if t.rows >= rowsInBatch || t.bytes >= bytesInBatch {
+		return r.flush(t)
+	}
+	return nil
+}
+
+// Session is a session's id as it is, or a number in its place where it may be a
+// name. Beyond what numbers are kept of, it is left out.
+func (r *Rows) Session(id *string) *string {
+	if id == nil || PlainID.MatchString(*id) {
+		return id
+	}
+	r.Note("sessions: what is no plain id was numbered")
+	r.people.Prefix = "session-"
+	number, ok := r.people.Of(*id)
+	if !ok {
+		return nil
+	}
+	return &number
+}
+
+func (r *Rows) arrived(at int64) {
+	switch {
+	case r.Counts["arrivals"] == 1:
+		r.Sum.First = at
+	case at < r.Sum.Last:
+		r.Sum.Backwards++
+	case at == r.Sum.Last:
+		r.Sum.Ties++
+	}
+	r.Sum.Last = at
+}
+
+// Reject says that a row was not taken in: where and why, never its text. A
+// document without lines counts its records from 1.
+func (r *Rows) Reject(line int64, column, reason string) error {
+	r.Sum.Read++
+	r.Sum.Rejected++
+	r.Sum.Rejects = append(r.Sum.Rejects, Reject{line, column, reason})
+	return r.Sum.hopeless()
+}
+
+// Note is something that a reader of the numbers must know; the same is said
+// once.
+func (r *Rows) Note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// Text tells of a field that holds what people or models wrote. It is left out,
+// or the file is refused, as the user says. The name is a key's, never data.
+func (r *Rows) Text(field string) error {
+	r.HoldsText = true
+	if r.doc.RefusesText {
+		return hint.Errorf("it holds text (%s)", field).Hint("take it in without: --text strip; nothing of the text is kept then")
+	}
+	r.Note("text was left out: %s", field)
+	return nil
+}
+
+// Rows are handed to DuckDB in batches of about this many.
+const (
+	rowsInBatch  = 1 << 16
+	bytesInBatch = 32 << 20
+)
+
+func (r *Rows) flush(t *table) error {
+	if t.rows == 0 {
+		return nil
+	}
+	batch := t.builder.NewRecordBatch()
+	defer batch.Release()
+	t.rows, t.bytes = 0, 0
+	if r.Progress != nil {
+		r.Progress(r.Sum)
+	}
+	if err := r.Context.Err(); err != nil || r.Sink == nil {
+		return err
+	}
+	reader, err := array.NewRecordReader(t.shape, []arrow.RecordBatch{batch})
+	if err != nil {
+		return err
+	}
+	defer reader.Release()
+	names := strings.Join(ColumnNames(t.shape), ", ")
+	return r.Sink.Stream(r.Context, reader, fmt.Sprintf("arriving_%d", r.source), fmt.Sprintf(
+		"insert into raw.%s (source_id, %s) select %d, %s from arriving_%d", t.name, names, r.source, names, r.source))
+}
+
+// End writes what is still held, and notes what was counted.
+func (r *Rows) End() error {
+	r.noteShape()
+	r.noteClasses()
+	r.noteNonsense()
+	for _, t := range r.tables {
+		if err := r.flush(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rows) Close() {
+	for _, t := range r.tables {
+		t.builder.Release()
+	}
+}

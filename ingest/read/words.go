@@ -1,0 +1,114 @@
+package read
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func FirstText(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// Word is a short string that names something and cannot be a text: a model, a
+// version, a flag. Anything else is "".
+func Word(text string) string {
+	if len(text) > 128 || strings.ContainsAny(text, "\n\r\t") || strings.Count(text, " ") > 3 {
+		return ""
+	}
+	return text
+}
+
+// NamedOrHashed is an identifier as it is, or its hash where it might be a text.
+func NamedOrHashed(id string) string {
+	if id == "" || Word(id) != "" {
+		return id
+	}
+	return strconv.FormatUint(HashText(id), 16)
+}
+
+// WordOrNil is a word or null.
+func WordOrNil(text string) *string { return OrNil(Word(text)) }
+
+// ModelName is a model as it is called. Of a folder on somebody's disk only the
+// last part is kept: what is before it may name a person.
+func ModelName(text string) *string {
+	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.Contains(text, `\`) {
+		text = text[strings.LastIndexAny(strings.TrimRight(text, `/\`), `/\`)+1:]
+	}
+	return WordOrNil(strings.TrimRight(text, `/\`))
+}
+
+// IsNoPlace says that a word is no place: no path, no address.
+func IsNoPlace(text string) bool {
+	host, _, err := net.SplitHostPort(text)
+	if err != nil {
+		host = text
+	}
+	return Word(text) != "" && net.ParseIP(host) == nil &&
+		!strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "~") && !strings.ContainsAny(text, `\@`) &&
+		!strings.Contains(text, "://") && !strings.Contains(text, "object at 0x")
+}
+
+// PlainID is an id that cannot be a name of somebody with a blank or an @ in it.
+var PlainID = regexp.MustCompile(`^[A-Za-z0-9._:/#+-]{1,128}$`)
+
+// Numbered gives each name a number, in the order of their first use, so that
+// equal ones stay equal and none is kept.
+type Numbered struct {
+	Prefix string
+	known  map[string]string
+	bytes  int
+}
+
+const numberedBytes = 32 << 20
+
+func (n *Numbered) Of(name string) (string, bool) {
+	if number, ok := n.known[name]; ok {
+		return number, true
+	}
+	if n.bytes += len(name) + 64; n.bytes > numberedBytes {
+		return "", false
+	}
+	if n.known == nil {
+		n.known = map[string]string{}
+	}
+	number := fmt.Sprintf("%s%d", n.Prefix, len(n.known)+1)
+	n.known[strings.Clone(name)] = number
+	return number, true
+}
+
+// HashText is FNV-1a with its bits mixed: the same on every machine.
+func HashText(text string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 0x100000001b3
+	}
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// OrNil is null for a zero value.
+func OrNil[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+// KeyName is a key where it looks like a name.
+func KeyName(key string) string {
+	if NameLike.MatchString(key) {
+		return key
+	}
+	return "one that is no name"
+}

@@ -1,0 +1,199 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// What AIPerf writes as JSON: profile_export_aiperf.json of one run, and over
+// several runs the aggregate, the collated and the sweep. The unit of a number
+// stands beside it.
+var AIPerf = read.Format{
+	Name:  "aiperf",
+	Sees:  seesAIPerf,
+	Read:  readAIPerf,
+	Wants: "input_config and metrics such as request_latency with their units",
+	Kind:  "results",
+}
+
+func seesAIPerf(h *read.Head) string {
+	keys := resultKeys(h)
+	isMetric := func(key string) bool {
+		return slices.Contains([]string{"request_latency", "request_count", "request_throughput", "completed_request_count"}, key)
+	}
+	switch {
+	case read.HasAll(keys, "aiperf_version", "metadata", "metrics"):
+		return "an aggregate of AIPerf's runs: aiperf_version, metadata, metrics"
+	case read.HasAll(keys, "aggregation_type", "num_profile_runs", "per_combination_metrics"):
+		return "a sweep of AIPerf: aggregation_type, num_profile_runs, per_combination_metrics"
+	case slices.ContainsFunc(keys, isMetric) && (slices.Contains(keys, "aiperf_version") || read.HasAll(keys, "input_config")):
+		return "an export of AIPerf: input_config, request_latency"
+	}
+	return ""
+}
+
+func readAIPerf(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
+		points, err := o.aiperfPoints(out)
+		if err != nil {
+			return err
+		}
+		if len(points) == 0 {
+			return out.Reject(number, "", read.Missing)
+		}
+		if o["metrics"] == nil && len(points) == 1 {
+			points[0].row.startedWith(d)
+		}
+		for _, p := range points {
+			p.row.Point = point
+			if err := out.Add(p.row); err != nil {
+				return err
+			}
+			for _, figure := range p.figures {
+				figure.Point = point
+				if err := out.Add(figure); err != nil {
+					return err
+				}
+			}
+			point++
+		}
+		if o["telemetry_data"] != nil && string(o["telemetry_data"]) != "null" {
+			out.Note("passed over: telemetry_data; gpu_telemetry_export.jsonl has the samples")
+		}
+		return nil
+	})
+}
+
+type aiperfPoint struct {
+	row     Point
+	figures []Figure
+}
+
+// aiperfPoints are one point for a run or an aggregate, one for each combination
+// of a sweep.
+func (o resultObject) aiperfPoints(out *read.Rows) ([]aiperfPoint, error) {
+	if combinations, ok := o["per_combination_metrics"]; ok {
+		return aiperfCombinations(out, combinations)
+	}
+	metrics := o
+	if o["metrics"] != nil {
+		metrics = o.object("metrics")
+	}
+	p := aiperfPoint{row: o.aiperfPoint(metrics), figures: aiperfFigures(out, metrics)}
+	if len(p.figures) == 0 {
+		return nil, nil
+	}
+	return []aiperfPoint{p}, nil
+}
+
+// aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object
+// of them by the combination's name.
+func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPoint, err error) {
+	var list []resultObject
+	if bytes.HasPrefix(text, []byte("{")) {
+		var named resultObject
+		if err := json.Unmarshal(text, &named); err != nil {
+			return nil, err
+		}
+		for _, key := range read.SortedKeys(named) {
+			list = append(list, named.object(key))
+		}
+	} else if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	for _, combination := range list {
+		metrics := combination
+		if combination["metrics"] != nil {
+			metrics = combination.object("metrics")
+		}
+		p := aiperfPoint{row: Point{Tool: "aiperf"}, figures: aiperfFigures(out, metrics)}
+		parameters := combination.object("parameters")
+		kept := map[string]any{}
+		for _, key := range read.SortedKeys(parameters) {
+			kept[key] = parameters.scalar(key)
+			switch last := key[strings.LastIndex(key, ".")+1:]; last {
+			case "concurrency":
+				p.row.MaxConcurrency, p.row.Load = parameters.count(key), new("closed")
+			case "request_rate", "rate":
+				p.row.RequestRatePerS, p.row.Load = parameters.number(key), new("open")
+			}
+		}
+		p.row.Settings = read.Settings(kept)
+		if len(p.figures) > 0 {
+			points = append(points, p)
+		}
+	}
+	return points, nil
+}
+
+var aiperfStatistic = regexp.MustCompile(`^p\d{1,2}(\.\d{1,6})?$`)
+
+// aiperfNames are the statistics that are called otherwise here.
+var aiperfNames = map[string]string{
+	"avg": "mean", "mean": "mean", "min": "min", "max": "max", "std": "std", "count": "count", "sum": "sum",
+	"cv": "cv", "se": "se", "ci_low": "ci_low", "ci_high": "ci_high",
+}
+
+// aiperfFigures reads every metric. What has an average and no spread is a number
+// alone. The instants that a run began and ended at are no figures.
+func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
+	for _, name := range read.SortedKeys(metrics) {
+		metric := metrics.object(name)
+		unit := metric.word("unit")
+		if metric == nil || unit == nil || read.Word(name) == "" || strings.HasSuffix(name, "_timestamp") {
+			continue
+		}
+		alone := metric["std"] == nil && metric["p50"] == nil && metric["ci_low"] == nil
+		for _, key := range read.SortedKeys(metric) {
+			statistic, value := aiperfNames[key], metric.number(key)
+			if aiperfStatistic.MatchString(key) {
+				statistic = key
+			}
+			if alone && statistic == "mean" {
+				statistic = "value"
+			}
+			if statistic != "" && value == nil && string(metric[key]) != "null" {
+				out.Implausible(name, "no finite number", 1)
+			}
+			if value != nil && statistic != "" {
+				figures = append(figures, Figure{Name: name, Statistic: statistic, Unit: unit, Value: *value})
+			}
+		}
+	}
+	return figures
+}
+
+func (o resultObject) aiperfPoint(metrics resultObject) Point {
+	scalar := func(name string) *float64 { return metrics.object(name).number("avg") }
+	row := Point{Tool: "aiperf", ToolVersion: o.word("aiperf_version"), DurationS: metricSeconds(metrics.object("benchmark_duration"))}
+	row.Completed, row.Failed = wholeNumber(scalar("request_count")), wholeNumber(scalar("error_request_count"))
+	if row.Completed != nil {
+		failed := int64(0)
+		if row.Failed != nil {
+			failed = *row.Failed
+		}
+		row.Requests = new(*row.Completed + failed)
+	}
+	if first := metrics.object("min_request_timestamp"); first != nil {
+		row.StartedAt = instantInNanoseconds(first.number("avg"), first.word("unit"))
+	}
+	o.aiperfConfig(&row)
+	return row
+}
+
+// startedWith takes the begin of the run from its requests, which lie beside it:
+// start_time is the client's local time, of no known zone. By this instant the
+// two files find each other.
+func (row *Point) startedWith(d *read.Document) {
+	if at := earliestStart(d.Beside("profile_export.jsonl", maxBeside)); at != nil {
+		row.StartedAt = at
+	}
+}
+
+const maxBeside = 64 << 20

@@ -1,0 +1,79 @@
+package results
+
+import (
+	"tidemark/ingest/read"
+)
+
+// aiperfConfig reads how AIPerf was told to run: "loadgen" up to 0.5, "phases"
+// since. Addresses, paths and the command line are left where they are.
+func (o resultObject) aiperfConfig(row *Point) {
+	config := o.object("input_config")
+	kept := map[string]any{}
+	keep := func(from resultObject, keys ...string) {
+		for _, key := range keys {
+			if value := from.scalar(key); value != nil {
+				kept[key] = value
+			}
+		}
+	}
+	endpoint, load := config.object("endpoint"), config.object("loadgen")
+	row.Model = firstName(endpoint["model_names"])
+	if row.Model == nil {
+		row.Model = firstName(config.object("models")["items"])
+	}
+	for _, phase := range objectsOf(config["phases"]) {
+		if kind := phase.word("kind"); kind != nil && *kind == "profiling" {
+			load = phase
+		}
+	}
+	prompt := config.object("input").object("prompt")
+	input, output := prompt.object("input_tokens"), prompt.object("output_tokens")
+	for _, dataset := range objectsOf(config["datasets"]) {
+		prompts := dataset.object("prompts")
+		input, output = prompts.object("isl"), prompts.object("osl")
+		keep(dataset, "type", "random_seed")
+	}
+	row.InputTokensAsked, row.OutputTokensAsked = input.number("mean"), output.number("mean")
+	row.MaxConcurrency, row.RequestRatePerS = load.count("concurrency"), load.number("request_rate")
+	if row.RequestRatePerS == nil {
+		row.RequestRatePerS = load.number("rate")
+	}
+	switch {
+	case row.RequestRatePerS != nil:
+		row.Load = new("open")
+	case row.MaxConcurrency != nil:
+		row.Load = new("closed")
+	}
+	keep(endpoint, "streaming", "type")
+	keep(load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
+	run := o.object("run_info")
+	keep(run, "trial", "random_seed", "variation_index")
+	row.Label = run.word("run_label")
+	if row.Label == nil {
+		row.Label = run.word("variation_label")
+	}
+	variation := run.object("variation_values")
+	keep(variation, read.SortedKeys(variation)...)
+	keep(o, "was_cancelled", "is_complete", "schema_version", "benchmark_id")
+	metadata := o.object("metadata")
+	keep(metadata, "aggregation_type", "num_profile_runs", "num_successful_runs", "confidence_level")
+	if run := o.runSeconds(); run > 0 {
+		kept["run_s"] = run
+	}
+	row.Settings = read.Settings(kept)
+}
+
+// runSeconds is from start_time to end_time, which newer versions divide by.
+func (o resultObject) runSeconds() float64 {
+	var c read.Clock
+	begin, end := o.word("start_time"), o.word("end_time")
+	if begin == nil || end == nil {
+		return 0
+	}
+	from, _, _, problem := c.Instant([]byte(*begin))
+	until, _, _, other := c.Instant([]byte(*end))
+	if problem != "" || other != "" {
+		return 0
+	}
+	return float64(until-from) * 1e-9
+}

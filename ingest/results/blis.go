@@ -1,0 +1,185 @@
+package results
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// BLIS's TraceV2: a CSV of requests with everything in microseconds, and a YAML
+// header beside it. What was sent and timed is a result; what was only generated
+// has zeros for its times, and is a trace.
+var BLIS = read.Format{
+	Name: "blis",
+	Sees: func(h *read.Head) string {
+		if !isBLIS(h) || !isTimedBLIS(h) {
+			return ""
+		}
+		return "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us"
+	},
+	Read: readBLIS, Kind: "results",
+	Wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
+}
+
+var BLISTrace = read.Format{
+	Name: "blis-trace",
+	Sees: func(h *read.Head) string {
+		if !isBLIS(h) || isTimedBLIS(h) {
+			return ""
+		}
+		return "a BLIS TraceV2 without times, arrival_time_us alone"
+	},
+	Read:  readBLISTrace,
+	Wants: "a CSV with arrival_time_us, input_tokens and output_tokens (BLIS TraceV2)",
+	Kind:  "arrivals",
+}
+
+func isBLIS(h *read.Head) bool {
+	return h.ColumnsHave("request_id", "input_tokens", "output_tokens", "arrival_time_us", "first_chunk_time_us", "last_chunk_time_us")
+}
+
+// isTimedBLIS looks for a time that was measured among the first rows.
+func isTimedBLIS(h *read.Head) bool {
+	column := slices.Index(h.Columns, "last_chunk_time_us")
+	rows := 0
+	for line := range strings.Lines(string(h.Data[:min(len(h.Data), 1<<20)])) {
+		if rows++; rows == 1 || rows > 1000 {
+			continue
+		}
+		fields, reason := read.CSVFields([]byte(strings.TrimSpace(line)))
+		if reason == "" && column < len(fields) && read.ParseNumber(fields[column]).Value > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// blisHeader is the YAML beside the CSV; nil where there is none.
+func blisHeader(d *read.Document) map[string]any {
+	name := strings.TrimSuffix(d.Base(), path.Ext(d.Base()))
+	for _, beside := range []string{name + ".yaml", name + ".yml", strings.TrimSuffix(name, "_data") + "_header.yaml", "trace_header.yaml", "header.yaml"} {
+		text := d.Beside(beside, 1<<20)
+		if text == nil {
+			continue
+		}
+		if header, err := read.ParseTree(text); err == nil && header["trace_version"] != nil {
+			return header
+		}
+	}
+	return nil
+}
+
+func readBLIS(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "us"
+	header := blisHeader(d)
+	warmUp := read.NumberAt(header, "warm_up_requests").Value
+	model, all, failed := "", int64(0), int64(0)
+	var zero read.Number
+	err := d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {
+		sent := s.Number("send_time_us")
+		if !sent.Known {
+			return &read.Reject{Line: line, Column: "send_time_us", Reason: read.NotANumber}, nil
+		}
+		if s.Text("error_message") != "" {
+			if err := out.Text("error_message"); err != nil {
+				return nil, err
+			}
+		}
+		zero = firstOf(zero, sent)
+		row := blisRow(s, sent, zero)
+		row.Seq = int32(all)
+		if float64(all) < warmUp {
+			row.IsWarmUp = new(true)
+		}
+		if model == "" {
+			model = s.Text("model")
+		}
+		all++
+		if row.Failure != nil {
+			failed++
+		}
+		return nil, out.Add(row)
+	})
+	if err != nil || all == 0 {
+		return err
+	}
+	flat := map[string]any{}
+	read.Flatten(flat, "", header)
+	if header == nil {
+		out.Note("no header (YAML) beside it: what it was measured on is not known")
+	}
+	return out.Add(Point{
+		Tool: "blis", ToolVersion: read.WordOrNil(read.VersionOf(read.At(header, "trace_version"))), Model: read.ModelName(read.FirstText(model, read.TextAt(header, "server", "model"))),
+		Hardware: read.WordOrNil(read.TextAt(header, "hardware", "gpu")), Engine: read.WordOrNil(read.TextAt(header, "server", "type")), Load: new("open"),
+		TensorParallelSize: read.Int32Of(read.NumberAt(header, "server", "tensor_parallel")),
+		Requests:           &all, Completed: new(all - failed), Failed: &failed, Settings: read.Settings(flat),
+	})
+}
+
+// blisRow: the clock of arrivals begins at the trace's zero, that of sending is the
+// wall clock's, so that a due time cannot be told. The tokens that the server
+// counted go before those that were planned.
+func blisRow(s *read.Sheet, sent, zero read.Number) Request {
+	row := Request{
+		StartedS: new((sent.Value - zero.Value) / 1e6), InputTokens: s.Number("input_tokens").Count(), OutputTokens: s.Number("output_tokens").Count(),
+		SessionID: read.WordOrNil(s.Text("session_id")), FinishReason: read.WordOrNil(s.Text("finish_reason")),
+	}
+	if server := s.Number("server_input_tokens").Count(); server != nil && *server > 0 {
+		row.InputTokens = server
+	}
+	if row.SessionID != nil {
+		row.Turn = read.Int32Of(s.Number("round_index"))
+	}
+	if status := s.Text("status"); status != "ok" && status != "" {
+		row.Failure = new("error")
+		if status == "timeout" {
+			row.Failure = new("timeout")
+		}
+		return row
+	}
+	first, last := s.Number("first_chunk_time_us"), s.Number("last_chunk_time_us")
+	if first.Value >= sent.Value && first.Value > 0 {
+		row.TTFTS = new((first.Value - sent.Value) / 1e6)
+	}
+	if last.Value >= sent.Value && last.Value > 0 {
+		row.E2ES = new((last.Value - sent.Value) / 1e6)
+	}
+	return row
+}
+
+func readBLISTrace(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "us"
+	return d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {
+		arrival, used, reason := read.Decimal([]byte(s.Text("arrival_time_us")), 3)
+		if reason == "" && used != len(s.Text("arrival_time_us")) || used == 0 {
+			reason = read.NotATime
+		}
+		if reason != "" {
+			return &read.Reject{Line: line, Column: "arrival_time_us", Reason: reason}, nil
+		}
+		row := read.Arrival{Line: line, ArrivalNs: arrival, SessionID: read.WordOrNil(s.Text("session_id")), Class: read.WordOrNil(s.Text("slo_class"))}
+		for _, column := range []string{"input_tokens", "output_tokens"} {
+			tokens := s.Number(column).Count()
+			if tokens == nil || *tokens > read.MaxTokens {
+				return &read.Reject{Line: line, Column: column, Reason: read.NotAnInteger}, nil
+			}
+			if column == "input_tokens" {
+				row.InputTokens = *tokens
+			} else {
+				row.OutputTokens = *tokens
+			}
+		}
+		if row.SessionID != nil {
+			row.Turn = read.Int32Of(s.Number("round_index"))
+		}
+		if err := out.Add(row); err != nil {
+			return nil, err
+		}
+		if model := read.ModelName(s.Text("model")); model != nil {
+			return nil, out.Add(read.ArrivalDetail{Line: line, Model: model})
+		}
+		return nil, nil
+	})
+}

@@ -1,0 +1,258 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// evalscope perf writes a folder: benchmark_summary.json, benchmark_percentile.json
+// and benchmark_args.json, whose names carry their units ("TTFT (ms)"; older ones
+// have seconds), and an SQLite file of all requests. The summary comes in with the
+// two others; of the SQLite file an export is read, without its pickled answers.
+var Evalscope = read.Format{
+	Name: "evalscope",
+	Sees: func(h *read.Head) string {
+		switch {
+		case h.Has("Total Requests", "Success Requests"), h.Has("Total requests", "Succeed requests"):
+			return "evalscope's summary, with its counts of requests"
+		case h.ElementHas("Percentiles"):
+			return "evalscope's percentiles"
+		}
+		return ""
+	},
+	Read:  readEvalscope,
+	Kind:  "results",
+	Wants: `a JSON object with "Total Requests" and "Success Requests" (evalscope's benchmark_summary.json)`,
+}
+
+const evalscopeSummary = "benchmark_summary.json"
+
+func readEvalscope(d *read.Document, out *read.Rows) error {
+	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
+		if d.Beside(evalscopeSummary, 1) != nil {
+			return hint.Errorf("%s", "its percentiles come in with "+evalscopeSummary).Hint("take in that file").Mark(read.ErrUnknownFormat)
+		}
+		text, err := d.Whole()
+		if err != nil {
+			return err
+		}
+		if err := out.Add(Point{Tool: "evalscope", Label: new("percentiles")}); err != nil {
+			return err
+		}
+		return evalscopePercentiles(out, text)
+	}
+	summary, err := d.Tree()
+	if err != nil {
+		return err
+	}
+	args, _ := read.ParseTree(d.Beside("benchmark_args.json", 1<<20))
+	if err := out.Add(evalscopePoint(summary, args)); err != nil {
+		return err
+	}
+	for _, key := range read.SortedKeys(summary) {
+		name, unit := nameAndUnit(key)
+		is := "value"
+		for _, average := range []string{"Average ", "Avg "} {
+			if rest, cut := strings.CutPrefix(name, average); cut {
+				name, is = rest, "mean"
+			}
+		}
+		switch name {
+		case "TTFT", "TPOT", "ITL":
+			is = "mean"
+		case "Concurrency", "Number of concurrency", "Request Rate", "Request rate":
+			continue
+		}
+		out.OddNumber(name, summary, key)
+		if err := addFigure(out, 0, name, is, unit, read.NumberAt(summary, key)); err != nil {
+			return err
+		}
+	}
+	if percentiles := d.Beside("benchmark_percentile.json", read.MaxTreeBytes); percentiles != nil {
+		return evalscopePercentiles(out, percentiles)
+	}
+	return nil
+}
+
+var unitBehind = regexp.MustCompile(`^(.*?) *\(([^()]*)\)$`)
+
+// nameAndUnit takes "TTFT (ms)" apart.
+func nameAndUnit(key string) (name, unit string) {
+	parts := unitBehind.FindStringSubmatch(key)
+	if parts == nil {
+		return key, ""
+	}
+	return parts[1], strings.NewReplacer("tok/s", "tokens/s", "req/s", "requests/s").Replace(parts[2])
+}
+
+func evalscopePoint(summary, args map[string]any) Point {
+	number := func(keys ...string) read.Number {
+		for _, key := range keys {
+			if m := read.NumberAt(summary, key); m.Known {
+				return m
+			}
+		}
+		return read.Number{}
+	}
+	flat := map[string]any{}
+	read.Flatten(flat, "", args)
+	row := Point{
+		Tool: "evalscope", Model: read.ModelName(read.TextAt(args, "model")), Settings: read.Settings(flat),
+		Requests:  number("Total Requests", "Total requests").Count(),
+		Completed: number("Success Requests", "Succeed requests").Count(), Failed: number("Failed Requests", "Failed requests").Count(),
+		DurationS:      number("Test Duration (s)", "Time taken for tests (s)").Float(),
+		MaxConcurrency: number("Concurrency", "Number of concurrency").Count(),
+	}
+	if rate := number("Request Rate (req/s)", "Request rate (req/s)"); rate.Known && rate.Value > 0 {
+		row.RequestRatePerS = rate.Float()
+	}
+	switch {
+	case row.RequestRatePerS != nil:
+		row.Load = new("open")
+	case row.MaxConcurrency != nil:
+		row.Load = new("closed")
+	}
+	return row
+}
+
+// evalscopePercentiles are nearest-rank: values that were measured.
+func evalscopePercentiles(out *read.Rows, text []byte) error {
+	return read.EachOfArray(bytes.NewReader(read.WithoutNaN(text)), func(number int64, element json.RawMessage) error {
+		record, _ := read.TreeOfPart(element).(map[string]any)
+		label := read.TextAt(record, "Percentiles")
+		is := statistic(label)
+		if digits, isPercentile := strings.CutSuffix(label, "%"); isPercentile {
+			is = statistic("p" + digits)
+		}
+		if is == "" {
+			return out.Reject(number, "Percentiles", read.Missing)
+		}
+		for _, key := range read.SortedKeys(record) {
+			name, unit := nameAndUnit(key)
+			out.OddNumber(name, record, key)
+			if err := addFigure(out, 0, name, is, unit, read.NumberAt(record, key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// The export of evalscope's benchmark_data.db, CSV or JSON. Seconds.
+var EvalscopeRequests = read.Format{
+	Name: "evalscope-requests",
+	Sees: func(h *read.Head) string {
+		wanted := []string{"start_time", "first_chunk_latency", "prompt_tokens", "completion_tokens"}
+		if read.HasAll(h.Columns, wanted...) || read.HasAll(h.Element, wanted...) {
+			return "evalscope's requests, with first_chunk_latency and completion_tokens"
+		}
+		return ""
+	},
+	Read:  readEvalscopeRequests,
+	Kind:  "results",
+	Wants: "a CSV or JSON array with start_time, first_chunk_latency, prompt_tokens and completion_tokens (an export of evalscope's benchmark_data.db)",
+}
+
+type evalscopeRequest struct {
+	Start     read.Number     `json:"start_time"`
+	Latency   read.Number     `json:"latency"`
+	First     read.Number     `json:"first_chunk_latency"`
+	Input     read.Number     `json:"prompt_tokens"`
+	Output    read.Number     `json:"completion_tokens"`
+	PerToken  read.Number     `json:"time_per_output_token"`
+	Gaps      json.RawMessage `json:"inter_token_latencies"`
+	Success   json.RawMessage `json:"success"`
+	Request   read.Presence   `json:"request"`
+	Responses read.Presence   `json:"response_messages"`
+}
+
+func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "s"
+	var zero read.Number
+	var all, failed int64
+	use := func(q evalscopeRequest) error {
+		for name, is := range map[string]read.Presence{"request": q.Request, "response_messages": q.Responses} {
+			if is {
+				if err := out.Text(name); err != nil {
+					return err
+				}
+			}
+		}
+		zero = firstOf(zero, q.Start)
+		row := q.row(int32(all), zero)
+		all++
+		if row.Failure != nil {
+			failed++
+		}
+		return out.Add(row)
+	}
+	var err error
+	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
+		err = read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+			var q evalscopeRequest
+			if json.Unmarshal(element, &q) != nil {
+				return out.Reject(number, "", read.NotJSON)
+			}
+			return use(q)
+		})
+	} else {
+		err = d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {
+			if start := s.Number("start_time"); !start.Known {
+				return &read.Reject{Line: line, Column: "start_time", Reason: read.NotANumber}, nil
+			}
+			return nil, use(evalscopeRequest{
+				Start: s.Number("start_time"), Latency: s.Number("latency"), First: s.Number("first_chunk_latency"),
+				Input: s.Number("prompt_tokens"), Output: s.Number("completion_tokens"), PerToken: s.Number("time_per_output_token"),
+				Gaps: json.RawMessage(s.Text("inter_token_latencies")), Success: json.RawMessage(s.Text("success")),
+				Request: s.Text("request") != "", Responses: s.Text("response_messages") != "",
+			})
+		})
+	}
+	if err != nil || all == 0 {
+		return err
+	}
+	return out.Add(Point{Tool: "evalscope", Label: new("requests"), Requests: &all, Completed: new(all - failed), Failed: &failed})
+}
+
+func (q *evalscopeRequest) row(seq int32, zero read.Number) Request {
+	row := Request{Seq: seq, StartedS: since(zero, q.Start)}
+	if success := strings.ToLower(string(q.Success)); success == "0" || success == "false" {
+		row.Failure = new("error")
+		return row
+	}
+	row.E2ES, row.TTFTS, row.TPOTS = q.Latency.Float(), q.First.Float(), q.PerToken.Float()
+	row.InputTokens, row.OutputTokens = q.Input.Count(), q.Output.Count()
+	row.ChunkGapsUs = q.gaps()
+	return row
+}
+
+// gaps are a list, or a text that holds one, as SQLite gives it out.
+func (q *evalscopeRequest) gaps() []int32 {
+	text := q.Gaps
+	var inner string
+	if json.Unmarshal(text, &inner) == nil {
+		text = []byte(inner)
+	}
+	const enough = 1 << 20 // chunks of one answer
+	if bytes.Count(text, []byte(",")) > enough {
+		return nil
+	}
+	var gaps []read.Number
+	if json.Unmarshal(text, &gaps) != nil || len(gaps) == 0 {
+		return nil
+	}
+	made := make([]int32, 0, len(gaps))
+	for _, gap := range gaps {
+		us := gap.Value * 1e6
+		if !gap.Known || us < 0 || us > 1<<31-1 {
+			return nil
+		}
+		made = append(made, int32(us+0.5))
+	}
+	return made
+}

@@ -1,0 +1,134 @@
+package results
+
+import (
+	"math"
+	"regexp"
+	"time"
+
+	"tidemark/ingest/read"
+)
+
+func wholeNumber(value *float64) *int64 {
+	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
+		return nil
+	}
+	return new(int64(*value))
+}
+
+func instantInNanoseconds(value *float64, unit *string) *time.Time {
+	if value == nil || unit == nil || *unit != "ns" || *value < 1e18 || *value > 4e18 {
+		return nil
+	}
+	return new(time.Unix(0, int64(*value)).UTC())
+}
+
+// metricSeconds reads {"unit": "ms", "avg": 1, ...}, or {"unit": "ms", "value": 1}.
+func metricSeconds(metric resultObject) *float64 {
+	value, unit := metric.number("avg"), metric.word("unit")
+	if value == nil {
+		value = metric.number("value")
+	}
+	if value == nil || unit == nil || secondsIn[*unit] == 0 {
+		return nil
+	}
+	return new(*value * secondsIn[*unit])
+}
+
+// secondsIn are the units of time as AIPerf writes them.
+var secondsIn = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "seconds": 1, "min": 60, "hours": 3600}
+
+// unitFor leaves the unit out of statistics that do not have it.
+func unitFor(statistic, unit string) string {
+	switch statistic {
+	case "count", "variance":
+		return ""
+	}
+	return unit
+}
+
+// leaves puts every number of a tree into figures. words names the way to it: what
+// is a statistic at the end of the way is left out of that.
+func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) error {
+	return leavesAt(out, point, []string{key}, node, words)
+}
+
+func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) error {
+	const deepest = 10
+	object, isObject := node.(map[string]any)
+	if !isObject || len(way) > deepest {
+		return nil
+	}
+	isDistribution := read.NumberAt(object, "mean").Known || read.NumberAt(object, "p50").Known
+	for _, key := range read.SortedKeys(object) {
+		value, isNumber := object[key].(float64)
+		if !isNumber {
+			if err := leavesAt(out, point, append(way[:len(way):len(way)], key), object[key], words); err != nil {
+				return err
+			}
+			continue
+		}
+		is, at := statistic(key), way
+		if is == "" || !isDistribution {
+			is, at = "value", append(way[:len(way):len(way)], key)
+		}
+		name, unit := words(at)
+		if err := addFigure(out, point, name, is, unitFor(is, unit), read.Number{Value: value, Known: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var isoSpan = regexp.MustCompile(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
+
+// isoDuration reads PT1H2M3.5S as seconds.
+func isoDuration(text string) *float64 {
+	parts := isoSpan.FindStringSubmatch(text)
+	if parts == nil || text == "PT" {
+		return nil
+	}
+	return new(3600*read.ParseNumber(parts[1]).Value + 60*read.ParseNumber(parts[2]).Value + read.ParseNumber(parts[3]).Value)
+}
+
+var percentileName = regexp.MustCompile(`^p(\d{1,3})(?:[._p](\d+))?(?:th)?$`)
+
+// statistic is how raw.figures calls a statistic; "" for what is none.
+func statistic(name string) string {
+	switch name {
+	case "mean", "avg", "average":
+		return "mean"
+	case "median":
+		return "p50"
+	case "std", "stddev", "std_dev":
+		return "std"
+	case "sum", "total_sum":
+		return "sum"
+	case "min", "max", "count", "mode", "variance", "value":
+		return name
+	}
+	parts := percentileName.FindStringSubmatch(name)
+	if parts == nil {
+		return ""
+	}
+	if parts[2] != "" {
+		return "p" + parts[1] + "." + parts[2]
+	}
+	return "p" + parts[1]
+}
+
+// addFigure is one number of a tool, where there is one.
+func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) error {
+	if !value.Known || read.Word(name) == "" {
+		return nil
+	}
+	return r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: read.OrNil(unit), Value: value.Value})
+}
+
+func addAll[T read.Row](out *read.Rows, all []T) error {
+	for _, row := range all {
+		if err := out.Add(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

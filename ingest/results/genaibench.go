@@ -1,0 +1,162 @@
+package results
+
+import (
+	"encoding/json"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// genai-bench writes a folder: experiment_metadata.json, and one file per scenario
+// and load with the figures of all requests and each request's own. Times are
+// seconds unless _time_unit says ms. Its tpot leaves the first token out; its
+// requests have no instants. The metadata come in with each of the others.
+var GenAIBench = read.Format{
+	Name: "genai-bench",
+	Sees: func(h *read.Head) string {
+		switch {
+		case h.Has("aggregated_metrics"):
+			return "genai-bench's results, with aggregated_metrics"
+		case h.Has("benchmark_version", "api_backend", "traffic_scenario"):
+			return "genai-bench's metadata, with benchmark_version and traffic_scenario"
+		}
+		return ""
+	},
+	Read:  readGenAIBench,
+	Kind:  "results",
+	Wants: "a JSON object with aggregated_metrics and individual_request_metrics (genai-bench)",
+}
+
+type genaiReport struct {
+	Aggregated json.RawMessage `json:"aggregated_metrics"`
+	Requests   []genaiRequest  `json:"individual_request_metrics"`
+	TimeUnit   read.Text       `json:"_time_unit"`
+}
+
+type genaiRequest struct {
+	TTFT         read.Number     `json:"ttft"`
+	TPOT         read.Number     `json:"tpot"`
+	E2E          read.Number     `json:"e2e_latency"`
+	InputTokens  read.Number     `json:"num_input_tokens"`
+	OutputTokens read.Number     `json:"num_output_tokens"`
+	ErrorCode    json.RawMessage `json:"error_code"`
+	ErrorMessage read.Presence   `json:"error_message"`
+}
+
+const genaiMetadata = "experiment_metadata.json"
+
+func readGenAIBench(d *read.Document, out *read.Rows) error {
+	text, err := d.Whole()
+	if err != nil {
+		return err
+	}
+	var report genaiReport
+	if json.Unmarshal(read.WithoutNaN(text), &report) != nil {
+		return hint.Errorf("not a whole genai-bench report").Hint("it is cut or broken; take it from its source again")
+	}
+	if report.Aggregated == nil {
+		return hint.Errorf("genai-bench's metadata alone: no result in it").
+			Hint("take in the files beside it; it is read with them").Mark(read.ErrUnknownFormat)
+	}
+	unit := "s"
+	if report.TimeUnit == "ms" {
+		unit = "ms"
+	}
+	out.About.TimeUnit = unit
+	aggregated, _ := read.TreeOfPart(report.Aggregated).(map[string]any)
+	if aggregated == nil {
+		return hint.Errorf("aggregated_metrics is not an object").Hint("take the file from its source again")
+	}
+	if err := out.Add(genaiPoint(d, aggregated)); err != nil {
+		return err
+	}
+	if err := genaiFigures(out, aggregated, unit); err != nil {
+		return err
+	}
+	toSeconds := map[string]float64{"s": 1, "ms": 1e-3}[unit]
+	for i, request := range report.Requests {
+		if err := request.add(out, int32(i), toSeconds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func genaiPoint(d *read.Document, aggregated map[string]any) Point {
+	number := func(key string) read.Number { return read.NumberAt(aggregated, key) }
+	flat := map[string]any{"scenario": read.TextAt(aggregated, "scenario"), "iteration_type": read.TextAt(aggregated, "iteration_type"), "batch_size": read.Finite(number("batch_size"))}
+	row := Point{
+		Tool: "genai-bench", Label: read.WordOrNil(read.TextAt(aggregated, "scenario")), DurationS: number("run_duration").Float(),
+		Requests: number("num_requests").Count(), Completed: number("num_completed_requests").Count(), Failed: number("num_error_requests").Count(),
+	}
+	switch read.TextAt(aggregated, "iteration_type") {
+	case "request_rate":
+		row.Load, row.RequestRatePerS = new("open"), firstOf(number("request_rate"), number("num_concurrency")).Float()
+	default:
+		row.Load, row.MaxConcurrency = new("closed"), number("num_concurrency").Count()
+	}
+	if metadata, err := read.ParseTree(d.Beside(genaiMetadata, 1<<20)); err == nil {
+		row.ToolVersion, row.Model = read.WordOrNil(read.VersionOf(metadata["benchmark_version"])), read.ModelName(read.TextAt(metadata, "model"))
+		row.Engine, row.EngineVersion = read.WordOrNil(read.TextAt(metadata, "server_engine")), read.WordOrNil(read.VersionOf(metadata["server_version"]))
+		row.Hardware = read.WordOrNil(read.TextAt(metadata, "server_gpu_type"))
+		delete(metadata, "auth_config")
+		delete(metadata, "experiment_folder_name")
+		read.Flatten(flat, "experiment", metadata)
+	}
+	row.Settings = read.Settings(flat)
+	return row
+}
+
+func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) error {
+	for _, key := range read.SortedKeys(aggregated) {
+		if key == "num_concurrency" || key == "batch_size" || key == "run_duration" {
+			continue
+		}
+		if err := addFigure(out, 0, key, "value", genaiUnit(key, unit), read.NumberAt(aggregated, key)); err != nil {
+			return err
+		}
+	}
+	stats, _ := aggregated["stats"].(map[string]any)
+	for _, name := range read.SortedKeys(stats) {
+		of, _ := stats[name].(map[string]any)
+		for _, key := range read.SortedKeys(of) {
+			if is := statistic(key); is != "" {
+				if err := addFigure(out, 0, name, is, genaiUnit(name, unit), read.NumberAt(of, key)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func genaiUnit(name, unit string) string {
+	switch {
+	case name == "ttft", name == "tpot", strings.HasSuffix(name, "_latency"):
+		return unit
+	case strings.HasSuffix(name, "_per_s"), strings.HasSuffix(name, "_throughput"), strings.HasSuffix(name, "_speed"):
+		return "tokens/s"
+	case strings.HasSuffix(name, "_tokens"):
+		return "tokens"
+	case strings.HasSuffix(name, "requests_per_second"):
+		return "requests/s"
+	}
+	return ""
+}
+
+func (q *genaiRequest) add(out *read.Rows, seq int32, toSeconds float64) error {
+	row := Request{
+		Seq: seq, TTFTS: q.TTFT.Times(toSeconds), TPOTS: q.TPOT.Times(toSeconds), E2ES: q.E2E.Times(toSeconds),
+		InputTokens: q.InputTokens.Count(), OutputTokens: q.OutputTokens.Count(),
+	}
+	if code := string(q.ErrorCode); code != "" && code != "null" {
+		row.Failure = new("error")
+		if q.ErrorMessage {
+			if err := out.Text("error_message"); err != nil {
+				return err
+			}
+		}
+	}
+	return out.Add(row)
+}

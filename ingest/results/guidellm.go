@@ -1,0 +1,388 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// GuideLLM's benchmarks.json: one benchmark is one point. Version 2 of its report
+// (0.6 and later) and the shape before it differ in where the settings lie; both
+// are read.
+//
+// Three traps. "p001" is the 0.1th percentile, "p01" the first. A distribution of
+// nothing is written as zeros: it is no figure. time_per_output_token_ms is the
+// whole latency over all tokens, the first included; what others call TPOT is
+// inter_token_latency_ms, and that alone is taken as a request's tpot_s.
+var GuideLLM = read.Format{
+	Name:  "guidellm",
+	Sees:  seesGuideLLM,
+	Read:  readGuideLLM,
+	Kind:  "results",
+	Wants: `a JSON object with "benchmarks", each with "metrics" and a strategy (GuideLLM's benchmarks.json)`,
+}
+
+func seesGuideLLM(h *read.Head) string {
+	if !h.Has("benchmarks") {
+		return ""
+	}
+	for _, sign := range []string{`"guidellm_version"`, `"scheduler_metrics"`, `"run_stats"`, `"generative_benchmark"`} {
+		if bytes.Contains(h.Data, []byte(sign)) {
+			return "a GuideLLM report: " + sign
+		}
+	}
+	return ""
+}
+
+type guideReport struct {
+	Metadata struct {
+		Version read.Text `json:"guidellm_version"`
+	} `json:"metadata"`
+	Args       json.RawMessage `json:"args"`
+	Config     json.RawMessage `json:"config"`
+	Benchmarks json.RawMessage `json:"benchmarks"` // read one at a time: they may be many
+}
+
+type guideBenchmark struct {
+	Config           json.RawMessage `json:"config"`
+	Args             json.RawMessage `json:"args"`
+	Worker           json.RawMessage `json:"worker"`
+	RequestLoader    json.RawMessage `json:"request_loader"`
+	RunStats         json.RawMessage `json:"run_stats"`
+	SchedulerMetrics json.RawMessage `json:"scheduler_metrics"`
+	Metrics          json.RawMessage `json:"metrics"`
+	RequestTotals    json.RawMessage `json:"request_totals"`
+	Requests         struct {
+		Successful json.RawMessage `json:"successful"`
+		Errored    json.RawMessage `json:"errored"`
+		Incomplete json.RawMessage `json:"incomplete"`
+	} `json:"requests"`
+	StartTime read.Number `json:"start_time"`
+	EndTime   read.Number `json:"end_time"`
+	Duration  read.Number `json:"duration"`
+}
+
+type guideRequest struct {
+	Args   read.Presence `json:"request_args"`
+	Prompt read.Presence `json:"prompt"`
+	Output read.Presence `json:"output"`
+	Info   struct {
+		Conversation read.Text   `json:"conversation_id"`
+		Turn         read.Number `json:"turn_index"`
+		Timings      struct {
+			Targeted read.Number `json:"targeted_start"`
+			Start    read.Number `json:"request_start"`
+			End      read.Number `json:"request_end"`
+		} `json:"timings"`
+	} `json:"info"`
+	InputMetrics struct {
+		Cached read.Number `json:"cached_tokens"`
+	} `json:"input_metrics"`
+	RequestStart read.Number `json:"request_start_time"`
+	RequestEnd   read.Number `json:"request_end_time"`
+	Start        read.Number `json:"start_time"`
+	End          read.Number `json:"end_time"`
+	FirstToken   read.Number `json:"first_token_time"`
+	Latency      read.Number `json:"request_latency"`
+	TTFT         read.Number `json:"time_to_first_token_ms"`
+	InterToken   read.Number `json:"inter_token_latency_ms"`
+	PromptTokens read.Number `json:"prompt_tokens"`
+	OutputTokens read.Number `json:"output_tokens"`
+}
+
+func readGuideLLM(d *read.Document, out *read.Rows) error {
+	text, err := d.Whole()
+	if err != nil {
+		return err
+	}
+	var report guideReport
+	if json.Unmarshal(read.WithoutNaN(text), &report) != nil {
+		return hint.Errorf("not a whole GuideLLM report").Hint("it is cut or broken; take it from its source again")
+	}
+	text = nil // the report has its own copy
+	out.About.TimeUnit = "s"
+	point := int32(0)
+	if read.IsList(report.Benchmarks) {
+		err = read.EachOfArray(bytes.NewReader(report.Benchmarks), func(_ int64, raw json.RawMessage) error {
+			point++
+			return report.benchmark(out, point-1, raw)
+		})
+	}
+	if err == nil && point == 0 {
+		return hint.Errorf("a GuideLLM report without a benchmark").Hint("the run was stopped before its first one ended")
+	}
+	return err
+}
+
+func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage) error {
+	var b guideBenchmark
+	if json.Unmarshal(raw, &b) != nil {
+		return out.Reject(int64(point)+1, "benchmarks", read.NotJSON)
+	}
+	settings := b.settings(r)
+	row := b.point(r, point, settings)
+	if row.StartedAt == nil && (b.StartTime.Known || read.NumberAt(read.TreeOfPart(b.RunStats), "start_time").Known) {
+		out.Implausible("start_time", "no possible date", 1)
+	}
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	metrics, _ := read.TreeOfPart(b.Metrics).(map[string]any)
+	if err := guideFigures(out, point, "", metrics); err != nil {
+		return err
+	}
+	scheduler, _ := read.TreeOfPart(b.SchedulerMetrics).(map[string]any)
+	for _, key := range read.SortedKeys(scheduler) {
+		if name, isMean := strings.CutSuffix(key, "_avg"); isMean {
+			if err := addFigure(out, point, name, "mean", "s", read.NumberAt(scheduler, key)); err != nil {
+				return err
+			}
+		}
+	}
+	return b.requests(out, point)
+}
+
+// settings gathers where a benchmark says how it was made, by version.
+func (b *guideBenchmark) settings(r *guideReport) map[string]any {
+	spec := read.At(read.TreeOfPart(r.Config), "spec")
+	if spec == nil {
+		spec = read.TreeOfPart(r.Args)
+	}
+	return map[string]any{
+		"config": read.TreeOfPart(b.Config), "args": read.TreeOfPart(b.Args), "worker": read.TreeOfPart(b.Worker),
+		"loader": read.TreeOfPart(b.RequestLoader), "spec": spec,
+	}
+}
+
+func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any) Point {
+	flat := map[string]any{}
+	for _, part := range []string{"spec", "worker", "loader", "args", "config"} { // a benchmark's own say comes last
+		if text, isText := from[part].(string); !isText || read.IsNoPlace(text) {
+			read.Flatten(flat, "", from[part])
+		}
+	}
+	delete(flat, "")
+	row := Point{Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
+	stats, totals := read.TreeOfPart(b.RunStats), read.TreeOfPart(b.RequestTotals)
+	if totals == nil {
+		totals = read.At(read.TreeOfPart(b.Metrics), "request_totals")
+	}
+	if totals == nil {
+		totals = read.At(stats, "requests_made")
+	}
+	row.Requests, row.Completed = read.NumberAt(totals, "total").Count(), read.NumberAt(totals, "successful").Count()
+	row.Failed = read.NumberAt(totals, "errored").Count()
+	if row.StartedAt = read.UnixInstant(b.StartTime); row.StartedAt == nil {
+		row.StartedAt = read.UnixInstant(read.NumberAt(stats, "start_time"))
+	}
+	if row.DurationS == nil && b.StartTime.Known && b.EndTime.Known {
+		row.DurationS = new(b.EndTime.Value - b.StartTime.Value)
+	}
+	b.load(&row, from)
+	for _, model := range []string{
+		read.TextAt(from["config"], "backend", "model"), read.TextAt(from["spec"], "backend", "model"),
+		read.TextAt(from["worker"], "backend_model"), read.TextAt(from["spec"], "model"),
+	} {
+		if row.Model == nil {
+			row.Model = read.ModelName(model)
+		}
+	}
+	return row
+}
+
+// load reads the strategy: what was asked of the client.
+func (b *guideBenchmark) load(row *Point, from map[string]any) {
+	strategy := read.At(from["config"], "strategy")
+	if strategy == nil {
+		strategy = read.At(from["args"], "strategy")
+	}
+	kind := read.TextAt(strategy, "type_")
+	row.Label = read.WordOrNil(kind)
+	streams := read.NumberAt(strategy, "streams")
+	if !streams.Known {
+		streams = read.NumberAt(strategy, "max_concurrency")
+	}
+	switch kind {
+	case "synchronous":
+		row.Load, row.MaxConcurrency = new("closed"), new(int64(1))
+	case "concurrent":
+		row.Load, row.MaxConcurrency = new("closed"), streams.Count()
+	case "throughput":
+		row.Load, row.MaxConcurrency = new("at once"), streams.Count()
+	case "constant", "poisson", "async", "trace", "replay":
+		row.Load, row.RequestRatePerS = new("open"), read.NumberAt(strategy, "rate").Float()
+	}
+	row.InputTokensAsked, row.OutputTokensAsked = guideTokens(from, "prompt_tokens"), guideTokens(from, "output_tokens")
+}
+
+var guideData = map[string]*regexp.Regexp{
+	"prompt_tokens": regexp.MustCompile(`\bprompt_tokens["']?\s*[=:]\s*(\d+)`),
+	"output_tokens": regexp.MustCompile(`\boutput_tokens["']?\s*[=:]\s*(\d+)`),
+}
+
+// guideTokens is what synthetic data were asked to have: a key of the first data
+// set, or a piece of "prompt_tokens=256,output_tokens=128".
+func guideTokens(from map[string]any, key string) *float64 {
+	data := read.At(from["spec"], "data")
+	if data == nil {
+		data = read.At(from["loader"], "data")
+	}
+	if list, isList := data.([]any); isList && len(list) > 0 {
+		data = list[0]
+	}
+	if text, isText := data.(string); isText {
+		if found := guideData[key].FindStringSubmatch(text); found != nil {
+			return read.ParseNumber(found[1]).Float()
+		}
+		return nil
+	}
+	return read.NumberAt(data, key).Float()
+}
+
+var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
+
+// guideFigures walks the metrics down to the distributions. Those of successful
+// requests have the metric's name; others have their status behind it.
+func guideFigures(out *read.Rows, point int32, path string, node map[string]any) error {
+	for _, key := range read.SortedKeys(node) {
+		inner, isObject := node[key].(map[string]any)
+		name := strings.TrimPrefix(path+"."+key, ".")
+		if !isObject || key == "request_totals" || strings.Count(name, ".") > 6 {
+			continue
+		}
+		if !slices.Contains(guideStatuses, key) {
+			if err := guideFigures(out, point, name, inner); err != nil {
+				return err
+			}
+			continue
+		}
+		if count := read.NumberAt(inner, "count"); path == "" || !count.Known || count.Value == 0 {
+			continue
+		}
+		name = path
+		if key != "successful" {
+			name += "." + key
+		}
+		if err := guideDistribution(out, point, name, guideUnit(path), inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) error {
+	for _, key := range read.SortedKeys(of) {
+		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
+			out.OddNumber(name, of, key)
+			if err := addFigure(out, point, name, is, unitFor(is, unit), read.NumberAt(of, key)); err != nil {
+				return err
+			}
+		}
+	}
+	percentiles, _ := of["percentiles"].(map[string]any)
+	for _, key := range read.SortedKeys(percentiles) {
+		if is := guidePercentiles[key]; is != "" {
+			out.OddNumber(name, percentiles, key)
+			if err := addFigure(out, point, name, is, unit, read.NumberAt(percentiles, key)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var guidePercentiles = map[string]string{
+	"p001": "p0.1", "p01": "p1", "p05": "p5", "p10": "p10", "p25": "p25", "p50": "p50",
+	"p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9",
+}
+
+func guideUnit(name string) string {
+	switch {
+	case strings.HasSuffix(name, "_ms"):
+		return "ms"
+	case name == "request_latency":
+		return "s"
+	case name == "requests_per_second":
+		return "requests/s"
+	case strings.HasSuffix(name, "tokens_per_second"):
+		return "tokens/s"
+	case strings.HasSuffix(name, "_token_count"):
+		return "tokens"
+	case name == "request_concurrency":
+		return "requests"
+	}
+	return ""
+}
+
+func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
+	seq := int32(0)
+	for _, part := range []struct {
+		failure  string
+		requests json.RawMessage
+	}{{"", b.Requests.Successful}, {"error", b.Requests.Errored}, {"incomplete", b.Requests.Incomplete}} {
+		if !read.IsList(part.requests) {
+			continue
+		}
+		err := read.EachOfArray(bytes.NewReader(part.requests), func(_ int64, raw json.RawMessage) error {
+			var request guideRequest
+			if json.Unmarshal(raw, &request) != nil {
+				return out.Reject(int64(point)+1, "requests", read.NotJSON)
+			}
+			if err := request.texts(out); err != nil {
+				return err
+			}
+			if seq++; seq > maxGuideRequests {
+				return hint.Errorf("more than %d requests in one benchmark", maxGuideRequests).Hint("check where the file came from")
+			}
+			return out.Add(request.row(point, seq-1, part.failure, b.StartTime))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const maxGuideRequests = 2 << 20
+
+func (q *guideRequest) texts(out *read.Rows) error {
+	for _, field := range []struct {
+		name string
+		is   read.Presence
+	}{{"request_args", q.Args}, {"prompt", q.Prompt}, {"output", q.Output}} {
+		if field.is {
+			if err := out.Text(field.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// row gives seconds since the benchmark began. scheduled_at of the file is
+// overwritten with the target: targeted_start is when a request was due.
+func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) Request {
+	start := firstOf(q.Info.Timings.Start, q.RequestStart, q.Start)
+	end := firstOf(q.Info.Timings.End, q.RequestEnd, q.End)
+	row := Request{
+		Point: point, Seq: seq, InputTokens: q.PromptTokens.Count(), OutputTokens: q.OutputTokens.Count(),
+		TTFTS: q.TTFT.Times(1e-3), TPOTS: q.InterToken.Times(1e-3), E2ES: q.Latency.Float(),
+		DueS: since(zero, q.Info.Timings.Targeted), StartedS: since(zero, start), CachedTokens: q.InputMetrics.Cached.Count(),
+		SessionID: read.WordOrNil(string(q.Info.Conversation)), Failure: read.OrNil(failure),
+	}
+	if row.E2ES == nil {
+		row.E2ES = since(start, end)
+	}
+	if row.TTFTS == nil {
+		row.TTFTS = since(start, q.FirstToken)
+	}
+	if turn := q.Info.Turn.Count(); turn != nil && row.SessionID != nil && *turn < 1<<31 {
+		row.Turn = new(int32(*turn))
+	}
+	return row
+}

@@ -1,0 +1,224 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"regexp"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// inference-perf's reports: stage_N_lifecycle_metrics and summary_lifecycle_metrics,
+// as JSON or YAML. All times are seconds. requests_per_sec counts what was completed
+// over the time until the last answer, achieved_rate what was sent over the time of
+// sending: they are not the same, and the summary has no rate that was asked for.
+// normalized_time_per_output_token is the whole latency over all output tokens;
+// time_per_output_token leaves the first one out.
+var InferencePerf = read.Format{
+	Name:  "inference-perf",
+	Sees:  seesInferencePerf,
+	Read:  readInferencePerf,
+	Kind:  "results",
+	Wants: `a JSON or YAML object with "load_summary", "successes" and "failures" (inference-perf's lifecycle metrics)`,
+}
+
+func seesInferencePerf(h *read.Head) string {
+	keys := h.Keys
+	if keys == nil {
+		keys = read.YAMLKeys(h.Data)
+	}
+	// Its reports of what Prometheus saw have the same keys and an empty load.
+	if !read.HasAll(keys, "load_summary", "successes", "failures") || !bytes.Contains(h.Data, []byte("schedule_delay")) {
+		return ""
+	}
+	return "an inference-perf report with load_summary, successes and failures"
+}
+
+var stageOfName = regexp.MustCompile(`stage_(\d{1,6})_`)
+
+func readInferencePerf(d *read.Document, out *read.Rows) error {
+	report, err := d.Tree()
+	if err != nil {
+		return err
+	}
+	out.About.TimeUnit = "s"
+	row := inferencePerfPoint(report, d)
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	if delay := read.NumberAt(report, "load_summary", "schedule_delay", "p99"); delay.Known && delay.Value > 1 {
+		out.Note("the client sent late, p99 %.3g s: what is measured here is the client as well", delay.Value)
+	}
+	for _, part := range []string{"load_summary", "successes", "failures"} {
+		if err := leaves(out, row.Point, part, report[part], inferencePerfWords); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inferencePerfPoint(report map[string]any, d *read.Document) Point {
+	load := read.At(report, "load_summary")
+	row := Point{
+		Tool: "inference-perf", Label: read.WordOrNil(strings.TrimSuffix(strings.TrimSuffix(d.Base(), path.Ext(d.Base())), "_lifecycle_metrics")),
+		Requests: read.NumberAt(load, "count").Count(), Completed: read.NumberAt(report, "successes", "count").Count(),
+		Failed: read.NumberAt(report, "failures", "count").Count(), DurationS: read.NumberAt(report, "benchmark_time_seconds").Float(),
+		RequestRatePerS: read.NumberAt(load, "requested_rate").Float(), MaxConcurrency: read.NumberAt(load, "concurrency").Count(),
+	}
+	switch {
+	case row.MaxConcurrency != nil:
+		row.Load = new("closed")
+	case row.RequestRatePerS != nil:
+		row.Load = new("open")
+	}
+	flat := map[string]any{}
+	if stage := stageOfName.FindStringSubmatch(d.Base()); stage != nil {
+		flat["stage"] = read.ParseNumber(stage[1]).Value
+	}
+	const longestConfig = 1 << 20
+	if config, err := read.ParseTree(d.Beside("config.yaml", longestConfig)); err == nil {
+		row.Model, row.Engine = read.ModelName(read.TextAt(config, "server", "model_name")), read.WordOrNil(read.TextAt(config, "server", "type"))
+		read.Flatten(flat, "config", config)
+	}
+	row.Settings = read.Settings(flat)
+	return row
+}
+
+// inferencePerfWords gives a leaf its name, without the way to it, and its unit.
+func inferencePerfWords(way []string) (name, unit string) {
+	name = strings.Join(way, ".")
+	if len(way) == 2 && way[1] == "count" {
+		return name, "requests" // each part has one
+	}
+	for _, before := range []string{"load_summary.", "successes.latency.", "successes.throughput.", "successes."} {
+		if rest, cut := strings.CutPrefix(name, before); cut {
+			name = rest
+			break
+		}
+	}
+	last := way[len(way)-1]
+	switch {
+	case read.HasAll(way, "latency"), strings.HasSuffix(last, "latency"), last == "schedule_delay", last == "send_duration", last == "seconds":
+		unit = "s"
+	case strings.HasSuffix(last, "tokens_per_sec"):
+		unit = "tokens/s"
+	case last == "requests_per_sec", last == "requested_rate", last == "achieved_rate":
+		unit = "requests/s"
+	case strings.HasSuffix(last, "_len"), strings.HasSuffix(last, "_tokens"):
+		unit = "tokens"
+	case last == "bytes":
+		unit = "bytes"
+	}
+	return name, unit
+}
+
+// per_request_lifecycle_metrics.json is a list of all requests, with their texts.
+// Its times are of the client's perf_counter: a clock with any zero.
+var InferencePerfRequests = read.Format{
+	Name: "inference-perf-requests",
+	Sees: func(h *read.Head) string {
+		if !h.ElementHas("start_time", "end_time", "request", "info") {
+			return ""
+		}
+		return "a list of inference-perf requests with start_time, end_time, request and info"
+	},
+	Read:  readInferencePerfRequests,
+	Kind:  "results",
+	Wants: `a JSON array of objects with "start_time", "end_time", "request" and "info" (inference-perf's per_request_lifecycle_metrics)`,
+}
+
+type inferencePerfRequest struct {
+	Start    read.Number   `json:"start_time"`
+	End      read.Number   `json:"end_time"`
+	Request  read.Presence `json:"request"`
+	Response read.Presence `json:"response"`
+	Error    *struct {
+		Kind read.Text `json:"error_type"`
+	} `json:"error"`
+	Info struct {
+		InputTokens     read.Number            `json:"input_tokens"`
+		OutputTokens    read.Number            `json:"output_tokens"`
+		TokenTimes      []read.Number          `json:"output_token_times"`
+		LoraAdapter     read.Text              `json:"lora_adapter"`
+		ResponseMetrics *inferencePerfResponse `json:"response_metrics"`
+		RequestMetrics  struct {
+			InputTokens read.Number `json:"input_tokens"`
+			Text        struct {
+				InputTokens read.Number `json:"input_tokens"`
+			} `json:"text"`
+		} `json:"request_metrics"`
+	} `json:"info"`
+}
+
+type inferencePerfResponse struct {
+	OutputTokens read.Number   `json:"output_tokens"`
+	ChunkTimes   []read.Number `json:"chunk_times"`
+	TokenTimes   []read.Number `json:"output_token_times"`
+}
+
+func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "s"
+	var zero read.Number
+	var seen, failed int64
+	err := read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+		var request inferencePerfRequest
+		if json.Unmarshal(element, &request) != nil {
+			return out.Reject(number, "", read.NotJSON)
+		}
+		if !request.Start.Known || !request.End.Known {
+			return out.Reject(number, "start_time", read.Missing)
+		}
+		if !zero.Known {
+			zero = request.Start
+		}
+		for name, is := range map[string]read.Presence{"request": request.Request, "response": request.Response} {
+			if is {
+				if err := out.Text(name); err != nil {
+					return err
+				}
+			}
+		}
+		row := request.row(int32(seen), zero)
+		seen++
+		if row.Failure != nil {
+			failed++
+		}
+		return out.Add(row)
+	})
+	if err != nil || seen == 0 {
+		return err
+	}
+	return out.Add(Point{Tool: "inference-perf", Label: new("per request"), Requests: new(seen), Completed: new(seen - failed), Failed: new(failed)})
+}
+
+// row computes what the times of the tokens say: with them, the first is the first
+// token, and the last the end.
+func (q *inferencePerfRequest) row(seq int32, zero read.Number) Request {
+	row := Request{Seq: seq, StartedS: since(zero, q.Start), E2ES: since(q.Start, q.End)}
+	row.InputTokens = firstOf(q.Info.InputTokens, q.Info.RequestMetrics.InputTokens, q.Info.RequestMetrics.Text.InputTokens).Count()
+	times, tokens := q.Info.TokenTimes, q.Info.OutputTokens
+	if response := q.Info.ResponseMetrics; response != nil {
+		if len(times) == 0 {
+			times = response.TokenTimes
+		}
+		if len(times) == 0 {
+			times = response.ChunkTimes
+		}
+		tokens = firstOf(tokens, response.OutputTokens)
+	}
+	row.OutputTokens = tokens.Count()
+	if q.Error != nil {
+		row.Failure = new("error")
+		if kind := read.WordOrNil(string(q.Error.Kind)); kind != nil {
+			row.Failure = kind
+		}
+		return row
+	}
+	if len(times) > 0 {
+		row.TTFTS = since(q.Start, times[0])
+		row.ChunkGapsUs = gapsUs(times)
+	}
+	return row
+}

@@ -1,0 +1,104 @@
+package results
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"tidemark/ingest/read"
+)
+
+// InferenceX (InferenceMAX before) runs the client of vLLM and changes what it
+// writes: latencies in seconds with no unit in their names. Its raw files say
+// parallelism and lengths in the file's name alone; its agg_*.json say them in keys.
+var InferenceX = read.Format{
+	Name:  "inferencex",
+	Sees:  seesInferenceX,
+	Read:  readInferenceX,
+	Wants: "latencies in seconds such as median_ttft, and num_prompts, or hw, tp, conc and tput_per_gpu",
+	Kind:  "results",
+}
+
+func seesInferenceX(h *read.Head) string {
+	keys := resultKeys(h)
+	switch {
+	case isVLLMServe(keys) && slices.ContainsFunc(keys, isInferenceXKey):
+		return "a result of InferenceX: num_prompts, and latencies without a unit in their names"
+	case read.HasAll(keys, "hw", "conc", "framework", "precision", "tput_per_gpu"):
+		return "an aggregate of InferenceX: hw, conc, framework, precision, tput_per_gpu"
+	}
+	return ""
+}
+
+// isInferenceXKey tells median_ttft from median_ttft_ms.
+func isInferenceXKey(key string) bool {
+	parts := timedFigure.FindStringSubmatch(key)
+	return parts != nil && parts[4] == "" && slices.Contains([]string{"ttft", "tpot", "e2el", "itl"}, parts[3])
+}
+
+func readInferenceX(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
+		figures, used := o.vllmFigures(out, point, "s")
+		if len(figures) == 0 {
+			return out.Reject(number, "median_ttft", read.Missing)
+		}
+		row := o.vllmPoint(out, point, "inferencex")
+		o.inferenceXKeys(&row)
+		nameSays(d.Base(), &row)
+		row.Settings = o.settings(out, append(used, append(vllmPointKeys, inferenceXPointKeys...)...))
+		point++
+		if err := out.Add(row); err != nil {
+			return err
+		}
+		return addAll(out, figures)
+	})
+}
+
+var inferenceXPointKeys = []string{"hw", "conc", "model", "framework", "isl", "osl", "tp"}
+
+// inferenceXKeys reads what the aggregates say beside the figures.
+func (o resultObject) inferenceXKeys(row *Point) {
+	if hw := o.word("hw"); hw != nil {
+		row.Hardware = hw
+	}
+	if engine := o.word("framework"); engine != nil {
+		row.Engine = engine
+	}
+	if model := o.modelName("model"); row.Model == nil {
+		row.Model = model
+	}
+	if concurrency := o.count("conc"); row.MaxConcurrency == nil && concurrency != nil {
+		row.MaxConcurrency, row.Load = concurrency, new("closed")
+	}
+	row.InputTokensAsked, row.OutputTokensAsked = o.number("isl"), o.number("osl")
+	if size := o.count("tp"); size != nil {
+		row.TensorParallelSize = new(int32(*size))
+	}
+}
+
+var inferenceXName = regexp.MustCompile(`_(vllm|sglang|trtllm|trt|atom)_(tp|tep|dep|dp|ep)(\d{1,4})_isl(\d{1,7})_osl(\d{1,7})_conc\d`)
+
+// nameSays reads what a raw file's name says; tep is tensor parallel attention
+// with expert parallel MLPs, dep data parallel attention with the same.
+func nameSays(name string, row *Point) {
+	parts := inferenceXName.FindStringSubmatch(name)
+	if parts == nil {
+		return
+	}
+	size, _ := strconv.Atoi(parts[3])
+	input, _ := strconv.ParseFloat(parts[4], 64)
+	output, _ := strconv.ParseFloat(parts[5], 64)
+	if row.Engine == nil {
+		row.Engine = new(parts[1])
+	}
+	if row.InputTokensAsked == nil {
+		row.InputTokensAsked, row.OutputTokensAsked = &input, &output
+	}
+	if row.TensorParallelSize == nil && (parts[2] == "tp" || parts[2] == "tep") {
+		row.TensorParallelSize = new(int32(size))
+	}
+	if row.Label == nil {
+		row.Label = new(parts[2] + parts[3])
+	}
+}

@@ -1,0 +1,214 @@
+package results
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// llm-d's benchmark report, schema 0.1, 0.2 and 0.2.1, YAML or JSON: one report is
+// one point. Each node says its own unit. What it reports was measured by another
+// tool, its harness, which is in the settings; a name means what that tool means by
+// it, so those of a harness that means something else have its name in front. Names of people, addresses and what stands in environment variables are left
+// out, and so are series over time.
+var LLMDReport = read.Format{
+	Name:  "llm-d-report",
+	Sees:  seesLLMD,
+	Read:  readLLMD,
+	Kind:  "results",
+	Wants: `YAML or JSON with "version", "scenario" and "metrics" (0.1) or "results" (0.2): an llm-d benchmark report`,
+}
+
+var llmdVersion = regexp.MustCompile(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
+
+func seesLLMD(h *read.Head) string {
+	keys := h.Keys
+	if keys == nil {
+		keys = read.YAMLKeys(h.Data)
+	}
+	if !read.HasAll(keys, "version", "scenario") || !slices.Contains(keys, "metrics") && !slices.Contains(keys, "results") {
+		return ""
+	}
+	found := llmdVersion.FindSubmatch(h.Data)
+	if found == nil {
+		return ""
+	}
+	return "an llm-d benchmark report " + string(found[1])
+}
+
+func readLLMD(d *read.Document, out *read.Rows) error {
+	report, err := d.Tree()
+	if err != nil {
+		return err
+	}
+	out.About.TimeUnit = "s"
+	row, parts := llmd01(report), []string{"metrics"}
+	if report["results"] != nil {
+		row, parts = llmd02(report), []string{"results"}
+	}
+	row.Tool, row.ToolVersion = "llm-d-benchmark", read.WordOrNil(read.VersionOf(report["version"]))
+	if row.StartedAt == nil && (read.NumberAt(report, "metrics", "time", "start").Known || read.TextAt(report, "run", "time", "start") != "") {
+		out.Implausible("start", "no possible date", 1)
+	}
+	if row.DurationS == nil && read.TextAt(report, "run", "time", "duration") != "" {
+		out.Implausible("duration", "no time", 1)
+	}
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	names := llmdNames(report)
+	for _, part := range parts {
+		if err := llmdFigures(out, names, []string{part}, report[part]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// llmdNames is what goes before each name: nothing where the harness means by the
+// report's words what vLLM's client and inference-perf do.
+func llmdNames(report map[string]any) string {
+	harness := strings.ToLower(read.TextAt(report, "scenario", "load", "name"))
+	if report["results"] != nil {
+		harness = strings.ToLower(read.TextAt(report, "scenario", "load", "standardized", "tool"))
+	}
+	switch harness = read.Word(harness); harness {
+	case "", "inference-perf", "inference_perf", "vllm-benchmark", "vllm_benchmark", "vllm":
+		return ""
+	}
+	if !read.IsNoPlace(harness) {
+		return "other."
+	}
+	return harness + "."
+}
+
+func llmd01(report map[string]any) Point {
+	scenario, metrics := read.At(report, "scenario"), read.At(report, "metrics")
+	row := Point{
+		Model: read.ModelName(read.TextAt(scenario, "model", "name")), StartedAt: read.UnixInstant(read.NumberAt(metrics, "time", "start")),
+		DurationS: read.NumberAt(metrics, "time", "duration").Float(),
+	}
+	row.requests(read.At(metrics, "requests"))
+	flat := map[string]any{"harness": read.TextAt(scenario, "load", "name")}
+	read.Flatten(flat, "model", read.At(scenario, "model"))
+	read.Flatten(flat, "load", read.At(scenario, "load"))
+	accelerators, engines := read.ListAt(scenario, "host", "accelerator"), read.ListAt(scenario, "platform", "engine")
+	read.Flatten(flat, "host.accelerator", accelerators)
+	read.Flatten(flat, "platform.engine", engines)
+	if one, alike := read.OnlyOne(accelerators, "model"); alike {
+		row.Hardware = read.WordOrNil(one)
+	}
+	if one, alike := read.OnlyOne(engines, "name"); alike {
+		row.Engine = read.WordOrNil(one)
+	}
+	if one, alike := read.OnlyOne(engines, "version"); alike {
+		row.EngineVersion = read.WordOrNil(one)
+	}
+	if len(accelerators) == 1 {
+		row.TensorParallelSize = read.Int32Of(read.NumberAt(accelerators[0], "parallelism", "tp"))
+	}
+	row.RequestRatePerS = read.NumberAt(scenario, "load", "args", "qps_values").Float()
+	row.Settings = read.Settings(flat)
+	return row
+}
+
+func llmd02(report map[string]any) Point {
+	load := read.At(report, "scenario", "load")
+	asked := read.At(load, "standardized")
+	row := Point{
+		StartedAt:       read.ISOTime(read.TextAt(report, "run", "time", "start")),
+		RequestRatePerS: read.NumberAt(asked, "rate_qps").Float(), MaxConcurrency: read.NumberAt(asked, "concurrency").Count(),
+		InputTokensAsked: read.NumberAt(asked, "input_seq_len", "value").Float(), OutputTokensAsked: read.NumberAt(asked, "output_seq_len", "value").Float(),
+		DurationS: isoDuration(read.TextAt(report, "run", "time", "duration")),
+	}
+	switch {
+	case row.MaxConcurrency != nil:
+		row.Load = new("closed")
+	case row.RequestRatePerS != nil:
+		row.Load = new("open")
+	}
+	row.requests(read.At(report, "results", "request_performance", "aggregate", "requests"))
+	flat := map[string]any{"harness": read.TextAt(asked, "tool"), "harness_version": read.TextAt(asked, "tool_version")}
+	read.Flatten(flat, "load", asked)
+	read.Flatten(flat, "native", read.At(load, "native", "config"))
+	for i, component := range read.ListAt(report, "scenario", "stack") {
+		read.Flatten(flat, "stack."+strconv.Itoa(i), read.At(component, "standardized"))
+		read.Flatten(flat, "stack."+strconv.Itoa(i)+".args", read.At(component, "native", "args"))
+		standard := read.At(component, "standardized")
+		if read.TextAt(standard, "kind") == "inference_engine" && row.Engine == nil {
+			row.Model, row.Hardware = read.ModelName(read.TextAt(standard, "model", "name")), read.WordOrNil(read.TextAt(standard, "accelerator", "model"))
+			row.Engine, row.EngineVersion = read.WordOrNil(read.TextAt(standard, "tool")), read.WordOrNil(read.TextAt(standard, "tool_version"))
+			row.TensorParallelSize = read.Int32Of(read.NumberAt(standard, "accelerator", "parallelism", "tp"))
+		}
+	}
+	row.Settings = read.Settings(flat)
+	return row
+}
+
+// llmdFigures walks down to the numbers. A node with "units" is a distribution, or
+// one number of that unit; series over time are passed over.
+func llmdFigures(out *read.Rows, names string, way []string, node any) error {
+	const deepest = 12
+	if len(way) > deepest {
+		return nil
+	}
+	if list, isList := node.([]any); isList {
+		for i, element := range list {
+			if err := llmdFigures(out, names, append(way[:len(way):len(way)], strconv.Itoa(i)), element); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	object, isObject := node.(map[string]any)
+	if !isObject {
+		return nil
+	}
+	unit := read.TextAt(object, "units")
+	for _, key := range read.SortedKeys(object) {
+		value, isNumber := object[key].(float64)
+		switch {
+		case object[key] == "" && (unit != "" && statistic(key) != ""):
+			out.Implausible(strings.Join(way, "."), "no finite number", 1)
+		case isNumber:
+			if err := llmdNumber(out, names, way, key, unit, value); err != nil {
+				return err
+			}
+		case key != "series" && key != "time_series" && key != "time" && key != "replica_status" && key != "component_health":
+			if err := llmdFigures(out, names, append(way[:len(way):len(way)], key), object[key]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func llmdNumber(out *read.Rows, names string, way []string, key, unit string, value float64) error {
+	is, at := statistic(key), way
+	if is == "" || unit == "" {
+		is, at = "value", append(way[:len(way):len(way)], key)
+	}
+	name := strings.Join(at, ".")
+	for _, before := range []string{
+		"metrics.latency.", "metrics.throughput.", "metrics.requests.", "metrics.", "results.request_performance.aggregate.latency.",
+		"results.request_performance.aggregate.throughput.", "results.request_performance.aggregate.requests.",
+		"results.request_performance.aggregate.", "results.",
+	} {
+		if rest, cut := strings.CutPrefix(name, before); cut {
+			name = rest
+			break
+		}
+	}
+	if unit == "" { // 0.1 writes its throughput without
+		switch {
+		case strings.HasSuffix(name, "tokens_per_sec"):
+			unit = "tokens/s"
+		case name == "requests_per_sec":
+			unit = "requests/s"
+		}
+	}
+	return addFigure(out, 0, names+name, is, unitFor(is, read.Word(unit)), read.Number{Value: value, Known: true})
+}

@@ -1,0 +1,169 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_,
+// and NAME_individual_responses.json, one object a request. The second comes in
+// with the first where both lie together. All times are seconds.
+//
+// Its inter_token_latency_s is the sum of all gaps, the one before the first token
+// included, over the output tokens: the whole latency per token, and no TPOT.
+var LLMPerf = read.Format{
+	Name: "llmperf",
+	Sees: func(h *read.Head) string {
+		switch {
+		case h.Has("num_concurrent_requests", "mean_input_tokens", "results_ttft_s_mean"):
+			return "LLMPerf's summary, with results_ttft_s_mean"
+		case h.ElementHas("inter_token_latency_s", "ttft_s", "end_to_end_latency_s", "number_output_tokens"), h.ElementHas("error_code", "error_msg", "number_output_tokens", "end_to_end_latency_s"):
+			return "LLMPerf's individual responses, with ttft_s and end_to_end_latency_s"
+		}
+		return ""
+	},
+	Read:  readLLMPerf,
+	Kind:  "results",
+	Wants: "a JSON object with results_ttft_s_mean, or a JSON array with ttft_s and end_to_end_latency_s (LLMPerf)",
+}
+
+const (
+	llmperfSummary = "_summary.json"
+	llmperfEach    = "_individual_responses.json"
+	maxPartner     = 64 << 20 // bytes of a file that comes in with another
+)
+
+func readLLMPerf(d *read.Document, out *read.Rows) error {
+	text, err := d.Whole()
+	if err != nil {
+		return err
+	}
+	out.About.TimeUnit = "s"
+	name, isSummary := strings.CutSuffix(d.Base(), llmperfSummary)
+	if strings.HasPrefix(strings.TrimSpace(string(text[:min(len(text), 64)])), "[") {
+		name = strings.TrimSuffix(d.Base(), llmperfEach)
+		if d.Beside(name+llmperfSummary, 1) != nil {
+			return hint.Errorf("%s", "its requests come in with "+name+llmperfSummary).Hint("take in that file").Mark(read.ErrUnknownFormat)
+		}
+		all, failed, err := llmperfRequests(out, text)
+		if err != nil || all == 0 {
+			return err
+		}
+		return out.Add(Point{Tool: "llmperf", Label: read.WordOrNil(name), Load: new("closed"), Requests: &all, Completed: new(all - failed), Failed: &failed})
+	}
+	summary, err := read.ParseTree(text)
+	if err != nil {
+		return err
+	}
+	if err := llmperfSummaryRow(out, summary, name); err != nil {
+		return err
+	}
+	if !isSummary {
+		return nil
+	}
+	partner := d.Beside(name+llmperfEach, maxPartner)
+	if partner == nil {
+		out.Note("no %s beside it: figures alone, no requests", name+llmperfEach)
+		return nil
+	}
+	_, _, err = llmperfRequests(out, partner)
+	return err
+}
+
+func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) error {
+	number := func(key string) read.Number { return read.NumberAt(summary, key) }
+	flat := map[string]any{}
+	for key, value := range summary {
+		if !strings.HasPrefix(key, "results_") {
+			read.Flatten(flat, "", map[string]any{key: value})
+		}
+	}
+	row := Point{
+		Tool: "llmperf", ToolVersion: read.WordOrNil(read.VersionOf(summary["version"])), Label: read.WordOrNil(name), Model: read.ModelName(read.TextAt(summary, "model")),
+		StartedAt: read.UnixInstant(number("timestamp")), Load: new("closed"), MaxConcurrency: number("num_concurrent_requests").Count(),
+		InputTokensAsked: number("mean_input_tokens").Float(), OutputTokensAsked: number("mean_output_tokens").Float(),
+		Requests: number("results_num_requests_started").Count(), Completed: number("results_num_completed_requests").Count(),
+		Failed: number("results_number_errors").Count(), Settings: read.Settings(flat),
+	}
+	// The duration is not written; two of its quotients are.
+	if perMinute := number("results_num_completed_requests_per_min"); row.Completed != nil && perMinute.Known && perMinute.Value > 0 {
+		row.DurationS = new(60 * float64(*row.Completed) / perMinute.Value)
+	}
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	for _, key := range read.SortedKeys(summary) {
+		rest, isResult := strings.CutPrefix(key, "results_")
+		if !isResult {
+			continue
+		}
+		name, is := llmperfName(rest)
+		if err := addFigure(out, 0, name, is, llmperfUnit(name), number(key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// llmperfName takes the statistic from the end of ttft_s_quantiles_p99.
+func llmperfName(key string) (name, is string) {
+	if i := strings.LastIndexByte(key, '_'); i > 0 && !strings.HasPrefix(key, "mean_") && !strings.HasPrefix(key, "num_") {
+		if is = statistic(key[i+1:]); is != "" {
+			return strings.TrimSuffix(key[:i], "_quantiles"), is
+		}
+	}
+	return key, "value"
+}
+
+func llmperfUnit(name string) string {
+	switch {
+	case strings.HasSuffix(name, "token_per_s"):
+		return "tokens/s"
+	case strings.HasSuffix(name, "_s"):
+		return "s"
+	case strings.HasSuffix(name, "_tokens"):
+		return "tokens"
+	case strings.HasSuffix(name, "_per_min"):
+		return "requests/min"
+	}
+	return ""
+}
+
+type llmperfRequest struct {
+	ErrorCode    json.RawMessage `json:"error_code"`
+	ErrorMessage read.Presence   `json:"error_msg"`
+	TTFT         read.Number     `json:"ttft_s"`
+	E2E          read.Number     `json:"end_to_end_latency_s"`
+	InputTokens  read.Number     `json:"number_input_tokens"`
+	OutputTokens read.Number     `json:"number_output_tokens"`
+	Start        read.Number     `json:"request_start_time"`
+}
+
+func llmperfRequests(out *read.Rows, text []byte) (all, failed int64, err error) {
+	err = read.EachOfArray(bytes.NewReader(read.WithoutNaN(text)), func(number int64, element json.RawMessage) error {
+		var request llmperfRequest
+		if json.Unmarshal(element, &request) != nil {
+			return out.Reject(number, "", read.NotJSON)
+		}
+		row := Request{
+			Seq: int32(all), StartedS: request.Start.Float(), TTFTS: request.TTFT.Float(), E2ES: request.E2E.Float(),
+			InputTokens: request.InputTokens.Count(), OutputTokens: request.OutputTokens.Count(),
+		}
+		all++
+		if code := string(request.ErrorCode); code != "" && code != "null" && code != `""` {
+			failed++
+			row.Failure, row.TTFTS, row.E2ES = new("error"), nil, nil // they are zeros
+			if request.ErrorMessage {
+				if err := out.Text("error_msg"); err != nil {
+					return err
+				}
+			}
+		}
+		return out.Add(row)
+	})
+	return all, failed, err
+}

@@ -1,0 +1,265 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Result files of other tools are JSON as Python writes it: one object, several
+// one after another, or an array of them, with Infinity and NaN as they come.
+
+// resultObject is one JSON object, its values not read yet.
+type resultObject map[string]json.RawMessage
+
+// resultObjects calls use with every object of the document, and with the requests
+// that its arrays are of; number counts them from 1. What is no object is a reject.
+func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o resultObject, r *requestArrays) error) error {
+	stream := read.NewJSONStream(d.Reader())
+	number := int64(0)
+	one := func() error {
+		number++
+		c, err := stream.Next()
+		if err == nil && c != '{' {
+			if err := stream.Skip(); err != nil {
+				return err
+			}
+			return out.Reject(number, "", read.NotJSON)
+		}
+		o, r := resultObject{}, &requestArrays{}
+		if err == nil {
+			err = readObject(stream, o, r)
+		}
+		if err != nil {
+			return err
+		}
+		return use(number, o, r)
+	}
+	for {
+		c, err := stream.Next()
+		switch {
+		case err != nil || c == 0:
+			return err
+		case c == '[':
+			err = stream.Elements(one)
+		default:
+			err = one()
+		}
+		if errors.Is(err, read.ErrNotJSON) { // what follows cannot be told apart any more
+			return out.Reject(max(number, 1), "", read.NotJSON)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readObject reads a result: arrays of requests into r, all else as it is into o.
+func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
+	size := 0
+	return j.Members(func(key string) error {
+		if isArray, err := r.array(j, key); isArray || err != nil {
+			return err
+		}
+		value, err := j.Value(nil, 0)
+		if err != nil {
+			return err
+		}
+		if size += len(key) + len(value); size > read.MaxResultBytes {
+			return hint.Errorf("a result with more than %d MB beside its requests", read.MaxResultBytes>>20).
+				Hint("check where the file came from")
+		}
+		o[key] = value
+		return nil
+	})
+}
+
+// number is nil where the key is missing or holds no finite number. A number may
+// be written as a string, as vLLM's --metadata does.
+func (o resultObject) number(key string) *float64 {
+	text := bytes.Trim(o[key], `"`)
+	if len(text) == 0 || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
+		return nil
+	}
+	var value float64
+	if json.Unmarshal(text, &value) != nil {
+		return nil
+	}
+	return &value
+}
+
+// count is a number that counts something.
+func (o resultObject) count(key string) *int64 {
+	value := o.number(key)
+	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
+		return nil
+	}
+	return new(int64(*value))
+}
+
+// word is a short string that names something; nil for anything else.
+func (o resultObject) word(key string) *string {
+	var text string
+	if json.Unmarshal(o[key], &text) != nil {
+		return nil
+	}
+	return read.OrNil(read.Word(strings.TrimSpace(text)))
+}
+
+// modelName is a model's name. Of a path only the end is kept: what comes before
+// names folders and often users.
+func (o resultObject) modelName(key string) *string {
+	name := o.word(key)
+	if name == nil {
+		return nil
+	}
+	text := strings.TrimRight(strings.ReplaceAll(*name, `\`, "/"), "/")
+	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") || strings.Contains(text, ":/") {
+		text = path.Base(text)
+	}
+	return &text
+}
+
+// scalar is the number, word or truth value that a key holds; nil for anything
+// else.
+func (o resultObject) scalar(key string) any {
+	if number := o.number(key); number != nil {
+		return *number
+	}
+	switch string(o[key]) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	if word := o.word(key); word != nil {
+		return *word
+	}
+	return nil
+}
+
+// clientDate reads a date as the clients write it: Python's in local time, the
+// Rust one in UTC.
+func (o resultObject) clientDate(key string, out *read.Rows) *time.Time {
+	text := o.word(key)
+	if text == nil {
+		return nil
+	}
+	if at, err := time.Parse(time.RFC3339, *text); err == nil {
+		return &at
+	}
+	at, err := time.Parse("20060102-150405", *text)
+	if err != nil || !read.IsOfThisAge(at) {
+		out.Implausible(key, "no possible date", 1)
+		return nil
+	}
+	out.About.Zone = "dates are the client's local time, zone not given, read as UTC"
+	return &at
+}
+
+// resultKeys are the keys of a head's first object, or of the first object of its
+// array, with Python's numbers read.
+func resultKeys(h *read.Head) []string {
+	if !bytes.HasPrefix(h.Line, []byte("{")) && !bytes.HasPrefix(h.Line, []byte("[")) {
+		return nil
+	}
+	if !bytes.Contains(h.Data, []byte("Infinity")) && !bytes.Contains(h.Data, []byte("NaN")) {
+		if h.Keys != nil {
+			return h.Keys
+		}
+		return h.Element
+	}
+	stream := read.NewJSONStream(bytes.NewReader(h.Data))
+	var keys []string
+	if bytes.HasPrefix(h.Line, []byte("[")) {
+		_ = stream.Take('[')
+	}
+	_ = stream.Members(func(key string) error { // as far as the head goes
+		keys = append(keys, key)
+		return stream.Skip()
+	})
+	return keys
+}
+
+// object is an object inside this one; empty where there is none.
+func (o resultObject) object(key string) resultObject {
+	var inner resultObject
+	if json.Unmarshal(o[key], &inner) != nil {
+		return nil
+	}
+	return inner
+}
+
+// percentileKey is a percentile as a key: "99", "99.9".
+var percentileKey = regexp.MustCompile(`^\d{1,2}(\.\d{1,6})?$`)
+
+// firstName is the first of ["model", ...] or [{"name": "model"}, ...].
+func firstName(list json.RawMessage) *string {
+	var names []json.RawMessage
+	if json.Unmarshal(list, &names) != nil || len(names) == 0 {
+		return nil
+	}
+	if strings.HasPrefix(string(names[0]), "{") {
+		var o resultObject
+		_ = json.Unmarshal(names[0], &o)
+		return o.modelName("name")
+	}
+	return resultObject{"name": names[0]}.modelName("name")
+}
+
+// objectsOf are the objects of an array; none where it is anything else.
+func objectsOf(list json.RawMessage) []resultObject {
+	var objects []resultObject
+	if json.Unmarshal(list, &objects) != nil {
+		return nil
+	}
+	return objects
+}
+
+// resultWord is a short string; anything else reads as "".
+type resultWord string
+
+// UnmarshalJSON never fails: a word that is none is not there.
+func (w *resultWord) UnmarshalJSON(text []byte) error {
+	var said string
+	if json.Unmarshal(text, &said) == nil {
+		*w = resultWord(read.Word(said))
+	}
+	return nil
+}
+
+// odd notes keys that hold something, but no number that can be.
+func (o resultObject) odd(out *read.Rows, keys ...string) {
+	for _, key := range keys {
+		text := string(o[key])
+		switch {
+		case text == "" || text == "null" || text == `""`:
+		case o.number(key) == nil:
+			out.Implausible(key, "no finite number", 1)
+		case *o.number(key) > 0 && key != "duration" && o.count(key) == nil:
+			out.Implausible(key, "no count", 1)
+		case *o.number(key) < 0:
+			out.Implausible(key, "negative", 1)
+			o[key] = json.RawMessage("null")
+		}
+	}
+}
+
+// floats is an array of finite numbers; false where it is anything else.
+func (o resultObject) floats(key string) ([]float64, bool) {
+	if len(o[key]) == 0 || string(o[key]) == "null" {
+		return nil, true
+	}
+	var values []float64
+	err := json.Unmarshal(o[key], &values)
+	delete(o, key)
+	return values, err == nil
+}

@@ -1,0 +1,287 @@
+package results
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Optuna's trials: what trials_dataframe() writes as CSV or as JSON (records or
+// columns), what "optuna trials --format json" prints, and the JSON lines of a
+// journal storage. A trial is a point: its parameters are settings, its objectives
+// and user attributes are figures.
+//
+// Only a journal says which objectives are to be large; of the others the user
+// says so with --column maximize=values_0,values_2, and without that all are taken
+// to be small, Optuna's own default.
+var Optuna = read.Format{
+	Name: "optuna",
+	Sees: func(h *read.Head) string {
+		switch {
+		case read.HasAll(h.Columns, "number", "state") && (isTrial(h.Columns)):
+			return "a CSV of Optuna's trials, with number, state and objectives"
+		case read.HasAll(h.Element, "number", "state") && isTrial(h.Element):
+			return "a JSON array of Optuna's trials"
+		case read.HasAll(h.Keys, "number", "state") && isTrial(h.Keys) && !h.Has("op_code"):
+			return "Optuna's trials, with number, state and objectives"
+		case h.IsLines() && h.Has("op_code", "worker_id"):
+			return "the journal of an Optuna study, with op_code"
+		}
+		return ""
+	},
+	Read: readOptuna,
+	Kind: "results",
+
+	TakesColumns: true,
+	Wants:        "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
+}
+
+func isTrial(keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return key == "value" || key == "values" || strings.HasPrefix(key, "values_") })
+}
+
+// trial is one of a study, however it was written.
+type trial struct {
+	number     read.Number
+	state      string
+	start, end *time.Time
+	duration   *float64
+	values     map[string]read.Number // by the objective's name: value, values_0, values_NAME
+	params     map[string]any
+	attributes map[string]read.Number
+}
+
+// directions of objectives: true for those that are to be large.
+type directions struct {
+	maximize map[string]bool
+	isKnown  bool
+}
+
+func readOptuna(d *read.Document, out *read.Rows) error {
+	goals, err := statedDirections(d)
+	if err != nil {
+		return err
+	}
+	out.About.TimeUnit = "datetime"
+	point := int32(0)
+	add := func(number int64, t trial) (*read.Reject, error) {
+		if t.number.Count() == nil {
+			return &read.Reject{Line: number, Column: "number", Reason: read.NotAnInteger}, nil
+		}
+		point++
+		return nil, t.add(out, point-1, goals)
+	}
+	head := read.NewHead(d.First.Data, d.Base())
+	switch {
+	case head.Columns != nil:
+		err = d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) { return add(line, trialOfSheet(s)) })
+	case head.Has("op_code"):
+		return readJournal(d, out, goals)
+	default:
+		err = eachTrial(d, func(number int64, t trial) error {
+			problem, err := add(number, t)
+			if problem != nil {
+				err = out.Reject(problem.Line, problem.Column, problem.Reason)
+			}
+			return err
+		})
+	}
+	if err == nil && !goals.isKnown {
+		out.Note("which objectives are to be large is not in this file: all are taken to be small; say --column maximize=values_0,... for the others")
+	}
+	return err
+}
+
+func statedDirections(d *read.Document) (directions, error) {
+	goals := directions{maximize: map[string]bool{}}
+	for ours, theirs := range d.Columns {
+		if ours != "maximize" {
+			return goals, hint.Misuse("no column %s of ours", ours).Hint("of trials, --column takes maximize=NAME,... alone")
+		}
+		goals.isKnown = true
+		for name := range strings.SplitSeq(theirs, ",") {
+			goals.maximize[strings.TrimSpace(name)] = true
+		}
+	}
+	return goals, nil
+}
+
+func (t *trial) add(out *read.Rows, point int32, goals directions) error {
+	flat := map[string]any{"state": t.state}
+	read.Flatten(flat, "params", t.params)
+	for name := range t.values {
+		flat["objective."+name] = map[bool]string{true: "maximize", false: "minimize"}[goals.maximize[name]]
+	}
+	flat["are_directions_known"] = goals.isKnown
+	row := Point{
+		Point: point, Tool: "optuna", Label: new("trial " + strconv.FormatInt(*t.number.Count(), 10)),
+		StartedAt: t.start, DurationS: t.duration, Settings: read.Settings(flat),
+	}
+	if row.DurationS == nil && t.start != nil && t.end != nil {
+		row.DurationS = new(t.end.Sub(*t.start).Seconds())
+	}
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	for _, name := range read.SortedKeys(t.values) {
+		if err := addFigure(out, point, name, "value", "", t.values[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range read.SortedKeys(t.attributes) {
+		if err := addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set takes one cell of a trial's table.
+func (t *trial) set(key, text string) {
+	switch {
+	case key == "number":
+		t.number = read.ParseNumber(text)
+	case key == "state":
+		t.state = strings.TrimPrefix(text, "TrialState.")
+	case key == "datetime_start":
+		t.start = read.ISOTime(text)
+	case key == "datetime_complete":
+		t.end = read.ISOTime(text)
+	case key == "duration":
+		t.duration = pandasDuration(text)
+	case key == "value", strings.HasPrefix(key, "values_"):
+		if m := read.ParseNumber(text); m.Known {
+			t.values[key] = m
+		}
+	case strings.HasPrefix(key, "params_"):
+		t.params[key[len("params_"):]] = trialCell(text)
+	case strings.HasPrefix(key, "user_attrs_"):
+		if m := read.ParseNumber(text); m.Known {
+			t.attributes[key[len("user_attrs_"):]] = m
+		}
+	}
+}
+
+func newTrial() trial {
+	return trial{values: map[string]read.Number{}, params: map[string]any{}, attributes: map[string]read.Number{}}
+}
+
+func trialOfSheet(s *read.Sheet) trial {
+	t := newTrial()
+	for key := range s.Columns {
+		t.set(key, s.Text(key))
+	}
+	return t
+}
+
+// trialCell is a number, a boolean or a word.
+func trialCell(text string) any {
+	if m := read.ParseNumber(text); m.Known {
+		return m.Value
+	}
+	switch text {
+	case "True", "true":
+		return true
+	case "False", "false":
+		return false
+	case "":
+		return nil
+	}
+	return text
+}
+
+var timeDelta = regexp.MustCompile(`^(?:(\d+) days?,? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)$`)
+
+// pandasDuration reads "0 days 00:01:23.5", Python's "0:01:23.5", and seconds.
+func pandasDuration(text string) *float64 {
+	parts := timeDelta.FindStringSubmatch(text)
+	if parts == nil {
+		return read.ParseNumber(text).Float()
+	}
+	return new(86400*read.ParseNumber(parts[1]).Value + 3600*read.ParseNumber(parts[2]).Value + 60*read.ParseNumber(parts[3]).Value + read.ParseNumber(parts[4]).Value)
+}
+
+// eachTrial reads JSON: an array of records, or an object of columns, each an
+// object of rows, as pandas writes both.
+func eachTrial(d *read.Document, use func(number int64, t trial) error) error {
+	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
+		return read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+			record, _ := read.TreeOfPart(element).(map[string]any)
+			return use(number, trialOfTree(record))
+		})
+	}
+	columns, err := d.Tree()
+	if err != nil {
+		return err
+	}
+	numbers, isColumns := columns["number"].(map[string]any)
+	if !isColumns {
+		return use(1, trialOfTree(columns))
+	}
+	indices := read.SortedKeys(numbers)
+	slices.SortStableFunc(indices, func(a, b string) int { return len(a) - len(b) }) // "10" behind "9"
+	for i, index := range indices {
+		record := map[string]any{}
+		for name, column := range columns {
+			record[name] = read.At(column, index)
+		}
+		if err := use(int64(i)+1, trialOfTree(record)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func trialOfTree(record map[string]any) trial {
+	t := newTrial()
+	for key, value := range record {
+		switch value := value.(type) {
+		case map[string]any:
+			t.setGroup(key, value)
+		case []any:
+			for i, one := range value {
+				t.set(key+"_"+strconv.Itoa(i), cellText(one))
+			}
+		default:
+			// pandas writes instants as milliseconds.
+			if at, isNumber := value.(float64); isNumber && strings.HasPrefix(key, "datetime_") {
+				value = time.UnixMilli(int64(at)).UTC().Format(time.RFC3339Nano)
+			} else if isNumber && key == "duration" {
+				value = at / 1000
+			}
+			t.set(key, cellText(value))
+		}
+	}
+	return t
+}
+
+// setGroup takes what --format json nests: params, user_attrs, values by name.
+func (t *trial) setGroup(key string, group map[string]any) {
+	for name, value := range group {
+		if key == "params" {
+			t.params[name] = value
+			continue
+		}
+		t.set(key+"_"+name, cellText(value))
+	}
+}
+
+func cellText(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	case float64:
+		return strconv.FormatFloat(value, 'g', -1, 64)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,75 @@
+package results
+
+import (
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// SGLang's bench_serving appends one line a run. Infinity stands there without
+// quotes. Old lines name neither the model nor the day.
+var SGLangBench = read.Format{
+	Name:  "sglang-bench",
+	Sees:  seesSGLang,
+	Read:  readSGLang,
+	Wants: "backend, dataset_name, request_rate, random_input_len and sharegpt_output_len, a line a run",
+	Kind:  "results",
+}
+
+func seesSGLang(h *read.Head) string {
+	keys := resultKeys(h)
+	if !read.HasAll(keys, "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len") {
+		return ""
+	}
+	return "results of SGLang's bench_serving: backend, dataset_name, random_input_len, sharegpt_output_len"
+}
+
+// sglangPointKeys are the keys that have columns of their own.
+var sglangPointKeys = []string{
+	"tag", "request_rate", "max_concurrency", "duration", "completed", "random_input_len", "random_output_len", "model", "model_id", "server_info",
+	"cache_report",
+}
+
+func readSGLang(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
+		if o.number("duration") == nil || o.number("completed") == nil {
+			return out.Reject(number, "duration", read.Missing)
+		}
+		if err := r.addTo(out, number, point); err != nil {
+			return err
+		}
+		figures, used := o.vllmFigures(out, point, "ms")
+		row := o.sglangPoint(out, point)
+		o.saysOf(r)
+		row.Settings = o.settings(out, append(used, sglangPointKeys...))
+		point++
+		if err := out.Add(row); err != nil {
+			return err
+		}
+		return addAll(out, figures)
+	})
+}
+
+// sglangPoint reads a run. Of the server's own words those that name it are kept.
+func (o resultObject) sglangPoint(out *read.Rows, point int32) Point {
+	row := o.vllmPoint(out, point, "sglang-bench")
+	row.Label = o.word("tag")
+	if dataset := o.word("dataset_name"); dataset != nil && strings.HasPrefix(*dataset, "random") {
+		row.InputTokensAsked, row.OutputTokensAsked = o.number("random_input_len"), o.number("random_output_len")
+	}
+	server := o.object("server_info")
+	row.EngineVersion = server.word("version")
+	if row.EngineVersion != nil {
+		row.Engine = new("sglang")
+	}
+	for _, model := range []*string{o.modelName("model_id"), o.modelName("model"), server.modelName("model_path"), server.modelName("served_model_name")} {
+		if row.Model == nil {
+			row.Model = model
+		}
+	}
+	if size := server.count("tp_size"); size != nil {
+		row.TensorParallelSize = new(int32(*size))
+	}
+	return row
+}

@@ -1,0 +1,34 @@
+package results
+
+import (
+	"bytes"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// SQLite files are not read: what is known of them says how to export them.
+var SQLite = read.Format{
+	Name: "sqlite",
+	Sees: func(h *read.Head) string {
+		if !bytes.HasPrefix(h.Data, []byte("SQLite format 3\x00")) {
+			return ""
+		}
+		return "an SQLite file"
+	},
+	Read: func(d *read.Document, _ *read.Rows) error {
+		return hint.Errorf("an SQLite file: an export of it is read").Hint("%s", sqliteHint(d.First.Data))
+	},
+	Kind:  "results",
+	Wants: "nothing: an export of it is read",
+}
+
+func sqliteHint(head []byte) string {
+	switch {
+	case bytes.Contains(head, []byte("first_chunk_latency")):
+		return `sqlite3 -csv -header benchmark_data.db "select start_time, latency, first_chunk_latency, prompt_tokens, completion_tokens, time_per_output_token, inter_token_latencies, success from result" > requests.csv`
+	case bytes.Contains(head, []byte("trial_params")):
+		return `optuna trials --storage sqlite:///FILE --study-name NAME --format json > trials.json`
+	}
+	return `sqlite3 -csv -header FILE "select * from TABLE" > requests.csv; where its columns have other names than ours, say which is which with --column`
+}

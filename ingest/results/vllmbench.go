@@ -1,0 +1,249 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// What "vllm bench serve" saves, and benchmark_serving.py before it: one object a
+// run; with --append-result several in one file; in a sweep an array of them.
+// Keys came and went over the years, so each is read where it is there.
+var VLLMBenchServe = read.Format{
+	Name:  "vllm-bench-serve",
+	Sees:  seesVLLMServe,
+	Read:  readVLLMServe,
+	Wants: "date, model_id, tokenizer_id, num_prompts, request_rate and duration",
+	Kind:  "results",
+}
+
+// Latencies without _ms are InferenceX's, who change the units.
+func seesVLLMServe(h *read.Head) string {
+	keys := resultKeys(h)
+	if !isVLLMServe(keys) || slices.ContainsFunc(keys, isInferenceXKey) {
+		return ""
+	}
+	return "a result of vllm bench serve: date, model_id, tokenizer_id, num_prompts, request_rate"
+}
+
+// A large file's head may end in its arrays, before the latencies.
+func isVLLMServe(keys []string) bool {
+	return read.HasAll(keys, "date", "model_id", "tokenizer_id", "num_prompts", "request_rate", "duration", "completed") ||
+		read.HasAll(keys, "date", "mode", "model_id", "num_conversations", "multi_turn_concurrency", "duration", "completed") // the Rust client
+}
+
+func readVLLMServe(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
+		err := o.addVLLMServe(out, number, point, r)
+		point++
+		return err
+	})
+}
+
+// addVLLMServe adds one run: its point, its figures and, where it was saved in
+// detail, its requests.
+func (o resultObject) addVLLMServe(out *read.Rows, number int64, point int32, r *requestArrays) error {
+	if o.number("duration") == nil && o.number("request_throughput") == nil {
+		return out.Reject(number, "duration", read.Missing)
+	}
+	if err := r.addTo(out, number, point); err != nil {
+		return err
+	}
+	figures, used := o.vllmFigures(out, point, "ms")
+	figures = append(figures, o.partFigures(out, point)...)
+	row := o.vllmPoint(out, point, "vllm-bench-serve")
+	o.saysOf(r)
+	row.Settings = o.settings(out, append(used, vllmPointKeys...))
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	return addAll(out, figures)
+}
+
+// saysOf keeps with the settings what staging.result_requests must know.
+func (o resultObject) saysOf(r *requestArrays) {
+	if delete(o, "e2e_from_gaps"); r.e2eFromGaps() {
+		o["e2e_from_gaps"] = json.RawMessage("true")
+	}
+}
+
+// vllmPointKeys are the keys that have columns of their own.
+var vllmPointKeys = []string{
+	"date", "label", "model_id", "num_prompts", "request_rate", "completed", "failed", "failed_requests", "duration", "max_concurrency",
+	"tensor_parallel_size", "mode", "num_conversations", "multi_turn_concurrency", "steady_state", "per_turn_metrics",
+}
+
+func (o resultObject) vllmPoint(out *read.Rows, point int32, tool string) Point {
+	o.odd(out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
+	row := Point{
+		Point: point, Tool: tool, Label: o.word("label"), StartedAt: o.clientDate("date", out),
+		Model: o.modelName("model_id"), Engine: o.engine(), Load: o.load(),
+		RequestRatePerS: o.number("request_rate"), MaxConcurrency: o.count("max_concurrency"),
+		Requests: o.count("num_prompts"), Completed: o.count("completed"), Failed: o.count("failed"), DurationS: o.number("duration"),
+	}
+	if row.Failed == nil {
+		row.Failed = o.count("failed_requests")
+	}
+	if row.MaxConcurrency == nil {
+		row.MaxConcurrency = o.count("multi_turn_concurrency")
+	}
+	if size := o.count("tensor_parallel_size"); size != nil {
+		row.TensorParallelSize = new(int32(*size))
+	}
+	return row
+}
+
+// engine is what the client was told that it speaks to. "openai" may be any.
+func (o resultObject) engine() *string {
+	backend := o.word("backend")
+	if backend == nil {
+		backend = o.word("endpoint_type")
+	}
+	if backend == nil {
+		return nil
+	}
+	for _, engine := range []string{"vllm", "sglang", "tensorrt-llm", "tgi", "lmdeploy", "llama.cpp", "trt"} {
+		if *backend == engine || strings.HasPrefix(*backend, engine+"-") {
+			return new(engine)
+		}
+	}
+	return nil
+}
+
+// load is how requests went out: a rate that is no number is "inf".
+func (o resultObject) load() *string {
+	var load string
+	switch {
+	case o.word("mode") != nil && *o.word("mode") == "multi_turn":
+		load = "sessions"
+	case o.number("request_rate") != nil, o.word("request_rate") != nil && *o.word("request_rate") == "trace":
+		load = "open"
+	case o.word("request_rate") == nil || *o.word("request_rate") != "inf":
+		return nil
+	case o.count("max_concurrency") != nil:
+		load = "closed"
+	default:
+		load = "at once"
+	}
+	return &load
+}
+
+var (
+	timedFigure = regexp.MustCompile(`^(probe_)?(mean|median|std|min|max|p\d{1,2}(?:\.\d{1,6})?)_(\w{1,60}?)(_ms)?$`)
+	latencyWord = regexp.MustCompile(`^(ttft|tpot|itl|e2el|e2e_latency|intvty)`)
+)
+
+// vllmUnits are the figures that stand alone.
+var vllmUnits = map[string]string{
+	"request_throughput": "requests/s", "request_goodput": "requests/s", "output_throughput": "tokens/s", "input_throughput": "tokens/s",
+	"total_token_throughput": "tokens/s", "total_throughput": "tokens/s", "max_output_tokens_per_s": "tokens/s", "max_concurrent_requests": "requests",
+	"total_input_tokens": "tokens", "total_output_tokens": "tokens", "total_output_tokens_retokenized": "tokens",
+	"total_input_text_tokens": "tokens", "total_input_vision_tokens": "tokens", "good_completed": "requests", "rtfx": "",
+	"input_sequence_throughput": "requests/s", "total_input_sequences": "requests", "concurrency": "requests", "accept_length": "tokens",
+	"probe_completed": "requests", "probe_failed": "requests",
+	"spec_decode_acceptance_rate": "%", "spec_decode_acceptance_length": "tokens", "spec_decode_num_drafts": "", "spec_decode_draft_tokens": "tokens",
+	"spec_decode_accepted_tokens": "tokens", "diffusion_committed_throughput": "tokens/s", "diffusion_steps_per_canvas": "",
+	"diffusion_committed_per_step": "tokens", "diffusion_committed_tokens": "tokens", "diffusion_denoising_steps": "", "diffusion_canvas_positions": "",
+	"tput_per_gpu": "tokens/s/gpu", "output_tput_per_gpu": "tokens/s/gpu", "input_tput_per_gpu": "tokens/s/gpu",
+}
+
+// vllmFigures are the numbers that the tool worked out, and the keys that they
+// were read from. Latencies without _ms are in the unit given.
+func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
+	for _, key := range read.SortedKeys(o) {
+		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
+		unit, alone := vllmUnits[name]
+		parts := timedFigure.FindStringSubmatch(name)
+		isLatency := parts != nil && (parts[4] != "" || latencyWord.MatchString(parts[3]))
+		if !alone && !isLatency {
+			continue
+		}
+		used = append(used, key)
+		value := o.number(key)
+		if value == nil {
+			if text := string(o[key]); text != "null" && text != `""` {
+				out.Implausible(key, "no finite number", 1)
+			}
+			continue
+		}
+		figure := Figure{Point: point, Name: name, Statistic: "value", Unit: read.OrNil(unit), Value: *value}
+		if isLatency {
+			figure.Name, figure.Statistic = parts[1]+parts[3], parts[2]
+			figure.Unit = new(bare)
+			if parts[4] != "" {
+				figure.Unit = new("ms")
+			}
+			if strings.HasPrefix(parts[3], "intvty") {
+				figure.Unit = new("tokens/s/user")
+			}
+			if parts[2] == "median" {
+				if _, twice := o["p50_"+parts[3]+parts[4]]; twice && parts[1] == "" {
+					continue
+				}
+				figure.Statistic = "p50"
+			}
+		}
+		figures = append(figures, figure)
+	}
+	return figures, used
+}
+
+// partFigures are those of a part of the run, as the Rust client works them out:
+// of the time in which all slots were taken, and of each turn.
+func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure) {
+	part := func(name string, of resultObject) {
+		inside, _ := of.vllmFigures(out, point, "ms")
+		for _, figure := range inside {
+			figure.Name = name + "." + figure.Name
+			figures = append(figures, figure)
+		}
+		for _, key := range read.SortedKeys(of) {
+			var pairs [][2]float64
+			parts := listedPercentiles.FindStringSubmatch(key)
+			if parts == nil || json.Unmarshal(of[key], &pairs) != nil {
+				continue
+			}
+			for _, pair := range pairs {
+				figures = append(figures, Figure{Point: point, Name: name + "." + parts[1], Unit: new("ms"), Value: pair[1],
+					Statistic: "p" + strconv.FormatFloat(pair[0], 'f', -1, 64)})
+			}
+		}
+	}
+	if steady := o.object("steady_state"); steady != nil {
+		part("steady_state", steady)
+	}
+	for i, turn := range objectsOf(o["per_turn_metrics"]) {
+		part(fmt.Sprintf("turn_%d", i), turn)
+	}
+	return figures
+}
+
+var listedPercentiles = regexp.MustCompile(`^percentiles_(\w{1,60})_ms$`)
+
+// settings are what is left: how it was measured.
+func (o resultObject) settings(out *read.Rows, used []string) *string {
+	kept := map[string]any{}
+	for _, key := range read.SortedKeys(o) {
+		if slices.Contains(used, key) || string(o[key]) == "null" {
+			continue
+		}
+		value := o.scalar(key)
+		if strings.HasSuffix(key, "_id") || strings.Contains(key, "model") || strings.Contains(key, "path") || strings.Contains(key, "tokenizer") {
+			if name := o.modelName(key); name != nil {
+				value = *name
+			}
+		}
+		if value == nil || read.Word(key) == "" {
+			out.Note("keys passed over that hold no number and no word: %s", read.KeyName(key))
+			continue
+		}
+		kept[key] = value
+	}
+	return read.Settings(kept)
+}

@@ -1,0 +1,95 @@
+package results
+
+import (
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// "vllm bench throughput" and "vllm bench latency" write one small object with
+// no word of what was run: that stands in the name of the file, if anywhere.
+var VLLMBenchThroughput = read.Format{
+	Name:  "vllm-bench-throughput",
+	Sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
+	Read:  readVLLMThroughput,
+	Wants: "elapsed_time, num_requests, total_num_tokens, requests_per_second and tokens_per_second",
+	Kind:  "results",
+}
+
+var VLLMBenchLatency = read.Format{
+	Name:  "vllm-bench-latency",
+	Sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
+	Read:  readVLLMLatency,
+	Wants: "avg_latency, latencies and percentiles",
+	Kind:  "results",
+}
+
+func seesKeys(what string, keys ...string) func(*read.Head) string {
+	return func(h *read.Head) string {
+		if !read.HasAll(resultKeys(h), keys...) {
+			return ""
+		}
+		return what + ": " + strings.Join(keys, ", ")
+	}
+}
+
+func readVLLMThroughput(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {
+		if o.number("elapsed_time") == nil {
+			return out.Reject(number, "elapsed_time", read.Missing)
+		}
+		row := Point{
+			Point: point, Tool: "vllm-bench-throughput", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Requests: o.count("num_requests"), Completed: o.count("num_requests"), DurationS: o.number("elapsed_time"),
+			Settings: o.settings(out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
+		}
+		if err := out.Add(row); err != nil {
+			return err
+		}
+		var figures []Figure
+		for _, figure := range []struct{ name, unit string }{
+			{"requests_per_second", "requests/s"}, {"tokens_per_second", "tokens/s"}, {"total_num_tokens", "tokens"},
+		} {
+			if value := o.number(figure.name); value != nil {
+				figures = append(figures, Figure{Point: point, Name: figure.name, Statistic: "value", Unit: new(figure.unit), Value: *value})
+			}
+		}
+		point++
+		return addAll(out, figures)
+	})
+}
+
+// Each of the latencies is of a whole batch, which is one request of many
+// sequences.
+func readVLLMLatency(d *read.Document, out *read.Rows) error {
+	point := int32(0)
+	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
+		mean := o.number("avg_latency")
+		if mean == nil {
+			return out.Reject(number, "avg_latency", read.Missing)
+		}
+		row := Point{
+			Point: point, Tool: "vllm-bench-latency", Model: o.modelName("model_id"), Engine: new("vllm"), Load: new("offline"),
+			Settings: o.settings(out, []string{"avg_latency", "percentiles", "model_id"}),
+		}
+		if len(r.latencies) > 0 {
+			row.Requests, row.Completed = new(int64(len(r.latencies))), new(int64(len(r.latencies)))
+		}
+		if err := out.Add(row); err != nil {
+			return err
+		}
+		if err := r.addTo(out, number, point); err != nil {
+			return err
+		}
+		figures := []Figure{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
+		percentiles := o.object("percentiles")
+		for _, key := range read.SortedKeys(percentiles) {
+			if value := percentiles.number(key); value != nil && percentileKey.MatchString(key) {
+				figures = append(figures, Figure{Point: point, Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
+			}
+		}
+		point++
+		return addAll(out, figures)
+	})
+}

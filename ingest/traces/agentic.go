@@ -1,0 +1,273 @@
+package traces
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Sessions of coding agents as callanjfox/kv-cache-tester publishes them; aiperf
+// calls that a WEKA trace. One JSON document is one session: requests with
+// seconds since it began, and sub-agents that hold requests of their own, with
+// seconds since they began. There is no absolute start, so the sessions of a
+// folder are a collection, and whoever replays it says at which rate they begin.
+//
+// Block ids mean nothing outside their file, and stand for whole blocks alone: the
+// rest of a prompt has none.
+var Agentic = read.Format{
+	Name:  "agentic",
+	Sees:  seesAgentic,
+	Read:  readAgentic,
+	Wants: `one JSON object with "id", "block_size" and "requests", each with "t", "in", "out" and "hash_ids"`,
+	Kind:  "arrivals",
+}
+
+func seesAgentic(h *read.Head) string {
+	if !h.Has("block_size", "hash_id_scope", "requests") {
+		return ""
+	}
+	return "a session with " + read.ListNames(h.Keys)
+}
+
+type agenticSession struct {
+	ID        string           `json:"id"`
+	BlockSize int              `json:"block_size"`
+	Scope     string           `json:"hash_id_scope"`
+	Requests  []agenticRequest `json:"requests"`
+	Totals    struct {
+		Combined struct {
+			Input  *int64 `json:"input"`
+			Output *int64 `json:"output"`
+		} `json:"combined_tokens"`
+	} `json:"totals"`
+}
+
+// agenticRequest is a request or, with requests in it, a sub-agent.
+type agenticRequest struct {
+	T         json.Number `json:"t"` // seconds; of a sub-agent, when it ended
+	Type      string      `json:"type"`
+	Model     string      `json:"model"`
+	In        json.Number `json:"in"`
+	Out       json.Number `json:"out"`
+	HashIDs   []uint64    `json:"hash_ids"`
+	APITime   *float64    `json:"api_time"`   // whole answer, seconds
+	ThinkTime *float64    `json:"think_time"` // since the last answer whose end is known, seconds
+	TTFT      *float64    `json:"ttft"`       // seconds
+
+	AgentID      string           `json:"agent_id"`
+	SubagentType string           `json:"subagent_type"`
+	DurationMs   float64          `json:"duration_ms"`
+	Requests     []agenticRequest `json:"requests"`
+}
+
+func readAgentic(d *read.Document, out *read.Rows) error {
+	text, err := d.Whole()
+	if err != nil {
+		return err
+	}
+	var session agenticSession
+	if err := json.Unmarshal(text, &session); err != nil {
+		return hint.Errorf("%s", "not a session: "+read.JSONReject(err).Reason).Hint("check where it came from")
+	}
+	if session.BlockSize < 1 || session.BlockSize > math.MaxInt16 {
+		return hint.Errorf("block_size is not a number of tokens").Hint("check where it came from")
+	}
+	a := &agentic{out: out, session: session}
+	if session.ID == "" {
+		a.session.ID = read.SourceName(d.Path)
+	}
+	out.About.TimeUnit, out.About.BlockTokens, out.About.Collection = "s", session.BlockSize, d.Collection()
+	if err := a.read(agentThread{id: a.session.ID, class: "main", requests: session.Requests}); err != nil {
+		return err
+	}
+	a.compare()
+	return a.end()
+}
+
+// end puts the requests of all agents in, in order of time.
+func (a *agentic) end() error {
+	slices.SortStableFunc(a.made, func(x, y agenticRow) int { return cmp.Compare(x.arrival.ArrivalNs, y.arrival.ArrivalNs) })
+	for _, row := range a.made {
+		if err := a.out.AddRequest(row.arrival, row.detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agentic reads one session and the sub-agents in it.
+type agentic struct {
+	out           *read.Rows
+	session       agenticSession
+	made          []agenticRow
+	line          int64 // requests so far
+	input, output int64 // tokens so far
+	cut           int   // think times that reach past the request before them
+}
+
+type agenticRow struct {
+	arrival read.Arrival
+	detail  read.ArrivalDetail
+}
+
+// agentThread is the requests of one agent, one after the other.
+type agentThread struct {
+	id, class  string
+	beginNs    int64
+	requests   []agenticRequest
+	parent     string // session that began it; "" for none
+	parentTurn *int32
+	depth      int
+}
+
+// deepest is how far sub-agents of sub-agents are followed; one is what is seen.
+const deepest = 8
+
+func (a *agentic) read(t agentThread) error {
+	var begun []int64 // when this agent's own requests came
+	var before agenticRequest
+	var agents []agenticRequest
+	for _, r := range t.requests {
+		if r.Requests != nil || r.Type == "subagent" {
+			agents = append(agents, r)
+			continue
+		}
+		a.line++
+		arrival := read.Arrival{Line: a.line, SessionID: &t.id, Class: &t.class, Turn: new(int32(len(begun))), Blocks: a.blocks(r.HashIDs)}
+		problem := a.lengths(r, &arrival)
+		if problem == nil {
+			problem = read.NanosOf("t", r.T.String(), 9, &arrival.ArrivalNs)
+		}
+		if problem == nil && arrival.ArrivalNs > math.MaxInt64/2 {
+			problem = &read.Reject{Column: "t", Reason: read.OutOfRange}
+		}
+		if problem != nil {
+			if err := a.out.Reject(a.line, problem.Column, problem.Reason); err != nil {
+				return err
+			}
+			continue
+		}
+		arrival.ArrivalNs += t.beginNs
+		detail := read.ArrivalDetail{Model: read.OrNil(read.Word(r.Model)), E2ES: measured(r.APITime), TTFTS: measured(r.TTFT)}
+		if len(begun) > 0 {
+			detail.ThinkS = a.think(r, before, arrival.ArrivalNs-begun[len(begun)-1])
+		} else if t.parent != "" {
+			detail.ParentSessionID, detail.ParentTurn = &t.parent, t.parentTurn
+		}
+		begun, before = append(begun, arrival.ArrivalNs), r
+		a.input, a.output = a.input+arrival.InputTokens, a.output+arrival.OutputTokens
+		a.made = append(a.made, agenticRow{arrival, detail})
+	}
+	return a.readAgents(t, agents, begun)
+}
+
+func (a *agentic) lengths(r agenticRequest, arrival *read.Arrival) *read.Reject {
+	if problem := read.JSONWhole("in", r.In, &arrival.InputTokens); problem != nil {
+		return problem
+	}
+	if !covers(r.HashIDs, a.session.BlockSize, arrival.InputTokens) {
+		return &read.Reject{Column: "hash_ids", Reason: read.TooFewBlocks}
+	}
+	return read.JSONWhole("out", r.Out, &arrival.OutputTokens)
+}
+
+// readAgents reads the sub-agents of a thread, whose own requests came at begun.
+// What is written as the time of a sub-agent is when it ended: two that were begun
+// together differ in it by as much as in how long they took.
+func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int64) error {
+	if t.depth == deepest && len(agents) > 0 {
+		return hint.Errorf("sub-agents of sub-agents, too deep").Hint("check where it came from")
+	}
+	for _, agent := range agents {
+		var endNs int64
+		if read.NanosOf("t", agent.T.String(), 9, &endNs) != nil || !(agent.DurationMs >= 0 && agent.DurationMs < 1e12) || endNs > math.MaxInt64/2 {
+			a.line++
+			if err := a.out.Reject(a.line, "t", read.NotATime); err != nil {
+				return err
+			}
+			continue
+		}
+		beginNs := t.beginNs + endNs - int64(agent.DurationMs*1e6)
+		turn := int32(max(0, lastUpTo(begun, beginNs)))
+		err := a.read(agentThread{id: t.id + "/" + read.Word(agent.AgentID), class: kindOf(agent), beginNs: beginNs,
+			requests: agent.Requests, parent: t.id, parentTurn: &turn, depth: t.depth + 1})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kindOf(agent agenticRequest) string {
+	if kind := read.Word(agent.SubagentType); kind != "" {
+		return kind
+	}
+	return "subagent"
+}
+
+// lastUpTo is the place of the last instant that is not after the given one.
+func lastUpTo(instants []int64, at int64) int {
+	for i, instant := range slices.Backward(instants) {
+		if instant <= at {
+			return i
+		}
+	}
+	return -1
+}
+
+// think is how long the agent and its user took before a request. The file's own
+// figure counts from the last answer whose end is known: where that is not the
+// one before it reaches past the request before, and is cut to the gap since it.
+func (a *agentic) think(r, before agenticRequest, gapNs int64) *float64 {
+	gap := float64(gapNs) / 1e9
+	switch {
+	case gap < 0:
+		return nil
+	case r.ThinkTime != nil && *r.ThinkTime > gap:
+		a.cut++
+		return &gap
+	case r.ThinkTime != nil:
+		return orNone(*r.ThinkTime)
+	case before.APITime != nil:
+		return orNone(gap - *before.APITime)
+	}
+	return nil
+}
+
+// measured is a time that the trace took; null where it is below zero.
+func measured(seconds *float64) *float64 {
+	if seconds == nil {
+		return nil
+	}
+	return orNone(*seconds)
+}
+
+// orNone is null for a time below zero.
+func orNone(seconds float64) *float64 {
+	if seconds < 0 {
+		return nil
+	}
+	return &seconds
+}
+
+func (a *agentic) blocks(ids []uint64) []uint64 {
+	if a.session.Scope == "global" || ids == nil {
+		return ids
+	}
+	return ownBlocks(a.session.ID, ids)
+}
+
+// compare holds the session's own totals against what was read.
+func (a *agentic) compare() {
+	totals := a.session.Totals.Combined
+	if totals.Input != nil && totals.Output != nil && (*totals.Input != a.input || *totals.Output != a.output) {
+		a.out.Note("its totals say %d input and %d output tokens, its requests have %d and %d", *totals.Input, *totals.Output, a.input, a.output)
+	}
+	if a.cut > 0 {
+		a.out.Note("%d think times reach past the request before them; cut to the gap since it", a.cut)
+	}
+}

@@ -1,0 +1,92 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"tidemark/ingest/read"
+)
+
+// AIBrix's workloads: JSON lines, one per instant in milliseconds since the trace
+// began, each with the requests that came then. The prompts themselves are in it;
+// they are left out.
+var AIBrix = read.Format{
+	Name:  "aibrix",
+	Sees:  seesAIBrix,
+	Read:  readAIBrix,
+	Wants: `JSON lines with "timestamp" (ms) and "requests", each with "Prompt Length" and "Output Length"`,
+	Kind:  "arrivals",
+}
+
+func seesAIBrix(h *read.Head) string {
+	if !h.IsLines() || !h.Has("timestamp", "requests") {
+		return ""
+	}
+	if !bytes.Contains(h.Data, []byte(`"Prompt Length"`)) && !bytes.Contains(h.Data, []byte(`"prompt_length"`)) {
+		return ""
+	}
+	return "JSON lines with " + read.ListNames(h.Keys)
+}
+
+type aibrixLine struct {
+	Timestamp json.Number `json:"timestamp"`
+	Requests  []struct {
+		Input   json.Number     `json:"Prompt Length"`
+		Output  json.Number     `json:"Output Length"`
+		In      json.Number     `json:"prompt_length"` // newer
+		Out     json.Number     `json:"output_length"`
+		Model   string          `json:"model"`
+		Session string          `json:"session_id"`
+		Prompt  json.RawMessage `json:"prompt"`
+	} `json:"requests"`
+}
+
+func readAIBrix(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "ms"
+	requests := int64(0) // so far; several have one line
+	turns := map[string]int32{}
+	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
+		var row aibrixLine
+		if err := json.Unmarshal(line, &row); err != nil {
+			return read.JSONReject(err), nil
+		}
+		var at int64
+		if problem := read.NanosOf("timestamp", row.Timestamp.String(), 6, &at); problem != nil {
+			return problem, nil
+		}
+		for _, request := range row.Requests {
+			requests++
+			if len(request.Prompt) > 0 {
+				if err := out.Text("prompt"); err != nil {
+					return nil, err
+				}
+			}
+			arrival := read.Arrival{Line: requests, ArrivalNs: at}
+			problem := read.JSONWhole("Prompt Length", either(request.Input, request.In), &arrival.InputTokens)
+			if problem == nil {
+				problem = read.JSONWhole("Output Length", either(request.Output, request.Out), &arrival.OutputTokens)
+			}
+			if problem != nil {
+				if err := out.Reject(number, problem.Column, problem.Reason); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if session := read.NamedOrHashed(request.Session); session != "" {
+				arrival.SessionID, arrival.Turn = &session, new(turns[session])
+				turns[session]++
+			}
+			if err := out.AddRequest(arrival, read.ArrivalDetail{Model: read.OrNil(read.Word(request.Model))}); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+}
+
+func either(one, other json.Number) json.Number {
+	if one != "" {
+		return one
+	}
+	return other
+}

@@ -1,0 +1,86 @@
+package traces
+
+import (
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// BurstGPT: CSV, seconds from 0:00 of the first day. Its third file has two more
+// columns in the middle, so columns are found by name:
+//
+//	1, 2   Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type
+//	3      Timestamp,Session ID,Elapsed time,Model,Request tokens,...
+//
+// A request that failed there has no response tokens. It stays: it arrived.
+var BurstGPT = read.Format{
+	Name:  "burstgpt",
+	Sees:  seesBurstGPT,
+	Read:  readBurstGPT,
+	Wants: "a CSV header with Timestamp, Request tokens and Response tokens",
+	Kind:  "arrivals",
+}
+
+func seesBurstGPT(h *read.Head) string {
+	var names []string
+	for _, name := range h.Columns {
+		names = append(names, strings.ToLower(name))
+	}
+	for _, name := range []string{"timestamp", "request tokens", "response tokens"} {
+		if !slices.Contains(names, name) {
+			return ""
+		}
+	}
+	return "its header is " + strings.Join(h.Columns, ",")
+}
+
+func readBurstGPT(d *read.Document, out *read.Rows) error {
+	out.About.TimeUnit = "s"
+	table := &read.CSVTable{}
+	chats := map[string]sessionSoFar{}
+	unanswered := 0
+	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
+		isHeader, problem := table.Take(line)
+		if isHeader || problem != nil {
+			return problem, nil
+		}
+		arrival := read.Arrival{Line: number}
+		for _, problem := range []*read.Reject{
+			table.Nanos("Timestamp", &arrival.ArrivalNs),
+			table.Tokens("Request tokens", &arrival.InputTokens),
+			table.Tokens("Response tokens", &arrival.OutputTokens),
+		} {
+			if problem != nil {
+				return problem, nil
+			}
+		}
+		arrival.Class = out.Class(table.Text("Log Type"))
+		detail := read.ArrivalDetail{Model: read.OrNil(read.Word(table.Text("Model"))), IsFailed: new(arrival.OutputTokens == 0)}
+		if *detail.IsFailed {
+			unanswered++
+		}
+		// What was not answered has no time to the end of its answer.
+		if detail.E2ES = read.Seconds(table.Text("Elapsed time"), 1); *detail.IsFailed {
+			detail.E2ES = nil
+		}
+		if session := table.Text("Session ID"); session != "" {
+			before := chats[session]
+			arrival.SessionID, arrival.Turn = &session, new(before.turns)
+			after := sessionSoFar{turns: before.turns + 1, endNs: -1}
+			if before.turns > 0 && before.endNs >= 0 {
+				detail.ThinkS = read.SinceNs(before.endNs, arrival.ArrivalNs)
+			}
+			if detail.E2ES != nil && *detail.E2ES < 1e9 {
+				after.endNs = arrival.ArrivalNs + int64(*detail.E2ES*1e9)
+			}
+			chats[session] = after
+		}
+		return nil, out.AddRequest(arrival, detail)
+	})
+	if unanswered > 0 {
+		out.Note("%d requests have no answer: they failed at the source; kept", unanswered)
+	}
+	out.Note("seconds count from a midnight, in a zone that the file does not say")
+	return err
+}

@@ -1,0 +1,39 @@
+package traces
+
+import (
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M. They say neither how
+// many tokens a turn has nor, most of them, when it came. Both would have to be
+// made up here, so they are refused, and what is missing is said.
+var Conversations = read.Format{
+	Name:  "conversations",
+	Sees:  seesConversations,
+	Read:  refuseConversations,
+	Wants: `conversations as text, which are refused: they have no token counts`,
+	Kind:  "arrivals",
+}
+
+func seesConversations(h *read.Head) string {
+	switch {
+	case h.ElementHas("conversations"), h.IsLines() && h.Has("conversations"):
+		return "conversations as ShareGPT has them"
+	case h.IsLines() && h.Has("conversation", "conversation_hash"), h.ElementHas("conversation", "conversation_hash"):
+		return "conversations as WildChat has them"
+	case h.IsLines() && h.Has("conversation", "conversation_id"), h.ElementHas("conversation", "conversation_id"):
+		return "conversations as LMSYS-Chat-1M has them"
+	}
+	return ""
+}
+
+func refuseConversations(d *read.Document, _ *read.Rows) error {
+	h := read.NewHead(d.First.Data, d.Base())
+	missing := "token counts and arrival times"
+	if h.Has("timestamp") || h.ElementHas("timestamp") {
+		missing = "token counts"
+	}
+	return hint.Errorf("%s", seesConversations(h)+": text without "+missing).
+		Hint("count its turns with the tokenizer of the served model, and take in a CSV of input_tokens,output_tokens,session_id,turn and arrival_s")
+}

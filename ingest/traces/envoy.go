@@ -1,0 +1,49 @@
+package traces
+
+import (
+	"strconv"
+
+	"tidemark/ingest/read"
+)
+
+// Logs of gateways. Their columns are read as those of any table (plain.go); what
+// stands here is what a gateway's documentation says beyond their names. Who asked
+// (keys, users, teams, addresses, metadata) is not among the columns that are read.
+
+// Envoy AI Gateway writes JSON lines whose keys an operator chose; these are of
+// its documentation. A duration is milliseconds. A line of another protocol has
+// all of gen_ai null and is no request to a model.
+var Envoy = read.Format{
+	Name:         "envoy",
+	Sees:         seesEnvoy,
+	Read:         readEnvoy,
+	Wants:        `JSON lines with "start_time", "gen_ai.usage.input_tokens" and "gen_ai.usage.output_tokens"`,
+	TakesColumns: true,
+	Kind:         "arrivals",
+}
+
+func seesEnvoy(h *read.Head) string {
+	if len(h.Said) > 0 && !h.Has("response_code", "gen_ai.usage.input_tokens") {
+		return ""
+	}
+	if !h.IsLines() || !h.Has("start_time", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens") {
+		return ""
+	}
+	return "JSON lines with start_time and gen_ai.usage"
+}
+
+var envoyWords = with(map[string]meaning{"duration": {Part: e2eFor, unit: inMillis}})
+
+func readEnvoy(d *read.Document, out *read.Rows) error {
+	return readTable(d, out, dialect{words: envoyWords, isNone: func(r *request) bool {
+		// 0 is a client that left before the answer began.
+		if code, err := strconv.Atoi(string(r[statusIn])); err == nil && code == 0 {
+			r[statusIn] = []byte("499")
+		}
+		if r[inputLength] != nil || r[outputLength] != nil {
+			return false
+		}
+		hasFailed := failed(r[statusIn])
+		return r[modelIn] == nil || hasFailed != nil && *hasFailed
+	}})
+}

@@ -1,0 +1,39 @@
+package traces
+
+import (
+	"bytes"
+	"strings"
+
+	"tidemark/ingest/read"
+)
+
+// LiteLLM's spend logs, as CSV of its table or as JSON of /spend/logs. Its
+// completionStartTime is the first token's, and the end where nothing was
+// streamed. What it answered from its own cache never reached a server.
+var LiteLLM = read.Format{
+	Name:         "litellm",
+	Sees:         seesLiteLLM,
+	Read:         readLiteLLM,
+	Wants:        "columns, or JSON keys, startTime, endTime, prompt_tokens, completion_tokens and call_type",
+	TakesColumns: true,
+	Kind:         "arrivals",
+}
+
+func seesLiteLLM(h *read.Head) string {
+	wanted := []string{"startTime", "endTime", "prompt_tokens", "completion_tokens", "call_type"}
+	if !read.HasAll(tableColumns(h), wanted...) {
+		return ""
+	}
+	return "a table with " + strings.Join(wanted, ", ")
+}
+
+var liteLLMWords = with(map[string]meaning{"call_type": {Part: classIn, rank: -1}, "cache_hit": {Part: answeredIf}})
+
+func readLiteLLM(d *read.Document, out *read.Rows) error {
+	return readTable(d, out, dialect{words: liteLLMWords, isNone: func(r *request) bool {
+		if bytes.Equal(r[firstTokenAt], r[endsAt]) {
+			r[firstTokenAt] = nil
+		}
+		return false
+	}})
+}

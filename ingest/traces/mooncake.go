@@ -1,0 +1,415 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"tidemark/ingest/read"
+)
+
+// Mooncake's traces, which aiperf calls mooncake_trace: JSON lines, milliseconds
+// since the trace began, and one id per block of 512 prompt tokens. Ids are kept
+// exactly, as 64-bit integers; they are chained, so that equal leading ids are
+// an equal prefix.
+//
+// LMBench's trace replayer (GMI) has the same keys with other stamps: strings of
+// Unix nanoseconds, too large for a float64, or of any unit. The unit is then
+// seen by their magnitude, and said. Its ids stand for no fixed number of tokens.
+var Mooncake = read.Format{
+	Name:  "mooncake",
+	Sees:  seesMooncake,
+	Open:  openMooncake,
+	Wants: `JSON lines with "timestamp" (ms), "input_length", "output_length" and "hash_ids"`,
+	Kind:  "arrivals",
+}
+
+// mooncakeBlock is how many tokens an id stands for. The file does not say; where
+// the ids of its head fit another size better, that one is taken and said.
+const mooncakeBlock = 512
+
+func seesMooncake(h *read.Head) string {
+	// chat_id is Bailian's, whose times are seconds and whose blocks are of 16.
+	if h.Has("chat_id") || !h.IsLines() || !h.Has("input_length", "output_length", "timestamp") {
+		return ""
+	}
+	return "JSON lines with " + read.ListNames(h.Keys)
+}
+
+type mooncake struct {
+	blockTokens int64
+	hasBlocks   bool
+	hasSessions bool
+	unit        stampUnit
+	origin      int64        // Unix nanoseconds of arrival_ns = 0; 0 for relative times
+	foreign     atomic.Int64 // rows with keys that were passed over
+}
+
+func openMooncake(first read.Block) (*read.Arrivals, read.Block, error) {
+	first.Data = bytes.TrimPrefix(first.Data, read.ByteOrderMark)
+	p := &mooncake{}
+	p.look(first)
+	t := &read.Arrivals{Parser: p, TimeUnit: p.unit.name, Columns: strings.Join(read.ColumnNames(p.Schema()), ", ")}
+	if p.unit.isUnix {
+		t.OriginAt = new(time.Unix(0, p.origin).UTC())
+	}
+	if p.hasBlocks {
+		t.BlockTokens = int(p.blockTokens)
+	}
+	t.Notes = func(sum read.Counts) []string { return p.notes(sum) }
+	return t, first, nil
+}
+
+func (p *mooncake) notes(sum read.Counts) []string {
+	var notes []string
+	if p.unit.isUnix {
+		notes = append(notes, "stamps are Unix "+p.unit.name+", by their magnitude")
+	}
+	if p.hasBlocks && p.blockTokens == 0 {
+		notes = append(notes, "block ids stand for no fixed number of tokens: they show what is reused, and no prompt can be made of them")
+	} else if p.hasBlocks && p.blockTokens != mooncakeBlock {
+		notes = append(notes, fmt.Sprintf("prefix blocks of %d tokens: the number of ids fits that better than %d", p.blockTokens, mooncakeBlock))
+	}
+	if p.blockTokens > 0 && sum.Extra > 0 {
+		notes = append(notes, fmt.Sprintf("%d rows have more block ids than their prompt has blocks of %d tokens", sum.Extra, p.blockTokens))
+	}
+	if !p.unit.isUnix && looksLikeUnixSeconds(sum) {
+		notes = append(notes, "stamps look like Unix seconds; read as milliseconds")
+	}
+	if rows := p.foreign.Load(); rows > 0 {
+		notes = append(notes, fmt.Sprintf("%d rows have keys that were passed over", rows))
+	}
+	return notes
+}
+
+// looksLikeUnixSeconds doubts stamps that are read as milliseconds since the
+// trace began: as such, the first would be eleven days in, and as Unix
+// milliseconds they would be of 1970. As seconds they are of this century, with
+// a request at least every quarter of an hour.
+func looksLikeUnixSeconds(sum read.Counts) bool {
+	const stamp, least, most, meanGap = int64(1e6), int64(1e9), int64(1e10), int64(900)
+	first, last := sum.First/stamp, sum.Last/stamp
+	return min(first, last) >= least && max(first, last) < most && last-first <= meanGap*sum.Kept
+}
+
+// blockSizes are the usual ones; of two that fit as well, the one before.
+var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
+
+// look decides from the first block which columns there are, what a stamp counts,
+// and how long a prefix block is: the size that fits the most rows exactly. Where
+// none fits half of many rows, the ids are of no fixed size.
+func (p *mooncake) look(first read.Block) {
+	const many = 20
+	fits := make([]int, len(blockSizes))
+	rowsOfBlocks, isFirst := 0, true
+	p.unit = unixUnits[len(unixUnits)-1]
+	var r mooncakeRow
+	first.Rows(&read.Batch{}, func(_ int64, line []byte) *read.Reject {
+		if unit, ok := stampUnitOf(line); isFirst && ok {
+			p.unit = unit
+		}
+		r.unit = &p.unit
+		if r.parse(line) != nil {
+			return nil
+		}
+		if isFirst && p.unit.isUnix {
+			p.origin = r.arrival / 1000 * 1000 // an SQL timestamp holds microseconds
+		}
+		isFirst = false
+		if len(r.ids) > 0 {
+			rowsOfBlocks++
+		}
+		p.hasBlocks = p.hasBlocks || len(r.ids) > 0
+		p.hasSessions = p.hasSessions || r.session != nil
+		for i, size := range blockSizes {
+			if count := int64(len(r.ids)); count > 0 && (count-1)*size < r.input && r.input <= count*size {
+				fits[i]++
+			}
+		}
+		return nil
+	})
+	most := slices.Max(fits)
+	if p.blockTokens = blockSizes[slices.Index(fits, most)]; rowsOfBlocks >= many && 2*most < rowsOfBlocks {
+		p.blockTokens = 0
+	}
+}
+
+func (p *mooncake) Schema() *arrow.Schema {
+	fields := slices.Clone(azureSchema.Fields())
+	if p.hasBlocks {
+		fields = append(fields, arrow.Field{Name: "blocks", Type: arrow.ListOf(arrow.PrimitiveTypes.Uint64), Nullable: true})
+	}
+	if p.hasSessions {
+		fields = append(fields, arrow.Field{Name: "session_id", Type: arrow.BinaryTypes.String, Nullable: true})
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+func (p *mooncake) Parse(b read.Block) *read.Batch {
+	capacity := b.Ends + 1 // the last line may have no end
+	lines, arrivals := read.NewInt64s(capacity), read.NewInt64s(capacity)
+	inputs, outputs := read.NewInt64s(capacity), read.NewInt64s(capacity)
+	ids := read.NewBlockLists(capacity, len(b.Data)/6)
+	sessions := array.NewStringBuilder(read.Memory)
+	defer sessions.Release()
+	made := &read.Batch{}
+	r := mooncakeRow{unit: &p.unit}
+	b.Rows(made, func(number int64, line []byte) *read.Reject {
+		problem := r.parse(line)
+		if problem == nil {
+			problem = p.check(&r, made)
+		}
+		if problem != nil {
+			return problem
+		}
+		if r.hasForeign {
+			p.foreign.Add(1)
+		}
+		arrival := r.arrival - p.origin
+		made.Keep(arrival)
+		lines.Append(number)
+		arrivals.Append(arrival)
+		inputs.Append(r.input)
+		outputs.Append(r.output)
+		ids.Append(r.ids)
+		if r.session == nil {
+			sessions.AppendNull()
+		} else {
+			sessions.Append(string(r.session))
+		}
+		return nil
+	})
+	kind := arrow.PrimitiveTypes.Int64
+	columns := []arrow.Array{lines.Array(kind), arrivals.Array(kind), inputs.Array(kind), outputs.Array(kind)}
+	if list := ids.Array(); p.hasBlocks {
+		columns = append(columns, list)
+	} else {
+		list.Release()
+	}
+	if p.hasSessions {
+		columns = append(columns, sessions.NewArray())
+	}
+	made.Record = read.NewRecord(p.Schema(), columns...)
+	return made
+}
+
+// check holds a row's ids against its length.
+func (p *mooncake) check(r *mooncakeRow, made *read.Batch) *read.Reject {
+	count := int64(len(r.ids))
+	switch {
+	case count == 0 || p.blockTokens == 0:
+		return nil
+	case count*p.blockTokens < r.input:
+		return &read.Reject{Column: "hash_ids", Reason: read.TooFewBlocks}
+	case (count-1)*p.blockTokens >= r.input && r.input > 0:
+		made.Extra++
+	}
+	return nil
+}
+
+// mooncakeRow is one row; its memory is used again for the next.
+type mooncakeRow struct {
+	arrival, input, output int64
+	ids                    []uint64
+	session                []byte
+	hasForeign             bool
+	unit                   *stampUnit // nil: milliseconds
+}
+
+// parse reads a line by hand, and by encoding/json where it is written in some
+// other way than usual.
+func (r *mooncakeRow) parse(line []byte) *read.Reject {
+	if r.fast(line) {
+		return nil
+	}
+	return r.slow(line)
+}
+
+// Which of the keys that must be there were there.
+const (
+	hasTimestamp = 1 << iota
+	hasInput
+	hasOutput
+	hasAll = hasTimestamp | hasInput | hasOutput
+)
+
+func (r *mooncakeRow) reset() {
+	r.ids, r.session, r.hasForeign = r.ids[:0], nil, false
+}
+
+// fast says false for everything that is not the usual line, right or wrong.
+func (r *mooncakeRow) fast(line []byte) bool {
+	r.reset()
+	s := scanner{text: line}
+	if !s.take('{') {
+		return false
+	}
+	seen := 0
+	for {
+		key := s.key()
+		var bit int
+		var ok bool
+		switch string(key) {
+		case "timestamp":
+			digits := r.digits()
+			bit, ok = hasTimestamp, digits > 0 && s.number(&r.arrival, digits)
+		case "input_length":
+			bit, ok = hasInput, s.number(&r.input, 0)
+		case "output_length":
+			bit, ok = hasOutput, s.number(&r.output, 0)
+		case "hash_ids":
+			r.ids, ok = s.ids(r.ids)
+			ok = ok && len(r.ids) > 0
+		}
+		if !ok || bit != 0 && seen&bit != 0 {
+			return false
+		}
+		seen |= bit
+		if s.take(',') {
+			continue
+		}
+		return s.take('}') && s.atEnd() && seen == hasAll
+	}
+}
+
+// scanner reads the plain parts of a JSON line.
+type scanner struct {
+	text []byte
+	at   int
+}
+
+func (s *scanner) blanks() {
+	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\t') {
+		s.at++
+	}
+}
+
+func (s *scanner) take(c byte) bool {
+	s.blanks()
+	if s.at < len(s.text) && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) atEnd() bool {
+	s.blanks()
+	return s.at == len(s.text)
+}
+
+// key reads "name": and returns nil where there is none.
+func (s *scanner) key() []byte {
+	if !s.take('"') {
+		return nil
+	}
+	width := bytes.IndexByte(s.text[s.at:], '"')
+	if width < 0 {
+		return nil
+	}
+	name := s.text[s.at : s.at+width]
+	s.at += width + 1
+	if !s.take(':') {
+		return nil
+	}
+	return name
+}
+
+// number reads a number times 10^digits; without digits it is a number of tokens.
+func (s *scanner) number(into *int64, digits int) bool {
+	s.blanks()
+	rest := s.text[s.at:]
+	if len(rest) > 1 && rest[0] == '0' && rest[1]-'0' <= 9 {
+		return false // JSON has no leading zeros
+	}
+	value, used, reason := read.Integer(rest)
+	if reason != "" || used < len(rest) && !read.IsEnd(rest[used]) || value > math.MaxInt64/read.PowersOfTen[digits] || digits == 0 && value > read.MaxTokens {
+		return false
+	}
+	*into = value * read.PowersOfTen[digits]
+	s.at += used
+	return true
+}
+
+func (s *scanner) ids(into []uint64) ([]uint64, bool) {
+	if !s.take('[') {
+		return into, false
+	}
+	for {
+		s.blanks()
+		start, value := s.at, uint64(0)
+		for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
+			value = value*10 + uint64(s.text[s.at]-'0')
+			s.at++
+		}
+		width := s.at - start
+		if width == 0 || width > 19 || width > 1 && s.text[start] == '0' { // 19 digits always fit 64 bits
+			return into, false
+		}
+		into = append(into, value)
+		if s.take(',') {
+			continue
+		}
+		return into, s.take(']')
+	}
+}
+
+// slow reads any JSON object and says what is wrong with it.
+func (r *mooncakeRow) slow(line []byte) *read.Reject {
+	r.reset()
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(line, &object); err != nil || object == nil {
+		return &read.Reject{Reason: read.NotJSON}
+	}
+	if reason := r.readStamp(object["timestamp"]); reason != "" {
+		return &read.Reject{Column: "timestamp", Reason: reason}
+	}
+	delete(object, "timestamp")
+	for _, field := range []struct {
+		key  string
+		into *int64
+	}{{"input_length", &r.input}, {"output_length", &r.output}} {
+		value, reason := read.JSONNumber(object[field.key], 0)
+		if reason != "" {
+			return &read.Reject{Column: field.key, Reason: reason}
+		}
+		*field.into = value
+		delete(object, field.key)
+	}
+	if reason := r.readIDs(object["hash_ids"]); reason != "" {
+		return &read.Reject{Column: "hash_ids", Reason: reason}
+	}
+	r.session = read.JSONText(object["session_id"])
+	delete(object, "hash_ids")
+	delete(object, "session_id")
+	r.hasForeign = len(object) > 0
+	return nil
+}
+
+func (r *mooncakeRow) readIDs(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	var ids []json.Number
+	if json.Unmarshal(raw, &ids) != nil {
+		return read.NotAnInteger
+	}
+	for _, id := range ids {
+		value, err := strconv.ParseUint(id.String(), 10, 64)
+		if err != nil {
+			r.ids = r.ids[:0]
+			return read.NotAnInteger
+		}
+		r.ids = append(r.ids, value)
+	}
+	return ""
+}

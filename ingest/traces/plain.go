@@ -1,0 +1,231 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tidemark/ingest/read"
+	"tidemark/internal/hint"
+)
+
+// Any table of requests: CSV with a header (comma, semicolon, tab or bar), JSON
+// lines, or a JSON array of objects. Columns are known by their names, or as the
+// user says: --column input_tokens=prompt_len. A nested key is its path, as
+// usage.prompt_tokens. A log without a header has columns #1, #2, ...
+var Plain = read.Format{
+	Name:         "plain",
+	Sees:         seesPlain,
+	Read:         readPlain,
+	Wants:        "columns, or JSON keys, for the arrival, the input tokens and the output tokens, by any usual name or as --column says",
+	IsGuess:      true,
+	TakesColumns: true,
+	Kind:         "arrivals",
+}
+
+func seesPlain(h *read.Head) string {
+	if len(h.Said) > 0 {
+		if isTable(h) {
+			return "a table, with columns as they were said"
+		}
+		return ""
+	}
+	names := tableColumns(h)
+	var has [partCount]bool
+	for _, name := range names {
+		has[meaningOf(name, Meanings).Part] = true
+	}
+	if !has[arrivesAt] || !has[inputLength] || !has[outputLength] && !has[totalLength] {
+		return ""
+	}
+	return "a table with " + read.ListNames(names)
+}
+
+// isTable says whether the head can be a table of any kind.
+func isTable(h *read.Head) bool {
+	line := h.Line
+	return len(line) > 0 && !bytes.HasPrefix(h.Data, read.ParquetMagic) && (h.IsLines() || h.Element != nil || line[0] != '{' && line[0] != '[' && bytes.IndexByte(h.Data[:min(len(h.Data), 4096)], 0) < 0)
+}
+
+// tableColumns are the names of a CSV header's columns, or the paths of the keys
+// of the first JSON object.
+func tableColumns(h *read.Head) (names []string) {
+	switch {
+	case h.IsLines():
+		eachValue(h.Line, nil, 0, func(path, _ []byte) { names = append(names, string(path)) })
+	case h.Element != nil:
+		var first json.RawMessage
+		_, inside, _ := bytes.Cut(h.Data, []byte("["))
+		if json.NewDecoder(bytes.NewReader(inside)).Decode(&first) == nil {
+			eachValue(first, nil, 0, func(path, _ []byte) { names = append(names, string(path)) })
+		}
+	case len(h.Line) > 0 && h.Line[0] != '{' && h.Line[0] != '[':
+		if fields, reason := splitFields(h.Line, separatorOf(h.Line), nil); reason == "" && len(fields) > 1 {
+			names = fieldNames(fields)
+		}
+	}
+	return names
+}
+
+func readPlain(d *read.Document, out *read.Rows) error {
+	return readTable(d, out, dialect{words: Meanings})
+}
+
+// dialect is what a log of one maker is read by, beside the usual names.
+type dialect struct {
+	words map[string]meaning
+	// isNone tells of records that are no requests to a model.
+	isNone func(r *request) bool
+}
+
+// readTable reads a table of requests, in any of its dresses.
+func readTable(d *read.Document, out *read.Rows, of dialect) error {
+	names, err := NewColumnNames(d.Columns, of.words)
+	if err != nil {
+		return err
+	}
+	line := read.FirstLine(d.First.Data)
+	t := NewRequestTable(out)
+	t.isNone = of.isNone
+	switch {
+	case len(line) > 0 && line[0] == '{':
+		err = ReadJSONTable(d, t, names)
+	case len(line) > 0 && line[0] == '[' && !commonLog.Match(line):
+		err = readJSONArray(d, t, names)
+	default:
+		err = readCSVTable(d, t, names)
+	}
+	t.End()
+	return err
+}
+
+// columnMeanings knows what a column is by its name, or by what the user says.
+type columnMeanings struct {
+	words map[string]meaning
+	said  map[string]meaning // by their names
+	taken [partCount]bool    // said
+}
+
+func NewColumnNames(said map[string]string, words map[string]meaning) (*columnMeanings, error) {
+	c := &columnMeanings{words: words, said: map[string]meaning{}}
+	for ours, theirs := range said {
+		m, ok := oursCalled(ours)
+		switch {
+		case !ok:
+			return nil, hint.Misuse("--column %s=...: no such column of ours", ours).Hint("%s", "known are "+oursListed)
+		case c.taken[m.Part]:
+			return nil, hint.Misuse("--column %s=...: said twice", ours).Hint("say one column for each thing")
+		}
+		c.said[theirs] = m
+		c.taken[m.Part] = true
+	}
+	return c, nil
+}
+
+func (c *columnMeanings) Of(name string) meaning {
+	if m, ok := c.said[name]; ok {
+		return m
+	}
+	if m := meaningOf(name, c.words); !c.taken[m.Part] {
+		return m
+	}
+	return meaning{}
+}
+
+// unseen names what was said and is not there.
+func (c *columnMeanings) unseen(names []string) error {
+	var missing []string
+	for theirs := range c.said {
+		if !slices.Contains(names, theirs) {
+			missing = append(missing, theirs)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return hint.Errorf("%s", "no column "+strings.Join(missing, ", ")).Hint("%s", "there are "+read.ListNames(names))
+}
+
+var commonLog = regexp.MustCompile(`^\S+ \S+ \S+ \[`)
+
+// separatorOf is what stands between the fields of a line: the most frequent of
+// the usual ones. A web server's log has blanks.
+func separatorOf(line []byte) byte {
+	if commonLog.Match(line) {
+		return ' '
+	}
+	best, most := byte(','), 0
+	for _, c := range []byte(",;\t|") {
+		if count := bytes.Count(line, []byte{c}); count > most {
+			best, most = c, count
+		}
+	}
+	if most == 0 && bytes.IndexByte(line, ' ') > 0 {
+		return ' '
+	}
+	return best
+}
+
+func fieldNames(fields [][]byte) []string {
+	names := make([]string, len(fields))
+	for i, field := range fields {
+		names[i] = strings.TrimSpace(strings.ReplaceAll(string(field), `""`, `"`))
+	}
+	return names
+}
+
+// splitFields cuts a line into its fields, without their quotes. Blanks as
+// separators may be several, and brackets quote as in a web server's log.
+func splitFields(line []byte, separator byte, into [][]byte) (fields [][]byte, reason string) {
+	fields = into[:0]
+	if separator == ' ' {
+		return splitLog(line, fields)
+	}
+	for at := 0; at <= len(line); {
+		field, next, reason := read.FieldAt(line, at, separator)
+		if reason != "" {
+			return nil, reason
+		}
+		fields = append(fields, bytes.TrimSpace(field))
+		at = next
+	}
+	return fields, ""
+}
+
+func splitLog(line []byte, fields [][]byte) ([][]byte, string) {
+	for line = bytes.TrimLeft(line, " "); len(line) > 0; line = bytes.TrimLeft(line, " ") {
+		closing := map[byte]byte{'"': '"', '[': ']'}[line[0]]
+		if closing == 0 {
+			field, rest, _ := bytes.Cut(line, []byte{' '})
+			fields, line = append(fields, field), rest
+			continue
+		}
+		end := bytes.IndexByte(line[1:], closing)
+		if end < 0 {
+			return nil, read.OpenQuote
+		}
+		fields, line = append(fields, line[1:1+end]), line[2+end:]
+	}
+	return fields, ""
+}
+
+// UnseenIn is unseen, but that a path in a column is that column's.
+func (c *columnMeanings) UnseenIn(names []string) error {
+	there := append([]string{}, names...)
+	for theirs := range c.said {
+		if column, _, nested := strings.Cut(theirs, "."); nested {
+			for _, name := range names {
+				if name == column {
+					there = append(there, theirs)
+				}
+			}
+		}
+	}
+	if err := c.unseen(there); err != nil {
+		return hint.Wrap(err).Hint("there are %s", read.ListNames(names))
+	}
+	return nil
+}
