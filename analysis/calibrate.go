@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"tidemark/analysis/regression"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
@@ -86,7 +88,7 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	if first.IsKVByArithmetic {
 		delete(priors, "kv")
 	}
-	fit, held, err := FitTermsApart(read.rows, priors)
+	fit, held, err := regression.FitIdentifiable(read.rows, priors)
 	if err != nil {
 		return Calibration{}, fmt.Errorf("calibrate: %w", err)
 	}
@@ -112,7 +114,7 @@ func (c Calibration) IsWorse() bool { return c.After.Median > c.Before.Median }
 
 func nothingTold(held map[string]string) error {
 	var reasons []string
-	for _, term := range heldTerms(held) {
+	for _, term := range slices.Sorted(maps.Keys(held)) {
 		reasons = append(reasons, term+" "+held[term])
 	}
 	return hint.Errorf("calibrate: no constant can be told from these runs: %s", strings.Join(reasons, "; ")).
@@ -120,7 +122,7 @@ func nothingTold(held map[string]string) error {
 }
 
 // constantsFrom turns scales of times into values of constants, in each format that the deployment uses.
-func constantsFrom(fit TermFit, held map[string]string, read calibrated) []CalibratedConstant {
+func constantsFrom(fit regression.Fit, held map[string]string, read calibrated) []CalibratedConstant {
 	d := read.deployments[0]
 	var all []CalibratedConstant
 	for _, of := range constantsOf {
@@ -168,7 +170,7 @@ func (c calibrated) constant(name, format string) float64 {
 }
 
 // errorOf is how far the sum of the terms, each as many times as long as scales say, is from what was measured.
-func errorOf(rows []TermRow, scales map[string]float64) FitError {
+func errorOf(rows []regression.Row, scales map[string]float64) FitError {
 	type weighted struct{ error, weight float64 }
 	var all []weighted
 	weights, bias := 0.0, 0.0
@@ -196,7 +198,7 @@ func errorOf(rows []TermRow, scales map[string]float64) FitError {
 }
 
 // warningsOf names what is further from the measured kernels than calibrating is for.
-func warningsOf(fit TermFit) []string {
+func warningsOf(fit regression.Fit) []string {
 	var all []string
 	priors := CalibrationPriors()
 	for _, term := range fit.Terms {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -13,7 +14,7 @@ import (
 // calibrated are what a calibration of some runs works from.
 type calibrated struct {
 	deployments []deployed
-	rows        []TermRow
+	rows        []regression.Row
 	requests    int64
 	constants   map[string]map[string]float64 // by name and format, without any calibration
 }
@@ -155,7 +156,7 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 
 // readTermRows gathers a run's requests by time, batch, context and share of prefill. Requests that
 // shared a queue are no measurements of their own: each stretch of five of the longest requests is one.
-func readTermRows(ctx context.Context, tx *sql.Tx, runs []string) (all []TermRow, requests int64, err error) {
+func readTermRows(ctx context.Context, tx *sql.Tx, runs []string) (all []regression.Row, requests int64, err error) {
 	list, args := theseRuns(runs)
 	rows, err := tx.QueryContext(ctx, strings.ReplaceAll(termRowsQuery, "RUNS", list), append(args, args...)...)
 	if err != nil {
@@ -163,7 +164,7 @@ func readTermRows(ctx context.Context, tx *sql.Tx, runs []string) (all []TermRow
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var row TermRow
+		var row regression.Row
 		var n int64
 		s := make([]float64, 9)
 		if err := rows.Scan(&row.Run, &n, &row.Weight, &row.TPOT,

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse"
 )
@@ -31,23 +32,6 @@ func TestAFormatInAModelsName(t *testing.T) {
 		got, err := analysis.Resolve(context.Background(), w.DB(), deployment.Deployment{GPU: "NVIDIA H200", CatalogModel: test.model, Quantization: test.asked})
 		if err != nil || got.Quantization != test.want || got.GPU != "H200" {
 			t.Errorf("%s with %q: got %q on %q, %v; want %q on H200", test.model, test.asked, got.Quantization, got.GPU, err, test.want)
-		}
-	}
-}
-
-func TestDidYouMean(t *testing.T) {
-	models := []string{"llama-2-7b", "llama-3-8b", "llama-3.1-8b", "llama-3.1-70b", "qwen2-72b", "qwen2.5-72b", "qwen3-8b", "gpt-oss-20b", "mixtral-8x7b"}
-	for _, test := range []struct{ wanted, want string }{
-		{"meta-llama/Meta-Llama-3-9B", "did you mean llama-3-8b, llama-3.1-8b or llama-2-7b?"},
-		{"lama-3.1-8b", "did you mean llama-3.1-8b or llama-3-8b?"},
-		{"Qwen/Qwen1.5-72B", "did you mean qwen2.5-72b or qwen2-72b?"},
-		{"gpt-oss-21b", "did you mean gpt-oss-20b?"},
-		{"mistral-7b", "did you mean mixtral-8x7b?"},
-		{"bert-base", ""},
-		{"", ""},
-	} {
-		if got := analysis.DidYouMean(models, test.wanted); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.wanted, got, test.want)
 		}
 	}
 }
@@ -149,7 +133,7 @@ func worstStep(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, co
 		steps = append(steps, fmt.Sprintf("(%d, %d, %d, %d, %d, %d, %g::double)", len(steps), decode, contextTokens, windowTokens, prefill, chunks, pairs))
 		got = append(got, cost.Seconds(decode, contextTokens, windowTokens, prefill, chunks, pairs))
 	}
-	table, err := analysis.Query(context.Background(), w.DB(), `
+	table, err := answers.Query(context.Background(), w.DB(), `
 select macros.engine_step_s(d, step.decode, step.context, step.windowed, step.prefill, step.chunks, step.pairs)
 from macros.deployment(?::json) as d
 cross join (values `+strings.Join(steps, ", ")+`) as step (seq, decode, context, windowed, prefill, chunks, pairs)

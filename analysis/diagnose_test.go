@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/warehouse/warehousetest"
 )
 
 // A figure in no mart never fires anything; a figure that no rule and no table names is work for nothing.
 func TestEveryFigureOfARuleIsWorkedOut(t *testing.T) {
 	w := warehousetest.Open(t)
-	figures, err := analysis.Query(t.Context(), w.DB(), `
+	figures, err := answers.Query(t.Context(), w.DB(), `
 select figure, 'condition' from staging.symptom_conditions
 union
 select times_figure, 'factor' from staging.symptom_conditions where times_figure is not null
@@ -31,7 +31,7 @@ select figure, 'dictionary' from staging.evidence_figures`)
 		}
 	}
 	for _, made := range regexp.MustCompile(`\{'figure': '([a-z0-9_]+)'`).FindAllStringSubmatch(marts, -1) {
-		known, err := analysis.Query(t.Context(), w.DB(), "from staging.evidence_figures where figure = ?", made[1])
+		known, err := answers.Query(t.Context(), w.DB(), "from staging.evidence_figures where figure = ?", made[1])
 		if err != nil || len(known.Rows) != 1 {
 			t.Errorf("%s has no words in seeds.evidence_figures (%v)", made[1], err)
 		}
@@ -50,7 +50,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 		"an unknown role":           "select symptom from staging.symptom_conditions where role not in ('needs', 'unless', 'confirms')",
 		"an unknown kind":           "select symptom from staging.symptoms where kind not in ('invalid', 'problem', 'by design')",
 	} {
-		found, err := analysis.Query(t.Context(), w.DB(), query)
+		found, err := answers.Query(t.Context(), w.DB(), query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestARuleHasFiguresWordsAndKnownNeighbours(t *testing.T) {
 // How busy a GPU looks is context: no symptom may fire on it.
 func TestNoVerdictDependsOnUtilization(t *testing.T) {
 	w := warehousetest.Open(t)
-	found, err := analysis.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'")
+	found, err := answers.Query(t.Context(), w.DB(), "from staging.symptom_conditions where figure like 'sm_active%' or figure like '%busy%'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestEverySymptomHasACase(t *testing.T) {
 			t.Errorf("%s.txtar has no run without a symptom", name)
 		}
 	}
-	symptoms, err := analysis.Query(t.Context(), w.DB(), "select symptom from staging.symptoms")
+	symptoms, err := answers.Query(t.Context(), w.DB(), "select symptom from staging.symptoms")
 	if err != nil {
 		t.Fatal(err)
 	}

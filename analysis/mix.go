@@ -9,49 +9,10 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
 	"tidemark/replay"
 )
-
-// Mix is traffic by its lengths: what of it the bandwidth model asks for. Means are not enough, because the longest
-// prompts make the waits of all.
-type Mix struct {
-	Parts   []Part   // requests of about one prompt length each
-	Answers []Answer // lengths of answers, whatever the prompt
-	Requests,
-	OutputTokens float64
-	RequestsPerS float64 // in an open loop
-	Clients      float64 // of a closed loop; 0: it is an open one
-	ArrivalCV    float64 // deviation over mean of the gaps between arrivals; 1: Poisson
-	Busiest      Busiest
-	CachedRatio  float64 // of all prompt tokens, found in a cache
-	Longest      [2]int  // prompt and answer of the request with most tokens
-	arrivals     []arrival
-}
-
-// Busiest is the part of the time that brought most requests, where that is more than chance makes of a steady rate: what
-// is said of a mean rate does not hold there. Zero: the traffic is steady, or too little to tell.
-type Busiest struct {
-	RateRatio float64 // of the mean rate
-	LengthS   float64
-}
-
-// Part is the requests of one class and of about one prompt length, as macros.mix_curve takes them.
-type Part struct {
-	Class    string  `json:"-"`
-	Share    float64 `json:"share"`    // of all requests
-	Uncached float64 `json:"uncached"` // prompt tokens to be computed
-	Cached   float64 `json:"cached"`   // prompt tokens found in a cache
-	Output   float64 `json:"output"`
-	Context  float64 `json:"context"` // mean over the time that it decodes
-}
-
-// Answer is the answers of one class and of about one length.
-type Answer struct {
-	Class string
-	Share float64
-	Gaps  float64 // tokens after the first
-}
 
 // MixChoice says which requests are mixed.
 type MixChoice struct {
@@ -87,10 +48,10 @@ type partSums struct{ requests, uncached, pairs, output, decoding float64 }
 
 // MixOf reads requests in order of their due times. What is not chosen counts for the time that they take: a class alone
 // comes as often as it does among all.
-func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, error) {
-	var m Mix
+func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (queueing.Mix, error) {
+	var m queueing.Mix
 	parts, answers := map[lengthKey]*partSums{}, map[lengthKey]*partSums{}
-	var gaps moments
+	var gaps queueing.Moments
 	first, last, before := math.Inf(1), math.Inf(-1), math.NaN()
 	var input, cachedTokens float64
 	all := 0.0
@@ -107,7 +68,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 			continue
 		}
 		if !math.IsNaN(before) {
-			gaps.add(due - before)
+			gaps.Add(due - before)
 		}
 		before = due
 		class := ""
@@ -124,7 +85,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
 		if len(dues) < mostGaps {
 			dues, partOf = append(dues, due), append(partOf, part)
-			m.arrivals = append(m.arrivals, arrival{dueS: due, gaps: float32(r.OutputTokens - 1)})
+			m.Arrivals = append(m.Arrivals, queueing.Arrival{DueS: due, Gaps: float32(r.OutputTokens - 1)})
 		}
 		m.Requests++
 		m.OutputTokens += float64(r.OutputTokens)
@@ -137,30 +98,30 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (Mix, er
 	if m.Requests == 0 {
 		return m, hint.Errorf("no request with a prompt and an answer is left").Hint("look at the class and the lengths that were chosen")
 	}
-	m.ArrivalCV = gaps.cv()
+	m.ArrivalCV = gaps.CV()
 	m.Busiest = busiestOf(dues)
 	m.CachedRatio = cachedTokens / input
 	m.Clients = float64(choice.MaxConcurrency)
 	if all > 1 && last > first {
 		m.RequestsPerS = m.Requests / all * (all - 1) / (last - first)
 	}
-	places := m.settle(parts, answers)
+	places := settle(&m, parts, answers)
 	for i, part := range partOf {
-		m.arrivals[i].part = places[part]
+		m.Arrivals[i].Part = places[part]
 	}
 	return m, nil
 }
 
 // busiestOf looks at up to twenty parts of equal length, each with enough requests to tell.
-func busiestOf(dues []float64) Busiest {
+func busiestOf(dues []float64) queueing.Busiest {
 	const least = 30 // requests of a part, on the mean
 	parts := min(20, len(dues)/least)
 	if parts < 2 {
-		return Busiest{}
+		return queueing.Busiest{}
 	}
 	first, length := dues[0], (dues[len(dues)-1]-dues[0])/float64(parts)
 	if length <= 0 {
-		return Busiest{}
+		return queueing.Busiest{}
 	}
 	counts := make([]float64, parts)
 	for _, due := range dues {
@@ -172,9 +133,9 @@ func busiestOf(dues []float64) Busiest {
 		chi2 += (count - mean) * (count - mean) / mean
 	}
 	if free := float64(parts - 1); chi2 < free+3*math.Sqrt(2*free) {
-		return Busiest{}
+		return queueing.Busiest{}
 	}
-	return Busiest{RateRatio: slices.Max(counts) / mean, LengthS: length}
+	return queueing.Busiest{RateRatio: slices.Max(counts) / mean, LengthS: length}
 }
 
 func sumsOf(sums map[lengthKey]*partSums, key lengthKey) *partSums {
@@ -193,46 +154,23 @@ func (s *partSums) add(input, uncached, output int) {
 }
 
 // settle makes parts and answers of the sums, and says which part is which.
-func (m *Mix) settle(parts, answers map[lengthKey]*partSums) (places map[lengthKey]int32) {
+func settle(m *queueing.Mix, parts, answers map[lengthKey]*partSums) (places map[lengthKey]int32) {
 	places = map[lengthKey]int32{}
 	for _, key := range slices.SortedFunc(maps.Keys(parts), lengthKey.compare) {
 		s := parts[key]
 		places[key] = int32(len(m.Parts))
-		m.Parts = append(m.Parts, Part{
+		m.Parts = append(m.Parts, queueing.Part{
 			Class: key.class, Share: s.requests / m.Requests, Uncached: s.uncached / s.requests, Cached: s.pairs / s.uncached,
 			Output: s.output / s.requests, Context: s.decoding / s.output,
 		})
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(answers), lengthKey.compare) {
 		s := answers[key]
-		m.Answers = append(m.Answers, Answer{key.class, s.requests / m.Requests, s.output/s.requests - 1})
+		m.Answers = append(m.Answers, queueing.Answer{Class: key.class, Share: s.requests / m.Requests, Gaps: s.output/s.requests - 1})
 	}
 	return places
 }
 
 func (k lengthKey) compare(other lengthKey) int {
 	return cmp.Or(cmp.Compare(k.class, other.class), cmp.Compare(k.step, other.step))
-}
-
-// moments are a mean and a deviation as they grow (Welford's way, which loses nothing to large numbers).
-type moments struct{ n, mean, squares float64 }
-
-func (s *moments) add(x float64) {
-	s.n++
-	off := x - s.mean
-	s.mean += off / s.n
-	s.squares += off * (x - s.mean)
-}
-
-// cv is the deviation over the mean; of what says nothing it is that of chance.
-func (s *moments) cv() float64 {
-	if s.n < 2 || s.mean <= 0 {
-		return 1
-	}
-	return math.Sqrt(s.squares/s.n) / s.mean
-}
-
-// hasClass says whether any request has the class.
-func (m Mix) hasClass(class string) bool {
-	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Class == class })
 }

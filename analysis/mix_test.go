@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/replay"
 )
 
@@ -104,7 +105,7 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 func TestMixFindsTheBusiestTime(t *testing.T) {
 	steady := every(600, 5, replay.Request{InputTokens: 10, OutputTokens: 10})
 	mix, err := analysis.MixOf(coming(steady...), analysis.MixChoice{})
-	if err != nil || mix.Busiest != (analysis.Busiest{}) {
+	if err != nil || mix.Busiest != (queueing.Busiest{}) {
 		t.Errorf("a steady rate: got %+v (%v), want none", mix.Busiest, err)
 	}
 	slow, quick := every(300, 3, steady[0]), every(301, 12, steady[0])

@@ -10,32 +10,8 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 )
-
-// Coverage row 0.5. A hundred requests at once, one by one at 0.2 s: the k-th is done after 0.2 k s, mean 0.2 * 101 / 2 =
-// 10.1 s, last 20 s. In ten batches of 0.4 s: 0.4 * 11 / 2 = 2.2 s, last 4 s.
-func TestBatchesByEvents(t *testing.T) {
-	arrivals, services := make([]float64, 100), make([]float64, 100)
-	for i := range services {
-		services[i] = 0.2
-	}
-	single, batched := analysis.Serve(arrivals, services, 1), analysis.ServeBatches(arrivals, 10, 0.4)
-	for _, test := range []struct {
-		what      string
-		got, want float64
-	}{
-		{"mean one by one", single.MeanTimeS, 10.1}, {"last one by one", single.DoneS, 20},
-		{"mean in batches", batched.MeanTimeS, 2.2}, {"last in batches", batched.DoneS, 4},
-		{"mean wait one by one", single.MeanWaitS, 9.9}, {"p99 of the waits: the 99th of 100", single.P99WaitS, 98 * 0.2},
-		{"a second server halves the end", analysis.Serve(arrivals, services, 2).DoneS, 10},
-		{"who comes alone does not wait", analysis.Serve([]float64{0, 1, 5}, []float64{1, 1, 1}, 1).MeanWaitS, 0},
-		{"who comes during a batch waits for the next: 1 of 0.4 - 0.1 s", analysis.ServeBatches([]float64{0, 0.1}, 10, 0.4).MeanWaitS, 0.15},
-	} {
-		if math.Abs(test.got-test.want) > 1e-9 {
-			t.Errorf("%s: got %v s, want %v", test.what, test.got, test.want)
-		}
-	}
-}
 
 // The formulas against their own queue, event by event, where they are exact: 400,000 Poisson arrivals at a
 // utilization of 0.8.
@@ -60,8 +36,8 @@ func TestFormulasAgainstEvents(t *testing.T) {
 			now += random.ExpFloat64() / rate
 			arrivals[i], services[i] = now, test.service()
 		}
-		got := analysis.Serve(arrivals, services, test.servers).MeanWaitS
-		want := modelWait(t, w.DB(), test.model, analysis.QueueLoad{RatePerS: rate, ServiceS: serviceS, Servers: test.servers, ArrivalCV: 1, ServiceCV: test.cv})
+		got := queueing.Serve(arrivals, services, test.servers).MeanWaitS
+		want := modelWait(t, w.DB(), test.model, queueing.Load{RatePerS: rate, ServiceS: serviceS, Servers: test.servers, ArrivalCV: 1, ServiceCV: test.cv})
 		if math.Abs(got/want-1) > 0.05 {
 			t.Errorf("%s: events wait %.4g s, the formula says %.4g", test.model, got, want)
 		}
@@ -70,14 +46,14 @@ func TestFormulasAgainstEvents(t *testing.T) {
 
 func TestQueueOfNonsense(t *testing.T) {
 	w := open(t)
-	good := analysis.QueueLoad{RatePerS: 1, ServiceS: 0.1, Servers: 1}
-	for what, spoil := range map[string]func(*analysis.QueueLoad){
-		"-1 is no arrival rate":            func(l *analysis.QueueLoad) { l.RatePerS = -1 },
-		"0 is no service time":             func(l *analysis.QueueLoad) { l.ServiceS = 0 },
-		"NaN is no service time":           func(l *analysis.QueueLoad) { l.ServiceS = math.NaN() },
-		"0 is no number of servers":        func(l *analysis.QueueLoad) { l.Servers = 0 },
-		"+Inf is no cv of the arrivals":    func(l *analysis.QueueLoad) { l.ArrivalCV = math.Inf(1) },
-		"-2 is no cv of the service times": func(l *analysis.QueueLoad) { l.ServiceCV = -2 },
+	good := queueing.Load{RatePerS: 1, ServiceS: 0.1, Servers: 1}
+	for what, spoil := range map[string]func(*queueing.Load){
+		"-1 is no arrival rate":            func(l *queueing.Load) { l.RatePerS = -1 },
+		"0 is no service time":             func(l *queueing.Load) { l.ServiceS = 0 },
+		"NaN is no service time":           func(l *queueing.Load) { l.ServiceS = math.NaN() },
+		"0 is no number of servers":        func(l *queueing.Load) { l.Servers = 0 },
+		"+Inf is no cv of the arrivals":    func(l *queueing.Load) { l.ArrivalCV = math.Inf(1) },
+		"-2 is no cv of the service times": func(l *queueing.Load) { l.ServiceCV = -2 },
 	} {
 		load := good
 		spoil(&load)
@@ -93,7 +69,7 @@ func TestQueueOfNonsense(t *testing.T) {
 	}
 }
 
-func modelWait(t *testing.T, db *sql.DB, model string, load analysis.QueueLoad) float64 {
+func modelWait(t *testing.T, db *sql.DB, model string, load queueing.Load) float64 {
 	t.Helper()
 	table, err := analysis.QueueModels(context.Background(), db, load)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 )
 
@@ -47,7 +48,7 @@ from marts.sources
 where sources.source_name = $1`, name)
 	if err != nil || len(table.Rows) > 0 {
 		if err == nil {
-			table, err = described(ctx, db, table, "marts.sources")
+			table, err = answers.Described(ctx, db, table, "marts.sources")
 		}
 		return table, err
 	}

@@ -5,7 +5,6 @@ package analysis_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"tidemark/analysis"
@@ -97,42 +96,13 @@ func TestRunChecks(t *testing.T) {
 	}
 }
 
-func TestSchemaAndSource(t *testing.T) {
+func TestSource(t *testing.T) {
 	w := open(t, traces)
 	ctx := context.Background()
-	all, err := analysis.Schema(ctx, w.DB(), "")
-	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_gaps" {
-		t.Errorf("Schema: got %d rows, the first %v, %v", len(all.Rows), all.Rows[0], err)
-	}
-	columns, err := analysis.Schema(ctx, w.DB(), "marts.tpot_gap")
-	if err != nil || columns.Rows[0][0] != "run_id" || columns.Rows[0][2] != "the replay" || !strings.HasPrefix(columns.Comment, "One row per successful request") {
-		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
-	}
-	_, err = analysis.Schema(ctx, w.DB(), "marts.tpot")
-	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
-	// Listed, and then "no relation named".
-	macro, err := analysis.Schema(ctx, w.DB(), "macros.floor_s")
-	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||
-		macro.Rows[3][0] != "definition" || !strings.Contains(fmt.Sprint(macro.Rows[3][1]), "hbm_bytes_per_s") {
-		t.Errorf("Schema(macros.floor_s): got %v, %v", macro.Rows, err)
-	}
 	source, err := analysis.Source(ctx, w.DB(), "day")
 	if err != nil || len(source.Rows) != 1 || source.Columns[0].Comment != "what the user calls it" {
 		t.Errorf("Source(day): got %v, %v", source, err)
 	}
 	_, err = analysis.Source(ctx, w.DB(), "night")
 	wantError(t, err, `no source named "night"`, "day, days, relative")
-}
-
-func TestQueryReducesTypes(t *testing.T) {
-	w := open(t)
-	table, err := analysis.Query(context.Background(), w.DB(), `
-select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
-	if got := fmt.Sprint(table.Rows[0]); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }

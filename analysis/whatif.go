@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -19,7 +20,7 @@ type Scenario struct {
 	deployment.Deployment
 	Replicas int     // that share the traffic evenly; 0: one
 	Scale    float64 // of the mix's rate or clients; 0: 1
-	Mix      Mix
+	Mix      queueing.Mix
 }
 
 // Range is a prediction with its 90 % band.
@@ -115,8 +116,8 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", s.GPU)
 		}
 		// Of a stream that is shared out by chance less of its burstiness is left.
-		curve.replicas = s.engines()
-		curve.burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / curve.replicas
+		curve.Replicas = s.engines()
+		curve.Burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / curve.Replicas
 		outlooks[i] = s.outlook(curve, slo)
 	}
 	return outlooks, nil
@@ -130,7 +131,7 @@ func check(scenarios []Scenario, slo SLO) error {
 				Hint("give --request-rate, or --max-concurrency for a closed loop")
 		}
 		for _, o := range slo.Objectives {
-			if o.Class != "" && !s.Mix.hasClass(o.Class) {
+			if o.Class != "" && !s.Mix.HasClass(o.Class) {
 				return hint.Misuse("what-if: %s: no request is of that class", o).
 					Hint("the classes of a plan are its source's, of a run its plan's")
 			}
@@ -197,18 +198,18 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	usual := at.states[1]
 	o := Outlook{
 		GPU: c.gpu, Replicas: servers, GPUs: servers * s.Deployment.GPUs(),
-		RequestsPerS: engines * load, Running: engines * usual.batch, FloorTPOT: usual.floorS,
-		TPOT: Range{usual.flow.tpotS, usual.flow.tpotS / (1 + c.band), usual.flow.tpotS * (1 + c.band)},
-		TTFT: at.of(c.meanTTFT), P99TTFT: at.withheld(at.of(func(m mixState) float64 { return c.ttft(m, 99, "") }), mostCalmWaiting),
-		P99TPOT: at.of(func(m mixState) float64 { return c.tpot(m, 99, "") }), ITLP99: at.of(func(m mixState) float64 { return c.itl(m, 99) }),
-		Slots: c.slots, SlotsBy: c.slotsBy(), SlotWaitRatio: at.waiting[1],
-		IsStable: !(isOpen && usual.isFull), ExpertsFrom: c.experts, Calibration: c.basis,
+		RequestsPerS: engines * load, Running: engines * usual.Batch, FloorTPOT: usual.FloorS,
+		TPOT: Range{usual.Flow.TPOTS, usual.Flow.TPOTS / (1 + c.band), usual.Flow.TPOTS * (1 + c.band)},
+		TTFT: at.of(c.MeanTTFT), P99TTFT: at.withheld(at.of(func(m queueing.State) float64 { return c.TTFT(m, 99, "") }), mostCalmWaiting),
+		P99TPOT: at.of(func(m queueing.State) float64 { return c.TPOT(m, 99, "") }), ITLP99: at.of(func(m queueing.State) float64 { return c.ITL(m, 99) }),
+		Slots: c.Slots, SlotsBy: c.SlotsBy(), SlotWaitRatio: at.waiting[1],
+		IsStable: !(isOpen && usual.IsFull), ExpertsFrom: c.experts, Calibration: c.basis,
 	}
 	if isOpen { // a closed loop's mean follows from its clients
 		o.TTFT = at.withheld(o.TTFT, mostCalmWaiting)
 	}
-	served := engines * usual.perS
-	o.InFlight = served * (o.TTFT.Value + usual.gaps*usual.flow.tpotS)
+	served := engines * usual.PerS
+	o.InFlight = served * (o.TTFT.Value + usual.Gaps*usual.Flow.TPOTS)
 	if !isOpen {
 		o.RequestsPerS, o.InFlight = served, engines*load
 	}
@@ -218,7 +219,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 		}
 	}
 	o.SLO = worstOf(o.Objectives)
-	o.StablePerS = engines * c.mostPerS(1)
+	o.StablePerS = engines * c.MostPerS(1)
 	capacity := c.capacity(slo)
 	if calm := c.calmestPerS(slo); calm < capacity.Value { // what it is above that is not known
 		capacity = capacity.atMost(calm, c.slower())
@@ -263,7 +264,7 @@ func (r Range) times(factor float64) Range {
 
 // rangedState is a load where all times are at the low end of their band, as predicted, and at its high end.
 type rangedState struct {
-	states  [3]mixState
+	states  [3]queueing.State
 	waiting [3]float64 // share of the requests that wait for a slot
 	isOpen  bool
 }
@@ -272,7 +273,7 @@ func (c *mixCurve) slower() [3]float64 { return [3]float64{1 / (1 + c.band), 1, 
 
 func (c *mixCurve) ranged(load float64, isOpen bool) (r rangedState) {
 	for i, slower := range c.slower() {
-		r.states[i] = c.at(load, isOpen, slower)
+		r.states[i] = c.At(load, isOpen, slower)
 	}
 	return r
 }
@@ -281,7 +282,7 @@ func (c *mixCurve) rangedWithSlots(load float64, isOpen bool) rangedState {
 	r := c.ranged(load, isOpen)
 	r.isOpen = isOpen
 	for i, slower := range c.slower() {
-		r.waiting[i] = c.slotWait(load, isOpen, slower)
+		r.waiting[i] = c.WaitingRatio(load, isOpen, slower)
 	}
 	return r
 }
@@ -289,7 +290,7 @@ func (c *mixCurve) rangedWithSlots(load float64, isOpen bool) rangedState {
 // waitsForSlot says where too many requests wait for a slot. Where the queue grows for ever no time is left to withhold.
 func (r rangedState) waitsForSlot(most float64) (waits [3]bool) {
 	for i, share := range r.waiting {
-		waits[i] = share > most && !(r.isOpen && r.states[i].isFull)
+		waits[i] = share > most && !(r.isOpen && r.states[i].IsFull)
 	}
 	return waits
 }
@@ -305,7 +306,7 @@ func (r rangedState) withheld(of Range, most float64) Range {
 	return of
 }
 
-func (r rangedState) of(figure func(mixState) float64) Range {
+func (r rangedState) of(figure func(queueing.State) float64) Range {
 	return Range{Value: figure(r.states[1]), Low: figure(r.states[0]), High: figure(r.states[2])}
 }
 
@@ -313,7 +314,7 @@ func (r rangedState) of(figure func(mixState) float64) Range {
 const unloadedPerS = 1e-9
 
 func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
-	figure := func(s mixState) float64 { return c.of(s, o) }
+	figure := func(s queueing.State) float64 { return c.of(s, o) }
 	e := Expectation{Objective: o, At: at.of(figure), Unloaded: c.ranged(unloadedPerS, true).of(figure)}
 	e.IsPossible = e.Unloaded.Low <= o.AtMost
 	withoutWait := e.At.Low
@@ -357,7 +358,7 @@ func (c *mixCurve) capacity(slo SLO) Range {
 
 func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	isKept := func(perS float64) bool {
-		state := c.at(perS, true, slower)
+		state := c.At(perS, true, slower)
 		for _, o := range slo.Objectives {
 			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
 				return false
@@ -365,7 +366,7 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 		}
 		return true
 	}
-	low, high := 0.0, c.mostPerS(slower)
+	low, high := 0.0, c.MostPerS(slower)
 	if len(slo.Objectives) == 0 || isKept(high*(1-1e-9)) {
 		return high
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/replay"
 )
@@ -25,7 +26,7 @@ func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Sc
 	return outlooks
 }
 
-func mixOf(t *testing.T, choice analysis.MixChoice, requests ...replay.Request) analysis.Mix {
+func mixOf(t *testing.T, choice analysis.MixChoice, requests ...replay.Request) queueing.Mix {
 	t.Helper()
 	mix, err := analysis.MixOf(coming(requests...), choice)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
 	"tidemark/replay"
 )
@@ -98,7 +99,7 @@ func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []r
 	for i, r := range requests {
 		rows = append(rows, fmt.Sprintf("(%d, %d)", i, r.InputTokens))
 	}
-	table, err := analysis.Query(context.Background(), db, `
+	table, err := answers.Query(context.Background(), db, `
 select macros.prompt_s(d, 1, prompts.tokens, 0) + macros.decode_s(d, 1, prompts.tokens, prompts.tokens)
 from macros.deployment({'gpu': ?, 'catalog_model': ?}) as d
 cross join (values `+strings.Join(rows, ", ")+`) as prompts (seq, tokens)

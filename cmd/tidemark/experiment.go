@@ -14,7 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -364,7 +364,7 @@ func printSteps(c *cli.Context, seriesID string, file experiment.File, done []ex
 	}
 	ctx := context.WithoutCancel(c.Context)
 	return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := analysis.Query(ctx, w.DB(), "from marts.steps where series_id = ? order by series_row", seriesID)
+		table, err := answers.Query(ctx, w.DB(), "from marts.steps where series_id = ? order by series_row", seriesID)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -109,7 +110,7 @@ func queueByUtilization(c *cli.Context) error {
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table := analysis.Table{}
 		for _, utilization := range numbers {
-			load := analysis.QueueLoad{
+			load := queueing.Load{
 				RatePerS: utilization * float64(c.Int("servers")), ServiceS: 1, Servers: c.Int("servers"),
 				ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
 			}
@@ -128,7 +129,7 @@ func queueByUtilization(c *cli.Context) error {
 }
 
 // addWithoutClock keeps the textbook's row, and the others where more than a utilization was said.
-func addWithoutClock(table *analysis.Table, models analysis.Table, load analysis.QueueLoad, isMoreSaid bool) {
+func addWithoutClock(table *analysis.Table, models analysis.Table, load queueing.Load, isMoreSaid bool) {
 	if table.Columns == nil {
 		for _, name := range []string{"utilization_ratio", "model", "servers", "waiting_ratio", "wait_service_ratio", "use_for"} {
 			table.Columns = append(table.Columns, columnNamed(name))
@@ -143,7 +144,7 @@ func addWithoutClock(table *analysis.Table, models analysis.Table, load analysis
 }
 
 func queueByRate(c *cli.Context) error {
-	load := analysis.QueueLoad{
+	load := queueing.Load{
 		RatePerS: c.Float64("arrival-rate"), ServiceS: c.Duration("service-time").Seconds(), Servers: c.Int("servers"),
 		ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
 	}
@@ -162,7 +163,7 @@ func queueByRate(c *cli.Context) error {
 }
 
 // remarkOverload speaks of what no formula of a steady state can.
-func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, load analysis.QueueLoad) error {
+func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, load queueing.Load) error {
 	capacity := float64(load.Servers) / load.ServiceS
 	if load.Utilization() < 1 {
 		return nil
@@ -208,13 +209,13 @@ func queueAtOnce(c *cli.Context) error {
 	for _, name := range []string{"served", "service_s", "mean_time_s", "last_done_s", "throughput_per_s"} {
 		table.Columns = append(table.Columns, columnNamed(name))
 	}
-	add := func(how string, serviceS float64, served analysis.Served) {
+	add := func(how string, serviceS float64, served queueing.Served) {
 		table.Rows = append(table.Rows, []any{how, serviceS, served.MeanTimeS, served.DoneS, float64(n) / served.DoneS})
 	}
-	add(fmt.Sprintf("%d at a time", c.Int("servers")), service, analysis.Serve(arrivals, services, c.Int("servers")))
+	add(fmt.Sprintf("%d at a time", c.Int("servers")), service, queueing.Serve(arrivals, services, c.Int("servers")))
 	if c.IsSet("batch") {
 		batchS := c.Duration("batch-time").Seconds()
-		add(fmt.Sprintf("in batches of %d", c.Int("batch")), batchS, analysis.ServeBatches(arrivals, c.Int("batch"), batchS))
+		add(fmt.Sprintf("in batches of %d", c.Int("batch")), batchS, queueing.ServeBatches(arrivals, c.Int("batch"), batchS))
 	}
 	return printTable(c, table)
 }

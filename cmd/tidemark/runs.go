@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -51,7 +52,7 @@ func runRuns(c *cli.Context) error {
 		if c.Bool("csv") || c.Bool("json") {
 			query = "from marts.runs order by run_id"
 		}
-		table, err := analysis.Query(ctx, w.DB(), query)
+		table, err := answers.Query(ctx, w.DB(), query)
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID 
 		}
 		return printTable(c, table)
 	}
-	table, err := analysis.Query(ctx, w.DB(), `
+	table, err := answers.Query(ctx, w.DB(), `
 		select
 			outcome,
 			subject,

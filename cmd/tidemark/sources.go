@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
@@ -91,7 +92,7 @@ func runSources(c *cli.Context) error {
 		if name != "" {
 			table, err = analysis.Source(ctx, w.DB(), name)
 		} else {
-			table, err = analysis.Query(ctx, w.DB(), allSources)
+			table, err = answers.Query(ctx, w.DB(), allSources)
 		}
 		if err != nil {
 			return err
@@ -102,11 +103,11 @@ func runSources(c *cli.Context) error {
 
 // listSources prints the traces, and then what else there is.
 func listSources(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	traces, err := analysis.Query(ctx, w.DB(), briefTraces)
+	traces, err := answers.Query(ctx, w.DB(), briefTraces)
 	if err != nil {
 		return err
 	}
-	others, err := analysis.Query(ctx, w.DB(), briefOthers)
+	others, err := answers.Query(ctx, w.DB(), briefOthers)
 	if err != nil {
 		return err
 	}

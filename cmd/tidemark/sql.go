@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
@@ -89,7 +90,7 @@ func leavingAtOnce(ctx context.Context, reads func() error) error {
 
 // answer asks and prints the answer while it comes.
 func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows rowWriter) error {
-	if mixed, err := analysis.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
+	if mixed, err := answers.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
 		tell(c, "note: %s", mixed)
 	}
 	if memory == nil {
@@ -106,7 +107,7 @@ func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query s
 	if err := w.Confine(ctx, int64(*memory), c.Bool("files")); err != nil {
 		return err
 	}
-	err := analysis.Stream(ctx, w.DB(), query, rows.begin, rows.row)
+	err := answers.Stream(ctx, w.DB(), query, rows.begin, rows.row)
 	if err != nil {
 		return errors.Join(fmt.Errorf("sql: %w", queryError(err, *memory)), rows.flush())
 	}
@@ -165,7 +166,7 @@ func runSchema(c *cli.Context) error {
 		return hint.Misuse("schema: one relation, not %d", c.NArg())
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := analysis.Schema(ctx, w.DB(), c.Args().First())
+		table, err := answers.Schema(ctx, w.DB(), c.Args().First())
 		if err != nil {
 			return err
 		}

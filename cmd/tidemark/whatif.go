@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -206,7 +207,7 @@ func poolsOf(c *cli.Context) []pool {
 	return pools
 }
 
-func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (analysis.Mix, error) {
+func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (queueing.Mix, error) {
 	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, c.Bool("no-enable-prefix-caching"), t.clients
 	if t.run != nil { // a profile's class is drawn alone already
 		choice.Class = c.String("class")
@@ -228,7 +229,7 @@ func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (
 }
 
 // measuredRows ask the model for other runs' deployments and rates with these lengths, beside what those runs measured.
-func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix analysis.Mix) (rows []whatIfRow, err error) {
+func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix queueing.Mix) (rows []whatIfRow, err error) {
 	for _, name := range valuesOf(c, "measured") {
 		isRun, err := analysis.IsRun(ctx, w.DB(), name)
 		if err == nil && !isRun {

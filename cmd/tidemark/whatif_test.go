@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 )
 
 // Nobody is advised to ask what was just asked.
@@ -22,7 +23,7 @@ func TestTheBusiestScaleIsAdvisedOnce(t *testing.T) {
 		for _, scale := range test.scales {
 			rows = append(rows, whatIfRow{Scenario: analysis.Scenario{Scale: scale}})
 		}
-		if got := busiestAdvice(rows, analysis.Busiest{RateRatio: 1.4149, LengthS: 60}); got != test.want {
+		if got := busiestAdvice(rows, queueing.Busiest{RateRatio: 1.4149, LengthS: 60}); got != test.want {
 			t.Errorf("--scale %v: got %q, want %q", test.scales, got, test.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
@@ -154,6 +155,6 @@ func rowsOfGrid(base analysis.Scenario, grid []dimension, ranThere bool) []whatI
 
 // isSame says whether two scenarios differ in nothing but their traffic.
 func isSame(a, b analysis.Scenario) bool {
-	a.Mix, b.Mix = analysis.Mix{}, analysis.Mix{}
+	a.Mix, b.Mix = queueing.Mix{}, queueing.Mix{}
 	return reflect.DeepEqual(a, b)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/queueing"
 	"tidemark/internal/show"
 )
 
@@ -316,7 +317,7 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 }
 
 // busiestAdvice is to ask about the busiest part, unless a row does.
-func busiestAdvice(rows []whatIfRow, busiest analysis.Busiest) string {
+func busiestAdvice(rows []whatIfRow, busiest queueing.Busiest) string {
 	asked := show.Figures(busiest.RateRatio)
 	isAsked := slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale >= busiest.RateRatio || show.Figures(row.Scale) == asked })
 	isOneScale := !slices.ContainsFunc(rows, func(row whatIfRow) bool { return row.Scale != rows[0].Scale })

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
 	"tidemark/internal/hint"
 )
 
@@ -78,7 +77,7 @@ func unknownVerb(app *cli.App, verb string) error {
 	if ours := otherVerbs[strings.ToLower(verb)]; ours != "" {
 		return wrong.Hint("did you mean %s?", ours)
 	}
-	if meant := analysis.DidYouMean(names, verb); meant != "" {
+	if meant := hint.DidYouMean(names, verb); meant != "" {
 		return wrong.Hint("%s", meant)
 	}
 	return wrong.Hint(`"tidemark help" lists the verbs`)
@@ -145,7 +144,7 @@ func meantFlag(c *cli.Context, wrong string) string {
 	for _, flag := range c.Command.Flags {
 		names = append(names, "--"+flag.Names()[0])
 	}
-	meant := analysis.DidYouMean(names, word)
+	meant := hint.DidYouMean(names, word)
 	switch {
 	case len(verbs) > 0 && len(verbs) <= 6:
 		return fmt.Sprintf("--%s is a flag of %s; tidemark %s --help lists those of %s", word, strings.Join(verbs, ", "), c.Command.Name, c.Command.Name)

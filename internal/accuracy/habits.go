@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"tidemark/analysis"
+	"tidemark/analysis/regression"
 )
 
 // Calibrated predicts each row of a deployment from one other row of it, for all pairs:
@@ -23,7 +24,7 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 	var after []Guess
 	for _, name := range names {
 		for _, run := range places[name] {
-			fit, err := analysis.FitTerms([]analysis.TermRow{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
+			fit, err := regression.FitScales([]regression.Row{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
 			if err != nil {
 				// A run so far off that the fit refuses it leaves the prediction as it was.
 				fit.Scales = nil

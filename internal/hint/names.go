@@ -1,4 +1,4 @@
-package analysis
+package hint
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// knownHint says which names a wanted one may have been meant for, or which there are.
-func knownHint(thing string, known []string, wanted string) string {
+// Known says which names a wanted one may have been meant for, or which there are.
+func Known(thing string, known []string, wanted string) string {
 	const some = 12
 	if len(known) == 0 {
 		return "there is no " + thing + " yet"

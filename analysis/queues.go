@@ -7,16 +7,77 @@ import (
 	"fmt"
 	"math"
 
+	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
+// QueueModels are the waits of a load by each formula that speaks of so many servers, one a row, and what it is good for.
+func QueueModels(ctx context.Context, db *sql.DB, load queueing.Load) (Table, error) {
+	for _, given := range []struct {
+		what  string
+		value float64
+		least float64
+	}{
+		{"arrival rate", load.RatePerS, 0}, {"service time", load.ServiceS, math.SmallestNonzeroFloat64}, {"number of servers", float64(load.Servers), 1},
+		{"cv of the arrivals", load.ArrivalCV, 0}, {"cv of the service times", load.ServiceCV, 0},
+	} {
+		if !(given.value >= given.least) || math.IsInf(given.value, 0) { // NaN too
+			return Table{}, hint.Misuse("queue: %v is no %s", given.value, given.what).
+				Hint("give a number that is not negative; service time and servers above 0")
+		}
+	}
+	table, err := ask(ctx, db, `
+select
+    model,
+    servers,
+    rate_per_s,
+    service_s,
+    arrival_cv,
+    service_cv,
+    utilization_ratio,
+    waiting_ratio,
+    wait_service_ratio,
+    wait_s,
+    time_s,
+    use_for,
+    not_for
+from macros.queue_models(?::double, ?::double, ?::bigint, ?::double, ?::double)
+order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.ServiceCV)
+	if err != nil {
+		return Table{}, fmt.Errorf("queue: %w", err)
+	}
+	return table, nil
+}
+
+// Overload is what grows while more comes than can be done, and how long it takes to go.
+type Overload struct {
+	BacklogRequests float64
+	WaitS           float64  // of who comes last
+	RecoveryS       *float64 // nil: it never goes
+}
+
+// Overloaded takes requests for a flow: ratePerS for forS seconds, then thenPerS.
+func Overloaded(ctx context.Context, db *sql.DB, ratePerS, capacityPerS, forS, thenPerS float64) (o Overload, err error) {
+	err = db.QueryRowContext(ctx, `
+select
+    requests,
+    requests / $2::double,
+    macros.recovery_s(requests, $4::double, $2::double)
+from (select macros.backlog_requests($1::double, $2::double, $3::double) as requests) as grown`,
+		ratePerS, capacityPerS, forS, thenPerS).Scan(&o.BacklogRequests, &o.WaitS, &o.RecoveryS)
+	if err != nil {
+		return o, fmt.Errorf("queue: %w", err)
+	}
+	return o, nil
+}
+
 // MeasuredQueue is a stage of a server with the arrivals that really came and the service time of each.
 type MeasuredQueue struct {
 	Stage    string // "prefill": one prompt after the other; "slots": answers in a batch
-	Load     QueueLoad
+	Load     queueing.Load
 	Requests int
-	Served   Served // the same requests, event by event
+	Served   queueing.Served // the same requests, event by event
 }
 
 // prefillStage is one server: the prompts of all requests pass it one by one. Its service time is what the bandwidth model
@@ -122,7 +183,7 @@ func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, se
 	}
 	queue.Load.ServiceCV = serviceCV
 	if serviceCV != 0 {
-		queue.Served = Served{MeanWaitS: math.NaN(), P99WaitS: math.NaN(), MeanTimeS: math.NaN()} // each one's service is not known
+		queue.Served = queueing.Served{MeanWaitS: math.NaN(), P99WaitS: math.NaN(), MeanTimeS: math.NaN()} // each one's service is not known
 	}
 	return queue, nil
 }
@@ -166,25 +227,15 @@ func measured(ctx context.Context, db *sql.DB, stage string, servers int, query 
 	if len(arrivals) < 3 || arrivals[len(arrivals)-1] == arrivals[0] {
 		return queue, fmt.Errorf("%d requests with a time and a length are no stream: a rate wants three", len(arrivals))
 	}
-	gaps := make([]float64, len(arrivals)-1)
-	for i := range gaps {
-		gaps[i] = arrivals[i+1] - arrivals[i]
+	var gaps, service queueing.Moments
+	for i := range arrivals {
+		service.Add(services[i])
+		if i > 0 {
+			gaps.Add(arrivals[i] - arrivals[i-1])
+		}
 	}
-	meanGap, gapCV := meanAndCV(gaps)
-	service, serviceCV := meanAndCV(services)
 	queue.Requests = len(arrivals)
-	queue.Load = QueueLoad{RatePerS: 1 / meanGap, ServiceS: service, Servers: servers, ArrivalCV: gapCV, ServiceCV: serviceCV}
-	queue.Served = Serve(arrivals, services, servers)
+	queue.Load = queueing.Load{RatePerS: 1 / gaps.Mean, ServiceS: service.Mean, Servers: servers, ArrivalCV: gaps.CV(), ServiceCV: service.CV()}
+	queue.Served = queueing.Serve(arrivals, services, servers)
 	return queue, nil
-}
-
-func meanAndCV(values []float64) (mean, cv float64) {
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	var square float64
-	for _, v := range values {
-		square += (v - mean) * (v - mean) / float64(len(values))
-	}
-	return mean, math.Sqrt(square) / mean
 }

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis_test
+package answers_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/analysis"
+	"tidemark/analysis/answers"
 )
 
 // "select 1; select 2" lost the first answer without a word, and "copy" wrote files.
@@ -35,7 +35,7 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 		"set threads = 1",
 		"pragma enable_profiling",
 	} {
-		_, err := analysis.Query(context.Background(), w.DB(), strings.ReplaceAll(query, "FILE", file))
+		_, err := answers.Query(context.Background(), w.DB(), strings.ReplaceAll(query, "FILE", file))
 		if strings.Contains(query, ";") {
 			wantError(t, err, "more than one statement", "one at a time")
 		} else {
@@ -45,7 +45,7 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 			t.Fatalf("%s: wrote the file", query)
 		}
 	}
-	_, err := analysis.Query(context.Background(), w.DB(), "select 1; select 2")
+	_, err := answers.Query(context.Background(), w.DB(), "select 1; select 2")
 	wantError(t, err, "more than one statement", "one at a time")
 
 	if err := os.WriteFile(file, []byte("a\n1\n"), 0o600); err != nil {
@@ -57,7 +57,7 @@ func TestAQueryIsOneStatementThatReads(t *testing.T) {
 		"explain (analyze, format json) select 1", "/* why */ select 1", "(select 1)", "explain (select 1)", "from read_csv('" + file + "')",
 		"pivot (select 'a' as x) on x in ('a', 'b') using count(*)",
 	} {
-		if _, err := analysis.Query(context.Background(), w.DB(), query); err != nil {
+		if _, err := answers.Query(context.Background(), w.DB(), query); err != nil {
 			t.Errorf("%s: got %v, want an answer", query, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package analysis
+package regression
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// TermRow is a measured time per token beside the terms of its prediction, in seconds. Weight is how many
+// Row is a measured time per token beside the terms of its prediction, in seconds. Weight is how many
 // independent measurements it stands for (0: one): requests that shared a queue are not that. Rows of one
 // Run share what differs from one start of a server to the next.
-type TermRow struct {
+type Row struct {
 	Run    string
 	TPOT   float64
 	Terms  map[string]float64
 	Weight float64
 }
 
-// TermFit is what measurements say of the terms: each is Scale times as long as predicted.
-type TermFit struct {
+// Fit is what measurements say of the terms: each is Scale times as long as predicted.
+type Fit struct {
 	Terms       []string              // that were fitted, in alphabetical order
 	Scales      map[string]float64    // the most probable; 1 for a term that was not fitted
 	Intervals   map[string][2]float64 // 90 %
@@ -41,29 +41,29 @@ const (
 	spreads90 = 1.6448536269514722
 )
 
-// FitTerms finds how much longer than predicted each term is, from times that only show their sum: the
+// FitScales finds how much longer than predicted each term is, from times that only show their sum: the
 // most probable scales where each is held near 1 by the spread of its logarithm in priors. A term without a prior keeps its
 // length. Errors of the sum are relative, and a few may be large.
-func FitTerms(rows []TermRow, priors map[string]float64) (TermFit, error) {
-	f, err := newTermFitter(rows, priors)
+func FitScales(rows []Row, priors map[string]float64) (Fit, error) {
+	f, err := newFitter(rows, priors)
 	if err != nil {
-		return TermFit{}, err
+		return Fit{}, err
 	}
 	for range 200 {
 		moved, err := f.step()
 		if err != nil {
-			return TermFit{}, err
+			return Fit{}, err
 		}
 		if moved < 1e-9 {
 			return f.result(), nil
 		}
 	}
-	return TermFit{}, errors.New("fit: does not settle: the rows contradict each other")
+	return Fit{}, errors.New("fit: does not settle: the rows contradict each other")
 }
 
-// termFitter walks to the most probable logarithms of the scales, and of what each run has in common.
-type termFitter struct {
-	rows        []TermRow
+// fitter walks to the most probable logarithms of the scales, and of what each run has in common.
+type fitter struct {
+	rows        []Row
 	terms, runs []string
 	at          []float64 // logarithms: terms, then runs
 	prior       []float64 // their spreads
@@ -71,8 +71,8 @@ type termFitter struct {
 	residual    float64
 }
 
-func newTermFitter(rows []TermRow, priors map[string]float64) (*termFitter, error) {
-	f := &termFitter{residual: residualSpread}
+func newFitter(rows []Row, priors map[string]float64) (*fitter, error) {
+	f := &fitter{residual: residualSpread}
 	if len(rows) == 0 {
 		return nil, errors.New("fit: no measurements")
 	}
@@ -92,7 +92,7 @@ func newTermFitter(rows []TermRow, priors map[string]float64) (*termFitter, erro
 		if !(spread > 0) || math.IsInf(spread, 0) {
 			return nil, fmt.Errorf("fit: prior of %s: %v, a spread above 0 is needed", term, spread)
 		}
-		if slices.ContainsFunc(rows, func(r TermRow) bool { return r.Terms[term] > 0 }) {
+		if slices.ContainsFunc(rows, func(r Row) bool { return r.Terms[term] > 0 }) {
 			f.terms = append(f.terms, term)
 		}
 	}
@@ -107,7 +107,7 @@ func newTermFitter(rows []TermRow, priors map[string]float64) (*termFitter, erro
 	return f, nil
 }
 
-func (r TermRow) check() error {
+func (r Row) check() error {
 	if !(r.TPOT > 0) || math.IsInf(r.TPOT, 0) {
 		return fmt.Errorf("a time per token of %v s", r.TPOT)
 	}
@@ -128,7 +128,7 @@ func (r TermRow) check() error {
 }
 
 // predicted is a row's time with the present scales, and how it moves with each logarithm, both relative.
-func (f *termFitter) predicted(row TermRow) (float64, []float64) {
+func (f *fitter) predicted(row Row) (float64, []float64) {
 	slope := make([]float64, len(f.at))
 	sum := 0.0
 	for term, seconds := range row.Terms {
@@ -147,7 +147,7 @@ func (f *termFitter) predicted(row TermRow) (float64, []float64) {
 }
 
 // step goes one Gauss-Newton step, with far rows weighing less, and says how far.
-func (f *termFitter) step() (float64, error) {
+func (f *fitter) step() (float64, error) {
 	n := len(f.at)
 	normal, right := make([][]float64, n), make([]float64, n)
 	for j := range normal {
@@ -192,8 +192,8 @@ func (f *termFitter) step() (float64, error) {
 	return moved, nil
 }
 
-func (f *termFitter) result() TermFit {
-	fit := TermFit{
+func (f *fitter) result() Fit {
+	fit := Fit{
 		Terms: f.terms, Scales: map[string]float64{}, Intervals: map[string][2]float64{},
 		Spreads: map[string]float64{}, Shares: map[string]float64{}, Residual: f.residual,
 	}

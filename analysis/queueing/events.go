@@ -1,18 +1,13 @@
-package analysis
+package queueing
 
 import (
 	"container/heap"
-	"context"
-	"database/sql"
-	"fmt"
 	"math"
 	"slices"
-
-	"tidemark/internal/hint"
 )
 
-// QueueLoad is what a queue is asked about. A cv is a standard deviation over its mean.
-type QueueLoad struct {
+// Load is what a queue is asked about. A cv is a standard deviation over its mean.
+type Load struct {
 	RatePerS  float64 // of arrivals
 	ServiceS  float64 // mean, of one request on one server
 	Servers   int
@@ -21,67 +16,7 @@ type QueueLoad struct {
 }
 
 // Utilization is offered load over capacity.
-func (l QueueLoad) Utilization() float64 { return l.RatePerS * l.ServiceS / float64(l.Servers) }
-
-// QueueModels are the waits of a load by each formula that speaks of so many servers, one a row, and what it is good for.
-func QueueModels(ctx context.Context, db *sql.DB, load QueueLoad) (Table, error) {
-	for _, given := range []struct {
-		what  string
-		value float64
-		least float64
-	}{
-		{"arrival rate", load.RatePerS, 0}, {"service time", load.ServiceS, math.SmallestNonzeroFloat64}, {"number of servers", float64(load.Servers), 1},
-		{"cv of the arrivals", load.ArrivalCV, 0}, {"cv of the service times", load.ServiceCV, 0},
-	} {
-		if !(given.value >= given.least) || math.IsInf(given.value, 0) { // NaN too
-			return Table{}, hint.Misuse("queue: %v is no %s", given.value, given.what).
-				Hint("give a number that is not negative; service time and servers above 0")
-		}
-	}
-	table, err := ask(ctx, db, `
-select
-    model,
-    servers,
-    rate_per_s,
-    service_s,
-    arrival_cv,
-    service_cv,
-    utilization_ratio,
-    waiting_ratio,
-    wait_service_ratio,
-    wait_s,
-    time_s,
-    use_for,
-    not_for
-from macros.queue_models(?::double, ?::double, ?::bigint, ?::double, ?::double)
-order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.ServiceCV)
-	if err != nil {
-		return Table{}, fmt.Errorf("queue: %w", err)
-	}
-	return table, nil
-}
-
-// Overload is what grows while more comes than can be done, and how long it takes to go.
-type Overload struct {
-	BacklogRequests float64
-	WaitS           float64  // of who comes last
-	RecoveryS       *float64 // nil: it never goes
-}
-
-// Overloaded takes requests for a flow: ratePerS for forS seconds, then thenPerS.
-func Overloaded(ctx context.Context, db *sql.DB, ratePerS, capacityPerS, forS, thenPerS float64) (o Overload, err error) {
-	err = db.QueryRowContext(ctx, `
-select
-    requests,
-    requests / $2::double,
-    macros.recovery_s(requests, $4::double, $2::double)
-from (select macros.backlog_requests($1::double, $2::double, $3::double) as requests) as grown`,
-		ratePerS, capacityPerS, forS, thenPerS).Scan(&o.BacklogRequests, &o.WaitS, &o.RecoveryS)
-	if err != nil {
-		return o, fmt.Errorf("queue: %w", err)
-	}
-	return o, nil
-}
+func (l Load) Utilization() float64 { return l.RatePerS * l.ServiceS / float64(l.Servers) }
 
 // Served is a queue as it went, event by event, in seconds.
 type Served struct {

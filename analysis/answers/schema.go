@@ -1,4 +1,4 @@
-package analysis
+package answers
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // named, its columns, or its parameters and what it stands for.
 func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 	if relation == "" {
-		return ask(ctx, db, relationsQuery)
+		return Ask(ctx, db, relationsQuery)
 	}
-	table, err := ask(ctx, db, columnsQuery, relation)
+	table, err := Ask(ctx, db, columnsQuery, relation)
 	if err != nil {
 		return Table{}, err
 	}
@@ -23,7 +23,7 @@ func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 		if err != nil || len(table.Rows) > 0 {
 			return table, err
 		}
-		return Table{}, unknown(ctx, db, "relation", relation, relationNames, "")
+		return Table{}, Unknown(ctx, db, "relation", relation, relationNames, "")
 	}
 	table.Name = relation
 	table.Comment, err = relationComment(ctx, db, relation)
@@ -32,7 +32,7 @@ func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 
 // macro is empty where there is none of that name.
 func macro(ctx context.Context, db *sql.DB, name string) (Table, error) {
-	table, err := ask(ctx, db, macroQuery, name)
+	table, err := Ask(ctx, db, macroQuery, name)
 	table.Name = name
 	return table, err
 }
@@ -121,9 +121,9 @@ func relationComment(ctx context.Context, db *sql.DB, relation string) (string, 
 	return comment.String, err
 }
 
-// described fills in the comments that the warehouse keeps on a relation whose
+// Described fills in the comments that the warehouse keeps on a relation whose
 // columns the table shows.
-func described(ctx context.Context, db *sql.DB, table Table, relation string) (Table, error) {
+func Described(ctx context.Context, db *sql.DB, table Table, relation string) (Table, error) {
 	about, err := Schema(ctx, db, relation)
 	if err != nil {
 		return table, err
@@ -139,10 +139,10 @@ func described(ctx context.Context, db *sql.DB, table Table, relation string) (T
 	return table, nil
 }
 
-// unknown says that a thing is not there, and which are. names is a query with
+// Unknown says that a thing is not there, and which are. names is a query with
 // one column.
-func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
-	table, err := ask(ctx, db, names)
+func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
+	table, err := Ask(ctx, db, names)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise stri
 	for _, row := range table.Rows {
 		known = append(known, row[0].(string))
 	}
-	todo := knownHint(thing, known, name)
+	todo := hint.Known(thing, known, name)
 	switch {
 	case otherwise == "":
 	case strings.HasSuffix(todo, "?"):

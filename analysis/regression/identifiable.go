@@ -1,10 +1,9 @@
-package analysis
+package regression
 
 import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 )
 
 const (
@@ -16,19 +15,19 @@ const (
 	leastEffect = 0.01
 )
 
-// FitTermsApart is FitTerms of what the measurements can tell: a term of which they say no more than was known,
+// FitIdentifiable is FitScales of what the measurements can tell: a term of which they say no more than was known,
 // or that only moves together with another one, keeps its length. held says why of each. Intervals allow for what the held terms
 // may truly be.
-func FitTermsApart(rows []TermRow, priors map[string]float64) (fit TermFit, held map[string]string, err error) {
-	all, err := FitTerms(rows, priors)
+func FitIdentifiable(rows []Row, priors map[string]float64) (fit Fit, held map[string]string, err error) {
+	all, err := FitScales(rows, priors)
 	if err != nil {
-		return TermFit{}, nil, err
+		return Fit{}, nil, err
 	}
-	held = untold(all, priors)
+	held = unidentifiable(all, priors)
 	told := maps.Clone(priors)
 	maps.DeleteFunc(told, func(term string, _ float64) bool { return held[term] != "" })
-	if fit, err = FitTerms(rows, told); err != nil {
-		return TermFit{}, nil, err
+	if fit, err = FitScales(rows, told); err != nil {
+		return Fit{}, nil, err
 	}
 	for _, term := range fit.Terms {
 		spread := max(all.Spreads[term], fit.Spreads[term])
@@ -39,8 +38,8 @@ func FitTermsApart(rows []TermRow, priors map[string]float64) (fit TermFit, held
 	return fit, held, nil
 }
 
-// untold are the terms that a fit cannot tell, and why.
-func untold(fit TermFit, priors map[string]float64) map[string]string {
+// unidentifiable are the terms that a fit cannot tell, and why.
+func unidentifiable(fit Fit, priors map[string]float64) map[string]string {
 	held := map[string]string{}
 	for _, term := range fit.Terms {
 		if left := fit.Spreads[term] / priors[term]; left > leastNarrowing {
@@ -58,6 +57,3 @@ func untold(fit TermFit, priors map[string]float64) map[string]string {
 	}
 	return held
 }
-
-// heldTerms are in alphabetical order.
-func heldTerms(held map[string]string) []string { return slices.Sorted(maps.Keys(held)) }

@@ -1,13 +1,13 @@
 //go:build duckdb_arrow
 
-package analysis_test
+package answers_test
 
 import (
 	"context"
 	"strings"
 	"testing"
 
-	"tidemark/analysis"
+	"tidemark/analysis/answers"
 )
 
 // TPOT is there in two definitions, TTFT in one.
@@ -41,7 +41,7 @@ insert into raw.figures values
 		{"a view whose name begins alike", "from marts.figures_of_mine", false},
 	}
 	for _, c := range cases {
-		got, err := analysis.MixedDefinitions(context.Background(), w.DB(), c.query)
+		got, err := answers.MixedDefinitions(context.Background(), w.DB(), c.query)
 		if err != nil || (got != "") != c.warns {
 			t.Errorf("%s: %s: got %q, %v", c.why, c.query, got, err)
 		}
@@ -64,7 +64,7 @@ insert into raw.result_requests by name (select 1 as source_id, 0 as point, 0 as
 		"select avg(ttft_s) from staging.result_requests where source_id = 1": false,
 		"select count(*) from staging.result_requests":                        false,
 	} {
-		got, err := analysis.MixedDefinitions(context.Background(), w.DB(), query)
+		got, err := answers.MixedDefinitions(context.Background(), w.DB(), query)
 		if err != nil || (got != "") != warns || warns && !strings.Contains(got, "guidellm, vllm-bench-serve") {
 			t.Errorf("%s: got %q, %v", query, got, err)
 		}

@@ -1,4 +1,4 @@
-package analysis
+package answers
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 	}
 	var parts []string
 	if figures && !byDefinition.MatchString(words) {
-		mixed, err := ask(ctx, db, mixedQuery, text)
+		mixed, err := Ask(ctx, db, mixedQuery, text)
 		if err != nil {
 			return "", err
 		}
@@ -64,7 +64,7 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 	if !requests || namesSource.MatchString(words) {
 		return "", nil
 	}
-	tools, err := ask(ctx, db, toolsQuery)
+	tools, err := Ask(ctx, db, toolsQuery)
 	if err != nil || len(tools.Rows) == 0 || fmt.Sprint(tools.Rows[0][0]) == "" {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package analysis
+package answers
 
 import (
 	"context"
@@ -32,11 +32,11 @@ func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, e
 	if err := allowed(ctx, db, query); err != nil {
 		return Table{}, err
 	}
-	return ask(ctx, db, query, args...)
+	return Ask(ctx, db, query, args...)
 }
 
-// ask is Query for what is written here.
-func ask(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
+// Ask is Query for what is written here.
+func Ask(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return Table{}, err

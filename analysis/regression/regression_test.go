@@ -1,4 +1,4 @@
-package analysis
+package regression
 
 import (
 	"math"
@@ -10,13 +10,13 @@ import (
 var fitPriors = map[string]float64{"weights": 0.06, "kv": 0.06, "layers": 0.1, "sequences": 0.7, "prefill": 0.2}
 
 // measuredRows are a server's steps at batches of 1 to 256 whose terms are scaled by the truth, with noise.
-func measuredRows(truth map[string]float64, noise float64) []TermRow {
+func measuredRows(truth map[string]float64, noise float64) []Row {
 	draw := rand.New(rand.NewPCG(1, 2))
-	var rows []TermRow
+	var rows []Row
 	for i := range 60 {
 		batch := math.Pow(2, float64(i%9))
 		context := 500 * float64(1+i%4)
-		row := TermRow{Run: "a", Terms: map[string]float64{
+		row := Row{Run: "a", Terms: map[string]float64{
 			"weights": 15e-3, "kv": batch * context * 32e-9, "layers": 3.3e-3, "sequences": batch * 20e-6,
 			"prefill": batch * 50e-6 * float64(i%3), "allreduce": 0.4e-3,
 		}}
@@ -35,7 +35,7 @@ func measuredRows(truth map[string]float64, noise float64) []TermRow {
 
 func TestScalesAreFoundBack(t *testing.T) {
 	truth := map[string]float64{"weights": 1.05, "sequences": 3, "prefill": 0.7}
-	fit, err := FitTerms(measuredRows(truth, 0.01), fitPriors)
+	fit, err := FitScales(measuredRows(truth, 0.01), fitPriors)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +60,8 @@ func TestScalesAreFoundBack(t *testing.T) {
 // that of the restart: shares of the variance are 0.0025, 0.01 and 0.001 of 0.0135. So the first is
 // off by 0.0953 * 0.0025/0.0135/0.5 = 0.035, the second by 0.141, a bit less as the steps get flatter.
 func TestOneMeasurementIsSharedOutBySpreads(t *testing.T) {
-	rows := []TermRow{{TPOT: 22e-3, Terms: map[string]float64{"a": 10e-3, "b": 10e-3}}}
-	fit, err := FitTerms(rows, map[string]float64{"a": 0.1, "b": 0.2})
+	rows := []Row{{TPOT: 22e-3, Terms: map[string]float64{"a": 10e-3, "b": 10e-3}}}
+	fit, err := FitScales(rows, map[string]float64{"a": 0.1, "b": 0.2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +77,14 @@ func TestOneMeasurementIsSharedOutBySpreads(t *testing.T) {
 
 func TestFarRowsHardlyCount(t *testing.T) {
 	rows := measuredRows(map[string]float64{"weights": 1.05}, 0.01)
-	clean, err := FitTerms(rows, fitPriors)
+	clean, err := FitScales(rows, fitPriors)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
 		rows[i*7].TPOT *= 3
 	}
-	dirty, err := FitTerms(rows, fitPriors)
+	dirty, err := FitScales(rows, fitPriors)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,20 +96,20 @@ func TestFarRowsHardlyCount(t *testing.T) {
 func TestFitRefusesWhatIsNoMeasurement(t *testing.T) {
 	terms := map[string]float64{"weights": 1e-3}
 	for _, test := range []struct {
-		rows   []TermRow
+		rows   []Row
 		priors map[string]float64
 		want   string
 	}{
 		{nil, nil, "no measurements"},
-		{[]TermRow{{TPOT: 0, Terms: terms}}, nil, "measurement 1: a time per token of 0 s"},
-		{[]TermRow{{TPOT: math.NaN(), Terms: terms}}, nil, "a time per token of NaN s"},
-		{[]TermRow{{TPOT: 1, Terms: nil}}, nil, "no predicted terms"},
-		{[]TermRow{{TPOT: 1, Terms: terms, Weight: -1}}, nil, "a weight of -1"},
-		{[]TermRow{{TPOT: 1, Terms: map[string]float64{"kv": math.Inf(1)}}}, nil, "kv of +Inf s"},
-		{[]TermRow{{TPOT: 1, Terms: terms}}, map[string]float64{"weights": 0}, "prior of weights: 0"},
+		{[]Row{{TPOT: 0, Terms: terms}}, nil, "measurement 1: a time per token of 0 s"},
+		{[]Row{{TPOT: math.NaN(), Terms: terms}}, nil, "a time per token of NaN s"},
+		{[]Row{{TPOT: 1, Terms: nil}}, nil, "no predicted terms"},
+		{[]Row{{TPOT: 1, Terms: terms, Weight: -1}}, nil, "a weight of -1"},
+		{[]Row{{TPOT: 1, Terms: map[string]float64{"kv": math.Inf(1)}}}, nil, "kv of +Inf s"},
+		{[]Row{{TPOT: 1, Terms: terms}}, map[string]float64{"weights": 0}, "prior of weights: 0"},
 	} {
-		if _, err := FitTerms(test.rows, test.priors); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("FitTerms(%v, %v): got %v, want %q", test.rows, test.priors, err, test.want)
+		if _, err := FitScales(test.rows, test.priors); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("FitScales(%v, %v): got %v, want %q", test.rows, test.priors, err, test.want)
 		}
 	}
 }

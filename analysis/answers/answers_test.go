@@ -1,0 +1,63 @@
+//go:build duckdb_arrow
+
+package answers_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tidemark/analysis/answers"
+	"tidemark/internal/hint"
+	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
+)
+
+// open gives a warehouse in memory after some SQL.
+func open(t *testing.T, setup ...string) *warehouse.Warehouse {
+	t.Helper()
+	return warehousetest.Open(t, setup...)
+}
+
+// wantError wants an error with the text, and a hint with the other.
+func wantError(t *testing.T, err error, text, todo string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(hint.Of(err), todo) {
+		t.Errorf("got error %v with hint %q, want one with %q and %q", err, hint.Of(err), text, todo)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	w := open(t)
+	ctx := context.Background()
+	all, err := answers.Schema(ctx, w.DB(), "")
+	if err != nil || len(all.Rows) < 40 || all.Rows[0][0] != "marts.arrival_gaps" {
+		t.Errorf("Schema: got %d rows, the first %v, %v", len(all.Rows), all.Rows[0], err)
+	}
+	columns, err := answers.Schema(ctx, w.DB(), "marts.tpot_gap")
+	if err != nil || columns.Rows[0][0] != "run_id" || columns.Rows[0][2] != "the replay" || !strings.HasPrefix(columns.Comment, "One row per successful request") {
+		t.Errorf("Schema(marts.tpot_gap): got %v, %v", columns, err)
+	}
+	_, err = answers.Schema(ctx, w.DB(), "marts.tpot")
+	wantError(t, err, `no relation named "marts.tpot"`, "did you mean marts.tpot_gap")
+	// Listed, and then "no relation named".
+	macro, err := answers.Schema(ctx, w.DB(), "macros.floor_s")
+	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||
+		macro.Rows[3][0] != "definition" || !strings.Contains(fmt.Sprint(macro.Rows[3][1]), "hbm_bytes_per_s") {
+		t.Errorf("Schema(macros.floor_s): got %v, %v", macro.Rows, err)
+	}
+}
+
+func TestQueryReducesTypes(t *testing.T) {
+	w := open(t)
+	table, err := answers.Query(context.Background(), w.DB(), `
+select null, true, 1::tinyint, 2::hugeint, 3.5::decimal(4, 1), 'x', [1, null], {'a': 1::utinyint}, map {'k': 2::integer}, 18446744073709551615::ubigint, '\x01'::blob`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[<nil> true 1 2 3.5 x [1 <nil>] map[a:1] map[k:2] 18446744073709551615 01]"
+	if got := fmt.Sprint(table.Rows[0]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,139 @@
+package queueing
+
+import (
+	"math"
+	"sort"
+)
+
+// MeanTTFT is from sending to the first token: the wait for a place, for the prompts before, half a step, and its own prompt.
+func (c *Curve) MeanTTFT(s State) float64 {
+	mean := s.WaitS + s.Flow.WaitS + s.Flow.TPOTS/2
+	for i, part := range c.Mix.Parts {
+		mean += part.Share * s.FirstsS[i]
+	}
+	return mean
+}
+
+// quantile is the smallest time that a share of at most 1 - percentile/100 exceeds. beyond says which share does; it falls.
+func quantile(percentile float64, beyond func(float64) float64) float64 {
+	rest := 1 - percentile/100
+	high := 1e-3
+	for ; beyond(high) > rest; high *= 2 {
+		if high > 1e7 {
+			return math.Inf(1)
+		}
+	}
+	low := 0.0
+	for range 40 {
+		if middle := (low + high) / 2; beyond(middle) > rest {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// isOf says whether requests of a class are asked about; an empty one is all.
+func isOf(class, asked string) bool { return asked == "" || class == asked }
+
+// waitsBeyond is the share of prompts that wait longer: those who meet none do not wait, and the waits of
+// the others are taken as exponential, which they are far out.
+func (s State) waitsBeyond(t float64) float64 {
+	switch met := min(1, s.prompts); {
+	case t < 0:
+		return 1
+	case s.Flow.WaitS <= 0:
+		return 0
+	default:
+		return met * math.Exp(-t*met/s.Flow.WaitS)
+	}
+}
+
+// TTFT is a percentile of the time from sending to the first token.
+func (c *Curve) TTFT(s State, percentile float64, class string) float64 {
+	return c.latency(s, percentile, class, []Answer{{Class: class, Share: c.shareOf(class)}})
+}
+
+func (c *Curve) shareOf(class string) float64 {
+	var share float64
+	for _, part := range c.Mix.Parts {
+		if isOf(part.Class, class) {
+			share += part.Share
+		}
+	}
+	return share
+}
+
+// TPOT is of requests' own means: over an answer of n tokens the prompts of others that fall into it are so many by
+// chance, and short answers scatter most.
+func (c *Curve) TPOT(s State, percentile float64, class string) float64 {
+	all := 0.0
+	for _, answer := range c.Mix.Answers {
+		if answer.Gaps > 0 && isOf(answer.Class, class) {
+			all += answer.Share
+		}
+	}
+	spread := s.ScatterS * math.Sqrt(s.PerS*s.others*s.Flow.TPOTS)
+	return quantile(percentile, func(t float64) float64 {
+		var share float64
+		for _, answer := range c.Mix.Answers {
+			if answer.Gaps <= 0 || !isOf(answer.Class, class) {
+				continue
+			}
+			deviation := spread / math.Sqrt(answer.Gaps)
+			share += answer.Share / all * math.Erfc((t-s.Flow.TPOTS)/max(deviation, 1e-12)/math.Sqrt2) / 2
+		}
+		return share
+	})
+}
+
+// ITL is the step without a prompt, or with that chunk of one which so small a share of the steps exceeds.
+func (c *Curve) ITL(s State, percentile float64) float64 {
+	type chunk struct{ seconds, share float64 }
+	budget := max(1, c.Budget-s.Batch)
+	var chunks []chunk
+	for i, part := range c.Mix.Parts {
+		full := max(1, math.Floor(part.Uncached/budget))
+		chunks = append(chunks, chunk{
+			s.PromptsS[i] * min(1, budget/part.Uncached),
+			s.PerS * s.others * part.Share * full * s.Flow.TPOTS, // of a step
+		})
+	}
+	sort.Slice(chunks, func(i, j int) bool { return chunks[i].seconds > chunks[j].seconds })
+	rest := 1 - percentile/100
+	for _, one := range chunks {
+		if rest -= one.share; rest < 0 {
+			return s.StepS + one.seconds
+		}
+	}
+	return s.StepS
+}
+
+// E2E is a percentile of the time from sending to the last token. Lengths of prompt and answer are treated as independent.
+func (c *Curve) E2E(s State, percentile float64, class string) float64 {
+	return c.latency(s, percentile, class, c.Mix.Answers)
+}
+
+// latency is a percentile over every pair of a prompt and an answer: the wait, the prompt's own work, and the answer's gaps.
+func (c *Curve) latency(s State, percentile float64, class string, answers []Answer) float64 {
+	fixed := s.WaitS + s.Flow.TPOTS/2
+	if math.IsInf(fixed, 1) {
+		return fixed
+	}
+	all := c.shareOf(class)
+	return quantile(percentile, func(t float64) float64 {
+		var share float64
+		for i, part := range c.Mix.Parts {
+			if !isOf(part.Class, class) {
+				continue
+			}
+			for _, answer := range answers {
+				if isOf(answer.Class, class) {
+					share += part.Share / all * answer.Share / all * s.waitsBeyond(t-fixed-s.FirstsS[i]-answer.Gaps*s.Flow.TPOTS)
+				}
+			}
+		}
+		return share
+	})
+}

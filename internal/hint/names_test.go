@@ -1,0 +1,20 @@
+package hint
+
+import "testing"
+
+func TestDidYouMean(t *testing.T) {
+	models := []string{"llama-2-7b", "llama-3-8b", "llama-3.1-8b", "llama-3.1-70b", "qwen2-72b", "qwen2.5-72b", "qwen3-8b", "gpt-oss-20b", "mixtral-8x7b"}
+	for _, test := range []struct{ wanted, want string }{
+		{"meta-llama/Meta-Llama-3-9B", "did you mean llama-3-8b, llama-3.1-8b or llama-2-7b?"},
+		{"lama-3.1-8b", "did you mean llama-3.1-8b or llama-3-8b?"},
+		{"Qwen/Qwen1.5-72B", "did you mean qwen2.5-72b or qwen2-72b?"},
+		{"gpt-oss-21b", "did you mean gpt-oss-20b?"},
+		{"mistral-7b", "did you mean mixtral-8x7b?"},
+		{"bert-base", ""},
+		{"", ""},
+	} {
+		if got := DidYouMean(models, test.wanted); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.wanted, got, test.want)
+		}
+	}
+}
