@@ -28,6 +28,9 @@ func (m MixChoice) takes(r replay.Request) bool {
 	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
 }
 
+// mostArrivals are kept, from the first on: enough to tell how bursty a day of traffic is.
+const mostArrivals = 1_000_000
+
 // lengthSteps are lengths put together: so many to a factor of two.
 const lengthSteps = 8
 
@@ -83,7 +86,7 @@ func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (queuein
 		part := keyOf(class, max(shortPrompt, uncached))
 		sumsOf(parts, part).add(r.InputTokens, uncached, r.OutputTokens)
 		sumsOf(answers, keyOf(class, r.OutputTokens)).add(r.InputTokens, uncached, r.OutputTokens)
-		if len(dues) < mostGaps {
+		if len(dues) < mostArrivals {
 			dues, partOf = append(dues, due), append(partOf, part)
 			m.Arrivals = append(m.Arrivals, queueing.Arrival{DueS: due, Gaps: float32(r.OutputTokens - 1)})
 		}

@@ -12,17 +12,6 @@ import (
 	"tidemark/internal/hint"
 )
 
-// traceNames are what can be planned from: traces and collections of them.
-const traceNames = `
-select source_name as name
-from staging.sources
-where kind in ('arrivals', 'lengths', 'metrics')
-union
-select collection as name
-from staging.sources
-where collection is not null
-order by name`
-
 // everyName is what anything that was taken in goes by.
 const everyName = `
 select source_name as name
@@ -172,10 +161,6 @@ where source_name = $1
 order by
     is_alarm desc,
     seq`
-
-func unknownSource(ctx context.Context, db *sql.DB, name string) error {
-	return unknown(ctx, db, "source", name, traceNames, `add one with "tidemark ingest"`)
-}
 
 // Tick is what the clock of a trace counts in; an error where no tick is seen.
 func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/replay"
@@ -36,7 +36,7 @@ func choiceFlags() []cli.Flag {
 }
 
 // shortened ends a window after a duration, if it does not end before.
-func shortened(window analysis.Window, stats analysis.SourceStats, duration time.Duration) analysis.Window {
+func shortened(window workload.Window, stats workload.SourceStats, duration time.Duration) workload.Window {
 	end := duration.Seconds()
 	if stats.FromS != nil {
 		end += *stats.FromS
@@ -78,7 +78,7 @@ func checkChoices(c *cli.Context) error {
 	return nil
 }
 
-func planHeader(source string, stats analysis.SourceStats) replay.Header {
+func planHeader(source string, stats workload.SourceStats) replay.Header {
 	return replay.Header{
 		Source: source, SourceSHA256: stats.SHA256,
 		Scaling: replay.Scaling{
@@ -88,7 +88,7 @@ func planHeader(source string, stats analysis.SourceStats) replay.Header {
 	}
 }
 
-func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, error) {
+func choicesOf(c *cli.Context, stats workload.SourceStats) (replay.Choices, error) {
 	choices := replay.Choices{
 		Speed: orOne(c, "speed"), Thin: orOne(c, "thin"), Thicken: orOne(c, "thicken"),
 		Duration: c.Duration("duration"), Limit: c.Int64("limit"),
@@ -116,7 +116,7 @@ func choicesOf(c *cli.Context, stats analysis.SourceStats) (replay.Choices, erro
 }
 
 // toRate turns a mean rate into thinning or thickening, and says which.
-func toRate(c *cli.Context, choices replay.Choices, stats analysis.SourceStats) (replay.Choices, error) {
+func toRate(c *cli.Context, choices replay.Choices, stats workload.SourceStats) (replay.Choices, error) {
 	rate := c.Float64("request-rate")
 	if stats.MeanRatePerS <= 0 {
 		return choices, hint.Misuse("source has no mean rate: all its requests arrive at once")

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -89,7 +90,7 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	if c.IsSet("class") {
 		return replay.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
 	}
-	if isShape, err := analysis.IsShape(ctx, w.DB(), source); err != nil || isShape {
+	if isShape, err := workload.IsHistogram(ctx, w.DB(), source); err != nil || isShape {
 		if err != nil {
 			return replay.Header{}, err
 		}
@@ -102,12 +103,12 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	if c.IsSet("lengths-of") {
 		return replay.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
 	}
-	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
-	starts := analysis.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
-	requests, stats, err := analysis.Arrivals(ctx, w, source, window, starts)
+	window := workload.Window{From: c.String("from"), Until: c.String("until")}
+	starts := workload.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
+	requests, stats, err := workload.Arrivals(ctx, w, source, window, starts)
 	if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
 		// The rate is that of the part that is sent.
-		requests, stats, err = analysis.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
+		requests, stats, err = workload.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
 	}
 	if err != nil {
 		return replay.Header{}, err
@@ -133,7 +134,7 @@ const (
 )
 
 // checkSize refuses a plan that nobody can mean, before it is written.
-func checkSize(c *cli.Context, stats analysis.SourceStats, choices replay.Choices) error {
+func checkSize(c *cli.Context, stats workload.SourceStats, choices replay.Choices) error {
 	if choices.Limit > 0 {
 		return nil
 	}
@@ -177,13 +178,13 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 			return replay.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
 		}
 	}
-	window := analysis.Window{From: c.String("from"), Until: c.String("until")}
-	options := analysis.DrawOptions{
+	window := workload.Window{From: c.String("from"), Until: c.String("until")}
+	options := workload.SampleOptions{
 		Seed: c.Uint64("seed"), RatePerS: c.Float64("request-rate"), LengthsOf: c.String("lengths-of"),
 		// As played: at twice the speed, twice as much of it fits in.
 		Duration: time.Duration(float64(c.Duration("duration")) * orOne(c, "speed")),
 	}
-	requests, drawn, err := analysis.Draw(ctx, w.DB(), source, window, options)
+	requests, drawn, err := workload.Sample(ctx, w.DB(), source, window, options)
 	if err != nil {
 		return replay.Header{}, err
 	}
@@ -192,7 +193,7 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	}
 	scaled := drawn.Stats
 	if !drawn.HasRate {
-		scaled = analysis.SourceStats{} // it is drawn at the rate that was asked for
+		scaled = workload.SourceStats{} // it is drawn at the rate that was asked for
 		if !c.IsSet("duration") && !c.IsSet("limit") {
 			return replay.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
 		}
@@ -255,7 +256,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 // choicesOfProfile leaves the rate to the profile, and takes its mode unless
 // another is asked for.
 func choicesOfProfile(c *cli.Context, shape *profile.Profile) (replay.Choices, error) {
-	choices, err := choicesOf(c, analysis.SourceStats{})
+	choices, err := choicesOf(c, workload.SourceStats{})
 	choices.IsBounded = true // its due times are bounds already
 	if choices.Mode == "" && !c.IsSet("mode") {
 		choices.Mode = shape.Mode

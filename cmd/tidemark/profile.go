@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
@@ -232,7 +233,7 @@ func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (prof
 
 // lengthsOf are those of a whole ingested trace.
 func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (profile.Lengths, error) {
-	return analysis.Lengths(ctx, w.DB(), source, analysis.Window{})
+	return workload.Lengths(ctx, w.DB(), source, workload.Window{})
 }
 
 func fitProfile(c *cli.Context) error {

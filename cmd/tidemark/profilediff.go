@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -27,7 +28,7 @@ func diffProfiles(c *cli.Context, a, b string) error {
 	var sides [2]profile.Lengths
 	gather := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		for i, name := range []string{a, b} {
-			if sides[i], err = workload(ctx, c, w, name); err != nil {
+			if sides[i], err = namedLengths(ctx, c, w, name); err != nil {
 				return err
 			}
 		}
@@ -62,8 +63,8 @@ func diffProfiles(c *cli.Context, a, b string) error {
 	return nil
 }
 
-// workload is the lengths of a profile, of a trace, or of what a run sent.
-func workload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
+// namedLengths is the lengths of a profile, of a trace, or of what a run sent.
+func namedLengths(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
 	lengths := func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
 	if w == nil {
 		lengths = nil
@@ -82,7 +83,7 @@ func workload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name 
 	if isProfileFile(name) || w == nil {
 		return profile.Lengths{}, err
 	}
-	if l, isRun, err := analysis.LengthsOfRun(ctx, w.DB(), name); isRun || err != nil {
+	if l, isRun, err := workload.LengthsOfRun(ctx, w.DB(), name); isRun || err != nil {
 		return l, err
 	}
 	return lengthsOf(ctx, w, name)

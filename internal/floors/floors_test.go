@@ -16,7 +16,7 @@ var floor = map[string]int{
 	"reports":                          6,
 	"ingest":                           4,
 	"analysis":                         5,
-	"analysis/traffic":                 4,
+	"analysis/workload":                4,
 	"analysis/answers":                 3,
 	"analysis/queueing":                0,
 	"analysis/regression":              0,

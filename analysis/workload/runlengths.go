@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis_test
+package workload_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/replay/profile"
 )
 
@@ -20,7 +20,7 @@ insert into raw.arrivals values
     (1, 6, 3780000000000, 100, 10, null, null, null, null),
     (1, 7, 3780000000001, 100, 0, null, null, null, null)`)
 	// Four requests about 18:01, one of 19:03 with the lengths of the first, and one that failed.
-	got, err := analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{})
+	got, err := workload.Lengths(context.Background(), w.DB(), "day", workload.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,35 +33,39 @@ insert into raw.arrivals values
 	if want := []float64{60, 60, 0, 3600}; !slices.Equal(got.GapsS, want) {
 		t.Errorf("gaps: %v, want %v", got.GapsS, want)
 	}
-	part, err := analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{From: "18:02", Until: "18:03"})
+	part, err := workload.Lengths(context.Background(), w.DB(), "day", workload.Window{From: "18:02", Until: "18:03"})
 	if err != nil || !slices.Equal(part.Pairs, []profile.Pair{{Input: 200, Output: 20, Count: 1}}) {
 		t.Errorf("one minute of it: %v, %v", part.Pairs, err)
 	}
-	relative, err := analysis.Lengths(context.Background(), w.DB(), "relative", analysis.Window{})
+	relative, err := workload.Lengths(context.Background(), w.DB(), "relative", workload.Window{})
 	if err != nil || len(relative.Hours[0]) != 2 {
 		t.Errorf("without a clock: %v, %v", relative, err)
 	}
-	_, err = analysis.Lengths(context.Background(), w.DB(), "azure", analysis.Window{})
+	_, err = workload.Lengths(context.Background(), w.DB(), "azure", workload.Window{})
 	wantError(t, err, `no source named "azure"`, "known sources are")
-	_, err = analysis.Lengths(context.Background(), w.DB(), "day", analysis.Window{From: "20:00", Until: "21:00"})
+	_, err = workload.Lengths(context.Background(), w.DB(), "day", workload.Window{From: "20:00", Until: "21:00"})
 	wantError(t, err, "no request with prompt and output", "it lasts from")
 }
 
 func TestLengthsOfARun(t *testing.T) {
-	w := open(t, run("r", 20, 0, draft), `
+	w := open(t, `
+insert into raw.runs values ('r', 1, '{"status": "done", "result": {"is_valid": true}}');
+insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
+select 'r', seq, false, 100, 11, seq, seq, seq + 0.05, seq + 0.15, seq + 0.15, 11
+from range(20) as numbers (seq);
 update raw.requests set is_warm_up = true where seq < 5;
 update raw.requests set failure = 'cut_stream' where seq = 5;
 update raw.requests set input_tokens_reported = 104, output_tokens_reported = 7 where seq = 6`,
 		`insert into raw.runs values ('empty', 1, '{"status": "running"}')`)
-	got, isRun, err := analysis.LengthsOfRun(context.Background(), w.DB(), "r")
+	got, isRun, err := workload.LengthsOfRun(context.Background(), w.DB(), "r")
 	want := []profile.Pair{{Input: 100, Output: 11, Count: 13}, {Input: 104, Output: 7, Count: 1}}
 	if err != nil || !isRun || !slices.Equal(got.Pairs, want) {
 		t.Errorf("got %v, %v, %v; want %v", got.Pairs, isRun, err, want)
 	}
-	if _, isRun, err := analysis.LengthsOfRun(context.Background(), w.DB(), "nothing"); isRun || err != nil {
+	if _, isRun, err := workload.LengthsOfRun(context.Background(), w.DB(), "nothing"); isRun || err != nil {
 		t.Errorf("no run: %v, %v", isRun, err)
 	}
-	if _, _, err := analysis.LengthsOfRun(context.Background(), w.DB(), "empty"); err == nil {
+	if _, _, err := workload.LengthsOfRun(context.Background(), w.DB(), "empty"); err == nil {
 		t.Error("a run without success has lengths")
 	}
 }
@@ -75,7 +79,7 @@ insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes
 insert into raw.arrivals
 select 1, line, line * 1000000, 1 + (line * 7919) %% 100003, 1 + (line * 104729) %% 3001, null, null, null, null
 from range(%[1]d) as lines (line)`, rows))
-	got, err := analysis.Lengths(context.Background(), w.DB(), "large", analysis.Window{})
+	got, err := workload.Lengths(context.Background(), w.DB(), "large", workload.Window{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 )
 
@@ -24,11 +25,11 @@ type Starts struct {
 	Seed     uint64  // of their order and of the gaps between them
 }
 
-// traffic is what a name stands for: one trace, or a collection of them.
-type traffic struct {
-	name    string
-	members []member
-	isMany  bool
+// trace is what a name stands for: one trace, or a collection of them.
+type trace struct {
+	name         string
+	members      []member
+	isCollection bool
 }
 
 // member is a trace, and when it begins in the traffic.
@@ -40,10 +41,10 @@ type member struct {
 	length time.Duration
 }
 
-// trafficOf finds a trace or a collection by its name; a trace goes before a
+// traceOf finds a trace or a collection by its name; a trace goes before a
 // collection of the same name.
-func trafficOf(ctx context.Context, db *sql.DB, name string) (traffic, error) {
-	t := traffic{name: name}
+func traceOf(ctx context.Context, db *sql.DB, name string) (trace, error) {
+	t := trace{name: name}
 	rows, err := db.QueryContext(ctx, `
 select
     sources.source_id,
@@ -66,7 +67,7 @@ order by sources.name`, name)
 	for rows.Next() {
 		var m member
 		var lengthNs int64
-		if err := rows.Scan(&m.source, &m.sha256, &m.at, &lengthNs, &t.isMany); err != nil {
+		if err := rows.Scan(&m.source, &m.sha256, &m.at, &lengthNs, &t.isCollection); err != nil {
 			return t, fmt.Errorf("source %s: %w", name, err)
 		}
 		m.length = time.Duration(lengthNs)
@@ -82,7 +83,7 @@ order by sources.name`, name)
 }
 
 // isDated says whether every trace of it has instants.
-func (t traffic) isDated() bool {
+func (t trace) isDated() bool {
 	for _, m := range t.members {
 		if !m.at.Valid {
 			return false
@@ -93,12 +94,12 @@ func (t traffic) isDated() bool {
 
 // begin puts the traces of a collection on one clock: their own where they have
 // one, else the starts that are drawn.
-func (t traffic) begin(starts Starts) error {
-	switch hasOwn := !t.isMany || t.isDated(); {
+func (t trace) begin(starts Starts) error {
+	switch hasOwn := !t.isCollection || t.isDated(); {
 	case hasOwn && starts.RatePerS > 0:
 		return hint.Misuse("source %s: --session-rate: its requests have times of their own", t.name).
 			Hint("leave it out; --request-rate changes a rate")
-	case !t.isMany:
+	case !t.isCollection:
 		return nil
 	case hasOwn:
 		first := t.members[0].at.V
@@ -117,7 +118,7 @@ func (t traffic) begin(starts Starts) error {
 }
 
 // draw begins the sessions in a seeded order, the first at once.
-func (t traffic) draw(starts Starts) error {
+func (t trace) draw(starts Starts) error {
 	random := rand.New(rand.NewPCG(starts.Seed, 0x5e55109))
 	random.Shuffle(len(t.members), func(i, j int) { t.members[i], t.members[j] = t.members[j], t.members[i] })
 	atS := 0.0
@@ -134,8 +135,8 @@ func (t traffic) draw(starts Starts) error {
 
 // sha256 is the fingerprint of the file, or of the fingerprints of all files in
 // the order of their names.
-func (t traffic) sha256() string {
-	if !t.isMany {
+func (t trace) sha256() string {
+	if !t.isCollection {
 		return t.members[0].sha256
 	}
 	all := sha256.New()
@@ -146,7 +147,7 @@ func (t traffic) sha256() string {
 }
 
 // span is how far it reaches, once it has begun.
-func (t traffic) span() span {
+func (t trace) span() span {
 	s := span{source: t.name}
 	var first sql.Null[int64]
 	for _, m := range t.members {
@@ -162,8 +163,8 @@ func (t traffic) span() span {
 }
 
 // rows is the relation that holds its requests: staging.trace_rows on its clock.
-func (t traffic) rows() string {
-	if !t.isMany {
+func (t trace) rows() string {
+	if !t.isCollection {
 		return "(from staging.trace_rows where source_id = " + strconv.FormatInt(t.members[0].source, 10) + ")"
 	}
 	var starts []string
@@ -175,4 +176,19 @@ func (t traffic) rows() string {
     from staging.trace_rows
     inner join (values ` + strings.Join(starts, ", ") + `) as starts (source_id, start_ns) on starts.source_id = trace_rows.source_id
 )`
+}
+
+// traceNames are what can be planned from: traces and collections of them.
+const traceNames = `
+select source_name as name
+from staging.sources
+where kind in ('arrivals', 'lengths', 'metrics')
+union
+select collection as name
+from staging.sources
+where collection is not null
+order by name`
+
+func unknownSource(ctx context.Context, db *sql.DB, name string) error {
+	return answers.Unknown(ctx, db, "source", name, traceNames, `add one with "tidemark ingest"`)
 }

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -26,12 +26,12 @@ const (
 // their arrivals. The hour is UTC; of a trace without a clock it counts from the first arrival. Requests without prompt
 // or output are left out, as in a plan.
 func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) (profile.Lengths, error) {
-	t, err := trafficOf(ctx, db, sourceName)
+	t, err := traceOf(ctx, db, sourceName)
 	if err != nil {
 		return profile.Lengths{}, err
 	}
 	// Lengths need no starts; a window of time does.
-	if t.isMany && (t.isDated() || window != (Window{})) {
+	if t.isCollection && (t.isDated() || window != (Window{})) {
 		if err := t.begin(Starts{}); err != nil {
 			return profile.Lengths{}, err
 		}
@@ -41,7 +41,7 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 	if err != nil {
 		return profile.Lengths{}, err
 	}
-	p := part{traffic: t, end: s.length + 1}
+	p := part{trace: t, end: s.length + 1}
 	if from != nil {
 		p.begin = *from
 	}
@@ -65,7 +65,7 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 // sendable are the requests of a part that can be asked for again.
 func (p part) sendable() string {
 	return `
-from ` + p.traffic.rows() + ` as arriving
+from ` + p.trace.rows() + ` as arriving
 where offset_ns >= ?
     and offset_ns < ?
     and input_tokens > 0

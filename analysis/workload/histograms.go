@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -17,25 +17,25 @@ import (
 	"tidemark/replay/profile"
 )
 
-// DrawOptions say how a source without single arrivals is drawn.
-type DrawOptions struct {
+// SampleOptions say how a source without single arrivals is drawn.
+type SampleOptions struct {
 	Seed      uint64
 	RatePerS  float64       // mean rate, requests/s, of a source that does not know its own; else not used
 	Duration  time.Duration // of such a source; 0: without an end
 	LengthsOf string        // source whose lengths are taken in place of its own; "": its own
 }
 
-// Drawn is what Draw made of a source.
-type Drawn struct {
+// Sampled is what Sample made of a source.
+type Sampled struct {
 	Stats SourceStats // Requests is how many are expected
 	// HasRate says that the source knows its own rate.
 	HasRate bool
 	Notes   []string // what a reader of the plan must know
 }
 
-// IsShape says whether a source, or the files of a collection, are histograms and
+// IsHistogram says whether a source, or the files of a collection, are histograms and
 // rates and no single arrivals.
-func IsShape(ctx context.Context, db *sql.DB, name string) (bool, error) {
+func IsHistogram(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	var shapes, arrivals int64
 	err := db.QueryRowContext(ctx, `
 select
@@ -47,21 +47,21 @@ where name = $1
 	return shapes > 0 && arrivals == 0, err
 }
 
-// Draw makes requests of histograms of lengths and counts per window of time:
+// Sample makes requests of histograms of lengths and counts per window of time:
 // production's shape without any trace. Due counts from the window's begin.
-func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOptions) (iter.Seq2[replay.Request, error], Drawn, error) {
-	s, err := readShape(ctx, db, name)
+func Sample(ctx context.Context, db *sql.DB, name string, window Window, o SampleOptions) (iter.Seq2[replay.Request, error], Sampled, error) {
+	s, err := readHistograms(ctx, db, name)
 	if err != nil {
-		return nil, Drawn{}, fmt.Errorf("source %s: %w", name, err)
+		return nil, Sampled{}, fmt.Errorf("source %s: %w", name, err)
 	}
 	if o.LengthsOf != "" {
-		other, err := readShape(ctx, db, o.LengthsOf)
+		other, err := readHistograms(ctx, db, o.LengthsOf)
 		if err != nil {
-			return nil, Drawn{}, fmt.Errorf("source %s: %w", o.LengthsOf, err)
+			return nil, Sampled{}, fmt.Errorf("source %s: %w", o.LengthsOf, err)
 		}
 		s.lengths, s.mass, s.notes = other.lengths, other.mass, append(s.notes, other.notes...)
 	}
-	d := Drawn{HasRate: len(s.rates) > 0, Notes: s.notes}
+	d := Sampled{HasRate: len(s.rates) > 0, Notes: s.notes}
 	d.Stats.SHA256 = s.sha256
 	if !d.HasRate && len(s.lengths) > 0 {
 		if err := s.playAt(name, o); err != nil {
@@ -97,7 +97,7 @@ func Draw(ctx context.Context, db *sql.DB, name string, window Window, o DrawOpt
 }
 
 // count adds up what the windows promise.
-func (s *shape) count(streams []profile.Stream, o profile.StreamOptions, stats *SourceStats) {
+func (s *histograms) count(streams []profile.Stream, o profile.StreamOptions, stats *SourceStats) {
 	expected := 0.0
 	for _, stream := range streams {
 		for _, w := range stream.Rates {
@@ -115,8 +115,8 @@ func (s *shape) count(streams []profile.Stream, o profile.StreamOptions, stats *
 	}
 }
 
-// shape is a source's histograms and rates, by who sends.
-type shape struct {
+// histograms is a source's histograms and rates, by who sends.
+type histograms struct {
 	sha256  string
 	begin   *time.Time // instant of second 0; nil for relative times
 	rates   map[sender][]profile.RateWindow
@@ -133,7 +133,7 @@ const forever = 999_999_999 * time.Second
 
 // playAt gives a source without rates the one that the user asks for, shared out
 // as its cells are.
-func (s *shape) playAt(name string, o DrawOptions) error {
+func (s *histograms) playAt(name string, o SampleOptions) error {
 	if o.RatePerS <= 0 {
 		return hint.Misuse("source %s: it has lengths and no rates", name).
 			Hint("say how many requests a second: --request-rate 3.5, with --duration 10m")
@@ -152,7 +152,7 @@ func (s *shape) playAt(name string, o DrawOptions) error {
 	return nil
 }
 
-func (s *shape) extent() (begin, end time.Duration) {
+func (s *histograms) extent() (begin, end time.Duration) {
 	begin = forever
 	for _, windows := range s.rates {
 		for _, w := range windows {
@@ -162,7 +162,7 @@ func (s *shape) extent() (begin, end time.Duration) {
 	return begin, end
 }
 
-func (s *shape) span(name string) span {
+func (s *histograms) span(name string) span {
 	begin, end := s.extent()
 	made := span{source: name, length: end - begin}
 	if s.begin != nil {
@@ -174,7 +174,7 @@ func (s *shape) span(name string) span {
 
 // streams puts rates and lengths together: a sender's own lengths or, where it has
 // none, those of its class or, where that has none, everybody's, each by its share.
-func (s *shape) streams() (streams []profile.Stream) {
+func (s *histograms) streams() (streams []profile.Stream) {
 	for _, who := range sendersOf(s.rates) {
 		from := []sender{who}
 		if s.lengths[who] == nil {
@@ -202,7 +202,7 @@ func (s *shape) streams() (streams []profile.Stream) {
 	return streams
 }
 
-func (s *shape) standIns(who sender) []sender {
+func (s *histograms) standIns(who sender) []sender {
 	var ofClass []sender
 	for _, other := range sendersOf(s.lengths) {
 		if other.class == who.class {

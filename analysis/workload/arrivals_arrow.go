@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -30,7 +30,7 @@ select
     case when arriving.block_tokens > 0 then arriving.blocks end as blocks,
     coalesce(arriving.block_tokens, 0)::bigint as block_tokens,
     thoughts.think_s
-from ` + p.traffic.rows() + ` as arriving
+from ` + p.trace.rows() + ` as arriving
 left join (
     select
         source_id,

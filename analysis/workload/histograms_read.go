@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"tidemark/replay/profile"
 )
 
-func readShape(ctx context.Context, db *sql.DB, name string) (*shape, error) {
-	s := &shape{rates: map[sender][]profile.RateWindow{}, lengths: map[sender][]profile.LengthsWindow{}, mass: map[sender]float64{}}
+func readHistograms(ctx context.Context, db *sql.DB, name string) (*histograms, error) {
+	s := &histograms{rates: map[sender][]profile.RateWindow{}, lengths: map[sender][]profile.LengthsWindow{}, mass: map[sender]float64{}}
 	var begin sql.NullTime
 	var files int64
 	err := db.QueryRowContext(ctx, `
@@ -49,7 +49,7 @@ where name = $1
 const ofSources = `
 where source_id in (select source_id from raw.sources where name = $1 or collection = $1)`
 
-func (s *shape) readRates(ctx context.Context, db *sql.DB, name string) error {
+func (s *histograms) readRates(ctx context.Context, db *sql.DB, name string) error {
 	rows, err := db.QueryContext(ctx, `
 select
     coalesce(class, ''),
@@ -83,7 +83,7 @@ order by
 
 func durationOf(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-func (s *shape) readLengths(ctx context.Context, db *sql.DB, name string) error {
+func (s *histograms) readLengths(ctx context.Context, db *sql.DB, name string) error {
 	rows, err := db.QueryContext(ctx, `
 select
     coalesce(class, ''),
@@ -138,7 +138,7 @@ order by all`, name)
 }
 
 // window is the sender's lengths of that time.
-func (s *shape) window(who sender, from, until time.Duration) *profile.LengthsWindow {
+func (s *histograms) window(who sender, from, until time.Duration) *profile.LengthsWindow {
 	windows := s.lengths[who]
 	i := slices.IndexFunc(windows, func(l profile.LengthsWindow) bool { return l.From == from && l.Until == until })
 	if i < 0 {
@@ -151,7 +151,7 @@ func (s *shape) window(who sender, from, until time.Duration) *profile.LengthsWi
 
 // drop leaves out windows that know one of the two lengths alone, as where nothing
 // ended in them.
-func (s *shape) drop() {
+func (s *histograms) drop() {
 	for who, windows := range s.lengths {
 		windows = slices.DeleteFunc(windows, func(l profile.LengthsWindow) bool {
 			return len(l.Joint) == 0 && (len(l.Input) == 0 || len(l.Output) == 0)

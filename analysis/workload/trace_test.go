@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis_test
+package workload_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/replay"
 )
 
@@ -34,9 +34,9 @@ insert into raw.arrivals values
 insert into raw.arrival_details (source_id, line, think_s) values (1, 2, 42.5);
 `
 
-func collectFrom(t *testing.T, name string, starts analysis.Starts) ([]replay.Request, analysis.SourceStats) {
+func collectFrom(t *testing.T, name string, starts workload.Starts) ([]replay.Request, workload.SourceStats) {
 	t.Helper()
-	requests, stats, err := analysis.Arrivals(context.Background(), open(t, collections), name, analysis.Window{}, starts)
+	requests, stats, err := workload.Arrivals(context.Background(), open(t, collections), name, workload.Window{}, starts)
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %+v): %v", name, starts, err)
 	}
@@ -53,7 +53,7 @@ func collectFrom(t *testing.T, name string, starts analysis.Starts) ([]replay.Re
 // All sessions begin, whole, each at a time of its own; the same seed gives the
 // same times.
 func TestStartsOfACollectionAreDrawn(t *testing.T) {
-	got, stats := collectFrom(t, "agents", analysis.Starts{RatePerS: 0.1, Seed: 7})
+	got, stats := collectFrom(t, "agents", workload.Starts{RatePerS: 0.1, Seed: 7})
 	due := map[int]time.Duration{}
 	for i, r := range got {
 		due[r.InputTokens] = r.Due
@@ -72,14 +72,14 @@ func TestStartsOfACollectionAreDrawn(t *testing.T) {
 	if stats.SessionRatePerS != 0.1 || stats.DrawnSessions != 3 || len(stats.SHA256) != 64 {
 		t.Errorf("stats: got %+v", stats)
 	}
-	if again, _ := collectFrom(t, "agents", analysis.Starts{RatePerS: 0.1, Seed: 7}); brief(again) != brief(got) {
+	if again, _ := collectFrom(t, "agents", workload.Starts{RatePerS: 0.1, Seed: 7}); brief(again) != brief(got) {
 		t.Error("the same seed gave other starts")
 	}
-	if other, _ := collectFrom(t, "agents", analysis.Starts{RatePerS: 0.1, Seed: 8}); brief(other) == brief(got) {
+	if other, _ := collectFrom(t, "agents", workload.Starts{RatePerS: 0.1, Seed: 8}); brief(other) == brief(got) {
 		t.Error("another seed gave the same starts")
 	}
 	// Twice the rate is half the gaps, drawn by the same seed.
-	faster, _ := collectFrom(t, "agents", analysis.Starts{RatePerS: 0.2, Seed: 7})
+	faster, _ := collectFrom(t, "agents", workload.Starts{RatePerS: 0.2, Seed: 7})
 	for _, r := range faster {
 		if r.InputTokens == 400 && r.Due != due[400]/2 {
 			t.Errorf("at twice the rate: begins at %v, want half of %v", r.Due, due[400])
@@ -89,7 +89,7 @@ func TestStartsOfACollectionAreDrawn(t *testing.T) {
 
 // A think time that the trace tells is the plan's; where it tells none there is none.
 func TestThinkTimesAreTheTraces(t *testing.T) {
-	got, _ := collectFrom(t, "a", analysis.Starts{})
+	got, _ := collectFrom(t, "a", workload.Starts{})
 	if got[0].Think != nil || got[1].Think == nil || *got[1].Think != 42500*time.Millisecond {
 		t.Errorf("think times: got %v and %v, want none and 42.5s", got[0].Think, got[1].Think)
 	}
@@ -97,7 +97,7 @@ func TestThinkTimesAreTheTraces(t *testing.T) {
 
 // Dated files of one collection lie on their own clock.
 func TestDatedCollectionsKeepTheirClock(t *testing.T) {
-	got, stats := collectFrom(t, "log", analysis.Starts{})
+	got, stats := collectFrom(t, "log", workload.Starts{})
 	if brief(got) != "1@0s 2@2h0m0s" || stats.SessionRatePerS != 0 {
 		t.Errorf("got %s, %+v", brief(got), stats)
 	}
@@ -107,23 +107,23 @@ func TestStartsThatCannotBe(t *testing.T) {
 	w := open(t, collections)
 	for _, test := range []struct {
 		name       string
-		starts     analysis.Starts
+		starts     workload.Starts
 		text, hint string
 	}{
-		{"agents", analysis.Starts{}, "source agents: its 3 sessions have no absolute start", "--session-rate 0.1"},
-		{"a", analysis.Starts{RatePerS: 1}, "source a: --session-rate: its requests have times of their own", "--request-rate"},
-		{"log", analysis.Starts{RatePerS: 1}, "source log: --session-rate: its requests have times of their own", "--request-rate"},
-		{"agents", analysis.Starts{RatePerS: 1e-300}, "over centuries", "higher"},
-		{"nobody", analysis.Starts{RatePerS: 1}, `no source named "nobody"`, "known sources are a, agents, agents-lengths, b, c, log, monday, tuesday"},
+		{"agents", workload.Starts{}, "source agents: its 3 sessions have no absolute start", "--session-rate 0.1"},
+		{"a", workload.Starts{RatePerS: 1}, "source a: --session-rate: its requests have times of their own", "--request-rate"},
+		{"log", workload.Starts{RatePerS: 1}, "source log: --session-rate: its requests have times of their own", "--request-rate"},
+		{"agents", workload.Starts{RatePerS: 1e-300}, "over centuries", "higher"},
+		{"nobody", workload.Starts{RatePerS: 1}, `no source named "nobody"`, "known sources are a, agents, agents-lengths, b, c, log, monday, tuesday"},
 	} {
-		_, _, err := analysis.Arrivals(context.Background(), w, test.name, analysis.Window{}, test.starts)
+		_, _, err := workload.Arrivals(context.Background(), w, test.name, workload.Window{}, test.starts)
 		wantError(t, err, test.text, test.hint)
 	}
 }
 
 // Lengths need no starts.
 func TestLengthsOfACollection(t *testing.T) {
-	lengths, err := analysis.Lengths(context.Background(), open(t, collections).DB(), "agents", analysis.Window{})
+	lengths, err := workload.Lengths(context.Background(), open(t, collections).DB(), "agents", workload.Window{})
 	if err != nil || len(lengths.Pairs) != 5 {
 		t.Errorf("got %+v, %v; want 5 pairs", fmt.Sprint(lengths.Pairs), err)
 	}

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis
+package workload
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -42,7 +43,7 @@ const partRows = 1 << 16
 // taken, so the warehouse must stay open until the last one.
 func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window Window, starts Starts) (iter.Seq2[replay.Request, error], SourceStats, error) {
 	var stats SourceStats
-	t, err := trafficOf(ctx, w.DB(), name)
+	t, err := traceOf(ctx, w.DB(), name)
 	if err != nil {
 		return nil, stats, err
 	}
@@ -59,7 +60,7 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 	if err != nil {
 		return nil, SourceStats{}, err
 	}
-	p := part{traffic: t, begin: 0, end: s.length + 1}
+	p := part{trace: t, begin: 0, end: s.length + 1}
 	if from != nil {
 		p.begin = *from
 		stats.FromS = seconds(*from)
@@ -102,11 +103,11 @@ select
     coalesce(max(offset_ns), 0),
     count(distinct session_id) + count(*) filter (where session_id is null),
     coalesce(sum(len(blocks)), 0)::bigint
-from `+p.traffic.rows()+` as arriving
+from `+p.trace.rows()+` as arriving
 where offset_ns >= ?
     and offset_ns < ?`, p.args()...).Scan(&stats.Requests, &lastNs, &stats.Sessions, &stats.BlockUses)
 	if err != nil {
-		return fmt.Errorf("source %s: %w", p.traffic.name, err)
+		return fmt.Errorf("source %s: %w", p.trace.name, err)
 	}
 	stats.DurationS = (time.Duration(lastNs) - p.begin).Seconds()
 	if hasEnd {
@@ -124,7 +125,7 @@ where offset_ns >= ?
 // part is the arrivals of a traffic in [begin, end), as offsets since its first;
 // due times count from origin.
 type part struct {
-	traffic    traffic
+	trace      trace
 	begin, end time.Duration
 	origin     time.Duration
 }
@@ -141,13 +142,13 @@ func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error)
 	for i := int64(1); i < count; i++ {
 		shares = append(shares, fmt.Sprintf("%d.0/%d", i, count))
 	}
-	table, err := ask(ctx, db, `
+	table, err := answers.Ask(ctx, db, `
 select unnest(quantile_disc(offset_ns, [`+strings.Join(shares, ", ")+`]))
-from `+p.traffic.rows()+` as arriving
+from `+p.trace.rows()+` as arriving
 where offset_ns >= ?
     and offset_ns < ?`, p.args()...)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", p.traffic.name, err)
+		return nil, fmt.Errorf("source %s: %w", p.trace.name, err)
 	}
 	cuts := []time.Duration{p.begin, p.end}
 	for _, row := range table.Rows {
@@ -157,7 +158,7 @@ where offset_ns >= ?
 	cuts = slices.Compact(cuts)
 	var parts []part
 	for i, cut := range cuts[1:] {
-		parts = append(parts, part{p.traffic, cuts[i], cut, p.origin})
+		parts = append(parts, part{p.trace, cuts[i], cut, p.origin})
 	}
 	return parts, nil
 }
@@ -168,7 +169,7 @@ func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Se
 		for _, p := range parts {
 			read, err := p.read(ctx, w)
 			if err != nil {
-				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.traffic.name, err))
+				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.trace.name, err))
 				return
 			}
 			for _, request := range read {

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package analysis_test
+package workload_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/analysis"
+	"tidemark/analysis/workload"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 )
@@ -39,9 +39,9 @@ insert into raw.length_cells by name
         (14, null, null, 0, 9, null, null, 5.0))
     as cells (source_id, class, client, input_above, input_up_to, output_above, output_up_to, requests)`
 
-func drawn(t *testing.T, w *warehouse.Warehouse, name string, window analysis.Window, o analysis.DrawOptions) ([]replay.Request, analysis.Drawn) {
+func drawn(t *testing.T, w *warehouse.Warehouse, name string, window workload.Window, o workload.SampleOptions) ([]replay.Request, workload.Sampled) {
 	t.Helper()
-	sequence, d, err := analysis.Draw(context.Background(), w.DB(), name, window, o)
+	sequence, d, err := workload.Sample(context.Background(), w.DB(), name, window, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +58,9 @@ func drawn(t *testing.T, w *warehouse.Warehouse, name string, window analysis.Wi
 }
 
 // 600 + 1,200 + 300 requests in 20 minutes, a quarter of them long.
-func TestDrawsWhatHistogramsAndRatesSay(t *testing.T) {
+func TestSamplesWhatHistogramsAndRatesSay(t *testing.T) {
 	w := open(t, traces, shapes)
-	requests, d := drawn(t, w, "cluster", analysis.Window{}, analysis.DrawOptions{Seed: 4})
+	requests, d := drawn(t, w, "cluster", workload.Window{}, workload.SampleOptions{Seed: 4})
 	if d.Stats.Requests != 2100 || d.Stats.DurationS != 1200 || d.Stats.MeanRatePerS != 1.75 || !d.HasRate {
 		t.Errorf("expected: got %+v, want 2100 requests in 1200 s", d)
 	}
@@ -91,9 +91,9 @@ func TestDrawsWhatHistogramsAndRatesSay(t *testing.T) {
 
 // Marginals alone: a rate must be said, prompts and answers are independent, and an
 // open bucket ends at twice its lower bound; each of them is told.
-func TestDrawsMarginalsAtARate(t *testing.T) {
+func TestSamplesMarginalsAtARate(t *testing.T) {
 	w := open(t, traces, shapes)
-	requests, d := drawn(t, w, "marginals", analysis.Window{}, analysis.DrawOptions{Seed: 4, RatePerS: 5, Duration: 1000 * time.Second})
+	requests, d := drawn(t, w, "marginals", workload.Window{}, workload.SampleOptions{Seed: 4, RatePerS: 5, Duration: 1000 * time.Second})
 	notes := strings.Join(d.Notes, "\n")
 	if d.HasRate || !strings.Contains(notes, "independently") || !strings.Contains(notes, "twice") {
 		t.Errorf("got %+v", d)
@@ -110,7 +110,7 @@ func TestDrawsMarginalsAtARate(t *testing.T) {
 	if n := float64(len(requests)); math.Abs(n-5000) > 3*math.Sqrt(5000) || math.Abs(float64(open)/n-0.25) > 0.03 {
 		t.Errorf("got %v requests, %d in the open bucket; want about 5000 and a quarter", n, open)
 	}
-	endless, _ := drawn(t, w, "marginals", analysis.Window{}, analysis.DrawOptions{RatePerS: 5})
+	endless, _ := drawn(t, w, "marginals", workload.Window{}, workload.SampleOptions{RatePerS: 5})
 	if len(endless) != 100_000 {
 		t.Errorf("without an end: got %d requests", len(endless))
 	}
@@ -118,9 +118,9 @@ func TestDrawsMarginalsAtARate(t *testing.T) {
 
 // Rates take the lengths of another source where they have none of their own; a
 // window is a part of them.
-func TestDrawsRatesWithTheLengthsOfAnother(t *testing.T) {
+func TestSamplesRatesWithTheLengthsOfAnother(t *testing.T) {
 	w := open(t, traces, shapes)
-	requests, d := drawn(t, w, "rates", analysis.Window{From: "+10m"}, analysis.DrawOptions{Seed: 1, LengthsOf: "cells"})
+	requests, d := drawn(t, w, "rates", workload.Window{From: "+10m"}, workload.SampleOptions{Seed: 1, LengthsOf: "cells"})
 	if d.Stats.Requests != 1200 || *d.Stats.FromS != 600 {
 		t.Errorf("got %+v, want the 1200 of the second ten minutes", d.Stats)
 	}
@@ -129,10 +129,10 @@ func TestDrawsRatesWithTheLengthsOfAnother(t *testing.T) {
 			t.Fatalf("due at %s", req.Due)
 		}
 	}
-	for name, o := range map[string]analysis.DrawOptions{
+	for name, o := range map[string]workload.SampleOptions{
 		"rates": {}, "cells": {}, "nothing": {}, "day": {}, "prompts": {RatePerS: 1},
 	} {
-		_, _, err := analysis.Draw(context.Background(), w.DB(), name, analysis.Window{}, o)
+		_, _, err := workload.Sample(context.Background(), w.DB(), name, workload.Window{}, o)
 		want := map[string][2]string{"rates": {"rates and no lengths", "--lengths-of"}, "cells": {"lengths and no rates", "--request-rate"},
 			"nothing": {"no source named", "known sources"}, "prompts": {"not both", "--lengths-of"}, "day": {"neither arrivals", "sources"}}[name]
 		wantError(t, err, want[0], want[1])
@@ -142,7 +142,7 @@ func TestDrawsRatesWithTheLengthsOfAnother(t *testing.T) {
 func TestIsShape(t *testing.T) {
 	w := open(t, traces, shapes)
 	for name, want := range map[string]bool{"cluster": true, "cells": true, "day": false, "nothing": false} {
-		if got, err := analysis.IsShape(context.Background(), w.DB(), name); got != want || err != nil {
+		if got, err := workload.IsHistogram(context.Background(), w.DB(), name); got != want || err != nil {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
