@@ -2,63 +2,30 @@
 
 -- All curves, built in and taken in.
 create macro macros.all_reduce_curves() as table
-with measured as (
-    select
-        source_id,
-        table_seq,
-        gpus,
-        is_graph,
-        kernel,
-        message_bytes,
-        quantile_disc(seconds, 0.5e0) as seconds
-    from raw.all_reduce_times
-    group by all
-),
-
-fastest as (
-    select
-        source_id,
-        table_seq,
-        gpus,
-        is_graph,
-        message_bytes,
-        arg_min(kernel, (seconds, kernel)) as kernel,
-        min(seconds) as seconds
-    from measured
-    group by all
-)
-
 select
     'built in' as source,
-    gpu,
-    engine,
-    engine_version,
-    gpus,
-    is_graph,
-    kernel,
-    message_bytes,
-    seconds
+    *
 from seeds.all_reduce_curves
-union all
+union all by name
 select
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.gpus,
-    fastest.is_graph,
-    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
-    list(fastest.message_bytes order by fastest.message_bytes),
-    list(fastest.seconds order by fastest.message_bytes)
-from fastest
-inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
-group by
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.gpus,
-    fastest.is_graph;
+    * exclude (shape, xs),
+    unnest(shape),
+    xs as message_bytes
+from macros.measured_curves((
+    select
+        list({
+            'source_id': source_id,
+            'table_seq': table_seq,
+            'shape': {
+                'gpus': gpus,
+                'is_graph': is_graph
+            },
+            'x': message_bytes,
+            'kernel': kernel,
+            'seconds': seconds
+        })
+    from raw.all_reduce_times
+));
 
 -- Rows (message_bytes, seconds) of one all-reduce between so many GPUs, or the nearest number that was measured. Another
 -- GPU's table stands for one with the same link.
@@ -68,17 +35,9 @@ group by
 create macro macros.all_reduce_curve(of_gpu, of_engine, of_version, of_gpus, of_is_graph) as table
 with nearest as (
     select
-        arg_min(
+        macros.nearest_curve(
             curves,
-            (
-                macros.kernel_distance(
-                    curves.engine, '', curves.gpu, curves.engine_version, of_engine, '', of_gpu, of_version,
-                    peak.gpu[curves.gpu], peak.gpu[of_gpu]
-                )
-                + 1e6 * abs(ln(curves.gpus / of_gpus::double)),
-                curves.source = 'built in',
-                curves.source
-            )
+            macros.kernel_distance(curves, '', of_engine, '', of_gpu, of_version, peak) + 1e6 * abs(ln(curves.gpus / of_gpus::double))
         ) as found
     from macros.all_reduce_curves() as curves
     cross join macros.peaks() as peak

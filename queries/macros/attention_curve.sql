@@ -2,90 +2,37 @@
 
 -- All curves, built in and taken in.
 create macro macros.attention_curves() as table
-with measured as (
+select
+    'built in' as source,
+    *
+from seeds.attention_curves
+union all by name
+select
+    * exclude (shape, xs),
+    unnest(shape),
+    xs as contexts
+from macros.measured_curves((
     select
-        source_id,
-        table_seq,
-        phase,
-        macros.kernel_format(kv_format) as kv_format,
-        query_heads,
-        kv_heads,
-        head_dim,
-        window_tokens,
-        batch,
-        kernel,
-        new_tokens + past_tokens as context,
-        quantile_disc(seconds, 0.5e0) as seconds
+        list({
+            'source_id': source_id,
+            'table_seq': table_seq,
+            'shape': {
+                'phase': phase,
+                'kv_format': macros.kernel_format(kv_format),
+                'query_heads': query_heads,
+                'kv_heads': kv_heads,
+                'head_dim': head_dim,
+                'window_tokens': window_tokens,
+                'batch': batch
+            },
+            'x': new_tokens + past_tokens,
+            'kernel': kernel,
+            'seconds': seconds
+        })
     from raw.attention_times
     -- Prefill behind a cached prefix is another curve, which nothing here asks for.
     where phase = 'decode' or past_tokens = 0
-    group by all
-),
-
-fastest as (
-    select
-        source_id,
-        table_seq,
-        phase,
-        kv_format,
-        query_heads,
-        kv_heads,
-        head_dim,
-        window_tokens,
-        batch,
-        context,
-        arg_min(kernel, (seconds, kernel)) as kernel,
-        min(seconds) as seconds
-    from measured
-    group by all
-)
-
-select
-    'built in' as source,
-    gpu,
-    engine,
-    engine_version,
-    phase,
-    kv_format,
-    query_heads,
-    kv_heads,
-    head_dim,
-    window_tokens,
-    batch,
-    kernel,
-    contexts,
-    seconds
-from seeds.attention_curves
-union all
-select
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.phase,
-    fastest.kv_format,
-    fastest.query_heads,
-    fastest.kv_heads,
-    fastest.head_dim,
-    fastest.window_tokens,
-    fastest.batch,
-    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
-    list(fastest.context order by fastest.context),
-    list(fastest.seconds order by fastest.context)
-from fastest
-inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
-group by
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.phase,
-    fastest.kv_format,
-    fastest.query_heads,
-    fastest.kv_heads,
-    fastest.head_dim,
-    fastest.window_tokens,
-    fastest.batch;
+));
 
 -- What peak rates allow for attention of one layer: reading the KV cache, and the arithmetic of query-key pairs.
 create macro macros.attention_roof_s(phase, batch, context, window_tokens, query_heads, kv_heads, head_dim, kv_bytes, hbm_bytes_per_s, flop_per_s) as
@@ -128,41 +75,25 @@ with near as (
         and (curves.window_tokens is null or curves.window_tokens = of_window_tokens)
         and greatest(curves.head_dim / of_head_dim::double, of_head_dim / curves.head_dim::double) <= 2
         and greatest(curves.kv_heads / of_kv_heads::double, of_kv_heads / curves.kv_heads::double) <= 4
-    group by
-        curves.source,
-        curves.gpu,
-        curves.engine,
-        curves.engine_version,
-        curves.kv_format,
-        curves.query_heads,
-        curves.kv_heads,
-        curves.head_dim,
-        curves.window_tokens
+    group by all
 ),
 
 nearest as (
     select
-        arg_min(
+        macros.nearest_curve(
             near,
-            (
-                macros.kernel_distance(
-                    near.engine, near.kv_format, near.gpu, near.engine_version, of_engine, of_kv_format, of_gpu, of_version,
-                    peak.gpu[near.gpu], peak.gpu[of_gpu]
-                )
-                -- Decoding reads keys and values: their number counts most. Other heads are further than another GPU.
-                + 1e6 * case when near.window_tokens is distinct from of_window_tokens then 1e0 else 0e0 end
-                + 1e6 * (
-                    3 * abs(ln(near.head_dim / of_head_dim::double))
-                    + 3 * abs(ln(near.kv_heads / of_kv_heads::double))
-                    + abs(ln(near.query_heads / of_query_heads::double)) * case when of_phase = 'decode' then 0.3e0 else 3e0 end
-                ),
-                near.source = 'built in',
-                near.source
+            macros.kernel_distance(near, near.kv_format, of_engine, of_kv_format, of_gpu, of_version, peak)
+            -- Decoding reads keys and values: their number counts most. Other heads are further than another GPU.
+            + 1e6 * case when near.window_tokens is distinct from of_window_tokens then 1e0 else 0e0 end
+            + 1e6 * (
+                3 * abs(ln(near.head_dim / of_head_dim::double))
+                + 3 * abs(ln(near.kv_heads / of_kv_heads::double))
+                + abs(ln(near.query_heads / of_query_heads::double)) * case when of_phase = 'decode' then 0.3e0 else 3e0 end
             )
         ) as found
     from near
     cross join macros.peaks() as peak
-    where near.gpu = of_gpu or peak.gpu[near.gpu] is not null and peak.gpu[of_gpu] is not null
+    where macros.is_portable(near.gpu, of_gpu, peak)
 ),
 
 batches as (
@@ -185,22 +116,19 @@ points as (
 select
     points.batch,
     points.context,
-    case
-        when points.found.gpu = of_gpu and points.found.query_heads = of_query_heads and points.found.kv_heads = of_kv_heads
-            and points.found.head_dim = of_head_dim then points.measured_s
-        else greatest(
-            points.measured_s / 2,
-            points.measured_s
-            + macros.attention_roof_s(
-                of_phase, points.batch, points.context, of_window_tokens, of_query_heads, of_kv_heads, of_head_dim,
-                peak.format[of_kv_format].kv_bytes, peak.gpu[of_gpu].hbm_bytes_per_s, peak.gpu[of_gpu].bf16_flop_per_s
-            )
-            - macros.attention_roof_s(
-                of_phase, points.batch, points.context, of_window_tokens, points.found.query_heads, points.found.kv_heads, points.found.head_dim,
-                peak.format[of_kv_format].kv_bytes, peak.gpu[points.found.gpu].hbm_bytes_per_s, peak.gpu[points.found.gpu].bf16_flop_per_s
-            )
+    macros.carried_s(
+        points.measured_s,
+        points.found.gpu = of_gpu and points.found.query_heads = of_query_heads and points.found.kv_heads = of_kv_heads
+            and points.found.head_dim = of_head_dim,
+        macros.attention_roof_s(
+            of_phase, points.batch, points.context, of_window_tokens, of_query_heads, of_kv_heads, of_head_dim,
+            peak.format[of_kv_format].kv_bytes, peak.gpu[of_gpu].hbm_bytes_per_s, peak.gpu[of_gpu].bf16_flop_per_s
+        ),
+        macros.attention_roof_s(
+            of_phase, points.batch, points.context, of_window_tokens, points.found.query_heads, points.found.kv_heads, points.found.head_dim,
+            peak.format[of_kv_format].kv_bytes, peak.gpu[points.found.gpu].hbm_bytes_per_s, peak.gpu[points.found.gpu].bf16_flop_per_s
         )
-    end as seconds,
+    ) as seconds,
     points.found.gpu as from_gpu,
     points.found.engine as from_engine,
     points.found.engine_version as from_version,

@@ -3,68 +3,31 @@
 
 -- All curves, built in and taken in.
 create macro macros.gemm_curves() as table
-with measured as (
-    select
-        source_id,
-        table_seq,
-        macros.kernel_format(format) as format,
-        n,
-        k,
-        kernel,
-        m as tokens,
-        quantile_disc(seconds, 0.5e0) as seconds
-    from raw.gemm_times
-    group by all
-),
-
-fastest as (
-    select
-        source_id,
-        table_seq,
-        format,
-        n,
-        k,
-        tokens,
-        arg_min(kernel, (seconds, kernel)) as kernel,
-        min(seconds) as seconds
-    from measured
-    group by all
-)
-
 select
     'built in' as source,
-    gpu,
-    engine,
-    engine_version,
-    format,
-    n,
-    k,
-    kernel,
-    tokens,
-    seconds
+    *
 from seeds.gemm_curves
-union all
+union all by name
 select
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.format,
-    fastest.n,
-    fastest.k,
-    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
-    list(fastest.tokens order by fastest.tokens),
-    list(fastest.seconds order by fastest.tokens)
-from fastest
-inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
-group by
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.format,
-    fastest.n,
-    fastest.k;
+    * exclude (shape, xs),
+    unnest(shape),
+    xs as tokens
+from macros.measured_curves((
+    select
+        list({
+            'source_id': source_id,
+            'table_seq': table_seq,
+            'shape': {
+                'format': macros.kernel_format(format),
+                'n': n,
+                'k': k
+            },
+            'x': m,
+            'kernel': kernel,
+            'seconds': seconds
+        })
+    from raw.gemm_times
+));
 
 -- What peak rates allow for a multiplication: weights and activations in and out, and the arithmetic.
 create macro macros.gemm_roof_s(tokens, n, k, bytes_per_weight, hbm_bytes_per_s, flop_per_s) as
@@ -101,83 +64,31 @@ with tables as (
         coalesce(min(curves.k) filter (where curves.k >= of_k), max(curves.k)) as k_above
     from macros.gemm_curves() as curves
     where macros.format_family(curves.format) = macros.format_family(of_format)
-    group by
-        curves.source,
-        curves.gpu,
-        curves.engine,
-        curves.engine_version,
-        curves.format
+    group by all
 ),
 
-near as (
-    select
-        tables.source,
-        tables.gpu,
-        tables.engine,
-        tables.engine_version,
-        tables.format,
-        -- The asked weight, or what is nearest to it within the table.
-        greatest(tables.n_below, least(tables.n_above, of_n)) as n,
-        greatest(tables.k_below, least(tables.k_above, of_k)) as k,
-        curves.n as corner_n,
-        curves.k as corner_k,
-        curves.kernel,
-        curves.tokens,
-        curves.seconds
-    from tables
-    inner join macros.gemm_curves() as curves
-        on curves.source = tables.source
-        and curves.gpu = tables.gpu
-        and curves.engine = tables.engine
-        and curves.engine_version = tables.engine_version
-        and curves.format = tables.format
-        and curves.n in (tables.n_below, tables.n_above)
-        and curves.k in (tables.k_below, tables.k_above)
-),
-
+-- The asked weight, or what is nearest to it within the table, with the measured weights around it.
 weighed as (
     select
-        source,
-        gpu,
-        engine,
-        engine_version,
-        format,
-        n,
-        k,
-        list({
-            'n': corner_n,
-            'k': corner_k,
-            'kernel': kernel,
-            'tokens': tokens,
-            'seconds': seconds
-        }) as corners
-    from near
-    group by
-        source,
-        gpu,
-        engine,
-        engine_version,
-        format,
-        n,
-        k
+        tables.* exclude (n_below, n_above, k_below, k_above),
+        greatest(tables.n_below, least(tables.n_above, of_n)) as n,
+        greatest(tables.k_below, least(tables.k_above, of_k)) as k,
+        list({'n': curves.n, 'k': curves.k, 'kernel': curves.kernel, 'tokens': curves.tokens, 'seconds': curves.seconds}) as corners
+    from tables
+    inner join macros.gemm_curves() as curves using (source, gpu, engine, engine_version, format)
+    where curves.n in (tables.n_below, tables.n_above)
+        and curves.k in (tables.k_below, tables.k_above)
+    group by all
 ),
 
 nearest as (
     select
-        arg_min(
-            weighed,
-            (
-                macros.kernel_distance(
-                    weighed.engine, weighed.format, weighed.gpu, weighed.engine_version, of_engine, of_format, of_gpu, of_version,
-                    peak.gpu[weighed.gpu], peak.gpu[of_gpu]
-                ),
-                weighed.source = 'built in',
-                weighed.source
-            )
+        macros.nearest_curve(
+            weighed, macros.kernel_distance(weighed, weighed.format, of_engine, of_format, of_gpu, of_version, peak)
         ) as found
     from weighed
     cross join macros.peaks() as peak
-    where (weighed.gpu = of_gpu or peak.gpu[weighed.gpu] is not null and peak.gpu[of_gpu] is not null)
+    where macros.is_portable(weighed.gpu, of_gpu, peak)
         and greatest(of_n::double / weighed.n, weighed.n::double / of_n) * greatest(of_k::double / weighed.k, weighed.k::double / of_k) <= 4
 ),
 
@@ -225,30 +136,25 @@ interpolated as (
         ) as measured_s
     from shares
     where shares.share > 0
-    group by
-        shares.found,
-        shares.tokens
+    group by all
 )
 
 select
     interpolated.tokens,
-    case
-        when interpolated.found.gpu = of_gpu and interpolated.found.n = of_n and interpolated.found.k = of_k then interpolated.measured_s
-        else greatest(
-            interpolated.measured_s / 2,
-            interpolated.measured_s
-            + macros.gemm_roof_s(
-                interpolated.tokens, of_n, of_k,
-                peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[of_gpu].hbm_bytes_per_s,
-                macros.format_flop_per_s(peak.gpu[of_gpu], peak.format[interpolated.found.format].compute)
-            )
-            - macros.gemm_roof_s(
-                interpolated.tokens, interpolated.found.n, interpolated.found.k,
-                peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[interpolated.found.gpu].hbm_bytes_per_s,
-                macros.format_flop_per_s(peak.gpu[interpolated.found.gpu], peak.format[interpolated.found.format].compute)
-            )
+    macros.carried_s(
+        interpolated.measured_s,
+        interpolated.found.gpu = of_gpu and interpolated.found.n = of_n and interpolated.found.k = of_k,
+        macros.gemm_roof_s(
+            interpolated.tokens, of_n, of_k,
+            peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[of_gpu].hbm_bytes_per_s,
+            macros.format_flop_per_s(peak.gpu[of_gpu], peak.format[interpolated.found.format].compute)
+        ),
+        macros.gemm_roof_s(
+            interpolated.tokens, interpolated.found.n, interpolated.found.k,
+            peak.format[interpolated.found.format].bytes_per_weight, peak.gpu[interpolated.found.gpu].hbm_bytes_per_s,
+            macros.format_flop_per_s(peak.gpu[interpolated.found.gpu], peak.format[interpolated.found.format].compute)
         )
-    end as seconds,
+    ) as seconds,
     interpolated.found.gpu as from_gpu,
     interpolated.found.engine as from_engine,
     interpolated.found.engine_version as from_version,

@@ -1,6 +1,7 @@
--- What all measured kernel times have in common; expert_curve, gemm_curve, attention_curve, mla_curve and
--- all_reduce_curve beside this file have the curves. They are in seconds, on one GPU. Of a point that was measured twice the lower median counts, of several
--- kernels the fastest, which is what an engine picks that was tuned.
+-- What all tables of measured kernel times have in common: how measurements become curves, which curve is the nearest to a
+-- question, and how it is carried to another GPU or shape. expert_curve, gemm_curve, attention_curve, mla_curve and
+-- all_reduce_curve in this folder say what their kind of kernel depends on. Times are seconds on one GPU. An engine that was
+-- tuned picks the fastest kernel, so the fastest is taken.
 
 -- A format as seeds.formats calls it, from what kernel tables call it.
 create macro macros.kernel_format(name) as
@@ -43,24 +44,80 @@ group by
     kernel_tables.source_id,
     kernel_tables.seq;
 
--- How far a measurement is from what is wanted, less being nearer: the engine first, then the format, then the
+-- Curves of the measurements in a list, one per file, table and shape: of a point that was measured several times the lower
+-- median counts, of several kernels the fastest. The list holds {source_id, table_seq, shape, x, kernel, seconds}, where shape is
+-- a struct of what else the kind of kernel depends on: a macro cannot take a table, but it can take a list of any struct.
+--   source, gpu, engine, engine_version   where it was measured
+--   shape        as given
+--   kernel       which implementation was the fastest; several where that changes along the curve
+--   xs, seconds  the points, x rising
+create macro macros.measured_curves(measurements) as table
+with measured as (
+    select
+        one.source_id,
+        one.table_seq,
+        one.shape,
+        one.x,
+        one.kernel,
+        quantile_disc(one.seconds, 0.5e0) as seconds
+    from (select unnest(measurements) as one)
+    group by all
+),
+
+fastest as (
+    select
+        source_id,
+        table_seq,
+        shape,
+        x,
+        arg_min(kernel, (seconds, kernel)) as kernel,
+        min(seconds) as seconds
+    from measured
+    group by all
+)
+
+select
+    devices.source,
+    devices.gpu,
+    devices.engine,
+    devices.engine_version,
+    fastest.shape,
+    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel) as kernel,
+    list(fastest.x order by fastest.x) as xs,
+    list(fastest.seconds order by fastest.x) as seconds
+from fastest
+inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
+group by all;
+
+-- How far a curve is from what is wanted, less being nearer: the engine first, then the format, then the
 -- GPU, then the version; without a wanted version the newest. Another GPU with the same arithmetic (H100 and H200) is
 -- nearer than a version 3 minor ones away: carried between these two, experts are 4-9 % off at the median; within 3 minor
--- versions they moved by 1-3 %, over 5 by 4-57 %. theirs and ours are rows of macros.gpus().
-create macro macros.kernel_distance(
-    engine, format, gpu, engine_version, wanted_engine, wanted_format, wanted_gpu, wanted_version, theirs, ours
-) as
-    case when engine = lower(wanted_engine) then 0e0 else 1e8 end
+-- versions they moved by 1-3 %, over 5 by 4-57 %. peak is the row of macros.peaks().
+create macro macros.kernel_distance(curve, format, wanted_engine, wanted_format, wanted_gpu, wanted_version, peak) as
+    case when curve.engine = lower(wanted_engine) then 0e0 else 1e8 end
     + case when format = wanted_format or macros.format_family(format) = 'int4' then 0e0 else 1e7 end
     + case
-        when gpu = wanted_gpu then 0e0
-        when theirs.bf16_flop_per_s = ours.bf16_flop_per_s then 2.5e0
-        else 1e5 + coalesce(abs(ln(theirs.hbm_bytes_per_s / ours.hbm_bytes_per_s)), 9e0)
+        when curve.gpu = wanted_gpu then 0e0
+        when peak.gpu[curve.gpu].bf16_flop_per_s = peak.gpu[wanted_gpu].bf16_flop_per_s then 2.5e0
+        else 1e5 + coalesce(abs(ln(peak.gpu[curve.gpu].hbm_bytes_per_s / peak.gpu[wanted_gpu].hbm_bytes_per_s)), 9e0)
     end
     + coalesce(
-        abs(macros.version_number(engine_version) - macros.version_number(wanted_version)),
-        9999 - coalesce(macros.version_number(engine_version), 0)
+        abs(macros.version_number(curve.engine_version) - macros.version_number(wanted_version)),
+        9999 - coalesce(macros.version_number(curve.engine_version), 0)
     );
+
+-- Of all curves the one at the least distance. At the same distance what the user took in goes before what is built in.
+create macro macros.nearest_curve(curve, distance) as
+    arg_min(curve, (distance, curve.source = 'built in', curve.source));
+
+-- Whether a curve of one GPU can stand for another: the same, or the peak rates of both are known.
+create macro macros.is_portable(gpu, wanted_gpu, peak) as
+    gpu = wanted_gpu or peak.gpu[gpu] is not null and peak.gpu[wanted_gpu] is not null;
+
+-- A measured time carried to another GPU or shape by the difference of the two rooflines (physics.md): what the kernel loses
+-- beyond its own roof is left as it was measured. At least half of it remains, because a difference can exceed the measurement.
+create macro macros.carried_s(measured_s, is_same, roof_s, own_roof_s) as
+    case when is_same then measured_s else greatest(measured_s / 2, measured_s + roof_s - own_roof_s) end;
 
 -- GPUs and formats by name, in one row: a curve's own and the wanted ones are looked up in it.
 create macro macros.peaks() as table

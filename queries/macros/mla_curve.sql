@@ -3,84 +3,36 @@
 
 -- All curves, built in and taken in.
 create macro macros.mla_curves() as table
-with measured as (
-    select
-        source_id,
-        table_seq,
-        phase,
-        model,
-        macros.kernel_format(format) as format,
-        macros.kernel_format(kv_format) as kv_format,
-        query_heads,
-        batch,
-        kernel,
-        new_tokens + past_tokens as context,
-        quantile_disc(seconds, 0.5e0) as seconds
-    from raw.mla_times
-    where phase = 'decode' or past_tokens = 0
-    group by all
-),
-
-fastest as (
-    select
-        source_id,
-        table_seq,
-        phase,
-        model,
-        format,
-        kv_format,
-        query_heads,
-        batch,
-        context,
-        arg_min(kernel, (seconds, kernel)) as kernel,
-        min(seconds) as seconds
-    from measured
-    group by all
-)
-
 select
     'built in' as source,
-    gpu,
-    engine,
-    engine_version,
-    phase,
-    model,
-    format,
-    kv_format,
-    query_heads,
-    batch,
-    kernel,
-    contexts,
-    seconds
+    *
 from seeds.mla_curves
-union all
+union all by name
 select
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.phase,
-    fastest.model,
-    fastest.format,
-    fastest.kv_format,
-    fastest.query_heads,
-    fastest.batch,
-    string_agg(distinct fastest.kernel, ' ' order by fastest.kernel),
-    list(fastest.context order by fastest.context),
-    list(fastest.seconds order by fastest.context)
-from fastest
-inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
-group by
-    devices.source,
-    devices.gpu,
-    devices.engine,
-    devices.engine_version,
-    fastest.phase,
-    fastest.model,
-    fastest.format,
-    fastest.kv_format,
-    fastest.query_heads,
-    fastest.batch;
+    * exclude (shape, xs),
+    unnest(shape),
+    xs as contexts
+from macros.measured_curves((
+    select
+        list({
+            'source_id': source_id,
+            'table_seq': table_seq,
+            'shape': {
+                'phase': phase,
+                'model': model,
+                'format': macros.kernel_format(format),
+                'kv_format': macros.kernel_format(kv_format),
+                'query_heads': query_heads,
+                'batch': batch
+            },
+            'x': new_tokens + past_tokens,
+            'kernel': kernel,
+            'seconds': seconds
+        })
+    from raw.mla_times
+    -- Prefill behind a cached prefix is another curve, which nothing here asks for.
+    where phase = 'decode' or past_tokens = 0
+));
 
 -- Rows (batch, context, seconds) of a whole block with as many heads on a GPU: its projections, and attention over the latent
 -- cache. of_phase is decode or prefill. To another GPU it is carried by the ratio of their bandwidths, in prefill of their
@@ -106,31 +58,17 @@ with near as (
         and curves.kv_format = of_kv_format
         and curves.query_heads = of_query_heads
         and macros.format_family(curves.format) = macros.format_family(of_format)
-    group by
-        curves.source,
-        curves.gpu,
-        curves.engine,
-        curves.engine_version,
-        curves.model,
-        curves.format
+    group by all
 ),
 
 nearest as (
     select
-        arg_min(
-            near,
-            (
-                macros.kernel_distance(
-                    near.engine, near.format, near.gpu, near.engine_version, of_engine, of_format, of_gpu, of_version,
-                    peak.gpu[near.gpu], peak.gpu[of_gpu]
-                ),
-                near.source = 'built in',
-                near.source
-            )
+        macros.nearest_curve(
+            near, macros.kernel_distance(near, near.format, of_engine, of_format, of_gpu, of_version, peak)
         ) as found
     from near
     cross join macros.peaks() as peak
-    where near.gpu = of_gpu or peak.gpu[near.gpu] is not null and peak.gpu[of_gpu] is not null
+    where macros.is_portable(near.gpu, of_gpu, peak)
 ),
 
 batches as (
