@@ -89,6 +89,10 @@ from fastest
 inner join macros.kernel_devices() as devices on devices.source_id = fastest.source_id and devices.table_seq = fastest.table_seq
 group by all;
 
+-- How far the bandwidths of two GPUs are apart, as a logarithm; far where one is not known.
+create macro macros.bandwidth_distance(gpu, other) as
+    coalesce(abs(ln(gpu.hbm_bytes_per_s / other.hbm_bytes_per_s)), 9e0);
+
 -- How far a curve is from what is wanted, less being nearer: the engine first, then the format, then the
 -- GPU, then the version; without a wanted version the newest. Another GPU with the same arithmetic (H100 and H200) is
 -- nearer than a version 3 minor ones away: carried between these two, experts are 4-9 % off at the median; within 3 minor
@@ -98,8 +102,10 @@ create macro macros.kernel_distance(curve, format, wanted_engine, wanted_format,
     + case when format = wanted_format or macros.format_family(format) = 'int4' then 0e0 else 1e7 end
     + case
         when curve.gpu = wanted_gpu then 0e0
-        when peak.gpu[curve.gpu].bf16_flop_per_s = peak.gpu[wanted_gpu].bf16_flop_per_s then 2.5e0
-        else 1e5 + coalesce(abs(ln(peak.gpu[curve.gpu].hbm_bytes_per_s / peak.gpu[wanted_gpu].hbm_bytes_per_s)), 9e0)
+        -- The nearer bandwidth decides between two GPUs of one arithmetic: a GH200 has that of the H100 and of the H200.
+        when peak.gpu[curve.gpu].bf16_flop_per_s = peak.gpu[wanted_gpu].bf16_flop_per_s
+            then 2.5e0 + 1e-3 * macros.bandwidth_distance(peak.gpu[curve.gpu], peak.gpu[wanted_gpu])
+        else 1e5 + macros.bandwidth_distance(peak.gpu[curve.gpu], peak.gpu[wanted_gpu])
     end
     + coalesce(
         abs(macros.version_number(curve.engine_version) - macros.version_number(wanted_version)),
