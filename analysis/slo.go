@@ -1,13 +1,10 @@
 package analysis
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +12,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
-
-	"go.yaml.in/yaml/v3"
+	"tidemark/internal/yamlfile"
 )
 
 // The first line of an SLO file. In the first schema ttft and e2e are judged from when a request was due, as ttft_from_due and
@@ -52,23 +48,7 @@ type SLOCost struct {
 	PerGPUHour float64 `json:"per_gpu_hour"` // in whatever currency
 }
 
-// sloFile is the file as it is written.
-type sloFile struct {
-	Schema     string `yaml:"schema"`
-	Name       string `yaml:"name"`
-	Objectives []struct {
-		Metric     string   `yaml:"metric"`
-		Percentile *float64 `yaml:"percentile"`
-		AtMost     *string  `yaml:"at_most"`
-		Class      string   `yaml:"class"`
-	} `yaml:"objectives"`
-	Cost *struct {
-		PerGPUHour *float64 `yaml:"per_gpu_hour"`
-	} `yaml:"cost"`
-}
-
-// ReadSLO reads an SLO from a YAML file. Whatever it does not know, or cannot be meant, is an
-// error that names the line.
+// ReadSLO reads an SLO from a YAML file. An unknown key, or a value that makes no sense, is an error that names the line.
 func ReadSLO(path string) (SLO, error) {
 	text, err := userfile.ReadAll(path)
 	if err != nil {
@@ -84,87 +64,102 @@ func ReadSLO(path string) (SLO, error) {
 const sloExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
 
 func parseSLO(text []byte) (SLO, error) {
-	var file sloFile
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&file); err != nil {
-		return SLO{}, yamlError(err, text)
+	slo := SLO{Schema: sloSchema}
+	root, err := yamlfile.Parse(text)
+	if err != nil {
+		return slo, err
 	}
-	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return SLO{}, errors.New("more than one document in it")
+	var schema string
+	var lines []*yamlfile.Node // of the objectives
+	err = yamlfile.Fields{
+		"schema": yamlfile.OneOf(&schema, sloSchema, firstSLOSchema),
+		"name":   yamlfile.Text(&slo.Name),
+		"objectives": yamlfile.Each(func(where string, node *yamlfile.Node) error {
+			lines = append(lines, node)
+			return slo.addObjective(where, node)
+		}),
+		"cost": slo.readCost,
+	}.Read("", root)
+	if err == nil {
+		err = yamlfile.Require("", root, "schema", "name", "objectives")
 	}
-	lines := linesOf(text)
-	switch {
-	case file.Schema == "":
-		return SLO{}, fmt.Errorf("line %d: no schema: want %s", lines.at(), sloSchema)
-	case file.Schema != sloSchema && file.Schema != firstSLOSchema:
-		return SLO{}, fmt.Errorf("line %d: schema %q: want %s", lines.at("schema"), file.Schema, sloSchema)
-	case file.Name == "":
-		return SLO{}, fmt.Errorf("line %d: no name", lines.at("name"))
-	case len(file.Objectives) == 0:
-		return SLO{}, fmt.Errorf("line %d: no objectives", lines.at("objectives"))
+	if err != nil {
+		return slo, err
 	}
-	slo := SLO{Schema: sloSchema, Name: file.Name}
-	for i, written := range file.Objectives {
-		objective := Objective{Metric: written.Metric, Class: written.Class}
-		err := objective.bound(written.Percentile, written.AtMost)
-		if err != nil {
-			return SLO{}, fmt.Errorf("line %d: objective %d: %w", lines.at("objectives", strconv.Itoa(i)), i+1, err)
-		}
-		if file.Schema == firstSLOSchema {
+	for i := range slo.Objectives {
+		objective := &slo.Objectives[i]
+		if schema == firstSLOSchema {
 			objective.Metric = fromDue(objective.Metric)
 		}
-		if earlier := slices.IndexFunc(slo.Objectives, objective.bindsAs); earlier >= 0 {
-			return SLO{}, fmt.Errorf("line %d: objective %d: %s is bound twice, by objective %d already",
-				lines.at("objectives", strconv.Itoa(i)), i+1, objective, earlier+1)
+		if earlier := slices.IndexFunc(slo.Objectives[:i], objective.bindsAs); earlier >= 0 {
+			return slo, yamlfile.Errorf(lines[i], "objectives[%d]: %s is bound twice, by objectives[%d] already", i, objective, earlier)
 		}
-		slo.Objectives = append(slo.Objectives, objective)
-	}
-	if file.Cost != nil {
-		if file.Cost.PerGPUHour == nil || !(*file.Cost.PerGPUHour > 0) || math.IsInf(*file.Cost.PerGPUHour, 1) {
-			return SLO{}, fmt.Errorf("line %d: cost: per_gpu_hour: want a number above 0", lines.at("cost"))
-		}
-		slo.Cost = &SLOCost{*file.Cost.PerGPUHour}
 	}
 	return slo, nil
 }
 
-// bound takes up what an objective says of its metric.
-func (o *Objective) bound(percentile *float64, atMost *string) error {
-	isShare := o.Metric == failureRatio
-	switch {
-	case o.Metric == "":
-		return errors.New("no metric")
-	case !slices.Contains(sloMetrics, o.Metric):
-		return fmt.Errorf("metric %q: known ones are %s", o.Metric, strings.Join(sloMetrics, ", "))
-	case isShare && percentile != nil:
-		return errors.New("a failure_ratio has no percentile")
-	case !isShare && percentile == nil:
-		return fmt.Errorf("%s: no percentile: a mean or a maximum is no objective", o.Metric)
-	case percentile != nil && *percentile > 0 && *percentile < 1:
-		share := strconv.FormatFloat(math.Round(*percentile*1e8)/1e6, 'f', -1, 64)
-		return hint.Errorf("percentile %v: a percentile is not written as a share", *percentile).Hint("write %s for p%[1]s", share)
-	case percentile != nil && !(*percentile > 0 && *percentile < 100):
-		return fmt.Errorf("percentile %v: want a number between 0 and 100, such as 99", *percentile)
-	case atMost == nil:
-		return fmt.Errorf("%s: no at_most: without a bound nothing can be met", o.Metric)
+func (s *SLO) readCost(where string, node *yamlfile.Node) error {
+	s.Cost = &SLOCost{}
+	isCost := func(v float64) bool { return v > 0 }
+	err := yamlfile.Fields{"per_gpu_hour": yamlfile.Number(&s.Cost.PerGPUHour, isCost, "above 0")}.Read(where, node)
+	if err != nil {
+		return err
 	}
-	if percentile != nil {
-		o.Percentile = *percentile
+	return yamlfile.Require(where, node, "per_gpu_hour")
+}
+
+func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
+	var o Objective
+	percentile, atMost := math.NaN(), ""
+	isAny := func(float64) bool { return true } // bound judges it, with a hint
+	err := yamlfile.Fields{
+		"metric":     yamlfile.OneOf(&o.Metric, sloMetrics...),
+		"percentile": yamlfile.Number(&percentile, isAny, ""),
+		"at_most":    yamlfile.Text(&atMost),
+		"class":      yamlfile.Text(&o.Class),
+	}.Read(where, node)
+	if err == nil {
+		err = yamlfile.Require(where, node, "metric")
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.bound(percentile, atMost); err != nil {
+		return yamlfile.Errorf(node, "%s: %w", where, err)
+	}
+	s.Objectives = append(s.Objectives, o)
+	return nil
+}
+
+// bound sets the percentile (NaN: none is given) and the bound, which is a share or a time depending on the metric.
+func (o *Objective) bound(percentile float64, atMost string) error {
+	isShare, isGiven := o.Metric == failureRatio, !math.IsNaN(percentile)
+	switch {
+	case isShare && isGiven:
+		return errors.New("a failure_ratio has no percentile")
+	case !isShare && !isGiven:
+		return fmt.Errorf("%s: no percentile: an objective is not about a mean or a maximum", o.Metric)
+	case percentile > 0 && percentile < 1:
+		share := strconv.FormatFloat(math.Round(percentile*1e8)/1e6, 'f', -1, 64)
+		return hint.Errorf("percentile %v: a percentile is not written as a share", percentile).Hint("write %s for p%[1]s", share)
+	case isGiven && !(percentile > 0 && percentile < 100):
+		return fmt.Errorf("percentile %v: want a number between 0 and 100, such as 99", percentile)
+	case atMost == "":
+		return fmt.Errorf("%s: no at_most: an objective needs a bound", o.Metric)
 	}
 	if isShare {
-		share, err := strconv.ParseFloat(*atMost, 64)
+		share, err := strconv.ParseFloat(atMost, 64)
 		if err != nil || !(share >= 0 && share < 1) {
-			return fmt.Errorf("at_most %q: want a share from 0 up to 1, such as 0.01", *atMost)
+			return fmt.Errorf("at_most %q: want a share from 0 up to 1, such as 0.01", atMost)
 		}
 		o.AtMost = share
 		return nil
 	}
-	length, err := time.ParseDuration(*atMost)
+	length, err := time.ParseDuration(atMost)
 	if err != nil || length <= 0 {
-		return fmt.Errorf("at_most %q: want a time with its unit, such as 350ms or 1s", *atMost)
+		return fmt.Errorf("at_most %q: want a time with its unit, such as 350ms or 1s", atMost)
 	}
-	o.AtMost = length.Seconds()
+	o.Percentile, o.AtMost = percentile, length.Seconds()
 	return nil
 }
 
@@ -195,105 +190,4 @@ func (o Objective) String() string {
 		text += " of class " + o.Class
 	}
 	return text
-}
-
-var (
-	unknownKey = regexp.MustCompile(`line (\d+): field (\S+) not found`)
-	wrongKind  = regexp.MustCompile(`line (\d+): cannot unmarshal !!(\w+)(?: ` + "`(.*)`" + `)? into (\S+)`)
-	yamlLine   = regexp.MustCompile(`line (\d+): (.*)`)
-	tabbed     = regexp.MustCompile(`^[ ]*\t\s*\S`)
-)
-
-// yamlError says in the house's words what the decoder found; the first of several.
-func yamlError(err error, source []byte) error {
-	text := err.Error()
-	if found := wrongKind.FindStringSubmatch(text); found != nil {
-		return fmt.Errorf("line %s: %s: want %s", found[1], written(found[2], found[3]), wanted(found[4]))
-	}
-	if line := firstTab(source); line > 0 && !errors.As(err, new(*yaml.TypeError)) {
-		return fmt.Errorf("line %d: a tab: YAML wants spaces before a key", line)
-	}
-	if found := unknownKey.FindStringSubmatch(text); found != nil {
-		return fmt.Errorf("line %s: unknown key %s", found[1], found[2])
-	}
-	if found := yamlLine.FindStringSubmatch(text); found != nil {
-		return fmt.Errorf("line %s: %s", found[1], found[2])
-	}
-	if errors.Is(err, io.EOF) {
-		return errors.New("line 1: it is empty")
-	}
-	return errors.New(strings.TrimPrefix(text, "yaml: "))
-}
-
-// firstTab is the first line that is indented by one, or 0.
-func firstTab(source []byte) int {
-	for i, line := range bytes.Split(source, []byte("\n")) {
-		if tabbed.Match(line) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// written is what a file has, by YAML's word for its kind.
-func written(kind, value string) string {
-	switch kind {
-	case "seq":
-		return "a list"
-	case "map":
-		return "keys and values"
-	}
-	return strconv.Quote(value)
-}
-
-// wanted is what is asked for instead, by the Go type that the decoder could not fill.
-func wanted(goType string) string {
-	switch {
-	case strings.HasPrefix(goType, "[]"):
-		return "a list"
-	case goType == "string":
-		return "a word"
-	case strings.HasPrefix(goType, "float"):
-		return "a number"
-	}
-	return "keys and values"
-}
-
-// sourceLines finds where in a YAML text a value stands.
-type sourceLines struct{ root *yaml.Node }
-
-func linesOf(text []byte) sourceLines {
-	var document yaml.Node
-	if yaml.Unmarshal(text, &document) != nil || len(document.Content) == 0 {
-		return sourceLines{&yaml.Node{Line: 1}}
-	}
-	return sourceLines{document.Content[0]}
-}
-
-// at is the line of what a path of keys and places leads to, or of the last part of it that is there.
-func (l sourceLines) at(path ...string) int {
-	node, line := l.root, l.root.Line
-	for _, key := range path {
-		node = child(node, key)
-		if node == nil {
-			return line
-		}
-		line = node.Line
-	}
-	return line
-}
-
-func child(node *yaml.Node, key string) *yaml.Node {
-	if node.Kind == yaml.SequenceNode {
-		if i, err := strconv.Atoi(key); err == nil && i < len(node.Content) {
-			return node.Content[i]
-		}
-		return nil
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1]
-		}
-	}
-	return nil
 }

@@ -53,33 +53,33 @@ func TestReadSLO(t *testing.T) {
 func TestSLOsThatCannotBeMeant(t *testing.T) {
 	replaced := func(old, by string) string { return strings.Replace(chatSLO, old, by, 1) }
 	for _, c := range []struct{ why, text, words string }{
-		{"an unknown key", replaced("percentile: 99\n", "percentil: 99\n"), "line 6: unknown key percentil"},
-		{"an unknown key at the top", replaced("name: chat", "nom: chat"), "line 2: unknown key nom"},
-		{"no percentile", replaced("    percentile: 99\n", ""), "line 5: objective 2: tpot: no percentile"},
-		{"no bound", replaced("    at_most: 60ms\n", ""), "line 5: objective 2: tpot: no at_most"},
-		{"a bound without its unit", replaced("60ms", "60"), `line 5: objective 2: at_most "60": want a time with its unit`},
-		{"a bound below zero", replaced("60ms", "-60ms"), `line 5: objective 2: at_most "-60ms"`},
-		{"a percentile of 100", replaced("percentile: 99\n", "percentile: 100\n"), "line 5: objective 2: percentile 100"},
-		{"a word for a percentile", replaced("percentile: 99\n", "percentile: most\n"), `line 6: "most": want a number`},
-		{"a list for a bound", replaced("60ms", "[60ms]"), "line 7: a list: want a word"},
-		{"a word for the objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: fast\n", `line 3: "fast": want a list`},
-		{"a number for the cost", replaced("{per_gpu_hour: 3.5}", "3.5"), `line 9: "3.5": want keys and values`},
-		{"a list for the file", "- fast\n", "line 1: a list: want keys and values"},
-		{"a tab", replaced("    percentile: 99\n", "\tpercentile: 99\n"), "line 6: a tab: YAML wants spaces"},
-		{"one number bound twice", replaced("tpot\n", "ttft_from_due\n    class: P0\n"), "line 5: objective 2: p99 TTFT from due of class P0 is bound twice, by objective 1"},
-		{"a metric that is none", replaced("metric: tpot", "metric: speed"), `line 5: objective 2: metric "speed": known ones are ttft`},
-		{"no metric", replaced("metric: failure_ratio, ", ""), "line 8: objective 3: no metric"},
-		{"a percentile of a share", replaced("metric: failure_ratio,", "metric: failure_ratio, percentile: 99,"), "line 8: objective 3: a failure_ratio has no percentile"},
-		{"a share that is a time", replaced("0.01", "10ms"), `line 8: objective 3: at_most "10ms": want a share`},
-		{"a share in percent", replaced("0.01", "1"), `line 8: objective 3: at_most "1"`},
-		{"another schema", replaced("slo/1", "slo/9"), `line 1: schema "tidemark.slo/9"`},
-		{"no schema", replaced("schema: tidemark.slo/1\n", ""), "line 1: no schema"},
-		{"no name", replaced("name: chat\n", ""), "line 1: no name"},
-		{"no objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: []\n", "line 3: no objectives"},
-		{"a cost of nothing", replaced("3.5", "0"), "line 9: cost: per_gpu_hour"},
-		{"an empty file", "", "line 1: it is empty"},
+		{"an unknown key", replaced("percentile: 99\n", "percentil: 99\n"), `line 6: objectives[1]: unknown key "percentil"; did you mean percentile? known are at_most, class`},
+		{"an unknown key at the top", replaced("name: chat", "nom: chat"), `line 2: unknown key "nom"; known are cost, name`},
+		{"no percentile", replaced("    percentile: 99\n", ""), "line 5: objectives[1]: tpot: no percentile"},
+		{"no bound", replaced("    at_most: 60ms\n", ""), "line 5: objectives[1]: tpot: no at_most"},
+		{"a bound without its unit", replaced("60ms", "60"), `line 5: objectives[1]: at_most "60": want a time with its unit`},
+		{"a bound below zero", replaced("60ms", "-60ms"), `line 5: objectives[1]: at_most "-60ms"`},
+		{"a percentile of 100", replaced("percentile: 99\n", "percentile: 100\n"), "line 5: objectives[1]: percentile 100"},
+		{"a word for a percentile", replaced("percentile: 99\n", "percentile: most\n"), `line 6: objectives[1].percentile: "most" is not a number`},
+		{"a list for a bound", replaced("60ms", "[60ms]"), "line 7: objectives[1].at_most: must be text"},
+		{"a word for the objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: fast\n", "line 3: objectives: must be a list of at least one"},
+		{"a number for the cost", replaced("{per_gpu_hour: 3.5}", "3.5"), "line 9: cost: must be a mapping with per_gpu_hour"},
+		{"a list for the file", "- fast\n", "line 1: must be a mapping with cost, name"},
+		{"a tab", replaced("    percentile: 99\n", "\tpercentile: 99\n"), "line 6: starts with a tab; indent with spaces"},
+		{"one number bound twice", replaced("tpot\n", "ttft_from_due\n    class: P0\n"), "line 5: objectives[1]: p99 TTFT from due of class P0 is bound twice, by objectives[0]"},
+		{"a metric that is none", replaced("metric: tpot", "metric: speed"), `line 5: objectives[1].metric: "speed": must be ttft, ttft_from_due`},
+		{"no metric", replaced("metric: failure_ratio, ", ""), "line 8: objectives[2].metric: is missing"},
+		{"a percentile of a share", replaced("metric: failure_ratio,", "metric: failure_ratio, percentile: 99,"), "line 8: objectives[2]: a failure_ratio has no percentile"},
+		{"a share that is a time", replaced("0.01", "10ms"), `line 8: objectives[2]: at_most "10ms": want a share`},
+		{"a share in percent", replaced("0.01", "1"), `line 8: objectives[2]: at_most "1"`},
+		{"another schema", replaced("slo/1", "slo/9"), `line 1: schema: "tidemark.slo/9": must be tidemark.slo/2`},
+		{"no schema", replaced("schema: tidemark.slo/1\n", ""), "line 1: schema: is missing"},
+		{"no name", replaced("name: chat\n", ""), "line 1: name: is missing"},
+		{"no objectives", "schema: tidemark.slo/1\nname: chat\nobjectives: []\n", "line 3: objectives: must be a list"},
+		{"a cost of nothing", replaced("3.5", "0"), "line 9: cost.per_gpu_hour: 0: must be above 0"},
+		{"an empty file", "", "line 1: the file is empty"},
 		{"no YAML", "schema: [", "line 1: "},
-		{"two documents", chatSLO + "---\nname: other\n", "more than one document in it"},
+		{"two documents", chatSLO + "---\nname: other\n", "line 10: a second document starts here"},
 	} {
 		path := sloFile(t, c.text)
 		_, err := analysis.ReadSLO(path)
@@ -91,7 +91,7 @@ func TestSLOsThatCannotBeMeant(t *testing.T) {
 	}
 	for written, hint := range map[string]string{"0.99": "write 99 for p99", "0.999": "write 99.9 for p99.9", "0.29": "write 29 for p29"} {
 		_, err := analysis.ReadSLO(sloFile(t, replaced("percentile: 99\n", "percentile: "+written+"\n")))
-		wantError(t, err, "line 5: objective 2: percentile "+written+": a percentile is not written as a share", hint)
+		wantError(t, err, "line 5: objectives[1]: percentile "+written+": a percentile is not written as a share", hint)
 	}
 	_, err := analysis.ReadSLO("nowhere.yaml")
 	wantError(t, err, "slo nowhere.yaml: no such file or directory", "name the file")

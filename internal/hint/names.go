@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Known says which names a wanted one may have been meant for, or which there are.
+// Known is a hint for a name that nobody knows: the names it resembles, or those there are.
 func Known(thing string, known []string, wanted string) string {
 	const some = 12
 	if len(known) == 0 {

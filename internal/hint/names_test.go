@@ -1,6 +1,10 @@
-package hint
+package hint_test
 
-import "testing"
+import (
+	"testing"
+
+	"tidemark/internal/hint"
+)
 
 func TestDidYouMean(t *testing.T) {
 	models := []string{"llama-2-7b", "llama-3-8b", "llama-3.1-8b", "llama-3.1-70b", "qwen2-72b", "qwen2.5-72b", "qwen3-8b", "gpt-oss-20b", "mixtral-8x7b"}
@@ -13,7 +17,7 @@ func TestDidYouMean(t *testing.T) {
 		{"bert-base", ""},
 		{"", ""},
 	} {
-		if got := DidYouMean(models, test.wanted); got != test.want {
+		if got := hint.DidYouMean(models, test.wanted); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.wanted, got, test.want)
 		}
 	}

@@ -180,15 +180,15 @@ func TestAChangedFileIsNotGoneOnWith(t *testing.T) {
 
 func TestWhatIsNoExperiment(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"without a hypothesis", "hypothesis: TPOT leaves its floor before TTFT does\n", "", "hypothesis: missing"},
-		{"a key that nobody knows", "repeats: 2", "repeat: 2", `line 8: no key is called "repeat"`},
-		{"no rows", "rows: [1, 2, 4]", "rows: []", "rows: none"},
-		{"no repeats", "repeats: 2", "repeats: 0", "repeats: must be at least 1"},
-		{"a word for a number", "repeats: 2", "repeats: two", "line 8: `two` is not what belongs here"},
+		{"without a hypothesis", "hypothesis: TPOT leaves its floor before TTFT does\n", "", "hypothesis: is missing"},
+		{"a key that nobody knows", "repeats: 2", "repeat: 2", `line 8: unknown key "repeat"; did you mean repeats? known are`},
+		{"no rows", "rows: [1, 2, 4]", "rows: []", "line 7: rows: must be a list of at least one"},
+		{"no repeats", "repeats: 2", "repeats: 0", "repeats: \"0\": must be a whole number from 1"},
+		{"a word for a number", "repeats: 2", "repeats: two", `line 8: repeats: "two": must be a whole number`},
 		{"a row twice", "rows: [1, 2, 4]", "rows: [1, 1]", `"1" twice`},
-		{"a value of nothing", "variable: request-rate\n", "", "no variable says of what"},
+		{"a value of nothing", "variable: request-rate\n", "", "line 6: rows[0]: a value alone, and no variable"},
 		{"varied and fixed", "duration: 5m", "request-rate: 3", "among the options too"},
-		{"another schema", "experiment/1", "experiment/9", "schema: must be"},
+		{"another schema", "experiment/1", "experiment/9", `line 1: schema: "tidemark.experiment/9": must be`},
 		{"a name that is a path", "name: rates", "name: ../rates", "it names files"},
 		{"a stop rule without an SLO", "slo: slo.yaml\n", "", "needs an slo"},
 		{"two in one", "stop_after_not_met: 1\n", "stop_after_not_met: 1\n---\nschema: x\n", "a second document"},

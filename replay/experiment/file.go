@@ -1,50 +1,45 @@
 package experiment
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"tidemark/internal/userfile"
+	"tidemark/internal/yamlfile"
 )
 
 const schema = "tidemark.experiment/1"
 
 // File is an experiment as its author wrote it.
 type File struct {
-	Schema     string `yaml:"schema"`
-	Name       string `yaml:"name"`
-	Hypothesis string `yaml:"hypothesis"` // what the rows are to show
-	Send       string `yaml:"send"`       // a source, a profile or a plan
+	Name       string
+	Hypothesis string // what the rows are to show
+	Send       string // a source, a profile or a plan
 	// Options are flags of replay, by their names without dashes; the same for all rows.
-	Options  map[string]any `yaml:"options"`
-	Variable string         `yaml:"variable"` // the option that the rows set; empty where each row names its own
-	Rows     []yaml.Node    `yaml:"rows"`     // a value of Variable each, or a map of options
-	Repeats  int            `yaml:"repeats"`  // of each row; default 1
-	SLO      string         `yaml:"slo"`      // path of an SLO file
-	// StopAfterNotMet ends the experiment after so many rows in a row that did not meet the SLO; 0: never.
-	StopAfterNotMet int `yaml:"stop_after_not_met"`
-	// Before is a program with its arguments, run before each row: it may start the server again with other flags.
+	Options  map[string]any
+	Variable string // the option that the rows set; empty where each row names its own
+	Repeats  int    // of each row; default 1
+	SLO      string // path of an SLO file
+	// StopAfterNotMet ends the experiment after so many rows in succession did not meet the SLO; 0: never.
+	StopAfterNotMet int
+	// Before is a program with its arguments, run before each row. It may restart the server with other flags.
 	// "{value}" stands for the row's value.
-	Before []string `yaml:"before"`
+	Before []string
+	SHA256 string // of the file's bytes, in hex
 
-	SHA256 string `yaml:"-"` // of the file's bytes, in hex
-	rows   []row
+	rows []row
 }
 
-// row is one row: what it sets, and what it is called.
+// row is what one row sets. A row that is written as a value alone sets the variable.
 type row struct {
-	value   string
+	value   string // also the row's name
 	options map[string]any
+	line    int
 }
 
 // Step is one repeat of one row.
@@ -68,92 +63,92 @@ func Read(path string) (File, error) {
 	return f, nil
 }
 
-// Parse reads an experiment's text; a key that is not known is an error.
+// Parse reads an experiment's text.
 func Parse(text []byte) (File, error) {
 	f := File{Repeats: 1}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&f); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the file is empty")
-		}
-		return f, plainly(err)
+	root, err := yamlfile.Parse(text)
+	if err == nil {
+		err = f.read(root)
 	}
-	if decoder.Decode(new(any)) != io.EOF {
-		return f, errors.New("a second document begins in it: one experiment, one file")
+	if err != nil {
+		return f, err
 	}
 	sum := sha256.Sum256(text)
 	f.SHA256 = hex.EncodeToString(sum[:])
 	return f, f.settle()
 }
 
-var (
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	wrongType  = regexp.MustCompile("cannot unmarshal !!(\\S+) (`[^`]*` )?into (\\S+)")
-)
+// most bounds the repeats and the rows until a stop: a larger number is a typing mistake.
+const most = 1_000_000
 
-// plainly says what is wrong in the words of the file, not of the program.
-func plainly(err error) error {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n  ")
-	text = unknownKey.ReplaceAllString(text, `no key is called "$1"`)
-	text = wrongType.ReplaceAllString(text, "${2}is not what belongs here")
-	return errors.New(strings.ReplaceAll(text, "\n  ", "; "))
+func (f *File) read(root *yamlfile.Node) error {
+	var named string
+	err := yamlfile.Fields{
+		"schema":             yamlfile.OneOf(&named, schema),
+		"name":               yamlfile.Text(&f.Name),
+		"hypothesis":         yamlfile.Text(&f.Hypothesis),
+		"send":               yamlfile.Text(&f.Send),
+		"options":            yamlfile.Map(&f.Options),
+		"variable":           yamlfile.Text(&f.Variable),
+		"rows":               yamlfile.Each(f.addRow),
+		"repeats":            yamlfile.Whole(&f.Repeats, 1, most),
+		"slo":                yamlfile.Text(&f.SLO),
+		"stop_after_not_met": yamlfile.Whole(&f.StopAfterNotMet, 0, most),
+		"before":             yamlfile.Each(f.addArgument),
+	}.Read("", root)
+	if err != nil {
+		return err
+	}
+	return yamlfile.Require("", root, "schema", "name", "hypothesis", "send", "rows")
+}
+
+// addRow reads a value of the variable, or a map of options.
+func (f *File) addRow(where string, node *yamlfile.Node) error {
+	r := row{line: node.Line}
+	read := yamlfile.Text(&r.value)
+	if len(node.Content) > 0 {
+		read = yamlfile.Map(&r.options)
+	}
+	err := read(where, node)
+	f.rows = append(f.rows, r)
+	return err
+}
+
+func (f *File) addArgument(where string, node *yamlfile.Node) error {
+	var argument string
+	err := yamlfile.Text(&argument)(where, node)
+	f.Before = append(f.Before, argument)
+	return err
 }
 
 // New is an experiment that was not written down: rows of one variable, each once.
 func New(name, hypothesis, send, variable string, values []string, options map[string]any) (File, error) {
-	f := File{Schema: schema, Repeats: 1, Name: name, Hypothesis: hypothesis, Send: send, Variable: variable, Options: options}
+	f := File{Repeats: 1, Name: name, Hypothesis: hypothesis, Send: send, Variable: variable, Options: options}
 	for _, value := range values {
-		f.Rows = append(f.Rows, yaml.Node{Kind: yaml.ScalarNode, Value: value, Tag: "!!str"})
+		f.rows = append(f.rows, row{value: value})
 	}
 	return f, f.settle()
 }
 
+// settle checks what concerns several keys at once.
 func (f *File) settle() error {
-	for _, must := range []struct {
-		isMissing bool
-		what      string
-	}{
-		{f.Schema != schema, fmt.Sprintf("schema: must be %s", schema)},
-		{f.Name == "", "name: missing"},
-		{strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.HasPrefix(f.Name, "."),
-			"name: small letters, digits, - _ and . only: it names files"},
-		{f.Hypothesis == "", "hypothesis: missing: say what the rows are to show"},
-		{f.Send == "", "send: missing: name a source, a profile or a plan"},
-		{len(f.Rows) == 0, "rows: none"},
-		{f.Repeats < 1, "repeats: must be at least 1"},
-		{f.StopAfterNotMet < 0, "stop_after_not_met: must not be negative"},
-		{f.StopAfterNotMet > 0 && f.SLO == "", "stop_after_not_met: needs an slo to be met"},
-	} {
-		if must.isMissing {
-			return errors.New(must.what)
-		}
+	switch {
+	case strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" || strings.HasPrefix(f.Name, "."):
+		return errors.New("name: small letters, digits, - _ and . only: it names files")
+	case f.StopAfterNotMet > 0 && f.SLO == "":
+		return errors.New("stop_after_not_met: needs an slo")
 	}
-	for i := range f.Rows {
-		r, err := f.row(&f.Rows[i])
-		if err != nil {
-			return fmt.Errorf("rows: line %d: %w", f.Rows[i].Line, err)
+	for i := range f.rows {
+		r := &f.rows[i]
+		if r.options != nil {
+			continue
 		}
-		f.rows = append(f.rows, r)
+		if f.Variable == "" {
+			return fmt.Errorf("line %d: rows[%d]: a value alone, and no variable says of what", r.line, i)
+		}
+		r.options = map[string]any{f.Variable: r.value}
 	}
 	return f.checkRows()
-}
-
-func (f *File) row(node *yaml.Node) (row, error) {
-	switch node.Kind {
-	case yaml.ScalarNode:
-		if f.Variable == "" {
-			return row{}, errors.New("a value alone, but no variable says of what")
-		}
-		return row{node.Value, map[string]any{f.Variable: node.Value}}, nil
-	case yaml.MappingNode:
-		r := row{options: map[string]any{}}
-		if err := node.Decode(&r.options); err != nil {
-			return r, err
-		}
-		return r, nil
-	}
-	return row{}, errors.New("a row is a value or a map of options")
 }
 
 // checkRows names the rows that name their own options, and refuses rows that do not differ.

@@ -29,7 +29,6 @@ type Distribution struct {
 	rank    float64 // of a source: its quantile alone, in (0, 1); 0: all its lengths
 	least   float64 // bounds: what is drawn beyond one is set to it
 	most    float64
-	line    int
 }
 
 type point struct{ rank, value float64 }

@@ -8,8 +8,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
-
-	"go.yaml.in/yaml/v3"
+	"tidemark/internal/yamlfile"
 )
 
 // Load reads the profile in a file.
@@ -24,7 +23,7 @@ func Load(path string) (*Profile, error) {
 // Parse reads a profile; name is what errors call it.
 func Parse(name string, content []byte) (*Profile, error) {
 	p := &Profile{Mode: "open", BlockTokens: 64}
-	root, err := parsed(content)
+	root, err := yamlfile.Parse(content)
 	if err == nil {
 		err = p.read(root)
 	}
@@ -37,70 +36,67 @@ func Parse(name string, content []byte) (*Profile, error) {
 	return p, nil
 }
 
-func (p *Profile) read(root *yaml.Node) error {
+func (p *Profile) read(root *yamlfile.Node) error {
 	var schema string
-	err := fields{
-		"schema":          text(&schema),
-		"name":            text(&p.Name),
-		"description":     text(&p.Description),
-		"mode":            oneOf(&p.Mode, "open", "sessions"),
-		"block_tokens":    count(&p.BlockTokens),
-		"duration":        lasting(&p.Duration),
-		"sessions":        count(&p.Sessions),
-		"max_concurrency": count(&p.MaxConcurrency),
+	err := yamlfile.Fields{
+		"schema":          yamlfile.OneOf(&schema, Schema),
+		"name":            yamlfile.Text(&p.Name),
+		"description":     yamlfile.Text(&p.Description),
+		"mode":            yamlfile.OneOf(&p.Mode, "open", "sessions"),
+		"block_tokens":    yamlfile.Whole(&p.BlockTokens, 1, maxTokens),
+		"duration":        yamlfile.Duration(&p.Duration),
+		"sessions":        yamlfile.Whole(&p.Sessions, 1, maxTokens),
+		"max_concurrency": yamlfile.Whole(&p.MaxConcurrency, 1, maxTokens),
 		"arrivals":        p.Arrivals.read,
-		"classes":         each(p.addClass),
-	}.read("", root)
-	switch {
-	case err != nil:
-		return err
-	case schema != Schema:
-		return &wrong{root.Line, fmt.Sprintf("schema: %q: must be %s", schema, Schema)}
-	case p.Name == "":
-		return &wrong{root.Line, "name: is missing"}
-	case len(p.Classes) == 0:
-		return &wrong{root.Line, "classes: are missing"}
+		"classes":         p.readClasses,
+	}.Read("", root)
+	if err == nil {
+		err = yamlfile.Require("", root, "schema", "name", "classes")
 	}
-	if err := p.checkShares(); err != nil {
+	if err != nil {
 		return err
 	}
 	return p.checkArrivals(root)
 }
 
+// readClasses reads the classes, whose shares must add up to 1.
+func (p *Profile) readClasses(where string, node *yamlfile.Node) error {
+	if err := yamlfile.Each(p.addClass)(where, node); err != nil {
+		return err
+	}
+	sum := 0.0
+	for _, c := range p.Classes {
+		sum += c.Share
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		return yamlfile.Errorf(node, "%s: shares add up to %.9g, not to 1", where, sum)
+	}
+	return nil
+}
+
 // addClass reads one more class.
-func (p *Profile) addClass(where string, node *yaml.Node) error {
-	c := Class{line: node.Line}
+func (p *Profile) addClass(where string, node *yamlfile.Node) error {
+	var c Class
 	if err := c.read(where, node); err != nil {
 		return err
 	}
 	for _, other := range p.Classes {
 		if other.Name == c.Name {
-			return wrongAt(node, "%s: class %q is there twice", where, c.Name)
+			return yamlfile.Errorf(node, "%s: class %q is there twice", where, c.Name)
 		}
 	}
 	p.Classes = append(p.Classes, c)
 	return nil
 }
 
-func (p *Profile) checkShares() error {
-	sum := 0.0
-	for _, c := range p.Classes {
-		sum += c.Share
-	}
-	if math.Abs(sum-1) > 1e-6 {
-		return &wrong{p.Classes[0].line, fmt.Sprintf("classes: shares add up to %.9g, not to 1", sum)}
-	}
-	return nil
-}
-
-// checkArrivals wants to know when sessions arrive; not where every class says it for itself.
-func (p *Profile) checkArrivals(root *yaml.Node) error {
+// checkArrivals wants arrivals, unless each class brings its own for being played alone.
+func (p *Profile) checkArrivals(root *yamlfile.Node) error {
 	if p.Arrivals.Process != "" {
 		return nil
 	}
 	for _, c := range p.Classes {
 		if c.Alone == nil || c.Alone.Arrivals.Process == "" {
-			return &wrong{root.Line, "arrivals: are missing"}
+			return yamlfile.Errorf(root, "arrivals: are missing")
 		}
 	}
 	return nil

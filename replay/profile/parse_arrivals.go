@@ -1,33 +1,32 @@
 package profile
 
-import "go.yaml.in/yaml/v3"
+import "tidemark/internal/yamlfile"
 
-func (a *Arrivals) read(where string, node *yaml.Node) error {
-	a.line = node.Line
-	err := fields{
-		"process":    oneOf(&a.Process, "constant", "poisson", "gamma", "trace", "at_once"),
-		"rate_per_s": number(&a.RatePerS, isRate, "above 0 and at most a million"),
+func (a *Arrivals) read(where string, node *yamlfile.Node) error {
+	err := yamlfile.Fields{
+		"process":    yamlfile.OneOf(&a.Process, "constant", "poisson", "gamma", "trace", "at_once"),
+		"rate_per_s": yamlfile.Number(&a.RatePerS, isRate, "above 0 and at most a million"),
 		"burstiness": shape(&a.Burstiness),
-		"source":     text(&a.Source),
-		"windows":    each(a.addWindow),
-	}.read(where, node)
+		"source":     yamlfile.Text(&a.Source),
+		"windows":    yamlfile.Each(a.addWindow),
+	}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case a.Process == "":
-		return wrongAt(node, "%s: process is missing", where)
+		return yamlfile.Errorf(node, "%s: process is missing", where)
 	case a.Process == "gamma" && a.Burstiness == 0:
-		return wrongAt(node, "%s: gamma needs burstiness: 1 is poisson, below is burstier", where)
+		return yamlfile.Errorf(node, "%s: gamma needs burstiness: 1 is poisson, below is burstier", where)
 	case a.Process != "gamma" && a.Burstiness != 0:
-		return wrongAt(node, "%s: burstiness is of process gamma", where)
+		return yamlfile.Errorf(node, "%s: burstiness is of process gamma", where)
 	case (a.Process == "trace") != (a.Source != ""):
-		return wrongAt(node, "%s: process trace and source belong together", where)
+		return yamlfile.Errorf(node, "%s: process trace and source belong together", where)
 	case a.RatePerS > 0 && len(a.Windows) > 0:
-		return wrongAt(node, "%s: rate_per_s and windows exclude each other", where)
+		return yamlfile.Errorf(node, "%s: rate_per_s and windows exclude each other", where)
 	case a.Process == "at_once" && (a.RatePerS > 0 || len(a.Windows) > 0):
-		return wrongAt(node, "%s: at once has no rate", where)
+		return yamlfile.Errorf(node, "%s: at once has no rate", where)
 	case a.RatePerS == 0 && len(a.Windows) == 0 && a.Process != "trace" && a.Process != "at_once":
-		return wrongAt(node, "%s: rate_per_s is missing, or windows with theirs", where)
+		return yamlfile.Errorf(node, "%s: rate_per_s is missing, or windows with theirs", where)
 	}
 	return nil
 }
@@ -35,26 +34,25 @@ func (a *Arrivals) read(where string, node *yaml.Node) error {
 func isRate(v float64) bool { return v > 0 && v <= 1e6 }
 
 // shape of a gamma variable; outside of it nothing is left of the variable but its ends.
-func shape(into *float64) func(string, *yaml.Node) error {
-	fits, wants := from(0.01, 10_000)
-	return number(into, fits, wants)
+func shape(into *float64) func(string, *yamlfile.Node) error {
+	return yamlfile.Between(into, 0.01, 10_000)
 }
 
-func (a *Arrivals) addWindow(where string, node *yaml.Node) error {
+func (a *Arrivals) addWindow(where string, node *yamlfile.Node) error {
 	var w Window
-	err := fields{
+	err := yamlfile.Fields{
 		"from": timeOfDay(&w.From), "until": timeOfDay(&w.Until),
-		"rate_per_s": number(&w.RatePerS, isRate, "above 0 and at most a million; leave a window out where nothing arrives"),
-	}.read(where, node)
+		"rate_per_s": yamlfile.Number(&w.RatePerS, isRate, "above 0 and at most a million; leave a window out where nothing arrives"),
+	}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case w.RatePerS == 0:
-		return wrongAt(node, "%s: rate_per_s is missing", where)
+		return yamlfile.Errorf(node, "%s: rate_per_s is missing", where)
 	case w.Until <= w.From:
-		return wrongAt(node, "%s: until must be after from", where)
+		return yamlfile.Errorf(node, "%s: until must be after from", where)
 	case len(a.Windows) > 0 && w.From < a.Windows[len(a.Windows)-1].Until:
-		return wrongAt(node, "%s: begins before the window ahead of it ends", where)
+		return yamlfile.Errorf(node, "%s: begins before the window ahead of it ends", where)
 	}
 	a.Windows = append(a.Windows, w)
 	return nil

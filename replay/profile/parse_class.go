@@ -1,14 +1,18 @@
 package profile
 
-import "go.yaml.in/yaml/v3"
+import (
+	"go.yaml.in/yaml/v3"
 
-func (c *Class) read(where string, node *yaml.Node) error {
+	"tidemark/internal/yamlfile"
+)
+
+func (c *Class) read(where string, node *yamlfile.Node) error {
 	isShared := false
-	err := fields{
-		"name": text(&c.Name),
-		"share": func(where string, node *yaml.Node) error {
+	err := yamlfile.Fields{
+		"name": yamlfile.Text(&c.Name),
+		"share": func(where string, node *yamlfile.Node) error {
 			isShared = true
-			return number(&c.Share, func(v float64) bool { return v > 0 && v <= 1 }, "above 0 and at most 1")(where, node)
+			return yamlfile.Number(&c.Share, func(v float64) bool { return v > 0 && v <= 1 }, "above 0 and at most 1")(where, node)
 		},
 		"turns":         c.readTurns,
 		"first":         c.readFirst,
@@ -18,32 +22,32 @@ func (c *Class) read(where string, node *yaml.Node) error {
 		"joint":         c.readJoint,
 		"prefix":        c.Prefix.read,
 		"alone":         c.readAlone,
-	}.read(where, node)
+	}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case c.Name == "":
-		return wrongAt(node, "%s: name is missing", where)
+		return yamlfile.Errorf(node, "%s: name is missing", where)
 	case !isShared:
-		return wrongAt(node, "%s: share is missing: the share of sessions that are of this class", where)
+		return yamlfile.Errorf(node, "%s: share is missing: the share of sessions that are of this class", where)
 	}
 	return c.check(where, node)
 }
 
 // check wants every turn to have an input and an output, and said once.
-func (c *Class) check(where string, node *yaml.Node) error {
+func (c *Class) check(where string, node *yamlfile.Node) error {
 	if c.Joint != nil && (c.Input != nil || c.Output != nil) {
-		return wrongAt(node, "%s: joint says input and output; leave out input_tokens and output_tokens", where)
+		return yamlfile.Errorf(node, "%s: joint says input and output; leave out input_tokens and output_tokens", where)
 	}
 	if c.First != nil && len(c.Listed) > 0 {
-		return wrongAt(node, "%s: first is of turns that are not listed", where)
+		return yamlfile.Errorf(node, "%s: first is of turns that are not listed", where)
 	}
 	for _, t := range c.turns() {
 		if c.Joint == nil && (t.Input == nil && c.Input == nil || t.Output == nil && c.Output == nil) {
-			return wrongAt(node, "%s: input_tokens and output_tokens, or joint, are missing", where)
+			return yamlfile.Errorf(node, "%s: input_tokens and output_tokens, or joint, are missing", where)
 		}
 		if c.Joint != nil && (t.Input != nil || t.Output != nil) {
-			return wrongAt(node, "%s: joint says input and output; leave them out of the turns", where)
+			return yamlfile.Errorf(node, "%s: joint says input and output; leave them out of the turns", where)
 		}
 	}
 	return nil
@@ -61,88 +65,88 @@ func (c *Class) turns() []Turn {
 	}
 }
 
-func (c *Class) readFirst(where string, node *yaml.Node) error {
+func (c *Class) readFirst(where string, node *yamlfile.Node) error {
 	c.First = &Turn{}
-	return fields{
+	return yamlfile.Fields{
 		"input_tokens":  lengths(&c.First.Input, ofInput),
 		"output_tokens": lengths(&c.First.Output, ofOutput),
-	}.read(where, node)
+	}.Read(where, node)
 }
 
 // readTurns takes a number of turns, how it is distributed, or the turns themselves.
-func (c *Class) readTurns(where string, node *yaml.Node) error {
+func (c *Class) readTurns(where string, node *yamlfile.Node) error {
 	if node.Kind != yaml.SequenceNode {
 		return lengths(&c.Turns, ofTurns)(where, node)
 	}
-	return each(func(where string, node *yaml.Node) error {
+	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		var t Turn
-		err := fields{
+		err := yamlfile.Fields{
 			"input_tokens":  lengths(&t.Input, ofInput),
 			"output_tokens": lengths(&t.Output, ofOutput),
 			"think_s":       lengths(&t.Think, ofThink),
-		}.read(where, node)
+		}.Read(where, node)
 		c.Listed = append(c.Listed, t)
 		return err
 	})(where, node)
 }
 
-func (c *Class) readAlone(where string, node *yaml.Node) error {
+func (c *Class) readAlone(where string, node *yamlfile.Node) error {
 	c.Alone = &Alone{}
-	return fields{
+	return yamlfile.Fields{
 		"arrivals":        c.Alone.Arrivals.read,
-		"sessions":        count(&c.Alone.Sessions),
-		"max_concurrency": count(&c.Alone.MaxConcurrency),
-	}.read(where, node)
+		"sessions":        yamlfile.Whole(&c.Alone.Sessions, 1, maxTokens),
+		"max_concurrency": yamlfile.Whole(&c.Alone.MaxConcurrency, 1, maxTokens),
+	}.Read(where, node)
 }
 
-func (p *Prefix) read(where string, node *yaml.Node) error {
+func (p *Prefix) read(where string, node *yamlfile.Node) error {
 	history := "none"
-	err := fields{
-		"shared": func(where string, node *yaml.Node) error {
+	err := yamlfile.Fields{
+		"shared": func(where string, node *yamlfile.Node) error {
 			p.Shared = &Shared{}
 			return p.Shared.read(where, node)
 		},
-		"history": oneOf(&history, "none", "growing"),
-	}.read(where, node)
+		"history": yamlfile.OneOf(&history, "none", "growing"),
+	}.Read(where, node)
 	p.IsGrowing = history == "growing"
 	return err
 }
 
-func (s *Shared) read(where string, node *yaml.Node) error {
+func (s *Shared) read(where string, node *yamlfile.Node) error {
 	popularity := "uniform"
-	err := fields{
-		"name":          text(&s.Name),
-		"count":         count(&s.Count),
+	err := yamlfile.Fields{
+		"name":          yamlfile.Text(&s.Name),
+		"count":         yamlfile.Whole(&s.Count, 1, maxTokens),
 		"tokens":        lengths(&s.Tokens, ofShared),
-		"ratio":         number(&s.Ratio, func(v float64) bool { return v > 0 && v < 1 }, "above 0 and below 1"),
-		"follows_input": flag(&s.FollowsInput),
-		"popularity":    oneOf(&popularity, "uniform", "zipf"),
-	}.read(where, node)
+		"ratio":         yamlfile.Number(&s.Ratio, func(v float64) bool { return v > 0 && v < 1 }, "above 0 and below 1"),
+		"follows_input": yamlfile.Flag(&s.FollowsInput),
+		"popularity":    yamlfile.OneOf(&popularity, "uniform", "zipf"),
+	}.Read(where, node)
 	s.IsZipf = popularity == "zipf"
 	switch {
 	case err != nil:
 		return err
 	case s.Count == 0:
-		return wrongAt(node, "%s: count is missing: how many different starters there are", where)
+		return yamlfile.Errorf(node, "%s: count is missing: how many different starters there are", where)
 	case s.Count > maxStarters:
-		return wrongAt(node, "%s: count %d: must be at most %d", where, s.Count, maxStarters)
+		return yamlfile.Errorf(node, "%s: count %d: must be at most %d", where, s.Count, maxStarters)
 	case (s.Tokens == nil) == (s.Ratio == 0):
-		return wrongAt(node, "%s: one of tokens and ratio must be there", where)
+		return yamlfile.Errorf(node, "%s: one of tokens and ratio must be there", where)
 	case s.FollowsInput && s.Tokens == nil:
-		return wrongAt(node, "%s: follows_input needs tokens", where)
+		return yamlfile.Errorf(node, "%s: follows_input needs tokens", where)
 	}
 	return nil
 }
 
-func (c *Class) readJoint(where string, node *yaml.Node) error {
-	j := &Joint{line: node.Line}
+func (c *Class) readJoint(where string, node *yamlfile.Node) error {
+	j := &Joint{}
 	c.Joint = j
-	err := fields{
-		"source":  text(&j.Source),
-		"hourly":  flag(&j.IsHourly),
+	err := yamlfile.Fields{
+		"source":  yamlfile.Text(&j.Source),
+		"hourly":  yamlfile.Flag(&j.IsHourly),
 		"cells":   cells(&j.Cells),
-		"windows": each(j.addWindow),
-	}.read(where, node)
+		"windows": yamlfile.Each(j.addWindow),
+	}.Read(where, node)
 	if err != nil {
 		return err
 	}
@@ -153,41 +157,41 @@ func (c *Class) readJoint(where string, node *yaml.Node) error {
 		}
 	}
 	if given != 1 {
-		return wrongAt(node, "%s: one of source, cells and windows must be there", where)
+		return yamlfile.Errorf(node, "%s: one of source, cells and windows must be there", where)
 	}
 	if j.IsHourly && j.Source == "" {
-		return wrongAt(node, "%s: hourly is of a source", where)
+		return yamlfile.Errorf(node, "%s: hourly is of a source", where)
 	}
 	return nil
 }
 
-func (j *Joint) addWindow(where string, node *yaml.Node) error {
+func (j *Joint) addWindow(where string, node *yamlfile.Node) error {
 	var w CellWindow
-	err := fields{"from": timeOfDay(&w.From), "until": timeOfDay(&w.Until), "cells": cells(&w.Cells)}.read(where, node)
+	err := yamlfile.Fields{"from": timeOfDay(&w.From), "until": timeOfDay(&w.Until), "cells": cells(&w.Cells)}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case len(w.Cells) == 0:
-		return wrongAt(node, "%s: cells are missing", where)
+		return yamlfile.Errorf(node, "%s: cells are missing", where)
 	case w.Until <= w.From:
-		return wrongAt(node, "%s: until must be after from", where)
+		return yamlfile.Errorf(node, "%s: until must be after from", where)
 	case len(j.Windows) > 0 && w.From < j.Windows[len(j.Windows)-1].Until:
-		return wrongAt(node, "%s: begins before the window ahead of it ends", where)
+		return yamlfile.Errorf(node, "%s: begins before the window ahead of it ends", where)
 	}
 	j.Windows = append(j.Windows, w)
 	return nil
 }
 
-func cells(into *[]Cell) func(string, *yaml.Node) error {
-	return each(func(where string, node *yaml.Node) error {
+func cells(into *[]Cell) func(string, *yamlfile.Node) error {
+	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		c := Cell{}
-		err := fields{
+		err := yamlfile.Fields{
 			"input":  between(&c.Input),
 			"output": between(&c.Output),
-			"count":  number(&c.Count, func(v float64) bool { return v > 0 && v <= 1e15 }, "above 0"),
-		}.read(where, node)
+			"count":  yamlfile.Number(&c.Count, func(v float64) bool { return v > 0 && v <= 1e15 }, "above 0"),
+		}.Read(where, node)
 		if err == nil && (c.Input[0] == 0 || c.Output[0] == 0 || c.Count == 0) {
-			err = wrongAt(node, "%s: needs input, output and count", where)
+			err = yamlfile.Errorf(node, "%s: needs input, output and count", where)
 		}
 		*into = append(*into, c)
 		return err
@@ -195,23 +199,23 @@ func cells(into *[]Cell) func(string, *yaml.Node) error {
 }
 
 // between takes a length, or a list of two: the least and the most.
-func between(into *[2]int) func(string, *yaml.Node) error {
-	return func(where string, node *yaml.Node) error {
+func between(into *[2]int) func(string, *yamlfile.Node) error {
+	return func(where string, node *yamlfile.Node) error {
 		if node.Kind != yaml.SequenceNode {
-			err := count(&into[0])(where, node)
+			err := yamlfile.Whole(&into[0], 1, maxTokens)(where, node)
 			into[1] = into[0]
 			return err
 		}
 		if len(node.Content) != 2 {
-			return wrongAt(node, "%s: must be a length or [least, most]", where)
+			return yamlfile.Errorf(node, "%s: must be a length or [least, most]", where)
 		}
 		for i := range into {
-			if err := count(&into[i])(where, followed(node.Content[i])); err != nil {
+			if err := yamlfile.Whole(&into[i], 1, maxTokens)(where, yamlfile.Resolved(node.Content[i])); err != nil {
 				return err
 			}
 		}
 		if into[1] < into[0] {
-			return wrongAt(node, "%s: the most is below the least", where)
+			return yamlfile.Errorf(node, "%s: the most is below the least", where)
 		}
 		return nil
 	}

@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"tidemark/internal/yamlfile"
 )
 
 // lengths takes a number, or a mapping with one kind of distribution and its bounds.
-func lengths(into **Distribution, of column) func(string, *yaml.Node) error {
-	return func(where string, node *yaml.Node) error {
-		d := &Distribution{of: of, least: math.Inf(-1), most: math.Inf(1), line: node.Line}
+func lengths(into **Distribution, of column) func(string, *yamlfile.Node) error {
+	return func(where string, node *yamlfile.Node) error {
+		d := &Distribution{of: of, least: math.Inf(-1), most: math.Inf(1)}
 		*into = d
 		if node.Kind == yaml.ScalarNode {
 			d.kind = "constant"
@@ -23,25 +25,25 @@ func lengths(into **Distribution, of column) func(string, *yaml.Node) error {
 	}
 }
 
-func (d *Distribution) read(where string, node *yaml.Node) error {
-	known := fields{
+func (d *Distribution) read(where string, node *yamlfile.Node) error {
+	known := yamlfile.Fields{
 		"constant":    d.value(&d.a),
 		"uniform":     d.readUniform,
 		"lognormal":   d.readLognormal,
 		"quantiles":   d.readQuantiles,
-		"histogram":   each(d.addBucket),
+		"histogram":   yamlfile.Each(d.addBucket),
 		"exponential": d.readExponential,
 		"gamma":       d.readGamma,
-		"source":      text(&d.source),
+		"source":      yamlfile.Text(&d.source),
 	}
 	if d.of == ofTurns || d.of == ofThink || d.of == ofShared {
 		delete(known, "source")
 	}
-	all := fields{"min": d.value(&d.least), "max": d.value(&d.most)}
+	all := yamlfile.Fields{"min": d.value(&d.least), "max": d.value(&d.most)}
 	for name, read := range known {
-		all[name] = func(where string, node *yaml.Node) error {
+		all[name] = func(where string, node *yamlfile.Node) error {
 			if d.kind != "" {
-				return wrongAt(node, "%s: a second distribution beside %s", where, d.kind)
+				return yamlfile.Errorf(node, "%s: a second distribution beside %s", where, d.kind)
 			}
 			d.kind = name
 			return read(where, node)
@@ -50,18 +52,18 @@ func (d *Distribution) read(where string, node *yaml.Node) error {
 	if known["source"] != nil {
 		all["percentile"] = d.readPercentile
 	}
-	if err := all.read(where, node); err != nil {
+	if err := all.Read(where, node); err != nil {
 		return err
 	}
 	switch {
 	case d.kind == "":
-		return wrongAt(node, "%s: needs one of %s", where, known.names())
+		return yamlfile.Errorf(node, "%s: needs one of %s", where, known.Names())
 	case d.rank > 0 && d.kind != "source":
-		return wrongAt(node, "%s: percentile is of a source", where)
+		return yamlfile.Errorf(node, "%s: percentile is of a source", where)
 	case d.kind == "histogram" && len(d.buckets) == 0:
-		return wrongAt(node, "%s: the histogram has no counts", where)
+		return yamlfile.Errorf(node, "%s: the histogram has no counts", where)
 	case d.most < d.least:
-		return wrongAt(node, "%s: max is below min", where)
+		return yamlfile.Errorf(node, "%s: max is below min", where)
 	}
 	return nil
 }
@@ -85,41 +87,41 @@ func (d *Distribution) limits() (least, most float64) {
 	}
 }
 
-func (d *Distribution) value(into *float64) func(string, *yaml.Node) error {
-	fits, wants := from(d.limits())
-	return number(into, fits, wants)
+func (d *Distribution) value(into *float64) func(string, *yamlfile.Node) error {
+	least, most := d.limits()
+	return yamlfile.Between(into, least, most)
 }
 
-func (d *Distribution) readUniform(where string, node *yaml.Node) error {
+func (d *Distribution) readUniform(where string, node *yamlfile.Node) error {
 	d.a, d.b = -1, -1
-	err := fields{"from": d.value(&d.a), "until": d.value(&d.b)}.read(where, node)
+	err := yamlfile.Fields{"from": d.value(&d.a), "until": d.value(&d.b)}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case d.a < 0 || d.b < 0:
-		return wrongAt(node, "%s: needs from and until", where)
+		return yamlfile.Errorf(node, "%s: needs from and until", where)
 	case d.b < d.a:
-		return wrongAt(node, "%s: until is below from", where)
+		return yamlfile.Errorf(node, "%s: until is below from", where)
 	}
 	return nil
 }
 
 // readLognormal takes the median and the 95th percentile, or mu and sigma of the logarithm.
-func (d *Distribution) readLognormal(where string, node *yaml.Node) error {
+func (d *Distribution) readLognormal(where string, node *yamlfile.Node) error {
 	p50, p95, mu, sigma := 0.0, 0.0, math.NaN(), math.NaN()
-	err := fields{
-		"p50": number(&p50, above0, "above 0"), "p95": number(&p95, above0, "above 0"),
-		"mu":    number(&mu, func(v float64) bool { return math.Abs(v) <= 50 }, "from -50 to 50"),
-		"sigma": number(&sigma, func(v float64) bool { return v >= 0 && v <= 50 }, "from 0 to 50"),
-	}.read(where, node)
+	err := yamlfile.Fields{
+		"p50": yamlfile.Number(&p50, isAbove0, "above 0"), "p95": yamlfile.Number(&p95, isAbove0, "above 0"),
+		"mu":    yamlfile.Between(&mu, -50, 50),
+		"sigma": yamlfile.Between(&sigma, 0, 50),
+	}.Read(where, node)
 	byQuantiles, byLogs := p50 > 0 && p95 > 0, !math.IsNaN(mu) && !math.IsNaN(sigma)
 	switch {
 	case err != nil:
 		return err
 	case byQuantiles == byLogs || p50 > 0 && byLogs || p95 > 0 && byLogs:
-		return wrongAt(node, "%s: needs p50 and p95, or mu and sigma", where)
+		return yamlfile.Errorf(node, "%s: needs p50 and p95, or mu and sigma", where)
 	case byQuantiles && p95 < p50:
-		return wrongAt(node, "%s: p95 is below p50", where)
+		return yamlfile.Errorf(node, "%s: p95 is below p50", where)
 	case byQuantiles:
 		mu, sigma = math.Log(p50), math.Log(p95/p50)/normalQuantile(0.95)
 	}
@@ -128,55 +130,55 @@ func (d *Distribution) readLognormal(where string, node *yaml.Node) error {
 }
 
 // readQuantiles takes p0 to p100, in any order in the file; values must not fall.
-func (d *Distribution) readQuantiles(where string, node *yaml.Node) error {
+func (d *Distribution) readQuantiles(where string, node *yamlfile.Node) error {
 	if node.Kind != yaml.MappingNode {
-		return wrongAt(node, "%s: must be a mapping such as {p5: 100, p50: 800, p95: 4000}", where)
+		return yamlfile.Errorf(node, "%s: must be a mapping such as {p5: 100, p50: 800, p95: 4000}", where)
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := node.Content[i]
 		percent, err := strconv.ParseFloat(strings.TrimPrefix(key.Value, "p"), 64)
 		if err != nil || !strings.HasPrefix(key.Value, "p") || !(percent >= 0 && percent <= 100) {
-			return wrongAt(key, "%s: %q: must be p0 to p100", where, key.Value)
+			return yamlfile.Errorf(key, "%s: %q: must be p0 to p100", where, key.Value)
 		}
 		q := point{rank: percent / 100}
-		if err := d.value(&q.value)(where+"."+key.Value, followed(node.Content[i+1])); err != nil {
+		if err := d.value(&q.value)(where+"."+key.Value, yamlfile.Resolved(node.Content[i+1])); err != nil {
 			return err
 		}
 		d.points = append(d.points, q)
 	}
 	slices.SortStableFunc(d.points, func(a, b point) int { return cmp.Compare(a.rank, b.rank) })
 	if len(d.points) < 2 {
-		return wrongAt(node, "%s: needs at least two", where)
+		return yamlfile.Errorf(node, "%s: needs at least two", where)
 	}
 	for i, q := range d.points[1:] {
 		before := d.points[i]
 		if q.rank == before.rank {
-			return wrongAt(node, "%s: p%g is there twice", where, q.rank*100)
+			return yamlfile.Errorf(node, "%s: p%g is there twice", where, q.rank*100)
 		}
 		if q.value < before.value {
-			return wrongAt(node, "%s: not ascending: p%g is %g, p%g is %g", where,
+			return yamlfile.Errorf(node, "%s: not ascending: p%g is %g, p%g is %g", where,
 				before.rank*100, before.value, q.rank*100, q.value)
 		}
 	}
 	return nil
 }
 
-func (d *Distribution) addBucket(where string, node *yaml.Node) error {
+func (d *Distribution) addBucket(where string, node *yamlfile.Node) error {
 	b := bucket{from: -1}
-	err := fields{
-		"from":  number(&b.from, notBelow0, "at least 0"),
-		"until": number(&b.until, above0, "above 0"),
-		"count": number(&b.count, isCount, "at least 0"),
-	}.read(where, node)
+	err := yamlfile.Fields{
+		"from":  yamlfile.Between(&b.from, 0, 1e15),
+		"until": yamlfile.Between(&b.until, 0, 1e15),
+		"count": yamlfile.Between(&b.count, 0, 1e15),
+	}.Read(where, node)
 	switch {
 	case err != nil:
 		return err
 	case b.from < 0 || b.until == 0:
-		return wrongAt(node, "%s: needs from, until and count", where)
+		return yamlfile.Errorf(node, "%s: needs from, until and count", where)
 	case b.until <= b.from:
-		return wrongAt(node, "%s: until must be above from", where)
+		return yamlfile.Errorf(node, "%s: until must be above from", where)
 	case len(d.buckets) > 0 && b.from < d.buckets[len(d.buckets)-1].until:
-		return wrongAt(node, "%s: begins below the end of the one before", where)
+		return yamlfile.Errorf(node, "%s: begins below the end of the one before", where)
 	}
 	if b.count > 0 {
 		d.buckets = append(d.buckets, b)
@@ -184,29 +186,29 @@ func (d *Distribution) addBucket(where string, node *yaml.Node) error {
 	return nil
 }
 
+func isAbove0(v float64) bool { return v > 0 }
+
 func isMean(v float64) bool { return v > 0 && v <= 1e9 }
 
-func isCount(v float64) bool { return v >= 0 && v <= 1e15 }
-
-func (d *Distribution) readExponential(where string, node *yaml.Node) error {
-	err := fields{"mean": number(&d.a, isMean, "above 0 and at most a billion")}.read(where, node)
+func (d *Distribution) readExponential(where string, node *yamlfile.Node) error {
+	err := yamlfile.Fields{"mean": yamlfile.Number(&d.a, isMean, "above 0 and at most a billion")}.Read(where, node)
 	if err == nil && d.a == 0 {
-		err = wrongAt(node, "%s: mean is missing", where)
+		err = yamlfile.Errorf(node, "%s: mean is missing", where)
 	}
 	return err
 }
 
-func (d *Distribution) readGamma(where string, node *yaml.Node) error {
-	err := fields{"mean": number(&d.a, isMean, "above 0 and at most a billion"), "shape": shape(&d.b)}.read(where, node)
+func (d *Distribution) readGamma(where string, node *yamlfile.Node) error {
+	err := yamlfile.Fields{"mean": yamlfile.Number(&d.a, isMean, "above 0 and at most a billion"), "shape": shape(&d.b)}.Read(where, node)
 	if err == nil && (d.a == 0 || d.b == 0) {
-		err = wrongAt(node, "%s: needs mean and shape", where)
+		err = yamlfile.Errorf(node, "%s: needs mean and shape", where)
 	}
 	return err
 }
 
-func (d *Distribution) readPercentile(where string, node *yaml.Node) error {
+func (d *Distribution) readPercentile(where string, node *yamlfile.Node) error {
 	percent := 0.0
-	err := number(&percent, func(v float64) bool { return v > 0 && v < 100 }, "above 0 and below 100")(where, node)
+	err := yamlfile.Number(&percent, func(v float64) bool { return v > 0 && v < 100 }, "above 0 and below 100")(where, node)
 	d.rank = percent / 100
 	return err
 }

@@ -28,7 +28,6 @@ type Arrivals struct {
 	Burstiness float64 // gamma: the shape of gaps, as vllm bench has it: 1 is poisson, below is burstier
 	Source     string  // trace: whose gaps
 	Windows    []Window
-	line       int
 }
 
 // Window is a part of the day, since midnight, with its rate of sessions.
@@ -48,7 +47,6 @@ type Class struct {
 	Joint  *Joint // input and output together, in place of both
 	Prefix Prefix
 	Alone  *Alone
-	line   int
 }
 
 // Turn is what one turn is like; nil where the class says it.
@@ -88,7 +86,6 @@ type Joint struct {
 	Windows  []CellWindow // in place of Cells
 	Source   string       // in place of both
 	IsHourly bool         // of a source: each hour of the day has its own
-	line     int
 }
 
 // Cell holds Count requests whose lengths lie in two ranges, bounds included.

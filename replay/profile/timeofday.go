@@ -1,0 +1,26 @@
+package profile
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"tidemark/internal/yamlfile"
+)
+
+const day = 24 * time.Hour
+
+// timeOfDay reads a time since midnight, from 00:00 up to 24:00. 24:00 ends a window; none can start there.
+func timeOfDay(into *time.Duration) yamlfile.Field {
+	return func(where string, node *yamlfile.Node) error {
+		hours, minutes, found := strings.Cut(node.Value, ":")
+		h, errH := strconv.ParseUint(hours, 10, 8)
+		m, errM := strconv.ParseUint(minutes, 10, 8)
+		value := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+		if !found || errH != nil || errM != nil || m > 59 || value > day {
+			return yamlfile.Errorf(node, `%s: %q: must be a time of day, such as "09:30"`, where, node.Value)
+		}
+		*into = value
+		return nil
+	}
+}
