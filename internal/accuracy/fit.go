@@ -146,9 +146,6 @@ func (f *Fit) moved(used []int, place int, by float64) map[string]float64 {
 	return constants
 }
 
-// Value is a constant as fitted.
-func (f *Fit) Value(place int) float64 { return math.Exp(f.logs[place]) }
-
 // To fits the constants of `free` (places in Free) to the points `rows` of measured.
 func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []int, free []int) error {
 	slopes, err := f.slopes(ctx, db, measured, rows, free)

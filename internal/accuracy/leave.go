@@ -83,15 +83,6 @@ func (s *Study) Guess(ctx context.Context, fit *Fit, test []int) ([]Guess, []ana
 	return guesses, predictions, nil
 }
 
-// All are the places of all rows.
-func (s *Study) All() []int {
-	all := make([]int, len(s.Rows))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // LeaveOut predicts each part of the rows from constants that were fitted to the others.
 func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, []analysis.Prediction, error) {
 	parts := map[string][]int{}
@@ -125,11 +116,8 @@ func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, [
 	return guesses, predictions, nil
 }
 
-// ByModel, ByGPU and Fifth are what may be left out.
+// ByModel leaves out all configurations of one model at a time: what is then predicted is a model never measured.
 func ByModel(r Row) string { return r.Model }
-
-// ByGPU is what is left out of a study of unseen GPUs.
-func ByGPU(r Row) string { return r.GPU }
 
 // Fifth puts a configuration, at all its concurrencies, into one of five parts.
 func Fifth(r Row) string {

@@ -35,8 +35,9 @@ var floor = map[string]int{
 	"replay/profile":                   2,
 	"reports/chart":                    1,
 	"internal/vllmsim":                 1,
+	"internal/vllmsim/simprocess":      2,
 	"internal/hint":                    -1,
-	"internal/yamlfile":                1,
+	"internal/yamlfile":                0,
 	"internal/deployment":              0,
 	"internal/escape":                  0,
 	"internal/userfile":                0,
@@ -53,7 +54,7 @@ var floor = map[string]int{
 // take a second, and no change to the store can disturb them.
 var alone = []string{"replay", "replay/experiment", "reports/chart", "internal/vllmsim"}
 
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment"}
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile"}
 
 type listed struct {
 	ImportPath string

@@ -124,9 +124,9 @@ func once(t *testing.T, p places, c client, l load, dir string) outcome {
 		t.Fatal(err)
 	}
 	s := startServer(t)
-	defer s.ended()
+	defer s.Stop()
 	o := outcome{load: l}
-	argv, err := c.command(l, s.base, dir)
+	argv, err := c.command(l, s.base(), dir)
 	if why, ok := isCannot(err); ok {
 		o.why = why
 		return o

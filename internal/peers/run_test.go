@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/vllmsim/simprocess"
 )
 
 // run is one client under one load.
@@ -24,7 +26,7 @@ type run struct {
 	isKilled bool // by us: at the limit, or because its first request was all that was wanted
 	output   string
 	samples  []sample
-	truths   []truth
+	truths   []simprocess.Truth
 	firstIn  float64 // command to first request, seconds; 0: none came
 }
 
@@ -83,7 +85,7 @@ func (r *run) watch(t *testing.T, s server, l load, cmd *exec.Cmd) {
 				tree.look()
 			}
 			r.samples = append(r.samples, tree.sample(now, n%10 == 5))
-			if first.IsZero() && s.isAsked(t) {
+			if first.IsZero() && s.wasAsked(t) {
 				first = now
 				defer crowd(t, l.hogs)() // not while it starts: that can take minutes on a seventh of a core
 			}

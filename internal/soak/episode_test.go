@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tidemark/internal/vllmsim/simprocess"
 )
 
 // episode is one replay in which one thing goes wrong.
@@ -22,7 +24,7 @@ type episode struct {
 	dir     string
 	rnd     *rand.Rand
 
-	server *server
+	server *simprocess.Process
 	proxy  *proxy
 	client *exec.Cmd
 	output bytes.Buffer
@@ -33,7 +35,7 @@ type episode struct {
 	struck        time.Time // when
 	over          time.Time
 	folder        folder
-	truths        []truth
+	truths        []simprocess.Truth
 	exit          int
 	wrongs        []string
 	truthsWereCut bool // the server that kept them was killed
@@ -76,8 +78,8 @@ func (e *episode) play() (err error) {
 	if e.server, err = startServer("127.0.0.1:0"); err != nil {
 		return err
 	}
-	defer func() { e.server.end() }()
-	target := e.server.address
+	defer func() { e.server.Stop() }()
+	target := e.server.Address
 	if e.trouble.mischief != nil {
 		if e.proxy, err = startProxy(target, e.trouble.mischief(e.rnd)); err != nil {
 			return err
@@ -110,7 +112,7 @@ func (e *episode) play() (err error) {
 	}
 	e.exit = e.client.ProcessState.ExitCode()
 	if !e.truthsWereCut {
-		if e.truths, err = e.server.truths(); err != nil {
+		if e.truths, err = e.server.Truths(); err != nil {
 			return err
 		}
 	}
@@ -126,7 +128,7 @@ func (e *episode) awaitRequests(n int) error {
 			return fmt.Errorf("the client ended before anything happened to it: %v: %s", err, e.output.Bytes())
 		default:
 		}
-		if all, err := e.server.truths(); err == nil && len(all) >= n {
+		if all, err := e.server.Truths(); err == nil && len(all) >= n {
 			return nil
 		}
 	}

@@ -28,8 +28,8 @@ func (w *shop) long(t *testing.T, sum *summary, seed uint64, end time.Time) {
 		t.Error(err)
 		return
 	}
-	defer s.end()
-	p, err := startProxy(s.address, drawn(rnd, func(r *rand.Rand) mischief {
+	defer s.Stop()
+	p, err := startProxy(s.Address, drawn(rnd, func(r *rand.Rand) mischief {
 		if r.IntN(3) > 0 {
 			return none
 		}
@@ -50,9 +50,9 @@ func (w *shop) long(t *testing.T, sum *summary, seed uint64, end time.Time) {
 	}
 	for time.Now().Before(end) {
 		time.Sleep(min(time.Duration(5+rnd.IntN(10))*time.Second, max(time.Until(end), 0)))
-		s.signal(syscall.SIGSTOP)
+		s.Signal(syscall.SIGSTOP)
 		time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond) // a freeze
-		s.signal(syscall.SIGCONT)
+		s.Signal(syscall.SIGCONT)
 	}
 	client.Process.Signal(syscall.SIGINT)
 	client.Wait()

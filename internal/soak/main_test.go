@@ -14,13 +14,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tidemark/internal/vllmsim/simprocess"
 )
 
 // The server of an episode is this test binary again, in a process of its own.
 func TestMain(m *testing.M) {
 	if listen := os.Getenv(serverEnv); listen != "" {
-		serveAt(listen)
-		return
+		simprocess.Serve(listen, serverConfig())
 	}
 	os.Exit(m.Run())
 }

@@ -84,22 +84,23 @@ func storm(rnd *rand.Rand) func() mischief {
 
 func freeze(e *episode) error {
 	e.struck = time.Now()
-	e.server.signal(syscall.SIGSTOP)
+	e.server.Signal(syscall.SIGSTOP)
 	time.Sleep(time.Duration(300+e.rnd.IntN(1200)) * time.Millisecond) // the freeze itself
 	e.over = time.Now()
-	e.server.signal(syscall.SIGCONT)
+	e.server.Signal(syscall.SIGCONT)
 	return nil
 }
 
 func killServer(e *episode) error {
 	e.truthsWereCut = true
 	e.struck = time.Now()
-	e.server.kill()
+	e.server.Kill()
+	e.server.Stop()
 	return nil
 }
 
 func restartServer(e *episode) error {
-	address := e.server.address
+	address := e.server.Address
 	if err := killServer(e); err != nil {
 		return err
 	}
@@ -138,13 +139,13 @@ func killed(e *episode) {
 func (e *episode) lost(until float64) {
 	has, known := e.folder.has(), 0
 	for _, t := range e.truths {
-		seq, ok := t.seq()
+		seq, ok := seqOf(t)
 		if !ok {
 			continue
 		}
 		known++
-		if t.IsWhole && t.end() < until && !has[seq] {
-			e.wrong("request %d had ended %.3f s before the signal and has no row", seq, unix(e.struck)-t.end())
+		if t.IsWhole && endOf(t) < until && !has[seq] {
+			e.wrong("request %d had ended %.3f s before the signal and has no row", seq, unix(e.struck)-endOf(t))
 		}
 	}
 	if known == 0 {
@@ -190,7 +191,7 @@ func (e *episode) zero() float64 {
 	}
 	var zeros []float64
 	for _, t := range e.truths {
-		if seq, ok := t.seq(); ok {
+		if seq, ok := seqOf(t); ok {
 			if at, ok := sent[seq]; ok {
 				zeros = append(zeros, t.Arrived-at)
 			}
