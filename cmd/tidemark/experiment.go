@@ -156,7 +156,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	}
 	defer log.Close()
 	tell(c, "experiment %s: %s", file.Name, file.Hypothesis)
-	done, err := experiment.Play(c.Context, file, log, experiment.Hands{
+	done, err := experiment.Play(c.Context, file, log, experiment.Callbacks{
 		Run: func(ctx context.Context, step experiment.Step, sent func(string) error) (experiment.Result, error) {
 			return playStep(ctx, c, file, log.SeriesID, step, sent)
 		},

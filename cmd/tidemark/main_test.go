@@ -27,7 +27,7 @@ import (
 // Scripts run the real program, as a user's shell would.
 func TestMain(m *testing.M) {
 	// The scripts run the program some hundred times; new warehouses begin as a copy.
-	warehouse.BeginAs(os.Getenv("TEMPLATE_OF_TESTS"))
+	warehouse.StartFrom(os.Getenv("TEMPLATE_OF_TESTS"))
 	testscript.Main(m, map[string]func(){
 		"tidemark": main,
 		"hold":     hold,

@@ -63,7 +63,7 @@ func runPurge(c *cli.Context) error {
 		tell(c, "nothing to remove; nothing was changed")
 		return nil
 	}
-	removed := privacy.Count(len(result.Sources), "source", "sources")
+	removed := show.Things(len(result.Sources), "source", "sources")
 	tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
 	return nil
 }

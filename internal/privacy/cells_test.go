@@ -31,7 +31,7 @@ func TestNoSmallCellsAndNoneLost(t *testing.T) {
 		for _, k := range []int64{2, 10, 50} {
 			n := int(k) + int(seed*seed)*6
 			trace := made(seed, n)
-			trace.lumpWords(k)
+			trace.mergeRareNames(k)
 			cells, _ := histogram(trace, k)
 			sum := int64(0)
 			for _, cell := range cells {

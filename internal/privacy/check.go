@@ -69,7 +69,7 @@ func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms
 		return nil, Verdict{}, err
 	}
 	s := &subject{isTrace: kind == "arrivals", isOther: kind != "arrivals" && kind != "lengths"}
-	err = s.lookAtText(ctx, w, called, name)
+	err = s.inspectText(ctx, w, called, name)
 	switch {
 	case err != nil || s.isOther:
 	case s.isTrace:

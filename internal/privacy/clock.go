@@ -79,9 +79,9 @@ func (t *Trace) shift(key Key, seed uint64, keepsWeekday bool, step int64) {
 	t.IsDated = keepsWeekday
 }
 
-// disguise gives sessions, tenants and blocks names that the key alone connects
+// pseudonymize gives sessions, tenants and blocks names that the key alone connects
 // with the old ones.
-func (t *Trace) disguise(key Key) {
+func (t *Trace) pseudonymize(key Key) {
 	for list, purpose := range map[*[]string]string{&t.Sessions: "session", &t.Tenants: "tenant"} {
 		for i, name := range *list {
 			if name != "" && name != other {

@@ -135,8 +135,8 @@ where columns.schema_name = 'raw'
     and columns.database_name = current_database()
 order by columns.table_name, columns.column_index`
 
-// lookAtText fills in what stands in the text columns of one source.
-func (s *subject) lookAtText(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
+// inspectText fills in what stands in the text columns of one source.
+func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
 	found, err := listOf(ctx, w, rawTextColumns)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *subject) lookAtText(ctx context.Context, w *warehouse.Warehouse, source
 			continue
 		}
 		if name == "documents.content" {
-			if err := s.lookAtDocuments(ctx, w, sources, args...); err != nil {
+			if err := s.inspectDocuments(ctx, w, sources, args...); err != nil {
 				return fmt.Errorf("raw.%s: %w", name, err)
 			}
 		}
@@ -161,7 +161,7 @@ func (s *subject) lookAtText(ctx context.Context, w *warehouse.Warehouse, source
 			theirs = "run_id in (select runs.run_id from raw.runs where runs." + theirs + ")"
 		}
 		if kind == measured || kind == someLabel || strings.HasSuffix(name, ".class") {
-			if err := s.lookAtValues(ctx, w, name, kind, theirs, args...); err != nil {
+			if err := s.inspectValues(ctx, w, name, kind, theirs, args...); err != nil {
 				return fmt.Errorf("raw.%s: %w", name, err)
 			}
 		}

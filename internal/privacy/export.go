@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -141,9 +142,9 @@ func (e *export) prepare() (err error) {
 		return hint.Errorf("only %d requests stay under a cap of %g, fewer than k = %d", len(t.Rows), e.UserCap, e.K).
 			Hint("say a larger one: --user-cap")
 	}
-	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.lumpWords(e.K)
+	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.mergeRareNames(e.K)
 	if r.Dropped.UnfitClasses > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", Count(r.Dropped.UnfitClasses, "class was", "classes were"), other))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", show.Things(r.Dropped.UnfitClasses, "class was", "classes were"), other))
 	}
 	r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs = t.roundLengths(e.K, e.AnswersAtMiddle && e.Form == "trace")
 
@@ -158,7 +159,7 @@ func (e *export) prepare() (err error) {
 		e.zero = time.Unix(0, floorTo(t.Rows[0].At, hour)).UTC().Format("Monday 15:04")
 	}
 	t.shift(e.Key, e.Seed, e.KeepsWeekday && e.Form == "trace", map[string]int64{"trace": minute, "histogram": hour}[e.Form])
-	t.disguise(e.Key)
+	t.pseudonymize(e.Key)
 	r.Loss.ReusedAfter = reused(t.Rows)
 	r.Rows = int64(len(t.Rows))
 
@@ -185,7 +186,7 @@ func (e *export) prepare() (err error) {
 func (e *export) noteUselessness() {
 	rows := e.trace.Rows
 	isOneLength := !slices.ContainsFunc(rows, func(r Row) bool { return r.Input != rows[0].Input || r.Output != rows[0].Output })
-	n := Count(len(rows), "request", "requests")
+	n := show.Things(len(rows), "request", "requests")
 	switch {
 	case e.Form == "histogram" && len(e.cells) == 1:
 		e.result.Notes = append(e.result.Notes, fmt.Sprintf("useless: %s with k = %d make one cell, which says how many there were and little else; take more in, or ask for a smaller --k", n, e.K))
@@ -256,7 +257,7 @@ func (e *export) manifest() *Manifest {
 		m.LeftOut = append(slices.Clone(leftOut), "session_id", "turn", "parent_session_id", "parent_turn", "think_s", "is_failed", "blocks")
 	}
 	if e.Epsilon == 0 {
-		m.Dropped, m.Loss = &e.result.Dropped, new(e.told())
+		m.Dropped, m.Loss = &e.result.Dropped, new(e.published())
 		return m
 	}
 	m.Parameters.EpsilonCovers = fmt.Sprintf("the counts of both files, half of it each, for a user of up to %d requests; "+

@@ -62,9 +62,9 @@ func (t *Trace) roundLengths(k int64, answersAtMiddle bool) (toppedInputs, toppe
 	return toppedInputs, toppedOutputs
 }
 
-// thinnestTop is how many requests stand on the longest length of a class, at
+// fewestAtTop is how many requests stand on the longest length of a class, at
 // least; the classes with none left out.
-func thinnestTop(t *Trace, length func(*Row) int64) int64 {
+func fewestAtTop(t *Trace, length func(*Row) int64) int64 {
 	longest := make([]int64, len(t.Classes))
 	count := make([]int64, len(t.Classes))
 	for i := range t.Rows {

@@ -138,7 +138,7 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 		return err
 	}
 	defer func() { _ = old.Close() }()
-	release, err := warehouse.KeepOut(path)
+	release, err := warehouse.BlockWriters(path)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 		if err != nil {
 			return err
 		}
-		stays, err := staying(table, columns, gone)
+		stays, err := condition(table, columns, gone)
 		if err != nil {
 			return err
 		}
@@ -194,8 +194,8 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 	return warehouse.Refresh(ctx, db)
 }
 
-// staying is the condition of the rows that stay.
-func staying(table string, columns []string, gone []int64) (string, error) {
+// condition is the condition of the rows that stay.
+func condition(table string, columns []string, gone []int64) (string, error) {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(gone), " ", ", "), "[]")
 	switch {
 	case slices.Contains(columns, "source_id"):

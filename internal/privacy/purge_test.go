@@ -166,7 +166,7 @@ func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := staying(table, columns, []int64{1}); err != nil {
+		if _, err := condition(table, columns, []int64{1}); err != nil {
 			t.Error(err)
 		}
 	}

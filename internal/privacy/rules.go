@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/show"
 )
 
 // Verdict is one rule held to one source or file.
@@ -139,7 +141,7 @@ func (s *subject) anonymity(terms Terms) Verdict {
 	case s.isOther:
 		v.Verdict, v.Figures = NothingOfIt, "no requests in it"
 	case s.isTrace:
-		alone, all := s.trace.alone(), max(len(s.trace.Rows), 1)
+		alone, all := s.trace.uniqueRows(), max(len(s.trace.Rows), 1)
 		v.Verdict, v.Figures = NotAnonymous, fmt.Sprintf("a trace with times never is, and %.3g %% of these requests are the only ones in their second with their lengths; export histograms for that",
 			100*float64(alone)/float64(all))
 	default:
@@ -178,7 +180,7 @@ func (s *subject) noText(Terms) (string, string) {
 	}
 	documents := ""
 	if s.documents > 0 {
-		documents = "; " + Count(s.documents, "file", "files") + " of an operator's own words, kept to the byte: read them before they leave"
+		documents = "; " + show.Things(s.documents, "file", "files") + " of an operator's own words, kept to the byte: read them before they leave"
 	}
 	switch {
 	case len(problems) > 0:
@@ -224,7 +226,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 			problems = append(problems, fmt.Sprintf("%d of %d %s are no pseudonyms of 64 bits", n, len(kind.list)-1, kind.what))
 		}
 		if len(kind.list) > 1 {
-			found = append(found, Count(len(kind.list)-1, kind.what[:len(kind.what)-1], kind.what))
+			found = append(found, show.Things(len(kind.list)-1, kind.what[:len(kind.what)-1], kind.what))
 		}
 	}
 	firsts := s.trace.firstUses()
@@ -286,7 +288,7 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 	}
 	t := s.trace
 	if int64(len(t.Rows)) < terms.K {
-		return failed("%s in all, k is %d", Count(len(t.Rows), "request", "requests"), terms.K)
+		return failed("%s in all, k is %d", show.Things(len(t.Rows), "request", "requests"), terms.K)
 	}
 	users, _ := t.users()
 	classes, tenants := make([]group, len(t.Classes)), make([]int64, len(t.Tenants))
@@ -303,23 +305,23 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 	for _, g := range classes {
 		switch {
 		case g.requests > 0 && g.requests < terms.K:
-			return failed("a class of %s, k is %d", Count(g.requests, "request", "requests"), terms.K)
+			return failed("a class of %s, k is %d", show.Things(g.requests, "request", "requests"), terms.K)
 		case g.requests > 0 && g.user != several && used > 1:
-			return failed("a class of %s that are all of one user", Count(g.requests, "request", "requests"))
+			return failed("a class of %s that are all of one user", show.Things(g.requests, "request", "requests"))
 		}
 	}
 	for _, n := range tenants {
 		if n > 0 && n < terms.K {
-			return failed("a tenant of %s, k is %d", Count(n, "request", "requests"), terms.K)
+			return failed("a tenant of %s, k is %d", show.Things(n, "request", "requests"), terms.K)
 		}
 	}
-	alone := t.alone()
+	alone := t.uniqueRows()
 	return nothing("classes and tenants are of %d or more; a trace has no cells: %d of %d requests (%.3g %%) are the only ones in their second with their lengths",
 		terms.K, alone, len(t.Rows), 100*float64(alone)/float64(len(t.Rows)))
 }
 
-// alone is how many requests have a second and lengths that no other has.
-func (t *Trace) alone() (n int) {
+// uniqueRows is how many requests have a second and lengths that no other has.
+func (t *Trace) uniqueRows() (n int) {
 	type mark struct{ second, input, output int64 }
 	of := func(r *Row) mark { return mark{floorTo(r.At, second), r.Input, r.Output} }
 	with := make(map[mark]int, len(t.Rows))
@@ -388,7 +390,7 @@ func (s *subject) noExactLengths(terms Terms) (string, string) {
 	if off > 0 {
 		return failed("%d of %d requests have a length that is not of the ladder (16 tokens or 2 %%)", off, len(s.trace.Rows))
 	}
-	top := min(thinnestTop(s.trace, input), thinnestTop(s.trace, output))
+	top := min(fewestAtTop(s.trace, input), fewestAtTop(s.trace, output))
 	return either(top >= terms.K, "all lengths are of the ladder (16 tokens or 2 %%); the longest of a class is that of %d requests or more, k is %d", top, terms.K)
 }
 

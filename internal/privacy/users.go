@@ -142,10 +142,10 @@ func capFor(counts []int64) string {
 	return "1"
 }
 
-// lump calls the names "other" that may not stand: that too few rows have, or one
+// toMerge calls the names "other" that may not stand: that too few rows have, or one
 // user alone, or that are no words. Where all of these together may not stand, the
 // rarest of the rest goes with them. A name that all rows have tells nobody apart.
-func lump(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (renamed map[int32]bool) {
+func toMerge(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (renamed map[int32]bool) {
 	renamed = map[int32]bool{}
 	var order []int32
 	for place, g := range rows {
@@ -180,9 +180,9 @@ func lump(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (renam
 	return renamed
 }
 
-// lumpWords puts rare classes and tenants together, and classes of one user alone
+// mergeRareNames puts rare classes and tenants together, and classes of one user alone
 // or that are no words. Unfit is how many were none.
-func (t *Trace) lumpWords(k int64) (classes, tenants, unfit int) {
+func (t *Trace) mergeRareNames(k int64) (classes, tenants, unfit int) {
 	users, _ := t.users()
 	noWords := map[int32]bool{}
 	for i, class := range t.Classes {
@@ -196,7 +196,7 @@ func (t *Trace) lumpWords(k int64) (classes, tenants, unfit int) {
 			at := *of(&t.Rows[i])
 			groups[at] = groups[at].with(group{1, users[i]})
 		}
-		renamed := lump(groups, mustGo, mayStand)
+		renamed := toMerge(groups, mustGo, mayStand)
 		if len(renamed) == 0 {
 			return 0, 0
 		}

@@ -84,7 +84,7 @@ func TestRareWordsBecomeOther(t *testing.T) {
 		for i, n := range c.counts {
 			groups[i] = group{n, several}
 		}
-		renamed := lump(groups, nil, func(g group) bool { return g.isShown(10) })
+		renamed := toMerge(groups, nil, func(g group) bool { return g.isShown(10) })
 		for place := range int32(len(c.counts)) {
 			if renamed[place] {
 				got = append(got, fmt.Sprint(place))
@@ -107,7 +107,7 @@ func TestClassesThatMayNotStand(t *testing.T) {
 			}
 		}
 	}
-	classes, _, unfit := trace.lumpWords(10)
+	classes, _, unfit := trace.mergeRareNames(10)
 	if classes != 3 || unfit != 2 {
 		t.Errorf("%d classes went to other, %d of them no words; want 3 and 2", classes, unfit)
 	}

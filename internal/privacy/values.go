@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -40,8 +41,8 @@ func valueProblem(value string) string {
 	return ""
 }
 
-// lookAtValues looks at each different text of a column by itself.
-func (s *subject) lookAtValues(ctx context.Context, w *warehouse.Warehouse, name, kind, theirs string, args ...any) error {
+// inspectValues looks at each different text of a column by itself.
+func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, name, kind, theirs string, args ...any) error {
 	table, column, _ := strings.Cut(name, ".")
 	values, err := listOf(ctx, w, fmt.Sprintf("select distinct %[1]s::varchar from raw.%[2]s where %[3]s and %[1]s is not null", column, table, theirs), args...)
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *subject) lookAtValues(ctx context.Context, w *warehouse.Warehouse, name
 		}
 	}
 	for problem, n := range found {
-		s.foreign = append(s.foreign, fmt.Sprintf("%s: %s with %s", name, Count(n, "value", "values"), problem))
+		s.foreign = append(s.foreign, fmt.Sprintf("%s: %s with %s", name, show.Things(n, "value", "values"), problem))
 	}
 	if len(values) > 0 && kind == measured {
 		s.columns = append(s.columns, textColumn{name: name, values: int64(len(values)), mayBeLong: true})
@@ -110,9 +111,9 @@ func leaves(name string, value any, parts *[]string) {
 	}
 }
 
-// lookAtDocuments counts the files that lie in the warehouse to the byte, with the
+// inspectDocuments counts the files that lie in the warehouse to the byte, with the
 // words of who wrote them, and sees whether one holds a key or a password.
-func (s *subject) lookAtDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
+func (s *subject) inspectDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
 	rows, err := w.DB().QueryContext(ctx, "select content from raw.documents where source_id in ("+sources+")", args...)
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *subject) lookAtDocuments(ctx context.Context, w *warehouse.Warehouse, s
 		}
 	}
 	if secrets > 0 {
-		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s what looks like a key or a password", Count(secrets, "file holds", "files hold")))
+		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s what looks like a key or a password", show.Things(secrets, "file holds", "files hold")))
 	}
 	return rows.Err()
 }

@@ -135,8 +135,8 @@ func BenchmarkScheduler(b *testing.B) {
 	}
 }
 
-// BenchmarkReadAsk is the body of a prompt of 100,000 token ids.
-func BenchmarkReadAsk(b *testing.B) {
+// BenchmarkReadTextRequest is the body of a prompt of 100,000 token ids.
+func BenchmarkReadTextRequest(b *testing.B) {
 	c := small()
 	c.MaxModelLen, c.KVBlocks = 200_000, 20_000
 	s, err := New(c)
@@ -150,7 +150,7 @@ func BenchmarkReadAsk(b *testing.B) {
 	body := append(appendIDs([]byte(`{"model":"tiny","max_tokens":10,"stream":true,"prompt":`), prompt), '}')
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if _, refusal := s.readAsk(body, false, ""); refusal != nil {
+		if _, refusal := s.readTextRequest(body, false, ""); refusal != nil {
 			b.Fatal(refusal)
 		}
 	}

@@ -62,7 +62,7 @@ func checkLogprobs(f *fields) *apiError {
 }
 
 // checkOutputs refuses more outputs than vLLM lets one prompt have.
-func (a *ask) checkOutputs() *apiError {
+func (a *textRequest) checkOutputs() *apiError {
 	switch outputs := a.n * len(a.prompts); {
 	case a.n < 1:
 		return badRequest("n", "n must be at least 1, got %d. (parameter=n, value=%d)", a.n, a.n)

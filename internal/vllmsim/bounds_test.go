@@ -185,9 +185,9 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzAsk looks for a body that is read wrongly: one that panics, or a list whose items are counted otherwise than
+// FuzzTextRequest looks for a body that is read wrongly: one that panics, or a list whose items are counted otherwise than
 // encoding/json counts them.
-func FuzzAsk(f *testing.F) {
+func FuzzTextRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"prompt":[1],"max_tokens":2,"n":1000000000,"stream":true}`, `{"prompt":["a",[1, 2],"b"]}`, `{"prompt":[[],]}`,
 		`{"messages":[{"role":"user","content":[{"text":"x"}]}]}`, `{"messages":{"a":1}}`, `{"prompt":"\ud800","stop":["",{}]}`,
@@ -203,7 +203,7 @@ func FuzzAsk(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, isChat bool) {
-		a, refusal := s.readAsk(body, isChat, "")
+		a, refusal := s.readTextRequest(body, isChat, "")
 		if refusal == nil && (len(a.choices) == 0 || len(a.choices) > maxAnswerOutputs) {
 			t.Errorf("%s: %d outputs", body, len(a.choices))
 		}

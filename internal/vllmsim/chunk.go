@@ -11,7 +11,7 @@ func (s *stream) render(out []byte) []byte {
 	if s.isRendered {
 		return out
 	}
-	if !s.ask.isStream {
+	if !s.request.isStream {
 		if s.open > 0 {
 			return out
 		}
@@ -19,7 +19,7 @@ func (s *stream) render(out []byte) []byte {
 		if s.refusal != nil {
 			return s.conn.answer(out, s.refusal.code, "application/json", s.conn.server.dialect(s.refusal).body())
 		}
-		return s.conn.answer(out, http.StatusOK, "application/json", s.whole(nil))
+		return s.conn.answer(out, http.StatusOK, "application/json", s.fullBody(nil))
 	}
 	if !s.isHeaded {
 		s.isHeaded = true
@@ -34,7 +34,7 @@ func (s *stream) render(out []byte) []byte {
 	if s.open > 0 || s.isBehind() {
 		return out
 	}
-	if s.ask.wantsUsage {
+	if s.request.wantsUsage {
 		out = appendChunk(out, s.usageChunk(s.event[:0]))
 	}
 	return s.renderEnd(out)
@@ -92,7 +92,7 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 		return s.renderRust(out, c)
 	}
 	fresh, isFinal := c.delivered-c.written, c.finish != "" && !c.isClosed
-	if !isFinal && (fresh == 0 || c.written > 0 && fresh < s.ask.interval) {
+	if !isFinal && (fresh == 0 || c.written > 0 && fresh < s.request.interval) {
 		return out
 	}
 	out = s.renderRoles(out)
@@ -109,7 +109,7 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 // the prompt where that is echoed in the first.
 func (s *stream) textOf(c *choice, isFinal bool) {
 	s.text = s.text[:0]
-	if c.written == 0 && s.ask.hasEcho && !s.conn.server.cfg.RustFrontend {
+	if c.written == 0 && s.request.hasEcho && !s.conn.server.cfg.RustFrontend {
 		for _, id := range c.prompt.ids {
 			s.text = appendText(s.text, id)
 		}
@@ -130,7 +130,7 @@ func (s *stream) textOf(c *choice, isFinal bool) {
 
 func (s *stream) chunkStart(out []byte) []byte {
 	object := "text_completion"
-	if s.ask.isChat {
+	if s.request.isChat {
 		object = "chat.completion.chunk"
 	}
 	return s.bodyStart(append(out, "data: "...), object)
@@ -139,7 +139,7 @@ func (s *stream) chunkStart(out []byte) []byte {
 // bodyStart is how every body begins, up to the list of choices.
 func (s *stream) bodyStart(out []byte, object string) []byte {
 	out = append(out, `{"id":`...)
-	out = appendJSONString(out, s.ask.id)
+	out = appendJSONString(out, s.request.id)
 	out = append(out, `,"object":"`+object+`","created":`...)
 	out = strconv.AppendInt(out, s.created, 10)
 	out = append(out, `,"model":`...)
@@ -153,7 +153,7 @@ func (s *stream) chunkHead() []byte { return append(s.chunkStart(nil), `{"index"
 func (s *stream) choiceStart(out []byte, c *choice) []byte {
 	out = append(out, s.head...)
 	out = strconv.AppendInt(out, int64(c.index), 10)
-	if s.ask.isChat {
+	if s.request.isChat {
 		return append(out, `,"delta":{"content":`...)
 	}
 	return append(out, `,"text":`...)
@@ -161,7 +161,7 @@ func (s *stream) choiceStart(out []byte, c *choice) []byte {
 
 func (s *stream) tokenChunk(out []byte, c *choice, from int, isFirst, isFinal bool) []byte {
 	out = appendJSONString(out, s.text)
-	if s.ask.isChat {
+	if s.request.isChat {
 		out = append(out, '}')
 	}
 	out = append(out, `,"logprobs":null,"finish_reason":`...)
@@ -172,18 +172,18 @@ func (s *stream) tokenChunk(out []byte, c *choice, from int, isFirst, isFinal bo
 	} else {
 		out = append(out, "null"...)
 	}
-	if isFinal || !s.ask.isChat {
+	if isFinal || !s.request.isChat {
 		out = c.appendStopReason(out, isFinal)
 	}
-	if !s.ask.isChat {
+	if !s.request.isChat {
 		out = append(out, `,"prompt_token_ids":`...)
 		out = s.promptIDs(out, c, isFirst)
 	}
 	out = append(out, `,"token_ids":`...)
 	out = s.tokenIDs(out, c, from, c.written)
 	out = append(out, "}]"...)
-	out = s.tally(out, c, c.written)
-	if isFinal && s.open == 0 && !s.ask.wantsUsage {
+	out = s.usageSoFar(out, c, c.written)
+	if isFinal && s.open == 0 && !s.request.wantsUsage {
 		out = append(out, `,"system_fingerprint":`...)
 		out = append(out, s.conn.server.fingerprint...)
 	}
@@ -199,14 +199,14 @@ func (c *choice) appendStopReason(out []byte, isFinal bool) []byte {
 }
 
 func (s *stream) promptIDs(out []byte, c *choice, isFirst bool) []byte {
-	if isFirst && (s.ask.wantsIDs || s.ask.hasEcho) {
+	if isFirst && (s.request.wantsIDs || s.request.hasEcho) {
 		return appendIDs(out, c.prompt.ids)
 	}
 	return append(out, "null"...)
 }
 
 func (s *stream) tokenIDs(out []byte, c *choice, from, to int) []byte {
-	if !s.ask.wantsIDs {
+	if !s.request.wantsIDs {
 		return append(out, "null"...)
 	}
 	out = append(out, '[')
@@ -221,7 +221,7 @@ func (s *stream) tokenIDs(out []byte, c *choice, from, to int) []byte {
 
 // renderRoles sends chat's role chunks, which come with the first output.
 func (s *stream) renderRoles(out []byte) []byte {
-	if !s.ask.isChat || s.hasRoles {
+	if !s.request.isChat || s.hasRoles {
 		return out
 	}
 	s.hasRoles = true
@@ -230,7 +230,7 @@ func (s *stream) renderRoles(out []byte) []byte {
 		s.event = append(s.chunkStart(s.event[:0]), `{"index":`...)
 		s.event = strconv.AppendInt(s.event, int64(i), 10)
 		s.event = append(s.event, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
-		s.event = s.tally(s.event, c, 0)
+		s.event = s.usageSoFar(s.event, c, 0)
 		s.event = append(s.event, `,"prompt_token_ids":`...)
 		s.event = s.promptIDs(s.event, c, true)
 		s.event = append(s.event, `,"prompt_text":null}`+"\n\n"...)
@@ -239,13 +239,13 @@ func (s *stream) renderRoles(out []byte) []byte {
 	return out
 }
 
-// tally is the usage so far, which every chunk carries when asked for.
-func (s *stream) tally(out []byte, c *choice, tokens int) []byte {
-	if !s.ask.wantsTally {
+// usageSoFar is the usage so far, which every chunk carries when asked for.
+func (s *stream) usageSoFar(out []byte, c *choice, tokens int) []byte {
+	if !s.request.wantsUsageSoFar {
 		return out
 	}
 	out = appendCounts(append(out, `,"usage":{`...), len(c.prompt.ids), tokens)
-	if s.ask.isChat {
+	if s.request.isChat {
 		out = append(out, `,"completion_tokens_details":null`...)
 	}
 	return append(out, '}')
@@ -262,8 +262,8 @@ func appendCounts(out []byte, prompt, completion int) []byte {
 
 // totals counts over all prompts once and over all outputs.
 func (s *stream) totals() (prompt, completion int) {
-	for i := range s.ask.prompts {
-		prompt += len(s.ask.prompts[i].ids)
+	for i := range s.request.prompts {
+		prompt += len(s.request.prompts[i].ids)
 	}
 	for i := range s.choices {
 		completion += s.choices[i].delivered
@@ -282,7 +282,7 @@ func (s *stream) usageChunk(out []byte) []byte {
 		// Of several prompts only the first one's, as vLLM reports it.
 		out = append(out, `,"prompt_tokens_details":{"cached_tokens":`...)
 		out = strconv.AppendInt(out, int64(s.choices[0].cached), 10)
-		if s.ask.isChat {
+		if s.request.isChat {
 			out = append(out, `,"created_cache_tokens":0`...)
 		}
 		out = append(out, '}')

@@ -23,7 +23,7 @@ type connection struct {
 	limit  io.LimitedReader
 	in     *bufio.Reader
 	once   func(fd uintptr) bool
-	stamps *arrivals // nil where arrivals are taken for the reads
+	stamps *stampedReader // nil where arrivals are taken for the reads
 
 	// of the request under way
 	requestID string
@@ -53,7 +53,7 @@ func newConnection(s *Server, conn net.Conn) *connection {
 		c.raw, _ = kernel.SyscallConn()
 	}
 	if s.cfg.Fixed != nil {
-		c.stamps = newArrivals(conn, c.raw, s.sinceBegin)
+		c.stamps = newStampedReader(conn, c.raw, s.sinceStart)
 	}
 	if c.stamps != nil {
 		c.limit.R = c.stamps
@@ -117,7 +117,7 @@ func (c *connection) serve() {
 // lastRead is when what was read last had come, since the server began.
 func (c *connection) lastRead() time.Duration {
 	if c.stamps == nil {
-		return c.server.sinceBegin()
+		return c.server.sinceStart()
 	}
 	return c.stamps.last
 }

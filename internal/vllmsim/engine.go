@@ -12,7 +12,7 @@ import (
 type engine struct {
 	server *Server
 	sched  *scheduler
-	alarm  alarm
+	waker  waker
 
 	mu        sync.Mutex
 	inbox     []func() // what connections want done between two steps
@@ -33,7 +33,7 @@ func newEngine(s *Server) *engine {
 	return &engine{server: s, sched: newScheduler(s.cfg), sequences: map[*stream][]*sequence{}}
 }
 
-func (e *engine) wakeBy(a alarm) { e.alarm = a }
+func (e *engine) wakeBy(w waker) { e.waker = w }
 
 func (e *engine) submit(st *stream) *apiError {
 	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && e.waiting.Load() >= int64(limit) {
@@ -59,7 +59,7 @@ func (e *engine) post(do func()) bool {
 	if e.isIdle {
 		e.isIdle = false
 		e.wokenAt = time.Now()
-		e.alarm.ring()
+		e.waker.wake()
 	}
 	return true
 }
@@ -68,7 +68,7 @@ func (e *engine) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.isClosing = true
-	e.alarm.ring()
+	e.waker.wake()
 }
 
 // resetPrefixCache forgets the cached blocks unless any is in use.
@@ -81,7 +81,7 @@ func (e *engine) resetPrefixCache() bool {
 }
 
 func (e *engine) run() {
-	defer e.alarm.close()
+	defer e.waker.close()
 	clock := time.Now()
 	for e.takeIn() {
 		if e.sched.isIdle() {
@@ -129,10 +129,10 @@ func (e *engine) rest(clock time.Time) time.Time {
 	}
 	e.isIdle = true
 	e.mu.Unlock()
-	e.alarm.wait(time.Time{})
+	e.waker.wait(time.Time{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.isIdle { // rung for another reason
+	if e.isIdle { // woken for another reason
 		e.isIdle = false
 		return time.Now()
 	}
@@ -151,7 +151,7 @@ func (e *engine) waitUntil(end time.Time) bool {
 		if isClosing || !time.Now().Before(end) {
 			return !isClosing
 		}
-		e.alarm.wait(end)
+		e.waker.wait(end)
 	}
 }
 
@@ -161,7 +161,7 @@ func (e *engine) accept(st *stream) {
 		st.refuse(queueFull())
 		return
 	}
-	now := e.server.sinceBegin()
+	now := e.server.sinceStart()
 	for i := range st.choices {
 		c := &st.choices[i]
 		q := &sequence{
@@ -182,7 +182,7 @@ func (e *engine) abort(st *stream) {
 
 // begin notes what a step that starts now holds.
 func (e *engine) begin(b *batch) {
-	now := e.server.sinceBegin()
+	now := e.server.sinceStart()
 	for _, q := range b.admitted {
 		if q.preemptions == 0 {
 			q.times.scheduled = now
@@ -210,7 +210,7 @@ func (e *engine) publish() {
 // touched writes once.
 func (e *engine) finish(b batch) {
 	yielded := e.sched.complete(b)
-	now := e.server.sinceBegin()
+	now := e.server.sinceStart()
 	e.touched = e.touched[:0]
 	m := e.server.metrics
 	m.mu.Lock()
@@ -270,7 +270,7 @@ func (e *engine) forget(st *stream) {
 
 // abortAll ends every stream with finish_reason "abort".
 func (e *engine) abortAll() {
-	now := e.server.sinceBegin()
+	now := e.server.sinceStart()
 	for st, sequences := range e.sequences {
 		for _, q := range sequences {
 			if q.isGone {

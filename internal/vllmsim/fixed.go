@@ -13,7 +13,7 @@ import (
 type pacer struct {
 	server *Server
 	fixed  Fixed
-	alarm  alarm
+	waker  waker
 	active atomic.Int64
 
 	mu        sync.Mutex
@@ -36,7 +36,7 @@ type paced struct {
 
 func newPacer(s *Server) *pacer { return &pacer{server: s, fixed: *s.cfg.Fixed} }
 
-func (p *pacer) wakeBy(a alarm) { p.alarm = a }
+func (p *pacer) wakeBy(w waker) { p.waker = w }
 
 func (p *pacer) submit(st *stream) *apiError {
 	x := &paced{stream: st, due: st.began + p.fixed.TTFT}
@@ -59,14 +59,14 @@ func (p *pacer) take(x *paced) bool {
 	p.first.push(x)
 	if p.isAsleep && x.due < p.sleepsTo {
 		p.isAsleep = false
-		p.alarm.ring()
+		p.waker.wake()
 	}
 	return true
 }
 
 // abandon leaves the deadline in its queue, and takes from it what it would hold until then.
 func (p *pacer) abandon(st *stream) {
-	st.choices, st.ask.prompts, st.buf = nil, nil, nil
+	st.choices, st.request.prompts, st.buf = nil, nil, nil
 	p.active.Add(-1)
 	p.publish()
 }
@@ -75,11 +75,11 @@ func (p *pacer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.isClosing = true
-	p.alarm.ring()
+	p.waker.wake()
 }
 
 func (p *pacer) run() {
-	defer p.alarm.close()
+	defer p.waker.close()
 	for {
 		x, until, isClosing := p.pop()
 		switch {
@@ -90,16 +90,16 @@ func (p *pacer) run() {
 			p.emit(x)
 		case until == never:
 			p.publish()
-			p.alarm.wait(time.Time{})
+			p.waker.wait(time.Time{})
 		default:
-			p.alarm.wait(p.server.begin.Add(until))
+			p.waker.wait(p.server.begin.Add(until))
 		}
 	}
 }
 
 // pop takes the earliest deadline if it has come, else says when it will.
 func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
-	now := p.server.sinceBegin()
+	now := p.server.sinceStart()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := &p.first
@@ -119,7 +119,7 @@ func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
 // since: a late server merges, it does not shift.
 func (p *pacer) emit(x *paced) {
 	st := x.stream
-	now := p.server.sinceBegin()
+	now := p.server.sinceStart()
 	most := st.mostTokens() - x.made
 	n := most
 	if p.fixed.TPOT > 0 {
@@ -222,7 +222,7 @@ func (p *pacer) publish() {
 
 // abortAll ends every stream with finish_reason "abort".
 func (p *pacer) abortAll() {
-	now := p.server.sinceBegin()
+	now := p.server.sinceStart()
 	for _, q := range []*dueQueue{&p.first, &p.next} {
 		for q.due() != never {
 			p.abort(q.pop(), now)

@@ -102,7 +102,7 @@ func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
 	m.success[why]++
 	m.requestPrompt.observe(float64(q.prompt))
 	m.requestGeneration.observe(float64(n))
-	m.requestMaxTokens.observe(float64(q.stream.ask.sampling.maxTokens))
+	m.requestMaxTokens.observe(float64(q.stream.request.sampling.maxTokens))
 	m.requestPreemptions.observe(float64(q.preemptions))
 	m.requestComputed.observe(float64(q.prompt - max(q.cached, 0)))
 	m.e2e.observe((now - q.stream.began).Seconds())
@@ -112,7 +112,7 @@ func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
 	m.inference.observe((t.last - t.scheduled).Seconds())
 	m.tpot.observe((t.last - t.first).Seconds() / float64(max(n-1, 1)))
 	if most, isLast := q.stream.siblingDone(q.choice, n); isLast {
-		m.requestN.observe(float64(q.stream.ask.n))
+		m.requestN.observe(float64(q.stream.request.n))
 		m.requestMaxGeneration.observe(float64(most))
 	}
 }
@@ -121,12 +121,12 @@ func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
 // the longest of them. Only the driver calls it.
 func (s *stream) siblingDone(choice, tokens int) (most int, isLast bool) {
 	if s.siblings == nil {
-		s.siblings = make([]sibling, len(s.ask.prompts))
+		s.siblings = make([]sibling, len(s.request.prompts))
 	}
-	b := &s.siblings[choice/s.ask.n]
+	b := &s.siblings[choice/s.request.n]
 	b.ended++
 	b.most = max(b.most, tokens)
-	return b.most, b.ended == s.ask.n
+	return b.most, b.ended == s.request.n
 }
 
 type sibling struct{ ended, most int }

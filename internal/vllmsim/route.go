@@ -34,7 +34,7 @@ var isMethod = map[string]bool{
 
 func isText(path string) bool { return path == "/v1/completions" || path == "/v1/chat/completions" }
 
-func (s *Server) isKnown(path string) bool { return isText(path) || s.inspector(path) != nil }
+func (s *Server) isKnown(path string) bool { return isText(path) || s.endpointAt(path) != nil }
 
 const isStreamed = 0
 
@@ -45,7 +45,7 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	if s.cfg.APIKey != "" && strings.HasPrefix(path, "/v1") && r.Header.Get("Authorization") != "Bearer "+s.cfg.APIKey {
 		return s.json(c, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 	}
-	inspect := s.inspector(path)
+	answerer := s.endpointAt(path)
 	if !s.isKnown(path) {
 		return s.json(c, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
 	}
@@ -59,7 +59,7 @@ func (s *Server) dispatch(c *connection, r *http.Request, path string, body []by
 	case isText(path):
 		return s.text(c, path, body, began)
 	}
-	status, contentType, answer := inspect(r, body)
+	status, contentType, answer := answerer(r, body)
 	c.reply(status, contentType, answer)
 	return status
 }
@@ -75,7 +75,7 @@ func (s *Server) refuse(c *connection, why *apiError) int {
 
 // text answers a request for completions and stays until that answer is out.
 func (s *Server) text(c *connection, path string, body []byte, began time.Duration) int {
-	a, refusal := s.readAsk(body, path == "/v1/chat/completions", c.requestID)
+	a, refusal := s.readTextRequest(body, path == "/v1/chat/completions", c.requestID)
 	if refusal != nil && (a == nil || !refusal.inFrame || !a.isStream) {
 		return s.refuse(c, refusal)
 	}

@@ -12,13 +12,13 @@ import (
 
 // Server is one simulated vLLM.
 type Server struct {
-	cfg         Config
-	driver      driver
-	metrics     *metrics
-	begin       time.Time
-	fingerprint []byte // the JSON string
-	asks        atomic.Uint64
-	answering   atomic.Int64 // requests for text under way, for /load
+	cfg          Config
+	driver       driver
+	metrics      *metrics
+	begin        time.Time
+	fingerprint  []byte // the JSON string
+	textRequests atomic.Uint64
+	answering    atomic.Int64 // requests for text under way, for /load
 
 	work      sync.WaitGroup // connections and drains
 	driverRun sync.WaitGroup
@@ -58,8 +58,8 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// sinceBegin is the server's clock: monotonic, from New on.
-func (s *Server) sinceBegin() time.Duration { return time.Since(s.begin) }
+// sinceStart is the server's clock: monotonic, from New on.
+func (s *Server) sinceStart() time.Duration { return time.Since(s.begin) }
 
 // Serve answers on l until Close, and then returns net.ErrClosed. It may be
 // called for several listeners. On sockets of the kernel deadlines are kept by
@@ -112,9 +112,9 @@ func isKernelSocket(l net.Listener) bool {
 
 func (s *Server) startDriver(isPrecise bool) {
 	if isPrecise {
-		s.driver.wakeBy(newAlarm())
+		s.driver.wakeBy(newWaker())
 	} else {
-		s.driver.wakeBy(newTimerAlarm())
+		s.driver.wakeBy(newRuntimeWaker())
 	}
 	s.driverRun.Go(s.driver.run)
 }

@@ -11,7 +11,7 @@ import (
 // take at once is written by a goroutine of its own, and tokens that arrive
 // meanwhile go into one chunk together, as vLLM merges deltas.
 type stream struct {
-	ask     *ask
+	request *textRequest
 	conn    *connection
 	path    string
 	driver  driver
@@ -64,14 +64,14 @@ type driver interface {
 	submit(*stream) *apiError
 	// abandon drops a stream whose outputs are not whole, once. The stream's lock is held.
 	abandon(*stream)
-	wakeBy(alarm)
+	wakeBy(waker)
 	run()
 	close()
 }
 
-func newStream(c *connection, a *ask, path string, began time.Duration) *stream {
+func newStream(c *connection, a *textRequest, path string, began time.Duration) *stream {
 	c.server.answering.Add(1)
-	s := &stream{ask: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
+	s := &stream{request: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
 	s.truth = truth{id: a.id, arrived: c.arrived, began: began}
 	s.choices, a.choices = a.choices, nil // the stream's alone: it lets go of them when it is abandoned
 	s.head = s.chunkHead()
@@ -142,7 +142,7 @@ func (s *stream) write() {
 // noteWrite is called right before a write; mu is held.
 func (s *stream) noteWrite() {
 	if s.conn.server.cfg.RecordTruth {
-		s.truth.noteWrite(s.conn.server.sinceBegin(), s.unsent)
+		s.truth.noteWrite(s.conn.server.sinceStart(), s.unsent)
 	}
 	s.unsent = 0
 }
@@ -188,7 +188,7 @@ func (s *stream) end(isBroken bool) {
 }
 
 func (s *stream) status() int {
-	if s.refusal != nil && !s.ask.isStream {
+	if s.refusal != nil && !s.request.isStream {
 		return s.refusal.code
 	}
 	return http.StatusOK

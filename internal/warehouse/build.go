@@ -70,7 +70,7 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	if len(views) == 0 {
 		return nil
 	}
-	return keep(ctx, tx)
+	return materialize(ctx, tx)
 }
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)

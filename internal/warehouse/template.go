@@ -7,9 +7,9 @@ import "os"
 // template is what a new file begins as; empty: as nothing.
 var template string
 
-// BeginAs lets new files begin as a copy of an empty warehouse, which spares them the second that it takes to make
+// StartFrom lets new files begin as a copy of an empty warehouse, which spares them the second that it takes to make
 // all views, and the catalogue be read from it. It is for tests that run the program a hundred times.
-func BeginAs(path string) { template = path }
+func StartFrom(path string) { template = path }
 
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(from)

@@ -419,7 +419,7 @@ func TestKeepOutOutlastsADetach(t *testing.T) {
 		t.Skip("only Linux has such a lock")
 	}
 	path := warehousetest.File(t)
-	release, err := warehouse.KeepOut(path)
+	release, err := warehouse.BlockWriters(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,8 +46,8 @@ type player struct {
 	tries    []string
 }
 
-func (p *player) hands() Hands {
-	return Hands{Run: p.do, TakeIn: p.takeIn, Tell: func(string) {}}
+func (p *player) callbacks() Callbacks {
+	return Callbacks{Run: p.do, TakeIn: p.takeIn, Tell: func(string) {}}
 }
 
 func (p *player) takeIn(_ context.Context, d Done, takesTime bool) (Result, error) {
@@ -105,7 +105,7 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := log.SeriesID
-	if _, err := Play(t.Context(), f, log, first.hands()); err == nil {
+	if _, err := Play(t.Context(), f, log, first.callbacks()); err == nil {
 		t.Fatal("no error of a step that failed")
 	}
 	log.Close()
@@ -220,7 +220,7 @@ func play(t *testing.T, f File, path string, p *player) []Done {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	done, err := Play(t.Context(), f, log, p.hands())
+	done, err := Play(t.Context(), f, log, p.callbacks())
 	if err != nil {
 		t.Fatal(err)
 	}

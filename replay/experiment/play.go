@@ -13,8 +13,8 @@ type Result struct {
 	FirstLine string
 }
 
-// Hands do for an experiment what it cannot do itself.
-type Hands struct {
+// Callbacks do for an experiment what it cannot do itself.
+type Callbacks struct {
 	// Run replays a step, takes the run in and judges it. It calls sent as soon as the run is whole on disk. Its result
 	// is NotTakenIn where another process holds the warehouse.
 	Run func(ctx context.Context, s Step, sent func(runID string) error) (Result, error)
@@ -27,7 +27,7 @@ type Hands struct {
 // Play does what is left of the experiment, in order, and returns all that has ended. A run that cannot be taken in
 // does not keep the next from being sent: it is taken in later, after a row or at the end, and its outcome counts from
 // then on. Other errors end the experiment; the journal says how far it came.
-func Play(ctx context.Context, f File, l *Log, h Hands) ([]Done, error) {
+func Play(ctx context.Context, f File, l *Log, h Callbacks) ([]Done, error) {
 	steps, event, why := f.Steps(), "finished", ""
 	var all []Done
 	isHeld := false // the last thing that was tried failed for that
@@ -64,7 +64,7 @@ func Play(ctx context.Context, f File, l *Log, h Hands) ([]Done, error) {
 	return all, l.end(event, why)
 }
 
-func run(ctx context.Context, l *Log, h Hands, s Step) (Done, error) {
+func run(ctx context.Context, l *Log, h Callbacks, s Step) (Done, error) {
 	if err := l.started(s); err != nil {
 		return Done{}, err
 	}
@@ -83,7 +83,7 @@ func run(ctx context.Context, l *Log, h Hands, s Step) (Done, error) {
 }
 
 // takeIn tries the runs that were left behind, until one is left behind again.
-func takeIn(ctx context.Context, l *Log, h Hands, all []Done, takesTime bool) error {
+func takeIn(ctx context.Context, l *Log, h Callbacks, all []Done, takesTime bool) error {
 	for i, d := range all {
 		if d.Outcome != NotTakenIn {
 			continue

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// rater says when sessions begin: gaps of mean 1, drawn one after the other, and the clock that plays them at the rate
+// arrivalTimes says when sessions begin: gaps of mean 1, drawn one after the other, and the clock that plays them at the rate
 // that holds at the time.
-type rater struct {
+type arrivalTimes struct {
 	gap     func() float64 // of mean 1
-	rates   []stretch      // of a day, or one without an end
+	rates   []rateStep     // of a day, or one without an end
 	isDaily bool
 	now     float64 // seconds since the begin
 	day     float64 // seconds that begin the day which now lies in
-	at      int     // stretch of now
+	at      int     // rateStep of now
 }
 
-// stretch is a time of one rate, in seconds since the first one's begin.
-type stretch struct{ from, until, perS float64 }
+// rateStep is a time of one rate, in seconds since the first one's begin.
+type rateStep struct{ from, until, perS float64 }
 
 // begin is the time of day when the plan begins.
 func (a *Arrivals) begin() time.Duration {
@@ -29,10 +29,10 @@ func (a *Arrivals) begin() time.Duration {
 	return 0
 }
 
-// rater resolves a source's gaps; rate, sessions per second, replaces the profile's mean unless it is 0.
-func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengths, error)) (*rater, error) {
+// arrivalTimes resolves a source's gaps; rate, sessions per second, replaces the profile's mean unless it is 0.
+func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) (*Lengths, error)) (*arrivalTimes, error) {
 	rnd := rand.New(rand.NewPCG(seed, hashString("arrivals")))
-	r := &rater{}
+	r := &arrivalTimes{}
 	own := a.RatePerS
 	switch a.Process {
 	case "at_once":
@@ -41,7 +41,7 @@ func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengt
 		}
 		r.gap, own = func() float64 { return 0 }, 1
 	case "constant":
-		r.gap = fromTheBegin(func() float64 { return 1 })
+		r.gap = firstAtZero(func() float64 { return 1 })
 	case "poisson":
 		r.gap = rnd.ExpFloat64
 	case "gamma":
@@ -51,7 +51,7 @@ func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengt
 		if err != nil {
 			return nil, err
 		}
-		r.gap = fromTheBegin(gaps)
+		r.gap = firstAtZero(gaps)
 		if own == 0 {
 			own = 1 / mean
 		}
@@ -60,7 +60,7 @@ func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengt
 		if rate > 0 {
 			own = rate
 		}
-		r.rates = []stretch{{0, math.Inf(1), own}}
+		r.rates = []rateStep{{0, math.Inf(1), own}}
 		return r, nil
 	}
 	r.isDaily = true
@@ -69,13 +69,13 @@ func (a *Arrivals) rater(seed uint64, rate float64, lengths func(string) (*Lengt
 		scale = rate / mean
 	}
 	for _, w := range a.Windows {
-		r.rates = append(r.rates, stretch{(w.From - a.begin()).Seconds(), (w.Until - a.begin()).Seconds(), w.RatePerS * scale})
+		r.rates = append(r.rates, rateStep{(w.From - a.begin()).Seconds(), (w.Until - a.begin()).Seconds(), w.RatePerS * scale})
 	}
 	return r, nil
 }
 
-// fromTheBegin puts the first session at the begin.
-func fromTheBegin(gap func() float64) func() float64 {
+// firstAtZero puts the first session at the begin.
+func firstAtZero(gap func() float64) func() float64 {
 	begun := false
 	return func() float64 {
 		if !begun {
@@ -119,9 +119,9 @@ func (a *Arrivals) windowRate() float64 {
 // lastDue is where every plan ends, some thirty years on: as long as a plan's due times can be.
 const lastDue = 999_999_999 * time.Second
 
-// next is when the next session begins, or lastDue. A gap that crosses into a stretch of another rate is played on at
+// next is when the next session begins, or lastDue. A gap that crosses into a rateStep of another rate is played on at
 // that rate.
-func (r *rater) next() time.Duration {
+func (r *arrivalTimes) next() time.Duration {
 	left := r.gap()
 	for r.now < lastDue.Seconds() {
 		s := r.rates[r.at]
@@ -141,7 +141,7 @@ func (r *rater) next() time.Duration {
 }
 
 // meanRate is sessions per second; 0 when all are at once.
-func (r *rater) meanRate() float64 {
+func (r *arrivalTimes) meanRate() float64 {
 	if r.rates[0].until == math.Inf(1) {
 		return r.rates[0].perS
 	}

@@ -10,10 +10,10 @@ func (e expectation) tokens() float64 { return e.input + e.output }
 
 type expectations []expectation
 
-func (m *maker) expected() expectations {
+func (m *generator) expected() expectations {
 	var all expectations
 	before := 0.0
-	for _, k := range m.kinds {
+	for _, k := range m.samplers {
 		e := k.expected()
 		e.share = k.until - before
 		e.input, e.output, e.reused = e.input*e.share, e.output*e.share, e.reused*e.share
@@ -34,7 +34,7 @@ func (e expectations) total() expectation {
 }
 
 // expected is of one session. Lengths do not depend on the number of turns, so means add up.
-func (k *kind) expected() expectation {
+func (k *sampler) expected() expectation {
 	var e expectation
 	input := 0.0
 	for i, reached := range k.reached() {
@@ -44,7 +44,7 @@ func (k *kind) expected() expectation {
 		case !k.growing:
 			input, reused = fresh, k.meanShared(i)
 		case i == 0:
-			reused = k.meanStarter(fresh)
+			reused = k.meanPrefix(fresh)
 			input = reused + fresh
 		default:
 			input += k.mean(i-1, ofOutput) + fresh
@@ -63,7 +63,7 @@ const steps = 2048
 func middle(i int) float64 { return (float64(i) + 0.5) / steps }
 
 // reached are the shares of sessions that have a first turn, a second turn and so on.
-func (k *kind) reached() []float64 {
+func (k *sampler) reached() []float64 {
 	shares := make([]float64, k.listed)
 	for i := range shares {
 		shares[i] = 1
@@ -84,7 +84,7 @@ func (k *kind) reached() []float64 {
 }
 
 // values of a turn's input, output or think time with their weights, which add up to 1.
-func (k *kind) values(turn int, of column) (w weighted) {
+func (k *sampler) values(turn int, of column) (w weighted) {
 	if k.joint != nil && of != ofThink {
 		return k.joint.all.values(of)
 	}
@@ -113,7 +113,7 @@ func (p pairs) values(of column) (w weighted) {
 	return w
 }
 
-func (k *kind) mean(turn int, of column) float64 {
+func (k *sampler) mean(turn int, of column) float64 {
 	w, sum := k.values(turn, of), 0.0
 	for i, value := range w.values {
 		sum += value * w.weights[i]
@@ -122,7 +122,7 @@ func (k *kind) mean(turn int, of column) float64 {
 }
 
 // asked is what the profile says of a column, over all turns.
-func (k *kind) asked(of column) (w weighted) {
+func (k *sampler) asked(of column) (w weighted) {
 	for i, reached := range k.reached() {
 		if of == ofThink && i == 0 {
 			continue
@@ -135,8 +135,8 @@ func (k *kind) asked(of column) (w weighted) {
 	return w
 }
 
-// meanStarter is of a session with history, whose first text has that mean.
-func (k *kind) meanStarter(fresh float64) float64 {
+// meanPrefix is of a session with history, whose first text has that mean.
+func (k *sampler) meanPrefix(fresh float64) float64 {
 	switch s := k.shared; {
 	case s == nil:
 		return 0
@@ -155,7 +155,7 @@ func (k *kind) meanStarter(fresh float64) float64 {
 }
 
 // meanShared is of a prompt without history: no more than the whole blocks of it.
-func (k *kind) meanShared(turn int) float64 {
+func (k *sampler) meanShared(turn int) float64 {
 	s := k.shared
 	if s == nil {
 		return 0
@@ -168,7 +168,7 @@ func (k *kind) meanShared(turn int) float64 {
 		case s.follows != nil:
 			wanted = s.follows(reached + w.weights[i]/2)
 		case s.tokens != nil:
-			wanted = k.meanStarter(0)
+			wanted = k.meanPrefix(0)
 		}
 		reached += w.weights[i]
 		sum += min(wanted, float64((int(input)-1)/k.blockTokens*k.blockTokens)) * w.weights[i]

@@ -30,13 +30,13 @@ func TestAnHourAsShippedIsLeftToChance(t *testing.T) {
 	p, _ := Builtin("spoc-coding")
 	worst, gaps := 0.0, weighted{}
 	for seed := range uint64(20) {
-		m, err := p.maker(Options{Seed: 1 + seed})
+		m, err := p.generator(Options{Seed: 1 + seed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		counts, number, last := map[string]float64{}, int64(0), int64(-1)
 		for ; ; number++ {
-			at := m.rater.next()
+			at := m.arrivalTimes.next()
 			if at >= time.Hour {
 				break
 			}

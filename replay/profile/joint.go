@@ -33,8 +33,8 @@ func within(bounds [2]int, share float64) int {
 	return bounds[0] + int(share*float64(bounds[1]-bounds[0]+1))
 }
 
-// jointly are the pairs by the time of the day.
-type jointly struct {
+// jointSampler are the pairs by the time of the day.
+type jointSampler struct {
 	all   pairs
 	parts []jointPart
 }
@@ -45,7 +45,7 @@ type jointPart struct {
 }
 
 // at finds the pairs of a time of the day; where none are known, those of the whole day.
-func (j *jointly) at(clock time.Duration) pairs {
+func (j *jointSampler) at(clock time.Duration) pairs {
 	for _, p := range j.parts {
 		if clock >= p.from && clock < p.until {
 			return p.pairs
@@ -54,15 +54,15 @@ func (j *jointly) at(clock time.Duration) pairs {
 	return j.all
 }
 
-func (j *Joint) resolved(lengths func(string) (*Lengths, error)) (*jointly, error) {
+func (j *Joint) resolved(lengths func(string) (*Lengths, error)) (*jointSampler, error) {
 	if j.Source != "" {
 		return j.ofSource(lengths)
 	}
 	if len(j.Cells) > 0 {
-		return &jointly{all: pairsOf(j.Cells)}, nil
+		return &jointSampler{all: pairsOf(j.Cells)}, nil
 	}
 	var all []Cell
-	resolved := &jointly{}
+	resolved := &jointSampler{}
 	for _, w := range j.Windows {
 		all = append(all, w.Cells...)
 		resolved.parts = append(resolved.parts, jointPart{w.From, w.Until, pairsOf(w.Cells)})
@@ -71,7 +71,7 @@ func (j *Joint) resolved(lengths func(string) (*Lengths, error)) (*jointly, erro
 	return resolved, nil
 }
 
-func (j *Joint) ofSource(lengths func(string) (*Lengths, error)) (*jointly, error) {
+func (j *Joint) ofSource(lengths func(string) (*Lengths, error)) (*jointSampler, error) {
 	l, err := lengths(j.Source)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (j *Joint) ofSource(lengths func(string) (*Lengths, error)) (*jointly, erro
 	if len(l.Pairs) == 0 {
 		return nil, fmt.Errorf("source %s: it has no lengths", j.Source)
 	}
-	resolved := &jointly{all: pairsOf(cellsOf(l.Pairs))}
+	resolved := &jointSampler{all: pairsOf(cellsOf(l.Pairs))}
 	for hour, pairs := range l.Hours {
 		if j.IsHourly && len(pairs) > 0 {
 			from := time.Duration(hour) * time.Hour

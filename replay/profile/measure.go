@@ -27,7 +27,7 @@ var ranks = [...]struct {
 // Measure draws the profile and sets what came beside what it asks for: of each class its share of sessions and tokens,
 // turns, lengths, think times and the share of its prompts that an earlier prompt had; then the reuse of the whole.
 func (p *Profile) Measure(o Options) ([]Figure, error) {
-	m, err := p.maker(o)
+	m, err := p.generator(o)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (p *Profile) Measure(o Options) ([]Figure, error) {
 	}
 	all, expected := drawn.total(), m.expected()
 	whole := expected.total()
-	for i, k := range m.kinds {
+	for i, k := range m.samplers {
 		d, e := drawn[k.name], expected[i]
 		add(k.name, "session_ratio", e.share, float64(d.sessions)/float64(all.sessions))
 		add(k.name, "token_ratio", e.tokens()/whole.tokens(), d.tokens()/all.tokens())
@@ -97,19 +97,19 @@ func (w *weighted) at() (values [len(ranks)]float64) {
 	return values
 }
 
-// tallied is what was drawn of a class.
-type tallied struct {
+// drawnClass is what was drawn of a class.
+type drawnClass struct {
 	sessions, requests          int64
 	fresh, input, output, think weighted
 	sumInput, sumOutput, shared float64
 }
 
-func (t *tallied) tokens() float64 { return t.sumInput + t.sumOutput }
+func (t *drawnClass) tokens() float64 { return t.sumInput + t.sumOutput }
 
-type drawnByClass map[string]*tallied
+type drawnByClass map[string]*drawnClass
 
-func (d drawnByClass) total() *tallied {
-	var all tallied
+func (d drawnByClass) total() *drawnClass {
+	var all drawnClass
 	for _, t := range d {
 		all.sessions += t.sessions
 		all.sumInput += t.sumInput
@@ -123,13 +123,13 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 	if _, err := p.Requests(o); err != nil {
 		return nil, err
 	}
-	m, err := p.maker(o)
+	m, err := p.generator(o)
 	if err != nil {
 		return nil, err
 	}
 	byClass := drawnByClass{}
 	for _, c := range p.Classes {
-		byClass[c.Name] = &tallied{}
+		byClass[c.Name] = &drawnClass{}
 	}
 	longest := map[uint64]int{} // starter -> most tokens of it in a prompt
 	err = m.play(p.ending(o), func(s *session, now turn, req replay.Request) bool {
@@ -138,15 +138,15 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 		if s.growing && req.Turn > 0 {
 			byClass[s.class].shared += float64(s.turns[req.Turn-1].input)
 		} else {
-			byClass[s.class].shared += float64(min(shared, longest[s.starter]))
+			byClass[s.class].shared += float64(min(shared, longest[s.prefix]))
 		}
-		longest[s.starter] = max(longest[s.starter], shared)
+		longest[s.prefix] = max(longest[s.prefix], shared)
 		return true
 	})
 	return byClass, err
 }
 
-func (t *tallied) add(now turn, req replay.Request) {
+func (t *drawnClass) add(now turn, req replay.Request) {
 	if req.Turn == 0 {
 		t.sessions++
 	}

@@ -128,8 +128,8 @@ func (s *Shared) read(where string, node *yamlfile.Node) error {
 		return err
 	case s.Count == 0:
 		return yamlfile.Errorf(node, "%s: count is missing: how many different starters there are", where)
-	case s.Count > maxStarters:
-		return yamlfile.Errorf(node, "%s: count %d: must be at most %d", where, s.Count, maxStarters)
+	case s.Count > maxPrefixes:
+		return yamlfile.Errorf(node, "%s: count %d: must be at most %d", where, s.Count, maxPrefixes)
 	case (s.Tokens == nil) == (s.Ratio == 0):
 		return yamlfile.Errorf(node, "%s: one of tokens and ratio must be there", where)
 	case s.FollowsInput && s.Tokens == nil:

@@ -109,7 +109,7 @@ func TestReuseOfThePlanIsAsAsked(t *testing.T) {
 	for _, p := range examplesAlone(t) {
 		o := Options{Seed: 3, Duration: long, Limit: 10_000, Lengths: production}
 		header, _ := planned(t, p, o)
-		m, err := p.maker(o)
+		m, err := p.generator(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestClassesDoNotDisturbEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	draw := func(p *Profile) (sessions [][]turn) {
-		m, err := p.maker(Options{Seed: 9})
+		m, err := p.generator(Options{Seed: 9})
 		if err != nil {
 			t.Fatal(err)
 		}

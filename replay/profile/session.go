@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// maxStarters and starterBlocks keep the ids of all starters below what their first three tokens tell apart.
-	maxStarters   = 100_000
-	starterBlocks = 1 << 16
+	// maxPrefixes and prefixBlocks keep the ids of all starters below what their first three tokens tell apart.
+	maxPrefixes  = 100_000
+	prefixBlocks = 1 << 16
 )
 
-// kind is a class ready to be drawn from.
-type kind struct {
+// sampler is a class ready to be drawn from.
+type sampler struct {
 	name    string
-	until   float64 // upper end of its ranks of the class deck
+	until   float64 // upper end of its ranks of the class ranks
 	drawn   uint64  // sessions so far
 	turns   quantile
-	listed  int       // turns that are listed, or 0
-	of      []varying // each turn that is described; the last stands for all after it
-	dealt   []uint64  // turns drawn of each of them
-	joint   *jointly
+	listed  int           // turns that are listed, or 0
+	of      []turnSampler // each turn that is described; the last stands for all after it
+	dealt   []uint64      // turns drawn of each of them
+	joint   *jointSampler
 	growing bool
-	shared  *starters
+	shared  *prefixPool
 
-	blockTokens                                              int
-	turnsDeck, inputDeck, outputDeck, thinkDeck, starterDeck deck
+	blockTokens                                                 int
+	turnRanks, inputRanks, outputRanks, thinkRanks, prefixRanks rankStream
 }
 
-// varying is what varies in a turn; input and output are nil where the joint says them, think where there is none.
-type varying struct{ input, output, think quantile }
+// turnSampler is what varies in a turn; input and output are nil where the joint says them, think where there is none.
+type turnSampler struct{ input, output, think quantile }
 
-// starters are the streams of tokens that sessions of a class begin with.
-type starters struct {
+// prefixPool is the streams of tokens that sessions of a class begin with.
+type prefixPool struct {
 	first   uint64    // id of the first block of the first
 	sums    []float64 // of popularity
 	tokens  []int     // of each
@@ -57,7 +57,7 @@ type session struct {
 	turns   []turn
 	turn    int // the next one
 	due     time.Duration
-	starter uint64 // id of its starter's first block
+	prefix  uint64 // id of its starter's first block
 	shared  int    // tokens of its starter
 	own     uint64 // id of its own first block
 	growing bool
@@ -71,7 +71,7 @@ type turn struct {
 }
 
 // session draws the number-th one.
-func (m *maker) session(number int64, at time.Duration) *session {
+func (m *generator) session(number int64, at time.Duration) *session {
 	k := m.pick(m.classes.rank(uint64(number), rand.New(rand.NewPCG(m.seed, uint64(number))).Float64()))
 	nth := k.drawn
 	k.drawn++
@@ -79,7 +79,7 @@ func (m *maker) session(number int64, at time.Duration) *session {
 	s := &session{number: number, class: k.name, due: at, growing: k.growing}
 	count := k.listed
 	if count == 0 {
-		count = int(k.turns(k.turnsDeck.rank(nth, rnd.Float64())))
+		count = int(k.turns(k.turnRanks.rank(nth, rnd.Float64())))
 	}
 	if count > 1 {
 		s.name = k.name + "-" + strconv.FormatInt(number, 10)
@@ -101,40 +101,40 @@ func (m *maker) session(number int64, at time.Duration) *session {
 	return s
 }
 
-func (m *maker) pick(rank float64) *kind {
-	for _, k := range m.kinds {
+func (m *generator) pick(rank float64) *sampler {
+	for _, k := range m.samplers {
 		if rank < k.until {
 			return k
 		}
 	}
-	return m.kinds[len(m.kinds)-1]
+	return m.samplers[len(m.samplers)-1]
 }
 
 // draw gives a turn its lengths and its think time; the rank is that of its input.
-func (k *kind) draw(t *turn, i int, clock time.Duration, rnd *rand.Rand) (rank float64) {
+func (k *sampler) draw(t *turn, i int, clock time.Duration, rnd *rand.Rand) (rank float64) {
 	place := min(i, len(k.of)-1)
 	of, nth := k.of[place], k.dealt[place]
 	k.dealt[place]++
-	rank = k.inputDeck.nth(place).rank(nth, rnd.Float64())
-	out := k.outputDeck.nth(place).rank(nth, rnd.Float64())
+	rank = k.inputRanks.nth(place).rank(nth, rnd.Float64())
+	out := k.outputRanks.nth(place).rank(nth, rnd.Float64())
 	if k.joint != nil {
 		t.fresh, t.output = k.joint.at(clock).at(rank, rnd.Float64(), out)
 	} else {
 		t.fresh, t.output = int(of.input(rank)), int(of.output(out))
 	}
 	if i > 0 && of.think != nil {
-		t.think = time.Duration(of.think(k.thinkDeck.nth(place).rank(nth, rnd.Float64())) * 1e9)
+		t.think = time.Duration(of.think(k.thinkRanks.nth(place).rank(nth, rnd.Float64())) * 1e9)
 	}
 	return rank
 }
 
 // begin chooses the session's starter and how much of it there is.
-func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (which int) {
+func (k *sampler) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (which int) {
 	if k.shared == nil {
 		return 0
 	}
-	which = k.shared.pick(k.starterDeck.rank(nth, rnd.Float64()))
-	s.starter = k.shared.first + uint64(which)*starterBlocks
+	which = k.shared.pick(k.prefixRanks.rank(nth, rnd.Float64()))
+	s.prefix = k.shared.first + uint64(which)*prefixBlocks
 	tokens := 0.0
 	switch fresh := float64(s.turns[0].fresh); {
 	case k.shared.follows != nil:
@@ -150,12 +150,12 @@ func (k *kind) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (whic
 	}
 	// Whole blocks: more or one less, so that the mean is right.
 	s.shared = int(math.Floor(tokens/float64(k.blockTokens)+rnd.Float64())) * k.blockTokens
-	s.shared = min(s.shared, (starterBlocks-1)*k.blockTokens)
+	s.shared = min(s.shared, (prefixBlocks-1)*k.blockTokens)
 	return which
 }
 
 // settle notes what of the first prompt was shared, and what of the ratio is owed.
-func (s *starters) settle(which, shared, input int) {
+func (s *prefixPool) settle(which, shared, input int) {
 	if s.ratio == 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (s *starters) settle(which, shared, input int) {
 }
 
 // lay finds the prompt of a turn whose turns before are laid.
-func (k *kind) lay(s *session, i int) {
+func (k *sampler) lay(s *session, i int) {
 	t := &s.turns[i]
 	switch {
 	case !k.growing:
@@ -181,7 +181,7 @@ func (k *kind) lay(s *session, i int) {
 }
 
 // number gives the session ids for its own blocks.
-func (m *maker) number(s *session, k *kind) {
+func (m *generator) number(s *session, k *sampler) {
 	last := s.turns[len(s.turns)-1]
 	if k.growing && len(s.turns) > 1 {
 		s.own = m.nextID
@@ -190,7 +190,7 @@ func (m *maker) number(s *session, k *kind) {
 }
 
 // request is the session's next turn.
-func (m *maker) request(s *session) replay.Request {
+func (m *generator) request(s *session) replay.Request {
 	t := s.turns[s.turn]
 	req := replay.Request{Due: s.due, InputTokens: t.input, OutputTokens: t.output, Session: s.name, Turn: s.turn,
 		Class: s.class, HistoryTokens: t.history}
@@ -206,7 +206,7 @@ func (m *maker) request(s *session) replay.Request {
 
 // blocks are the starter's, then the session's own where a later turn repeats them. A prompt of no stream that goes on
 // ends in tokens that are in no block, which nobody shares.
-func (m *maker) blocks(s *session, t turn) []uint64 {
+func (m *generator) blocks(s *session, t turn) []uint64 {
 	shared := min(s.shared, max(0, t.input-1)/m.blockTokens*m.blockTokens) / m.blockTokens
 	all := shared
 	if s.own > 0 {
@@ -218,7 +218,7 @@ func (m *maker) blocks(s *session, t turn) []uint64 {
 	ids := make([]uint64, all)
 	for i := range ids {
 		if i < shared {
-			ids[i] = s.starter + uint64(i)
+			ids[i] = s.prefix + uint64(i)
 		} else {
 			ids[i] = s.own + uint64(i-shared)
 		}
@@ -226,6 +226,6 @@ func (m *maker) blocks(s *session, t turn) []uint64 {
 	return ids
 }
 
-func (s *starters) pick(rank float64) int {
+func (s *prefixPool) pick(rank float64) int {
 	return min(sort.SearchFloat64s(s.sums, rank*s.sums[len(s.sums)-1]), len(s.sums)-1)
 }

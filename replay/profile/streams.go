@@ -60,7 +60,7 @@ func Streams(streams []Stream, o StreamOptions) (iter.Seq2[replay.Request, error
 	return func(yield func(replay.Request, error) bool) {
 		soonest := &byArrival{}
 		for i := range streams {
-			if f := newFlow(&streams[i], i, o); f.next() {
+			if f := newRunningStream(&streams[i], i, o); f.next() {
 				heap.Push(soonest, f)
 			}
 		}
@@ -97,20 +97,20 @@ func (s *Stream) check() error {
 	return nil
 }
 
-// flow is one stream being drawn.
-type flow struct {
+// runningStream is one stream being drawn.
+type runningStream struct {
 	*Stream
 	order   int // of the streams; parts equal instants
 	rnd     *rand.Rand
 	windows []RateWindow // that lie in what is drawn
 	at      int
 	now     float64 // seconds of the source's time
-	lengths []lengthsDraw
-	always  lengthsDraw
+	lengths []lengthSampler
+	always  lengthSampler
 }
 
-func newFlow(s *Stream, order int, o StreamOptions) *flow {
-	f := &flow{Stream: s, order: order, rnd: rand.New(rand.NewPCG(o.Seed, hashString(s.Class+"\x00"+s.Client)))}
+func newRunningStream(s *Stream, order int, o StreamOptions) *runningStream {
+	f := &runningStream{Stream: s, order: order, rnd: rand.New(rand.NewPCG(o.Seed, hashString(s.Class+"\x00"+s.Client)))}
 	for _, w := range s.Rates {
 		w.From, w.Until = max(w.From, o.From), min(w.Until, o.Until)
 		if w.From < w.Until && w.RatePerS > 0 {
@@ -131,7 +131,7 @@ func newFlow(s *Stream, order int, o StreamOptions) *flow {
 
 // next goes to the next arrival. A gap that crosses into a window of another rate is
 // played on at that rate.
-func (f *flow) next() bool {
+func (f *runningStream) next() bool {
 	if f.at == len(f.windows) {
 		return false
 	}
@@ -166,13 +166,13 @@ func (w RateWindow) gap(rnd *rand.Rand) float64 {
 	}
 }
 
-func (f *flow) request(from time.Duration) replay.Request {
+func (f *runningStream) request(from time.Duration) replay.Request {
 	at := time.Duration(math.Round(f.now * 1e9))
 	input, output := f.lengthsAt(at).draw(f.rnd)
 	return replay.Request{Due: at - from, InputTokens: input, OutputTokens: output, Class: f.Class}
 }
 
-func (f *flow) lengthsAt(at time.Duration) *lengthsDraw {
+func (f *runningStream) lengthsAt(at time.Duration) *lengthSampler {
 	for i := range f.lengths {
 		if l := &f.lengths[i]; l.until > l.from && at >= l.from && at < l.until {
 			return l
@@ -181,8 +181,8 @@ func (f *flow) lengthsAt(at time.Duration) *lengthsDraw {
 	return &f.always
 }
 
-// lengthsDraw are ready to be drawn from: cells with sums of their counts.
-type lengthsDraw struct {
+// lengthSampler are ready to be drawn from: cells with sums of their counts.
+type lengthSampler struct {
 	from, until   time.Duration
 	joint         pairs
 	input, output []Bucket
@@ -190,8 +190,8 @@ type lengthsDraw struct {
 	outSums       []float64
 }
 
-func prepared(l LengthsWindow) lengthsDraw {
-	return lengthsDraw{from: l.From, until: l.Until, joint: pairsOf(l.Joint), input: l.Input, output: l.Output,
+func prepared(l LengthsWindow) lengthSampler {
+	return lengthSampler{from: l.From, until: l.Until, joint: pairsOf(l.Joint), input: l.Input, output: l.Output,
 		inSums: sumsOf(l.Input), outSums: sumsOf(l.Output)}
 }
 
@@ -204,7 +204,7 @@ func sumsOf(buckets []Bucket) (sums []float64) {
 	return sums
 }
 
-func (l *lengthsDraw) draw(rnd *rand.Rand) (input, output int) {
+func (l *lengthSampler) draw(rnd *rand.Rand) (input, output int) {
 	if len(l.joint.cells) > 0 {
 		return l.joint.at(rnd.Float64(), rnd.Float64(), rnd.Float64())
 	}
@@ -220,14 +220,14 @@ func anyOf(buckets []Bucket, sums []float64, rnd *rand.Rand) int {
 }
 
 // byArrival is a heap of flows by their next arrival.
-type byArrival []*flow
+type byArrival []*runningStream
 
 func (b byArrival) Len() int { return len(b) }
 func (b byArrival) Less(i, j int) bool {
 	return b[i].now < b[j].now || b[i].now == b[j].now && b[i].order < b[j].order
 }
 func (b byArrival) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
-func (b *byArrival) Push(x any)   { *b = append(*b, x.(*flow)) }
+func (b *byArrival) Push(x any)   { *b = append(*b, x.(*runningStream)) }
 func (b *byArrival) Pop() any {
 	last := len(*b) - 1
 	f := (*b)[last]

@@ -32,7 +32,7 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// Template writes an empty warehouse to path, for warehouse.BeginAs in programs that a test runs.
+// Template writes an empty warehouse to path, for warehouse.StartFrom in programs that a test runs.
 func Template(path string) error {
 	content, err := empty()
 	if err != nil {

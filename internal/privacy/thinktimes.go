@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"tidemark/internal/show"
 )
 
 // roundThinks tells each think time as the mean of all in its tick, so that the
@@ -79,7 +81,7 @@ func (t *Trace) thinkProblem(tick, k int64) string {
 	}
 	for _, n := range having {
 		if n < k {
-			return fmt.Sprintf("a think time of %s alone, k is %d", Count(n, "request", "requests"), k)
+			return fmt.Sprintf("a think time of %s alone, k is %d", show.Things(n, "request", "requests"), k)
 		}
 	}
 	return ""

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// told is what the manifest says of the loss. The whole of it is for the owner of
+// published is what the manifest says of the loss. The whole of it is for the owner of
 // the trace alone: from an exact quantile or mean, before and after, a length could
 // be computed that the rules took away. So lengths before are those of the ladder,
 // cut at the top as the export is, quantiles are of k requests or more, and shares
 // are told to 1 %. A trace has its lengths on the ladder, and so nothing is left to
 // tell of them.
-func (e *export) told() Loss {
+func (e *export) published() Loss {
 	l := e.result.Loss
 	l.InputKS, l.OutputKS = toPercent(l.InputKS), toPercent(l.OutputKS)
 	l.InputShift, l.OutputShift = nil, nil
@@ -23,7 +23,7 @@ func (e *export) told() Loss {
 		l.ThinkMeanBefore, l.ThinkMeanAfter = nil, nil
 	}
 	if e.Form == "histogram" {
-		l.InputShift, l.OutputShift = e.toldShifts(inputSide), e.toldShifts(outputSide)
+		l.InputShift, l.OutputShift = e.publishedShifts(inputSide), e.publishedShifts(outputSide)
 	}
 	for _, ratio := range []**float64{&l.ReusedBefore, &l.ReusedAfter} {
 		*ratio = changedBy(*ratio, toPercent)
@@ -34,7 +34,7 @@ func (e *export) told() Loss {
 	return l
 }
 
-func (e *export) toldShifts(side func(Cell) (from, until int32)) map[string]float64 {
+func (e *export) publishedShifts(side func(Cell) (from, until int32)) map[string]float64 {
 	single := make([]Cell, len(e.trace.Rows))
 	for i, row := range e.trace.Rows {
 		in, out := int32(rungOf(row.Input)), int32(rungOf(row.Output))

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// kind makes a class ready to be drawn from. Its decks depend on its name alone, so that it draws the same whatever
+// newSampler makes a class ready to be drawn from. Its decks depend on its name alone, so that it draws the same whatever
 // other classes there are.
-func (p *Profile) kind(c *Class, seed uint64, lengths func(string) (*Lengths, error)) (*kind, error) {
-	k := &kind{name: c.Name, listed: len(c.Listed), growing: c.Prefix.IsGrowing, blockTokens: p.BlockTokens,
-		turnsDeck: newDeck(seed, c.Name, "turns"), inputDeck: newDeck(seed, c.Name, "input"),
-		outputDeck: newDeck(seed, c.Name, "output"), thinkDeck: newDeck(seed, c.Name, "think"),
-		starterDeck: newDeck(seed, c.Name, "starter")}
+func (p *Profile) newSampler(c *Class, seed uint64, lengths func(string) (*Lengths, error)) (*sampler, error) {
+	k := &sampler{name: c.Name, listed: len(c.Listed), growing: c.Prefix.IsGrowing, blockTokens: p.BlockTokens,
+		turnRanks: newRanks(seed, c.Name, "turns"), inputRanks: newRanks(seed, c.Name, "input"),
+		outputRanks: newRanks(seed, c.Name, "output"), thinkRanks: newRanks(seed, c.Name, "think"),
+		prefixRanks: newRanks(seed, c.Name, "starter")}
 	var err error
 	if k.turns, err = c.Turns.orOne().quantile(lengths); err == nil && c.Joint != nil {
 		k.joint, err = c.Joint.resolved(lengths)
@@ -20,8 +20,8 @@ func (p *Profile) kind(c *Class, seed uint64, lengths func(string) (*Lengths, er
 		if err != nil {
 			break
 		}
-		of := varying{}
-		of, err = c.varying(t, lengths)
+		of := turnSampler{}
+		of, err = c.turnSampler(t, lengths)
 		k.of, k.dealt = append(k.of, of), append(k.dealt, 0)
 	}
 	if err == nil && c.Prefix.Shared != nil {
@@ -40,9 +40,9 @@ func (d *Distribution) orOne() *Distribution {
 	return d
 }
 
-// varying is what a turn says, and else its class.
-func (c *Class) varying(t Turn, lengths func(string) (*Lengths, error)) (varying, error) {
-	var v varying
+// turnSampler is what a turn says, and else its class.
+func (c *Class) turnSampler(t Turn, lengths func(string) (*Lengths, error)) (turnSampler, error) {
+	var v turnSampler
 	for _, one := range []struct {
 		into *quantile
 		d    *Distribution
@@ -63,8 +63,8 @@ func (c *Class) varying(t Turn, lengths func(string) (*Lengths, error)) (varying
 }
 
 // resolved draws each starter's length once, evenly over their distribution.
-func (s *Shared) resolved(seed uint64, name string) (*starters, error) {
-	r := &starters{ratio: s.Ratio, longest: make([]int, s.Count)}
+func (s *Shared) resolved(seed uint64, name string) (*prefixPool, error) {
+	r := &prefixPool{ratio: s.Ratio, longest: make([]int, s.Count)}
 	sum := 0.0
 	for i := range s.Count {
 		weight := 1.0
@@ -82,7 +82,7 @@ func (s *Shared) resolved(seed uint64, name string) (*starters, error) {
 		r.follows = tokens
 		return r, err
 	}
-	order := shuffled(s.Count, newDeck(seed, name, "starter tokens"))
+	order := shuffled(s.Count, newRanks(seed, name, "starter tokens"))
 	for i := range s.Count {
 		r.tokens = append(r.tokens, int(tokens((float64(order[i])+0.5)/float64(s.Count))))
 	}
@@ -90,7 +90,7 @@ func (s *Shared) resolved(seed uint64, name string) (*starters, error) {
 }
 
 // shuffled is 0 to n-1 in an order of the deck.
-func shuffled(n int, d deck) []int {
+func shuffled(n int, d rankStream) []int {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i

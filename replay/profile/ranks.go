@@ -6,21 +6,21 @@ package profile
 const strata = 256
 
 // deck deals ranks in (0, 1) for one thing that varies.
-type deck uint64
+type rankStream uint64
 
-func newDeck(seed uint64, of ...string) deck {
+func newRanks(seed uint64, of ...string) rankStream {
 	key := mix(seed)
 	for _, word := range of {
 		key = mix(key ^ hashString(word))
 	}
-	return deck(key)
+	return rankStream(key)
 }
 
 // nth is the deck of the n-th turn that is described.
-func (d deck) nth(n int) deck { return deck(mix(uint64(d) + uint64(n))) }
+func (d rankStream) nth(n int) rankStream { return rankStream(mix(uint64(d) + uint64(n))) }
 
 // rank is the k-th of the deck; within, in [0, 1), places it in its part.
-func (d deck) rank(k uint64, within float64) float64 {
+func (d rankStream) rank(k uint64, within float64) float64 {
 	key := mix(uint64(d) ^ k/strata)
 	// Four rounds of a Feistel network over two halves of four bits: every part once, in an order of the key.
 	left, right := k%strata>>4, k%strata&15

@@ -36,7 +36,7 @@ func comment(ctx context.Context, tx *sql.Tx) error {
 		for _, file := range queries.In(schema, ".sql") {
 			header := queries.ReadHeader(file.Text)
 			kind := "view"
-			if slices.Contains(kept, file.Relation()) {
+			if slices.Contains(materialized, file.Relation()) {
 				kind = "table"
 			}
 			add(kind, file.Relation(), header.Comment, header.Columns)

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arrivals reads a TCP connection and knows when the kernel had got what was
+// stampedReader reads a TCP connection and knows when the kernel had got what was
 // read last. A server that writes to 512 streams at once comes to its requests
 // milliseconds late; the kernel does not.
-type arrivals struct {
+type stampedReader struct {
 	raw   syscall.RawConn
 	clock func() time.Duration
 	oob   []byte
 	last  time.Duration // when the bytes of the last read had come
 }
 
-// newArrivals gives nil where the kernel keeps no such times.
-func newArrivals(conn net.Conn, raw syscall.RawConn, clock func() time.Duration) *arrivals {
+// newStampedReader gives nil where the kernel keeps no such times.
+func newStampedReader(conn net.Conn, raw syscall.RawConn, clock func() time.Duration) *stampedReader {
 	if _, isTCP := conn.(*net.TCPConn); !isTCP || raw == nil {
 		return nil
 	}
@@ -36,10 +36,10 @@ func newArrivals(conn net.Conn, raw syscall.RawConn, clock func() time.Duration)
 	if raw.Control(prepare) != nil || err != nil {
 		return nil
 	}
-	return &arrivals{raw: raw, clock: clock, oob: make([]byte, 128)}
+	return &stampedReader{raw: raw, clock: clock, oob: make([]byte, 128)}
 }
 
-func (a *arrivals) Read(p []byte) (n int, err error) {
+func (a *stampedReader) Read(p []byte) (n int, err error) {
 	var told int
 	wait := a.raw.Read(func(fd uintptr) bool {
 		n, told, _, _, err = unix.Recvmsg(int(fd), p, a.oob, 0)
@@ -53,13 +53,13 @@ func (a *arrivals) Read(p []byte) (n int, err error) {
 	case n == 0 && len(p) > 0:
 		return 0, io.EOF
 	}
-	a.last = a.clock() - lainSince(a.oob[:told])
+	a.last = a.clock() - delaySince(a.oob[:told])
 	return n, nil
 }
 
-// lainSince compares the kernel's stamp with the wall clock, whose steps must
+// delaySince compares the kernel's stamp with the wall clock, whose steps must
 // not be taken for waiting: what cannot be is nought.
-func lainSince(control []byte) time.Duration {
+func delaySince(control []byte) time.Duration {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return 0

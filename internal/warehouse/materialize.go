@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// kept are views whose rows are worked out once and kept in a table of that name; beside it the view goes on as
+// materialized are views whose rows are worked out once and kept in a table of that name; beside it the view goes on as
 // <name>_now. staging.deployments is asked by nearly every mart, and planning what it stands on (the catalogue, the
 // constants, the kernel tables) took most of the time of each question.
-var kept = []string{"staging.deployments"}
+var materialized = []string{"staging.deployments"}
 
-// keptFrom is a fingerprint of all that the kept tables are worked out from, but for what a new version brings.
-const keptFrom = `
+// fingerprintQuery is a fingerprint of all that the kept tables are worked out from, but for what a new version brings.
+const fingerprintQuery = `
 select concat_ws(' ',
     (select concat(count(*), '-', bit_xor(hash(run_id, document))) from raw.runs),
     (select concat(count(*), '-', bit_xor(hash(model_configs))) from raw.model_configs),
@@ -23,26 +23,26 @@ select concat_ws(' ',
     (select concat(count(*), '-', bit_xor(hash(calibrations))) from raw.calibrations)
 )`
 
-// Asker is a database, a connection or a transaction.
-type Asker interface {
+// Querier is a database, a connection or a transaction.
+type Querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // Refresh works the kept tables out again if what they are from has changed. Whoever writes runs, models, GPUs,
 // kernel times or calibrations calls it; a file that is opened for writing has it done.
-func Refresh(ctx context.Context, db Asker) error {
+func Refresh(ctx context.Context, db Querier) error {
 	var before, now string
 	if err := db.QueryRowContext(ctx, "select coalesce(max(fingerprint), '') from warehouse.kept").Scan(&before); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
-	if err := db.QueryRowContext(ctx, keptFrom).Scan(&now); err != nil {
+	if err := db.QueryRowContext(ctx, fingerprintQuery).Scan(&now); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	if now == before {
 		return nil
 	}
-	for _, relation := range kept {
+	for _, relation := range materialized {
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("delete from %s; insert into %s select * from %s_now", relation, relation, relation)); err != nil {
 			return fmt.Errorf("refresh %s: %w", relation, err)
 		}
@@ -53,9 +53,9 @@ func Refresh(ctx context.Context, db Asker) error {
 	return nil
 }
 
-// keep turns the views into tables.
-func keep(ctx context.Context, tx *sql.Tx) error {
-	for _, relation := range kept {
+// materialize turns the views into tables.
+func materialize(ctx context.Context, tx *sql.Tx) error {
+	for _, relation := range materialized {
 		name := nameOf(part{relation: relation})
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("alter view %s rename to %s_now; create table %s as select * from %s_now limit 0",
 			relation, name, relation, relation)); err != nil {

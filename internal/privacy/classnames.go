@@ -44,7 +44,7 @@ func wordsIn(text string) (n int) {
 }
 
 // isWord says whether a class is a word that may leave: of ASCII, short, no
-// address, no key and no sentence in disguise.
+// address, no key and no sentence in pseudonymize.
 func isWord(class string) bool {
 	return wordLike.MatchString(class) && !strings.Contains(class, "://") && !looksSecret(class) && !isRandom(class) && wordsIn(class) <= mostWords
 }

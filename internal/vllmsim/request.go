@@ -10,7 +10,7 @@ import (
 )
 
 // ask is a checked request for text: what to make and in which dress to send it.
-type ask struct {
+type textRequest struct {
 	id       string // with its cmpl- or chatcmpl- in front
 	isChat   bool
 	isStream bool
@@ -21,9 +21,9 @@ type ask struct {
 	interval int // tokens between two chunks
 	choices  []choice
 
-	wantsIDs   bool // return_token_ids
-	wantsUsage bool // a usage chunk at the end
-	wantsTally bool // usage in every chunk
+	wantsIDs        bool // return_token_ids
+	wantsUsage      bool // a usage chunk at the end
+	wantsUsageSoFar bool // usage in every chunk
 }
 
 type prompt struct {
@@ -33,8 +33,8 @@ type prompt struct {
 	tail   []int32
 }
 
-// readAsk turns a body into an ask, or into vLLM's refusal.
-func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *apiError) {
+// readTextRequest turns a body into an ask, or into vLLM's refusal.
+func (s *Server) readTextRequest(body []byte, isChat bool, requestID string) (*textRequest, *apiError) {
 	f, refusal := readFields(body)
 	if refusal != nil {
 		return nil, refusal
@@ -45,7 +45,7 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 	if refusal := checkBounds(f); refusal != nil {
 		return nil, refusal
 	}
-	a := &ask{isChat: isChat, isStream: f.boolean("stream"), n: f.integer("n", 1), hasEcho: f.boolean("echo") && !isChat, wantsIDs: f.boolean("return_token_ids")}
+	a := &textRequest{isChat: isChat, isStream: f.boolean("stream"), n: f.integer("n", 1), hasEcho: f.boolean("echo") && !isChat, wantsIDs: f.boolean("return_token_ids")}
 	a.interval = max(s.cfg.StreamInterval, f.integer("stream_interval", 1))
 	a.id = s.responseID(isChat, requestID, f.text("request_id"))
 	a.readUsage(f, s.cfg.ForceIncludeUsage)
@@ -76,7 +76,7 @@ func (s *Server) readAsk(body []byte, isChat bool, requestID string) (*ask, *api
 }
 
 // planOutputs settles what each output will be, and refuses an answer that is too long to be held.
-func (a *ask) planOutputs() *apiError {
+func (a *textRequest) planOutputs() *apiError {
 	a.choices = make([]choice, 0, len(a.prompts)*a.n)
 	tokens := 0
 	for i := range a.prompts {
@@ -132,17 +132,17 @@ func (s *Server) responseID(isChat bool, header, field string) string {
 	return "cmpl-" + id
 }
 
-func (a *ask) readUsage(f *fields, isForced bool) {
+func (a *textRequest) readUsage(f *fields, isForced bool) {
 	var options struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	}
 	f.decode("stream_options", &options)
 	a.wantsUsage = options.IncludeUsage || isForced
-	a.wantsTally = options.IncludeUsage && options.ContinuousUsageStats || isForced
+	a.wantsUsageSoFar = options.IncludeUsage && options.ContinuousUsageStats || isForced
 }
 
-func (s *Server) readPrompts(a *ask, f *fields) *apiError {
+func (s *Server) readPrompts(a *textRequest, f *fields) *apiError {
 	start := chainStart
 	if salt := f.text("cache_salt"); salt != "" {
 		start = mix(start) // else a salt of one block's length could pass for that block
@@ -187,7 +187,7 @@ func (s *Server) readPrompts(a *ask, f *fields) *apiError {
 }
 
 // promptList reads several prompts, as texts or as lists of ids.
-func (s *Server) promptList(a *ask, raw []byte) *apiError {
+func (s *Server) promptList(a *textRequest, raw []byte) *apiError {
 	_, ok := eachItem(raw, func(item []byte) bool {
 		var text string
 		if ids, ok := parseIDs(item); ok {
@@ -280,7 +280,7 @@ func contentText(raw json.RawMessage) (string, bool) {
 	return strings.TrimSuffix(all.String(), "\n"), true
 }
 
-func (s *Server) readSampling(a *ask, f *fields) {
+func (s *Server) readSampling(a *textRequest, f *fields) {
 	p := &a.sampling
 	p.vocab = s.cfg.Vocab
 	p.ignoreEOS = f.boolean("ignore_eos")
@@ -306,13 +306,13 @@ func (s *Server) readSampling(a *ask, f *fields) {
 			}
 		}
 	default:
-		p.seed = mix(s.cfg.Seed ^ s.asks.Add(1)<<20)
+		p.seed = mix(s.cfg.Seed ^ s.textRequests.Add(1)<<20)
 	}
 }
 
 // checkLength settles max_tokens: what does not fit after the prompt is cut off,
 // a prompt that leaves no room at all is refused.
-func (s *Server) checkLength(a *ask, f *fields) *apiError {
+func (s *Server) checkLength(a *textRequest, f *fields) *apiError {
 	limit, longest := s.cfg.MaxModelLen, 0
 	for _, p := range a.prompts {
 		longest = max(longest, len(p.ids))
@@ -347,7 +347,7 @@ func (s *Server) checkLength(a *ask, f *fields) *apiError {
 }
 
 // checkIDs refuses what vLLM's engine refuses: in a stream its 200 is out by then.
-func (s *Server) checkIDs(a *ask) *apiError {
+func (s *Server) checkIDs(a *textRequest) *apiError {
 	refuse := func(format string, args ...any) *apiError {
 		refusal := badRequest("", format, args...)
 		refusal.inFrame = true

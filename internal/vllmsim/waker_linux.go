@@ -9,39 +9,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelAlarm is made of a timerfd that the runtime's poller watches: late by
+// timerfdWaker is made of a timerfd that the runtime's poller watches: late by
 // tens of microseconds, where the runtime's own timers round up to a millisecond
 // once a process is idle. It holds no processor while it waits.
-type kernelAlarm struct {
+type timerfdWaker struct {
 	timer *os.File
 	raw   syscall.RawConn
 	fd    int
-	rung  chan struct{}
+	woken chan struct{}
 
 	mu       sync.Mutex
 	isClosed bool
 }
 
-func newAlarm() alarm {
+func newWaker() waker {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return newTimerAlarm()
+		return newRuntimeWaker()
 	}
 	timer := os.NewFile(uintptr(fd), "timerfd")
 	raw, err := timer.SyscallConn()
 	if err != nil {
 		timer.Close()
-		return newTimerAlarm()
+		return newRuntimeWaker()
 	}
-	return &kernelAlarm{timer: timer, raw: raw, fd: fd, rung: make(chan struct{}, 1)}
+	return &timerfdWaker{timer: timer, raw: raw, fd: fd, woken: make(chan struct{}, 1)}
 }
 
 // wait lets the poller wait for the timer to fire and never reads it: to set it
 // anew is enough for it to be reported again. The setting is done between the
 // poller's getting ready and its wait, so that no firing falls before the wait.
-func (a *kernelAlarm) wait(until time.Time) {
+func (w *timerfdWaker) wait(until time.Time) {
 	if until.IsZero() {
-		<-a.rung
+		<-w.woken
 		return
 	}
 	left := time.Until(until)
@@ -49,45 +49,45 @@ func (a *kernelAlarm) wait(until time.Time) {
 		return
 	}
 	isSet := false
-	a.raw.Read(func(uintptr) bool {
+	w.raw.Read(func(uintptr) bool {
 		if isSet {
 			return true
 		}
 		isSet = true
-		a.set(left)
-		return a.wasRung() // before the setting; a later ring fires the timer
+		w.set(left)
+		return w.wasWoken() // before the setting; a later ring fires the timer
 	})
-	a.wasRung()
+	w.wasWoken()
 }
 
-func (a *kernelAlarm) wasRung() bool {
+func (w *timerfdWaker) wasWoken() bool {
 	select {
-	case <-a.rung:
+	case <-w.woken:
 		return true
 	default:
 		return false
 	}
 }
 
-func (a *kernelAlarm) set(left time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.isClosed { // else the descriptor may be another file's by now
-		unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(left))}, nil)
+func (w *timerfdWaker) set(left time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.isClosed { // else the descriptor may be another file's by now
+		unix.TimerfdSettime(w.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(left))}, nil)
 	}
 }
 
-func (a *kernelAlarm) ring() {
+func (w *timerfdWaker) wake() {
 	select {
-	case a.rung <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
-	a.set(1)
+	w.set(1)
 }
 
-func (a *kernelAlarm) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.isClosed = true
-	a.timer.Close()
+func (w *timerfdWaker) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isClosed = true
+	w.timer.Close()
 }

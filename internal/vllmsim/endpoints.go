@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// inspection answers a request that makes no text.
-type inspection func(r *http.Request, body []byte) (status int, contentType string, answer []byte)
+// endpoint answers a request that makes no text.
+type endpoint func(r *http.Request, body []byte) (status int, contentType string, answer []byte)
 
-func (s *Server) inspector(path string) inspection {
+func (s *Server) endpointAt(path string) endpoint {
 	switch path {
 	case "/health", "/ping":
 		return func(*http.Request, []byte) (int, string, []byte) { return http.StatusOK, "", nil }
@@ -44,7 +44,7 @@ func (s *Server) inspector(path string) inspection {
 	return nil
 }
 
-func inJSON(make func(*http.Request) any) inspection {
+func inJSON(make func(*http.Request) any) endpoint {
 	return func(r *http.Request, _ []byte) (int, string, []byte) {
 		answer, err := json.Marshal(make(r))
 		if err != nil {

@@ -10,8 +10,8 @@ import "strconv"
 // renderRust is renderChoice in that dialect.
 func (s *stream) renderRust(out []byte, c *choice) []byte {
 	fresh, isFinal := c.delivered-c.written, c.finish != "" && !c.isClosed
-	isDue := isFinal || fresh > 0 && (c.written == 0 || fresh >= s.ask.interval)
-	if s.ask.isChat && isDue || !s.ask.isChat && (s.ask.wantsIDs || s.ask.hasEcho) {
+	isDue := isFinal || fresh > 0 && (c.written == 0 || fresh >= s.request.interval)
+	if s.request.isChat && isDue || !s.request.isChat && (s.request.wantsIDs || s.request.hasEcho) {
 		out = s.rustStart(out, c)
 	}
 	if !isDue {
@@ -38,12 +38,12 @@ func (s *stream) rustStart(out []byte, c *choice) []byte {
 	}
 	s.hasRoles = true
 	s.event = s.chunkStart(s.event[:0])
-	if s.ask.isChat {
+	if s.request.isChat {
 		s.event = append(s.event, `{"index":0,"delta":{"role":"assistant"}}]}`+"\n\n"...)
 		return appendChunk(out, s.event)
 	}
 	s.text = s.text[:0]
-	if s.ask.hasEcho {
+	if s.request.hasEcho {
 		for _, id := range c.prompt.ids {
 			s.text = appendText(s.text, id)
 		}
@@ -58,7 +58,7 @@ func (s *stream) rustChunk(out []byte, c *choice, text []byte, from int, finish 
 	e := s.chunkStart(s.event[:0])
 	e = append(e, `{"index":0,`...)
 	switch {
-	case !s.ask.isChat:
+	case !s.request.isChat:
 		e = appendJSONString(append(e, `"text":`...), text)
 	case finish != "":
 		e = append(e, `"delta":{}`...)
@@ -72,11 +72,11 @@ func (s *stream) rustChunk(out []byte, c *choice, text []byte, from int, finish 
 			e = strconv.AppendInt(append(e, `,"stop_reason":`...), int64(c.stopID), 10)
 		}
 	}
-	if s.ask.wantsIDs {
+	if s.request.wantsIDs {
 		e = s.tokenIDs(append(e, `,"token_ids":`...), c, from, c.written)
 	}
 	e = append(e, "}]"...)
-	if s.ask.wantsTally {
+	if s.request.wantsUsageSoFar {
 		e = append(s.rustUsage(e, c, c.written), '}')
 	}
 	s.event = append(e, "}\n\n"...)
@@ -123,7 +123,7 @@ func (s *Server) dialect(e *apiError) *apiError {
 }
 
 // checkRust refuses what that frontend does not do.
-func (s *Server) checkRust(a *ask) *apiError {
+func (s *Server) checkRust(a *textRequest) *apiError {
 	switch {
 	case !s.cfg.RustFrontend:
 		return nil

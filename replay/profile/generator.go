@@ -24,21 +24,21 @@ type Options struct {
 	Lengths func(source string) (Lengths, error)
 }
 
-// maker draws the sessions of one plan.
-type maker struct {
-	seed        uint64
-	begin       time.Duration // time of day
-	blockTokens int
-	classes     deck
-	kinds       []*kind
-	rater       *rater
-	nextID      uint64
+// generator draws the sessions of one plan.
+type generator struct {
+	seed         uint64
+	begin        time.Duration // time of day
+	blockTokens  int
+	classes      rankStream
+	samplers     []*sampler
+	arrivalTimes *arrivalTimes
+	nextID       uint64
 }
 
 // Requests draws the profile, in order of due time. In mode sessions due times are the earliest that a turn can be due:
 // that of the turn before and the think time. The sequence can be drawn again and is then the same.
 func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) {
-	if _, err := p.maker(o); err != nil {
+	if _, err := p.generator(o); err != nil {
 		return nil, err
 	}
 	end := p.ending(o)
@@ -50,7 +50,7 @@ func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) 
 			Hint("give --limit, or write sessions into it")
 	}
 	return func(yield func(replay.Request, error) bool) {
-		m, err := p.maker(o)
+		m, err := p.generator(o)
 		if err != nil {
 			yield(replay.Request{}, err)
 			return
@@ -66,20 +66,20 @@ func (p *Profile) atOnce() bool { return p.Arrivals.Process == "at_once" }
 
 // MeanRate is sessions and requests per second; 0 when all begin at once.
 func (p *Profile) MeanRate(o Options) (sessionsPerS, requestsPerS float64, err error) {
-	m, err := p.maker(o)
+	m, err := p.generator(o)
 	if err != nil || p.atOnce() {
 		return 0, 0, err
 	}
-	sessionsPerS = m.rater.meanRate()
+	sessionsPerS = m.arrivalTimes.meanRate()
 	turns, before := 0.0, 0.0
-	for _, k := range m.kinds {
+	for _, k := range m.samplers {
 		turns += (k.until - before) * k.meanTurns()
 		before = k.until
 	}
 	return sessionsPerS, sessionsPerS * turns, nil
 }
 
-func (k *kind) meanTurns() float64 {
+func (k *sampler) meanTurns() float64 {
 	if k.listed > 0 {
 		return float64(k.listed)
 	}
@@ -97,7 +97,7 @@ func (p *Profile) ending(o Options) ending {
 }
 
 // play merges the turns of running sessions with the sessions that begin.
-func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool) error {
+func (m *generator) play(end ending, visit func(*session, turn, replay.Request) bool) error {
 	running := &bySoonest{}
 	seq, requests := int64(0), int64(0)
 	send := func(s *session) bool {
@@ -111,7 +111,7 @@ func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool
 		return visit(s, now, req)
 	}
 	for number := int64(0); end.sessions == 0 || number < end.sessions; number++ {
-		at := m.rater.next()
+		at := m.arrivalTimes.next()
 		if at >= lastDue || end.duration > 0 && at >= end.duration || end.requests > 0 && requests >= end.requests {
 			break
 		}
@@ -140,10 +140,10 @@ func (m *maker) play(end ending, visit func(*session, turn, replay.Request) bool
 	return nil
 }
 
-// maker makes all of the profile ready to be drawn.
-func (p *Profile) maker(o Options) (*maker, error) {
+// generator makes all of the profile ready to be drawn.
+func (p *Profile) generator(o Options) (*generator, error) {
 	lengths := remembered(o.Lengths)
-	m := &maker{seed: o.Seed, begin: p.Arrivals.begin(), blockTokens: p.BlockTokens, classes: newDeck(o.Seed, "classes"), nextID: 1}
+	m := &generator{seed: o.Seed, begin: p.Arrivals.begin(), blockTokens: p.BlockTokens, classes: newRanks(o.Seed, "classes"), nextID: 1}
 	if p.Arrivals.Process == "" {
 		return nil, hint.Errorf("profile %s: its classes are played one at a time", p.Name).
 			Hint("name one with --class: %s", p.classNames())
@@ -152,19 +152,19 @@ func (p *Profile) maker(o Options) (*maker, error) {
 		return nil, errors.New("profile: rate must be above 0")
 	}
 	var err error
-	if m.rater, err = p.Arrivals.rater(o.Seed, o.RatePerS, lengths); err != nil {
+	if m.arrivalTimes, err = p.Arrivals.arrivalTimes(o.Seed, o.RatePerS, lengths); err != nil {
 		return nil, p.wrong(err)
 	}
-	streams := map[string]*starters{}
+	streams := map[string]*prefixPool{}
 	until := 0.0
 	for i := range p.Classes {
-		k, err := p.kind(&p.Classes[i], o.Seed, lengths)
+		k, err := p.newSampler(&p.Classes[i], o.Seed, lengths)
 		if err != nil {
 			return nil, p.wrong(err)
 		}
 		until += p.Classes[i].Share
 		k.until = until
-		m.kinds = append(m.kinds, k)
+		m.samplers = append(m.samplers, k)
 		if err := m.place(&p.Classes[i], k, streams); err != nil {
 			return nil, p.wrong(err)
 		}
@@ -186,7 +186,7 @@ func (p *Profile) classNames() string {
 }
 
 // place gives the class's starters their ids; classes that name them alike share them.
-func (m *maker) place(c *Class, k *kind, streams map[string]*starters) error {
+func (m *generator) place(c *Class, k *sampler, streams map[string]*prefixPool) error {
 	if k.shared == nil {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (m *maker) place(c *Class, k *kind, streams map[string]*starters) error {
 	}
 	k.shared.first = m.nextID
 	streams[name] = k.shared
-	m.nextID += uint64(len(k.shared.sums)) * starterBlocks
+	m.nextID += uint64(len(k.shared.sums)) * prefixBlocks
 	return nil
 }
 

@@ -2,10 +2,10 @@ package vllmsim
 
 import "strconv"
 
-// whole is the body of an answer that is not streamed.
-func (s *stream) whole(out []byte) []byte {
+// fullBody is the body of an answer that is not streamed.
+func (s *stream) fullBody(out []byte) []byte {
 	object := "text_completion"
-	if s.ask.isChat {
+	if s.request.isChat {
 		object = "chat.completion"
 	}
 	out = s.bodyStart(out, object)
@@ -13,12 +13,12 @@ func (s *stream) whole(out []byte) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = s.wholeChoice(out, i)
+		out = s.fullChoice(out, i)
 	}
 	out = append(out, `],"service_tier":null,"system_fingerprint":`...)
 	out = append(out, s.conn.server.fingerprint...)
-	out = s.wholeUsage(append(out, `,"usage":{`...))
-	if s.ask.isChat {
+	out = s.fullUsage(append(out, `,"usage":{`...))
+	if s.request.isChat {
 		out = append(out, `,"prompt_logprobs":null,"prompt_token_ids":`...)
 		out = s.promptIDs(out, &s.choices[0], true)
 		out = append(out, `,"prompt_text":null`...)
@@ -31,10 +31,10 @@ func (s *stream) whole(out []byte) []byte {
 	return append(out, `,"speculative_decoding":null}}`...)
 }
 
-func (s *stream) wholeChoice(out []byte, index int) []byte {
+func (s *stream) fullChoice(out []byte, index int) []byte {
 	c := &s.choices[index]
 	var raw []byte
-	if s.ask.hasEcho {
+	if s.request.hasEcho {
 		for _, id := range c.prompt.ids {
 			raw = appendText(raw, id)
 		}
@@ -49,7 +49,7 @@ func (s *stream) wholeChoice(out []byte, index int) []byte {
 
 	out = append(out, `{"index":`...)
 	out = strconv.AppendInt(out, int64(index), 10)
-	if s.ask.isChat {
+	if s.request.isChat {
 		out = append(out, `,"message":{"role":"assistant","content":`...)
 		out = appendJSONString(out, text)
 		out = append(out, `,"refusal":null,"annotations":null,"audio":null,"function_call":null,"reasoning":null}`...)
@@ -61,14 +61,14 @@ func (s *stream) wholeChoice(out []byte, index int) []byte {
 	out = c.appendStopReason(out, true)
 	out = append(out, `,"token_ids":`...)
 	out = s.tokenIDs(out, c, 0, c.delivered)
-	if !s.ask.isChat {
+	if !s.request.isChat {
 		out = append(out, `,"prompt_logprobs":null,"prompt_token_ids":`...)
 		out = s.promptIDs(out, c, true)
 	}
 	return append(out, `,"routed_experts":null}`...)
 }
 
-func (s *stream) wholeUsage(out []byte) []byte {
+func (s *stream) fullUsage(out []byte) []byte {
 	prompt, completion := s.totals()
 	out = appendCounts(out, prompt, completion)
 	out = append(out, `,"prompt_tokens_details":`...)
@@ -77,7 +77,7 @@ func (s *stream) wholeUsage(out []byte) []byte {
 	} else {
 		out = append(out, `{"cached_tokens":`...)
 		out = strconv.AppendInt(out, int64(s.choices[0].cached), 10)
-		if s.ask.isChat {
+		if s.request.isChat {
 			out = append(out, `,"created_cache_tokens":0`...)
 		} else {
 			out = append(out, `,"created_cache_tokens":null`...)

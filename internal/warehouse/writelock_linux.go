@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepOut lets nobody write to the file at path until release is called; reading stays possible. DuckDB's own lock is
+// BlockWriters lets nobody write to the file at path until release is called; reading stays possible. DuckDB's own lock is
 // not enough for that: Linux drops all of a process's locks on a file when the process closes it once, as a detach does.
-func KeepOut(path string) (release func(), err error) {
+func BlockWriters(path string) (release func(), err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

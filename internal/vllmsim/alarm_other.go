@@ -1,5 +1,0 @@
-//go:build !linux
-
-package vllmsim
-
-func newAlarm() alarm { return newTimerAlarm() }

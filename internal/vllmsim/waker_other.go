@@ -1,0 +1,5 @@
+//go:build !linux
+
+package vllmsim
+
+func newWaker() waker { return newRuntimeWaker() }

@@ -1,6 +1,0 @@
-//go:build duckdb_arrow && !linux
-
-package warehouse
-
-// KeepOut is for Linux alone: elsewhere there is no lock that outlasts the closing of another descriptor of the file.
-func KeepOut(string) (release func(), err error) { return func() {}, nil }
