@@ -48,9 +48,9 @@ func (r *receiver) compareClocks() {
 	}
 }
 
-// read returns at once, so the scheduler is not told. arrived is since the run's zero; unknown where the kernel does not
-// say, or not reliably.
-func (r *receiver) read(socket int, p []byte) (n int, arrived time.Duration, err error) {
+// read returns at once, so the scheduler is not told. arrived is since the run's zero; isKnown is false where the kernel
+// does not say it, or not reliably.
+func (r *receiver) read(socket int, p []byte) (n int, arrived time.Duration, isKnown bool, err error) {
 	r.vector.Base = &p[0]
 	r.vector.SetLen(len(p))
 	r.message.Control = (*byte)(unsafe.Pointer(&r.control))
@@ -58,8 +58,8 @@ func (r *receiver) read(socket int, p []byte) (n int, arrived time.Duration, err
 	n, err = result(unix.RawSyscall(unix.SYS_RECVMSG, uintptr(socket), uintptr(unsafe.Pointer(&r.message)), 0))
 	if note := (*unix.Cmsghdr)(unsafe.Pointer(&r.control)); err != nil || !r.isSteady || int(r.message.Controllen) < unix.CmsgLen(0) ||
 		note.Level != unix.SOL_SOCKET || note.Type != unix.SCM_TIMESTAMPNS {
-		return n, unknown, err
+		return n, 0, false, err
 	}
 	at := (*unix.Timespec)(unsafe.Add(unsafe.Pointer(&r.control), unix.CmsgLen(0)))
-	return n, time.Duration(at.Nano() - r.zero), nil
+	return n, time.Duration(at.Nano() - r.zero), true, nil
 }

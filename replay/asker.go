@@ -27,7 +27,7 @@ func newAsker(s Settings, targets []target) *asker {
 	}
 	config.NextProtos = []string{"http/1.1"} // as the load
 	return &asker{
-		targets: targets, headers: s.headers(), scrub: newScrubber(s),
+		targets: targets, headers: s.headers(), scrub: s.scrubber(),
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{

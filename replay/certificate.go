@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"math/bits"
 	"runtime/debug"
 	"sync/atomic"
@@ -30,6 +31,24 @@ type Client struct {
 	OthersCPURatio       *float64 `json:"others_cpu_ratio,omitempty"`   // of its cores' time, had by other processes and machines
 	StealRatio           *float64 `json:"steal_ratio,omitempty"`        // of its cores' time, had by other machines of the same host
 	CPUPressureRatio     *float64 `json:"cpu_pressure_ratio,omitempty"` // of the run's time, in which some task of this host waited for a core
+}
+
+// Quantiles of seconds, by linear interpolation.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// quantile is that of sorted numbers.
+func quantile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := q * float64(len(sorted)-1)
+	low := int(math.Floor(at))
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (sorted[high]-sorted[low])*(at-float64(low))
 }
 
 // lagHistogram holds durations in a constant space: 16 steps an octave, so that a quantile is within 3 %, from a

@@ -3,40 +3,12 @@ package replay
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestLagsAreKeptWithinThreePercent(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(5, 6))
-	var h lagHistogram
-	var all []float64
-	for range 20_000 {
-		d := time.Duration(math.Exp(rnd.Float64()*15) * 20e3) // 20 us to a minute
-		h.add(d)
-		all = append(all, d.Seconds())
-	}
-	slices.Sort(all)
-	got := h.quantiles()
-	for _, c := range []struct{ name, got, want any }{{"p50", got.P50, quantile(all, 0.5)}, {"p99", got.P99, quantile(all, 0.99)}} {
-		if got, want := c.got.(float64), c.want.(float64); math.Abs(got/want-1) > 0.035 {
-			t.Errorf("%s: got %v, want %v", c.name, got, want)
-		}
-	}
-	if got.Max != all[len(all)-1] {
-		t.Errorf("max: got %v, want %v", got.Max, all[len(all)-1])
-	}
-	for _, d := range []time.Duration{-1, 0, 1, 1 << 14, 1 << 15, 1<<63 - 1} {
-		if step := lagStep(max(d, 0)); step < 0 || step >= lagSteps {
-			t.Errorf("%v is step %d", d, step)
-		}
-	}
-}
 
 // late is a heartbeat's sleep that always takes so much longer.
 func late(d time.Duration) Sleep {
@@ -50,13 +22,13 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 		isValid bool
 	}{{12 * time.Millisecond, false}, {3 * time.Millisecond, true}} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamed([]Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
+		plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
 			s := settingsFor("http://tiny")
 			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat = server.dial, TimerSleep, late(c.lag)
+			s.Dial, s.Sleep, s.beat = server.dial, timerSleep, late(c.lag)
 			s.state = func() processState { return processState{} } // whoever else has this machine's cores
 			var err error
 			if result, err = Run(t.Context(), plan, s, folder); err != nil {
@@ -74,12 +46,12 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 
 func TestAClockThatIsSetIsInTheCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]Request{{InputTokens: 5, OutputTokens: 300}}))
+	plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 300}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		began := time.Now()
 		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, TimerSleep
+		s.Dial, s.Sleep = server.dial, timerSleep
 		s.Wall = func() time.Time {
 			if time.Since(began) > 2*time.Second {
 				return time.Now().Add(-5 * time.Second)
@@ -102,23 +74,5 @@ func TestChunksThatShareAReadAreCounted(t *testing.T) {
 		if got := together(c.offsets); got != c.want {
 			t.Errorf("together(%v): got %d, want %d", c.offsets, got, c.want)
 		}
-	}
-}
-
-func TestCPUOfTheBusiestSecond(t *testing.T) {
-	var w witness
-	w.begin = processState{hasCPU: true, cpu: 10 * time.Second, rss: 1000, openFiles: 7}
-	w.last = w.begin
-	at, cpu := time.Duration(0), 10*time.Second
-	for _, step := range []struct{ wall, cpu time.Duration }{
-		{time.Second, 300 * time.Millisecond}, {time.Second, 900 * time.Millisecond}, {100 * time.Millisecond, 100 * time.Millisecond}, // the last is no second
-	} {
-		at, cpu = at+step.wall, cpu+step.cpu
-		w.sample(processState{hasCPU: true, cpu: cpu, rss: 500, openFiles: 9}, at, time.Unix(100, 0).Add(at))
-	}
-	c := w.certificate()
-	if math.Abs(*c.CPUS-1.3) > 1e-9 || math.Abs(*c.BusiestCPURatio-0.9/c.Cores) > 1e-9 || *c.OpenFilesMax != 9 || *c.RSSMaxBytes != 500 ||
-		c.Retransmits != nil || c.WallStepS != 0 {
-		t.Errorf("%+v", c)
 	}
 }

@@ -58,7 +58,7 @@ func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 	requests := sharing()
 	requests = append(requests, Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
 		Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder)
 	if err != nil || result.Completed != 6 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -120,7 +120,7 @@ func tokensOfChat(t *testing.T, base, content string) int {
 	targets, _ := s.targets()
 	asker := newAsker(s, targets)
 	defer asker.close()
-	tokens, err := asker.tokenizer(targets[0], "tiny").chat(t.Context(), content)
+	tokens, err := asker.tokenizer(targets[0], "tiny").ChatTokens(t.Context(), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestADeviationOfTheTokenizerIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
+	plan := planOf(t, streamedHere([]Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
 	if _, err := Run(t.Context(), plan, s, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func (r *recorder) WriteHeader(int)             {}
 func (r *recorder) Write(p []byte) (int, error) { r.body = append(r.body, p...); return len(p), nil }
 
 func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
-	text := newWording(strings.Fields(commonWords))
+	text := newWording(strings.Fields(strings.Repeat("alpha beta gamma ", 20)))
 	text.front, text.back = 4, 7
 	words, err := NewPrompts(0, len(text.words), 1)
 	if err != nil {
@@ -251,20 +251,5 @@ func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
 		if n := testing.AllocsPerRun(5, func() { buf, _ = w.request(buf, req) }); n > 8 {
 			t.Errorf("%s: %v allocations", what, n)
 		}
-	}
-}
-
-// What was said stands where its turn's answer was planned, and nowhere else.
-func TestWhatWasSaidTakesThePlaceOfPlannedTokens(t *testing.T) {
-	p, _ := NewPrompts(DefaultVocabLow, DefaultVocabHigh, 1)
-	req := Request{InputTokens: 30, Blocks: []uint64{4}, BlockTokens: 16}
-	want := p.TokenIDs(req)
-	copy(want[5:], []int{1, 2, 3})
-	copy(want[15:], []int{4, 5})
-	copy(want[29:], []int{6})
-	var got []int
-	text := p.appendJSON(nil, req, spoken{5, []int32{1, 2, 3}}, spoken{15, []int32{4, 5}}, spoken{29, []int32{6, 7}})
-	if err := json.Unmarshal(text, &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"time"
 )
 
@@ -67,3 +70,46 @@ func (c *conn) close() {
 	closeSocket(c.socket) // once: its number may be another's by now
 	c.socket = -1
 }
+
+// read waits for bytes until the limit. The deadline of the connection is only moved when it strikes too early: arming
+// it for every token would cost more than reading the token.
+func (c *conn) read(ctx context.Context, until time.Time, buf []byte) (n int, err error) {
+	for {
+		if c.deadline.IsZero() || until.Before(c.deadline) {
+			c.arm(until)
+		}
+		if ctx.Err() != nil { // after arming, which would undo the interrupt
+			return 0, leftError{context.Cause(ctx)}
+		}
+		n, err := c.nc.Read(buf)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil: // a read of nothing: legal, and nothing
+		case ctx.Err() != nil:
+			return 0, leftError{context.Cause(ctx)}
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, err
+		case !time.Now().Before(until):
+			return 0, errTimeout
+		default:
+			c.arm(until)
+		}
+	}
+}
+
+func (c *conn) arm(until time.Time) {
+	c.deadline = until
+	c.nc.SetReadDeadline(until)
+}
+
+// interrupt ends a read or write that is under way, now and later.
+func (c *conn) interrupt() { c.nc.SetDeadline(time.Unix(1, 0)) }
+
+// armWrite sets the limit of a write, and forgets that of reads: the next read sets its own.
+func (c *conn) armWrite(until time.Time) {
+	c.nc.SetWriteDeadline(until)
+	c.deadline = time.Time{}
+}
+
+func (c *conn) write(p []byte) (int, error) { return c.nc.Write(p) }

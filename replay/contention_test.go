@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,13 +38,13 @@ func TestWhoTookTheCPU(t *testing.T) {
 		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamed([]Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
+		plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
 			s := settingsFor("http://tiny")
 			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat, s.state = server.dial, TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
+			s.Dial, s.Sleep, s.beat, s.state = server.dial, timerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
 			var err error
 			if result, err = Run(t.Context(), plan, s, folder); err != nil {
 				t.Fatal(err)
@@ -55,22 +54,5 @@ func TestWhoTookTheCPU(t *testing.T) {
 		if !strings.Contains(result.InvalidReason, c.want) {
 			t.Errorf("%s: %+v\n%s\nwant %s", c.name, result.Client, result.InvalidReason, c.want)
 		}
-	}
-}
-
-func TestWaitsOfThreadsThatComeAndGo(t *testing.T) {
-	got := waitedBetween(map[int]time.Duration{1: 5, 2: 7}, map[int]time.Duration{1: 6, 3: 10})
-	if got != 11 {
-		t.Errorf("got %d, want 1 of thread 1 and 10 of thread 3", got)
-	}
-	var c contention
-	var client Client
-	c.add(processState{}, processState{})
-	c.note(&client, time.Second, 1)
-	if client.WaitedS != nil || client.OthersCPURatio != nil || client.CPUPressureRatio != nil || client.othersTook(0) {
-		t.Errorf("what is not known: %+v", client)
-	}
-	if r := *ratio(math.Inf(1)); r != 1 {
-		t.Errorf("a ratio of %v", r)
 	}
 }

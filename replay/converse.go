@@ -2,8 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -89,13 +87,12 @@ func (x *exchange) sendWhole() bool {
 		return true
 	}
 	defer context.AfterFunc(x.abort, x.conn.interrupt)()
-	x.conn.nc.SetWriteDeadline(time.Now().Add(x.settings.FirstByteTimeout))
+	x.conn.armWrite(time.Now().Add(x.settings.FirstByteTimeout))
 	if isLeft(x.abort) {
 		x.conn.interrupt()
 	}
-	x.conn.deadline = time.Time{}
 	x.leave(x.now())
-	n, err := x.conn.nc.Write(x.out)
+	n, err := x.conn.write(x.out)
 	if err != nil && n == 0 && !x.isRetry && !isLeft(x.abort) {
 		x.hangUp()
 		return false
@@ -114,38 +111,3 @@ func (x *exchange) buffer() *[]byte {
 	}
 	return buf
 }
-
-// read waits for bytes until the limit. The deadline of the connection is only moved when it strikes too early: arming
-// it for every token would cost more than reading the token.
-func (c *conn) read(ctx context.Context, until time.Time, buf []byte) (n int, err error) {
-	for {
-		if c.deadline.IsZero() || until.Before(c.deadline) {
-			c.arm(until)
-		}
-		if ctx.Err() != nil { // after arming, which would undo the interrupt
-			return 0, leftError{context.Cause(ctx)}
-		}
-		n, err := c.nc.Read(buf)
-		switch {
-		case n > 0:
-			return n, nil
-		case err == nil: // a read of nothing: legal, and nothing
-		case ctx.Err() != nil:
-			return 0, leftError{context.Cause(ctx)}
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			return 0, err
-		case !time.Now().Before(until):
-			return 0, errTimeout
-		default:
-			c.arm(until)
-		}
-	}
-}
-
-func (c *conn) arm(until time.Time) {
-	c.deadline = until
-	c.nc.SetReadDeadline(until)
-}
-
-// interrupt ends a read or write that is under way, now and later.
-func (c *conn) interrupt() { c.nc.SetDeadline(time.Unix(1, 0)) }

@@ -98,10 +98,10 @@ func onFakeClock(t *testing.T, requests []Request, server *pipeServer) (result R
 func onFakeClockAs(t *testing.T, requests []Request, server *pipeServer, s Settings) (result Result, rows []line) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed(requests))
+	plan := planOf(t, streamedHere(requests))
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
-		s.Dial, s.Sleep = server.dial, TimerSleep
+		s.Dial, s.Sleep = server.dial, timerSleep
 		var err error
 		if result, err = Run(t.Context(), plan, s, folder); err != nil {
 			t.Fatal(err)

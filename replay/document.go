@@ -133,7 +133,7 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	for i, address := range s.MetricsURLs {
 		shown[i] = ShownURL(address)
 	}
-	scrub := newScrubber(s) // what the user typed may hold a server's address with its token
+	scrub := s.scrubber() // what the user typed may hold a server's address with its token
 	d := document{
 		Schema: runSchema, RunID: s.RunID, Name: scrub.text(s.Name), Note: scrub.text(s.Note), Version: s.Version, Status: statusRunning,
 		Target: newTargetRecord(s, targets),

@@ -47,11 +47,6 @@ const (
 	over
 )
 
-var errTimeout = errors.New("time-out")
-
-// leftError ends what was in flight when the run was left.
-type leftError struct{ error }
-
 // protocolError marks bytes that are not what HTTP or the API has at that place.
 type protocolError struct{ error }
 
@@ -161,7 +156,7 @@ func (x *exchange) answered(h head) {
 
 // takeBody takes the answer out of its framing.
 func (x *exchange) takeBody(data []byte) {
-	for len(data) > 0 && x.framing.state != ended {
+	for len(data) > 0 && !x.framing.isOver() {
 		part, rest, err := x.framing.next(data)
 		if err == nil && x.phase == inStream {
 			err = x.parser.feed(part)
@@ -176,7 +171,7 @@ func (x *exchange) takeBody(data []byte) {
 		data = rest
 	}
 	switch {
-	case x.framing.state == ended:
+	case x.framing.isOver():
 		x.parser.end()
 		x.isExtra = len(data) > 0
 		x.close(nil, x.at)
@@ -191,7 +186,7 @@ func (x *exchange) takeBody(data []byte) {
 func (x *exchange) ended(err error, at time.Duration) {
 	if x.phase == inStream {
 		x.parser.end()
-		if x.stream.isDone || err == io.EOF && x.framing.state == untilClosed {
+		if x.stream.isDone || err == io.EOF && x.framing.endsWithConnection() {
 			err = nil // a proper end, and that of the connection too
 		}
 	}
@@ -217,7 +212,7 @@ func (x *exchange) close(err error, at time.Duration) {
 
 // isReusable says whether the connection is where a next request may begin.
 func (x *exchange) isReusable() bool {
-	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.state == ended &&
+	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.isOver() &&
 		!x.isExtra && !x.answer.isLast
 }
 

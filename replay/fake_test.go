@@ -165,9 +165,17 @@ func well(gap time.Duration) http.HandlerFunc {
 
 // every makes n requests, gap apart.
 func every(gap time.Duration, n, input, output int) iter.Seq2[Request, error] {
+	requests := make([]Request, n)
+	for i := range requests {
+		requests[i] = Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
+	}
+	return streamedHere(requests)
+}
+
+func streamedHere(requests []Request) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		for i := range n {
-			if !yield(Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}, nil) {
+		for _, r := range requests {
+			if !yield(r, nil) {
 				return
 			}
 		}

@@ -78,6 +78,12 @@ func newFraming(h head) framing {
 	return framing{left: h.length}
 }
 
+// isOver says that the whole body has come.
+func (f *framing) isOver() bool { return f.state == ended }
+
+// endsWithConnection says that the body has no length: the connection's end is its end.
+func (f *framing) endsWithConnection() bool { return f.state == untilClosed }
+
 // next splits off the first run of body bytes in p; rest is what comes after it.
 func (f *framing) next(p []byte) (data, rest []byte, err error) {
 	for len(p) > 0 {

@@ -99,14 +99,14 @@ func (p *presence) back(e *endpoint, at time.Duration) {
 
 // reached takes note that a connection to an endpoint was made.
 func (s *sender) reached(e *endpoint) {
-	if e.pool.refused.Swap(0) >= refusedLimit {
+	if e.refused.Swap(0) >= refusedLimit {
 		s.presence.back(e, s.now())
 	}
 }
 
 // refusedBy takes note that a connection was refused at its due time.
 func (s *sender) refusedBy(e *endpoint, err error) {
-	if e.pool.refused.Add(1) == refusedLimit {
+	if e.refused.Add(1) == refusedLimit {
 		s.presence.lost(e, s.now(), cause(err))
 	}
 }
@@ -114,7 +114,7 @@ func (s *sender) refusedBy(e *endpoint, err error) {
 // left are the endpoints that requests of the plan may go to and that are there.
 func (r *router) left() (addresses []string) {
 	for _, e := range r.all {
-		if e.pool.refused.Load() < refusedLimit && r.mayUse(e) {
+		if e.refused.Load() < refusedLimit && r.mayUse(e) {
 			addresses = append(addresses, e.pool.address)
 		}
 	}

@@ -7,11 +7,16 @@ import (
 	"testing"
 )
 
+const (
+	streamHead  = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
+	chunkedHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
 // The quick reader may give up on any head; where it does not, it says what net/http says.
 func FuzzScanHead(f *testing.F) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, text := range []string{
-		fixedHead, rawHead, ok + "\r\n", ok + "Content-Length: 12\r\n\r\n", ok + "content-LENGTH:0\r\nConnection: Close\r\n\r\n",
+		streamHead, chunkedHead, ok + "\r\n", ok + "Content-Length: 12\r\n\r\n", ok + "content-LENGTH:0\r\nConnection: Close\r\n\r\n",
 		ok + "Connection: keep-alive\r\nDate: x\r\nContent-Type: application/json\r\n\r\n", ok + "Content-Type : text/html\r\n\r\n",
 		ok + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", ok + "Content-Length: 5\r\nContent-Length: 5\r\n\r\n",
 		ok + "X: a\r\n b\r\n\r\n", ok + "Content-Length: +5\r\n\r\n", ok + "Content-Length: 18446744073709551615\r\n\r\n",
@@ -40,7 +45,7 @@ func FuzzScanHead(f *testing.F) {
 }
 
 func TestAStreamsHeadIsReadWithoutAllocating(t *testing.T) {
-	for _, text := range []string{fixedHead, rawHead} {
+	for _, text := range []string{streamHead, chunkedHead} {
 		if _, isSure := scanHead([]byte(text)); !isSure {
 			t.Errorf("gave up on %q", text)
 		}

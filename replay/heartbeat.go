@@ -12,7 +12,7 @@ const beatEvery = 20 * time.Millisecond
 // heartbeat finds out when the client itself stands still or comes to run late: suspended, out of CPU, or in a long
 // collection. What was read from a stream just after that bears an instant that the server is not to blame for.
 type heartbeat struct {
-	meter  *meter
+	flight func() (sent, ended int64) // requests so far
 	recent atomic.Int64
 	worst  atomic.Int64 // while something was in flight
 	lags   lagHistogram // of all beats while something was in flight
@@ -24,7 +24,8 @@ type heartbeat struct {
 func (h *heartbeat) beat(ctx context.Context, sleep Sleep) {
 	last := pulse{stall: -1}
 	for {
-		left, began := h.meter.left.Load(), time.Now()
+		_, left := h.flight()
+		began := time.Now()
 		goesOn := sleep(ctx, beatEvery)
 		now := pulse{left, time.Since(began) - beatEvery}
 		raise(&h.recent, int64(now.stall))
@@ -44,7 +45,7 @@ type pulse struct {
 
 // judge counts a beat in which something was in flight at some time: its stall spoils a measurement.
 func (h *heartbeat) judge(p pulse) {
-	if h.meter.sent.Load() > p.left && p.stall >= 0 {
+	if sent, _ := h.flight(); sent > p.left && p.stall >= 0 {
 		raise(&h.worst, int64(p.stall))
 		h.lags.add(p.stall)
 	}

@@ -124,14 +124,14 @@ func (l *loop) at(socket int) *exchange {
 }
 
 func (l *loop) receive(x *exchange) {
-	n, arrived, err := l.receiver.read(x.conn.socket, l.buf)
+	n, arrived, isKnown, err := l.receiver.read(x.conn.socket, l.buf)
 	now := l.now()
 	if l.streak++; now-l.lastRead > linger {
 		l.streak = 0
 	}
 	l.lastRead = now
 	at := now
-	if arrived != unknown { // not before what was there earlier, and not after it was read
+	if isKnown { // not before what was there earlier, and not after it was read
 		at = min(max(arrived, x.at, x.row.written), now)
 	}
 	switch {

@@ -2,11 +2,7 @@
 
 package replay
 
-import (
-	"errors"
-	"net"
-	"time"
-)
+import "time"
 
 // hasLoop says that this system has no event loop.
 const hasLoop = false
@@ -14,7 +10,3 @@ const hasLoop = false
 const scanEvery = 50 * time.Millisecond
 
 func newLoop(*dispatcher) driver { return nil }
-
-func takeSocket(net.Conn) (int, error) { return -1, errors.New("there is no event loop here") }
-
-func closeSocket(int) {}

@@ -64,6 +64,9 @@ func (m *meter) end(r *row) {
 	}
 }
 
+// flight is how many requests were sent, and how many of these have ended.
+func (m *meter) flight() (sent, ended int64) { return m.sent.Load(), m.left.Load() }
+
 func (m *meter) inFlight() int64 { return m.sent.Load() - m.left.Load() }
 
 func (m *meter) lateP99() time.Duration {

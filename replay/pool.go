@@ -3,11 +3,8 @@ package replay
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -26,13 +23,20 @@ type pool struct {
 	tls     *tls.Config // nil: plain HTTP
 	timeout time.Duration
 	isBare  bool          // its connections are sockets for the event loop
-	refused atomic.Int64  // connections refused in a row
 	dials   chan struct{} // under way
 
 	mu     sync.Mutex
 	idle   []*conn
 	closed bool
 }
+
+func newPool(address string, dial func(ctx context.Context, network, address string) (net.Conn, error), tls *tls.Config, timeout time.Duration,
+	isBare bool) *pool {
+	return &pool{address: address, dial: dial, tls: tls, timeout: timeout, isBare: isBare, dials: make(chan struct{}, maxDials)}
+}
+
+// unbare leaves the connections to Go.
+func (p *pool) unbare() { p.isBare = false }
 
 // take is a connection that was quiet a moment ago: an idle one, or a new one.
 func (p *pool) take(ctx context.Context) (*conn, error) {
@@ -116,12 +120,4 @@ func (p *pool) close() {
 	for _, c := range idle {
 		c.close()
 	}
-}
-
-func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
-
-// isClientLimit says whether this machine, not the server, could not make a connection.
-func isClientLimit(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
-		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
 }

@@ -112,3 +112,18 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e4, "ns/token")
 }
+
+// What was said stands where its turn's answer was planned, and nowhere else.
+func TestWhatWasSaidTakesThePlaceOfPlannedTokens(t *testing.T) {
+	p, _ := NewPrompts(DefaultVocabLow, DefaultVocabHigh, 1)
+	req := Request{InputTokens: 30, Blocks: []uint64{4}, BlockTokens: 16}
+	want := p.TokenIDs(req)
+	copy(want[5:], []int{1, 2, 3})
+	copy(want[15:], []int{4, 5})
+	copy(want[29:], []int{6})
+	var got []int
+	text := p.appendJSON(nil, req, spoken{5, []int32{1, 2, 3}}, spoken{15, []int32{4, 5}}, spoken{29, []int32{6, 7}})
+	if err := json.Unmarshal(text, &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

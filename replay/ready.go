@@ -85,7 +85,7 @@ func (s *Settings) checkLengths(servers []Server, plan Header) error {
 // prompts are those of the endpoint.
 func (s *Settings) prompts(ctx context.Context, a *asker, plan *Plan) (Prompts, *wordingRecord, error) {
 	if s.Endpoint == chatPath {
-		return findWording(ctx, a, s.Model, s.Seed, plan)
+		return findWording(ctx, a.tokenizer(a.targets[0], s.Model), s.Seed, plan)
 	}
 	prompts, err := NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
 	return prompts, nil, err

@@ -3,7 +3,6 @@ package replay
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,13 +39,6 @@ type Result struct {
 	Status               string           `json:"-"` // done, interrupted or aborted
 
 	connecting connecting // of late requests
-}
-
-// Quantiles of seconds, by linear interpolation.
-type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
 }
 
 // outcome gathers rows into a result; one goroutine feeds it.
@@ -161,14 +153,4 @@ func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *
 			r.Client.blame(seen.lag, r.DurationS)
 	}
 	return ""
-}
-
-func quantile(sorted []float64, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	at := q * float64(len(sorted)-1)
-	low := int(math.Floor(at))
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (sorted[high]-sorted[low])*(at-float64(low))
 }

@@ -11,6 +11,7 @@ type endpoint struct {
 	name    string // the same; empty when there is only one
 	pool    *pool
 	writer  *writer
+	refused atomic.Int64 // connections refused in a row
 }
 
 // router says which request goes where: by its class, else by its session, else in turn.
@@ -31,9 +32,8 @@ func newRouter(s Settings, targets []target, prompts Prompts, classes []string) 
 	for _, t := range targets {
 		e := &endpoint{
 			address: t.shown(),
-			pool: &pool{address: t.address, dial: s.Dial, tls: t.tlsConfig(s), timeout: s.ConnectTimeout, isBare: r.isBare,
-				dials: make(chan struct{}, maxDials)},
-			writer: newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
+			pool:    newPool(t.address, s.Dial, t.tlsConfig(s), s.ConnectTimeout, r.isBare),
+			writer:  newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
 		}
 		if len(targets) > 1 {
 			e.name = e.address
@@ -70,7 +70,7 @@ func isBare(s Settings, targets []target) bool {
 func (r *router) unbare() {
 	r.isBare = false
 	for _, e := range r.all {
-		e.pool.isBare = false
+		e.pool.unbare()
 	}
 }
 

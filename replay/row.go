@@ -64,7 +64,7 @@ func (r *row) append(dst []byte) []byte {
 	dst = appendCount(dst, `,"output_tokens_reported":`, r.usage.completion)
 	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
 	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.cached)
-	dst = r.timing.append(dst)
+	dst = appendTiming(dst, r.timing)
 	if r.status != 0 {
 		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
 	}
@@ -130,8 +130,8 @@ func appendWord(dst []byte, key, word string) []byte {
 	return appendString(append(dst, key...), word)
 }
 
-// append writes what the server says of its own time.
-func (t timing) append(dst []byte) []byte {
+// appendTiming writes what the server says of its own time.
+func appendTiming(dst []byte, t timing) []byte {
 	for _, part := range [...]struct {
 		key     string
 		seconds float64

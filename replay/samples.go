@@ -36,7 +36,7 @@ type sampler struct {
 
 func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
 	s := r.settings
-	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: heartbeat{meter: m},
+	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: heartbeat{flight: m.flight},
 		wall: s.Wall, watch: s.watch, state: s.state, giveUp: giveUp}
 	for _, address := range s.MetricsURLs {
 		if address != noMetrics {

@@ -27,37 +27,28 @@ type scrubber struct {
 // minSecret keeps a one-letter header value from blanking whole texts.
 const minSecret = 4
 
-func newScrubber(s Settings) scrubber {
-	c := scrubber{runs: gramSet{needed: 1}, hexRuns: gramSet{needed: hexHits}}
-	c.add(s.APIKey)
-	for _, values := range s.Headers {
+func newScrubber() scrubber {
+	return scrubber{runs: gramSet{needed: 1}, hexRuns: gramSet{needed: hexHits}}
+}
+
+// addQuery takes the values of an address's query.
+func (c *scrubber) addQuery(u *url.URL) {
+	for _, values := range u.Query() {
 		for _, value := range values {
-			c.addHeader(value)
+			c.add(value)
 		}
 	}
-	for _, address := range s.MetricsURLs {
-		metrics, err := url.Parse(address)
-		if err != nil {
-			continue
-		}
-		for _, values := range metrics.Query() {
-			for _, value := range values {
-				c.add(value)
-			}
-		}
-		c.addPath(metrics)
-	}
-	targets, _ := s.targets() // Check has parsed them before
-	for _, t := range targets {
-		c.addPath(t.base)
-		c.public = append(c.public, bare(t.base.Host))
-	}
-	c.public = append(c.public, bare(s.Model))
+}
+
+// addPublic takes a word that may be told, also where a secret has a part of it.
+func (c *scrubber) addPublic(word string) { c.public = append(c.public, bare(word)) }
+
+// sort is to be called when everything was added.
+func (c *scrubber) sort() {
 	// The longest first: a secret inside another would break that one in two.
 	slices.SortFunc(c.secrets, func(a, b string) int { return len(b) - len(a) })
 	c.secrets = slices.Compact(c.secrets)
 	c.sieve = newSieve(c.runs, c.hexRuns)
-	return c
 }
 
 // addHeader takes a header's value, and what stands behind its scheme: "Bearer KEY", "Basic BASE64".
@@ -91,7 +82,7 @@ func (c *scrubber) add(secret string) {
 		return
 	}
 	quoted, _ := json.Marshal(secret) // a string always marshals
-	forms := []string{secret, strings.Trim(string(quoted), `"`), oneLine(secret), url.QueryEscape(secret),
+	forms := []string{secret, strings.Trim(string(quoted), `"`), strings.Join(strings.Fields(secret), " "), url.QueryEscape(secret),
 		url.PathEscape(secret), html.EscapeString(secret), strings.ToUpper(secret), strings.ToLower(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("Bearer " + secret))}
 	if len(secret) >= gramSize {

@@ -76,7 +76,7 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = canary
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder)
 	if err != nil || result.Failed != int64(len(requests)) {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -229,6 +229,9 @@ func coats(key string) map[string]string {
 		return out.String()
 	}
 	bearer := "Bearer " + key
+	letters := []byte(key)
+	slices.Reverse(letters)
+	backwards := string(letters)
 	return map[string]string{
 		"its first 18 characters":        key[:18],
 		"without its begin":              key[9:],
@@ -253,8 +256,8 @@ func coats(key string) map[string]string {
 		"HTML by names":                  html.EscapeString(key),
 		"HTML by numbers":                each("&#%d;"),
 		"HTML by hexadecimal numbers":    each("&#x%x;"),
-		"reversed":                       reversed(key),
-		"reversed, then cut":             reversed(key)[3:20],
+		"reversed":                       backwards,
+		"reversed, then cut":             backwards[3:20],
 		"JSON":                           escaped(key),
 		"JSON in JSON":                   strings.ReplaceAll(escaped(key), `\`, `\\`),
 		"in a sentence":                  "the key '" + key + "' is not known",
@@ -312,7 +315,7 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.APIKey = key
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder); err != nil {
+	if _, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder); err != nil {
 		t.Fatal(err)
 	}
 	kept := everything(t, folder)
@@ -334,30 +337,6 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	}
 	if n := strings.Count(kept, redacted); n < 5*len(names) {
 		t.Errorf("%d places were redacted, want one for each coat and place", n)
-	}
-}
-
-// Text that is not secret stays as it is: the model's name in the key, whole words, and every number.
-func TestScrubbingLeavesTheRestAlone(t *testing.T) {
-	s := settingsFor("http://gpu1.example.com:8000")
-	s.Model, s.APIKey = "meta-llama/Llama-3.1-8B-Instruct", "sk-llama-3.1-8b-instruct-production-1234567890123456"
-	c := newScrubber(s)
-	for _, text := range []string{
-		"The model `meta-llama/Llama-3.1-8B-Instruct` does not exist at gpu1.example.com:8000.",
-		"no production server; 5 of 6 wait, 100 % busy & \\ well",
-		"request 550e8400-e29b-41d4-a716-446655440000 of session 6e29b41d4a716446 failed",
-		"stop",
-	} {
-		if got := c.text(text); got != text {
-			t.Errorf("got %q, want it as it was: %q", got, text)
-		}
-	}
-	if got := string(c.json([]byte(`{"created":1234567890123456,"at":"1234567890123456"}`))); got != `{"at":"[redacted]","created":1234567890123456}` {
-		t.Errorf("got %s", got)
-	}
-	exposition := "# HELP a b\na{job=\"x\"} 1234567890123456\nb 1234567890123456 1234567890123456\n"
-	if got := c.exposition(exposition + `c{k="1234567890123456"} 1`); got != exposition+`c{k="[redacted]"} 1` {
-		t.Errorf("got %q", got)
 	}
 }
 
@@ -392,45 +371,4 @@ func TestATokenInTheAddressIsUsedAndNotKept(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), token[:8]) || !strings.Contains(err.Error(), redacted+" answers 404") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestWhatLooksLikeATokenInAnAddress(t *testing.T) {
-	for segment, want := range map[string]bool{
-		"v1": false, "completions": false, "meta-llama-3.1-8b-instruct": false, "Qwen2.5-72B-Instruct-AWQ": false, "us-central1": false,
-		"my-team-production-deployment": false, "Meta-Llama-3.1-70B-Instruct-quantized.w4a16": false, "1234": false,
-		"tok7Qx9ZkV3mW5pR8sT2": true, "sk-proj-4fQ8xLm2Vt9Rz": true, "550e8400-e29b-41d4-a716-446655440000": true,
-		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.4pcPyMD09olPSyXnrXCjTw": true, "0123456789abcdef0123456789abcdef": true, "deadbeefdeadbeef1": true,
-	} {
-		if got := isToken(segment); got != want {
-			t.Errorf("isToken(%q): got %v, want %v", segment, got, want)
-		}
-	}
-}
-
-func BenchmarkScrubExposition(b *testing.B) {
-	s := settingsFor("http://gpu1:8000")
-	s.APIKey = canary
-	c := newScrubber(s)
-	text := strings.Repeat("vllm:inter_token_latency_seconds_bucket{engine=\"0\",le=\"0.001\",model_name=\"meta-llama/Llama-3.1-8B\"} 1234.0\n", 2000)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		c.exposition(text)
-	}
-}
-
-// FuzzScrub looks for a text around a part of a key in which that part is not found.
-func FuzzScrub(f *testing.F) {
-	for _, text := range []string{"", `\u0041\`, "%4", "%25", "&#", "&#x4;", "0x", `{"a":"`, "\xff\x00", "Zq4", "Bearer "} {
-		f.Add(text, text)
-	}
-	s := settingsFor("http://gpu1:8000")
-	s.APIKey = "sk-proj-Zq4<vT8&nL2mX6/cR9+wB3yH7kD5"
-	c := newScrubber(s)
-	f.Fuzz(func(t *testing.T, before, after string) {
-		part := s.APIKey[15:29]
-		if got := c.detail(before + part + after); strings.Contains(got, part) && !strings.Contains(before+after, part[:8]) {
-			t.Errorf("%q and %q: got %q", before, after, got)
-		}
-		c.exposition(before + part + after)
-	})
 }

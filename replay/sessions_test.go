@@ -57,7 +57,7 @@ func TestModesOverTheWire(t *testing.T) {
 			s.Mode, s.MaxConcurrency = m.mode, m.limit
 			s.WarmUp = time.Second / 4
 			drive(&s)
-			result, rows, err := replayed(t, planOf(t, streamed(plan)), s)
+			result, rows, err := replayed(t, planOf(t, streamedHere(plan)), s)
 			if err != nil || result.Completed != int64(len(plan)) || len(rows) != len(plan) {
 				t.Fatalf("%+v, %v", result, err)
 			}
@@ -110,7 +110,7 @@ func TestLaterTurnsRepeatWhatWasAnswered(t *testing.T) {
 			s := settingsFor(fake.URL)
 			s.Mode, s.History = modeSessions, history
 			drive(&s)
-			result, _, err := replayed(t, planOf(t, streamed(plan)), s)
+			result, _, err := replayed(t, planOf(t, streamedHere(plan)), s)
 			if err != nil || result.Completed != 3 {
 				t.Fatalf("%+v, %v", result, err)
 			}

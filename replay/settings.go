@@ -80,7 +80,7 @@ type Settings struct {
 
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS   *tls.Config      // for https; default: the system's roots
-	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass TimerSleep
+	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass timerSleep
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
 	dialsPlainly bool                // Dial is our own
@@ -89,9 +89,6 @@ type Settings struct {
 	state        func() processState // of this process; tests make others take the CPU here
 	watch        time.Duration       // between two looks at what the servers serve; default 5 s
 }
-
-// TimerSleep is a Sleep on Go's timers: right under a fake clock, up to a millisecond late on a real one.
-func TimerSleep(ctx context.Context, d time.Duration) bool { return timerSleep(ctx, d) }
 
 // noMetrics is an entry of MetricsURLs: nothing is sampled.
 const noMetrics = "none"
@@ -246,4 +243,29 @@ func (s Settings) headers() http.Header {
 		h.Set("Authorization", "Bearer "+s.APIKey)
 	}
 	return h
+}
+
+// scrubber knows all that the settings keep secret: the key, headers, tokens in addresses.
+func (s Settings) scrubber() scrubber {
+	c := newScrubber()
+	c.add(s.APIKey)
+	for _, values := range s.Headers {
+		for _, value := range values {
+			c.addHeader(value)
+		}
+	}
+	for _, address := range s.MetricsURLs {
+		if metrics, err := url.Parse(address); err == nil {
+			c.addQuery(metrics)
+			c.addPath(metrics)
+		}
+	}
+	targets, _ := s.targets() // Check has parsed them before
+	for _, t := range targets {
+		c.addPath(t.base)
+		c.addPublic(t.base.Host)
+	}
+	c.addPublic(s.Model)
+	c.sort()
+	return c
 }

@@ -169,3 +169,19 @@ func BenchmarkParse(b *testing.B) {
 		s.offsets, s.counts = s.offsets[:0], s.counts[:0]
 	}
 }
+
+// However a stream is cut and whatever is in it, the parser neither panics nor grows past its limit.
+func FuzzStream(f *testing.F) {
+	files, _ := filepath.Glob("testdata/streams/*.txt")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		f.Add(text, uint8(7))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
+		whole := read(text, func() int { return len(text) })
+		cut := read(text, func() int { return int(size) + 1 })
+		if !reflect.DeepEqual(whole, cut) {
+			t.Errorf("%q: whole %+v, in pieces of %d %+v", text, whole, size+1, cut)
+		}
+	})
+}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 )
 
 // errLongOutput ends a stream that brings far more tokens than were asked for.
@@ -75,23 +73,6 @@ func connectFailure(err error) string {
 		return "refused"
 	}
 	return "connect"
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// cause is the innermost reason of a network error, without addresses.
-func cause(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Err != nil {
-		err = op.Err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "connection closed"
-	}
-	return err.Error()
 }
 
 func allZero(counts []int32) bool {

@@ -49,7 +49,7 @@ func (a *asker) vocabularyEnd(ctx context.Context, target target, served string,
 		for id := max(0, end-16); id < end; id++ {
 			ids = append(ids, id)
 		}
-		text, err := t.spelt(ctx, ids)
+		text, err := t.Text(ctx, ids)
 		return text != "", err
 	}
 	margin := max(256, high/50)

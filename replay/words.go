@@ -44,26 +44,33 @@ const (
 	chatReach   = 2000
 )
 
+// Tokenizer is that of the served model. What it cannot say is nil or empty; an error says that the run was stopped.
+type Tokenizer interface {
+	Address() string // of the server, as it is shown
+	Tokens(ctx context.Context, text string) ([]int64, error)
+	ChatTokens(ctx context.Context, content string) ([]int64, error) // of a chat of one user message
+	Text(ctx context.Context, ids []int) (string, error)
+}
+
 // findWording makes the words and the template's length of the server's own tokenizer, and counts some of the plan's
 // prompts by it.
-func findWording(ctx context.Context, a *asker, served string, seed uint64, plan *Plan) (Prompts, *wordingRecord, error) {
-	t := a.tokenizer(a.targets[0], served)
+func findWording(ctx context.Context, t Tokenizer, seed uint64, plan *Plan) (Prompts, *wordingRecord, error) {
 	record := &wordingRecord{CountedBy: "tokenize", Checked: []checkedPrompt{}}
-	words, err := t.words(ctx)
+	words, err := findWords(ctx, t)
 	if err != nil {
 		return Prompts{}, nil, err
 	}
 	if len(words) < fewestWords {
 		record.CountedBy = "assumed"
-		record.Note = fmt.Sprintf("%s does not count tokens: each word counts as one token, and the chat template as none", t.target.shown())
+		record.Note = fmt.Sprintf("%s does not count tokens: each word counts as one token, and the chat template as none", t.Address())
 		if len(words) > 0 {
-			record.Note = fmt.Sprintf("only %d words are one token each at %s: each word counts as one token, and the chat template as none", len(words), t.target.shown())
+			record.Note = fmt.Sprintf("only %d words are one token each at %s: each word counts as one token, and the chat template as none", len(words), t.Address())
 		}
 		words = strings.Fields(commonWords)
 	}
 	w := newWording(words)
 	if record.CountedBy == "tokenize" {
-		if err := t.measure(ctx, w, record); err != nil {
+		if err := measureTemplate(ctx, t, w, record); err != nil {
 			return Prompts{}, nil, err
 		}
 	}
@@ -71,7 +78,7 @@ func findWording(ctx context.Context, a *asker, served string, seed uint64, plan
 	prompts.text = w
 	record.Words, record.OverheadTokens = len(w.words), w.front+w.back
 	if err == nil && record.CountedBy == "tokenize" {
-		err = t.checkPlan(ctx, prompts, plan, record)
+		err = checkLengths(ctx, t, prompts, plan, record)
 	}
 	return prompts, record, err
 }
@@ -85,17 +92,17 @@ func newWording(words []string) *wording {
 	return w
 }
 
-// words are those that are one token each behind a blank: common ones, else what the vocabulary itself holds.
-func (t tokenizer) words(ctx context.Context) ([]string, error) {
-	words, err := t.single(ctx, strings.Fields(commonWords))
+// findWords are those that are one token each behind a blank: common ones, else what the vocabulary itself holds.
+func findWords(ctx context.Context, t Tokenizer) ([]string, error) {
+	words, err := singleTokenWords(ctx, t, strings.Fields(commonWords))
 	if err != nil || len(words) >= enoughWords {
 		return words, err
 	}
-	own, err := t.ownWords(ctx)
+	own, err := ownWords(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	more, err := t.single(ctx, own)
+	more, err := singleTokenWords(ctx, t, own)
 	for _, word := range more {
 		if !slices.Contains(words, word) {
 			words = append(words, word)
@@ -105,12 +112,12 @@ func (t tokenizer) words(ctx context.Context) ([]string, error) {
 }
 
 // ownWords are the words that a stretch of the server's vocabulary spells.
-func (t tokenizer) ownWords(ctx context.Context) ([]string, error) {
+func ownWords(ctx context.Context, t Tokenizer) ([]string, error) {
 	ids := make([]int, 0, DefaultVocabHigh-DefaultVocabLow)
 	for id := DefaultVocabLow; id < DefaultVocabHigh; id++ {
 		ids = append(ids, id)
 	}
-	text, err := t.spelt(ctx, ids)
+	text, err := t.Text(ctx, ids)
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -125,13 +132,13 @@ func (t tokenizer) ownWords(ctx context.Context) ([]string, error) {
 	return words[:min(len(words), 4*wordBatch)], nil
 }
 
-// measure finds how many tokens the template and the lead are, ahead of the words and behind them: chats of one word
+// measureTemplate finds how many tokens the template and the lead are, ahead of the words and behind them: chats of one word
 // differ in that word alone. A chat of all words has to agree.
-func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecord) error {
+func measureTemplate(ctx context.Context, t Tokenizer, w *wording, record *wordingRecord) error {
 	var chats [4][]int64
 	for i, content := range []string{"", w.lead + w.words[1], w.lead + w.words[2], w.lead + strings.Join(w.words, "")} {
 		var err error
-		if chats[i], err = t.chat(ctx, content); err != nil {
+		if chats[i], err = t.ChatTokens(ctx, content); err != nil {
 			return err
 		}
 	}
@@ -141,7 +148,7 @@ func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecor
 		record.TemplateTokens = &n
 	}
 	if one == nil || other == nil || all == nil {
-		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: the template counts as none", t.target.shown())
+		record.Note = fmt.Sprintf("%s does not count the tokens of a chat: the template counts as none", t.Address())
 		return nil
 	}
 	for w.front < min(len(one), len(other)) && one[w.front] == other[w.front] {
@@ -154,8 +161,8 @@ func (t tokenizer) measure(ctx context.Context, w *wording, record *wordingRecor
 	return nil
 }
 
-// checkPlan counts the shortest, the middle and the longest of the plan's first prompts by the server.
-func (t tokenizer) checkPlan(ctx context.Context, prompts Prompts, plan *Plan, record *wordingRecord) error {
+// checkLengths counts the shortest, the middle and the longest of the plan's first prompts by the server.
+func checkLengths(ctx context.Context, t Tokenizer, prompts Prompts, plan *Plan, record *wordingRecord) error {
 	var first []Request
 	for req, err := range plan.Requests() {
 		if err != nil {
@@ -168,7 +175,7 @@ func (t tokenizer) checkPlan(ctx context.Context, prompts Prompts, plan *Plan, r
 	slices.SortStableFunc(first, func(a, b Request) int { return a.InputTokens - b.InputTokens })
 	for _, at := range slices.Compact([]int{0, len(first) / 2, len(first) - 1}) {
 		req := first[at]
-		tokens, err := t.chat(ctx, string(prompts.appendText([]byte(prompts.text.lead), req)))
+		tokens, err := t.ChatTokens(ctx, string(prompts.appendText([]byte(prompts.text.lead), req)))
 		if err != nil {
 			return err
 		}
@@ -181,4 +188,74 @@ func (t tokenizer) checkPlan(ctx context.Context, prompts Prompts, plan *Plan, r
 		}
 	}
 	return nil
+}
+
+// singleTokenWords keeps the candidates that are one token behind a blank. They are asked for with a marker between them, a word
+// known to be one token, so that the tokens of each can be told apart.
+func singleTokenWords(ctx context.Context, t Tokenizer, candidates []string) (words []string, err error) {
+	marker, id, err := findMarker(ctx, t, candidates)
+	if err != nil || marker == "" {
+		return nil, err
+	}
+	seen := map[int64]bool{id: true}
+	for batch := range slices.Chunk(candidates, wordBatch) {
+		var text strings.Builder
+		for _, word := range batch {
+			text.WriteString(" " + marker + " " + word)
+		}
+		tokens, err := t.Tokens(ctx, text.String()+" "+marker)
+		if err != nil {
+			return nil, err
+		}
+		runs := between(tokens, id)
+		if len(runs) != len(batch) { // the marker itself is among them as two runs of nothing; or this is no such tokenizer
+			runs = withMarker(runs, batch, marker)
+		}
+		for i, run := range runs {
+			if len(run) == 1 && !seen[run[0]] {
+				seen[run[0]] = true
+				words = append(words, batch[i])
+			}
+		}
+	}
+	return append(words, marker), nil
+}
+
+// findMarker is the first of the candidates that is one token wherever it stands.
+func findMarker(ctx context.Context, t Tokenizer, candidates []string) (word string, id int64, err error) {
+	for _, word := range candidates[:min(len(candidates), 8)] {
+		tokens, err := t.Tokens(ctx, strings.Repeat(" "+word, 4))
+		if err != nil || tokens == nil {
+			return "", 0, err
+		}
+		// The very first may have company: a begin of text, or a blank of its own.
+		if n := len(tokens); n >= 4 && n <= 6 && tokens[n-1] == tokens[n-2] && tokens[n-2] == tokens[n-3] {
+			return word, tokens[n-1], nil
+		}
+	}
+	return "", 0, nil
+}
+
+// between cuts tokens at each marker; what is ahead of the first one is left out.
+func between(tokens []int64, marker int64) (runs [][]int64) {
+	begin := -1
+	for i, token := range tokens {
+		if token != marker {
+			continue
+		}
+		if begin >= 0 {
+			runs = append(runs, tokens[begin:i])
+		}
+		begin = i + 1
+	}
+	return runs
+}
+
+// withMarker puts one empty run in the place of the marker among the candidates, which cuts into two.
+func withMarker(runs [][]int64, batch []string, marker string) [][]int64 {
+	at := slices.Index(batch, marker)
+	if at < 0 || len(runs) != len(batch)+1 {
+		return nil
+	}
+	return slices.Delete(runs, at, at+1)
 }
