@@ -11,7 +11,7 @@ import (
 
 	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // MixChoice says which requests are mixed.
@@ -24,7 +24,7 @@ type MixChoice struct {
 	MaxConcurrency int    // of a closed loop; 0: open
 }
 
-func (m MixChoice) takes(r replay.Request) bool {
+func (m MixChoice) takes(r plan.Request) bool {
 	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
 }
 
@@ -51,7 +51,7 @@ type partSums struct{ requests, uncached, pairs, output, decoding float64 }
 
 // MixOf reads requests in order of their due times. What is not chosen counts for the time that they take: a class alone
 // comes as often as it does among all.
-func MixOf(requests iter.Seq2[replay.Request, error], choice MixChoice) (queueing.Mix, error) {
+func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.Mix, error) {
 	var m queueing.Mix
 	parts, answers := map[lengthKey]*partSums{}, map[lengthKey]*partSums{}
 	var gaps queueing.Moments

@@ -10,12 +10,12 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // coming yields requests as a plan does.
-func coming(requests ...replay.Request) iter.Seq2[replay.Request, error] {
-	return func(yield func(replay.Request, error) bool) {
+func coming(requests ...plan.Request) iter.Seq2[plan.Request, error] {
+	return func(yield func(plan.Request, error) bool) {
 		for _, r := range requests {
 			if !yield(r, nil) {
 				return
@@ -25,8 +25,8 @@ func coming(requests ...replay.Request) iter.Seq2[replay.Request, error] {
 }
 
 // every is n alike requests, a second of which brings perS.
-func every(n int, perS float64, r replay.Request) []replay.Request {
-	all := make([]replay.Request, n)
+func every(n int, perS float64, r plan.Request) []plan.Request {
+	all := make([]plan.Request, n)
 	for i := range all {
 		all[i] = r
 		all[i].Due = time.Duration(float64(i) / perS * float64(time.Second))
@@ -45,8 +45,8 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 // 1050 and 4150, and the longer answer counts three times: (100 * 1050 + 300 * 4150) / 400 = 3375.
 func TestMixKeepsWhatMeansLose(t *testing.T) {
 	requests := coming(
-		replay.Request{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
-		replay.Request{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
+		plan.Request{InputTokens: 1000, SharedTokens: 600, OutputTokens: 100, Class: "short"},
+		plan.Request{Due: 4 * time.Second, InputTokens: 4000, OutputTokens: 300, Class: "long"},
 	)
 	mix, err := analysis.MixOf(requests, analysis.MixChoice{})
 	if err != nil {
@@ -90,9 +90,9 @@ func TestMixKeepsWhatMeansLose(t *testing.T) {
 
 // Gaps of 1, 1, 1 and 5 s: mean 2, variance (3 * 1 + 9) / 4 = 3, so the cv is 0.866.
 func TestMixMeasuresBurstiness(t *testing.T) {
-	var requests []replay.Request
+	var requests []plan.Request
 	for _, due := range []int{0, 1, 2, 3, 8} {
-		requests = append(requests, replay.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
+		requests = append(requests, plan.Request{Due: time.Duration(due) * time.Second, InputTokens: 10, OutputTokens: 10})
 	}
 	mix, err := analysis.MixOf(coming(requests...), analysis.MixChoice{})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestMixMeasuresBurstiness(t *testing.T) {
 
 // 300 requests over 100 s, then 300 over 25 s: of 20 parts of 6.25 s the quick ones bring 12/s where the mean is 4.8/s, 2.5 times.
 func TestMixFindsTheBusiestTime(t *testing.T) {
-	steady := every(600, 5, replay.Request{InputTokens: 10, OutputTokens: 10})
+	steady := every(600, 5, plan.Request{InputTokens: 10, OutputTokens: 10})
 	mix, err := analysis.MixOf(coming(steady...), analysis.MixChoice{})
 	if err != nil || mix.Busiest != (queueing.Busiest{}) {
 		t.Errorf("a steady rate: got %+v (%v), want none", mix.Busiest, err)

@@ -12,7 +12,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 var eightB = deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm"}
@@ -26,7 +26,7 @@ func whatIf(t *testing.T, db *sql.DB, slo analysis.SLO, scenarios ...analysis.Sc
 	return outlooks
 }
 
-func mixOf(t *testing.T, choice analysis.MixChoice, requests ...replay.Request) queueing.Mix {
+func mixOf(t *testing.T, choice analysis.MixChoice, requests ...plan.Request) queueing.Mix {
 	t.Helper()
 	mix, err := analysis.MixOf(coming(requests...), choice)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestWhatIfOfEqualRequestsIsAPrediction(t *testing.T) {
 			t.Fatal(err)
 		}
 		mix := mixOf(t, analysis.MixChoice{MaxConcurrency: int(test.load.Clients)},
-			every(100, 8, replay.Request{InputTokens: int(test.load.InputTokens), OutputTokens: int(test.load.OutputTokens)})...)
+			every(100, 8, plan.Request{InputTokens: int(test.load.InputTokens), OutputTokens: int(test.load.OutputTokens)})...)
 		mix.ArrivalCV = 1 // predict's arrivals are Poisson's
 		got := whatIf(t, db, analysis.SLO{}, analysis.Scenario{Deployment: eightB, Mix: mix})[0]
 		within(t, test.what+": TPOT", got.TPOT.Value, predicted[0].TPOT, 3e-3)
@@ -66,8 +66,8 @@ func TestWhatIfOfEqualRequestsIsAPrediction(t *testing.T) {
 // One prompt in fifty is long, and has the mean of the work: the others wait for it, which a mean length hides.
 func TestLongPromptsMakeTheWaitsOfAll(t *testing.T) {
 	db := open(t).DB()
-	requests := every(500, 4, replay.Request{InputTokens: 500, OutputTokens: 200})
-	alike := every(500, 4, replay.Request{InputTokens: 990, OutputTokens: 200})
+	requests := every(500, 4, plan.Request{InputTokens: 500, OutputTokens: 200})
+	alike := every(500, 4, plan.Request{InputTokens: 990, OutputTokens: 200})
 	for i := range requests {
 		if i%50 == 0 {
 			requests[i].InputTokens = 25000 // (49 * 500 + 25000) / 50 = 990
@@ -90,7 +90,7 @@ func TestLongPromptsMakeTheWaitsOfAll(t *testing.T) {
 
 func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
 	db := open(t).DB()
-	mix := mixOf(t, analysis.MixChoice{}, every(200, 5, replay.Request{InputTokens: 1000, OutputTokens: 200})...)
+	mix := mixOf(t, analysis.MixChoice{}, every(200, 5, plan.Request{InputTokens: 1000, OutputTokens: 200})...)
 	slo := analysis.SLO{Objectives: []analysis.Objective{{Metric: "ttft", Percentile: 99, AtMost: 0.2}, {Metric: "tpot", Percentile: 95, AtMost: 0.02}}}
 	two := analysis.Scenario{Deployment: eightB, Mix: mix, Replicas: 2}
 	one := whatIf(t, db, slo, analysis.Scenario{Deployment: eightB, Mix: mix}, two)
@@ -132,7 +132,7 @@ func TestCapacityIsTheLargestRateWithinTheSLO(t *testing.T) {
 // A lone prompt of 20,000 tokens takes an H100 half a second: 20,000 * 2 * 7 G FLOP at most at 989 TFLOP/s is 0.28 s.
 func TestABoundBelowTheUnloadedTimeIsNotPossible(t *testing.T) {
 	db := open(t).DB()
-	mix := mixOf(t, analysis.MixChoice{ByClass: true}, every(50, 0.1, replay.Request{InputTokens: 20000, OutputTokens: 50, Class: "long"})...)
+	mix := mixOf(t, analysis.MixChoice{ByClass: true}, every(50, 0.1, plan.Request{InputTokens: 20000, OutputTokens: 50, Class: "long"})...)
 	slo := analysis.SLO{Objectives: []analysis.Objective{
 		{Metric: "ttft", Percentile: 50, AtMost: 0.28, Class: "long"}, {Metric: "tpot", Percentile: 50, AtMost: 1},
 	}}
@@ -154,9 +154,9 @@ func TestABoundBelowTheUnloadedTimeIsNotPossible(t *testing.T) {
 
 func TestWhatIfSaysWhyNot(t *testing.T) {
 	db := open(t).DB()
-	mix := mixOf(t, analysis.MixChoice{}, every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200})...)
-	long := mixOf(t, analysis.MixChoice{}, append(every(10, 1, replay.Request{InputTokens: 3000, OutputTokens: 200}),
-		replay.Request{Due: 1e10, InputTokens: 140000, OutputTokens: 10})...)
+	mix := mixOf(t, analysis.MixChoice{}, every(10, 1, plan.Request{InputTokens: 3000, OutputTokens: 200})...)
+	long := mixOf(t, analysis.MixChoice{}, append(every(10, 1, plan.Request{InputTokens: 3000, OutputTokens: 200}),
+		plan.Request{Due: 1e10, InputTokens: 140000, OutputTokens: 10})...)
 	on := func(gpu, model string, gpus int) deployment.Deployment {
 		return deployment.Deployment{GPU: gpu, CatalogModel: model, TensorParallelSize: gpus, Engine: "vllm"}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // RunTraffic is what a run sent and on what, to be asked about elsewhere.
@@ -25,7 +25,7 @@ type RunTraffic struct {
 	Replicas       int    // servers that it was sent to
 	MaxConcurrency int    // of a closed loop; 0: it was an open one
 	IsCacheKnown   bool   // the server said what it found in its cache; else the plan's shared blocks are taken
-	Requests       []replay.Request
+	Requests       []plan.Request
 	TPOT, TTFT     float64 // measured means, over tokens and over requests
 }
 
@@ -64,7 +64,7 @@ order by
 	defer rows.Close()
 	var decodeS, gaps, ttftS float64
 	for rows.Next() {
-		var r replay.Request
+		var r plan.Request
 		var dueS, ttft, decode float64
 		var isSaid bool
 		if err := rows.Scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &ttft, &decode); err != nil {
@@ -111,8 +111,8 @@ where runs.run_id = ?`, runID).Scan(&ranOn, &t.IsDraft, &t.IsSimulated, &concurr
 }
 
 // All yields the requests.
-func (t RunTraffic) All() iter.Seq2[replay.Request, error] {
-	return func(yield func(replay.Request, error) bool) {
+func (t RunTraffic) All() iter.Seq2[plan.Request, error] {
+	return func(yield func(plan.Request, error) bool) {
 		for _, r := range t.Requests {
 			if !yield(r, nil) {
 				return

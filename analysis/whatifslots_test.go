@@ -21,7 +21,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // What is said of a p99 TTFT beside limited slots is held against what is not known to it: the same requests taken one by one,
@@ -31,7 +31,7 @@ func TestP99TTFTIsWithheldWhereRequestsWaitForASlot(t *testing.T) {
 	db := open(t).DB()
 	for _, traffic := range []struct {
 		name     string
-		requests []replay.Request
+		requests []plan.Request
 	}{
 		{"Poisson", drawnRequests(1000, 3, 1)},
 		{"in bursts", drawnRequests(1000, 3, 8)},
@@ -70,7 +70,7 @@ func TestP99TTFTIsWithheldWhereRequestsWaitForASlot(t *testing.T) {
 }
 
 // firstCome is the share of requests that wait for one of so many slots, and the p99 of wait and prompt.
-func firstCome(requests []replay.Request, prompts []float64, tpotS float64, slots int) (waiting, p99 float64) {
+func firstCome(requests []plan.Request, prompts []float64, tpotS float64, slots int) (waiting, p99 float64) {
 	free := make([]float64, slots) // when each slot is free again
 	ttfts := make([]float64, len(requests))
 	for i, r := range requests {
@@ -93,7 +93,7 @@ func firstCome(requests []replay.Request, prompts []float64, tpotS float64, slot
 }
 
 // promptTimes are of each request's prompt, computed alone, and the step in which its first token is made.
-func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []replay.Request) []float64 {
+func promptTimes(t *testing.T, db *sql.DB, d deployment.Deployment, requests []plan.Request) []float64 {
 	t.Helper()
 	var rows []string
 	for i, r := range requests {
@@ -115,11 +115,11 @@ order by prompts.seq`, d.GPU, d.CatalogModel)
 }
 
 // drawnRequests come at a mean rate, so many at once on the mean.
-func drawnRequests(n int, perS, burst float64) (requests []replay.Request) {
+func drawnRequests(n int, perS, burst float64) (requests []plan.Request) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for at := 0.0; len(requests) < n; at += random.ExpFloat64() * burst / perS {
 		for range int(math.Round(burst)) {
-			requests = append(requests, replay.Request{
+			requests = append(requests, plan.Request{
 				Due: time.Duration(at * 1e9), InputTokens: 200 + random.IntN(1500), OutputTokens: 1 + int(40*random.ExpFloat64()),
 			})
 		}
@@ -128,7 +128,7 @@ func drawnRequests(n int, perS, burst float64) (requests []replay.Request) {
 }
 
 // azureCode is the beginning of Azure's trace, which is not in this repository; nothing where it is not there.
-func azureCode(t *testing.T, length time.Duration) (requests []replay.Request) {
+func azureCode(t *testing.T, length time.Duration) (requests []plan.Request) {
 	path := filepath.Join(cmp.Or(os.Getenv("TIDEMARK_SHARED"), filepath.Join("..", "..", "shared")), "traces", "azure-2023", "AzureLLMInferenceTrace_code.csv")
 	file, err := os.Open(path)
 	if err != nil {
@@ -152,7 +152,7 @@ func azureCode(t *testing.T, length time.Duration) (requests []replay.Request) {
 		input, _ := strconv.Atoi(row[1])
 		output, _ := strconv.Atoi(row[2])
 		if due := at.Sub(first); due < length {
-			requests = append(requests, replay.Request{Due: due, InputTokens: input, OutputTokens: max(1, output)})
+			requests = append(requests, plan.Request{Due: due, InputTokens: input, OutputTokens: max(1, output)})
 		}
 	}
 	return requests

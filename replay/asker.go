@@ -10,6 +10,9 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"tidemark/replay/secrets"
+	"tidemark/replay/wire"
 )
 
 // asker sends the small requests beside the load: questions before it, samples during it.
@@ -17,7 +20,7 @@ type asker struct {
 	client  *http.Client
 	targets []target
 	headers http.Header
-	scrub   scrubber
+	scrub   secrets.Scrubber
 }
 
 func newAsker(s Settings, targets []target) *asker {
@@ -31,7 +34,7 @@ func newAsker(s Settings, targets []target) *asker {
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
-				DialContext: s.Dial, TLSClientConfig: config, IdleConnTimeout: idleLimit,
+				DialContext: s.Dial, TLSClientConfig: config, IdleConnTimeout: wire.IdleLimit,
 				TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 			},
 		},

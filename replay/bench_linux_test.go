@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // ctxOfStdin ends when the parent process closes the pipe.
@@ -47,12 +49,12 @@ func BenchmarkFidelity(b *testing.B) {
 }
 
 // atRandom makes n requests at a mean rate per second. Evenly spaced ones would fall into step with the server's tokens.
-func atRandom(rate, n, input, output int) iter.Seq2[Request, error] {
+func atRandom(rate, n, input, output int) iter.Seq2[plan.Request, error] {
 	rnd := rand.New(rand.NewPCG(1, 1))
-	return func(yield func(Request, error) bool) {
+	return func(yield func(plan.Request, error) bool) {
 		at := time.Duration(0)
 		for i := range n {
-			if !yield(Request{Seq: int64(i), Due: at, InputTokens: input, OutputTokens: output}, nil) {
+			if !yield(plan.Request{Seq: int64(i), Due: at, InputTokens: input, OutputTokens: output}, nil) {
 				return
 			}
 			at += time.Duration(rnd.ExpFloat64() / float64(rate) * 1e9)

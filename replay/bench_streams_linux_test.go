@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // BenchmarkStreams has all streams start together, as when a batch begins: what one core takes in, and how true it is.
@@ -62,10 +65,10 @@ func BenchmarkLateness(b *testing.B) {
 // BenchmarkBursts sends what a conversation trace at ten times its speed comes to: thirty prompts of 7,000 tokens at
 // one instant, again and again.
 func BenchmarkBursts(b *testing.B) {
-	bursts := func(yield func(Request, error) bool) {
+	bursts := func(yield func(plan.Request, error) bool) {
 		for i := range 600 {
 			due := time.Duration(i/30) * 300 * time.Millisecond
-			if !yield(Request{Seq: int64(i), Due: due, InputTokens: 7000, OutputTokens: 16}, nil) {
+			if !yield(plan.Request{Seq: int64(i), Due: due, InputTokens: 7000, OutputTokens: 16}, nil) {
 				return
 			}
 		}
@@ -101,7 +104,7 @@ type account struct {
 }
 
 // measured runs a plan from a process on core 0 against a fixed server on core 1; slots: of a closed loop, 0 for an open one.
-func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[Request, error], slots int) (clientReport, account) {
+func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[plan.Request, error], slots int) (clientReport, account) {
 	b.Helper()
 	base := startFixed(b, 1, ttft, tpot)
 	plan := planOf(b, requests)
@@ -128,13 +131,14 @@ func measured(b *testing.B, ttft, tpot time.Duration, requests iter.Seq2[Request
 }
 
 func (a account) report(b *testing.B, client clientReport) {
-	b.ReportMetric(quantile(a.late, 0.5)*1e6, "late-p50-us")
-	b.ReportMetric(quantile(a.late, 0.99)*1e6, "late-p99-us")
-	b.ReportMetric(quantile(a.late, 1)*1e6, "late-max-us")
-	b.ReportMetric(quantile(a.ttft, 0.5)*1e6, "ttft-error-p50-us")
-	b.ReportMetric(quantile(a.ttft, 0.99)*1e6, "ttft-error-p99-us")
-	b.ReportMetric(quantile(a.tpot, 0.5)*100, "tpot-error-p50-%")
-	b.ReportMetric(quantile(a.tpot, 0.99)*100, "tpot-error-p99-%")
+	late, ttft, tpot := host.QuantilesOf(a.late), host.QuantilesOf(a.ttft), host.QuantilesOf(a.tpot)
+	b.ReportMetric(late.P50*1e6, "late-p50-us")
+	b.ReportMetric(late.P99*1e6, "late-p99-us")
+	b.ReportMetric(late.Max*1e6, "late-max-us")
+	b.ReportMetric(ttft.P50*1e6, "ttft-error-p50-us")
+	b.ReportMetric(ttft.P99*1e6, "ttft-error-p99-us")
+	b.ReportMetric(tpot.P50*100, "tpot-error-p50-%")
+	b.ReportMetric(tpot.P99*100, "tpot-error-p99-%")
 	b.ReportMetric(float64(client.PeakRSS)/1e6, "peak-rss-MB")
 	b.ReportMetric(0, "ns/op")
 }

@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // prepareCache does what was asked for with the servers' prefix caches.
-func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) (salt cacheSalt, err error) {
+func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) (salt plan.CacheSalt, err error) {
 	r.Asked, r.Method = asked, "none"
 	switch asked {
 	case cacheCold:
-		r.Method, salt = "salt_per_request", cacheSalt{stem: newSalt(), isEach: true}
+		r.Method, salt = "salt_per_request", plan.CacheSalt{Stem: newSalt(), IsEach: true}
 	case cacheReset:
 		r.Method = "reset"
 		for _, t := range a.targets {
@@ -23,13 +26,13 @@ func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) 
 				return salt, err
 			}
 			if why != "" {
-				r.Method, salt = "salt_per_run", cacheSalt{stem: newSalt()}
+				r.Method, salt = "salt_per_run", plan.CacheSalt{Stem: newSalt()}
 				r.Note = why + ": a salt keeps the run apart, where the server knows cache_salt"
 				break
 			}
 		}
 	}
-	r.Salt = salt.stem
+	r.Salt = salt.Stem
 	return salt, nil
 }
 
@@ -56,7 +59,7 @@ func (a *asker) resetCache(ctx context.Context, t target) (why string, err error
 		if said.Success == nil || *said.Success {
 			return "", nil
 		}
-		if !timerSleep(ctx, drainEvery) {
+		if !host.TimerSleep(ctx, drainEvery) {
 			return "", ctx.Err()
 		}
 	}

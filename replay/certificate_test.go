@@ -8,11 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // late is a heartbeat's sleep that always takes so much longer.
-func late(d time.Duration) Sleep {
-	return func(ctx context.Context, asked time.Duration) bool { return timerSleep(ctx, asked+d) }
+func late(d time.Duration) host.Sleep {
+	return func(ctx context.Context, asked time.Duration) bool { return host.TimerSleep(ctx, asked+d) }
 }
 
 // A client that comes to run 12 ms late, always, has read every token late; none of it is long enough to be a stall.
@@ -22,14 +25,14 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 		isValid bool
 	}{{12 * time.Millisecond, false}, {3 * time.Millisecond, true}} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
+		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}})) // in flight for 4 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
 			s := settingsFor("http://tiny")
 			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat = server.dial, timerSleep, late(c.lag)
-			s.state = func() processState { return processState{} } // whoever else has this machine's cores
+			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, late(c.lag)
+			s.state = func() host.State { return host.State{} } // whoever else has this machine's cores
 			var err error
 			if result, err = Run(t.Context(), plan, s, folder); err != nil {
 				t.Fatal(err)
@@ -46,12 +49,12 @@ func TestALaggingClientMakesTheRunInvalid(t *testing.T) {
 
 func TestAClockThatIsSetIsInTheCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 300}}))
+	plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 300}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		began := time.Now()
 		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, timerSleep
+		s.Dial, s.Sleep = server.dial, host.TimerSleep
 		s.Wall = func() time.Time {
 			if time.Since(began) > 2*time.Second {
 				return time.Now().Add(-5 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
 )
 
 // simulated starts a simulated vLLM of 16-token blocks.
@@ -40,11 +41,11 @@ func simulated(t *testing.T, change func(*vllmsim.Config)) (base string) {
 
 // sharing are requests that share 512 and 1,024 tokens with the first, and one alone. With one in flight at a time each
 // finds what those before it left.
-func sharing() []Request {
+func sharing() []plan.Request {
 	blocks := [][]uint64{{1, 2, 3}, {1, 5}, {1, 2, 9}, nil}
-	var requests []Request
+	var requests []plan.Request
 	for i, ids := range blocks {
-		requests = append(requests, Request{Due: time.Duration(i) * time.Millisecond, InputTokens: 1100, OutputTokens: 4,
+		requests = append(requests, plan.Request{Due: time.Duration(i) * time.Millisecond, InputTokens: 1100, OutputTokens: 4,
 			Blocks: ids, BlockTokens: 512})
 	}
 	return requests
@@ -56,9 +57,9 @@ func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 	s.Endpoint, s.MaxConcurrency = chatPath, 1
 	folder := filepath.Join(t.TempDir(), "run")
 	requests := sharing()
-	requests = append(requests, Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
-		Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
-	result, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder)
+	requests = append(requests, plan.Request{Due: 6 * time.Millisecond, InputTokens: 60, OutputTokens: 3},
+		plan.Request{Due: 7 * time.Millisecond, InputTokens: 2, OutputTokens: 3})
+	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
 	if err != nil || result.Completed != 6 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -76,7 +77,7 @@ func TestAChatIsAsLongAndSharesAsMuchAsPlanned(t *testing.T) {
 		}
 	}
 	d := documentIn(t, folder)
-	if p := d.Prompts; p == nil || p.CountedBy != "tokenize" || p.Words < enoughWords || len(p.Checked) != 3 || p.TemplateTokens == nil ||
+	if p := d.Prompts; p == nil || p.CountedBy != "tokenize" || p.Words < plan.EnoughWords || len(p.Checked) != 3 || p.TemplateTokens == nil ||
 		p.Checked[1].Counted != p.Checked[1].Planned || p.Checked[2].Counted != 1100 || p.Note != "" {
 		t.Errorf("prompts: %+v", d.Prompts)
 	}
@@ -201,7 +202,7 @@ func TestADeviationOfTheTokenizerIsKept(t *testing.T) {
 	s := settingsFor(fake.URL)
 	s.Endpoint = chatPath
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamedHere([]Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
+	plan := planOf(t, streamed([]plan.Request{{InputTokens: 100, OutputTokens: 2}, {InputTokens: 2500, OutputTokens: 2}}))
 	if _, err := Run(t.Context(), plan, s, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -220,19 +221,19 @@ func (r *recorder) WriteHeader(int)             {}
 func (r *recorder) Write(p []byte) (int, error) { r.body = append(r.body, p...); return len(p), nil }
 
 func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
-	text := newWording(strings.Fields(strings.Repeat("alpha beta gamma ", 20)))
-	text.front, text.back = 4, 7
-	words, err := NewPrompts(0, len(text.words), 1)
+	text := plan.NewChatText(strings.Fields(strings.Repeat("alpha beta gamma ", 20)))
+	text.Front, text.Back = 4, 7
+	words, err := plan.NewPrompts(0, len(text.Words), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	words.text = text
-	ids, _ := NewPrompts(DefaultVocabLow, DefaultVocabHigh, 1)
-	for what, prompts := range map[string]Prompts{"ids": ids, "words": words} {
-		prompts.salt = cacheSalt{stem: "0badc0de", isEach: true}
+	words.Text = text
+	ids, _ := plan.NewPrompts(plan.DefaultVocabLow, plan.DefaultVocabHigh, 1)
+	for what, prompts := range map[string]plan.Prompts{"ids": ids, "words": words} {
+		prompts.Salt = plan.CacheSalt{Stem: "0badc0de", IsEach: true}
 		w := newWriter("/v1/x", "host", http.Header{}, `a "model"`, "r-", false, prompts)
 		var buf, out []byte
-		req := Request{Seq: 255, InputTokens: 20_000, OutputTokens: 9, Blocks: []uint64{1, 1 << 40}, BlockTokens: 512}
+		req := plan.Request{Seq: 255, InputTokens: 20_000, OutputTokens: 9, Blocks: []uint64{1, 1 << 40}, BlockTokens: 512}
 		buf, out = w.request(buf, req)
 		_, body, _ := strings.Cut(string(out), "\r\n\r\n")
 		var got completion

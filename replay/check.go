@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/plan"
 )
 
 // Check says what cannot be meant, before anything is sent or written. Run does it too, after its defaults.
@@ -104,7 +105,7 @@ func (s Settings) checkVocabulary() error {
 		return hint.Errorf("replay: token ids from %d to %d: a vocabulary has at least %d ids", s.VocabLow, s.VocabHigh, minVocabulary).
 			Hint("give the model's vocabulary with --vocab-size")
 	case s.VocabHigh != 0 && s.VocabLow > 0:
-		_, err := NewPrompts(s.VocabLow, s.VocabHigh, 0)
+		_, err := plan.NewPrompts(s.VocabLow, s.VocabHigh, 0)
 		return err
 	}
 	return nil

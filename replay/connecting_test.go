@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // A server whose queue of new connections was full made seven of 120 requests late, and "others took the CPU" (issue 11).
@@ -11,7 +13,7 @@ func TestAServerThatIsSlowToConnectIsNotTheClientsFault(t *testing.T) {
 	run := func(lateness, connect time.Duration) string {
 		o := outcome{result: Result{Failures: map[string]int64{}}}
 		for range 120 {
-			r := newRow(Request{})
+			r := newRow(plan.Request{})
 			r.sent, r.connect = lateness, connect
 			o.add(&r)
 		}

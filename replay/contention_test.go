@@ -6,19 +6,22 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // machine is what the kernel says each second of a client of two cores: cpu and others are CPU time, waits of two threads,
 // one of which ends after the first second while another begins.
 type machine struct{ cpu, others, stolen, waits time.Duration }
 
-func (m machine) state(began time.Time) func() processState {
-	return func() processState {
+func (m machine) state(began time.Time) func() host.State {
+	return func() host.State {
 		s := time.Duration(time.Since(began).Seconds())
 		second := max(1, min(s, 2))
-		return processState{
-			hasCPU: true, cpu: s * m.cpu, waits: map[int]time.Duration{1: s * m.waits, int(second) * 10: (s - second + 1) * m.waits},
-			cores: 2, busy: s * (m.cpu + m.others), stolen: s * m.stolen, hasCores: true, pressure: s * 3 * m.waits / 4, hasPressure: true,
+		return host.State{
+			HasCPU: true, Cpu: s * m.cpu, Waits: map[int]time.Duration{1: s * m.waits, int(second) * 10: (s - second + 1) * m.waits},
+			Cores: 2, Busy: s * (m.cpu + m.others), Stolen: s * m.stolen, HasCores: true, Pressure: s * 3 * m.waits / 4, HasPressure: true,
 		}
 	}
 }
@@ -38,13 +41,13 @@ func TestWhoTookTheCPU(t *testing.T) {
 		{"nobody", machine{cpu: 44e6, others: 1e9, waits: 100e3}, "more than 0.01 s; it did not wait that long for a core"},
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
-		plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
+		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 500}})) // in flight for 5 s
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
 			s := settingsFor("http://tiny")
 			s.MaxLateness, s.MaxStall = 0, 0
-			s.Dial, s.Sleep, s.beat, s.state = server.dial, timerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
+			s.Dial, s.Sleep, s.beat, s.state = server.dial, host.TimerSleep, late(12*time.Millisecond), c.machine.state(time.Now())
 			var err error
 			if result, err = Run(t.Context(), plan, s, folder); err != nil {
 				t.Fatal(err)

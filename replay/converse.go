@@ -5,13 +5,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tidemark/replay/host"
 )
 
 // strands carry each request on a goroutine of its own: over TLS, over connections that the caller makes, and where
 // there is no event loop.
 type strands struct {
 	*dispatcher
-	sleep    Sleep
+	sleep    host.Sleep
 	inFlight sync.WaitGroup
 }
 
@@ -65,11 +67,11 @@ func (x *exchange) converse() {
 		return
 	}
 	x.meter.addSent(x.row.lateness())
-	defer context.AfterFunc(x.abort, x.conn.interrupt)()
+	defer context.AfterFunc(x.abort, x.conn.Interrupt)()
 	buf := x.buffer()
 	defer x.buffers.Put(buf)
 	for x.phase != over {
-		n, err := x.conn.read(x.abort, x.begin.Add(x.patience()), *buf)
+		n, err := x.conn.Read(x.abort, x.begin.Add(x.patience()), *buf)
 		at := x.now()
 		if n > 0 {
 			x.feed((*buf)[:n], at)
@@ -86,13 +88,13 @@ func (x *exchange) sendWhole() bool {
 	if x.reach(); x.unreached != nil {
 		return true
 	}
-	defer context.AfterFunc(x.abort, x.conn.interrupt)()
-	x.conn.armWrite(time.Now().Add(x.settings.FirstByteTimeout))
+	defer context.AfterFunc(x.abort, x.conn.Interrupt)()
+	x.conn.ArmWrite(time.Now().Add(x.settings.FirstByteTimeout))
 	if isLeft(x.abort) {
-		x.conn.interrupt()
+		x.conn.Interrupt()
 	}
 	x.leave(x.now())
-	n, err := x.conn.write(x.out)
+	n, err := x.conn.Write(x.out)
 	if err != nil && n == 0 && !x.isRetry && !isLeft(x.abort) {
 		x.hangUp()
 		return false

@@ -4,6 +4,9 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // beginAhead is from the last preparation of the first requests to the run's zero.
@@ -37,7 +40,7 @@ type carrier interface {
 	send(x *exchange)
 }
 
-func newDispatcher(s *sender, plan iter.Seq2[Request, error], sleep Sleep) *dispatcher {
+func newDispatcher(s *sender, plan iter.Seq2[plan.Request, error], sleep host.Sleep) *dispatcher {
 	d := &dispatcher{sender: s, begun: make(chan struct{})}
 	if d.driver = newLoop(d); d.driver == nil { // before any connection: it says what they have to be
 		s.router.unbare()
@@ -200,7 +203,7 @@ func (d *dispatcher) prepare(t *ticket) {
 func (d *dispatcher) waitForBody(due time.Duration) {
 	select {
 	case <-d.begun:
-		timerSleep(d.stop, time.Until(d.begin.Add(due-bodyAhead)))
+		host.TimerSleep(d.stop, time.Until(d.begin.Add(due-bodyAhead)))
 	case <-d.stop.Done():
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // pipeServer is a vLLM over net.Pipe, for a fake clock: its first token comes 30 ms after the request and one more every
@@ -90,18 +93,18 @@ func (p *pipeServer) complete(conn net.Conn, body []byte) bool {
 }
 
 // onFakeClock replays the requests in a bubble where time stands still while anything runs; rows come in order of seq.
-func onFakeClock(t *testing.T, requests []Request, server *pipeServer) (result Result, rows []line) {
+func onFakeClock(t *testing.T, requests []plan.Request, server *pipeServer) (result Result, rows []line) {
 	t.Helper()
 	return onFakeClockAs(t, requests, server, settingsFor("http://tiny"))
 }
 
-func onFakeClockAs(t *testing.T, requests []Request, server *pipeServer, s Settings) (result Result, rows []line) {
+func onFakeClockAs(t *testing.T, requests []plan.Request, server *pipeServer, s Settings) (result Result, rows []line) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamedHere(requests))
+	plan := planOf(t, streamed(requests))
 	synctest.Test(t, func(t *testing.T) {
 		server.began = time.Now().Add(beginAhead)
-		s.Dial, s.Sleep = server.dial, timerSleep
+		s.Dial, s.Sleep = server.dial, host.TimerSleep
 		var err error
 		if result, err = Run(t.Context(), plan, s, folder); err != nil {
 			t.Fatal(err)
@@ -145,11 +148,11 @@ func eventLog(rows []line) []line {
 	return events
 }
 
-func poisson(seed uint64, n int) (requests []Request) {
+func poisson(seed uint64, n int) (requests []plan.Request) {
 	rnd := rand.New(rand.NewPCG(seed, 7))
 	at := time.Duration(0)
 	for i := range n {
-		requests = append(requests, Request{Seq: int64(i), Due: at, InputTokens: 1 + rnd.IntN(50), OutputTokens: 1 + rnd.IntN(20)})
+		requests = append(requests, plan.Request{Seq: int64(i), Due: at, InputTokens: 1 + rnd.IntN(50), OutputTokens: 1 + rnd.IntN(20)})
 		if rnd.IntN(3) > 0 { // a third come in bursts, at the same instant
 			at += time.Duration(rnd.ExpFloat64() * float64(40*time.Millisecond))
 		}
@@ -162,9 +165,9 @@ func isClose(a, b float64) bool { return a-b < 1e-8 && b-a < 1e-8 }
 // A server that stands still for 2 s delays answers, not due times: a request due 0.5 s into the freeze waits 1.5 s less
 // than one due at its begin, and each was sent when it was due.
 func TestAFrozenServerShowsInFullFromTheDueTime(t *testing.T) {
-	var requests []Request
+	var requests []plan.Request
 	for i := range 100 {
-		requests = append(requests, Request{Due: time.Duration(i) * 100 * time.Millisecond, InputTokens: 5, OutputTokens: 1})
+		requests = append(requests, plan.Request{Due: time.Duration(i) * 100 * time.Millisecond, InputTokens: 5, OutputTokens: 1})
 	}
 	_, rows := onFakeClock(t, requests, &pipeServer{freezeAt: 3 * time.Second, thaw: 5 * time.Second})
 	for _, r := range rows {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
+	"tidemark/replay/plan"
+	"tidemark/replay/secrets"
 )
 
 const runSchema = "tidemark.run/1"
@@ -29,42 +31,42 @@ type Series struct {
 }
 
 // scrubbed is the series without secrets: a row's value may be a server's address.
-func (s *Series) scrubbed(c scrubber) *Series {
+func (s *Series) scrubbed(c secrets.Scrubber) *Series {
 	if s == nil {
 		return nil
 	}
 	clean := *s
-	clean.Value = c.text(s.Value)
+	clean.Value = c.Text(s.Value)
 	return &clean
 }
 
 // document is run.json.
 type document struct {
-	Schema            string          `json:"schema"`
-	RunID             string          `json:"run_id"`
-	Name              string          `json:"name"`
-	Note              string          `json:"note"`
-	Version           string          `json:"tidemark_version"`
-	StartedAt         string          `json:"started_at"`
-	EndedAt           string          `json:"ended_at,omitempty"`
-	Status            string          `json:"status"`
-	StopReason        string          `json:"stop_reason,omitempty"`
-	StoppedBy         string          `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
-	Gone              []absence       `json:"gone,omitempty"`       // servers that went while it ran
-	Target            targetRecord    `json:"target"`
-	Settings          settingsRecord  `json:"settings"`
-	Plan              planRecord      `json:"plan"`
-	Series            *Series         `json:"series,omitempty"`
-	SLO               json.RawMessage `json:"slo,omitempty"`
-	Environment       *Environment    `json:"environment"`
-	EnvironmentSource string          `json:"environment_source"`
-	Server            Server          `json:"server"`
-	Servers           []serverRecord  `json:"servers,omitempty"` // when there are several
-	Effective         effective       `json:"effective"`
-	Readiness         readiness       `json:"readiness"`
-	Prompts           *wordingRecord  `json:"prompts,omitempty"` // of a chat
-	Client            clientRecord    `json:"client"`
-	Result            *Result         `json:"result,omitempty"`
+	Schema            string           `json:"schema"`
+	RunID             string           `json:"run_id"`
+	Name              string           `json:"name"`
+	Note              string           `json:"note"`
+	Version           string           `json:"tidemark_version"`
+	StartedAt         string           `json:"started_at"`
+	EndedAt           string           `json:"ended_at,omitempty"`
+	Status            string           `json:"status"`
+	StopReason        string           `json:"stop_reason,omitempty"`
+	StoppedBy         string           `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
+	Gone              []absence        `json:"gone,omitempty"`       // servers that went while it ran
+	Target            targetRecord     `json:"target"`
+	Settings          settingsRecord   `json:"settings"`
+	Plan              planRecord       `json:"plan"`
+	Series            *Series          `json:"series,omitempty"`
+	SLO               json.RawMessage  `json:"slo,omitempty"`
+	Environment       *Environment     `json:"environment"`
+	EnvironmentSource string           `json:"environment_source"`
+	Server            Server           `json:"server"`
+	Servers           []serverRecord   `json:"servers,omitempty"` // when there are several
+	Effective         effective        `json:"effective"`
+	Readiness         readiness        `json:"readiness"`
+	Prompts           *plan.ChatRecord `json:"prompts,omitempty"` // of a chat
+	Client            clientRecord     `json:"client"`
+	Result            *Result          `json:"result,omitempty"`
 }
 
 type targetRecord struct {
@@ -106,7 +108,7 @@ type settingsRecord struct {
 }
 
 type planRecord struct {
-	Header
+	plan.Header
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -118,7 +120,7 @@ type clientRecord struct {
 	GOMAXPROCS int    `json:"gomaxprocs"`
 }
 
-func newDocument(s Settings, targets []target, plan *Plan, ready prepared) document {
+func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) document {
 	server := ready.servers[0]
 	countedBy := "token_ids"
 	if s.CountByUsage {
@@ -131,11 +133,11 @@ func newDocument(s Settings, targets []target, plan *Plan, ready prepared) docum
 	slices.Sort(headers)
 	shown := make([]string, len(s.MetricsURLs))
 	for i, address := range s.MetricsURLs {
-		shown[i] = ShownURL(address)
+		shown[i] = secrets.ShownURL(address)
 	}
 	scrub := s.scrubber() // what the user typed may hold a server's address with its token
 	d := document{
-		Schema: runSchema, RunID: s.RunID, Name: scrub.text(s.Name), Note: scrub.text(s.Note), Version: s.Version, Status: statusRunning,
+		Schema: runSchema, RunID: s.RunID, Name: scrub.Text(s.Name), Note: scrub.Text(s.Note), Version: s.Version, Status: statusRunning,
 		Target: newTargetRecord(s, targets),
 		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), *s.MaxFailures, s.OnDead, s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
 			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, s.MaxConcurrency, s.History, s.Cache,

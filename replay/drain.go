@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/host"
 )
 
 // drainEvery is how often a server that still runs others' requests is asked.
@@ -36,7 +37,7 @@ func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *re
 		case time.Since(began) >= s.DrainTimeout:
 			return stillBusy(at, s.DrainTimeout)
 		}
-		if !timerSleep(ctx, drainEvery) {
+		if !host.TimerSleep(ctx, drainEvery) {
 			return ctx.Err()
 		}
 		if next := loadIn(a.expositions(ctx, s.MetricsURLs)); next.isKnown { // a look without an answer says nothing

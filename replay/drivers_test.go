@@ -21,7 +21,7 @@ func onBothDrivers(t *testing.T, what string, test func(t *testing.T, drive func
 }
 
 // wire answers with these bytes as the body of a stream, chunked and written in pieces of the sizes given.
-func wire(body string, size func() int) http.HandlerFunc {
+func chunkedOverTheWire(body string, size func() int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		conn := hijack(w)
 		defer conn.Close()
@@ -56,7 +56,7 @@ func TestStreamsOverTheWire(t *testing.T) {
 			for what, size := range map[string]func() int{
 				"whole": func() int { return 1 << 20 }, "in bytes": func() int { return 1 }, "in pieces": func() int { return 1 + rnd.IntN(90) },
 			} {
-				fake := newFake(t, wire(string(text), size))
+				fake := newFake(t, chunkedOverTheWire(string(text), size))
 				s := settingsFor(fake.URL)
 				drive(&s)
 				asked := int(max(want.Output, want.Counted, 1))
@@ -114,7 +114,7 @@ func TestLongLines(t *testing.T) {
 	}{{1_000_000, ""}, {1_200_000, "protocol"}} {
 		onBothDrivers(t, fmt.Sprint(c.letters, " bytes"), func(t *testing.T, drive func(*Settings)) {
 			t.Parallel()
-			fake := newFake(t, wire(stream(c.letters), func() int { return 10_000 }))
+			fake := newFake(t, chunkedOverTheWire(stream(c.letters), func() int { return 10_000 }))
 			s := settingsFor(fake.URL)
 			drive(&s)
 			_, rows, err := replayed(t, planOf(t, every(0, 1, 9, 1)), s)

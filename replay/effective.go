@@ -48,7 +48,7 @@ func (a *asker) effectiveOf(servers []Server, metrics []exposition) []effective 
 			}
 		}
 		setDefault(&e.EngineVersion, server.Version)
-		setDefault(&e.Model, cmp.Or(a.scrub.text(server.card.Root), a.scrub.text(server.card.ID)))
+		setDefault(&e.Model, cmp.Or(a.scrub.Text(server.card.Root), a.scrub.Text(server.card.ID)))
 		setDefault(&e.MaxModelLen, int64(server.card.MaxModelLen))
 		setDefault(&e.KVCacheTokens, e.BlockSize*e.NumGPUBlocks)
 	}
@@ -113,7 +113,7 @@ func (a *asker) cacheLabels(text []byte) map[string]any {
 	families, _ := parser.TextToMetricFamilies(bytes.NewReader(text)) // what was read before an error counts
 	for _, m := range families["vllm:cache_config_info"].GetMetric() {
 		for _, label := range m.GetLabel() {
-			labels[label.GetName()] = a.scrub.text(label.GetValue())
+			labels[label.GetName()] = a.scrub.Text(label.GetValue())
 		}
 	}
 	return labels

@@ -2,9 +2,10 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
+
+	"tidemark/replay/wire"
 )
 
 // exchange is one request and its answer. It reads nothing by itself: whoever has the connection feeds it what came and
@@ -13,7 +14,7 @@ type exchange struct {
 	*sender
 	ticket *ticket
 	row    row
-	conn   *conn
+	conn   *wire.Conn
 	body   *[]byte // pooled; out is its end
 	out    []byte  // still to be written
 	waits  int64   // bytes counted in sender.prepared
@@ -28,11 +29,11 @@ type exchange struct {
 	at      time.Duration // of the last read
 	end     error         // how it ended; nil: as HTTP wants it
 	start   []byte        // of an answer whose head came in several reads
-	answer  head          // its status is 0 until it is there
-	framing framing
+	answer  wire.Head     // its status is 0 until it is there
+	framing wire.Framing
 	text    []byte // the body of an error
 	isExtra bool   // something came after the answer
-	parser  sse
+	parser  wire.SSE
 	stream  stream
 	onEvent func(name, data []byte)
 	place   int // in the event loop's list
@@ -60,10 +61,10 @@ func (x *exchange) depart() {
 // leave takes note of the instant before the first byte is written.
 func (x *exchange) leave(sent time.Duration) {
 	x.row.sent, x.row.connect = sent, unknown
-	if !x.conn.used {
-		x.row.connect = x.conn.connect
+	if !x.conn.Used {
+		x.row.connect = x.conn.ConnectTime
 	}
-	x.conn.used = true
+	x.conn.Used = true
 	x.at, x.phase = sent, inHead
 	x.stream.reset(sent, x.meter, x.keepsIDs)
 }
@@ -119,47 +120,47 @@ func (x *exchange) takeHead(data []byte) []byte {
 			x.start = append(x.start, data...)
 			whole = x.start
 		}
-		end := headEnd(whole)
+		end := wire.HeadEnd(whole)
 		if end == 0 {
 			if len(x.start) == 0 {
 				x.start = append(x.start, data...)
 			}
-			if len(whole) > maxHead {
-				x.close(protocolError{errLongHead}, x.at)
+			if len(whole) > wire.MaxHead {
+				x.close(protocolError{wire.ErrLongHead}, x.at)
 			}
 			return nil
 		}
-		h, err := parseHead(whole[:end])
+		h, err := wire.ParseHead(whole[:end])
 		if err != nil {
 			x.close(protocolError{err}, x.at)
 			return nil
 		}
 		data, x.start = data[len(data)-(len(whole)-end):], x.start[:0]
-		if h.status >= 200 {
+		if h.Status >= 200 {
 			x.answered(h)
 		}
 	}
 	return data
 }
 
-func (x *exchange) answered(h head) {
-	x.answer, x.framing = h, newFraming(h)
-	x.row.headers, x.row.status = x.at, h.status
+func (x *exchange) answered(h wire.Head) {
+	x.answer, x.framing = h, wire.NewFraming(h)
+	x.row.headers, x.row.status = x.at, h.Status
 	x.phase = inStream
-	if !h.isStream() {
+	if !h.IsStream() {
 		x.phase = inError
 		return
 	}
 	// The first chunk may repeat the prompt: ten characters a token.
-	x.parser.reset(1<<20+12*x.row.req.InputTokens, x.onEvent)
+	x.parser.Reset(1<<20+12*x.row.req.InputTokens, x.onEvent)
 }
 
 // takeBody takes the answer out of its framing.
 func (x *exchange) takeBody(data []byte) {
-	for len(data) > 0 && !x.framing.isOver() {
-		part, rest, err := x.framing.next(data)
+	for len(data) > 0 && !x.framing.IsOver() {
+		part, rest, err := x.framing.Next(data)
 		if err == nil && x.phase == inStream {
-			err = x.parser.feed(part)
+			err = x.parser.Feed(part)
 		}
 		if err != nil {
 			x.close(protocolError{err}, x.at)
@@ -171,8 +172,8 @@ func (x *exchange) takeBody(data []byte) {
 		data = rest
 	}
 	switch {
-	case x.framing.isOver():
-		x.parser.end()
+	case x.framing.IsOver():
+		x.parser.End()
 		x.isExtra = len(data) > 0
 		x.close(nil, x.at)
 	case x.phase == inError && len(x.text) > errorBodyLimit:
@@ -185,8 +186,8 @@ func (x *exchange) takeBody(data []byte) {
 // ended takes the end of the connection, or of the patience with it.
 func (x *exchange) ended(err error, at time.Duration) {
 	if x.phase == inStream {
-		x.parser.end()
-		if x.stream.isDone || err == io.EOF && x.framing.endsWithConnection() {
+		x.parser.End()
+		if x.stream.isDone || err == io.EOF && x.framing.EndsWithConnection() {
 			err = nil // a proper end, and that of the connection too
 		}
 	}
@@ -195,11 +196,10 @@ func (x *exchange) ended(err error, at time.Duration) {
 
 // close is the end of the exchange, which keeps its first one.
 func (x *exchange) close(err error, at time.Duration) {
-	var left leftError
 	switch {
 	case x.phase == over:
 		return
-	case x.phase == inHead && x.broken != nil && !errors.As(err, &left):
+	case x.phase == inHead && x.broken != nil && !wire.IsLeft(err):
 		err = x.broken
 	case x.phase == inError: // what was said until then is what it says
 		err = nil
@@ -212,8 +212,8 @@ func (x *exchange) close(err error, at time.Duration) {
 
 // isReusable says whether the connection is where a next request may begin.
 func (x *exchange) isReusable() bool {
-	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.isOver() &&
-		!x.isExtra && !x.answer.isLast
+	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.IsOver() &&
+		!x.isExtra && !x.answer.IsLast
 }
 
 // notReached is the end of a request that no connection could be made for.
@@ -226,15 +226,15 @@ func (x *exchange) settle() {
 	s, r := &x.stream, &x.row
 	switch {
 	case x.unreached != nil:
-		x.fail(connectFailure(x.unreached), cause(x.unreached))
+		x.fail(connectFailure(x.unreached), wire.Cause(x.unreached))
 		return
-	case x.answer.status != 0 && !x.answer.isStream():
+	case x.answer.Status != 0 && !x.answer.IsStream():
 		x.fail(x.rejection())
 		return
 	}
 	s.infer()
 	r.first, r.last = s.first, s.last
-	r.usage, r.finish, r.reads, r.timing = s.usage, x.scrub.detail(s.finish), s.reads, s.timing
+	r.usage, r.finish, r.reads, r.timing = s.usage, x.scrub.Detail(s.finish), s.reads, s.timing
 	r.offsets, r.counts = s.offsets, s.counts
 	r.noCounts = s.unknown && allZero(s.counts)
 	if s.hasIDs {
@@ -249,7 +249,7 @@ func (x *exchange) settle() {
 }
 
 func (x *exchange) fail(kind, detail string) {
-	x.row.failure, x.row.detail = kind, x.scrub.detail(detail)
+	x.row.failure, x.row.detail = kind, x.scrub.Detail(detail)
 }
 
 // isLeft says whether the run is being left, and with it everything that is in flight.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"tidemark/replay/plan"
 )
 
 func TestMain(m *testing.M) {
@@ -164,16 +166,16 @@ func well(gap time.Duration) http.HandlerFunc {
 }
 
 // every makes n requests, gap apart.
-func every(gap time.Duration, n, input, output int) iter.Seq2[Request, error] {
-	requests := make([]Request, n)
+func every(gap time.Duration, n, input, output int) iter.Seq2[plan.Request, error] {
+	requests := make([]plan.Request, n)
 	for i := range requests {
-		requests[i] = Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
+		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(i) * gap, InputTokens: input, OutputTokens: output}
 	}
-	return streamedHere(requests)
+	return streamed(requests)
 }
 
-func streamedHere(requests []Request) iter.Seq2[Request, error] {
-	return func(yield func(Request, error) bool) {
+func streamed(requests []plan.Request) iter.Seq2[plan.Request, error] {
+	return func(yield func(plan.Request, error) bool) {
 		for _, r := range requests {
 			if !yield(r, nil) {
 				return
@@ -182,13 +184,13 @@ func streamedHere(requests []Request) iter.Seq2[Request, error] {
 	}
 }
 
-func planOf(t testing.TB, requests iter.Seq2[Request, error]) *Plan {
+func planOf(t testing.TB, requests iter.Seq2[plan.Request, error]) *plan.Plan {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.jsonl.zst")
-	if _, err := WritePlan(path, Header{Source: "test"}, Choices{Seed: 7}, requests); err != nil {
+	if _, err := plan.Write(path, plan.Header{Source: "test"}, plan.Choices{Seed: 7}, requests); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := OpenPlan(path)
+	plan, err := plan.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func settingsFor(base string) Settings {
 }
 
 // replayed runs the plan and reads its folder back.
-func replayed(t testing.TB, plan *Plan, s Settings) (Result, []line, error) {
+func replayed(t testing.TB, plan *plan.Plan, s Settings) (Result, []line, error) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	result, err := Run(t.Context(), plan, s, folder)
@@ -263,13 +265,13 @@ func linesIn(t testing.TB, path string) (lines []string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	in, err := newLineReader(file, nil)
+	in, err := plan.NewLineReader(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.close()
+	defer in.Close()
 	for {
-		text, err := in.next()
+		text, err := in.Next()
 		if err != nil {
 			return lines
 		}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"tidemark/replay/host"
 )
 
 // The fixed server is a process of its own that writes every token at a known instant: the n-th at
@@ -142,7 +144,7 @@ func (f *fixedServer) add(s *fixedStream) {
 
 // write sends every token at its time.
 func (f *fixedServer) write() {
-	sleep, release := newSleep()
+	sleep, release := host.NewSleep()
 	defer release()
 	for {
 		f.mu.Lock()

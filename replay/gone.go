@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/wire"
 )
 
 // An endpoint has gone when refusedLimit connections to it in a row were refused, and it is back when one is made. While
@@ -76,11 +77,11 @@ func (p *presence) lost(e *endpoint, at time.Duration, why string) {
 	left := p.router.left()
 	switch {
 	case p.stops || len(left) == 0 && len(p.router.all) == 1:
-		p.giveUp(stopError{stoppedByServer, fmt.Errorf("the server at %s has gone: %s", e.pool.address, reason)})
+		p.giveUp(stopError{stoppedByServer, fmt.Errorf("the server at %s has gone: %s", e.pool.Address, reason)})
 	case len(left) == 0:
-		p.giveUp(stopError{stoppedByServer, fmt.Errorf("all servers have gone, the last one at %s: %s", e.pool.address, reason)})
+		p.giveUp(stopError{stoppedByServer, fmt.Errorf("all servers have gone, the last one at %s: %s", e.pool.Address, reason)})
 	default:
-		p.tell(fmt.Sprintf("the server at %s has gone: %s; its requests fail from now on, the others go on at %s", e.pool.address, reason,
+		p.tell(fmt.Sprintf("the server at %s has gone: %s; its requests fail from now on, the others go on at %s", e.pool.Address, reason,
 			strings.Join(left, ", ")))
 	}
 }
@@ -107,7 +108,7 @@ func (s *sender) reached(e *endpoint) {
 // refusedBy takes note that a connection was refused at its due time.
 func (s *sender) refusedBy(e *endpoint, err error) {
 	if e.refused.Add(1) == refusedLimit {
-		s.presence.lost(e, s.now(), cause(err))
+		s.presence.lost(e, s.now(), wire.Cause(err))
 	}
 }
 
@@ -115,7 +116,7 @@ func (s *sender) refusedBy(e *endpoint, err error) {
 func (r *router) left() (addresses []string) {
 	for _, e := range r.all {
 		if e.refused.Load() < refusedLimit && r.mayUse(e) {
-			addresses = append(addresses, e.pool.address)
+			addresses = append(addresses, e.pool.Address)
 		}
 	}
 	return addresses

@@ -10,17 +10,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // standStill is a heartbeat's sleep that takes longer once, at an instant of the run.
-func standStill(at, length time.Duration) Sleep {
+func standStill(at, length time.Duration) host.Sleep {
 	began := time.Now().Add(beginAhead)
 	var had atomic.Bool
 	return func(ctx context.Context, d time.Duration) bool {
 		if time.Since(began) >= at && had.CompareAndSwap(false, true) {
 			d += length
 		}
-		return timerSleep(ctx, d)
+		return host.TimerSleep(ctx, d)
 	}
 }
 
@@ -38,13 +41,13 @@ func TestAStallOfTheClientMakesTheRunInvalid(t *testing.T) {
 	} {
 		folder := filepath.Join(t.TempDir(), "run")
 		// 30 ms and 59 times 10 ms: in flight from 0 s to 0.62 s, and again from 3 s on.
-		plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
+		plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 60}, {Due: 3 * time.Second, InputTokens: 5, OutputTokens: 60}}))
 		var result Result
 		synctest.Test(t, func(t *testing.T) {
 			server := &pipeServer{began: time.Now().Add(beginAhead)}
 			s := settingsFor("http://tiny")
 			s.MaxStall = 0 // the default
-			s.Dial, s.Sleep, s.beat = server.dial, timerSleep, standStill(c.at, c.length)
+			s.Dial, s.Sleep, s.beat = server.dial, host.TimerSleep, standStill(c.at, c.length)
 			var err error
 			if result, err = Run(t.Context(), plan, s, folder); err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/plan"
 )
 
 // file is what the run's folder needs of a file.
@@ -46,15 +47,14 @@ func folderExists(folder string) error {
 }
 
 // copyPlan puts the plan beside what became of it, and returns that copy.
-func copyPlan(plan *Plan, folder string, create createFunc) (*Plan, error) {
-	from, err := os.Open(plan.path)
+func copyPlan(planned *plan.Plan, folder string, create createFunc) (*plan.Plan, error) {
+	from, err := os.Open(planned.Path())
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	defer from.Close()
-	copied := *plan
-	copied.path = filepath.Join(folder, "plan.jsonl.zst")
-	to, err := create(copied.path)
+	path := filepath.Join(folder, "plan.jsonl.zst")
+	to, err := create(path)
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
@@ -63,9 +63,9 @@ func copyPlan(plan *Plan, folder string, create createFunc) (*Plan, error) {
 		err = cerr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run: %s: %w", copied.path, err)
+		return nil, fmt.Errorf("run: %s: %w", path, err)
 	}
-	return &copied, nil
+	return planned.MovedTo(path), nil
 }
 
 // flushEvery bounds what a killed run loses.
@@ -88,7 +88,7 @@ func openLog(path string, create createFunc, broken func(error)) (*lineLog, erro
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	out, err := newLineWriter(f)
+	out, err := plan.NewLineWriter(f)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (l *lineLog) add(fill func([]byte) []byte) {
 	l.lines <- buf
 }
 
-func (l *lineLog) run(out *lineWriter) {
+func (l *lineLog) run(out *plan.LineWriter) {
 	defer close(l.ended)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // A closed loop is judged by what it kept in flight (issue 11): answers that end together make some requests late, however
@@ -28,7 +30,7 @@ func TestAClosedLoopIsJudgedByWhatItKept(t *testing.T) {
 	} {
 		j := newJournal(nil, c.slots)
 		for _, at := range c.turns {
-			r := newRow(Request{Due: at.due})
+			r := newRow(plan.Request{Due: at.due})
 			r.sent, r.done = at.sent, at.done
 			j.outcome.add(&r)
 		}

@@ -6,15 +6,17 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // A process that is killed leaves a folder that can be read: run.json says that it was running, the rows are whole up
 // to the last flush, and the plan has the rest.
 func TestAKilledRunIsReadable(t *testing.T) {
 	fake := newFake(t, well(time.Millisecond))
-	plan := planOf(t, every(5*time.Millisecond, 20_000, 20, 3))
+	planned := planOf(t, every(5*time.Millisecond, 20_000, 20, 3))
 	folder := filepath.Join(t.TempDir(), "run")
-	text, _ := json.Marshal(clientOrder{BaseURL: fake.URL, Plan: plan.Path(), Folder: folder})
+	text, _ := json.Marshal(clientOrder{BaseURL: fake.URL, Plan: planned.Path(), Folder: folder})
 	cmd, _ := startOn(t, 0, "client", "CLIENT_ORDER="+string(text))
 	for len(readableRows(folder)) < 50 { // the run itself says when it is far enough
 		time.Sleep(20 * time.Millisecond)
@@ -35,7 +37,7 @@ func TestAKilledRunIsReadable(t *testing.T) {
 	if d := documentIn(t, folder); d.Status != "running" || d.Result != nil || d.Plan.Requests != 20_000 {
 		t.Errorf("run.json: %+v", d)
 	}
-	if copied, err := OpenPlan(filepath.Join(folder, "plan.jsonl.zst")); err != nil || copied.Fingerprint() != plan.Fingerprint() {
+	if copied, err := plan.Open(filepath.Join(folder, "plan.jsonl.zst")); err != nil || copied.Fingerprint() != planned.Fingerprint() {
 		t.Errorf("the plan's copy: %v", err)
 	}
 	if len(linesIn(t, filepath.Join(folder, "samples.jsonl.zst"))) < 1 {
@@ -49,13 +51,13 @@ func readableRows(folder string) (rows []string) {
 		return nil
 	}
 	defer file.Close()
-	in, err := newLineReader(file, nil)
+	in, err := plan.NewLineReader(file, nil)
 	if err != nil {
 		return nil
 	}
-	defer in.close()
+	defer in.Close()
 	for {
-		text, err := in.next()
+		text, err := in.Next()
 		if err != nil {
 			return rows
 		}

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/replay/host"
+	"tidemark/replay/wire"
 )
 
 // hasLoop says that this system has the event loop.
@@ -15,8 +18,8 @@ const hasLoop = true
 // no timer belongs to a stream, a token costs one read, and its instant is when the kernel had it.
 type loop struct {
 	*dispatcher
-	poll     *poller
-	receiver *receiver
+	poll     *wire.Poller
+	receiver *wire.Receiver
 	buf      []byte
 	live     []*exchange // sent, and not ended
 	bySocket []*exchange
@@ -38,7 +41,7 @@ func newLoop(d *dispatcher) driver {
 	if !d.router.isBare {
 		return nil
 	}
-	poll, err := newPoller()
+	poll, err := wire.NewPoller()
 	if err != nil {
 		return nil
 	}
@@ -47,12 +50,12 @@ func newLoop(d *dispatcher) driver {
 }
 
 func (l *loop) run() {
-	defer makeRoom()()
+	defer host.PrepareProcess()()
 	l.finished = newFinisher(l.sender)
-	l.receiver = newReceiver(l.begin)
-	l.inbox.listen(l.poll.wake)
-	defer context.AfterFunc(l.stop, l.poll.wake)()
-	defer context.AfterFunc(l.abort, l.poll.wake)()
+	l.receiver = wire.NewReceiver(l.begin)
+	l.inbox.listen(l.poll.Wake)
+	defer context.AfterFunc(l.stop, l.poll.Wake)()
+	defer context.AfterFunc(l.abort, l.poll.Wake)()
 	for {
 		l.hear(l)
 		now := l.now()
@@ -69,7 +72,7 @@ func (l *loop) run() {
 		}
 	}
 	l.finished.end()
-	l.poll.close()
+	l.poll.Close()
 }
 
 // linger is how long the loop looks for a next token before it sleeps, when the last ones came as close as that: a batch's
@@ -79,11 +82,11 @@ const linger = 12 * time.Microsecond
 // await returns the sockets that have something, after so long at most.
 func (l *loop) await(most time.Duration) []unix.EpollEvent {
 	for l.streak > 1 && most > linger && l.now()-l.lastRead < linger {
-		if ready := l.poll.wait(0); len(ready) > 0 {
+		if ready := l.poll.Wait(0); len(ready) > 0 {
 			return ready
 		}
 	}
-	return l.poll.wait(most)
+	return l.poll.Wait(most)
 }
 
 // advance also keeps in mind when the next request is due.
@@ -94,11 +97,11 @@ func (l *loop) advance(now time.Duration, out carrier) {
 
 // read takes what each of the ready sockets has; between any two of them a request may be due.
 func (l *loop) read(ready []unix.EpollEvent) {
-	l.receiver.compareClocks()
+	l.receiver.CompareClocks()
 	for _, e := range ready {
 		x := l.at(int(e.Fd))
 		if x == nil {
-			l.poll.drain(int(e.Fd))
+			l.poll.Drain(int(e.Fd))
 			continue
 		}
 		if e.Events&unix.EPOLLOUT != 0 {
@@ -124,7 +127,7 @@ func (l *loop) at(socket int) *exchange {
 }
 
 func (l *loop) receive(x *exchange) {
-	n, arrived, isKnown, err := l.receiver.read(x.conn.socket, l.buf)
+	n, arrived, isKnown, err := l.receiver.Read(x.conn.Socket, l.buf)
 	now := l.now()
 	if l.streak++; now-l.lastRead > linger {
 		l.streak = 0
@@ -161,7 +164,7 @@ func (l *loop) send(x *exchange) {
 		return
 	}
 	x.leave(l.now())
-	n, err := writeSocket(x.conn.socket, x.out)
+	n, err := wire.WriteSocket(x.conn.Socket, x.out)
 	if n == 0 && err != nil && err != unix.EAGAIN && !x.isRetry {
 		x.hangUp()
 		l.reach(x)
@@ -192,24 +195,24 @@ func (l *loop) wrote(x *exchange, n int, err error) {
 // write goes on with a request that did not fit at once.
 func (l *loop) write(x *exchange) {
 	if len(x.out) > 0 {
-		n, err := writeSocket(x.conn.socket, x.out)
+		n, err := wire.WriteSocket(x.conn.Socket, x.out)
 		l.wrote(x, n, err)
 	}
 	if len(x.out) == 0 {
-		l.poll.change(x.conn.socket, false)
+		l.poll.Change(x.conn.Socket, false)
 	}
 }
 
 // add begins to listen.
 func (l *loop) add(x *exchange) {
-	socket := x.conn.socket
+	socket := x.conn.Socket
 	for socket >= len(l.bySocket) {
 		l.bySocket = append(l.bySocket, make([]*exchange, len(l.bySocket)+64)...)
 	}
 	l.bySocket[socket] = x
 	x.place = len(l.live)
 	l.live = append(l.live, x)
-	if err := l.poll.add(socket, len(x.out) > 0); err != nil {
+	if err := l.poll.Add(socket, len(x.out) > 0); err != nil {
 		x.ended(err, l.now())
 		l.end(x)
 	}
@@ -217,13 +220,13 @@ func (l *loop) add(x *exchange) {
 
 // end takes an exchange that is over off the loop.
 func (l *loop) end(x *exchange) {
-	l.bySocket[x.conn.socket] = nil
+	l.bySocket[x.conn.Socket] = nil
 	last := len(l.live) - 1
 	l.live[x.place] = l.live[last]
 	l.live[x.place].place = x.place
 	l.live[last] = nil
 	l.live = l.live[:last]
-	l.poll.remove(x.conn.socket)
+	l.poll.Remove(x.conn.Socket)
 	x.giveBack(x.isReusable() && !isLeft(l.abort))
 	l.settle(x)
 }
@@ -243,7 +246,7 @@ func (l *loop) look(now time.Duration) {
 	l.nextLook = now + scanEvery
 	var left error
 	if isLeft(l.abort) {
-		left = leftError{context.Cause(l.abort)}
+		left = wire.Left(l.abort)
 	}
 	for i := len(l.live) - 1; i >= 0; i-- {
 		x := l.live[i]
@@ -251,7 +254,7 @@ func (l *loop) look(now time.Duration) {
 		case left != nil:
 			x.ended(left, now)
 		case now >= x.patience():
-			x.ended(errTimeout, now)
+			x.ended(wire.ErrTimeout, now)
 		default:
 			continue
 		}

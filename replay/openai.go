@@ -6,6 +6,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strconv"
+
+	"tidemark/replay/plan"
 )
 
 // writer makes the bytes of requests, head and body in one piece.
@@ -15,7 +17,7 @@ type writer struct {
 	ending  []byte // of the prompt and what is around it, up to the lengths
 	closing []byte // of the body, after the lengths
 	idStem  string // in front of the request's number
-	prompts Prompts
+	prompts plan.Prompts
 }
 
 // The two endpoints, and the path of each behind the base url.
@@ -27,7 +29,7 @@ const (
 // newWriter fixes everything that all requests to one target have in common; path ends in that of the endpoint.
 // countByUsage asks for a running usage in every chunk
 // instead of token ids: it counts as exactly, does not repeat the prompt in the first chunk, and costs the server more.
-func newWriter(path, host string, headers http.Header, model, idStem string, countByUsage bool, prompts Prompts) *writer {
+func newWriter(path, host string, headers http.Header, model, idStem string, countByUsage bool, prompts plan.Prompts) *writer {
 	w := &writer{idStem: idStem, prompts: prompts}
 	w.head = append(w.head, "POST "+path+" HTTP/1.1\r\nHost: "+host+"\r\n"...)
 	names := make([]string, 0, len(headers))
@@ -43,10 +45,10 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 	w.head = append(w.head, "Content-Type: application/json\r\nAccept: text/event-stream\r\nX-Request-Id: "...)
 	quoted, _ := json.Marshal(model) // a string always marshals
 	w.opening = append([]byte(`{"model":`), quoted...)
-	if prompts.text == nil {
+	if prompts.Text == nil {
 		w.opening, w.ending = append(w.opening, `,"prompt":`...), []byte(`,"max_tokens":`)
 	} else {
-		w.opening = append(append(w.opening, `,"messages":[{"role":"user","content":"`...), prompts.text.lead...)
+		w.opening = append(append(w.opening, `,"messages":[{"role":"user","content":"`...), prompts.Text.Lead...)
 		w.ending = []byte(`"}],"max_tokens":`)
 	}
 	// No seed: it changes nothing at temperature 0, and kills some engines. No stop: it holds text back.
@@ -56,9 +58,9 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 	} else {
 		w.closing = append(w.closing, `},"return_token_ids":true}`...)
 	}
-	if prompts.salt.stem != "" {
-		w.closing = append(w.closing[:len(w.closing)-1], `,"cache_salt":"`+prompts.salt.stem...)
-		if !prompts.salt.isEach {
+	if prompts.Salt.Stem != "" {
+		w.closing = append(w.closing[:len(w.closing)-1], `,"cache_salt":"`+prompts.Salt.Stem...)
+		if !prompts.Salt.IsEach {
 			w.closing = append(w.closing, `"}`...)
 		}
 	}
@@ -66,29 +68,29 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 }
 
 // size is about how many bytes a request will take.
-func (w *writer) size(req Request) int {
+func (w *writer) size(req plan.Request) int {
 	perToken := 6
-	if w.prompts.text != nil {
-		perToken = w.prompts.text.longest
+	if w.prompts.Text != nil {
+		perToken = w.prompts.Text.Longest
 	}
 	return len(w.head) + len(w.opening) + len(w.closing) + perToken*req.InputTokens + 100
 }
 
 // request writes one request over buf and returns what is to be sent, which is the end of buf. What was said in earlier
 // turns, in order of its place, takes the place of planned token ids; text has no place for it.
-func (w *writer) request(buf []byte, req Request, said ...spoken) (whole, out []byte) {
+func (w *writer) request(buf []byte, req plan.Request, said ...plan.Answer) (whole, out []byte) {
 	room := len(w.head) + len(w.idStem) + 80 // the head needs the body's length, so it is put in last
 	buf = append(buf[:0], make([]byte, room)...)
 	buf = append(buf, w.opening...)
-	if w.prompts.text == nil {
-		buf = w.prompts.appendJSON(buf, req, said...)
+	if w.prompts.Text == nil {
+		buf = w.prompts.AppendJSON(buf, req, said...)
 	} else {
-		buf = w.prompts.appendText(buf, req)
+		buf = w.prompts.AppendText(buf, req)
 	}
 	buf = strconv.AppendInt(append(buf, w.ending...), int64(req.OutputTokens), 10)
 	buf = strconv.AppendInt(append(buf, `,"min_tokens":`...), int64(req.OutputTokens), 10)
 	buf = append(buf, w.closing...)
-	if w.prompts.salt.isEach {
+	if w.prompts.Salt.IsEach {
 		buf = append(appendHex(buf, uint64(req.Seq)), `"}`...)
 	}
 

@@ -2,7 +2,7 @@ package replay
 
 // connectEarly gets a connection before it is needed. An error shows again at the due time, when it counts.
 func (x *exchange) connectEarly() {
-	if x.conn, _ = x.ticket.to.pool.take(x.stop); x.conn != nil {
+	if x.conn, _ = x.ticket.to.pool.Take(x.stop); x.conn != nil {
 		x.reached(x.ticket.to)
 	}
 }
@@ -43,7 +43,7 @@ func (x *exchange) reach() {
 
 // isReachable says whether the connection that waits can be used; a dead one goes.
 func (x *exchange) isReachable() bool {
-	if x.conn != nil && !x.isRetry && !x.conn.isUsable() {
+	if x.conn != nil && !x.isRetry && !x.conn.IsUsable() {
 		x.hangUp()
 	}
 	return x.conn != nil
@@ -59,7 +59,7 @@ func (x *exchange) withdraw() {
 // giveBack parts with the connection.
 func (x *exchange) giveBack(isReusable bool) {
 	if x.conn != nil && isReusable {
-		x.ticket.to.pool.put(x.conn)
+		x.ticket.to.pool.Put(x.conn)
 		x.conn = nil
 	}
 	x.hangUp()
@@ -67,7 +67,7 @@ func (x *exchange) giveBack(isReusable bool) {
 
 func (x *exchange) hangUp() {
 	if x.conn != nil {
-		x.conn.close()
+		x.conn.Close()
 		x.conn = nil
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/wire"
 )
 
 // Server is what the server says of itself, with secrets taken out.
@@ -64,16 +65,16 @@ func (a *asker) probe(ctx context.Context, t target, model string) (Server, erro
 	if server.card, err = a.checkModel(t, body, model); err != nil {
 		return server, err
 	}
-	server.Models = a.scrub.json(body)
+	server.Models = a.scrub.JSON(body)
 	if status, body, err := a.get(ctx, t.at("/version")); err == nil && status == http.StatusOK {
-		server.describe(a.scrub.json(body))
+		server.describe(a.scrub.JSON(body))
 	}
 	if status, body, err := a.get(ctx, t.at("/server_info?config_format=json")); err == nil && status == http.StatusOK {
-		server.ServerInfo = a.scrub.json(body)
+		server.ServerInfo = a.scrub.JSON(body)
 		server.describe(server.ServerInfo)
 	}
 	server.record = serverRecord{t.shown(), server.Version, server.IsSimulated,
-		modelCard{a.scrub.text(server.card.ID), a.scrub.text(server.card.Root), server.card.MaxModelLen}}
+		modelCard{a.scrub.Text(server.card.ID), a.scrub.Text(server.card.Root), server.card.MaxModelLen}}
 	return server, ctx.Err()
 }
 
@@ -124,18 +125,18 @@ func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	var untrusted *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &untrusted):
-		return hint.Errorf("replay: %s: its certificate is not trusted: %s", where, a.scrub.text(untrusted.Err.Error())).
+		return hint.Errorf("replay: %s: its certificate is not trusted: %s", where, a.scrub.Text(untrusted.Err.Error())).
 			Hint("if it is the right server, name its authority: SSL_CERT_FILE=ca.pem")
-	case isRefused(err):
+	case wire.IsRefused(err):
 		return hint.Errorf("replay: no server at %s: connection refused", where).
 			Hint(`start it, or try "tidemark simulate --port 8000" and --base-url http://127.0.0.1:8000`)
 	case errors.As(err, &dns):
 		return hint.Errorf("replay: %s: no such host %q", where, dns.Name).Hint("check --base-url")
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return hint.Errorf("replay: %s did not answer within %v", where, askTimeout).
 			Hint("check that the server has finished loading its model")
 	}
-	return hint.Errorf("replay: %s: %s", where, a.scrub.text(cause(err))).Hint("check --base-url")
+	return hint.Errorf("replay: %s: %s", where, a.scrub.Text(wire.Cause(err))).Hint("check --base-url")
 }
 
 func (a *asker) refused(t target, status int, body []byte) error {
@@ -153,8 +154,8 @@ func (a *asker) refused(t target, status int, body []byte) error {
 		todo = "redirects are not followed: give the final address"
 	}
 	said := ""
-	if text := errorBody(body).String(); text != "" && status >= 400 {
-		said = ": " + a.scrub.detail(text)
+	if text := wire.ErrorBody(body).String(); text != "" && status >= 400 {
+		said = ": " + a.scrub.Detail(text)
 	}
 	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
 }
@@ -169,7 +170,7 @@ func (a *asker) checkModel(t target, body []byte, model string) (modelCard, erro
 		if card.ID == model && model != "" {
 			return card, nil
 		}
-		names = append(names, a.scrub.text(card.ID))
+		names = append(names, a.scrub.Text(card.ID))
 	}
 	todo := "it serves no model at all"
 	if len(names) > 0 {
@@ -212,9 +213,9 @@ func (a *asker) watchModel(ctx context.Context, s Server) error {
 			return nil
 		}
 		return fmt.Errorf("the server at %s has changed its model: %s was %s and is now %s", s.target.shown(),
-			a.scrub.text(card.ID), a.scrub.text(s.card.String()), a.scrub.text(card.String()))
+			a.scrub.Text(card.ID), a.scrub.Text(s.card.String()), a.scrub.Text(card.String()))
 	}
-	return fmt.Errorf("the server at %s no longer serves the model %s", s.target.shown(), a.scrub.text(s.card.ID))
+	return fmt.Errorf("the server at %s no longer serves the model %s", s.target.shown(), a.scrub.Text(s.card.ID))
 }
 
 func (c modelCard) String() string {

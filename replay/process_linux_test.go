@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tidemark/replay/plan"
 )
 
 func init() { roles["client"] = runClient }
@@ -40,7 +42,7 @@ func runClient() {
 	if order.Files > 0 {
 		unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: order.Files, Max: order.Files})
 	}
-	plan, err := OpenPlan(order.Plan)
+	plan, err := plan.Open(order.Plan)
 	if err != nil {
 		panic(err)
 	}

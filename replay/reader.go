@@ -4,6 +4,9 @@ import (
 	"iter"
 	"sync/atomic"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 const (
@@ -14,7 +17,7 @@ const (
 // reader takes the requests out of the plan's file, each somewhat before it is due, as far as the schedule has room.
 type reader struct {
 	*dispatcher
-	next  func() (Request, error, bool)
+	next  func() (plan.Request, error, bool)
 	close func()
 	turns map[uint64]int32 // still to be read of each session; nil: of no interest
 
@@ -24,23 +27,23 @@ type reader struct {
 	more    chan struct{}
 }
 
-func newReader(d *dispatcher, plan iter.Seq2[Request, error]) *reader {
+func newReader(d *dispatcher, requests iter.Seq2[plan.Request, error]) *reader {
 	r := &reader{dispatcher: d, more: make(chan struct{}, 1)}
 	if d.schedule.keepsIDs {
-		r.turns = turnsOf(plan)
+		r.turns = turnsOf(requests)
 	}
-	r.next, r.close = iter.Pull2(plan)
+	r.next, r.close = iter.Pull2(requests)
 	return r
 }
 
 // turnsOf counts the turns of each session, so that what was said in one can be forgotten after the last.
-func turnsOf(plan iter.Seq2[Request, error]) map[uint64]int32 {
+func turnsOf(requests iter.Seq2[plan.Request, error]) map[uint64]int32 {
 	turns := map[uint64]int32{}
-	for req, err := range plan {
+	for req, err := range requests {
 		if err != nil { // it comes again when the plan is sent
 			break
 		}
-		turns[hashString(req.Session)]++
+		turns[plan.Hash(req.Session)]++
 	}
 	return turns
 }
@@ -57,7 +60,7 @@ func (r *reader) ticket() *ticket {
 	}
 	t := &ticket{req: req, to: r.router.pick(req)}
 	if r.turns != nil {
-		key := hashString(req.Session)
+		key := plan.Hash(req.Session)
 		r.turns[key]--
 		t.isLast = r.turns[key] == 0
 	}
@@ -73,7 +76,7 @@ func (r *reader) read() {
 			return
 		}
 		isTimed := !r.schedule.isClosed
-		if isTimed && !timerSleep(r.stop, time.Until(r.begin.Add(t.req.Due-readAhead))) {
+		if isTimed && !host.TimerSleep(r.stop, time.Until(r.begin.Add(t.req.Due-readAhead))) {
 			return
 		}
 		r.posted++

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/plan"
 )
 
 // readiness is in what state the servers were when the run began, and what was done for it.
@@ -32,13 +33,13 @@ type prepared struct {
 	servers   []Server
 	effective effective
 	readiness readiness
-	prompts   Prompts
-	wording   *wordingRecord // nil: token ids are sent
+	prompts   plan.Prompts
+	wording   *plan.ChatRecord // nil: token ids are sent
 }
 
 // prepare asks the servers what they are, refuses what cannot go well, and brings them into the state that was asked
 // for. Nothing of the plan has been sent when it returns.
-func (s *Settings) prepare(ctx context.Context, a *asker, plan *Plan) (p prepared, err error) {
+func (s *Settings) prepare(ctx context.Context, a *asker, plan *plan.Plan) (p prepared, err error) {
 	if p.servers, err = a.probeAll(ctx, s.Model); err != nil {
 		return p, err
 	}
@@ -67,12 +68,12 @@ func (s *Settings) prepare(ctx context.Context, a *asker, plan *Plan) (p prepare
 	if p.prompts, p.wording, err = s.prompts(ctx, a, plan); err != nil {
 		return p, err
 	}
-	p.prompts.salt = salt
+	p.prompts.Salt = salt
 	return p, ctx.Err()
 }
 
 // checkLengths holds the plan's longest request against what each server can hold.
-func (s *Settings) checkLengths(servers []Server, plan Header) error {
+func (s *Settings) checkLengths(servers []Server, plan plan.Header) error {
 	for _, server := range servers {
 		if limit := server.card.MaxModelLen; limit > 0 && plan.LongestTokens > limit {
 			return hint.Errorf("replay: the plan's longest request has %d tokens, %s at %s holds %d", plan.LongestTokens,
@@ -83,11 +84,11 @@ func (s *Settings) checkLengths(servers []Server, plan Header) error {
 }
 
 // prompts are those of the endpoint.
-func (s *Settings) prompts(ctx context.Context, a *asker, plan *Plan) (Prompts, *wordingRecord, error) {
+func (s *Settings) prompts(ctx context.Context, a *asker, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
 	if s.Endpoint == chatPath {
-		return findWording(ctx, a.tokenizer(a.targets[0], s.Model), s.Seed, plan)
+		return plan.NewChatPrompts(ctx, a.tokenizer(a.targets[0], s.Model), s.Seed, planned)
 	}
-	prompts, err := NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
+	prompts, err := plan.NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
 	return prompts, nil, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
 )
 
 // Gateways hang up on paths that they do not let through: what a server need not answer ends no run.
@@ -87,7 +88,7 @@ func TestADeploymentThatIsAnotherIsToldBeforeItIsSent(t *testing.T) {
 }
 
 // refusedRun runs a plan that must not begin: an error with a hint, no folder, nothing sent.
-func refusedRun(t *testing.T, plan *Plan, s Settings, want string, fakes ...*fakeVLLM) {
+func refusedRun(t *testing.T, plan *plan.Plan, s Settings, want string, fakes ...*fakeVLLM) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	_, err := Run(t.Context(), plan, s, folder)
@@ -237,7 +238,7 @@ func cachedOf(t *testing.T, base, cache string) (sums []int64) {
 	s := settingsFor(base)
 	s.Cache, s.MaxConcurrency = cache, 1
 	for range 2 {
-		result, _, err := replayed(t, planOf(t, streamedHere(sharing())), s)
+		result, _, err := replayed(t, planOf(t, streamed(sharing())), s)
 		if err != nil || result.Completed != 4 {
 			t.Fatalf("%+v, %v", result, err)
 		}

@@ -6,14 +6,16 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"tidemark/replay/wire"
 )
 
 const errorBodyLimit = 16 << 10
 
 // rejection is what an answer that is no stream comes to.
 func (x *exchange) rejection() (kind, detail string) {
-	said := errorBody(x.text).String() // fail scrubs and cuts
-	switch status := x.answer.status; {
+	said := wire.ErrorBody(x.text).String() // fail scrubs and cuts
+	switch status := x.answer.Status; {
 	case status == http.StatusOK:
 		return "protocol", "the answer is no event stream: " + cmp.Or(said, bodyWords(x.answer, x.text))
 	case status >= 300 && status < 400:
@@ -24,12 +26,12 @@ func (x *exchange) rejection() (kind, detail string) {
 }
 
 // bodyWords says what came where the server itself says nothing.
-func bodyWords(h head, body []byte) string {
-	words := strings.TrimSpace(fmt.Sprintf("%d %s", h.status, http.StatusText(h.status)))
+func bodyWords(h wire.Head, body []byte) string {
+	words := strings.TrimSpace(fmt.Sprintf("%d %s", h.Status, http.StatusText(h.Status)))
 	if len(body) == 0 {
 		return words + ", no body"
 	}
-	if kind, _, err := mime.ParseMediaType(h.contentType); err == nil {
+	if kind, _, err := mime.ParseMediaType(h.ContentType); err == nil {
 		return fmt.Sprintf("%s, %d bytes of %s", words, len(body), kind)
 	}
 	return fmt.Sprintf("%s, %d bytes", words, len(body))

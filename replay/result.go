@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 const (
@@ -19,24 +22,24 @@ const (
 // requests failed is the warehouse's to judge. Planned is
 // Completed + Failed + Unsent; a request that could not be connected has failed without having been sent.
 type Result struct {
-	Planned              int64            `json:"planned"`
-	Sent                 int64            `json:"sent"` // their first byte was written
-	Completed            int64            `json:"completed"`
-	Failed               int64            `json:"failed"`
-	Unsent               int64            `json:"unsent"`
-	Failures             map[string]int64 `json:"failures"`
-	InputTokensReported  int64            `json:"input_tokens_reported"`
-	OutputTokensReported int64            `json:"output_tokens_reported"`
-	CachedTokensReported int64            `json:"cached_tokens_reported"`
-	LatenessS            Quantiles        `json:"lateness_s"`
-	ClosedLoop           *ClosedLoop      `json:"closed_loop,omitempty"` // a closed loop is judged by it, any other mode by its lateness
-	DurationS            float64          `json:"duration_s"`            // from the run's zero to the end of the last request
-	ClientStallS         float64          `json:"client_stall_s"`        // the longest that the client itself stood still with requests in flight
-	IsValid              bool             `json:"is_valid"`
-	InvalidReason        string           `json:"invalid_reason"`
-	ClientLimit          string           `json:"client_limit,omitempty"` // what this machine ran out of
-	Client               *Client          `json:"client,omitempty"`
-	Status               string           `json:"-"` // done, interrupted or aborted
+	Planned              int64             `json:"planned"`
+	Sent                 int64             `json:"sent"` // their first byte was written
+	Completed            int64             `json:"completed"`
+	Failed               int64             `json:"failed"`
+	Unsent               int64             `json:"unsent"`
+	Failures             map[string]int64  `json:"failures"`
+	InputTokensReported  int64             `json:"input_tokens_reported"`
+	OutputTokensReported int64             `json:"output_tokens_reported"`
+	CachedTokensReported int64             `json:"cached_tokens_reported"`
+	LatenessS            host.Quantiles    `json:"lateness_s"`
+	ClosedLoop           *ClosedLoop       `json:"closed_loop,omitempty"` // a closed loop is judged by it, any other mode by its lateness
+	DurationS            float64           `json:"duration_s"`            // from the run's zero to the end of the last request
+	ClientStallS         float64           `json:"client_stall_s"`        // the longest that the client itself stood still with requests in flight
+	IsValid              bool              `json:"is_valid"`
+	InvalidReason        string            `json:"invalid_reason"`
+	ClientLimit          string            `json:"client_limit,omitempty"` // what this machine ran out of
+	Client               *host.Certificate `json:"client,omitempty"`
+	Status               string            `json:"-"` // done, interrupted or aborted
 
 	connecting connecting // of late requests
 }
@@ -68,9 +71,9 @@ func (o *outcome) add(r *row) {
 		o.result.Failed++
 		o.result.Failures[r.failure]++
 	}
-	o.result.InputTokensReported += max(r.usage.prompt, 0)
-	o.result.OutputTokensReported += max(r.usage.completion, 0)
-	o.result.CachedTokensReported += max(r.usage.cached, 0)
+	o.result.InputTokensReported += max(r.usage.Prompt, 0)
+	o.result.OutputTokensReported += max(r.usage.Completion, 0)
+	o.result.CachedTokensReported += max(r.usage.Cached, 0)
 	o.end = max(o.end, r.done)
 	o.coalesced += together(r.offsets)
 	o.chunks += int64(len(r.offsets))
@@ -91,14 +94,14 @@ func together(offsets []int32) (n int64) {
 // long as its output, and half of that is there on average. It may be read while it is added to.
 type contextMean struct{ tokens, weight atomic.Int64 }
 
-func (c *contextMean) add(req Request) {
+func (c *contextMean) add(req plan.Request) {
 	output := int64(req.OutputTokens)
 	c.tokens.Add(output * (int64(req.InputTokens) + output/2))
 	c.weight.Add(output)
 }
 
 // mean falls back on the plan until something has ended.
-func (c *contextMean) mean(plan Header) float64 {
+func (c *contextMean) mean(plan plan.Header) float64 {
 	if weight := c.weight.Load(); weight > 0 {
 		return float64(c.tokens.Load()) / float64(weight)
 	}
@@ -111,7 +114,7 @@ type limits struct{ lateness, stall time.Duration }
 // observed is what was seen of the client while it measured.
 type observed struct {
 	stall, lag time.Duration // the longest stall, and the p99 of its lags, where there are enough to say
-	client     Client
+	client     host.Certificate
 }
 
 func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit *string) Result {
@@ -123,7 +126,7 @@ func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit 
 	}
 	r.Planned, r.Unsent, r.DurationS = planned, planned-r.Completed-r.Failed, o.end.Seconds()
 	slices.Sort(o.lateness)
-	r.LatenessS = Quantiles{quantile(o.lateness, 0.5), quantile(o.lateness, 0.99), quantile(o.lateness, 1)}
+	r.LatenessS = host.QuantilesOf(o.lateness)
 	r.ClosedLoop = closedLoop(o.turns, o.slots)
 	r.InvalidReason = r.spoilt(most, seen, o.slots > 0, clientLimit)
 	r.IsValid = r.InvalidReason == ""
@@ -132,7 +135,7 @@ func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit 
 
 // spoilt is what the client or its machine did to the run; empty for nothing.
 func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *string) string {
-	late := fromSeconds(r.LatenessS.P99)
+	late := plan.FromSeconds(r.LatenessS.P99)
 	switch {
 	case clientLimit != nil:
 		r.ClientLimit = *clientLimit
@@ -141,16 +144,16 @@ func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *
 		return "nothing was sent"
 	case isClosed && r.ClosedLoop.isLost():
 		return fmt.Sprintf("the closed loop kept %.4g of %d in flight, %.3g %%, and not 99 %%: the client filled free slots late (p99 %.3g s)",
-			r.ClosedLoop.MeanInFlight, r.ClosedLoop.Asked, r.ClosedLoop.KeptRatio*100, r.LatenessS.P99) + r.Client.blame(late, r.DurationS)
+			r.ClosedLoop.MeanInFlight, r.ClosedLoop.Asked, r.ClosedLoop.KeptRatio*100, r.LatenessS.P99) + r.Client.Blame(late, r.DurationS)
 	case !isClosed && late > most.lateness:
 		return fmt.Sprintf("p99 lateness %.3g s is above %.3g s", r.LatenessS.P99, most.lateness.Seconds()) +
-			cmp.Or(r.connecting.blame(), r.Client.blame(late, r.DurationS))
+			cmp.Or(r.connecting.blame(), r.Client.Blame(late, r.DurationS))
 	case seen.stall > most.stall:
 		return fmt.Sprintf("the client itself stood still for %.3g s, more than %.3g s", seen.stall.Seconds(), most.stall.Seconds()) +
-			r.Client.blame(seen.stall, r.DurationS)
+			r.Client.Blame(seen.stall, r.DurationS)
 	case seen.lag > most.lateness:
 		return fmt.Sprintf("the client came to run %.3g s late at p99, more than %.3g s", seen.lag.Seconds(), most.lateness.Seconds()) +
-			r.Client.blame(seen.lag, r.DurationS)
+			r.Client.Blame(seen.lag, r.DurationS)
 	}
 	return ""
 }

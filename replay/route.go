@@ -3,13 +3,16 @@ package replay
 import (
 	"slices"
 	"sync/atomic"
+
+	"tidemark/replay/plan"
+	"tidemark/replay/wire"
 )
 
 // endpoint is one server that is sent to.
 type endpoint struct {
 	address string // its base url, as it is shown
 	name    string // the same; empty when there is only one
-	pool    *pool
+	pool    *wire.Pool
 	writer  *writer
 	refused atomic.Int64 // connections refused in a row
 }
@@ -26,13 +29,13 @@ type router struct {
 }
 
 // newRouter makes a pool and a writer for each target; classes are those of the plan, as far as it names them.
-func newRouter(s Settings, targets []target, prompts Prompts, classes []string) *router {
+func newRouter(s Settings, targets []target, prompts plan.Prompts, classes []string) *router {
 	r := &router{byClass: map[string]*endpoint{}, isBare: isBare(s, targets)}
 	byURL := map[string]*endpoint{}
 	for _, t := range targets {
 		e := &endpoint{
 			address: t.shown(),
-			pool:    newPool(t.address, s.Dial, t.tlsConfig(s), s.ConnectTimeout, r.isBare),
+			pool:    wire.NewPool(t.address, s.Dial, t.tlsConfig(s), s.ConnectTimeout, r.isBare),
 			writer:  newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
 		}
 		if len(targets) > 1 {
@@ -52,7 +55,7 @@ func newRouter(s Settings, targets []target, prompts Prompts, classes []string) 
 		r.byClass[class] = find(address)
 	}
 	hasNoRoute := func(class string) bool { return r.byClass[class] == nil }
-	r.usesBase.Store(len(classes) == 0 || len(classes) == maxClasses || slices.ContainsFunc(classes, hasNoRoute))
+	r.usesBase.Store(len(classes) == 0 || len(classes) == plan.MaxClasses || slices.ContainsFunc(classes, hasNoRoute))
 	return r
 }
 
@@ -70,12 +73,12 @@ func isBare(s Settings, targets []target) bool {
 func (r *router) unbare() {
 	r.isBare = false
 	for _, e := range r.all {
-		e.pool.unbare()
+		e.pool.Unbare()
 	}
 }
 
 // pick is called in the order of the plan.
-func (r *router) pick(req Request) *endpoint {
+func (r *router) pick(req plan.Request) *endpoint {
 	if e := r.byClass[req.Class]; e != nil {
 		return e
 	}
@@ -84,7 +87,7 @@ func (r *router) pick(req Request) *endpoint {
 		return r.all[0]
 	}
 	if req.Session != "" {
-		return r.base[hashString(req.Session)%uint64(len(r.base))]
+		return r.base[plan.Hash(req.Session)%uint64(len(r.base))]
 	}
 	e := r.base[r.turn%len(r.base)]
 	r.turn++
@@ -93,6 +96,6 @@ func (r *router) pick(req Request) *endpoint {
 
 func (r *router) close() {
 	for _, e := range r.all {
-		e.pool.close()
+		e.pool.Close()
 	}
 }

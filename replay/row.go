@@ -4,6 +4,9 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"tidemark/replay/plan"
+	"tidemark/replay/wire"
 )
 
 // unknown is an instant that was never reached.
@@ -11,7 +14,7 @@ const unknown = time.Duration(math.MinInt64)
 
 // row is what became of one request: a line of requests.jsonl.zst. Instants are since the run began.
 type row struct {
-	req      Request
+	req      plan.Request
 	isWarmUp bool
 	sent     time.Duration // on a ready connection, before the first byte is written
 	written  time.Duration // after the last byte
@@ -22,8 +25,8 @@ type row struct {
 	connect  time.Duration // how long making the connection took; unknown when one was reused
 	held     time.Duration // waited behind the cap that the user asked for
 	endpoint string        // base url, where there are several
-	usage    usage
-	timing   timing
+	usage    wire.Usage
+	timing   wire.Timing
 	counted  int64 // token ids seen; unknownCount where the server sends none
 	status   int   // of HTTP; 0 without an answer
 	finish   string
@@ -35,9 +38,9 @@ type row struct {
 	reads    int
 }
 
-func newRow(req Request) row {
+func newRow(req plan.Request) row {
 	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
-		done: unknown, connect: unknown, usage: emptyChunk().usage, timing: emptyChunk().timing, counted: unknownCount}
+		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount}
 }
 
 // lateness is the client's fault: how long after its due time a request went out, less what a cap held it back.
@@ -46,11 +49,11 @@ func (r *row) lateness() time.Duration { return r.sent - r.req.Due - r.held }
 func (r *row) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `{"seq":`...), r.req.Seq, 10)
 	if r.req.Session != "" {
-		dst = appendString(append(dst, `,"session":`...), r.req.Session)
+		dst = plan.AppendString(append(dst, `,"session":`...), r.req.Session)
 	}
 	dst = strconv.AppendInt(append(dst, `,"turn":`...), int64(r.req.Turn), 10)
 	if r.req.Class != "" {
-		dst = appendString(append(dst, `,"class":`...), r.req.Class)
+		dst = plan.AppendString(append(dst, `,"class":`...), r.req.Class)
 	}
 	dst = appendWord(dst, `,"endpoint":`, r.endpoint)
 	dst = strconv.AppendBool(append(dst, `,"is_warm_up":`...), r.isWarmUp)
@@ -60,10 +63,10 @@ func (r *row) append(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, `,"shared_tokens":`...), int64(r.req.SharedTokens), 10)
 	}
 	dst = r.instants(dst)
-	dst = appendCount(dst, `,"input_tokens_reported":`, r.usage.prompt)
-	dst = appendCount(dst, `,"output_tokens_reported":`, r.usage.completion)
+	dst = appendCount(dst, `,"input_tokens_reported":`, r.usage.Prompt)
+	dst = appendCount(dst, `,"output_tokens_reported":`, r.usage.Completion)
 	dst = appendCount(dst, `,"output_tokens_counted":`, r.counted)
-	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.cached)
+	dst = appendCount(dst, `,"cached_tokens_reported":`, r.usage.Cached)
 	dst = appendTiming(dst, r.timing)
 	if r.status != 0 {
 		dst = strconv.AppendInt(append(dst, `,"http_status":`...), int64(r.status), 10)
@@ -84,7 +87,7 @@ func (r *row) instants(dst []byte) []byte {
 		{`,"held_s":`, r.held}, {`,"connect_s":`, r.connect},
 	} {
 		if at.value != unknown {
-			dst = appendSeconds(append(dst, at.key...), at.value)
+			dst = plan.AppendSeconds(append(dst, at.key...), at.value)
 		}
 	}
 	return dst
@@ -117,7 +120,7 @@ func appendInts(dst []byte, ints []int32, zeroIsNull bool) []byte {
 }
 
 func appendCount(dst []byte, key string, n int64) []byte {
-	if n == unknownCount {
+	if n == wire.UnknownCount {
 		return dst
 	}
 	return strconv.AppendInt(append(dst, key...), n, 10)
@@ -127,17 +130,17 @@ func appendWord(dst []byte, key, word string) []byte {
 	if word == "" {
 		return dst
 	}
-	return appendString(append(dst, key...), word)
+	return plan.AppendString(append(dst, key...), word)
 }
 
 // appendTiming writes what the server says of its own time.
-func appendTiming(dst []byte, t timing) []byte {
+func appendTiming(dst []byte, t wire.Timing) []byte {
 	for _, part := range [...]struct {
 		key     string
 		seconds float64
 	}{
-		{`,"server_ttft_s":`, t.ttft}, {`,"server_generation_s":`, t.generation},
-		{`,"server_queue_s":`, t.queue}, {`,"server_mean_itl_s":`, t.itl},
+		{`,"server_ttft_s":`, t.Ttft}, {`,"server_generation_s":`, t.Generation},
+		{`,"server_queue_s":`, t.Queue}, {`,"server_mean_itl_s":`, t.Itl},
 	} {
 		if part.seconds >= 0 {
 			dst = strconv.AppendFloat(append(dst, part.key...), part.seconds, 'f', -1, 64)

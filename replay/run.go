@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // Run sends the plan and fills folder, which must not exist. When ctx ends, nothing more is sent and the streams in
 // flight finish; when s.Abort ends too, they are left and count as cancelled. A request that fails is a row, not an
 // error. An error with a Result says why the run stopped by itself; the folder is whole then too.
-func Run(ctx context.Context, plan *Plan, s Settings, folder string) (Result, error) {
+func Run(ctx context.Context, plan *plan.Plan, s Settings, folder string) (Result, error) {
 	s, targets, err := s.settled(plan)
 	if err != nil {
 		return Result{}, err
@@ -52,7 +55,7 @@ const stoppedPrefix = "replay: stopped: "
 
 var errLeft = errors.New("left before it had ended")
 
-func (r *run) do(ctx context.Context, plan *Plan, prompts Prompts) (Result, error) {
+func (r *run) do(ctx context.Context, plan *plan.Plan, prompts plan.Prompts) (Result, error) {
 	s := r.settings
 	r.document.StartedAt = stamp(s.Wall())
 	if err := r.document.write(r.folder, s.create); err != nil { // first of all files: a killed run can be told
@@ -77,7 +80,7 @@ func (r *run) do(ctx context.Context, plan *Plan, prompts Prompts) (Result, erro
 }
 
 // open makes everything that the first request needs.
-func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, prompts Prompts) error {
+func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, prompts plan.Prompts) error {
 	s := r.settings
 	rows, err := openLog(filepath.Join(r.folder, "requests.jsonl.zst"), s.create, giveUp)
 	if err != nil {
@@ -101,13 +104,13 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 }
 
 // play is the run itself: from the baseline to the end of the last stream.
-func (r *run) play(plan *Plan, sleep Sleep) {
+func (r *run) play(plan *plan.Plan, sleep host.Sleep) {
 	if sleep == nil {
 		var release func()
-		sleep, release = newSleep()
+		sleep, release = host.NewSleep()
 		defer release()
 	}
-	roomForFiles()
+	host.GrowFileTable()
 	r.sampler.baseline(r.sender.stop)
 	d := newDispatcher(r.sender, plan.Requests(), sleep)
 	d.warm()
@@ -125,13 +128,13 @@ func (r *run) play(plan *Plan, sleep Sleep) {
 }
 
 // progress reports each second, and once more at the end.
-func (r *run) progress(ctx context.Context, plan Header) (ended chan struct{}) {
+func (r *run) progress(ctx context.Context, header plan.Header) (ended chan struct{}) {
 	ended = make(chan struct{})
 	report := func() {
 		p := r.sender.meter.report(max(time.Since(r.sender.begin), 0))
-		p.Planned, p.PlanDuration = plan.Requests, fromSeconds(plan.DurationS)
+		p.Planned, p.PlanDuration = header.Requests, plan.FromSeconds(header.DurationS)
 		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
-			p.PredictedTPOT = predict(int(p.InFlight), r.sender.journal.outcome.context.mean(plan))
+			p.PredictedTPOT = predict(int(p.InFlight), r.sender.journal.outcome.context.mean(header))
 		}
 		r.settings.Progress(p)
 	}
@@ -140,7 +143,7 @@ func (r *run) progress(ctx context.Context, plan Header) (ended chan struct{}) {
 		if r.settings.Progress == nil {
 			return
 		}
-		for timerSleep(ctx, time.Second) {
+		for host.TimerSleep(ctx, time.Second) {
 			report()
 		}
 		report()
@@ -182,7 +185,7 @@ func (r *run) noteCached(result Result) {
 func (r *run) conclude(result Result, err error) (Result, error) {
 	if err != nil {
 		result.Status = statusAborted
-		r.document.StopReason = strings.TrimPrefix(r.asker.scrub.text(err.Error()), stoppedPrefix)
+		r.document.StopReason = strings.TrimPrefix(r.asker.scrub.Text(err.Error()), stoppedPrefix)
 		r.document.StoppedBy = whoStopped(err)
 		result.InvalidReason = "the run stopped by itself: " + r.document.StopReason
 		if r.document.StoppedBy == stoppedByServer {

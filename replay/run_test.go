@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 func TestRunSendsThePlanAndKeepsEveryInstant(t *testing.T) {
@@ -63,7 +65,7 @@ func checkRow(t *testing.T, r line) {
 	}
 }
 
-func checkDocument(t *testing.T, folder string, plan *Plan) {
+func checkDocument(t *testing.T, folder string, plan *plan.Plan) {
 	t.Helper()
 	d := documentIn(t, folder)
 	if d.Status != "done" || d.Result == nil || d.Result.Sent != 20 || d.Plan.Fingerprint != plan.Fingerprint() ||

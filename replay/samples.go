@@ -12,6 +12,10 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
+	"tidemark/replay/secrets"
 )
 
 // sampler keeps, each second, the servers' /metrics as they stand and the client's own state. Each address has a loop of
@@ -22,10 +26,10 @@ type sampler struct {
 	servers []Server // whose models are watched
 	log     *lineLog
 	meter   *meter
-	beat    Sleep
-	heart   heartbeat
-	witness witness
-	state   func() processState
+	beat    host.Sleep
+	heart   host.Heartbeat
+	witness host.Monitor
+	state   func() host.State
 	wall    func() time.Time
 	watch   time.Duration // between two looks at what a server serves
 	giveUp  context.CancelCauseFunc
@@ -36,7 +40,7 @@ type sampler struct {
 
 func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
 	s := r.settings
-	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: heartbeat{flight: m.flight},
+	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: host.Heartbeat{Flight: m.flight},
 		wall: s.Wall, watch: s.watch, state: s.state, giveUp: giveUp}
 	for _, address := range s.MetricsURLs {
 		if address != noMetrics {
@@ -65,7 +69,7 @@ func (p *sampler) eachURL(do func(address string)) {
 }
 
 func (p *sampler) start(ctx context.Context) {
-	p.witness.start(p.state(), time.Since(p.begin), p.wall())
+	p.witness.Start(p.state(), time.Since(p.begin), p.wall())
 	p.loops.Go(func() { p.each(ctx, p.client) })
 	for _, address := range p.urls {
 		p.loops.Go(func() { p.each(ctx, func(ctx context.Context) { p.server(ctx, address) }) })
@@ -77,10 +81,10 @@ func (p *sampler) start(ctx context.Context) {
 		beat := p.beat
 		if beat == nil {
 			var release func()
-			beat, release = newBeat()
+			beat, release = host.NewBeat()
 			defer release()
 		}
-		p.heart.beat(ctx, beat)
+		p.heart.Beat(ctx, beat)
 	})
 }
 
@@ -88,7 +92,7 @@ func (p *sampler) start(ctx context.Context) {
 func (p *sampler) each(ctx context.Context, sample func(context.Context)) {
 	for {
 		next := max(time.Since(p.begin), 0).Truncate(time.Second) + time.Second
-		if !timerSleep(ctx, time.Until(p.begin.Add(next))) {
+		if !host.TimerSleep(ctx, time.Until(p.begin.Add(next))) {
 			return
 		}
 		sample(ctx)
@@ -97,7 +101,7 @@ func (p *sampler) each(ctx context.Context, sample func(context.Context)) {
 
 // watchModel ends the run when a server serves something else than it began with.
 func (p *sampler) watchModel(ctx context.Context, server Server) {
-	for timerSleep(ctx, p.watch) && p.isSame(ctx, server) {
+	for host.TimerSleep(ctx, p.watch) && p.isSame(ctx, server) {
 	}
 }
 
@@ -131,7 +135,7 @@ func (p *sampler) last(ctx context.Context) {
 				return
 			}
 			if running, known := gauge(text, "vllm:num_requests_running"); !known || running == 0 || tries == 10 ||
-				!timerSleep(ctx, 200*time.Millisecond) {
+				!host.TimerSleep(ctx, 200*time.Millisecond) {
 				p.keep(address, text, time.Since(p.begin))
 				return
 			}
@@ -141,9 +145,9 @@ func (p *sampler) last(ctx context.Context) {
 
 // observed is what the heartbeat and the samples have to say at the end.
 func (p *sampler) observed() observed {
-	client := p.witness.certificate()
-	client.LagS = p.heart.lags.quantiles()
-	return observed{p.heart.longest(), p.heart.lags.judged(), client}
+	client := p.witness.Certificate()
+	client.LagS = p.heart.Lags.Quantiles()
+	return observed{p.heart.Longest(), p.heart.Lags.Judged(), client}
 }
 
 func (p *sampler) scrape(ctx context.Context, address string) []byte {
@@ -156,58 +160,58 @@ func (p *sampler) scrape(ctx context.Context, address string) []byte {
 }
 
 func (p *sampler) keep(address string, text []byte, at time.Duration) {
-	exposition := p.asker.scrub.exposition(string(text))
+	exposition := p.asker.scrub.Exposition(string(text))
 	p.log.add(func(dst []byte) []byte {
-		dst = appendSeconds(append(dst, `{"at_s":`...), at)
-		dst = appendString(append(dst, `,"origin":"server","url":`...), ShownURL(address))
-		return append(appendString(append(dst, `,"exposition":`...), exposition), '}', '\n')
+		dst = plan.AppendSeconds(append(dst, `{"at_s":`...), at)
+		dst = plan.AppendString(append(dst, `,"origin":"server","url":`...), secrets.ShownURL(address))
+		return append(plan.AppendString(append(dst, `,"exposition":`...), exposition), '}', '\n')
 	})
 }
 
 func (p *sampler) client(context.Context) {
 	at, wall := time.Since(p.begin), p.wall() // with nothing in between: their difference is looked at
 	now := p.state()
-	stall, lagP99 := p.heart.sinceLast()
-	step := p.witness.sample(now, at, wall)
+	stall, lagP99 := p.heart.SinceLast()
+	step := p.witness.Sample(now, at, wall)
 	values := []value{
 		{"in_flight", float64(p.meter.inFlight())},
 		{"goroutines", float64(runtime.NumGoroutine())},
-		{"gc_pause_s", now.gcPause.Seconds()},
-		{"gc_cycles", float64(now.gcCycles)},
+		{"gc_pause_s", now.GcPause.Seconds()},
+		{"gc_cycles", float64(now.GcCycles)},
 		{"scrapes_missed", float64(p.missed.Load())},
 		{"stall_s", stall.Seconds()},
 		{"lag_p99_s", lagP99.Seconds()},
 		{"wall_step_s", step.Seconds()},
 	}
-	line := p.witness.line
-	if line.isKnown {
-		values = append(values, value{"waited_s", line.waited.Seconds()}, value{"waited_for_others_s", line.forOthers.Seconds()})
+	line := p.witness.Line
+	if line.IsKnown {
+		values = append(values, value{"waited_s", line.Waited.Seconds()}, value{"waited_for_others_s", line.ForOthers.Seconds()})
 	}
-	if line.hasCores {
-		values = append(values, value{"others_cpu_s", line.others.Seconds()}, value{"stolen_s", line.stolen.Seconds()})
+	if line.HasCores {
+		values = append(values, value{"others_cpu_s", line.Others.Seconds()}, value{"stolen_s", line.Stolen.Seconds()})
 	}
-	if line.hasPressure {
-		values = append(values, value{"cpu_pressure_s", line.pressure.Seconds()})
+	if line.HasPressure {
+		values = append(values, value{"cpu_pressure_s", line.Pressure.Seconds()})
 	}
-	if now.hasCPU {
-		values = append(values, value{"cpu_s", now.cpu.Seconds()})
+	if now.HasCPU {
+		values = append(values, value{"cpu_s", now.Cpu.Seconds()})
 	}
-	if now.rss > 0 {
-		values = append(values, value{"rss_bytes", now.rss})
+	if now.Rss > 0 {
+		values = append(values, value{"rss_bytes", now.Rss})
 	}
-	if now.openFiles > 0 {
-		values = append(values, value{"open_files", now.openFiles})
+	if now.OpenFiles > 0 {
+		values = append(values, value{"open_files", now.OpenFiles})
 	}
-	if now.hasNetwork {
-		values = append(values, value{"retransmits", float64(now.retransmits)})
+	if now.HasNetwork {
+		values = append(values, value{"retransmits", float64(now.Retransmits)})
 	}
 	p.log.add(func(dst []byte) []byte {
-		dst = append(appendSeconds(append(dst, `{"at_s":`...), at), `,"origin":"client","values":{`...)
+		dst = append(plan.AppendSeconds(append(dst, `{"at_s":`...), at), `,"origin":"client","values":{`...)
 		for i, v := range values {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, v.name), ':')
+			dst = append(plan.AppendString(dst, v.name), ':')
 			dst = strconv.AppendFloat(dst, v.value, 'f', -1, 64)
 		}
 		return append(dst, "}}\n"...)

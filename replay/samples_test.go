@@ -10,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
 )
 
 // sampled are the expositions of a run by address, and when each was taken.
@@ -72,11 +75,11 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamedHere([]Request{{InputTokens: 5, OutputTokens: 400}}))
+	plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		s := settingsFor("http://tiny")
-		s.Dial, s.Sleep = server.dial, timerSleep
+		s.Dial, s.Sleep = server.dial, host.TimerSleep
 		s.PredictTPOT = func(inFlight int, contextTokens float64) time.Duration {
 			return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // Modes of Settings.Mode.
@@ -27,7 +29,7 @@ const never = time.Duration(math.MaxInt64)
 
 // ticket is a request on its way from the plan to its end.
 type ticket struct {
-	req  Request
+	req  plan.Request
 	to   *endpoint
 	x    *exchange     // nil until it is prepared
 	due  time.Duration // when it really is due: the plan's own only in an open loop
@@ -35,9 +37,9 @@ type ticket struct {
 	done time.Duration // when it ended
 	ids  []int32       // what it was answered, where that is kept
 
-	place      int64    // in the plan
-	next       *ticket  // the turn after it, when that waits for this one
-	said       []spoken // what earlier turns were answered, where the prompt repeats it
+	place      int64         // in the plan
+	next       *ticket       // the turn after it, when that waits for this one
+	said       []plan.Answer // what earlier turns were answered, where the prompt repeats it
 	session    uint64
 	isChained  bool
 	isLast     bool        // of its session
@@ -96,7 +98,7 @@ func (s *schedule) add(t *ticket) {
 		t.due = t.req.Due
 	}
 	if s.isChained && t.req.Session != "" {
-		t.session, t.isChained = hashString(t.req.Session), true
+		t.session, t.isChained = plan.Hash(t.req.Session), true
 		if !s.follow(t) {
 			return
 		}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
+	"tidemark/replay/wire"
 )
 
 // sending is what a schedule decided for one request, and when it ended.
@@ -18,7 +21,7 @@ type sending struct {
 
 // simulate drives a schedule as a dispatcher does, on a clock that jumps from one event to the next. A request takes a
 // time of its own, the same in every simulation.
-func simulate(s *schedule, plan []Request) (log []sending) {
+func simulate(s *schedule, requests []plan.Request) (log []sending) {
 	type flight struct {
 		t    *ticket
 		ends time.Duration
@@ -26,24 +29,24 @@ func simulate(s *schedule, plan []Request) (log []sending) {
 	var flights []flight
 	now, read := -beginAhead, 0
 	for {
-		for read < len(plan) && s.room() > 0 && (s.isClosed || plan[read].Due-readAhead <= now) {
-			s.add(&ticket{req: plan[read]})
+		for read < len(requests) && s.room() > 0 && (s.isClosed || requests[read].Due-readAhead <= now) {
+			s.add(&ticket{req: requests[read]})
 			read++
 		}
 		for t := s.prepare(now); t != nil; t = s.prepare(now) {
 			t.isReady = true
 		}
 		for t := s.release(now); t != nil; t = s.release(now) {
-			took := time.Duration(1+mix(uint64(t.req.Seq))%uint64(400*time.Millisecond)) + 1
+			took := time.Duration(1+plan.Mix(uint64(t.req.Seq))%uint64(400*time.Millisecond)) + 1
 			flights = append(flights, flight{t, now + took})
 			log = append(log, sending{t.req.Seq, t.due, t.held, now, now + took})
 		}
-		if s.room() > 0 && read < len(plan) && s.isClosed {
+		if s.room() > 0 && read < len(requests) && s.isClosed {
 			continue
 		}
 		next := s.wake()
-		if read < len(plan) && s.room() > 0 {
-			next = min(next, plan[read].Due-readAhead)
+		if read < len(requests) && s.room() > 0 {
+			next = min(next, requests[read].Due-readAhead)
 		}
 		slices.SortFunc(flights, func(a, b flight) int { return int(a.ends - b.ends) })
 		if len(flights) > 0 {
@@ -61,7 +64,7 @@ func simulate(s *schedule, plan []Request) (log []sending) {
 }
 
 // conversations makes some sessions of some turns; a turn's due time is the earliest it can have, in the order of a plan.
-func conversations(seed uint64, sessions int) (plan []Request) {
+func conversations(seed uint64, sessions int) (requests []plan.Request) {
 	rnd := rand.New(rand.NewPCG(seed, 11))
 	for i := range sessions {
 		at := time.Duration(rnd.Int64N(int64(3 * time.Second)))
@@ -70,21 +73,21 @@ func conversations(seed uint64, sessions int) (plan []Request) {
 			name = ""
 		}
 		for turn := range 1 + rnd.IntN(5) {
-			r := Request{Session: name, Turn: turn, Due: at, InputTokens: 1 + rnd.IntN(40), OutputTokens: 1 + rnd.IntN(9)}
+			r := plan.Request{Session: name, Turn: turn, Due: at, InputTokens: 1 + rnd.IntN(40), OutputTokens: 1 + rnd.IntN(9)}
 			think := time.Duration(rnd.Int64N(int64(time.Second)))
 			if turn > 0 && rnd.IntN(5) > 0 {
 				r.Think = &think
 				r.Due = at + think
 			}
 			at = r.Due
-			plan = append(plan, r)
+			requests = append(requests, r)
 		}
 	}
-	slices.SortStableFunc(plan, func(a, b Request) int { return int(a.Due - b.Due) })
-	for i := range plan {
-		plan[i].Seq = int64(i)
+	slices.SortStableFunc(requests, func(a, b plan.Request) int { return int(a.Due - b.Due) })
+	for i := range requests {
+		requests[i].Seq = int64(i)
 	}
-	return plan
+	return requests
 }
 
 // modesOf are the ways in which a plan is sent.
@@ -111,7 +114,7 @@ func TestScheduleKeepsItsWordForEverySeed(t *testing.T) {
 	}
 }
 
-func checkLog(t *testing.T, where, mode string, limit int, plan []Request, log []sending) {
+func checkLog(t *testing.T, where, mode string, limit int, plan []plan.Request, log []sending) {
 	t.Helper()
 	if len(log) != len(plan) {
 		t.Fatalf("%s: sent %d of %d", where, len(log), len(plan))
@@ -176,18 +179,18 @@ func checkFlights(t *testing.T, where, mode string, limit int, log []sending) {
 func TestAnsweredTokensStandWhereTheyWereSaid(t *testing.T) {
 	s := newSchedule(modeSessions, 0, true)
 	turn := func(n, input, history int) *ticket {
-		t := &ticket{req: Request{Session: "a", Turn: n, InputTokens: input, OutputTokens: 3, HistoryTokens: history}, isLast: n == 4}
+		t := &ticket{req: plan.Request{Session: "a", Turn: n, InputTokens: input, OutputTokens: 3, HistoryTokens: history}, isLast: n == 4}
 		s.add(t)
 		return t
 	}
 	tickets := []*ticket{turn(0, 10, 0), turn(1, 20, 13), turn(2, 30, 23), turn(3, 12, 12), turn(4, 40, 15)}
-	answers := [][]int32{{1, 2, 3, 4}, {5, unknownID, 7}, {8, 9, 10}, {11, 12, 13}, nil}
-	want := [][]spoken{
+	answers := [][]int32{{1, 2, 3, 4}, {5, wire.UnknownID, 7}, {8, 9, 10}, {11, 12, 13}, nil}
+	want := [][]plan.Answer{
 		nil,
-		{{10, []int32{1, 2, 3}}}, // three were asked for
-		{{10, []int32{1, 2, 3}}, {20, []int32{5}}}, // what nobody knows stays as planned
-		{{10, []int32{1, 2}}},                      // this turn's history is cut
-		{{10, []int32{1, 2}}, {12, []int32{11, 12, 13}}},
+		{{At: 10, IDs: []int32{1, 2, 3}}}, // three were asked for
+		{{At: 10, IDs: []int32{1, 2, 3}}, {At: 20, IDs: []int32{5}}}, // what nobody knows stays as planned
+		{{At: 10, IDs: []int32{1, 2}}},                               // this turn's history is cut
+		{{At: 10, IDs: []int32{1, 2}}, {At: 12, IDs: []int32{11, 12, 13}}},
 	}
 	for i, ticket := range tickets {
 		if got := s.release(time.Hour); got != ticket {
@@ -209,23 +212,23 @@ func TestRequestsGoToTheirServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRouter(s, targets, Prompts{}, nil)
+	r := newRouter(s, targets, plan.Prompts{}, nil)
 	for i, want := range []string{"http://a:1", "http://b:1", "http://a:1", "http://b:1"} {
-		if got := r.pick(Request{}).name; got != want {
+		if got := r.pick(plan.Request{}).name; got != want {
 			t.Errorf("request %d goes to %s, want %s", i, got, want)
 		}
 	}
-	if got := r.pick(Request{Class: "P0", Session: "x"}).name; got != "http://c:1" {
+	if got := r.pick(plan.Request{Class: "P0", Session: "x"}).name; got != "http://c:1" {
 		t.Errorf("P0 goes to %s", got)
 	}
-	if got := r.pick(Request{Class: "P1"}); got != r.base[0] {
+	if got := r.pick(plan.Request{Class: "P1"}); got != r.base[0] {
 		t.Errorf("P1 goes to %s", got.name)
 	}
 	seen := map[string]int{}
 	for i := range 1000 {
 		session := fmt.Sprint("s", i)
-		e := r.pick(Request{Session: session})
-		if e != r.pick(Request{Session: session, Turn: 1}) {
+		e := r.pick(plan.Request{Session: session})
+		if e != r.pick(plan.Request{Session: session, Turn: 1}) {
 			t.Errorf("%s goes to two servers", session)
 		}
 		seen[e.name]++

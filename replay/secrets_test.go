@@ -16,6 +16,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
+	"tidemark/replay/secrets"
 )
 
 const canary = "sk-Canary/7f3a9<b2c>&d81e-QxZwKyVjUh"
@@ -69,14 +72,14 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 			io.WriteString(w, "error: "+body+"\n\n")
 		}
 	})
-	var requests []Request
+	var requests []plan.Request
 	for i := range 201 * len(forms) {
-		requests = append(requests, Request{InputTokens: i + 1, OutputTokens: 3})
+		requests = append(requests, plan.Request{InputTokens: i + 1, OutputTokens: 3})
 	}
 	s := settingsFor(fake.URL)
 	s.APIKey = canary
 	folder := filepath.Join(t.TempDir(), "run")
-	result, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder)
+	result, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder)
 	if err != nil || result.Failed != int64(len(requests)) {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -90,7 +93,7 @@ func TestAKeyAcrossTheCutOfADetailIsNowhere(t *testing.T) {
 			t.Errorf("%s is in the run's folder", form)
 		}
 	}
-	if !strings.Contains(all, redacted) {
+	if !strings.Contains(all, secrets.Redacted) {
 		t.Error("nothing was redacted: the server did not echo the key")
 	}
 }
@@ -131,7 +134,7 @@ func TestAKeyBehindEscapesIsNotInWhatTheServerSaysOfItself(t *testing.T) {
 			t.Errorf("%s is in the run's folder", form)
 		}
 	}
-	if piece := leaked(all); piece != "" || strings.Count(all, redacted) < 5 {
+	if piece := leaked(all); piece != "" || strings.Count(all, secrets.Redacted) < 5 {
 		t.Errorf("%q is in the run's folder: %s", piece, all)
 	}
 }
@@ -308,14 +311,14 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 		}
 		return out.String() + "vllm:num_requests_running 0\n"
 	}
-	var requests []Request
+	var requests []plan.Request
 	for i := range 3 * len(names) {
-		requests = append(requests, Request{InputTokens: i + 1, OutputTokens: 3})
+		requests = append(requests, plan.Request{InputTokens: i + 1, OutputTokens: 3})
 	}
 	s := settingsFor(fake.URL)
 	s.APIKey = key
 	folder := filepath.Join(t.TempDir(), "run")
-	if _, err := Run(t.Context(), planOf(t, streamedHere(requests)), s, folder); err != nil {
+	if _, err := Run(t.Context(), planOf(t, streamed(requests)), s, folder); err != nil {
 		t.Fatal(err)
 	}
 	kept := everything(t, folder)
@@ -335,7 +338,7 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(kept, redacted); n < 5*len(names) {
+	if n := strings.Count(kept, secrets.Redacted); n < 5*len(names) {
 		t.Errorf("%d places were redacted, want one for each coat and place", n)
 	}
 }
@@ -363,12 +366,12 @@ func TestATokenInTheAddressIsUsedAndNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	others.Range(func(path, _ any) bool { t.Errorf("asked for %v without the token", path); return true })
-	if all := everything(t, folder); strings.Contains(all, token[:8]) || !strings.Contains(all, fake.URL+"/v1/"+redacted) {
+	if all := everything(t, folder); strings.Contains(all, token[:8]) || !strings.Contains(all, fake.URL+"/v1/"+secrets.Redacted) {
 		t.Errorf("kept: %s", all)
 	}
 	fake.probe = status(404, `{"detail":"nothing at /v1/`+token+`/v1/models"}`)
 	_, err := Run(t.Context(), planOf(t, every(0, 1, 9, 3)), s, filepath.Join(t.TempDir(), "run"))
-	if err == nil || strings.Contains(err.Error(), token[:8]) || !strings.Contains(err.Error(), redacted+" answers 404") {
+	if err == nil || strings.Contains(err.Error(), token[:8]) || !strings.Contains(err.Error(), secrets.Redacted+" answers 404") {
 		t.Errorf("got %v", err)
 	}
 }

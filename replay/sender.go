@@ -5,6 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tidemark/replay/secrets"
+	"tidemark/replay/wire"
 )
 
 const (
@@ -19,7 +22,7 @@ type sender struct {
 	settings   Settings
 	router     *router
 	presence   *presence
-	scrub      scrubber
+	scrub      secrets.Scrubber
 	meter      *meter
 	journal    *journal
 	begin      time.Time       // the run's zero
@@ -45,7 +48,7 @@ func (s *sender) exchange(t *ticket) *exchange {
 	}
 	x.sender, x.ticket, x.row = s, t, newRow(t.req)
 	x.row.endpoint = t.to.name
-	x.conn, x.body, x.out, x.answer = nil, nil, nil, head{}
+	x.conn, x.body, x.out, x.answer = nil, nil, nil, wire.Head{}
 	x.unreached, x.broken, x.end = nil, nil, nil
 	x.isOut, x.isRetry, x.isExtra, x.phase = false, false, false, inHead
 	x.start, x.text = x.start[:0], x.text[:0]
@@ -53,15 +56,15 @@ func (s *sender) exchange(t *ticket) *exchange {
 }
 
 // connect makes a connection at the due time, when none could be made before, and counts refusals.
-func (s *sender) connect(to *endpoint) (*conn, error) {
-	c, err := to.pool.connect(s.abort)
+func (s *sender) connect(to *endpoint) (*wire.Conn, error) {
+	c, err := to.pool.Connect(s.abort)
 	switch {
 	case err == nil:
 		s.reached(to)
-	case isRefused(err):
+	case wire.IsRefused(err):
 		s.refusedBy(to, err)
-	case isClientLimit(err):
-		reason := "this machine ran out of descriptors or ports: " + cause(err)
+	case wire.IsClientLimit(err):
+		reason := "this machine ran out of descriptors or ports: " + wire.Cause(err)
 		s.clientLimit.CompareAndSwap(nil, &reason)
 	}
 	return c, err

@@ -3,6 +3,9 @@ package replay
 import (
 	"slices"
 	"time"
+
+	"tidemark/replay/plan"
+	"tidemark/replay/wire"
 )
 
 // chain is what the schedule knows of a session: its turns go one after the other, in the order of the plan.
@@ -10,7 +13,7 @@ type chain struct {
 	open     int32         // turns that were read and have not ended
 	end      time.Duration // of the last turn that has
 	last     *ticket       // of those that were read
-	answered []spoken      // what the earlier turns were answered, where that is kept
+	answered []plan.Answer // what the earlier turns were answered, where that is kept
 }
 
 // follow puts a turn behind the one before it; false when it has to wait for its end.
@@ -55,10 +58,10 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 	c.end = at
 	if s.keepsIDs && len(ids) > 0 {
 		ids = ids[:min(len(ids), t.req.OutputTokens)]
-		if i := slices.Index(ids, unknownID); i >= 0 { // from there on nobody knows: the planned ones stay
+		if i := slices.Index(ids, wire.UnknownID); i >= 0 { // from there on nobody knows: the planned ones stay
 			ids = ids[:i]
 		}
-		c.answered = append(c.answered, spoken{t.req.InputTokens, append([]int32(nil), ids...)})
+		c.answered = append(c.answered, plan.Answer{At: t.req.InputTokens, IDs: append([]int32(nil), ids...)})
 	}
 	next := t.next
 	t.next = nil
@@ -76,11 +79,11 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 
 // recall gives a turn the answers that its history holds, and returns them: what lies past the history is no part of
 // this session's prompts any more.
-func (t *ticket) recall(answered []spoken) []spoken {
-	var kept []spoken
+func (t *ticket) recall(answered []plan.Answer) []plan.Answer {
+	var kept []plan.Answer
 	for _, a := range answered {
-		if room := t.req.HistoryTokens - a.at; room > 0 {
-			kept = append(kept, spoken{a.at, a.ids[:min(room, len(a.ids))]})
+		if room := t.req.HistoryTokens - a.At; room > 0 {
+			kept = append(kept, plan.Answer{At: a.At, IDs: a.IDs[:min(room, len(a.IDs))]})
 		}
 	}
 	t.said = kept

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tidemark/replay/plan"
 )
 
 // counting answers as well does, and notes the most that it had in flight.
@@ -57,7 +59,7 @@ func TestModesOverTheWire(t *testing.T) {
 			s.Mode, s.MaxConcurrency = m.mode, m.limit
 			s.WarmUp = time.Second / 4
 			drive(&s)
-			result, rows, err := replayed(t, planOf(t, streamedHere(plan)), s)
+			result, rows, err := replayed(t, planOf(t, streamed(plan)), s)
 			if err != nil || result.Completed != int64(len(plan)) || len(rows) != len(plan) {
 				t.Fatalf("%+v, %v", result, err)
 			}
@@ -70,7 +72,7 @@ func TestModesOverTheWire(t *testing.T) {
 	}
 }
 
-func checkTurns(t *testing.T, mode string, plan []Request, rows []line) {
+func checkTurns(t *testing.T, mode string, plan []plan.Request, rows []line) {
 	t.Helper()
 	before := map[string]*line{}
 	for i, r := range rows {
@@ -93,16 +95,16 @@ func checkTurns(t *testing.T, mode string, plan []Request, rows []line) {
 
 // The server's own words become part of the later prompts, and nothing else of them changes.
 func TestLaterTurnsRepeatWhatWasAnswered(t *testing.T) {
-	var plan []Request
+	var requests []plan.Request
 	think := 10 * time.Millisecond
 	for turn := range 3 {
-		r := Request{Seq: int64(turn), Session: "a", Turn: turn, InputTokens: 20 + 30*turn, OutputTokens: 4, Think: &think,
+		r := plan.Request{Seq: int64(turn), Session: "a", Turn: turn, InputTokens: 20 + 30*turn, OutputTokens: 4, Think: &think,
 			Blocks: []uint64{1, 2, 3, 4, 5, 6}[:2+turn*2], BlockTokens: 16}
 		if turn > 0 {
 			r.HistoryTokens = 20 + 30*(turn-1) + 4
 		}
 		r.Due = time.Duration(turn) * think
-		plan = append(plan, r)
+		requests = append(requests, r)
 	}
 	for _, history := range []string{"planned", "answered"} {
 		onBothDrivers(t, history, func(t *testing.T, drive func(*Settings)) {
@@ -110,15 +112,15 @@ func TestLaterTurnsRepeatWhatWasAnswered(t *testing.T) {
 			s := settingsFor(fake.URL)
 			s.Mode, s.History = modeSessions, history
 			drive(&s)
-			result, _, err := replayed(t, planOf(t, streamedHere(plan)), s)
+			result, _, err := replayed(t, planOf(t, streamed(requests)), s)
 			if err != nil || result.Completed != 3 {
 				t.Fatalf("%+v, %v", result, err)
 			}
-			prompts, _ := NewPrompts(DefaultVocabLow, DefaultVocabHigh, 7)
+			prompts, _ := plan.NewPrompts(plan.DefaultVocabLow, plan.DefaultVocabHigh, 7)
 			for i, b := range fake.bodies {
-				want := prompts.TokenIDs(plan[i])
+				want := prompts.TokenIDs(requests[i])
 				for turn := 0; turn < i && history == "answered"; turn++ {
-					copy(want[plan[turn].InputTokens:], []int{100, 101, 102, 103})
+					copy(want[requests[turn].InputTokens:], []int{100, 101, 102, 103})
 				}
 				if !slices.Equal(b.Prompt, want) {
 					t.Errorf("turn %d: got %v, want %v", i, b.Prompt, want)

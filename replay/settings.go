@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
+	"tidemark/replay/secrets"
 )
 
 // Settings say where and how a plan is sent. BaseURLs, Model and RunID are needed; the rest has defaults.
@@ -80,14 +83,14 @@ type Settings struct {
 
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS   *tls.Config      // for https; default: the system's roots
-	Sleep Sleep            // waits for a due time; default: precise. Under a fake clock pass timerSleep
+	Sleep host.Sleep       // waits for a due time; default: precise. Under a fake clock pass timerSleep
 	Wall  func() time.Time // the time of day that is written down; default time.Now. Due times never look at it
 
-	dialsPlainly bool                // Dial is our own
-	create       createFunc          // files of the run; tests put a full disk here
-	beat         Sleep               // of the heartbeat; default: the kernel's timer. Tests stand still here
-	state        func() processState // of this process; tests make others take the CPU here
-	watch        time.Duration       // between two looks at what the servers serve; default 5 s
+	dialsPlainly bool              // Dial is our own
+	create       createFunc        // files of the run; tests put a full disk here
+	beat         host.Sleep        // of the heartbeat; default: the kernel's timer. Tests stand still here
+	state        func() host.State // of this process; tests make others take the CPU here
+	watch        time.Duration     // between two looks at what the servers serve; default 5 s
 }
 
 // noMetrics is an entry of MetricsURLs: nothing is sampled.
@@ -99,7 +102,7 @@ type target struct {
 	address string   // host:port
 }
 
-func (s Settings) settled(plan *Plan) (Settings, []target, error) {
+func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 	if s.RunID == "" {
 		return s, nil, errors.New("replay: a run needs an id")
 	}
@@ -115,7 +118,7 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 	setDefault(&s.History, historyPlanned)
 	setDefault(&s.watch, 5*time.Second)
 	if s.state == nil {
-		s.state = readProcess
+		s.state = host.ReadState
 	}
 	if len(s.MetricsURLs) == 0 {
 		for _, t := range targets {
@@ -146,7 +149,7 @@ func (s Settings) settled(plan *Plan) (Settings, []target, error) {
 		s.Wall = time.Now
 	}
 	if s.beat == nil && s.Sleep != nil { // another clock than the kernel's
-		s.beat = timerSleep
+		s.beat = host.TimerSleep
 	}
 	if s.create == nil {
 		s.create = createFile
@@ -212,7 +215,7 @@ func parseTarget(base string) (target, error) {
 }
 
 // shown is the base url as it is written down and printed.
-func (t target) shown() string { return ShownURL(t.base.String()) }
+func (t target) shown() string { return secrets.ShownURL(t.base.String()) }
 
 // tlsConfig is nil for plain HTTP.
 func (t target) tlsConfig(s Settings) *tls.Config {
@@ -246,26 +249,26 @@ func (s Settings) headers() http.Header {
 }
 
 // scrubber knows all that the settings keep secret: the key, headers, tokens in addresses.
-func (s Settings) scrubber() scrubber {
-	c := newScrubber()
-	c.add(s.APIKey)
+func (s Settings) scrubber() secrets.Scrubber {
+	c := secrets.New()
+	c.Add(s.APIKey)
 	for _, values := range s.Headers {
 		for _, value := range values {
-			c.addHeader(value)
+			c.AddHeader(value)
 		}
 	}
 	for _, address := range s.MetricsURLs {
 		if metrics, err := url.Parse(address); err == nil {
-			c.addQuery(metrics)
-			c.addPath(metrics)
+			c.AddQuery(metrics)
+			c.AddPath(metrics)
 		}
 	}
 	targets, _ := s.targets() // Check has parsed them before
 	for _, t := range targets {
-		c.addPath(t.base)
-		c.addPublic(t.base.Host)
+		c.AddPath(t.base)
+		c.AddPublic(t.base.Host)
 	}
-	c.addPublic(s.Model)
-	c.sort()
+	c.AddPublic(s.Model)
+	c.Seal()
 	return c
 }

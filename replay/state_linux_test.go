@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tidemark/replay/host"
 )
 
 func TestTheCertificateOfThisMachine(t *testing.T) {
@@ -17,9 +19,9 @@ func TestTheCertificateOfThisMachine(t *testing.T) {
 		c.RSSMaxBytes == nil || *c.RSSMaxBytes < 1<<20 || c.Retransmits == nil || c.CoalescedRatio == nil || c.LagS == nil {
 		t.Errorf("%+v", c)
 	}
-	now := readProcess()
-	if now.waits != nil && now.hasCores && (c.WaitedS == nil || *c.WaitedForOthersS > *c.WaitedS || *c.OthersCPURatio > 1) ||
-		now.hasPressure && c.CPUPressureRatio == nil {
+	now := host.ReadState()
+	if now.Waits != nil && now.HasCores && (c.WaitedS == nil || *c.WaitedForOthersS > *c.WaitedS || *c.OthersCPURatio > 1) ||
+		now.HasPressure && c.CPUPressureRatio == nil {
 		t.Errorf("the line for a core: %+v", c)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"tidemark/replay/wire"
 )
 
 // stream turns the events of one answer into the instants and counts of its tokens.
@@ -35,21 +37,21 @@ type stream struct {
 	plainLast  time.Duration
 	inferred   bool // the token instants are those of plain chunks
 
-	usage    usage
-	timing   timing
+	usage    wire.Usage
+	timing   wire.Timing
 	absurd   int64 // a count in a usage that no answer has
 	hasTotal bool  // a usage that is no running one came
 	finish   string
 	isDone   bool // [DONE] came
 	doneAt   time.Duration
-	failure  *serverError
+	failure  *wire.ServerError
 	protocol error
 }
 
 func (s *stream) reset(sent time.Duration, m *meter, keepsIDs bool) {
-	none := emptyChunk()
+	none := wire.EmptyChunk()
 	*s = stream{sent: sent, first: unknown, last: unknown, plainFirst: unknown, plainLast: unknown, meter: m, marked: -1,
-		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keeps: keepsIDs, usage: none.usage, timing: none.timing}
+		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keeps: keepsIDs, usage: none.Usage, timing: none.Timing}
 }
 
 // grow makes room for the tokens of an answer, as far as they are worth it, before they come.
@@ -70,7 +72,7 @@ func (s *stream) event(name, data []byte, at time.Duration) {
 		return
 	}
 	if string(name) == "error" {
-		s.failure = errorBody(data)
+		s.failure = wire.ErrorBody(data)
 		return
 	}
 	c, err := s.chunk(data)
@@ -83,57 +85,57 @@ func (s *stream) event(name, data []byte, at time.Duration) {
 	s.take(c, at)
 }
 
-func (s *stream) take(c chunk, at time.Duration) {
-	if c.failure != nil {
-		s.failure = c.failure
+func (s *stream) take(c wire.Chunk, at time.Duration) {
+	if c.Failure != nil {
+		s.failure = c.Failure
 		return
 	}
 	if tokens, is := s.tokens(c); is {
 		s.token(tokens, at)
-	} else if c.hasChoices && !c.hasRole && !c.hasPromptIDs {
+	} else if c.HasChoices && !c.HasRole && !c.HasPromptIDs {
 		if s.plainFirst == unknown {
 			s.plainFirst = at
 		}
 		s.plainLast = at
 		s.plain++
-		s.hasBare = s.hasBare || c.tokens == noTokens && c.finish == ""
+		s.hasBare = s.hasBare || c.Tokens == wire.NoTokenIDs && c.Finish == ""
 	}
-	if c.hasUsage {
-		s.count(c.usage)
-		s.hasTotal = s.hasTotal || !c.hasChoices || c.finish != ""
+	if c.HasUsage {
+		s.count(c.Usage)
+		s.hasTotal = s.hasTotal || !c.HasChoices || c.Finish != ""
 	}
-	if c.finish != "" {
-		s.finish = c.finish
+	if c.Finish != "" {
+		s.finish = c.Finish
 	}
-	if c.timing != emptyChunk().timing {
-		s.timing = c.timing
+	if c.Timing != wire.EmptyChunk().Timing {
+		s.timing = c.Timing
 	}
 }
 
-func (s *stream) chunk(data []byte) (chunk, error) {
+func (s *stream) chunk(data []byte) (wire.Chunk, error) {
 	if s.keeps {
-		return chunkOf(data, &s.ids)
+		return wire.ParseChunk(data, &s.ids)
 	}
-	return chunkOf(data, nil)
+	return wire.ParseChunk(data, nil)
 }
 
 // tokens says whether the chunk bears tokens, and how many; 0 when the server does not say. Token ids decide, then a
 // running usage, then text: an empty text may hide a token, and a role or a repeated prompt is none.
-func (s *stream) tokens(c chunk) (n int64, is bool) {
-	if c.tokens != noTokens {
+func (s *stream) tokens(c wire.Chunk) (n int64, is bool) {
+	if c.Tokens != wire.NoTokenIDs {
 		s.hasIDs = true
-		s.counted += int64(c.tokens)
-		return int64(c.tokens), c.tokens > 0
+		s.counted += int64(c.Tokens)
+		return int64(c.Tokens), c.Tokens > 0
 	}
-	if c.hasUsage && c.hasChoices && c.usage.completion != unknownCount && (s.running || s.first == unknown) {
-		n = c.usage.completion - s.sofar
-		s.sofar = c.usage.completion
+	if c.HasUsage && c.HasChoices && c.Usage.Completion != wire.UnknownCount && (s.running || s.first == unknown) {
+		n = c.Usage.Completion - s.sofar
+		s.sofar = c.Usage.Completion
 		s.running = s.running || n > 0
 		s.hasBare = s.hasBare || n > 0
 		return n, n > 0
 	}
-	s.hasBare = s.hasBare || c.hasText
-	return 0, c.hasText
+	s.hasBare = s.hasBare || c.HasText
+	return 0, c.HasText
 }
 
 func (s *stream) token(n int64, at time.Duration) {
@@ -156,26 +158,26 @@ func (s *stream) token(n int64, at time.Duration) {
 }
 
 // count takes what a usage says, except what does not even fit the column it is kept in.
-func (s *stream) count(u usage) {
-	if most := max(u.prompt, u.completion, u.cached); most > math.MaxInt32 {
+func (s *stream) count(u wire.Usage) {
+	if most := max(u.Prompt, u.Completion, u.Cached); most > math.MaxInt32 {
 		s.absurd = most
 		return
 	}
-	if u.prompt != unknownCount {
-		s.usage.prompt = u.prompt
+	if u.Prompt != wire.UnknownCount {
+		s.usage.Prompt = u.Prompt
 	}
-	if u.completion != unknownCount {
-		s.usage.completion = u.completion
+	if u.Completion != wire.UnknownCount {
+		s.usage.Completion = u.Completion
 	}
-	if u.cached != unknownCount {
-		s.usage.cached = u.cached
+	if u.Cached != wire.UnknownCount {
+		s.usage.Cached = u.Cached
 	}
 }
 
 // received is the number of tokens that came: the server's count, else the ids seen, else not known.
 func (s *stream) received() (n int64, isKnown bool) {
-	if s.usage.completion != unknownCount {
-		return s.usage.completion, true
+	if s.usage.Completion != wire.UnknownCount {
+		return s.usage.Completion, true
 	}
 	return s.counted, s.hasIDs
 }
@@ -184,7 +186,7 @@ func (s *stream) received() (n int64, isKnown bool) {
 func (s *stream) arrived(asked int64) string {
 	got, isKnown := s.received()
 	chunks := int64(len(s.offsets)) + s.plain
-	switch isCounted := isKnown && (s.usage.completion != unknownCount || !s.unknown); {
+	switch isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.unknown); {
 	case isCounted || chunks == 0:
 		return fmt.Sprintf("%d of %d tokens", got, asked)
 	case chunks == 1:
@@ -214,13 +216,13 @@ func (s *stream) isTold() bool { return s.finish != "" || s.isDone || s.hasTotal
 
 // isMiscounted says that the server's count is not that of its token ids. With ids on every chunk vLLM's agree exactly.
 func (s *stream) isMiscounted() bool {
-	return s.hasIDs && !s.hasBare && s.usage.completion != unknownCount && s.usage.completion != s.counted
+	return s.hasIDs && !s.hasBare && s.usage.Completion != wire.UnknownCount && s.usage.Completion != s.counted
 }
 
 // infer takes the instants of the first and last plain chunk where no chunk showed a token and the server still counts
 // some; such a row is marked.
 func (s *stream) infer() {
-	if s.first == unknown && s.usage.completion > 0 && s.plainFirst != unknown {
+	if s.first == unknown && s.usage.Completion > 0 && s.plainFirst != unknown {
 		s.first, s.last, s.inferred = s.plainFirst, s.plainLast, true
 	}
 }

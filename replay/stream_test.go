@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/replay/wire"
 )
 
 // seen is what a stream comes to.
@@ -25,7 +27,7 @@ type seen struct {
 	Inferred bool
 }
 
-const na = unknownCount
+const na = wire.UnknownCount
 
 // The streams in testdata have the shapes of real servers: vLLM's Python and Rust frontends, llama.cpp, and what the
 // SSE and JSON rules allow beyond that.
@@ -98,23 +100,23 @@ func TestStreamsHoweverTheyAreCut(t *testing.T) {
 // read feeds a stream in pieces, out of a buffer that is overwritten each time as a connection's is.
 func read(text []byte, size func() int) seen {
 	var s stream
-	var p sse
+	var p wire.SSE
 	s.reset(0, &meter{}, false)
-	p.reset(1<<20, func(name, data []byte) { s.event(name, data, time.Millisecond) })
+	p.Reset(1<<20, func(name, data []byte) { s.event(name, data, time.Millisecond) })
 	buf := make([]byte, len(text))
 	for len(text) > 0 {
 		n := copy(buf, text[:min(size(), len(text))])
 		text = text[n:]
-		if err := p.feed(buf[:n]); err != nil {
+		if err := p.Feed(buf[:n]); err != nil {
 			s.protocol = err
 		}
 		for i := range buf[:n] {
 			buf[i] = '#'
 		}
 	}
-	p.end()
+	p.End()
 	s.infer()
-	got := seen{append([]int32(nil), s.counts...), na, s.usage.prompt, s.usage.completion, s.usage.cached, s.finish, s.isDone,
+	got := seen{append([]int32(nil), s.counts...), na, s.usage.Prompt, s.usage.Completion, s.usage.Cached, s.finish, s.isDone,
 		"", s.protocol != nil, s.inferred}
 	if s.hasIDs {
 		got.Counted = s.counted
@@ -126,11 +128,11 @@ func read(text []byte, size func() int) seen {
 }
 
 func TestALineWithoutEndIsRefused(t *testing.T) {
-	var p sse
-	p.reset(1000, func(_, _ []byte) {})
+	var p wire.SSE
+	p.Reset(1000, func(_, _ []byte) {})
 	var err error
 	for range 20 {
-		if err = p.feed(bytes.Repeat([]byte("x"), 100)); err != nil {
+		if err = p.Feed(bytes.Repeat([]byte("x"), 100)); err != nil {
 			return
 		}
 	}
@@ -139,16 +141,16 @@ func TestALineWithoutEndIsRefused(t *testing.T) {
 
 func TestParsingDoesNotAllocate(t *testing.T) {
 	var s stream
-	var p sse
+	var p wire.SSE
 	s.reset(0, &meter{}, false)
 	at := time.Millisecond
-	p.reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
+	p.Reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	half := len(text) / 2
 	allocs := testing.AllocsPerRun(1000, func() {
-		p.feed(text[:half])
-		p.feed(text[half:])
-		p.feed(text)
+		p.Feed(text[:half])
+		p.Feed(text[half:])
+		p.Feed(text)
 		s.offsets, s.counts = s.offsets[:0], s.counts[:0]
 	})
 	if allocs > 0 {
@@ -158,14 +160,14 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 
 func BenchmarkParse(b *testing.B) {
 	var s stream
-	var p sse
+	var p wire.SSE
 	s.reset(0, &meter{}, false)
 	at := time.Millisecond
-	p.reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
+	p.Reset(1<<20, func(name, data []byte) { s.event(name, data, at) })
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		p.feed(text)
+		p.Feed(text)
 		s.offsets, s.counts = s.offsets[:0], s.counts[:0]
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"tidemark/replay/wire"
 )
 
 // errLongOutput ends a stream that brings far more tokens than were asked for.
@@ -26,7 +28,7 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 	case errors.Is(end, errLongOutput):
 		return "long_output", fmt.Sprintf("left after %d tokens, asked for %d", s.brought, asked)
 	case end != nil && !isSettled:
-		return endFailure(end, x), cause(end) + " after " + count
+		return endFailure(end, x), wire.Cause(end) + " after " + count
 	case s.finish != "" && !isGood:
 		return "bad_finish", s.finish + " after " + count
 	case s.first == unknown:
@@ -36,7 +38,7 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 	case s.absurd > 0:
 		return "token_mismatch", fmt.Sprintf("the usage says %d tokens", s.absurd)
 	case s.isMiscounted():
-		return "token_mismatch", fmt.Sprintf("the usage says %d tokens, the ids are %d, asked for %d", s.usage.completion, s.counted, asked)
+		return "token_mismatch", fmt.Sprintf("the usage says %d tokens, the ids are %d, asked for %d", s.usage.Completion, s.counted, asked)
 	case isShort && (isGood || s.isDone):
 		return "short_output", count
 	case isShort:
@@ -51,15 +53,14 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 
 func endFailure(end error, x *exchange) string {
 	var protocol protocolError
-	var left leftError
 	switch {
-	case errors.As(end, &left):
+	case wire.IsLeft(end):
 		return "cancelled"
 	case errors.As(end, &protocol):
 		return "protocol"
-	case (errors.Is(end, errTimeout) || isTimeout(end)) && x.stream.first == unknown:
+	case (errors.Is(end, wire.ErrTimeout) || wire.IsTimeout(end)) && x.stream.first == unknown:
 		return "timeout_first_byte"
-	case errors.Is(end, errTimeout):
+	case errors.Is(end, wire.ErrTimeout):
 		return "timeout_between_bytes"
 	}
 	return "cut_stream"
@@ -69,7 +70,7 @@ func connectFailure(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
-	case isRefused(err):
+	case wire.IsRefused(err):
 		return "refused"
 	}
 	return "connect"

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/plan"
 )
 
 // settleVocabulary fixes the range of token ids: what was asked for, else the default cut to what the servers' model has.
 func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Server) error {
 	high := s.VocabHigh
-	setDefault(&high, DefaultVocabHigh)
+	setDefault(&high, plan.DefaultVocabHigh)
 	known, where := 0, servers[0].target
 	for _, server := range servers {
 		if size := server.vocabSize; size > 0 && (known == 0 || size < known) {
@@ -32,7 +33,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 			Hint("give the model's own size with --vocab-size %d, or leave it out", known)
 	}
 	if s.VocabLow == 0 {
-		s.VocabLow = min(DefaultVocabLow, s.VocabHigh/4) // a small vocabulary has its special ids lower
+		s.VocabLow = min(plan.DefaultVocabLow, s.VocabHigh/4) // a small vocabulary has its special ids lower
 	}
 	if s.VocabLow >= s.VocabHigh {
 		return hint.Errorf("replay: no token id is left to send").Hint("give the model's vocabulary with --vocab-size")

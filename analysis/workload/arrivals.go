@@ -14,7 +14,7 @@ import (
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // SourceStats describe the part of a trace that was asked for.
@@ -41,7 +41,7 @@ const partRows = 1 << 16
 // the order of their arrival. Due is
 // the offset since the window's begin. Rows are read part by part while they are
 // taken, so the warehouse must stay open until the last one.
-func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window Window, starts Starts) (iter.Seq2[replay.Request, error], SourceStats, error) {
+func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window Window, starts Starts) (iter.Seq2[plan.Request, error], SourceStats, error) {
 	var stats SourceStats
 	t, err := traceOf(ctx, w.DB(), name)
 	if err != nil {
@@ -163,13 +163,13 @@ where offset_ns >= ?
 	return parts, nil
 }
 
-func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Seq2[replay.Request, error] {
-	return func(yield func(replay.Request, error) bool) {
+func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Seq2[plan.Request, error] {
+	return func(yield func(plan.Request, error) bool) {
 		var seq int64
 		for _, p := range parts {
 			read, err := p.read(ctx, w)
 			if err != nil {
-				yield(replay.Request{}, fmt.Errorf("source %s: %w", p.trace.name, err))
+				yield(plan.Request{}, fmt.Errorf("source %s: %w", p.trace.name, err))
 				return
 			}
 			for _, request := range read {

@@ -13,7 +13,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // query asks for one part. Few traces say what a user thought, so that is
@@ -50,8 +50,8 @@ order by
 
 // read takes one part by the driver's Arrow interface, a tenth of the time of
 // scanning rows.
-func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]replay.Request, error) {
-	requests := make([]replay.Request, 0, partRows)
+func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]plan.Request, error) {
+	requests := make([]plan.Request, 0, partRows)
 	err := w.Arrow(ctx, func(conn *duckdb.Arrow) error {
 		reader, err := conn.QueryContext(ctx, p.query(), p.args()...)
 		if err != nil {
@@ -67,7 +67,7 @@ func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]replay.Reques
 }
 
 // decode copies a batch: its memory is DuckDB's and is gone after it.
-func (p part) decode(requests []replay.Request, batch arrow.RecordBatch) []replay.Request {
+func (p part) decode(requests []plan.Request, batch arrow.RecordBatch) []plan.Request {
 	whole := func(column int) *array.Int64 { return batch.Column(column).(*array.Int64) }
 	text := func(column int) *array.String { return batch.Column(column).(*array.String) }
 	offsets, inputs, outputs, turns, blockTokens := whole(0), whole(1), whole(2), whole(4), whole(7)
@@ -76,7 +76,7 @@ func (p part) decode(requests []replay.Request, batch arrow.RecordBatch) []repla
 	blocks := batch.Column(6).(*array.List)
 	ids := blocks.ListValues().(*array.Uint64)
 	for i := range int(batch.NumRows()) {
-		request := replay.Request{
+		request := plan.Request{
 			Due:          time.Duration(offsets.Value(i)) - p.origin,
 			InputTokens:  int(inputs.Value(i)),
 			OutputTokens: int(outputs.Value(i)),

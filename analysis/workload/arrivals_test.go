@@ -12,16 +12,16 @@ import (
 
 	"tidemark/analysis/workload"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
-func collect(t *testing.T, w *warehouse.Warehouse, source string, window workload.Window) ([]replay.Request, workload.SourceStats) {
+func collect(t *testing.T, w *warehouse.Warehouse, source string, window workload.Window) ([]plan.Request, workload.SourceStats) {
 	t.Helper()
 	requests, stats, err := workload.Arrivals(context.Background(), w, source, window, workload.Starts{})
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %v): %v", source, window, err)
 	}
-	var all []replay.Request
+	var all []plan.Request
 	for request, err := range requests {
 		if err != nil {
 			t.Fatalf("Arrivals(%s, %v): %v", source, window, err)
@@ -32,7 +32,7 @@ func collect(t *testing.T, w *warehouse.Warehouse, source string, window workloa
 }
 
 // brief is what a window changes of its requests: inputs at their due times.
-func brief(requests []replay.Request) string {
+func brief(requests []plan.Request) string {
 	var parts []string
 	for _, r := range requests {
 		parts = append(parts, fmt.Sprintf("%d@%v", r.InputTokens, r.Due))
@@ -69,12 +69,12 @@ func TestArrivalsOfAWindow(t *testing.T) {
 func TestArrivalsCarryEverything(t *testing.T) {
 	w := open(t, traces)
 	got, _ := collect(t, w, "relative", workload.Window{})
-	want := replay.Request{InputTokens: 6955, OutputTokens: 52, Blocks: []uint64{46, 47, 1<<64 - 1}, BlockTokens: 512}
+	want := plan.Request{InputTokens: 6955, OutputTokens: 52, Blocks: []uint64{46, 47, 1<<64 - 1}, BlockTokens: 512}
 	if fmt.Sprint(got[0]) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got[0], want)
 	}
 	got, _ = collect(t, w, "day", workload.Window{})
-	want = replay.Request{Seq: 1, Due: time.Minute, InputTokens: 200, OutputTokens: 20, Session: "s", Turn: 1, Class: "chat"}
+	want = plan.Request{Seq: 1, Due: time.Minute, InputTokens: 200, OutputTokens: 20, Session: "s", Turn: 1, Class: "chat"}
 	if fmt.Sprint(got[1]) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got[1], want)
 	}
@@ -131,7 +131,7 @@ from range(%[1]d) as lines (line)`, rows))
 	for i := range got {
 		got[i].Seq -= int64(i)
 	}
-	if !slices.IsSortedFunc(got, func(a, b replay.Request) int {
+	if !slices.IsSortedFunc(got, func(a, b plan.Request) int {
 		if a.Due != b.Due {
 			return int(a.Due - b.Due)
 		}
@@ -139,7 +139,7 @@ from range(%[1]d) as lines (line)`, rows))
 	}) {
 		t.Error("not in order of arrival and line")
 	}
-	if slices.ContainsFunc(got, func(r replay.Request) bool { return r.Seq != 0 }) {
+	if slices.ContainsFunc(got, func(r plan.Request) bool { return r.Seq != 0 }) {
 		t.Error("seq does not count from 0 without a hole")
 	}
 }

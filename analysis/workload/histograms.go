@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 	"tidemark/replay/profile"
 )
 
@@ -49,7 +49,7 @@ where name = $1
 
 // Sample makes requests of histograms of lengths and counts per window of time:
 // production's shape without any trace. Due counts from the window's begin.
-func Sample(ctx context.Context, db *sql.DB, name string, window Window, o SampleOptions) (iter.Seq2[replay.Request, error], Sampled, error) {
+func Sample(ctx context.Context, db *sql.DB, name string, window Window, o SampleOptions) (iter.Seq2[plan.Request, error], Sampled, error) {
 	s, err := readHistograms(ctx, db, name)
 	if err != nil {
 		return nil, Sampled{}, fmt.Errorf("source %s: %w", name, err)

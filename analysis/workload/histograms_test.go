@@ -11,7 +11,7 @@ import (
 
 	"tidemark/analysis/workload"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // Two files of a collection: client a has rates and joint lengths, b has rates of
@@ -39,13 +39,13 @@ insert into raw.length_cells by name
         (14, null, null, 0, 9, null, null, 5.0))
     as cells (source_id, class, client, input_above, input_up_to, output_above, output_up_to, requests)`
 
-func drawn(t *testing.T, w *warehouse.Warehouse, name string, window workload.Window, o workload.SampleOptions) ([]replay.Request, workload.Sampled) {
+func drawn(t *testing.T, w *warehouse.Warehouse, name string, window workload.Window, o workload.SampleOptions) ([]plan.Request, workload.Sampled) {
 	t.Helper()
 	sequence, d, err := workload.Sample(context.Background(), w.DB(), name, window, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var requests []replay.Request
+	var requests []plan.Request
 	for req, err := range sequence {
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // Three sessions of a folder: two without a start, one with a sub-agent; and two
@@ -34,13 +34,13 @@ insert into raw.arrivals values
 insert into raw.arrival_details (source_id, line, think_s) values (1, 2, 42.5);
 `
 
-func collectFrom(t *testing.T, name string, starts workload.Starts) ([]replay.Request, workload.SourceStats) {
+func collectFrom(t *testing.T, name string, starts workload.Starts) ([]plan.Request, workload.SourceStats) {
 	t.Helper()
 	requests, stats, err := workload.Arrivals(context.Background(), open(t, collections), name, workload.Window{}, starts)
 	if err != nil {
 		t.Fatalf("Arrivals(%s, %+v): %v", name, starts, err)
 	}
-	var all []replay.Request
+	var all []plan.Request
 	for request, err := range requests {
 		if err != nil {
 			t.Fatal(err)

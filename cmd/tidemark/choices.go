@@ -9,7 +9,7 @@ import (
 	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // choiceFlags choose what is sent of a source; the same for plan and replay,
@@ -78,18 +78,18 @@ func checkChoices(c *cli.Context) error {
 	return nil
 }
 
-func planHeader(source string, stats workload.SourceStats) replay.Header {
-	return replay.Header{
+func planHeader(source string, stats workload.SourceStats) plan.Header {
+	return plan.Header{
 		Source: source, SourceSHA256: stats.SHA256,
-		Scaling: replay.Scaling{
+		Scaling: plan.Scaling{
 			FromS: stats.FromS, UntilS: stats.UntilS,
 			SessionRatePerS: stats.SessionRatePerS, DrawnSessions: stats.DrawnSessions,
 		},
 	}
 }
 
-func choicesOf(c *cli.Context, stats workload.SourceStats) (replay.Choices, error) {
-	choices := replay.Choices{
+func choicesOf(c *cli.Context, stats workload.SourceStats) (plan.Choices, error) {
+	choices := plan.Choices{
 		Speed: orOne(c, "speed"), Thin: orOne(c, "thin"), Thicken: orOne(c, "thicken"),
 		Duration: c.Duration("duration"), Limit: c.Int64("limit"),
 		MaxModelLen: c.Int("max-model-len"), Overlong: c.String("overlong"), Seed: c.Uint64("seed"),
@@ -116,7 +116,7 @@ func choicesOf(c *cli.Context, stats workload.SourceStats) (replay.Choices, erro
 }
 
 // toRate turns a mean rate into thinning or thickening, and says which.
-func toRate(c *cli.Context, choices replay.Choices, stats workload.SourceStats) (replay.Choices, error) {
+func toRate(c *cli.Context, choices plan.Choices, stats workload.SourceStats) (plan.Choices, error) {
 	rate := c.Float64("request-rate")
 	if stats.MeanRatePerS <= 0 {
 		return choices, hint.Misuse("source has no mean rate: all its requests arrive at once")

@@ -17,14 +17,14 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 	"tidemark/replay/profile"
 )
 
 // writePlan draws the plan of a source or a profile into a file. The warehouse
 // is closed when it returns, so that nothing of it disturbs the replay; also, if
 // there is one, is asked in the same opening.
-func writePlan(c *cli.Context, what, path string, also func(context.Context, *warehouse.Warehouse) error) (header replay.Header, err error) {
+func writePlan(c *cli.Context, what, path string, also func(context.Context, *warehouse.Warehouse) error) (header plan.Header, err error) {
 	if err := checkChoices(c); err != nil {
 		return header, err
 	}
@@ -86,22 +86,22 @@ func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 	return err == nil && found
 }
 
-func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
+func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
 	if c.IsSet("class") {
-		return replay.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
+		return plan.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
 	}
 	if isShape, err := workload.IsHistogram(ctx, w.DB(), source); err != nil || isShape {
 		if err != nil {
-			return replay.Header{}, err
+			return plan.Header{}, err
 		}
 		return planShape(ctx, c, w, source, path)
 	}
 	if c.IsSet("session-rate") && c.IsSet("request-rate") {
-		return replay.Header{}, hint.Misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
+		return plan.Header{}, hint.Misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
 			Hint("--session-rate says how many sessions begin a second, and so how many requests come")
 	}
 	if c.IsSet("lengths-of") {
-		return replay.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
+		return plan.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
 	}
 	window := workload.Window{From: c.String("from"), Until: c.String("until")}
 	starts := workload.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
@@ -111,7 +111,7 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		requests, stats, err = workload.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
 	}
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
 	choices, err := choicesOf(c, stats)
 	if err == nil && c.Bool("spread-ticks") {
@@ -121,9 +121,9 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		err = checkSize(c, stats, choices)
 	}
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
-	return replay.WritePlan(path, planHeader(source, stats), choices, untilDone(ctx, requests))
+	return plan.Write(path, planHeader(source, stats), choices, untilDone(ctx, requests))
 }
 
 // mostPlanned requests, or ids of prompt blocks, are more than anybody sends: a plan of more is a mistake, and would
@@ -134,7 +134,7 @@ const (
 )
 
 // checkSize refuses a plan that nobody can mean, before it is written.
-func checkSize(c *cli.Context, stats workload.SourceStats, choices replay.Choices) error {
+func checkSize(c *cli.Context, stats workload.SourceStats, choices plan.Choices) error {
 	if choices.Limit > 0 {
 		return nil
 	}
@@ -157,11 +157,11 @@ func checkSize(c *cli.Context, stats workload.SourceStats, choices replay.Choice
 }
 
 // untilDone ends the requests with an error when the user stops the program.
-func untilDone(ctx context.Context, requests iter.Seq2[replay.Request, error]) iter.Seq2[replay.Request, error] {
-	return func(yield func(replay.Request, error) bool) {
+func untilDone(ctx context.Context, requests iter.Seq2[plan.Request, error]) iter.Seq2[plan.Request, error] {
+	return func(yield func(plan.Request, error) bool) {
 		for req, err := range requests {
 			if ctx.Err() != nil {
-				yield(replay.Request{}, ctx.Err())
+				yield(plan.Request{}, ctx.Err())
 				return
 			}
 			if !yield(req, err) {
@@ -172,10 +172,10 @@ func untilDone(ctx context.Context, requests iter.Seq2[replay.Request, error]) i
 }
 
 // planShape draws from histograms of lengths and counts per window of time.
-func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (replay.Header, error) {
+func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
 	for _, flag := range []string{"session-rate", "spread-ticks"} {
 		if c.IsSet(flag) {
-			return replay.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
+			return plan.Header{}, hint.Misuse("%s: --%s is for traces; requests of %s are drawn from histograms", c.Command.Name, flag, source)
 		}
 	}
 	window := workload.Window{From: c.String("from"), Until: c.String("until")}
@@ -186,7 +186,7 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	}
 	requests, drawn, err := workload.Sample(ctx, w.DB(), source, window, options)
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
 	for _, note := range drawn.Notes {
 		tell(c, "%s: %s", source, note)
@@ -195,21 +195,21 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	if !drawn.HasRate {
 		scaled = workload.SourceStats{} // it is drawn at the rate that was asked for
 		if !c.IsSet("duration") && !c.IsSet("limit") {
-			return replay.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
+			return plan.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
 		}
 	}
 	choices, err := choicesOf(c, scaled)
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
 	if err := checkSize(c, drawn.Stats, choices); err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
 	tell(c, "%s: requests are drawn from its histograms, seed %d", source, choices.Seed)
-	return replay.WritePlan(path, planHeader(source, drawn.Stats), choices, untilDone(ctx, requests))
+	return plan.Write(path, planHeader(source, drawn.Stats), choices, untilDone(ctx, requests))
 }
 
-func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header replay.Header, err error) {
+func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header plan.Header, err error) {
 	for _, flag := range []string{"from", "until", "session-rate"} {
 		if c.IsSet(flag) {
 			return header, hint.Misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
@@ -250,12 +250,12 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 	if err != nil {
 		return header, err
 	}
-	return replay.WritePlan(path, replay.Header{Source: shape.Name, SourceSHA256: shape.SHA256, MaxConcurrency: shape.MaxConcurrency}, choices, requests)
+	return plan.Write(path, plan.Header{Source: shape.Name, SourceSHA256: shape.SHA256, MaxConcurrency: shape.MaxConcurrency}, choices, requests)
 }
 
 // choicesOfProfile leaves the rate to the profile, and takes its mode unless
 // another is asked for.
-func choicesOfProfile(c *cli.Context, shape *profile.Profile) (replay.Choices, error) {
+func choicesOfProfile(c *cli.Context, shape *profile.Profile) (plan.Choices, error) {
 	choices, err := choicesOf(c, workload.SourceStats{})
 	choices.IsBounded = true // its due times are bounds already
 	if choices.Mode == "" && !c.IsSet("mode") {

@@ -8,22 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // A plan without an end stops when the user stops the program, and leaves no file.
 func TestAPlanStopsWhenAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	endless := func(yield func(replay.Request, error) bool) {
-		for seq := int64(0); yield(replay.Request{Seq: seq, Due: time.Duration(seq) * time.Second, InputTokens: 1, OutputTokens: 1}, nil); seq++ {
+	endless := func(yield func(plan.Request, error) bool) {
+		for seq := int64(0); yield(plan.Request{Seq: seq, Due: time.Duration(seq) * time.Second, InputTokens: 1, OutputTokens: 1}, nil); seq++ {
 			if seq == 10_000 {
 				cancel()
 			}
 		}
 	}
 	folder := t.TempDir()
-	_, err := replay.WritePlan(filepath.Join(folder, "p.jsonl.zst"), replay.Header{}, replay.Choices{}, untilDone(ctx, endless))
+	_, err := plan.Write(filepath.Join(folder, "p.jsonl.zst"), plan.Header{}, plan.Choices{}, untilDone(ctx, endless))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was cancelled", err)
 	}

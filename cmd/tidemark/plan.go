@@ -12,7 +12,7 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 func planCommand() *cli.Command {
@@ -56,7 +56,7 @@ func runPlan(c *cli.Context) error {
 	if environment == nil {
 		predict = nil
 	}
-	var header replay.Header
+	var header plan.Header
 	if output == "" {
 		header, err = planAside(c, source, predict)
 	} else {
@@ -78,22 +78,22 @@ func runPlan(c *cli.Context) error {
 }
 
 // planAside draws a plan only to see what is in it.
-func planAside(c *cli.Context, source string, also func(context.Context, *warehouse.Warehouse) error) (replay.Header, error) {
+func planAside(c *cli.Context, source string, also func(context.Context, *warehouse.Warehouse) error) (plan.Header, error) {
 	path, drop, err := planFor(c, source, also)
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
 	defer drop()
 	if also != nil && isPlanFile(source) { // which needed no warehouse
 		if err := withCatalogue(c, also); err != nil {
-			return replay.Header{}, err
+			return plan.Header{}, err
 		}
 	}
-	plan, err := replay.OpenPlan(path)
+	made, err := plan.Open(path)
 	if err != nil {
-		return replay.Header{}, err
+		return plan.Header{}, err
 	}
-	return plan.Header(), nil
+	return made.Header(), nil
 }
 
 // planToStdout sends the plan itself to stdout and says on stderr what it is.
@@ -103,7 +103,7 @@ func planToStdout(c *cli.Context, source string) error {
 		return err
 	}
 	defer drop()
-	plan, err := replay.OpenPlan(path)
+	plan, err := plan.Open(path)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func planToStdout(c *cli.Context, source string) error {
 	return err
 }
 
-func printPlan(w io.Writer, h replay.Header) {
+func printPlan(w io.Writer, h plan.Header) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
 	if h.MeanRatePerS > 0 {
@@ -161,7 +161,7 @@ func printPlan(w io.Writer, h replay.Header) {
 //	tau = T_dec(B) / (1 - lam x)    B = lam n tau
 //
 // iterated to the batch B that keeps itself up.
-func steadyState(cost analysis.StepCost, d deployment.Deployment, h replay.Header) string {
+func steadyState(cost analysis.StepCost, d deployment.Deployment, h plan.Header) string {
 	requests := float64(h.Requests)
 	lam := requests / h.DurationS
 	prompt := float64(h.InputTokens-h.SharedTokens) / requests

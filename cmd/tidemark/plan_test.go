@@ -6,7 +6,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // An H100 with Llama-3.1-8B: a step of one sequence takes 6.92 ms at a context
@@ -36,7 +36,7 @@ func TestSteadyState(t *testing.T) {
 		{"40/s would need more than 16 seats", 40 * 60, 16, "not sustained: more than 16,"},
 	} {
 		d.MaxNumSeqs = c.seats
-		h := replay.Header{Requests: c.requests, DurationS: 60, InputTokens: 1000 * c.requests, OutputTokens: 101 * c.requests}
+		h := plan.Header{Requests: c.requests, DurationS: 60, InputTokens: 1000 * c.requests, OutputTokens: 101 * c.requests}
 		if got := steadyState(cost, d, h); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: got %q, want %q...", c.sentence, got, c.want)
 		}

@@ -24,6 +24,7 @@ import (
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
+	"tidemark/replay/plan"
 )
 
 func replayCommand() *cli.Command {
@@ -114,7 +115,7 @@ func setConcurrency(c *cli.Context, what string) error {
 	}
 	most := 0
 	if isPlanFile(what) {
-		plan, err := replay.OpenPlan(what)
+		plan, err := plan.Open(what)
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func needTarget(c *cli.Context) error {
 
 // send replays a plan into a folder.
 func send(c *cli.Context, planPath, folder string, settings replay.Settings) error {
-	plan, err := replay.OpenPlan(planPath)
+	plan, err := plan.Open(planPath)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func privateSeed(planSeed uint64, runID string) uint64 {
 
 // checkAgainstPlan finds settings that this plan has no use for, before anything
 // is sent.
-func checkAgainstPlan(s replay.Settings, h replay.Header) error {
+func checkAgainstPlan(s replay.Settings, h plan.Header) error {
 	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
 		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, show.Duration(h.DurationS)).
 			Hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
@@ -207,7 +208,7 @@ func checkAgainstPlan(s replay.Settings, h replay.Header) error {
 // mostClasses are as many as a plan names; of a plan with more, none is refused.
 const mostClasses = 100
 
-func checkClass(h replay.Header, flag, class string) error {
+func checkClass(h plan.Header, flag, class string) error {
 	if class == "" || slices.Contains(h.Classes, class) || len(h.Classes) == mostClasses {
 		return nil
 	}
@@ -219,7 +220,7 @@ func checkClass(h replay.Header, flag, class string) error {
 }
 
 // load says how much is sent in which way.
-func load(c *cli.Context, mode string, h replay.Header) string {
+func load(c *cli.Context, mode string, h plan.Header) string {
 	switch mode {
 	case "closed":
 		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))

@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/replay"
+	"tidemark/replay/secrets"
 )
 
 // targetFlags say where and how a plan is sent.
@@ -148,7 +149,7 @@ func addHeader(headers http.Header, line string) bool {
 func shownServers(s replay.Settings) string {
 	var shown []string
 	for _, address := range s.BaseURLs {
-		shown = append(shown, replay.ShownURL(address))
+		shown = append(shown, secrets.ShownURL(address))
 	}
 	return strings.Join(shown, ", ")
 }

@@ -12,7 +12,7 @@ import (
 	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 func whatIfCommand() *cli.Command {
@@ -51,7 +51,7 @@ func trafficFlags() []cli.Flag {
 // traffic is what is asked about, read as often as there are pools.
 type traffic struct {
 	name     string
-	requests iter.Seq2[replay.Request, error]
+	requests iter.Seq2[plan.Request, error]
 	run      *analysis.RunTraffic // nil: it is no run
 	clients  int
 }
@@ -126,7 +126,7 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 		return err
 	}
 	defer drop()
-	plan, err := replay.OpenPlan(path)
+	plan, err := plan.Open(path)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,11 @@ var floor = map[string]int{
 	"internal/warehouse":               2,
 	"internal/warehouse/warehousetest": 3,
 	"queries":                          1,
-	"replay":                           1,
+	"replay":                           2,
+	"replay/host":                      1,
+	"replay/plan":                      1,
+	"replay/secrets":                   1,
+	"replay/wire":                      1,
 	"replay/experiment":                2,
 	"replay/profile":                   2,
 	"reports/chart":                    1,
@@ -52,9 +56,13 @@ var floor = map[string]int{
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
-var alone = []string{"replay", "replay/experiment", "reports/chart", "internal/vllmsim"}
+var alone = []string{"replay", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment",
+	"reports/chart", "internal/vllmsim"}
 
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile"}
+// leaves are what a package that stands alone may import of ours: errors, files, the deployment, and the rooms of replay, which
+// stand alone too.
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile",
+	"tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
 
 type listed struct {
 	ImportPath string

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
-func drawn(t testing.TB, p *Profile, o Options) (all []replay.Request) {
+func drawn(t testing.TB, p *Profile, o Options) (all []plan.Request) {
 	t.Helper()
 	requests, err := p.Requests(o)
 	if err != nil {

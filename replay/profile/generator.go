@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // Options say how much of a profile is drawn.
@@ -37,7 +37,7 @@ type generator struct {
 
 // Requests draws the profile, in order of due time. In mode sessions due times are the earliest that a turn can be due:
 // that of the turn before and the think time. The sequence can be drawn again and is then the same.
-func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) {
+func (p *Profile) Requests(o Options) (iter.Seq2[plan.Request, error], error) {
 	if _, err := p.generator(o); err != nil {
 		return nil, err
 	}
@@ -49,15 +49,15 @@ func (p *Profile) Requests(o Options) (iter.Seq2[replay.Request, error], error) 
 		return nil, hint.Errorf("profile %s: all its sessions begin at once, and there is no last one", p.Name).
 			Hint("give --limit, or write sessions into it")
 	}
-	return func(yield func(replay.Request, error) bool) {
+	return func(yield func(plan.Request, error) bool) {
 		m, err := p.generator(o)
 		if err != nil {
-			yield(replay.Request{}, err)
+			yield(plan.Request{}, err)
 			return
 		}
-		err = m.play(p.ending(o), func(_ *session, _ turn, req replay.Request) bool { return yield(req, nil) })
+		err = m.play(p.ending(o), func(_ *session, _ turn, req plan.Request) bool { return yield(req, nil) })
 		if err != nil {
-			yield(replay.Request{}, p.wrong(err))
+			yield(plan.Request{}, p.wrong(err))
 		}
 	}, nil
 }
@@ -97,7 +97,7 @@ func (p *Profile) ending(o Options) ending {
 }
 
 // play merges the turns of running sessions with the sessions that begin.
-func (m *generator) play(end ending, visit func(*session, turn, replay.Request) bool) error {
+func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bool) error {
 	running := &bySoonest{}
 	seq, requests := int64(0), int64(0)
 	send := func(s *session) bool {

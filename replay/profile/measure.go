@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // Figure is one quantity of a class as the profile asks for it and as a plan has it. Asked is not a number where the
@@ -132,7 +132,7 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 		byClass[c.Name] = &drawnClass{}
 	}
 	longest := map[uint64]int{} // starter -> most tokens of it in a prompt
-	err = m.play(p.ending(o), func(s *session, now turn, req replay.Request) bool {
+	err = m.play(p.ending(o), func(s *session, now turn, req plan.Request) bool {
 		byClass[s.class].add(now, req)
 		shared := min(s.shared, max(0, now.input-1)/m.blockTokens*m.blockTokens)
 		if s.growing && req.Turn > 0 {
@@ -146,7 +146,7 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 	return byClass, err
 }
 
-func (t *drawnClass) add(now turn, req replay.Request) {
+func (t *drawnClass) add(now turn, req plan.Request) {
 	if req.Turn == 0 {
 		t.sessions++
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // production is a source as the matrix wants one: lengths that belong together, and gaps.
@@ -79,23 +79,23 @@ func TestDrawnIsAsAsked(t *testing.T) {
 }
 
 // planned draws a profile into a plan and reads it back.
-func planned(t *testing.T, p *Profile, o Options) (replay.Header, []replay.Request) {
+func planned(t *testing.T, p *Profile, o Options) (plan.Header, []plan.Request) {
 	t.Helper()
 	requests, err := p.Requests(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "plan")
-	header, err := replay.WritePlan(path, replay.Header{Source: p.Name}, replay.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests)
+	header, err := plan.Write(path, plan.Header{Source: p.Name}, plan.Choices{Mode: p.Mode, Seed: o.Seed, IsBounded: true}, requests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := replay.OpenPlan(path)
+	written, err := plan.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []replay.Request
-	for req, err := range plan.Requests() {
+	var all []plan.Request
+	for req, err := range written.Requests() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func middleOf(values []int) int {
 func TestDueTimesAreBounds(t *testing.T) {
 	p, _ := Builtin("gtc-multiturn")
 	_, all := planned(t, p, Options{Seed: 1, Limit: 2000})
-	source := func(yield func(replay.Request, error) bool) {
+	source := func(yield func(plan.Request, error) bool) {
 		for _, r := range all {
 			if !yield(r, nil) {
 				return
@@ -204,10 +204,10 @@ func TestDueTimesAreBounds(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "plan")
-	if _, err := replay.WritePlan(path, replay.Header{}, replay.Choices{Mode: "sessions"}, source); err != nil {
+	if _, err := plan.Write(path, plan.Header{}, plan.Choices{Mode: "sessions"}, source); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := replay.OpenPlan(path)
+	plan, err := plan.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func TestSessionsAreOneStream(t *testing.T) {
 	for _, name := range []string{"gtc-multiturn", "spoc-coding"} {
 		p, _ := Builtin(name)
 		_, all := planned(t, p, Options{Seed: 5, Duration: 20 * time.Minute})
-		prompts, err := replay.NewPrompts(1000, 8192, 1)
+		prompts, err := plan.NewPrompts(1000, 8192, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last, owner := map[string]replay.Request{}, map[uint64]string{}
+		last, owner := map[string]plan.Request{}, map[uint64]string{}
 		for _, r := range all {
 			before, isLater := last[r.Session]
 			last[r.Session] = r
@@ -279,7 +279,7 @@ func TestClassesDoNotDisturbEachOther(t *testing.T) {
 // The same seed is the same plan; a longer one begins with it.
 func TestSeedsAreStable(t *testing.T) {
 	for _, p := range examplesAlone(t) {
-		draw := func(o Options) (all []replay.Request) {
+		draw := func(o Options) (all []plan.Request) {
 			o.Lengths = production
 			requests, err := p.Requests(o)
 			if err != nil {
@@ -313,7 +313,7 @@ func TestSeedsAreStable(t *testing.T) {
 	}
 }
 
-func brief(requests []replay.Request) (lines []string) {
+func brief(requests []plan.Request) (lines []string) {
 	for _, r := range requests {
 		lines = append(lines, fmt.Sprintf("%s/%s/%d %v %d %d %v", r.Class, r.Session, r.Turn, r.Due, r.InputTokens, r.OutputTokens, r.Blocks))
 	}
@@ -370,7 +370,7 @@ func BenchmarkPlan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := replay.WritePlan(filepath.Join(b.TempDir(), "plan"), replay.Header{}, replay.Choices{Mode: p.Mode, IsBounded: true}, requests); err != nil {
+				if _, err := plan.Write(filepath.Join(b.TempDir(), "plan"), plan.Header{}, plan.Choices{Mode: p.Mode, IsBounded: true}, requests); err != nil {
 					b.Fatal(err)
 				}
 			}

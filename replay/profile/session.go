@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 const (
@@ -190,9 +190,9 @@ func (m *generator) number(s *session, k *sampler) {
 }
 
 // request is the session's next turn.
-func (m *generator) request(s *session) replay.Request {
+func (m *generator) request(s *session) plan.Request {
 	t := s.turns[s.turn]
-	req := replay.Request{Due: s.due, InputTokens: t.input, OutputTokens: t.output, Session: s.name, Turn: s.turn,
+	req := plan.Request{Due: s.due, InputTokens: t.input, OutputTokens: t.output, Session: s.name, Turn: s.turn,
 		Class: s.class, HistoryTokens: t.history}
 	if s.turn > 0 {
 		think := t.think

@@ -11,7 +11,7 @@ import (
 	"sort"
 	"time"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
 // Stream is traffic of which only counts are known: how many requests came in each
@@ -51,13 +51,13 @@ type StreamOptions struct {
 // Streams draws requests in order of due time, which counts from o.From. The
 // sequence can be drawn again and is then the same; what one stream draws does not
 // hang on which others there are.
-func Streams(streams []Stream, o StreamOptions) (iter.Seq2[replay.Request, error], error) {
+func Streams(streams []Stream, o StreamOptions) (iter.Seq2[plan.Request, error], error) {
 	for _, s := range streams {
 		if err := s.check(); err != nil {
 			return nil, err
 		}
 	}
-	return func(yield func(replay.Request, error) bool) {
+	return func(yield func(plan.Request, error) bool) {
 		soonest := &byArrival{}
 		for i := range streams {
 			if f := newRunningStream(&streams[i], i, o); f.next() {
@@ -166,10 +166,10 @@ func (w RateWindow) gap(rnd *rand.Rand) float64 {
 	}
 }
 
-func (f *runningStream) request(from time.Duration) replay.Request {
+func (f *runningStream) request(from time.Duration) plan.Request {
 	at := time.Duration(math.Round(f.now * 1e9))
 	input, output := f.lengthsAt(at).draw(f.rnd)
-	return replay.Request{Due: at - from, InputTokens: input, OutputTokens: output, Class: f.Class}
+	return plan.Request{Due: at - from, InputTokens: input, OutputTokens: output, Class: f.Class}
 }
 
 func (f *runningStream) lengthsAt(at time.Duration) *lengthSampler {

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/replay"
+	"tidemark/replay/plan"
 )
 
-func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []replay.Request) {
+func drawnOf(t *testing.T, streams []Stream, o StreamOptions) (requests []plan.Request) {
 	t.Helper()
 	if o.Until == 0 {
 		o.Until = 1000 * time.Hour
@@ -119,8 +119,8 @@ func TestStreamsAreDrawnTheSame(t *testing.T) {
 	b := Stream{Client: "b", Class: "b", Rates: []RateWindow{{Until: hour(1), RatePerS: 1}}, Lengths: short}
 	alone := drawnOf(t, []Stream{a}, StreamOptions{Seed: 5})
 	both := drawnOf(t, []Stream{a, b}, StreamOptions{Seed: 5})
-	both = slices.DeleteFunc(both, func(req replay.Request) bool { return req.Class == "b" })
-	same := func(x, y replay.Request) bool {
+	both = slices.DeleteFunc(both, func(req plan.Request) bool { return req.Class == "b" })
+	same := func(x, y plan.Request) bool {
 		return x.Due == y.Due && x.InputTokens == y.InputTokens && x.OutputTokens == y.OutputTokens
 	}
 	if !slices.EqualFunc(alone, both, same) {

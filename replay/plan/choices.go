@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"tidemark/internal/hint"
+)
+
+// Choices say which requests of a source are sent, and when. Lengths change under none of them but Overlong "cap".
+// The zero value sends everything as it came.
+type Choices struct {
+	SpreadTicks time.Duration // what the source's clock counts in: requests of one tick are spread over it; 0: they go as one
+	Speed       float64       // 2 plays twice as fast: due and think times are divided by it; 0 is 1
+	Thin        float64       // share of sessions that is kept, in (0, 1]; 0 is 1
+	Thicken     float64       // sessions played for each one in the source, at least 1; 0 is 1
+	Duration    time.Duration // requests due at or after it are left out; 0: no limit
+	Limit       int64         // at most so many requests; 0: no limit
+	MaxModelLen int           // prompt and output tokens the server can hold; 0: not checked
+	Overlong    string        // what happens to longer ones: "refuse" (the default), "drop" or "cap"
+	Seed        uint64        // of what is drawn: sessions kept and cloned, offsets of clones
+	// Mode is "open" (the default) or "sessions": due times are then the earliest a turn can be due, and Duration keeps
+	// the sessions that begin before it, whole.
+	Mode string
+	// IsBounded says that the source's due times are such bounds already, as a profile's are: nothing is put in order.
+	IsBounded bool
+}
+
+func (c Choices) settled() (Choices, error) {
+	c.Speed, c.Thin, c.Thicken = orOne(c.Speed), orOne(c.Thin), orOne(c.Thicken)
+	if c.Overlong == "" {
+		c.Overlong = "refuse"
+	}
+	if c.Mode == "" {
+		c.Mode = "open"
+	}
+	switch {
+	case !(c.Speed > 0) || math.IsInf(c.Speed, 0):
+		return c, fmt.Errorf("plan: speed %v: must be above 0", c.Speed)
+	case !(c.Thin > 0 && c.Thin <= 1):
+		return c, fmt.Errorf("plan: thin %v: must be above 0 and at most 1", c.Thin)
+	case !(c.Thicken >= 1 && c.Thicken <= 1000):
+		return c, fmt.Errorf("plan: thicken %v: must be between 1 and 1000", c.Thicken)
+	case c.SpreadTicks < 0 || c.Duration < 0 || c.Limit < 0 || c.MaxModelLen < 0:
+		return c, fmt.Errorf("plan: tick, duration, limit and max-model-len must not be negative")
+	case c.MaxModelLen == 1:
+		return c, fmt.Errorf("plan: max-model-len 1: a request has at least one prompt and one output token")
+	case c.Overlong != "refuse" && c.Overlong != "drop" && c.Overlong != "cap":
+		return c, fmt.Errorf("plan: overlong %q: must be refuse, drop or cap", c.Overlong)
+	case c.Mode != "open" && c.Mode != "sessions":
+		return c, fmt.Errorf("plan: mode %q: must be open or sessions", c.Mode)
+	}
+	return c, nil
+}
+
+func orOne(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
+}
+
+// draft is a plan in the making: the choices, and the counts of the header as they grow.
+type draft struct {
+	choices Choices
+	header  *Header
+	folder  string          // for spooled requests
+	refused int64           // overlong requests under "refuse"
+	longest int             // tokens of the longest of them
+	cut     map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
+}
+
+// chosen is the source after every choice, in order of due time.
+func (d *draft) chosen(source iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	if d.choices.SpreadTicks > 0 {
+		source = d.spread(source)
+	}
+	kept := d.filtered(source)
+	if d.choices.Mode == "sessions" && !d.choices.IsBounded {
+		kept = d.byDue(bounded(kept))
+	}
+	if d.choices.Thicken > 1 {
+		kept = d.thickened(kept)
+	}
+	return d.within(kept)
+}
+
+// filtered leaves out what cannot be sent or was thinned away, and sets the clock to the speed.
+func (d *draft) filtered(source iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		before := time.Duration(0)
+		for req, err := range source {
+			if err != nil {
+				yield(req, err)
+				return
+			}
+			if req.Due < before {
+				yield(req, fmt.Errorf("request %d is due %v, before %v of the one ahead of it", req.Seq, req.Due, before))
+				return
+			}
+			before = req.Due
+			d.header.SourceRequests++
+			if d.passes(req) && !yield(d.atSpeed(req), nil) {
+				return
+			}
+		}
+	}
+}
+
+func (d *draft) passes(req Request) bool {
+	switch {
+	case req.OutputTokens <= 0: // a failed request of the trace: an exact length of nothing cannot be asked for
+		d.header.ZeroOutputDropped++
+	case req.InputTokens <= 0: // servers refuse an empty prompt
+		d.header.ZeroInputDropped++
+	case uniform(d.choices.Seed, "thin", sessionKey(req), 0) >= d.choices.Thin:
+		d.header.ThinDropped++
+	default:
+		return true
+	}
+	return false
+}
+
+func (d *draft) atSpeed(req Request) Request {
+	if d.choices.Speed == 1 {
+		return req
+	}
+	req.Due = divided(req.Due, d.choices.Speed)
+	if req.Think != nil {
+		think := divided(*req.Think, d.choices.Speed)
+		req.Think = &think
+	}
+	return req
+}
+
+func divided(d time.Duration, speed float64) time.Duration {
+	return time.Duration(math.Round(float64(d) / speed))
+}
+
+// within applies the limits of time, length and number, in this order: what would not be sent is not refused.
+func (d *draft) within(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		sent := int64(0)
+		for req, err := range d.inTime(requests) {
+			if err != nil {
+				yield(req, err)
+				return
+			}
+			if d.isCut(req) || !d.fits(&req) {
+				continue
+			}
+			sent++
+			if !yield(req, nil) || sent == d.choices.Limit {
+				return
+			}
+		}
+	}
+}
+
+// isCut says whether an earlier turn of the request's session was dropped.
+func (d *draft) isCut(req Request) bool {
+	if len(d.cut) == 0 || req.Session == "" || !d.cut[sessionKey(req)] {
+		return false
+	}
+	d.header.OverlongCut++
+	return true
+}
+
+// fits says whether the request is sent; under "cap" it may shorten it.
+func (d *draft) fits(req *Request) bool {
+	limit, tokens := d.choices.MaxModelLen, req.InputTokens+req.OutputTokens
+	if limit == 0 || tokens <= limit {
+		return true
+	}
+	switch d.choices.Overlong {
+	case "drop":
+		d.header.OverlongDropped++
+		if req.Session != "" {
+			d.cut[sessionKey(*req)] = true
+		}
+		return false
+	case "cap": // the prompt gives way first; an output that leaves no room for one token of prompt is cut too
+		d.header.OverlongCapped++
+		req.OutputTokens = min(req.OutputTokens, limit-1)
+		req.InputTokens = limit - req.OutputTokens
+	default:
+		d.refused++
+		d.longest = max(d.longest, tokens)
+	}
+	return true
+}
+
+// refusal is the error of a plan that holds overlong requests; nothing has been sent then.
+func (d *draft) refusal() error {
+	if d.refused == 0 {
+		return nil
+	}
+	return hint.Errorf("plan: %d of %d requests are longer than the %d tokens of max-model-len (the longest has %d)",
+		d.refused, d.header.Requests, d.choices.MaxModelLen, d.longest).Hint(`leave them out with "--overlong drop", shorten their prompts with "--overlong cap", or serve a longer model length`)
+}
+
+// sessionKey names the request's session; a request without one is a session of its own.
+func sessionKey(req Request) uint64 {
+	if req.Session == "" {
+		return Mix(uint64(req.Seq) ^ 0x5e55104e)
+	}
+	return Mix(Hash(req.Session))
+}
+
+// uniform draws a number in [0, 1) for a key; the same seed, purpose and key always draw the same.
+func uniform(seed uint64, purpose string, key uint64, nth int) float64 {
+	h := Mix(Mix(seed^Hash(purpose)) ^ Mix(key+uint64(nth)*0x9e3779b97f4a7c15))
+	return float64(h>>11) / (1 << 53)
+}
+
+// Hash is FNV-1a, 64 bits: the same on every machine and in every version.
+func Hash(s string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 0x100000001b3
+	}
+	return h
+}
+
+// Mix is the finaliser of splitmix64: every input bit reaches every output bit, and no two inputs meet.
+func Mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}

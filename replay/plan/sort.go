@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+)
+
+// What is sorted in memory at once: some 50 MB.
+const (
+	sortRequests = 1 << 17
+	sortBlocks   = 1 << 22
+)
+
+// byDue puts requests in order of due time, equal ones as they came, in bounded memory: parts are sorted, kept in spool
+// files and merged. What fits one part never sees the disk.
+func (d *draft) byDue(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		s := sorter{folder: d.folder}
+		defer s.remove()
+		for req, err := range requests {
+			if err == nil {
+				err = s.add(req)
+			}
+			if err != nil {
+				yield(req, err)
+				return
+			}
+		}
+		s.sort()
+		if err := s.merge(yield); err != nil {
+			yield(Request{}, err)
+		}
+	}
+}
+
+type sorter struct {
+	folder string
+	part   []Request // the last part, in memory
+	blocks int       // ids in it
+	spools []*lineFile
+}
+
+func (s *sorter) add(req Request) error {
+	s.part = append(s.part, req)
+	s.blocks += len(req.Blocks)
+	if len(s.part) < sortRequests && s.blocks < sortBlocks {
+		return nil
+	}
+	return s.spool()
+}
+
+func (s *sorter) sort() {
+	slices.SortStableFunc(s.part, func(a, b Request) int { return cmp.Compare(a.Due, b.Due) })
+}
+
+// spool writes the part in memory to a file of its own.
+func (s *sorter) spool() error {
+	s.sort()
+	file, err := newLineFile(s.folder)
+	if err != nil {
+		return err
+	}
+	s.spools = append(s.spools, file)
+	for _, req := range s.part {
+		if err := file.add(req); err != nil {
+			return err
+		}
+	}
+	s.part, s.blocks = s.part[:0], 0
+	return file.close()
+}
+
+func (s *sorter) remove() {
+	for _, file := range s.spools {
+		file.remove()
+	}
+}
+
+// merge yields the parts as one.
+func (s *sorter) merge(yield func(Request, error) bool) error {
+	if len(s.spools) == 0 {
+		for _, req := range s.part {
+			if !yield(req, nil) {
+				return nil
+			}
+		}
+		return nil
+	}
+	var heads mergeHeads
+	for i, file := range s.spools {
+		next, stop := iter.Pull2(file.requests())
+		defer stop()
+		heads = append(heads, &mergeHead{part: i, next: next})
+	}
+	next, stop := iter.Pull2(whole(s.part))
+	defer stop()
+	heads = append(heads, &mergeHead{part: len(heads), next: next})
+	return heads.merge(yield)
+}
+
+func whole(requests []Request) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		for _, req := range requests {
+			if !yield(req, nil) {
+				return
+			}
+		}
+	}
+}
+
+// mergeHead is the next request of one part.
+type mergeHead struct {
+	Request
+	part int
+	next func() (Request, error, bool)
+}
+
+// advance is false at the part's end.
+func (h *mergeHead) advance() (bool, error) {
+	req, err, ok := h.next()
+	h.Request = req
+	return ok, err
+}
+
+type mergeHeads []*mergeHead
+
+func (m mergeHeads) merge(yield func(Request, error) bool) error {
+	var full mergeHeads
+	for _, head := range m {
+		ok, err := head.advance()
+		if err != nil {
+			return err
+		}
+		if ok {
+			full = append(full, head)
+		}
+	}
+	heap.Init(&full)
+	for len(full) > 0 {
+		if !yield(full[0].Request, nil) {
+			return nil
+		}
+		ok, err := full[0].advance()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			heap.Pop(&full)
+			continue
+		}
+		heap.Fix(&full, 0)
+	}
+	return nil
+}
+
+func (m mergeHeads) Len() int { return len(m) }
+func (m mergeHeads) Less(i, j int) bool {
+	return m[i].Due < m[j].Due || m[i].Due == m[j].Due && m[i].part < m[j].part
+}
+func (m mergeHeads) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m *mergeHeads) Push(x any)   { *m = append(*m, x.(*mergeHead)) }
+func (m *mergeHeads) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
+}

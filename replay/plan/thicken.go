@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"container/heap"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"time"
+)
+
+// thickened plays every session about Thicken times: the original, and clones a seeded moment later. It needs the mean
+// gap between sessions and the largest block id before the first clone, so the requests pass through a spool file.
+func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}}
+		// What Duration leaves out need not be spooled: a clone is never due before its original.
+		spool, err := t.survey(d.folder, d.inTime(requests))
+		if err != nil {
+			yield(Request{}, err)
+			return
+		}
+		defer spool.remove()
+		for req, err := range spool.requests() {
+			if err != nil {
+				yield(req, err)
+				return
+			}
+			for len(t.later) > 0 && t.later[0].Due <= req.Due {
+				if !yield(heap.Pop(&t.later).(clone).Request, nil) {
+					return
+				}
+			}
+			t.clone(req)
+			if !yield(req, nil) {
+				return
+			}
+		}
+		for len(t.later) > 0 {
+			if !yield(heap.Pop(&t.later).(clone).Request, nil) {
+				return
+			}
+		}
+	}
+}
+
+type thickener struct {
+	seed   uint64
+	factor float64
+	gap    time.Duration     // mean gap between the starts of sessions
+	stride uint64            // one past the largest block id of the source
+	owner  map[uint64]uint64 // block id -> the session that had it first
+	later  clones            // made and not yet due
+	made   int64
+}
+
+// survey writes the requests to a spool and learns what the clones need.
+func (t *thickener) survey(folder string, requests iter.Seq2[Request, error]) (*lineFile, error) {
+	spool, err := newLineFile(folder)
+	if err != nil {
+		return nil, err
+	}
+	sessions := map[uint64]struct{}{}
+	first, last, largest := time.Duration(-1), time.Duration(0), uint64(0)
+	for req, err := range requests {
+		if err == nil {
+			err = spool.add(req)
+		}
+		if err != nil {
+			spool.remove()
+			return nil, err
+		}
+		sessions[sessionKey(req)] = struct{}{}
+		if first < 0 {
+			first = req.Due
+		}
+		last = req.Due
+		for _, id := range req.Blocks {
+			largest = max(largest, id)
+		}
+	}
+	if len(sessions) > 0 {
+		t.gap = (last - first) / time.Duration(len(sessions))
+	}
+	t.stride = largest + 1
+	if err := spool.close(); err != nil {
+		spool.remove()
+		return nil, err
+	}
+	return spool, nil
+}
+
+// clone puts the copies of one request into the heap. All requests of a session move by the same offset.
+func (t *thickener) clone(req Request) {
+	session := sessionKey(req)
+	for _, id := range req.Blocks {
+		if _, had := t.owner[id]; !had {
+			t.owner[id] = session
+		}
+	}
+	copies := int(t.factor) - 1
+	if uniform(t.seed, "one more", session, 0) < t.factor-math.Floor(t.factor) {
+		copies++
+	}
+	for nth := 1; nth <= copies; nth++ {
+		c := req
+		c.Due += time.Duration(uniform(t.seed, "offset", session, nth) * float64(t.gap))
+		c.Blocks = t.ownBlocks(req.Blocks, session, nth)
+		if req.Session != "" {
+			c.Session = fmt.Sprintf("%s~%d", req.Session, nth)
+		}
+		t.made++
+		heap.Push(&t.later, clone{c, t.made})
+	}
+}
+
+// ownBlocks keeps the leading blocks that another session had first: the original shared them, so does its clone. From
+// there on the clone has blocks that nobody else has, the same ones in all its turns. So a clone shares exactly as many
+// tokens as its original did.
+func (t *thickener) ownBlocks(blocks []uint64, session uint64, nth int) []uint64 {
+	if len(blocks) == 0 {
+		return nil
+	}
+	own := make([]uint64, len(blocks))
+	private := false
+	for i, id := range blocks {
+		private = private || t.owner[id] == session
+		own[i] = id
+		if private {
+			own[i] = t.privateID(id, nth)
+		}
+	}
+	return own
+}
+
+// privateID stays small where the source's ids are small: ids below the cube of the vocabulary differ in their first
+// three tokens. Ids that are hashes already fill 64 bits and are hashed again.
+func (t *thickener) privateID(id uint64, nth int) uint64 {
+	if t.stride != 0 && t.stride < math.MaxUint64/1001 {
+		return id + uint64(nth)*t.stride
+	}
+	return Mix(id ^ Mix(uint64(nth)))
+}
+
+type clone struct {
+	Request
+	made int64 // ties in due time keep this order, so that the same seed gives the same plan
+}
+
+// clones is a heap by due time.
+type clones []clone
+
+func (c clones) Len() int { return len(c) }
+func (c clones) Less(i, j int) bool {
+	return c[i].Due < c[j].Due || c[i].Due == c[j].Due && c[i].made < c[j].made
+}
+func (c clones) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *clones) Push(x any)   { *c = append(*c, x.(clone)) }
+func (c *clones) Pop() any {
+	last := len(*c) - 1
+	x := (*c)[last]
+	(*c)[last] = clone{}
+	*c = (*c)[:last]
+	return x
+}
+
+// lineFile is a temporary compressed file of requests, beside the plan that is being made.
+type lineFile struct {
+	file  *os.File
+	lines *LineWriter
+	buf   []byte
+}
+
+func newLineFile(folder string) (*lineFile, error) {
+	file, err := os.CreateTemp(folder, ".plan-*.zst")
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	lines, err := NewLineWriter(file)
+	if err != nil {
+		return nil, err
+	}
+	return &lineFile{file: file, lines: lines}, nil
+}
+
+func (f *lineFile) add(req Request) error {
+	f.buf = append(appendRequest(f.buf[:0], req), '\n')
+	_, err := f.lines.Write(f.buf)
+	return err
+}
+
+func (f *lineFile) close() error { return f.lines.Close() }
+
+func (f *lineFile) remove() {
+	f.lines.Close()
+	f.file.Close()
+	os.Remove(f.file.Name())
+}
+
+func (f *lineFile) requests() iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		if _, err := f.file.Seek(0, 0); err != nil {
+			yield(Request{}, err)
+			return
+		}
+		readRequests(f.file, 0, yield)
+	}
+}

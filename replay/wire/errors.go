@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+var ErrTimeout = errors.New("time-out")
+
+// leftError ends what was in flight when the run was left.
+type leftError struct{ error }
+
+// Left is the error of what was in flight when ctx ended.
+func Left(ctx context.Context) error { return leftError{context.Cause(ctx)} }
+
+// IsLeft says whether an exchange ended because the run was left.
+func IsLeft(err error) bool { return errors.As(err, new(leftError)) }
+
+func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// IsClientLimit says whether this machine, not the server, could not make a connection.
+func IsClientLimit(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
+}
+
+func IsTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// Cause is the innermost reason of a network error, without addresses.
+func Cause(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		err = op.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "connection closed"
+	}
+	return err.Error()
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package wire
+
+import (
+	"errors"
+	"net"
+)
+
+func takeSocket(net.Conn) (int, error) { return -1, errors.New("there is no event loop here") }
+
+func closeSocket(int) {}
