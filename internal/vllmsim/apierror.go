@@ -5,22 +5,27 @@ import (
 	"strconv"
 )
 
-// apiError is a refusal in vLLM's words.
+// apiError is a refusal in vLLM's words. vLLM has three styles, and clients
+// match on all of them: its own checks ("BadRequestError"), pydantic's
+// validation ("Bad Request" with the field's location), and the Rust frontend's
+// words.
 type apiError struct {
 	code    int
-	kind    string // "BadRequestError", "Bad Request", ...: vLLM has both spellings
+	kind    string // "BadRequestError", "Bad Request", ...: vLLM uses both spellings
 	message string
 	param   string // empty: null
-	word    string // instead of the code's number, as the Rust frontend writes it
-	inFrame bool   // found out only after the 200 of a stream was sent
+	word    string // replaces the number of the code in the Rust frontend
+	inFrame bool   // found only after the stream's status 200 was sent
 }
 
 func (e *apiError) Error() string { return e.message }
 
+// badRequest is one of vLLM's own checks.
 func badRequest(param, format string, args ...any) *apiError {
 	return &apiError{code: 400, kind: "BadRequestError", param: param, message: fmt.Sprintf(format, args...)}
 }
 
+// validationError is what pydantic says of one field, as vLLM prints it.
 func validationError(where, kind, msg, input string) *apiError {
 	return &apiError{code: 400, kind: "Bad Request", param: where,
 		message: fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': '%s', 'input': %s}", kind, where, msg, input)}
@@ -45,7 +50,8 @@ func engineGone() *apiError {
 // body is the error as the answer to a request.
 func (e *apiError) body() []byte { return e.append(nil, ":", ",") }
 
-// frame is the same within a stream, where Python prints it with blanks.
+// frame is the error as an event of a stream. Python puts spaces after the
+// colons and commas there, the Rust frontend does not.
 func (e *apiError) frame() []byte {
 	if e.word != "" {
 		return e.append([]byte("data: "), ":", ",")

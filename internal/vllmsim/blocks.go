@@ -1,9 +1,10 @@
 package vllmsim
 
-// blockPool is the paged KV cache: blocks with reference counts, a free list in
-// order of last use, and the full blocks that can be found again by the hash of
-// everything up to their end. A free block keeps its content, and can be taken
-// by its hash again, until it is the least recently used one and is needed.
+// blockPool is the paged KV cache, as in vLLM's V1 engine: blocks with
+// reference counts, a free list in order of last use, and an index of full
+// blocks by the hash of the whole prefix up to their end. A free block keeps
+// its content and can be taken again by its hash, until it is the least
+// recently used one and its space is needed.
 type blockPool struct {
 	blocks []block
 	head   int32 // of the free list: least recently used
@@ -31,6 +32,9 @@ func newBlockPool(n int) *blockPool {
 	return p
 }
 
+// pushFree puts a block at the recently used end of the free list. The list is
+// linked through the blocks themselves, so that a block in its middle can be
+// taken by its hash in constant time.
 func (p *blockPool) pushFree(i int32) {
 	b := &p.blocks[i]
 	b.prev, b.next = p.tail, noBlock
@@ -71,8 +75,8 @@ func (p *blockPool) find(hashes []uint64) []int32 {
 	return found
 }
 
-// idle counts those of the blocks that nobody holds: taking them uses up free
-// blocks too.
+// idle counts the found blocks that no sequence holds. Holding them uses up
+// free blocks as well, so admission must count them.
 func (p *blockPool) idle(found []int32) int {
 	n := 0
 	for _, i := range found {
@@ -83,7 +87,7 @@ func (p *blockPool) idle(found []int32) int {
 	return n
 }
 
-// hold adds a reference to a block found by its hash.
+// hold adds a reference to a block that was found by its hash.
 func (p *blockPool) hold(i int32) {
 	if p.blocks[i].refs == 0 {
 		p.dropFree(i)
@@ -91,7 +95,7 @@ func (p *blockPool) hold(i int32) {
 	p.blocks[i].refs++
 }
 
-// take gives out the least recently used free block and forgets what it held.
+// take hands out the least recently used free block and forgets its content.
 func (p *blockPool) take() int32 {
 	i := p.head
 	p.dropFree(i)
@@ -100,8 +104,9 @@ func (p *blockPool) take() int32 {
 	return i
 }
 
-// release gives back one reference to each, last block first, so that of one
-// sequence the end is evicted before the beginning.
+// release gives back one reference to each block. The last block goes first, so
+// that the end of a sequence is evicted before its start, which other sequences
+// are more likely to share.
 func (p *blockPool) release(held []int32) {
 	for k := len(held) - 1; k >= 0; k-- {
 		i := held[k]
@@ -112,7 +117,9 @@ func (p *blockPool) release(held []int32) {
 	}
 }
 
-// remember makes a full block findable.
+// remember lets a full block be found by its hash. Two sequences may compute
+// the same prefix at the same time; both blocks are then kept, chained as
+// twins, so that the prefix survives when one of them is evicted.
 func (p *blockPool) remember(i int32, hash uint64) {
 	b := &p.blocks[i]
 	if b.isCached {
@@ -128,6 +135,8 @@ func (p *blockPool) remember(i int32, hash uint64) {
 	p.blocks[first].twin = i
 }
 
+// forget takes a block out of the index, from the middle of its twins if need
+// be.
 func (p *blockPool) forget(i int32) {
 	b := &p.blocks[i]
 	if !b.isCached {
@@ -148,7 +157,8 @@ func (p *blockPool) forget(i int32) {
 	p.byHash[b.hash] = b.twin
 }
 
-// reset forgets every cached block; like vLLM it refuses while any is in use.
+// reset forgets all cached blocks. Like vLLM it refuses while any block is in
+// use.
 func (p *blockPool) reset() bool {
 	if p.free != len(p.blocks) {
 		return false

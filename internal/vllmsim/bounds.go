@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// The bounds that vLLM 0.32 sets on one request, under its names for them. What
-// goes beyond is refused before anything is made from it.
+// The limits that vLLM 0.32 puts on one request, under its names for them. A
+// request beyond a limit is refused before anything is made from it, so that a
+// few bytes of JSON cannot take gigabytes.
 const (
 	maxSequences     = 16384 // VLLM_MAX_N_SEQUENCES
 	maxPrompts       = 1024  // VLLM_MAX_COMPLETION_PROMPTS
@@ -22,11 +23,12 @@ const (
 	maxAnswerOutputs = maxSequences
 )
 
-// maxAnswerTokens and maxAnswerOutputs are bounds of our own. vLLM bounds n and
-// the prompts, but not their product: 1024 prompts with 16384 outputs each would
-// be 17 million sequences. A prompt that the answer repeats counts each time.
+// maxAnswerTokens and maxAnswerOutputs are limits of our own. vLLM limits n and
+// the number of prompts but not their product: 1,024 prompts with 16,384
+// outputs each would be 17 million sequences. A prompt that the answer repeats
+// counts each time it is repeated.
 
-// checkBounds refuses a request whose parts are too many, by counting them.
+// checkBounds counts the parts of a request and refuses too many.
 func checkBounds(f *fields) *apiError {
 	if n := f.prompts(); n > maxPrompts {
 		return badRequest("prompt", "prompt list length %d exceeds the maximum allowed count of %d. To increase this limit, set the VLLM_MAX_COMPLETION_PROMPTS environment variable. (parameter=prompt)", n, maxPrompts)
@@ -50,7 +52,8 @@ func checkBounds(f *fields) *apiError {
 	return checkLogprobs(f)
 }
 
-// checkLogprobs holds the three fields that ask for logprobs to vLLM's bound; -1 asks for the whole vocabulary.
+// checkLogprobs compares the three fields that ask for logprobs with vLLM's
+// limit. -1 asks for the whole vocabulary and is refused as well.
 func checkLogprobs(f *fields) *apiError {
 	for _, one := range []struct{ name, kind string }{{"logprobs", "sample"}, {"top_logprobs", "sample"}, {"prompt_logprobs", "prompt"}} {
 		n := f.integer(one.name, 0)
@@ -61,7 +64,8 @@ func checkLogprobs(f *fields) *apiError {
 	return f.bad
 }
 
-// checkOutputs refuses more outputs than vLLM lets one prompt have.
+// checkOutputs refuses more outputs than vLLM allows for one prompt, or this
+// simulator for one request.
 func (a *textRequest) checkOutputs() *apiError {
 	switch outputs := a.n * len(a.prompts); {
 	case a.n < 1:
@@ -74,7 +78,8 @@ func (a *textRequest) checkOutputs() *apiError {
 	return nil
 }
 
-// prompts counts the prompts of a list. A list of numbers is one prompt of token ids.
+// prompts counts the prompts of a list. A list of numbers is one prompt of
+// token ids.
 func (f *fields) prompts() int {
 	s := scanner{body: f.get("prompt"), at: 1}
 	s.blanks()
@@ -84,14 +89,15 @@ func (f *fields) prompts() int {
 	return f.count("prompt")
 }
 
-// count is how many members a list or an object has; 0 for anything else.
+// count is the number of members of a list or an object; 0 for any other value.
 func (f *fields) count(name string) int {
 	n, _ := eachItem(f.get(name), func([]byte) bool { return true })
 	return n
 }
 
-// eachItem goes through the items of a list, or the members of an object, without decoding them. It ends when do
-// returns false. ok is false where raw is neither, or where its items are not apart from each other.
+// eachItem visits the items of a list, or the members of an object, without
+// decoding them, and stops when do returns false. ok is false where raw is
+// neither, or where a comma is missing or left over.
 func eachItem(raw []byte, do func(item []byte) bool) (n int, ok bool) {
 	if len(raw) < 2 || raw[0] != '[' && raw[0] != '{' {
 		return 0, false
@@ -126,7 +132,8 @@ func eachItem(raw []byte, do func(item []byte) bool) (n int, ok bool) {
 	return n, true
 }
 
-// pythonRepr is a JSON value as Python prints it in a validation error, cut where it is long.
+// pythonRepr is a JSON value as Python prints it in a validation error,
+// shortened where it is long.
 func pythonRepr(raw []byte) string {
 	if len(raw) == 0 {
 		return ""

@@ -20,8 +20,8 @@ func repeated(open, member, end string, n int) string {
 	return open + strings.TrimSuffix(strings.Repeat(member+",", n), ",") + end
 }
 
-// TestBounds holds requests to the bounds that vLLM has, in vLLM's form of an error. Issue 11, row 13: one of these
-// took the simulator to 11 GB.
+// TestBounds holds requests to the bounds that vLLM has, in vLLM's form of an
+// error. Issue 11, row 13: one of these took the simulator to 11 GB.
 func TestBounds(t *testing.T) {
 	_, url := serve(t, small())
 	for _, one := range []struct {
@@ -53,8 +53,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesStaySmall sends bodies of 4 MB that unfold when they are decoded, and counts what that allocates, most of
-// it for a moment only.
+// TestLargeBodiesStaySmall sends bodies of 4 MB that unfold when they are
+// decoded, and counts what that allocates, most of it for a moment only.
 func TestLargeBodiesStaySmall(t *testing.T) {
 	_, url := serve(t, small())
 	const size = 4 << 20
@@ -90,8 +90,9 @@ func TestLargeBodiesStaySmall(t *testing.T) {
 	}
 }
 
-// TestLeavingFreesMemory asks for as many outputs as one request may have, each far from its end, and leaves: the
-// running count goes to 0 and the memory back to what it was.
+// TestLeavingFreesMemory asks for as many outputs as one request may have, each
+// far from its end, and leaves: the running count goes to 0 and the memory back
+// to what it was.
 func TestLeavingFreesMemory(t *testing.T) {
 	for _, one := range []struct {
 		name, body string
@@ -154,7 +155,8 @@ func TestManyOutputsArriveWhole(t *testing.T) {
 	}
 }
 
-// TestHeadersAreBounded refuses more header lines than vLLM takes, and gives strange methods and paths one label.
+// TestHeadersAreBounded refuses more header lines than vLLM takes, and gives
+// strange methods and paths one label.
 func TestHeadersAreBounded(t *testing.T) {
 	c := small()
 	c.APIKey = "key"
@@ -185,8 +187,8 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzTextRequest looks for a body that is read wrongly: one that panics, or a list whose items are counted otherwise than
-// encoding/json counts them.
+// FuzzTextRequest looks for a body that is read wrongly: one that panics, or a
+// list whose items are counted otherwise than encoding/json counts them.
 func FuzzTextRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"prompt":[1],"max_tokens":2,"n":1000000000,"stream":true}`, `{"prompt":["a",[1, 2],"b"]}`, `{"prompt":[[],]}`,
@@ -217,7 +219,8 @@ func FuzzTextRequest(f *testing.F) {
 	})
 }
 
-// TestSlowSendersAreLetGo sends nothing, half a header and half a body: each connection ends after a minute.
+// TestSlowSendersAreLetGo sends nothing, half a header and half a body: each
+// connection ends after a minute.
 func TestSlowSendersAreLetGo(t *testing.T) {
 	for _, sent := range []string{"", "POST /v1/compl", "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"} {
 		synctest.Test(t, func(t *testing.T) {

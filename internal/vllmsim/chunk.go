@@ -6,7 +6,14 @@ import (
 	"time"
 )
 
-// render appends everything that can be sent now.
+// This file turns delivered tokens into the bytes of a streamed answer.
+// Rendering appends to one buffer and decodes nothing twice: at 80,000 tokens a
+// second, encoding/json and fmt would take more time than the engine.
+
+// render appends everything that can be sent now: the headers first, then a
+// chunk for each choice with new tokens, and after the last one the usage and
+// the end mark. An answer that is not streamed is rendered whole, once all its
+// outputs are finished.
 func (s *stream) render(out []byte) []byte {
 	if s.isRendered {
 		return out
@@ -40,12 +47,14 @@ func (s *stream) render(out []byte) []byte {
 	return s.renderEnd(out)
 }
 
-// renderLimit is about how many bytes are made at once: of thousands of outputs
-// to a slow reader, only what it takes next is held.
+// renderLimit is roughly how many bytes are rendered at once. An answer of
+// thousands of outputs to a slow reader then holds only what the reader takes
+// next.
 const renderLimit = 1 << 20
 
-// renderChoices goes on with the choice at which the limit stopped it the last time. Choices before that one may have
-// tokens since, so that a pass from the middle is followed by one from the start.
+// renderChoices continues with the choice at which the limit stopped it the
+// last time. Choices before that one may have new tokens since, so a pass that
+// started in the middle is followed by one from the start.
 func (s *stream) renderChoices(out []byte) []byte {
 	for {
 		first := s.next
@@ -62,7 +71,7 @@ func (s *stream) renderChoices(out []byte) []byte {
 	}
 }
 
-// isBehind says whether the limit left something to be rendered.
+// isBehind reports whether the limit left something to render.
 func (s *stream) isBehind() bool { return s.next > 0 }
 
 func (s *stream) renderEnd(out []byte) []byte {
@@ -71,8 +80,8 @@ func (s *stream) renderEnd(out []byte) []byte {
 	return append(out, "0\r\n\r\n"...)
 }
 
-// closeRendering starts the keep-alive clock before the client can see the end:
-// set later it could fall into the next request.
+// closeRendering starts the keep-alive clock before the client can see the end
+// of the answer. Set later, the deadline could hit the client's next request.
 func (s *stream) closeRendering() {
 	s.isRendered = true
 	s.conn.Conn.SetReadDeadline(time.Now().Add(s.conn.server.cfg.IdleTimeout))
@@ -86,7 +95,8 @@ func appendChunk(out, event []byte) []byte {
 	return append(out, "\r\n"...)
 }
 
-// renderChoice appends the chunk for the tokens that came in since the last one.
+// renderChoice appends the chunk with the tokens that came in since the last
+// one. Tokens that arrived while the socket was full share a chunk, as in vLLM.
 func (s *stream) renderChoice(out []byte, c *choice) []byte {
 	if s.conn.server.cfg.RustFrontend {
 		return s.renderRust(out, c)
@@ -105,8 +115,9 @@ func (s *stream) renderChoice(out []byte, c *choice) []byte {
 	return appendChunk(out, s.event)
 }
 
-// textOf makes the text of the tokens that came in since the last chunk, and of
-// the prompt where that is echoed in the first.
+// textOf makes the text of the tokens since the last chunk, preceded by the
+// prompt where the request asked for it to be echoed. An incomplete UTF-8
+// character waits in c.held for its last byte.
 func (s *stream) textOf(c *choice, isFinal bool) {
 	s.text = s.text[:0]
 	if c.written == 0 && s.request.hasEcho && !s.conn.server.cfg.RustFrontend {
@@ -136,7 +147,7 @@ func (s *stream) chunkStart(out []byte) []byte {
 	return s.bodyStart(append(out, "data: "...), object)
 }
 
-// bodyStart is how every body begins, up to the list of choices.
+// bodyStart is the start of every body, up to the list of choices.
 func (s *stream) bodyStart(out []byte, object string) []byte {
 	out = append(out, `{"id":`...)
 	out = appendJSONString(out, s.request.id)
@@ -149,7 +160,7 @@ func (s *stream) bodyStart(out []byte, object string) []byte {
 
 func (s *stream) chunkHead() []byte { return append(s.chunkStart(nil), `{"index":`...) }
 
-// choiceStart is how a chunk of c begins, up to its text.
+// choiceStart is the start of a chunk of c, up to its text.
 func (s *stream) choiceStart(out []byte, c *choice) []byte {
 	out = append(out, s.head...)
 	out = strconv.AppendInt(out, int64(c.index), 10)
@@ -159,6 +170,8 @@ func (s *stream) choiceStart(out []byte, c *choice) []byte {
 	return append(out, `,"text":`...)
 }
 
+// tokenChunk appends the rest of a chunk after choiceStart. Which keys are null
+// and which are left out differs between completions and chat, as in vLLM.
 func (s *stream) tokenChunk(out []byte, c *choice, from int, isFirst, isFinal bool) []byte {
 	out = appendJSONString(out, s.text)
 	if s.request.isChat {
@@ -239,7 +252,8 @@ func (s *stream) renderRoles(out []byte) []byte {
 	return out
 }
 
-// usageSoFar is the usage so far, which every chunk carries when asked for.
+// usageSoFar is the running usage that every chunk carries where
+// continuous_usage_stats asks for it.
 func (s *stream) usageSoFar(out []byte, c *choice, tokens int) []byte {
 	if !s.request.wantsUsageSoFar {
 		return out
@@ -260,7 +274,7 @@ func appendCounts(out []byte, prompt, completion int) []byte {
 	return strconv.AppendInt(out, int64(completion), 10)
 }
 
-// totals counts over all prompts once and over all outputs.
+// totals counts each prompt once and every output.
 func (s *stream) totals() (prompt, completion int) {
 	for i := range s.request.prompts {
 		prompt += len(s.request.prompts[i].ids)
@@ -279,7 +293,7 @@ func (s *stream) usageChunk(out []byte) []byte {
 	prompt, completion := s.totals()
 	out = appendCounts(out, prompt, completion)
 	if !s.conn.server.cfg.HidePromptTokensDetails {
-		// Of several prompts only the first one's, as vLLM reports it.
+		// With several prompts vLLM reports only the first one's.
 		out = append(out, `,"prompt_tokens_details":{"cached_tokens":`...)
 		out = strconv.AppendInt(out, int64(s.choices[0].cached), 10)
 		if s.request.isChat {
@@ -301,7 +315,8 @@ func (s *stream) hasTimings() bool {
 	return s.conn.server.cfg.PerRequestMetrics && len(s.choices) == 1 && s.choices[0].delivered > 0
 }
 
-// timings are milliseconds; TTFT counts from when the request was scheduled.
+// timings are in milliseconds, as in vLLM. Its TTFT counts from when the
+// request was scheduled, not from its arrival.
 func (s *stream) timings(out []byte) []byte {
 	c := &s.choices[0]
 	t, n := c.times, c.delivered

@@ -10,8 +10,8 @@ type Config struct {
 	Model   string // served name; default "simulated"
 	Version string // of vLLM, as /version tells it; default "0.32.0"
 
-	// Simulates says of what this is a simulation (gpu, catalog_model, ...); it
-	// is repeated word for word in /version and /server_info.
+	// Simulates says what is simulated (gpu, catalog_model, ...). /version and
+	// /server_info repeat it word for word.
 	Simulates map[string]any
 
 	Vocab               int  // token ids are below it; default 128256, at least 512
@@ -23,11 +23,12 @@ type Config struct {
 	SlidingWindow       int  // tokens a sequence attends to, for Step.WindowTokens; 0: all
 	EnablePrefixCaching bool // as vLLM's flag, which is on there by default
 
-	// StepTime is how long one engine step lasts. Needed unless Fixed is set. It
-	// is called from one goroutine.
+	// StepTime is how long one engine step lasts. It must be set unless Fixed
+	// is, and it is called from one goroutine only.
 	StepTime func(Step) time.Duration
 
-	// Fixed replaces scheduler and step time by exact instants.
+	// Fixed replaces scheduler and step time by exact instants, to measure
+	// clients.
 	Fixed *Fixed
 
 	Seed      uint64  // of outputs whose request names no seed
@@ -41,11 +42,11 @@ type Config struct {
 	RequestIDHeaders        bool   // answer with x-request-id
 	MaxQueuedReqs           int    // waiting requests before 503; 0: no limit
 
-	// RustFrontend answers streams and errors in the dialect of vLLM's frontend in
-	// Rust (VLLM_USE_RUST_FRONTEND=1).
+	// RustFrontend answers streams and errors in the dialect of vLLM's frontend
+	// in Rust (VLLM_USE_RUST_FRONTEND=1).
 	RustFrontend bool
 
-	MaxBodyBytes int64         // of a request; default 16 MiB, and more where MaxModelLen needs it
+	MaxBodyBytes int64         // of a request; default 16 MiB, or 16 bytes per token of MaxModelLen if that is more
 	IdleTimeout  time.Duration // of a keep-alive connection; default 5 s, as vLLM's
 
 	// RecordTruth keeps for GET /sim/truth when each of the last requests came
@@ -55,10 +56,12 @@ type Config struct {
 
 // Fixed asks for exact times. TTFT runs from the instant at which the last byte
 // of the request had reached the socket (the kernel's own stamp where there is
-// one, else the read) to the write of the first token's chunk; every further token is due one TPOT after the one before. Deadlines
-// are absolute: a late one does not push the next.
+// one, otherwise the read) to the write of the first token's chunk. Every
+// further token is due one TPOT after the one before. Deadlines are absolute: a
+// late token does not postpone the next.
 type Fixed struct{ TTFT, TPOT time.Duration }
 
+// withDefaults fills in vLLM's defaults.
 func (c Config) withDefaults() (Config, error) {
 	orInt := func(p *int, v int) {
 		if *p == 0 {
@@ -92,6 +95,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
+// check refuses combinations that no server could run with, such as a KV cache
+// that cannot hold one request of full length.
 func (c Config) check() error {
 	for _, f := range []struct {
 		name       string

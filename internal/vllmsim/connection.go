@@ -14,8 +14,9 @@ import (
 )
 
 // connection is one client's TCP connection with its keep-alive. The server
-// speaks HTTP/1.1 itself instead of through net/http's server because a stream's
-// chunks are written by the driver, straight to the socket.
+// speaks HTTP/1.1 itself instead of using net/http's server, because the driver
+// writes a stream's chunks straight to the socket. With net/http a goroutine
+// per stream would have to be woken for every token.
 type connection struct {
 	net.Conn
 	server *Server
@@ -23,25 +24,25 @@ type connection struct {
 	limit  io.LimitedReader
 	in     *bufio.Reader
 	once   func(fd uintptr) bool
-	stamps *stampedReader // nil where arrivals are taken for the reads
+	stamps *stampedReader // nil: an arrival is the instant of the read
 
-	// of the request under way
+	// of the request in progress
 	requestID string
-	arrived   time.Duration // its first bytes, since the server began
+	arrived   time.Duration // its first bytes, since the server started
 	isLast    bool          // the connection is closed after the answer
-	allow     string        // methods that the path takes, told with a 405
+	allow     string        // method that the path takes; the header of a 405
 
 	pending  []byte // for once
 	written  int
 	writeErr error
 
-	stream *stream // the answer under way; Server.mu guards it
+	stream *stream // the answer in progress; Server.mu guards it
 }
 
 const (
 	headerLimit = 1 << 20
-	readTimeout = time.Minute      // for a connection's first byte, and for the rest of a request that has begun
-	bodyAhead   = 1 << 20          // of a body's length as told, what is set aside before it comes
+	readTimeout = time.Minute      // for a connection's first byte, and for the rest of a request that has started
+	bodyAhead   = 1 << 20          // bytes reserved on the word of Content-Length, before any of them have arrived
 	replyWait   = 10 * time.Second // for a client to take a short answer
 )
 
@@ -65,7 +66,8 @@ func newConnection(s *Server, conn net.Conn) *connection {
 	return c
 }
 
-// tryWrite writes what the socket takes without waiting.
+// tryWrite writes as much as the socket takes without waiting. c.once is made
+// once per connection, so that a write allocates nothing.
 func (c *connection) tryWrite(b []byte) (int, error) {
 	if c.raw == nil {
 		return 0, nil
@@ -77,7 +79,7 @@ func (c *connection) tryWrite(b []byte) (int, error) {
 	return c.written, c.writeErr
 }
 
-// serve answers requests one after the other until either side leaves.
+// serve answers one request after the other until either side leaves.
 func (c *connection) serve() {
 	defer c.Conn.Close()
 	c.SetReadDeadline(time.Now().Add(readTimeout))
@@ -114,7 +116,8 @@ func (c *connection) serve() {
 	}
 }
 
-// lastRead is when what was read last had come, since the server began.
+// lastRead is when the bytes of the last read had arrived, since the server
+// started.
 func (c *connection) lastRead() time.Duration {
 	if c.stamps == nil {
 		return c.server.sinceStart()
@@ -131,7 +134,8 @@ var (
 	errHeader   = errors.New("header too large")
 )
 
-// isHeaderTaken holds a header to vLLM's bound, and the id that every chunk repeats to this simulator's.
+// isHeaderTaken compares a header with vLLM's limit, and the request id, which
+// every chunk repeats, with this simulator's.
 func isHeaderTaken(header http.Header) bool {
 	lines := 0
 	for _, values := range header {
@@ -140,6 +144,8 @@ func isHeaderTaken(header http.Header) bool {
 	return lines <= maxHeaders && len(header.Get("X-Request-Id")) <= maxRequestID
 }
 
+// readBody reads a body up to MaxBodyBytes. Content-Length is only a claim:
+// memory grows with what arrives.
 func (c *connection) readBody(request *http.Request) ([]byte, error) {
 	most := c.server.cfg.MaxBodyBytes
 	if request.ContentLength > most {
@@ -167,14 +173,15 @@ func (c *connection) readBody(request *http.Request) ([]byte, error) {
 func (c *connection) tooLarge() error {
 	c.isLast = true
 	c.reply(http.StatusRequestEntityTooLarge, "application/json", []byte(`{"detail":"Request body too large"}`))
-	// Whoever is still sending would find the connection reset, and not the answer.
+	// A client that is still sending would see a reset connection instead of
+	// the answer.
 	c.SetReadDeadline(time.Now().Add(replyWait))
 	io.Copy(io.Discard, c.Conn)
 	return errTooLarge
 }
 
 // head appends the status line and the headers that every answer has, in
-// uvicorn's order; a length below 0 is not told.
+// uvicorn's order. A negative length is left out.
 func (c *connection) head(out []byte, status, length int, contentType string) []byte {
 	out = append(out, "HTTP/1.1 "...)
 	out = strconv.AppendInt(out, int64(status), 10)
@@ -221,12 +228,13 @@ func (c *connection) headerID() string {
 	return randomHex()
 }
 
-// answer appends a whole answer with its body.
+// answer appends a complete answer with its body.
 func (c *connection) answer(out []byte, status int, contentType string, body []byte) []byte {
 	out = append(c.head(out, status, len(body), contentType), "\r\n"...)
 	return append(out, body...)
 }
 
+// reply writes a short answer and waits for the client to take it.
 func (c *connection) reply(status int, contentType string, body []byte) {
 	c.SetReadDeadline(time.Now().Add(c.server.cfg.IdleTimeout))
 	c.SetWriteDeadline(time.Now().Add(replyWait))
@@ -237,7 +245,8 @@ func (c *connection) reply(status int, contentType string, body []byte) {
 	}
 }
 
-// attach makes s the answer under way. False: the server is closing.
+// attach makes s the answer in progress. It returns false when the server is
+// closing.
 func (c *connection) attach(s *stream) bool {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -245,9 +254,9 @@ func (c *connection) attach(s *stream) bool {
 	return !c.server.isClosed
 }
 
-// watch waits for the end of the answer, and for the client's leaving: a read
-// that fails, also after half a close. It returns with the read deadline that
-// the next request may use.
+// watch waits for the end of the answer and notices when the client leaves: a
+// read that fails, also after the client closed only its sending side. It
+// returns with the read deadline that the next request may use.
 func (c *connection) watch(s *stream) {
 	for {
 		c.limit.N = headerLimit
@@ -264,18 +273,19 @@ func (c *connection) watch(s *stream) {
 				return
 			default:
 			}
-			<-s.done // a reader slower than the keep-alive time
+			<-s.done // the client reads more slowly than the keep-alive time
 			c.SetReadDeadline(time.Now().Add(c.server.cfg.IdleTimeout))
 		default:
-			s.abandon() // from here on no one else looks at isLast
+			s.abandon() // from here on nobody else reads isLast
 			c.isLast = true
 			return
 		}
 	}
 }
 
-// closeSoon ends an idle connection at once and one with an answer under way
-// when that has been taken, or after the grace. Server.mu is held.
+// closeSoon ends an idle connection at once. One with an answer in progress
+// ends when the client has taken the answer, or after the grace. Server.mu is
+// held.
 func (c *connection) closeSoon(grace time.Duration) {
 	s := c.stream
 	if s == nil {

@@ -1,26 +1,37 @@
-// Package vllmsim is a stand-in for a vLLM server, over real HTTP, without a
-// GPU. It is there to test load clients and to show what a trace would do to a
-// server whose step time is known.
+// Package vllmsim simulates a vLLM server without a GPU. Load clients are
+// tested against it over real HTTP, and a trace can be played through it to see
+// what it would do to a server whose step time is known.
 //
 // Its parts, in the order in which a request meets them:
 //
-//	server.go, connection.go   listeners, keep-alive, one goroutine a connection
-//	route.go, inspect.go       which path answers what
-//	fields.go, ask.go          a body's JSON becomes an ask, or vLLM's own error
-//	bounds.go                  how much one request may ask for: vLLM's bounds
-//	tokenizer.go, sampling.go  ids from text, and the output as a function of a seed
-//	engine.go                  the loop of engine steps; Config.StepTime says how long one lasts
-//	scheduler.go, blocks.go    what a step holds: budget, chunked prefill, paged KV, prefix cache
-//	fixed.go                   instead of these two: first token and gaps at exact instants
-//	arrival_linux.go, truth.go when a request really came and its tokens really left
-//	stream.go, chunk.go        tokens become server-sent events on the connection
-//	rust.go                    the same in the dialect of vLLM's frontend in Rust
-//	metrics.go, exposition.go  what /metrics says
+//	server.go, connection.go      listeners and keep-alive; one goroutine per connection
+//	route.go, endpoints.go        which path answers what
+//	fields.go, request.go         a body's JSON becomes a request, or vLLM's own error
+//	bounds.go                     how much one request may ask for: vLLM's limits
+//	tokenizer.go, sampling.go     token ids from text; the output as a function of a seed
+//	engine.go                     the loop of engine steps; Config.StepTime says how long a step lasts
+//	scheduler.go, blocks.go       what a step holds: token budget, chunked prefill, paged KV cache, prefix cache
+//	virtualtime.go                the same scheduler without HTTP and without waiting
+//	fixed.go                      replaces scheduler and step time: first token and gaps at exact instants
+//	kernelstamp_linux.go, truth.go  when a request really arrived and its tokens really left
+//	stream.go, chunk.go           tokens become server-sent events on the connection
+//	nonstreaming.go               the body of an answer that is not streamed
+//	rustfrontend.go               both in the dialect of vLLM's frontend in Rust
+//	metrics.go, exposition.go     what /metrics says
+//	waker*.go                     how a driver sleeps until an instant and can be woken before it
 //
-// The wire format follows vLLM 0.32 with its quirks. The server says in
-// /version and /server_info that it is a simulator, and of what.
+// Concurrency: every connection has a goroutine that reads requests, and one
+// further goroutine, the driver (engine or pacer), makes all tokens. The driver
+// hands tokens to streams and writes them without ever waiting for a reader.
+// The engine takes metrics.mu before stream.mu, the pacer stream.mu before
+// metrics.mu. A server has only one of the two drivers, so the orders never
+// meet; what a stream does at its end uses locks of its own (requestsMu,
+// truthMu).
 //
-// It refuses what it cannot mean: it has no weights, so text, logprobs and stop
-// strings carry no sense (the last two are ignored), and it never guesses a step
-// time: Config.StepTime or Config.Fixed must be given.
+// The wire format follows vLLM 0.32, quirks included. /version and /server_info
+// say that this is a simulator, and what it simulates.
+//
+// It refuses to pretend: it has no weights, so text carries no meaning and
+// logprobs and stop strings are ignored, and it never guesses a step time.
+// Config.StepTime or Config.Fixed must be given.
 package vllmsim

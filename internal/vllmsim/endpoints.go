@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// endpoint answers a request that makes no text.
+// endpoint answers a request that generates no text.
 type endpoint func(r *http.Request, body []byte) (status int, contentType string, answer []byte)
 
 func (s *Server) endpointAt(path string) endpoint {
@@ -54,7 +54,8 @@ func inJSON(make func(*http.Request) any) endpoint {
 	}
 }
 
-// version carries the marker: whatever is measured here is simulated.
+// version carries the marker by which every client can tell that its numbers
+// are simulated.
 func (s *Server) version() any {
 	return struct {
 		Version     string         `json:"version"`
@@ -70,8 +71,8 @@ func (s *Server) models() []byte {
 		name, created, name, s.cfg.MaxModelLen, rand.Uint64(), created)
 }
 
-// serverInfo follows vLLM's: the configuration as one text, or as an object with
-// ?config_format=json.
+// serverInfo follows vLLM's: the configuration as one text, or as an object
+// with ?config_format=json.
 func (s *Server) serverInfo(r *http.Request) any {
 	c := s.cfg
 	config := map[string]any{
@@ -156,7 +157,8 @@ func (s *Server) detokenizeRequest(_ *http.Request, body []byte) (int, string, [
 	return http.StatusOK, "application/json", append(out, '}')
 }
 
-// truthRequest is GET /sim/truth: ?id= for one answer, else all, one a line.
+// truthRequest is GET /sim/truth: with ?id= the record of one answer, otherwise
+// all records, one per line.
 func (s *Server) truthRequest(r *http.Request, _ []byte) (int, string, []byte) {
 	id := r.URL.Query().Get("id")
 	switch {

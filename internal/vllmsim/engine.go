@@ -6,27 +6,33 @@ import (
 	"time"
 )
 
-// engine runs the scheduler's steps against the clock. A step begins where the
-// one before was due to end, so that late wake-ups do not add up; requests that
-// arrive during a step are seen at its end, as in vLLM.
+// engine runs the scheduler's steps against the clock. A step starts at the
+// instant when the one before was due to end, not when the goroutine woke, so
+// late wake-ups do not add up. Requests that arrive during a step join at its
+// end, as in vLLM.
+//
+// One loop of run is: take what connections have posted, schedule a step, sleep
+// for its StepTime, complete it, hand its tokens to the streams, and let each
+// of these write once. The scheduler belongs to the engine's goroutine alone.
+// Connections only post functions to the inbox.
 type engine struct {
 	server *Server
 	sched  *scheduler
 	waker  waker
 
 	mu        sync.Mutex
-	inbox     []func() // what connections want done between two steps
+	inbox     []func() // work that connections posted, done between two steps
 	isIdle    bool
-	wokenAt   time.Time // when the inbox stopped being empty
+	wokenAt   time.Time // when an idle engine got its first work
 	isClosing bool
 
-	waiting   atomic.Int64 // as of the last step, which is what the frontend knows
+	waiting   atomic.Int64 // as of the last step: more the frontend does not know
 	sequences map[*stream][]*sequence
 	touched   []*stream
 }
 
-// mostLag is how far the engine may fall behind its timeline before it gives up
-// catching up: a machine that stood still must not answer with a burst.
+// mostLag is how far the engine may fall behind its timeline before it stops
+// catching up. A machine that was suspended must not answer with a burst.
 const mostLag = 250 * time.Millisecond
 
 func newEngine(s *Server) *engine {
@@ -48,7 +54,8 @@ func (e *engine) submit(st *stream) *apiError {
 
 func (e *engine) abandon(st *stream) { e.post(func() { e.abort(st) }) }
 
-// post hands work to the engine's goroutine; false when that is ending.
+// post hands work to the engine's goroutine. It returns false when that is
+// ending.
 func (e *engine) post(do func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +78,7 @@ func (e *engine) close() {
 	e.waker.wake()
 }
 
-// resetPrefixCache forgets the cached blocks unless any is in use.
+// resetPrefixCache forgets the cached blocks, unless one of them is in use.
 func (e *engine) resetPrefixCache() bool {
 	done := make(chan bool, 1)
 	if !e.post(func() { done <- e.sched.pool.reset() }) {
@@ -103,8 +110,8 @@ func (e *engine) run() {
 	e.abortAll()
 }
 
-// takeIn does what the inbox holds; false when the engine is to end. Its lock is
-// free while it works, so that no connection waits for it.
+// takeIn does the work in the inbox and returns false when the engine is to
+// end. It does not hold the lock meanwhile, so that no connection waits for it.
 func (e *engine) takeIn() bool {
 	for {
 		e.mu.Lock()
@@ -120,7 +127,8 @@ func (e *engine) takeIn() bool {
 	}
 }
 
-// rest waits for work, and returns when it came: there the next step begins.
+// rest waits for work and returns the instant when it came, which is when the
+// next step starts.
 func (e *engine) rest(clock time.Time) time.Time {
 	e.mu.Lock()
 	if len(e.inbox) > 0 || e.isClosing {
@@ -142,7 +150,8 @@ func (e *engine) rest(clock time.Time) time.Time {
 	return clock
 }
 
-// waitUntil returns at the end of a step; false when the engine is to end.
+// waitUntil sleeps to the end of a step. It returns false when the engine is to
+// end. Wake-ups before the end mean new work or closing, and work can wait.
 func (e *engine) waitUntil(end time.Time) bool {
 	for {
 		e.mu.Lock()
@@ -155,6 +164,9 @@ func (e *engine) waitUntil(end time.Time) bool {
 	}
 }
 
+// accept turns each output of a request into a sequence. The queue limit is
+// checked a second time here, because the connection saw a count that may be a
+// step old.
 func (e *engine) accept(st *stream) {
 	if limit := e.server.cfg.MaxQueuedReqs; limit > 0 && len(e.sched.waiting) >= limit {
 		e.server.metrics.reject()
@@ -180,7 +192,8 @@ func (e *engine) abort(st *stream) {
 	delete(e.sequences, st)
 }
 
-// begin notes what a step that starts now holds.
+// begin records what the step that starts now holds. The waiting time of a
+// preempted sequence ended when it was first scheduled.
 func (e *engine) begin(b *batch) {
 	now := e.server.sinceStart()
 	for _, q := range b.admitted {
@@ -197,7 +210,7 @@ func (e *engine) begin(b *batch) {
 	e.publish()
 }
 
-// publish sets the gauges.
+// publish sets the gauges of /metrics.
 func (e *engine) publish() {
 	e.waiting.Store(int64(len(e.sched.waiting)))
 	m := e.server.metrics
@@ -206,8 +219,8 @@ func (e *engine) publish() {
 	m.running, m.waiting, m.kvUsage = len(e.sched.running), len(e.sched.waiting), e.sched.usage()
 }
 
-// finish ends a step: its tokens go to the streams, and then every stream
-// touched writes once.
+// finish ends a step: its tokens go to the streams, then each of these streams
+// writes once.
 func (e *engine) finish(b batch) {
 	yielded := e.sched.complete(b)
 	now := e.server.sinceStart()
@@ -228,9 +241,10 @@ func (e *engine) finish(b batch) {
 	clear(e.touched) // an idle engine holds no answer
 }
 
-// yield hands q's newest token on, and counts it. It returns the tokens that
-// this sequence adds to the step as vLLM counts them: what of a prompt was not
-// cached counts whole in the step of its first token. The metrics' lock is held.
+// yield hands on q's newest token and counts it. It returns the tokens that
+// this sequence adds to the step as vLLM counts them: the uncached part of a
+// prompt counts as a whole in the step of its first token. The metrics' lock is
+// held.
 func (e *engine) yield(q *sequence, now time.Duration) int {
 	m, tokens := e.server.metrics, 1
 	if q.generated == 1 {
@@ -255,7 +269,8 @@ func (e *engine) yield(q *sequence, now time.Duration) int {
 	return tokens
 }
 
-// forget lets go of the outputs that have ended, from the first on.
+// forget drops the leading outputs of a stream that have ended, so that an
+// answer of thousands does not hold them all until its last one.
 func (e *engine) forget(st *stream) {
 	rest := e.sequences[st]
 	for len(rest) > 0 && rest[0].isGone {
@@ -268,7 +283,8 @@ func (e *engine) forget(st *stream) {
 	e.sequences[st] = rest
 }
 
-// abortAll ends every stream with finish_reason "abort".
+// abortAll ends every stream with finish_reason "abort", as vLLM does on
+// SIGTERM.
 func (e *engine) abortAll() {
 	now := e.server.sinceStart()
 	for st, sequences := range e.sequences {

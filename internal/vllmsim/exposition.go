@@ -9,7 +9,9 @@ import (
 )
 
 // page writes Prometheus' text format as Python's client library does: labels
-// in order of name, every counter and histogram with a _created gauge beside it.
+// in alphabetical order, and a _created gauge after every counter and
+// histogram. Readers of real vLLM servers meet exactly these bytes, so a test
+// of such a reader needs them too.
 type page struct {
 	out    []byte
 	labels string // engine and model
@@ -17,7 +19,7 @@ type page struct {
 	begun  float64 // Unix seconds
 }
 
-// series is one line of a family.
+// series is one line of a metric family.
 type series struct {
 	labels string // what stands between the braces
 	value  float64
@@ -57,6 +59,8 @@ func (p *page) counter(name, help string, all ...series) {
 	}
 }
 
+// histogram writes cumulative buckets, as the format wants them; h counts each
+// bucket by itself.
 func (p *page) histogram(name, help string, h *histogram) {
 	p.family(name, "histogram", help)
 	total := uint64(0)
@@ -74,8 +78,8 @@ func (p *page) histogram(name, help string, h *histogram) {
 	p.sample(name+"_created", p.labels, p.begun)
 }
 
-// one is the series without labels of its own; with is one with a label after
-// model_name, between with one before it.
+// one is a series without labels of its own. with adds a label after model_name
+// and between adds one before it: a line's labels are in alphabetical order.
 func (p *page) one(value float64) series { return series{p.labels, value} }
 
 func (p *page) with(name, label string, value float64) series {
@@ -105,6 +109,7 @@ func (s *Server) exposition() []byte {
 	return p.out
 }
 
+// state writes the gauges of the scheduler.
 func (p *page) state(m *metrics) {
 	p.gauge("vllm:num_requests_running", "Number of requests in model execution batches.", p.one(float64(m.running)))
 	p.gauge("vllm:num_requests_waiting", "Number of requests waiting to be processed.", p.one(float64(m.waiting)))
@@ -115,6 +120,8 @@ func (p *page) state(m *metrics) {
 	p.gauge("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", p.one(m.kvUsage))
 }
 
+// counts writes the counters. Those that need hardware or features that a
+// simulator lacks are present and 0, as on a server that does not use them.
 func (p *page) counts(m *metrics) {
 	n := func(v uint64) series { return p.one(float64(v)) }
 	p.counter("vllm:prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", n(m.prefixQueries))
@@ -198,7 +205,7 @@ func (p *page) process(begun time.Time) {
 	p.gauge("process_max_fds", "Maximum number of open file descriptors.", series{"", u.maxFiles})
 }
 
-// usage is what the process takes; NaN where the system does not tell.
+// usage is what the process consumes; NaN where the system does not tell.
 type usage struct{ virtualBytes, residentBytes, cpuSeconds, openFiles, maxFiles float64 }
 
 // pythonFloat is Python's repr of a float.
@@ -222,8 +229,8 @@ func pythonFloat(v float64) string {
 }
 
 // prometheusFloat is a value as Python's client library prints it: from a
-// million on with an exponent, which gets its zero even before two digits
-// ("1.68e+010"). Readers exist that stumble over exactly this.
+// million on with an exponent that has a zero even in front of two digits
+// ("1.68e+010"). Some readers stumble over exactly this.
 func prometheusFloat(v float64) string {
 	switch {
 	case math.IsInf(v, 1):

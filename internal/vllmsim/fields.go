@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// fields are the members of a request body, undecoded. A body is scanned once:
-// its largest member is a prompt of up to 100,000 ids, which encoding/json would
-// take longer over than a step lasts.
+// fields are the members of a request body, not yet decoded. A body is scanned
+// once. Its largest member is a prompt of up to 100,000 ids, and encoding/json
+// would need longer for it than an engine step lasts.
 type fields struct {
-	raw     map[string][]byte // of the members that mean something here; any number of others may stand beside them
-	members int               // in all
+	raw     map[string][]byte // of the known members; there may be any number of others
+	members int               // of the object, known or not
 	bad     *apiError         // the first member of a wrong type
 }
 
-// known are the members that mean something to a simulator.
+// known are the members that this simulator understands.
 var known = func() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range []string{
@@ -30,7 +30,7 @@ var known = func() map[string]bool {
 	return names
 }()
 
-// jsonError is where a body stops being JSON.
+// jsonError says where a body stops being JSON.
 type jsonError struct {
 	at  int
 	why string // in the words of Python's json
@@ -38,6 +38,8 @@ type jsonError struct {
 
 func (e *jsonError) Error() string { return fmt.Sprintf("body byte %d: %s", e.at, e.why) }
 
+// scanFields splits an object into its members. Its errors repeat those of
+// Python's json module, which vLLM passes on to the client.
 func scanFields(body []byte) (*fields, error) {
 	s := scanner{body: body}
 	f := &fields{raw: map[string][]byte{}}
@@ -86,6 +88,7 @@ func scanFields(body []byte) (*fields, error) {
 
 var errNotObject = errors.New("body is not an object")
 
+// scanner walks over JSON text without decoding it.
 type scanner struct {
 	body []byte
 	at   int
@@ -139,8 +142,9 @@ func (s *scanner) skipString() error {
 	return &jsonError{start, "Unterminated string starting at"}
 }
 
-// skipValue goes past one value. Arrays and objects are only matched bracket by
-// bracket here: who reads one decodes it, and an unknown field may hold anything.
+// skipValue moves past one value. In arrays and objects it only matches the
+// brackets: whoever reads the value decodes it, and an unknown member may hold
+// anything.
 func (s *scanner) skipValue() error {
 	start, depth := s.at, 0
 	for s.at < len(s.body) {
@@ -191,6 +195,8 @@ func isWordByte(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '-' || b == '+' || b == '.'
 }
 
+// isScalar accepts plain digits without asking encoding/json: nearly every
+// scalar of a prompt is one.
 func isScalar(word []byte) bool {
 	for _, b := range word {
 		if b < '0' || b > '9' {
@@ -200,7 +206,9 @@ func isScalar(word []byte) bool {
 	return word[0] != '0' || len(word) == 1
 }
 
-// get is a member's raw value; nil where it is absent or null.
+// get is a member's raw value; nil where it is absent or null. It panics for a
+// name that is missing in known, because the scan would have dropped the member
+// and the request would silently lose a setting.
 func (f *fields) get(name string) []byte {
 	if !known[name] {
 		panic("simulator: field " + name + " is read but not known")
@@ -211,13 +219,16 @@ func (f *fields) get(name string) []byte {
 	return nil
 }
 
+// wrong keeps the first member of a wrong type. The readers below return a
+// default then, so that a caller reads all fields and checks once.
 func (f *fields) wrong(name, kind, msg string, raw []byte) {
 	if f.bad == nil {
 		f.bad = validationError("body."+name, kind, msg, pythonRepr(raw))
 	}
 }
 
-// integer reads a whole number as pydantic does: 10, 10.0, "10" and true are one.
+// integer reads a whole number as pydantic does: 10, 10.0, "10" and true all
+// count.
 func (f *fields) integer(name string, missing int) int {
 	raw := f.get(name)
 	if raw == nil {
@@ -247,6 +258,7 @@ func (f *fields) integer(name string, missing int) int {
 	return missing
 }
 
+// boolean reads what pydantic accepts as true or false.
 func (f *fields) boolean(name string) bool {
 	switch raw := f.get(name); string(raw) {
 	case "", "false", "0", `"false"`:
@@ -279,7 +291,8 @@ func (f *fields) decode(name string, into any) {
 	}
 }
 
-// parseIDs reads a flat array of whole numbers from 0 on.
+// parseIDs reads a flat array of whole numbers from 0 on, digit by digit: it is
+// the inner loop of every request.
 func parseIDs(raw []byte) (ids []int32, ok bool) {
 	if len(raw) < 2 || raw[0] != '[' || raw[len(raw)-1] != ']' {
 		return nil, false

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// pacer yields tokens at exact instants (Fixed). One goroutine serves all
-// streams: since every stream has the same TTFT and TPOT, first tokens fall due
-// in order of arrival and later ones in the order in which the tokens before
-// them did, so two queues hold all deadlines in order, without a heap.
+// pacer hands out tokens at exact instants (Config.Fixed). One goroutine serves
+// all streams. All streams have the same TTFT and TPOT, so first tokens fall
+// due in order of arrival, and later ones in the order in which the tokens
+// before them fell due. Two queues therefore hold all deadlines in order,
+// without a heap.
 type pacer struct {
 	server *Server
 	fixed  Fixed
@@ -19,7 +20,7 @@ type pacer struct {
 	mu        sync.Mutex
 	first     dueQueue
 	next      dueQueue
-	sleepsTo  time.Duration // what the goroutine waits for; never: for anything
+	sleepsTo  time.Duration // the deadline that the goroutine waits for; never: there is none
 	isAsleep  bool
 	isClosing bool
 }
@@ -29,8 +30,8 @@ const never time.Duration = 1<<63 - 1
 // paced is one stream's next deadline.
 type paced struct {
 	stream *stream
-	due    time.Duration // since the server began
-	made   int           // tokens so far, of each of its choices
+	due    time.Duration // since the server started
+	made   int           // tokens of each of its choices so far
 	times  sequenceTimes
 }
 
@@ -48,7 +49,8 @@ func (p *pacer) submit(st *stream) *apiError {
 	return nil
 }
 
-// take queues a stream's first token; false when the pacer is ending.
+// take queues a stream's first token and wakes the goroutine if this is the
+// earliest deadline. It returns false when the pacer is ending.
 func (p *pacer) take(x *paced) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +66,8 @@ func (p *pacer) take(x *paced) bool {
 	return true
 }
 
-// abandon leaves the deadline in its queue, and takes from it what it would hold until then.
+// abandon leaves the deadline in its queue, where a search would cost more, but
+// frees what the stream would hold until then.
 func (p *pacer) abandon(st *stream) {
 	st.choices, st.request.prompts, st.buf = nil, nil, nil
 	p.active.Add(-1)
@@ -97,7 +100,8 @@ func (p *pacer) run() {
 	}
 }
 
-// pop takes the earliest deadline if it has come, else says when it will.
+// pop takes the earliest deadline if it has passed, and otherwise says when it
+// will.
 func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
 	now := p.server.sinceStart()
 	p.mu.Lock()
@@ -115,8 +119,8 @@ func (p *pacer) pop() (x *paced, until time.Duration, isClosing bool) {
 	return q.pop(), 0, false
 }
 
-// emit yields the token that is due, and with it those that have fallen due
-// since: a late server merges, it does not shift.
+// emit hands out the token that is due, together with those that have fallen
+// due since: a late server merges tokens, it does not shift the schedule.
 func (p *pacer) emit(x *paced) {
 	st := x.stream
 	now := p.server.sinceStart()
@@ -139,7 +143,8 @@ func (p *pacer) emit(x *paced) {
 	p.mu.Unlock()
 }
 
-// mostTokens is the length of the longest output; 0 once the stream is abandoned.
+// mostTokens is the length of the longest output; 0 once the stream is
+// abandoned.
 func (s *stream) mostTokens() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,9 +155,10 @@ func (s *stream) mostTokens() int {
 	return most
 }
 
-// hand gives the stream n tokens more of each choice and writes them; false when
-// the client has left. The metrics' lock is taken under the stream's: the engine,
-// which takes them the other way round, never runs beside a pacer.
+// hand gives n more tokens of each choice to the stream and writes them. It
+// returns false when the client has left. The metrics' lock is taken inside the
+// stream's lock; the engine takes them in the other order, but never runs in
+// the same server as a pacer.
 func (p *pacer) hand(x *paced, n int, now time.Duration) bool {
 	st := x.stream
 	st.mu.Lock()
@@ -177,7 +183,7 @@ func (p *pacer) hand(x *paced, n int, now time.Duration) bool {
 	return true
 }
 
-// count keeps the metrics for n tokens more of each choice.
+// count updates the metrics for n more tokens of each choice.
 func (p *pacer) count(x *paced, n int, now time.Duration) {
 	m, st := p.server.metrics, x.stream
 	m.mu.Lock()
@@ -250,7 +256,8 @@ func (p *pacer) abort(x *paced, now time.Duration) {
 	st.write()
 }
 
-// dueQueue is a queue that is nearly in order when it is filled.
+// dueQueue is a queue ordered by deadline. Entries arrive nearly in order, so
+// an insertion at the end moves past a few others at most.
 type dueQueue struct {
 	items []*paced
 	head  int
@@ -263,6 +270,8 @@ func (q *dueQueue) due() time.Duration {
 	return q.items[q.head].due
 }
 
+// push first reclaims the space in front of head once that is more than half of
+// the slice.
 func (q *dueQueue) push(x *paced) {
 	if q.head > 1024 && q.head*2 > len(q.items) {
 		kept := copy(q.items, q.items[q.head:])

@@ -75,8 +75,8 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 	})
 }
 
-// timed asks for so many tokens and says when the request went out and when each
-// token's chunk came.
+// timed asks for so many tokens and says when the request went out and when
+// each token's chunk came.
 func timed(t *testing.T, l *pipes, tokens int) (began time.Time, at []time.Time) {
 	conn := l.dial()
 	defer conn.Close()

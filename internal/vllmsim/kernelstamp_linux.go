@@ -11,17 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampedReader reads a TCP connection and knows when the kernel had got what was
-// read last. A server that writes to 512 streams at once comes to its requests
-// milliseconds late; the kernel does not.
+// stampedReader reads a TCP connection and remembers when the kernel received
+// what it read last (SO_TIMESTAMPNS). A server that writes to 512 streams at
+// once gets to new requests milliseconds late; the kernel does not, and
+// Config.Fixed counts TTFT from the real arrival.
 type stampedReader struct {
 	raw   syscall.RawConn
 	clock func() time.Duration
 	oob   []byte
-	last  time.Duration // when the bytes of the last read had come
+	last  time.Duration // when the kernel received the bytes of the last read
 }
 
-// newStampedReader gives nil where the kernel keeps no such times.
+// newStampedReader returns nil where the kernel keeps no receive times.
 func newStampedReader(conn net.Conn, raw syscall.RawConn, clock func() time.Duration) *stampedReader {
 	if _, isTCP := conn.(*net.TCPConn); !isTCP || raw == nil {
 		return nil
@@ -29,8 +30,9 @@ func newStampedReader(conn net.Conn, raw syscall.RawConn, clock func() time.Dura
 	var err error
 	prepare := func(fd uintptr) {
 		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-		// BBR, where it is the default, paces what is sent by timers of its own: a
-		// token must leave when it is written. Without reno the default stays.
+		// Where BBR is the default, it paces sending by timers of its own, but
+		// a token must leave when it is written. If reno is not available the
+		// default stays.
 		unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
 	}
 	if raw.Control(prepare) != nil || err != nil {
@@ -39,6 +41,7 @@ func newStampedReader(conn net.Conn, raw syscall.RawConn, clock func() time.Dura
 	return &stampedReader{raw: raw, clock: clock, oob: make([]byte, 128)}
 }
 
+// Read is a plain read that also fetches the control message with the stamp.
 func (a *stampedReader) Read(p []byte) (n int, err error) {
 	var told int
 	wait := a.raw.Read(func(fd uintptr) bool {
@@ -57,8 +60,9 @@ func (a *stampedReader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// delaySince compares the kernel's stamp with the wall clock, whose steps must
-// not be taken for waiting: what cannot be is nought.
+// delaySince is how long the bytes had been in the kernel, by its stamp and the
+// wall clock. A step of the wall clock between the two must not look like a
+// delay: a negative or implausibly long one counts as zero.
 func delaySince(control []byte) time.Duration {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// stampedReader is not to be had here.
+// stampedReader exists on Linux only. Elsewhere arrivals are the instants of
+// the reads.
 type stampedReader struct{ last time.Duration }
 
 func newStampedReader(net.Conn, syscall.RawConn, func() time.Duration) *stampedReader { return nil }

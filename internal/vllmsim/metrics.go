@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// metrics is what /metrics tells. Counts of finished requests leave out those
-// whose client left, token counts do not; both as in vLLM.
+// metrics is what /metrics reports. As in vLLM, counts of finished requests
+// leave out those whose client left, and token counts do not.
 type metrics struct {
 	mu sync.Mutex
 
@@ -16,7 +16,7 @@ type metrics struct {
 
 	prefixQueries, prefixHits uint64 // tokens
 	preemptions               uint64
-	promptTokens              uint64 // of prompts whose first token is out
+	promptTokens              uint64 // of prompts whose first token has come
 	cachedTokens              uint64 // of these
 	generationTokens          uint64
 	rejections                uint64
@@ -26,13 +26,16 @@ type metrics struct {
 	requestN, requestPreemptions, requestComputed, iterationTokens           *histogram
 	ttft, itl, tpot, e2e, queue, inference, prefill, decode                  *histogram
 
-	requestsMu sync.Mutex // its own: a stream counts its end under its lock, and mu is taken before that one
+	requestsMu sync.Mutex // separate from mu: a stream counts its end under its own lock, and the engine takes mu first
 	requests   map[handled]uint64
 }
 
-// handled is a kind of answered HTTP request.
+// handled is a kind of answered HTTP request: the labels of
+// http_requests_total.
 type handled struct{ path, method, status string }
 
+// histogram counts values per bucket. The buckets' bounds are vLLM's own, so
+// that quantiles read from them have the same resolution as on a real server.
 type histogram struct {
 	bounds []float64
 	counts []uint64 // one more than bounds
@@ -48,6 +51,7 @@ func (h *histogram) observe(v float64) {
 	h.sum += v
 }
 
+// newMetrics has the histograms' bounds of vLLM (vllm/v1/metrics/loggers.py).
 func newMetrics(cfg Config) *metrics {
 	lengths := func() *histogram { return newHistogram(lengthBounds(cfg.MaxModelLen)...) }
 	gaps := func() *histogram {
@@ -90,7 +94,7 @@ func (m *metrics) firstToken(prompt, cached int, ttft time.Duration) {
 	m.ttft.observe(ttft.Seconds())
 }
 
-// gap counts any further token; mu is held.
+// gap counts any later token; mu is held.
 func (m *metrics) gap(d time.Duration) {
 	m.generationTokens++
 	m.itl.observe(d.Seconds())
@@ -118,7 +122,7 @@ func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
 }
 
 // siblingDone keeps, for the n outputs of one prompt, how many have ended and
-// the longest of them. Only the driver calls it.
+// how long the longest is. Only the driver calls it.
 func (s *stream) siblingDone(choice, tokens int) (most int, isLast bool) {
 	if s.siblings == nil {
 		s.siblings = make([]sibling, len(s.request.prompts))

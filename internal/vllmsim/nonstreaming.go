@@ -2,7 +2,8 @@ package vllmsim
 
 import "strconv"
 
-// fullBody is the body of an answer that is not streamed.
+// fullBody is the body of an answer that is not streamed, with all of vLLM's
+// keys: clients with strict schemas fail on a missing one.
 func (s *stream) fullBody(out []byte) []byte {
 	object := "text_completion"
 	if s.request.isChat {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// processUsage reads what Python's client library reports of its own process.
 func processUsage() usage {
 	u := usage{virtualBytes: math.NaN(), residentBytes: math.NaN(), openFiles: math.NaN(), maxFiles: math.NaN()}
 	var r unix.Rusage

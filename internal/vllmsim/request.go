@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// ask is a checked request for text: what to make and in which dress to send it.
+// textRequest is a checked request for generated text: what to generate, and in
+// which form to send it.
 type textRequest struct {
-	id       string // with its cmpl- or chatcmpl- in front
+	id       string // with the prefix cmpl- or chatcmpl-
 	isChat   bool
 	isStream bool
 	prompts  []prompt
@@ -33,7 +34,9 @@ type prompt struct {
 	tail   []int32
 }
 
-// readTextRequest turns a body into an ask, or into vLLM's refusal.
+// readTextRequest turns a body into a request or into vLLM's refusal. The
+// checks come in vLLM's order, so that a body with two mistakes gets the same
+// answer.
 func (s *Server) readTextRequest(body []byte, isChat bool, requestID string) (*textRequest, *apiError) {
 	f, refusal := readFields(body)
 	if refusal != nil {
@@ -75,7 +78,8 @@ func (s *Server) readTextRequest(body []byte, isChat bool, requestID string) (*t
 	return a, a.planOutputs()
 }
 
-// planOutputs settles what each output will be, and refuses an answer that is too long to be held.
+// planOutputs determines the length and the end of each output, and refuses an
+// answer that is too long to hold.
 func (a *textRequest) planOutputs() *apiError {
 	a.choices = make([]choice, 0, len(a.prompts)*a.n)
 	tokens := 0
@@ -132,6 +136,8 @@ func (s *Server) responseID(isChat bool, header, field string) string {
 	return "cmpl-" + id
 }
 
+// readUsage reads stream_options, or asks for everything where the server
+// forces usage.
 func (a *textRequest) readUsage(f *fields, isForced bool) {
 	var options struct {
 		IncludeUsage         bool `json:"include_usage"`
@@ -142,10 +148,13 @@ func (a *textRequest) readUsage(f *fields, isForced bool) {
 	a.wantsUsageSoFar = options.IncludeUsage && options.ContinuousUsageStats || isForced
 }
 
+// readPrompts reads one prompt or several, as text or as token ids. A cache
+// salt starts the hash chain elsewhere, so that only requests with the same
+// salt share blocks.
 func (s *Server) readPrompts(a *textRequest, f *fields) *apiError {
 	start := chainStart
 	if salt := f.text("cache_salt"); salt != "" {
-		start = mix(start) // else a salt of one block's length could pass for that block
+		start = mix(start) // otherwise a salt of one block's length would equal that block
 		for _, b := range []byte(salt) {
 			start = chain(start, int32(b))
 		}
@@ -209,7 +218,7 @@ func wrongPrompt(raw []byte) *apiError {
 	return validationError("body.prompt", "list_type", "Input should be a valid list", pythonRepr(raw))
 }
 
-// chatIDs renders messages as the tiny model's template does:
+// chatIDs renders messages by the ChatML template:
 // <|im_start|>role\ncontent<|im_end|>\n ... <|im_start|>assistant\n.
 func (s *Server) chatIDs(f *fields) ([]int32, *apiError) {
 	raw := f.get("messages")
@@ -280,6 +289,9 @@ func contentText(raw json.RawMessage) (string, bool) {
 	return strings.TrimSuffix(all.String(), "\n"), true
 }
 
+// readSampling derives the seed of the outputs. The same prompt at temperature
+// 0 gives the same output; otherwise each request gets another one,
+// reproducible with the server's own seed.
 func (s *Server) readSampling(a *textRequest, f *fields) {
 	p := &a.sampling
 	p.vocab = s.cfg.Vocab
@@ -310,8 +322,8 @@ func (s *Server) readSampling(a *textRequest, f *fields) {
 	}
 }
 
-// checkLength settles max_tokens: what does not fit after the prompt is cut off,
-// a prompt that leaves no room at all is refused.
+// checkLength determines max_tokens. It is cut to what fits after the prompt; a
+// prompt that leaves no room is refused.
 func (s *Server) checkLength(a *textRequest, f *fields) *apiError {
 	limit, longest := s.cfg.MaxModelLen, 0
 	for _, p := range a.prompts {
@@ -346,7 +358,8 @@ func (s *Server) checkLength(a *textRequest, f *fields) *apiError {
 	return nil
 }
 
-// checkIDs refuses what vLLM's engine refuses: in a stream its 200 is out by then.
+// checkIDs refuses what vLLM refuses only in its engine, when a stream's status
+// 200 has already been sent.
 func (s *Server) checkIDs(a *textRequest) *apiError {
 	refuse := func(format string, args ...any) *apiError {
 		refusal := badRequest("", format, args...)

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// route answers one request; began is when its last byte had been read.
+// route answers one request. began is when its last byte had arrived.
 func (s *Server) route(c *connection, r *http.Request, body []byte, began time.Duration) {
 	path := r.URL.Path
 	status := s.dispatch(c, r, path, body, began)
 	if status == isStreamed {
-		return // counted when the stream ended, long before the connection is used again
+		return // the end of the stream has counted it
 	}
 	if path == "/metrics" {
 		return
@@ -26,7 +26,8 @@ func (s *Server) route(c *connection, r *http.Request, body []byte, began time.D
 	s.metrics.answered(path, method, status)
 }
 
-// isMethod keeps the labels of the metrics to a few: a client may send any word as a method, and any path.
+// isMethod bounds the labels of the metrics: a client may send any word as a
+// method, and any path.
 var isMethod = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodConnect: true, http.MethodOptions: true, http.MethodTrace: true,
@@ -36,9 +37,10 @@ func isText(path string) bool { return path == "/v1/completions" || path == "/v1
 
 func (s *Server) isKnown(path string) bool { return isText(path) || s.endpointAt(path) != nil }
 
+// isStreamed stands for the status of an answer that a stream has sent.
 const isStreamed = 0
 
-// postOnly are the paths that take a body; all others are read with GET.
+// postOnly are the paths that take a body. All others are read with GET.
 var postOnly = map[string]bool{"/v1/completions": true, "/v1/chat/completions": true, "/tokenize": true, "/detokenize": true, "/reset_prefix_cache": true}
 
 func (s *Server) dispatch(c *connection, r *http.Request, path string, body []byte, began time.Duration) int {
@@ -73,7 +75,8 @@ func (s *Server) refuse(c *connection, why *apiError) int {
 	return s.json(c, why.code, s.dialect(why).body())
 }
 
-// text answers a request for completions and stays until that answer is out.
+// text answers a request for generated text and returns when that answer is
+// out.
 func (s *Server) text(c *connection, path string, body []byte, began time.Duration) int {
 	a, refusal := s.readTextRequest(body, path == "/v1/chat/completions", c.requestID)
 	if refusal != nil && (a == nil || !refusal.inFrame || !a.isStream) {
@@ -91,8 +94,9 @@ func (s *Server) text(c *connection, path string, body []byte, began time.Durati
 		c.watch(st)
 		return isStreamed
 	}
-	// The headers go out before any token, as vLLM's do. The tokens of a
-	// refused request never come, so submit before the headers are flushed.
+	// The headers leave before any token, as vLLM's do. But a refusal needs
+	// headers of its own, so the request is submitted before the headers are
+	// flushed.
 	if refusal := s.driver.submit(st); refusal != nil {
 		st.drop()
 		return s.refuse(c, refusal)

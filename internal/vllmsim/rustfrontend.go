@@ -2,12 +2,13 @@ package vllmsim
 
 import "strconv"
 
-// The Rust frontend's dialect of streams and errors (VLLM_USE_RUST_FRONTEND=1),
-// after transcripts of vLLM 0.32: a key is left out where Python's frontend
-// writes null, the reason of the end comes in a chunk of its own, and where ids
-// or the prompt are asked for a chunk without a token comes before any token.
+// This file is the dialect of vLLM's Rust frontend (VLLM_USE_RUST_FRONTEND=1)
+// in streams and errors, after transcripts of vLLM 0.32. Python's frontend
+// writes null where this one leaves a key out. The finish reason comes in a
+// chunk of its own. Where the request asks for ids or for the prompt, a chunk
+// without a token comes before the first token.
 
-// renderRust is renderChoice in that dialect.
+// renderRust does what renderChoice does, in this dialect.
 func (s *stream) renderRust(out []byte, c *choice) []byte {
 	fresh, isFinal := c.delivered-c.written, c.finish != "" && !c.isClosed
 	isDue := isFinal || fresh > 0 && (c.written == 0 || fresh >= s.request.interval)
@@ -83,7 +84,7 @@ func (s *stream) rustChunk(out []byte, c *choice, text []byte, from int, finish 
 	return appendChunk(out, s.event)
 }
 
-// rustUsageChunk comes last; nothing cached is told as null.
+// rustUsageChunk comes last. No cached tokens are written as null, not as 0.
 func (s *stream) rustUsageChunk(out []byte) []byte {
 	c := &s.choices[0]
 	out = s.rustUsage(append(s.chunkStart(out), ']'), c, c.delivered)
@@ -97,12 +98,12 @@ func (s *stream) rustUsageChunk(out []byte) []byte {
 	return s.event
 }
 
-// rustUsage leaves the object open.
+// rustUsage leaves the object open for the caller.
 func (s *stream) rustUsage(out []byte, c *choice, tokens int) []byte {
 	return appendCounts(append(out, `,"usage":{`...), len(c.prompt.ids), tokens)
 }
 
-// inRust is a refusal in the Rust frontend's words: codes are words too.
+// inRust is a refusal in the Rust frontend's words, whose codes are words too.
 func (e *apiError) inRust() *apiError {
 	kind := "invalid_request_error"
 	switch {
@@ -114,7 +115,7 @@ func (e *apiError) inRust() *apiError {
 	return &apiError{code: e.code, kind: kind, word: kind, message: e.message, inFrame: e.inFrame}
 }
 
-// dialect is a refusal as this server words it.
+// dialect is a refusal in the words of the frontend that this server simulates.
 func (s *Server) dialect(e *apiError) *apiError {
 	if s.cfg.RustFrontend {
 		return e.inRust()
@@ -122,7 +123,7 @@ func (s *Server) dialect(e *apiError) *apiError {
 	return e
 }
 
-// checkRust refuses what that frontend does not do.
+// checkRust refuses what the Rust frontend does not support.
 func (s *Server) checkRust(a *textRequest) *apiError {
 	switch {
 	case !s.cfg.RustFrontend:

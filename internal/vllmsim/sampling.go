@@ -2,7 +2,8 @@ package vllmsim
 
 import "slices"
 
-// finishReason is why an output ended, in vLLM's words; empty while it goes on.
+// finishReason is why an output ended, in vLLM's words; empty while it
+// continues.
 type finishReason string
 
 const (
@@ -11,21 +12,22 @@ const (
 	finishAbort  finishReason = "abort"
 )
 
-// sampling makes an output a pure function of a seed: token i is known without
-// the tokens before it, so nothing of an output is stored, a preempted sequence
-// yields what it would have yielded, and the length is known beforehand.
+// sampling makes an output a pure function of a seed. Token i is known without
+// the tokens before it, which has three uses: nothing of an output is stored, a
+// preempted sequence yields the same tokens again, and the length is known in
+// advance.
 type sampling struct {
 	seed      uint64
 	vocab     int
 	maxTokens int
 	minTokens int // neither end-of-text nor a stop id comes before so many tokens
 	ignoreEOS bool
-	eosBelow  uint64 // an end-of-text comes where the draw is below it
+	eosBelow  uint64 // a random 64-bit number below it is an end-of-text
 	stopIDs   []int32
-	forced    []int32 // ids that logit_bias raised by 100 or more: only these are drawn
+	forced    []int32 // ids that logit_bias raises by 100 or more: only these can come
 }
 
-// mix is splitmix64's output function.
+// mix is the output function of splitmix64 (Steele, Lea, Flood 2014).
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -34,7 +36,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// token is the i-th token of the output, from 0.
+// token is the i-th token of the output, from 0. Below minTokens the ids that
+// would end it are replaced, as vLLM masks them.
 func (s *sampling) token(i int) int32 {
 	draw := mix(s.seed + uint64(i+1)*0x9e3779b97f4a7c15)
 	if len(s.forced) > 0 {
@@ -53,13 +56,13 @@ func (s *sampling) token(i int) int32 {
 	return firstWord + int32(n)
 }
 
-// ends says whether the output is over after id.
+// ends reports whether the output is over after id.
 func (s *sampling) ends(id int32) bool {
 	return id == endOfText && !s.ignoreEOS || slices.Contains(s.stopIDs, id)
 }
 
 // length is how many tokens the output has, why it ends there, and the stop id
-// that ended it, -1 where none did.
+// that ended it (-1: none).
 func (s *sampling) length() (tokens int, why finishReason, stopID int32) {
 	if s.ignoreEOS && len(s.stopIDs) == 0 {
 		return s.maxTokens, finishLength, -1

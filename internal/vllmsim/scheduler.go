@@ -2,44 +2,56 @@ package vllmsim
 
 import "slices"
 
-// sequence is one output being made: a prompt, how far its KV is computed, and
-// the blocks that hold it.
+// The scheduler follows vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py):
+// there are no separate prefill and decode phases. A step has a budget of
+// MaxNumBatchedTokens. Running sequences take from it first, in order of
+// admission: one token each if they decode, the rest of their prompt or of the
+// budget if they do not (chunked prefill). If KV blocks run out, the sequence
+// admitted last is preempted: it loses its blocks, returns to the head of the
+// waiting queue and is computed again later. What is left of the budget admits
+// waiting sequences in order of arrival, but not in a step that preempted one.
+//
+// A sequence is admitted only if all its tokens so far fit into free blocks,
+// counting those that the prefix cache already has.
+
+// sequence is one output in the making: a prompt, how far its KV is computed,
+// and the blocks that hold it.
 type sequence struct {
 	sampling *sampling
 	prompt   int     // tokens
 	output   int     // tokens it will yield in all
-	start    uint64  // where the hash chain begins
-	tail     []int32 // prompt tokens after the last full block, for the hash of the block they end up in
+	start    uint64  // of the hash chain; differs with the cache salt
+	tail     []int32 // prompt tokens after the last full block; the first tokens of the output complete that block
 	hashes   []uint64
 
 	generated   int
-	computed    int // tokens whose KV is there
-	planned     int // tokens of the step under way
+	computed    int // tokens whose KV is in the cache
+	planned     int // tokens in the current step
 	blocks      []int32
 	remembered  int // leading blocks already offered to the prefix cache
 	cached      int // prompt tokens found in the cache when first admitted; -1 before
 	preemptions int
 	isGone      bool // finished or aborted
 
-	stream *stream // nil where no one listens (tests)
+	stream *stream // nil in virtual time, where nobody listens
 	choice int
 	times  sequenceTimes
 }
 
 func (s *sequence) tokens() int { return s.prompt + s.generated }
 
-// batch is one step's work.
+// batch is the work of one step.
 type batch struct {
 	step      Step
 	sequences []*sequence
-	admitted  []*sequence // those of them that were waiting before
+	admitted  []*sequence // those of them that were waiting until now
 	preempted []*sequence
-	queried   int // tokens looked up in the prefix cache, and found, by first admissions
-	hit       int
+	queried   int // tokens that first admissions looked up in the prefix cache
+	hit       int // tokens of these that were found
 }
 
-// scheduler decides what an engine step holds, as vLLM's V1 scheduler does. It
-// knows neither time nor HTTP: schedule and complete are called in turn.
+// scheduler decides what an engine step holds. It knows neither time nor HTTP;
+// schedule and complete are called in turn, with aborts in between.
 type scheduler struct {
 	cfg     Config
 	pool    *blockPool
@@ -82,8 +94,8 @@ func (s *scheduler) schedule() batch {
 	return b
 }
 
-// makeRoom finds blocks for n more tokens of q, preempting from the end of the
-// running list. False: q itself was the last one and had to go.
+// makeRoom finds blocks for n more tokens of q by preempting from the end of
+// the running list. It returns false when q itself was last and had to go.
 func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
 	for !s.grow(q, q.computed+n) {
 		last := s.running[len(s.running)-1]
@@ -97,13 +109,15 @@ func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
 	return true
 }
 
+// preempt frees a sequence's blocks; its tokens will be computed again (vLLM's
+// recompute mode).
 func (s *scheduler) preempt(q *sequence) {
 	s.drop(q)
 	q.preemptions++
 	s.waiting = slices.Insert(s.waiting, 0, q)
 }
 
-// grow gives q the blocks for so many tokens, or nothing.
+// grow gives q blocks for that many tokens, or none at all.
 func (s *scheduler) grow(q *sequence, tokens int) bool {
 	need := ceilDiv(tokens, s.cfg.BlockSize) - len(q.blocks)
 	if need > s.pool.free {
@@ -115,12 +129,14 @@ func (s *scheduler) grow(q *sequence, tokens int) bool {
 	return true
 }
 
+// admit starts waiting sequences, first come first served. One that does not
+// fit blocks those behind it, as in vLLM.
 func (s *scheduler) admit(b *batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
 		found := s.lookUp(q)
-		// The whole sequence must fit, not only its first chunk: else many
-		// long prompts are begun and thrown out again.
+		// The whole sequence must fit, not only its first chunk. Otherwise many
+		// long prompts would start and be preempted again.
 		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
 			return
 		}
@@ -138,15 +154,15 @@ func (s *scheduler) admit(b *batch, budget int) {
 		}
 		n := min(q.tokens()-q.computed, budget)
 		s.grow(q, q.computed+n)
-		s.waiting[0], s.waiting = nil, s.waiting[1:] // what lies before the queue is held too
+		s.waiting[0], s.waiting = nil, s.waiting[1:] // nil: the array keeps what lies before the queue
 		s.running = append(s.running, q)
 		b.admitted = append(b.admitted, q)
 		budget -= s.plan(b, q, n)
 	}
 }
 
-// lookUp finds q's cached blocks. The last token is always computed, so at most
-// tokens-1, in whole blocks, can come from the cache.
+// lookUp finds q's cached blocks. The last token must be computed to yield the
+// next, so the cache can supply at most tokens-1, in whole blocks.
 func (s *scheduler) lookUp(q *sequence) []int32 {
 	if !s.cfg.EnablePrefixCaching {
 		return nil
@@ -156,7 +172,7 @@ func (s *scheduler) lookUp(q *sequence) []int32 {
 }
 
 // plan puts n tokens of q into the step. Blocks that the step fills can be
-// found by others from now on, in the same step too, as in vLLM.
+// found by other sequences from now on, even in the same step, as in vLLM.
 func (s *scheduler) plan(b *batch, q *sequence, n int) int {
 	q.planned = n
 	b.sequences = append(b.sequences, q)
@@ -177,6 +193,7 @@ func (s *scheduler) plan(b *batch, q *sequence, n int) int {
 	return n
 }
 
+// remember offers q's newly filled blocks to the prefix cache.
 func (s *scheduler) remember(q *sequence, tokens int) {
 	if !s.cfg.EnablePrefixCaching {
 		return
@@ -186,8 +203,8 @@ func (s *scheduler) remember(q *sequence, tokens int) {
 	}
 }
 
-// complete ends the step: it returns the sequences that have one token more.
-// Those whose output is whole have left, and their blocks are free.
+// complete ends the step and returns the sequences that have one more token.
+// Those whose output is complete have left, and their blocks are free.
 func (s *scheduler) complete(b batch) []*sequence {
 	yielded := b.sequences[:0]
 	isAnyDone := false
@@ -213,7 +230,7 @@ func (s *scheduler) complete(b batch) []*sequence {
 	return yielded
 }
 
-// extendHashes adds the hash of a block that the newest token fills.
+// extendHashes adds the hash of the block that the newest token has filled.
 func (s *scheduler) extendHashes(q *sequence) {
 	size := s.cfg.BlockSize
 	if !s.cfg.EnablePrefixCaching || q.tokens()%size != 0 {
@@ -239,15 +256,17 @@ func (s *scheduler) drop(q *sequence) {
 	q.blocks, q.remembered, q.computed = nil, 0, 0
 }
 
-// end lets go of what q holds. Its hashes go too: there is one for each block of its prompt, and an answer may have
-// thousands of outputs of which the last is far off.
+// end frees what q holds, its hashes as well: there is one for each block of
+// its prompt, and an answer may have thousands of outputs that end long before
+// the last.
 func (s *scheduler) end(q *sequence) {
 	q.isGone = true
 	s.drop(q)
 	q.hashes = nil
 }
 
-// abort removes sequences wherever they are, in one go: there may be thousands.
+// abort removes sequences wherever they are, in one pass: there may be
+// thousands.
 func (s *scheduler) abort(sequences ...*sequence) {
 	for _, q := range sequences {
 		if !q.isGone {
@@ -259,15 +278,18 @@ func (s *scheduler) abort(sequences ...*sequence) {
 	s.waiting = slices.DeleteFunc(s.waiting, isGone)
 }
 
-// chainStart begins the hash chain of a prompt without a cache salt.
+// chainStart is the first link of the hash chain of a prompt without a cache
+// salt.
 const chainStart uint64 = 0x243f6a8885a308d3
 
+// chain hashes one more token. A block's hash covers the whole prefix up to its
+// end, so equal hashes mean equal prefixes.
 func chain(hash uint64, id int32) uint64 {
 	return mix((hash ^ uint64(uint32(id))) + 0x9e3779b97f4a7c15)
 }
 
-// hashBlocks are the chained hashes of the prompt's full blocks, and the tokens
-// after them.
+// hashBlocks returns the chained hashes of the prompt's full blocks, and the
+// tokens after the last of these.
 func hashBlocks(ids []int32, start uint64, size int) (hashes []uint64, tail []int32) {
 	hashes = make([]uint64, 0, len(ids)/size+1)
 	hash := start

@@ -191,7 +191,8 @@ func TestSchedulerChunksAPromptByTheBudget(t *testing.T) {
 	r.add(ids(0, 10), 50)
 	r.step() // the first sequence now decodes
 	r.add(ids(500, 250), 2)
-	// 99 tokens a step stay beside the decode: 99, 99, 52, and then both decode.
+	// 99 tokens a step stay beside the decode: 99, 99, 52, and then both
+	// decode.
 	for i, want := range []Step{
 		{DecodeSequences: 1, ContextTokens: 11, WindowTokens: 11, PrefillTokens: 99, PrefillChunks: 1, PrefillPairs: 99 * 99 / 2.0},
 		{DecodeSequences: 1, ContextTokens: 12, WindowTokens: 12, PrefillTokens: 99, PrefillChunks: 1, PrefillPairs: 99*99 + 99*99/2.0},
@@ -230,7 +231,8 @@ func TestSchedulerPreemptsTheLastAndItYieldsExactlyItsTokens(t *testing.T) {
 			yielded[q]++
 		}
 	}
-	// 64 tokens hold 32 of each; the 33rd needs a block that only the last can give.
+	// 64 tokens hold 32 of each; the 33rd needs a block that only the last can
+	// give.
 	if first.preemptions != 0 || last.preemptions == 0 {
 		t.Errorf("preemptions: got %d and %d, want 0 and at least 1", first.preemptions, last.preemptions)
 	}

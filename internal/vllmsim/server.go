@@ -18,7 +18,7 @@ type Server struct {
 	begin        time.Time
 	fingerprint  []byte // the JSON string
 	textRequests atomic.Uint64
-	answering    atomic.Int64 // requests for text under way, for /load
+	answering    atomic.Int64 // requests for text in progress, for /load
 
 	work      sync.WaitGroup // connections and drains
 	driverRun sync.WaitGroup
@@ -33,11 +33,11 @@ type Server struct {
 	truths  []truth
 }
 
-// shutdownGrace is how long Close waits for readers to take the ends of their
+// shutdownGrace is how long Close waits for clients to read the ends of their
 // streams.
 const shutdownGrace = time.Second
 
-// New makes a server from c; nothing runs before Serve.
+// New makes a server. Nothing runs before Serve.
 func New(c Config) (*Server, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {
@@ -62,8 +62,8 @@ func New(c Config) (*Server, error) {
 func (s *Server) sinceStart() time.Duration { return time.Since(s.begin) }
 
 // Serve answers on l until Close, and then returns net.ErrClosed. It may be
-// called for several listeners. On sockets of the kernel deadlines are kept by
-// a kernel timer; on others (net.Pipe, fake time) by the runtime's.
+// called for several listeners. On TCP and Unix sockets a kernel timer keeps
+// deadlines, on others (net.Pipe, fake time) the runtime's timer.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.start(l); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Server) Serve(l net.Listener) error {
 			}
 			var temporary interface{ Temporary() bool }
 			if errors.As(err, &temporary) && temporary.Temporary() {
-				time.Sleep(10 * time.Millisecond) // out of descriptors: others must finish first
+				time.Sleep(10 * time.Millisecond) // out of file descriptors until another connection ends
 				continue
 			}
 			return fmt.Errorf("simulator: %w", err)
@@ -142,7 +142,7 @@ func (s *Server) closed() bool {
 	return s.isClosed
 }
 
-// Close stops the server as vLLM stops on SIGTERM: streams under way end with
+// Close stops the server as vLLM stops on SIGTERM: streams in progress end with
 // finish_reason "abort", then everything is closed. When it returns, none of
 // the server's goroutines is left.
 func (s *Server) Close() error {

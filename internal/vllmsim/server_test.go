@@ -142,7 +142,8 @@ func within(t testing.TB, what string, is func() bool) {
 }
 
 // TestSlowReaderDoesNotHoldUpOthers never reads one stream while another one is
-// read to its end; then it reads the first, whose tokens come merged, all of them.
+// read to its end; then it reads the first, whose tokens come merged, all of
+// them.
 func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
 	c := small()
 	c.StepTime = func(Step) time.Duration { return 50 * time.Microsecond }
@@ -238,8 +239,9 @@ func TestCloseWithIdleAndUnreadConnections(t *testing.T) {
 	}
 }
 
-// TestKeepAlive sends several requests on one connection, one of them before the
-// answer to the one before has come, and then idles until the server closes.
+// TestKeepAlive sends several requests on one connection, one of them before
+// the answer to the one before has come, and then idles until the server
+// closes.
 func TestKeepAlive(t *testing.T) {
 	c := small()
 	c.IdleTimeout = 50 * time.Millisecond
@@ -258,7 +260,8 @@ func TestKeepAlive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 100 ms of stream are longer than the idle time: it must not count there.
+		// 100 ms of stream are longer than the idle time: it must not count
+		// there.
 		if r, err := readStream(answer.Body); err != nil || r.tokens != 100 || !r.isDone {
 			t.Fatalf("got %+v, %v", r, err)
 		}

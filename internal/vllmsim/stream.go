@@ -6,24 +6,27 @@ import (
 	"time"
 )
 
-// stream is one answer under way: tokens come in from a driver, chunks go out on
-// the connection. The driver never waits for a reader: what the socket does not
-// take at once is written by a goroutine of its own, and tokens that arrive
-// meanwhile go into one chunk together, as vLLM merges deltas.
+// stream is one answer in progress: a driver delivers tokens, chunks leave on
+// the connection. The driver never waits for a reader. What the socket does not
+// take at once is written by a goroutine of the stream's own (drain), and
+// tokens that arrive meanwhile share one chunk, as vLLM merges deltas.
+//
+// mu guards everything below it. isBusy hands buf to the drain goroutine; until
+// that finishes nobody else renders.
 type stream struct {
 	request *textRequest
 	conn    *connection
 	path    string
 	driver  driver
 	created int64         // Unix seconds
-	began   time.Duration // last byte of the request read, since the server began
-	done    chan struct{} // closed when the answer is out or given up
+	began   time.Duration // when the last byte of the request arrived, since the server started
+	done    chan struct{} // closed when the answer is complete or abandoned
 
 	mu         sync.Mutex
 	choices    []choice
 	head       []byte // of each chunk, up to the choice's index
-	next       int    // choice to be rendered
-	open       int    // choices not finished
+	next       int    // choice to render next
+	open       int    // choices that are not finished
 	refusal    *apiError
 	isHeaded   bool
 	hasRoles   bool
@@ -31,11 +34,11 @@ type stream struct {
 	isBusy     bool // a drain goroutine owns buf
 	isOver     bool
 	buf        []byte
-	event      []byte // the chunk being made
+	event      []byte // the chunk being rendered
 	text       []byte // and its text
 	truth      truth
 	unsent     int       // tokens in buf that have not been handed to the socket
-	siblings   []sibling // of the outputs of each prompt; the driver's
+	siblings   []sibling // of the outputs of each prompt; only the driver uses them
 }
 
 // choice is one output of the answer.
@@ -43,26 +46,27 @@ type choice struct {
 	index     int
 	prompt    *prompt
 	sampling  sampling
-	tokens    int          // it will have
-	why       finishReason // it will end
+	tokens    int          // that it will have
+	why       finishReason // why it will end
 	stopID    int32
 	delivered int // tokens handed over by the driver
-	written   int // and put into chunks
+	written   int // tokens put into chunks
 	finish    finishReason
-	isClosed  bool // finish has been written
-	held      []byte
+	isClosed  bool   // finish has been written
+	held      []byte // an incomplete UTF-8 character
 	cached    int
 	times     sequenceTimes
 }
 
-// sequenceTimes are instants of one output, since the server began.
+// sequenceTimes are instants of one output, since the server started.
 type sequenceTimes struct{ queued, scheduled, first, last time.Duration }
 
-// driver yields tokens: the engine, or the fixed-time pacer.
+// driver makes tokens. There are two: the engine, and the pacer of fixed times.
 type driver interface {
-	// submit takes over a stream; the refusal is for before anything was sent.
+	// submit takes over a stream. It can refuse only before anything was sent.
 	submit(*stream) *apiError
-	// abandon drops a stream whose outputs are not whole, once. The stream's lock is held.
+	// abandon drops a stream whose outputs are incomplete. It is called once,
+	// with the stream's lock held.
 	abandon(*stream)
 	wakeBy(waker)
 	run()
@@ -73,13 +77,14 @@ func newStream(c *connection, a *textRequest, path string, began time.Duration) 
 	c.server.answering.Add(1)
 	s := &stream{request: a, conn: c, path: path, driver: c.server.driver, began: began, created: time.Now().Unix(), done: make(chan struct{})}
 	s.truth = truth{id: a.id, arrived: c.arrived, began: began}
-	s.choices, a.choices = a.choices, nil // the stream's alone: it lets go of them when it is abandoned
+	s.choices, a.choices = a.choices, nil // only the stream holds them, so that abandoning it frees them
 	s.head = s.chunkHead()
 	s.open = len(s.choices)
 	return s
 }
 
-// deliver hands over more tokens of a choice; finish is empty while it goes on.
+// deliver hands over more tokens of a choice; finish is empty while it
+// continues.
 func (s *stream) deliver(choice, tokens int, finish finishReason, cached int, times sequenceTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +134,7 @@ func (s *stream) write() {
 			s.end(true)
 		case n < len(s.buf):
 			s.isBusy = true
-			rest := s.buf[n:] // an abandoned stream lets go of buf
+			rest := s.buf[n:] // abandoning the stream drops s.buf
 			s.conn.server.work.Go(func() { s.drain(rest) })
 		case s.isRendered:
 			s.end(false)
@@ -147,7 +152,8 @@ func (s *stream) noteWrite() {
 	s.unsent = 0
 }
 
-// drain writes rest and then whatever has come in meanwhile.
+// drain writes rest, and then whatever was delivered meanwhile, waiting for a
+// slow reader as long as it takes.
 func (s *stream) drain(rest []byte) {
 	for {
 		_, err := s.conn.Conn.Write(rest)
@@ -171,7 +177,7 @@ func (s *stream) drain(rest []byte) {
 	}
 }
 
-// end closes the connection where nothing can follow on it; mu is held.
+// end closes the connection if no request can follow on it; mu is held.
 func (s *stream) end(isBroken bool) {
 	if s.isOver {
 		return
@@ -194,22 +200,23 @@ func (s *stream) status() int {
 	return http.StatusOK
 }
 
-// leave makes the stream over; mu is held.
+// leave marks the stream as over; mu is held.
 func (s *stream) leave() {
 	s.isOver = true
 	s.conn.server.answering.Add(-1)
 	close(s.done)
 }
 
-// drop leaves a stream that another answer takes the place of.
+// drop ends a stream that never starts, because a refusal is sent instead of
+// it.
 func (s *stream) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leave()
 }
 
-// abandon gives the answer up: the client has left. vLLM aborts the request
-// then, and so does this.
+// abandon gives the answer up because the client has left. vLLM aborts such a
+// request, and so does this.
 func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

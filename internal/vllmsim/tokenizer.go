@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// The tokenizer is trivial and reversible. Ids 0..2 are special, 3..258 are the
-// 256 bytes, and every id from 259 on is the five bytes " wxyz": a blank and
-// four lower-case letters that write id-259 in base 26. Text becomes ids by one
-// scan: a blank with four lower-case letters that name an id is that id, a
-// special id spelt out is that id, any other byte is its byte id. So text -> ids
-// -> text is exact for any text, and ids -> text -> ids for ids from 259 on.
+// The tokenizer is trivial and reversible. Ids 0 to 2 are special, 3 to 258 are
+// the 256 bytes, and every id from 259 on is the five bytes " wxyz": a space
+// and four lower-case letters that write id-259 in base 26. One scan turns text
+// into ids: a space with four lower-case letters that name an id becomes that
+// id, a special id spelt out becomes that id, and any other byte becomes its
+// byte id. So text -> ids -> text is exact for any text, and ids -> text -> ids
+// for ids from 259 on.
 const (
 	endOfText = 0
 	imStart   = 1
@@ -44,7 +45,8 @@ func tokenize(ids []int32, text string, vocab int) []int32 {
 	return ids
 }
 
-// specialAt finds a special id spelt out, as vLLM's tokenizers do in prompts.
+// specialAt finds a special id that is spelt out. vLLM's tokenizers accept
+// these in prompts.
 func specialAt(s string) (id int32, length int) {
 	for id, text := range specialText {
 		if strings.HasPrefix(s, text) {
@@ -68,7 +70,7 @@ func wordAt(s string, vocab int) (int32, bool) {
 	return firstWord + int32(n), firstWord+n < vocab
 }
 
-// appendText appends what id stands for; special ids stand for nothing.
+// appendText appends the text of an id. Special ids have none.
 func appendText(text []byte, id int32) []byte {
 	switch {
 	case id >= firstWord:
@@ -80,7 +82,7 @@ func appendText(text []byte, id int32) []byte {
 	return text
 }
 
-// detokenize is the text of ids with special ids spelt out.
+// detokenize is the text of ids, with special ids spelt out.
 func detokenize(ids []int32) string {
 	var text []byte
 	for _, id := range ids {
@@ -93,8 +95,9 @@ func detokenize(ids []int32) string {
 	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
-// tokenString is how byte-level tokenizers print one token: printable Latin-1
-// stands for itself, every other byte for a character from U+0100 on.
+// tokenString is how byte-level tokenizers print one token (GPT-2's table):
+// printable Latin-1 characters stand for themselves, every other byte for a
+// character from U+0100 on.
 func tokenString(id int32) string {
 	if id < firstByte {
 		return specialText[id]
@@ -106,6 +109,7 @@ func tokenString(id int32) string {
 	return out.String()
 }
 
+// byteRunes is the byte-to-character table of GPT-2's tokenizer.
 var byteRunes = func() (runes [256]rune) {
 	next := rune(256)
 	for b := range runes {
@@ -120,9 +124,9 @@ var byteRunes = func() (runes [256]rune) {
 	return runes
 }()
 
-// appendWhole appends text's whole characters to out and returns the bytes that
-// may still become one, as vLLM holds back a character until its last byte. At
-// the end of an output nothing is held.
+// appendWhole appends text's complete characters to out and returns the bytes
+// that may still become one: vLLM too holds a character back until its last
+// byte. At the end of an output nothing is held back.
 func appendWhole(out, text []byte, isLast bool) (whole, held []byte) {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -139,8 +143,8 @@ func appendWhole(out, text []byte, isLast bool) (whole, held []byte) {
 	return out, nil
 }
 
-// appendJSONString quotes s as vLLM does: control characters, quote and
-// backslash escaped, everything else as it is.
+// appendJSONString quotes s as vLLM does: control characters, quotes and
+// backslashes are escaped, everything else is left as it is.
 func appendJSONString[T string | []byte](out []byte, s T) []byte {
 	out = append(out, '"')
 	for i := 0; i < len(s); i++ {

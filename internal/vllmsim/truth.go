@@ -6,21 +6,24 @@ import (
 	"time"
 )
 
-// truth is when one request came and when its tokens were handed to the socket.
-// All instants are since the server began.
+// truth records when one request arrived and when its tokens were handed to the
+// socket. A client's measurements can be compared with it. All instants count
+// from the server's start.
 type truth struct {
 	id          string
-	arrived     time.Duration // its first bytes were there
-	began       time.Duration // its last byte was there
+	arrived     time.Duration // of its first bytes
+	began       time.Duration // of its last byte
 	first, last time.Duration // of its tokens
 	tokens      int
 	chunks      int
-	isWhole     bool // the answer went out to its end
+	isWhole     bool // the answer was sent to its end
 }
 
+// truthsKept bounds the memory of a long run; the older half is dropped then.
 const truthsKept = 200_000
 
-// noteChunk counts tokens that were put into a chunk; the write says when.
+// noteChunk counts tokens that were put into a chunk. noteWrite will say when
+// they left.
 func (t *truth) noteChunk(tokens int) {
 	if tokens > 0 {
 		t.tokens += tokens
@@ -28,7 +31,7 @@ func (t *truth) noteChunk(tokens int) {
 	}
 }
 
-// noteWrite says that whatever was counted leaves now.
+// noteWrite records that the tokens counted so far leave now.
 func (t *truth) noteWrite(now time.Duration, tokens int) {
 	if tokens == 0 {
 		return
@@ -53,7 +56,7 @@ func (s *Server) keepTruth(st *stream, isWhole bool) {
 	s.truths = append(s.truths, t)
 }
 
-// truthOf is the newest record with that id as JSON.
+// truthOf is the newest record with that id, as JSON.
 func (s *Server) truthOf(id string) ([]byte, bool) {
 	s.truthMu.Lock()
 	defer s.truthMu.Unlock()
@@ -65,7 +68,8 @@ func (s *Server) truthOf(id string) ([]byte, bool) {
 	return nil, false
 }
 
-// allTruths is every record kept, one a line, in the order in which they ended.
+// allTruths are all records kept, one per line, in the order in which the
+// answers ended.
 func (s *Server) allTruths() []byte {
 	s.truthMu.Lock()
 	defer s.truthMu.Unlock()
@@ -76,8 +80,8 @@ func (s *Server) allTruths() []byte {
 	return out
 }
 
-// appendTruth tells token instants in seconds since the last byte of the request
-// was there, and the arrival as Unix seconds.
+// appendTruth writes token instants in seconds since the last byte of the
+// request, and the arrival as Unix seconds.
 func (s *Server) appendTruth(out []byte, t truth) []byte {
 	out = append(out, `{"id":`...)
 	out = appendJSONString(out, t.id)

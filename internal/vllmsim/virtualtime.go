@@ -5,17 +5,23 @@ import (
 	"time"
 )
 
-// Job is a request of a walk: when it arrives, and how many tokens it brings and asks for.
+// Job is a request in virtual time: when it arrives, and how many tokens it
+// brings and asks for.
 type Job struct {
 	At             time.Duration
 	Prompt, Output int
 }
 
-// Timing says when a job's tokens came, on the clock of its arrival.
+// Timing says when a job's tokens came, on the clock of Job.At.
 type Timing struct{ First, Last time.Duration }
 
-// Walk plays jobs, in order of arrival, through the scheduler in virtual time: the engine without HTTP and without waiting.
-// A job has lengths and no content, so there is no prefix cache.
+// Walk plays jobs, which must be in order of arrival, through the scheduler in
+// virtual time: the clock jumps from step to step, so that an hour of traffic
+// takes milliseconds. A step starts as soon as the one before has ended, or at
+// the next arrival when nothing is running. Jobs that arrive during a step join
+// the next one. A token's instant is the end of its step.
+//
+// A job has lengths but no content, so there is no prefix cache.
 func Walk(cfg Config, jobs []Job) ([]Timing, error) {
 	cfg.EnablePrefixCaching = false
 	cfg, err := cfg.withDefaults()

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Steps of 10 ms: the first job's prompt takes one, which yields a token, and two more follow; the second comes during the
-// second step, shares the third, and goes on alone. The third finds nobody.
+// Steps of 10 ms: the first job's prompt takes one, which yields a token, and
+// two more follow; the second comes during the second step, shares the third,
+// and goes on alone. The third finds nobody.
 func TestWalkPlaysInVirtualTime(t *testing.T) {
 	cfg := Config{StepTime: func(Step) time.Duration { return 10 * time.Millisecond }}
 	ms := time.Millisecond

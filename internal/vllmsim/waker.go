@@ -2,16 +2,19 @@ package vllmsim
 
 import "time"
 
-// waker wakes one goroutine at an instant, or before it when somebody rings.
+// waker lets one goroutine sleep until an instant, and others wake it earlier.
+// There are two: timerfdWaker keeps deadlines on real sockets to tens of
+// microseconds, runtimeWaker obeys the fake time of tests.
 type waker interface {
-	// wait returns at the instant, at once if it has passed, or after a ring.
-	// The zero time is never. It may return early: callers look at the clock.
+	// wait returns at the instant, at once if that has passed, or when wake is
+	// called. The zero time means never. It may return early, so callers look
+	// at the clock again.
 	wait(until time.Time)
 	wake() // may be called from any goroutine
 	close()
 }
 
-// runtimeWaker is made of the runtime's timer: it obeys fake time, but may be a
+// runtimeWaker uses the runtime's timer. It obeys fake time, but can be a
 // millisecond late.
 type runtimeWaker struct {
 	timer *time.Timer
@@ -37,6 +40,9 @@ func (w *runtimeWaker) wait(until time.Time) {
 	}
 }
 
+// wake leaves a token in the channel of one place. A second call before the
+// first is seen adds nothing: the sleeper only needs to know that something
+// changed.
 func (w *runtimeWaker) wake() {
 	select {
 	case w.woken <- struct{}{}:

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerfdWaker is made of a timerfd that the runtime's poller watches: late by
-// tens of microseconds, where the runtime's own timers round up to a millisecond
-// once a process is idle. It holds no processor while it waits.
+// timerfdWaker uses a timerfd that the runtime's poller watches. It is late by
+// tens of microseconds, whereas the runtime's own timers round up to a
+// millisecond once a process is idle. While it waits it occupies no thread.
 type timerfdWaker struct {
 	timer *os.File
 	raw   syscall.RawConn
@@ -36,9 +36,11 @@ func newWaker() waker {
 	return &timerfdWaker{timer: timer, raw: raw, fd: fd, woken: make(chan struct{}, 1)}
 }
 
-// wait lets the poller wait for the timer to fire and never reads it: to set it
-// anew is enough for it to be reported again. The setting is done between the
-// poller's getting ready and its wait, so that no firing falls before the wait.
+// wait lets the poller wait until the timer is readable and never reads the
+// timer: setting it again is enough for the next report. The timer is set
+// inside the callback of raw.Read, that is after the poller has armed the
+// descriptor and before it waits. A timer set earlier could fire in between and
+// the wake-up would be lost.
 func (w *timerfdWaker) wait(until time.Time) {
 	if until.IsZero() {
 		<-w.woken
@@ -55,7 +57,7 @@ func (w *timerfdWaker) wait(until time.Time) {
 		}
 		isSet = true
 		w.set(left)
-		return w.wasWoken() // before the setting; a later ring fires the timer
+		return w.wasWoken() // by a call before the timer was set; a later call fires it
 	})
 	w.wasWoken()
 }
@@ -69,14 +71,18 @@ func (w *timerfdWaker) wasWoken() bool {
 	}
 }
 
+// set arms the timer. The lock and isClosed keep it from touching a descriptor
+// number that the kernel may already have given to another file.
 func (w *timerfdWaker) set(left time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.isClosed { // else the descriptor may be another file's by now
+	if !w.isClosed {
 		unix.TimerfdSettime(w.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(left))}, nil)
 	}
 }
 
+// wake also fires the timer, in a nanosecond, because the sleeper may already
+// be in the poller and no longer look at the channel.
 func (w *timerfdWaker) wake() {
 	select {
 	case w.woken <- struct{}{}:

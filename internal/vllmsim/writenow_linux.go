@@ -7,8 +7,9 @@ import (
 )
 
 // writeNow sends to a socket without waiting. At 80,000 tokens a second two
-// detours would show: the file system's write, and telling the runtime of a call
-// that cannot block. What the socket does not take is left to the caller.
+// detours would be felt: the path of write(2) through the file system, and
+// telling Go's scheduler about a system call that cannot block (hence
+// RawSyscall). The caller handles what the socket does not take.
 func writeNow(fd uintptr, b []byte) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)

@@ -2,5 +2,5 @@
 
 package vllmsim
 
-// writeNow takes nothing here: every write is left to a goroutine.
+// writeNow writes nothing here: every write is left to a goroutine.
 func writeNow(uintptr, []byte) (int, error) { return 0, nil }

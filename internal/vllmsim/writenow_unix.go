@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeNow writes to a socket that does not block. What it does not take is
-// left to the caller.
+// writeNow writes to a non-blocking socket. The caller handles what it does not
+// take.
 func writeNow(fd uintptr, b []byte) (int, error) {
 	n, err := unix.Write(int(fd), b)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
