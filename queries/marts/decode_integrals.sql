@@ -10,7 +10,7 @@
 -- endpoint           base url of the server; '' where the run had one only
 -- begin_s            the instant, seconds since the run began
 -- end_s              the next such instant; null for the last
--- batch              requests that decode in between
+-- batch              requests that decode in between, of one engine (marts.decode_segments)
 -- batch_seconds      requests that decoded, times time
 -- context_seconds    context tokens of all of them together, times time
 -- tokens             tokens that they brought after their first
@@ -59,7 +59,8 @@ works as (
         prompts.first_token_s,
         prompts.uncached_tokens,
         d.prefill_share
-            * macros.prompt_s(d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens) as work_s
+            * macros.prompt_s(d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens)
+            / d.data_parallel_size as work_s -- of the engines behind one address, one works on the prompt
     from prompts
     inner join segments
         on segments.run_id = prompts.run_id

@@ -6,11 +6,13 @@
 -- a token below the count, because a step reads what stood at its begin: over a step
 -- this is right on average. Costs are of one step and null where the run's deployment
 -- is not known or nothing decodes.
+-- Where data parallelism puts several engines behind one address, they are taken to share its requests evenly: batch and
+-- contexts are of one engine, as its steps are. token_per_s is of all.
 -- run_id                    the replay
 -- endpoint                  base url of the server; '' where the run had one only
 -- begin_s                   seconds since the run began
 -- end_s                     the next such instant; null for the last, which ends nothing
--- batch                     requests that decode
+-- batch                     requests that decode, of one engine
 -- token_per_s               tokens that they bring together, per second
 -- begin_context_tokens      sum of their contexts at begin_s, tokens
 -- end_context_tokens        the same at end_s, tokens
@@ -159,20 +161,26 @@ stretches as (
 -- Sums of many lines leave a rounding error behind where nothing is left.
 shared as (
     select
-        run_id,
-        endpoint,
-        case when batch > 0 then run_id end as busy_run_id,
+        stretches.run_id,
+        stretches.endpoint,
+        case when batch > 0 then stretches.run_id end as busy_run_id,
         begin_s,
         end_s,
-        batch::bigint as batch,
+        batch::bigint / engines as batch,
         case when batch > 0 then greatest(token_per_s, 0) else 0 end as token_per_s,
-        case when batch > 0 then greatest(offset_tokens + token_per_s * begin_s, 0) else 0 end as begin_context_tokens,
-        case when batch > 0 then greatest(offset_tokens + token_per_s * end_s, 0) else 0 end as end_context_tokens,
-        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * begin_s, 0) else 0 end
+        case when batch > 0 then greatest(offset_tokens + token_per_s * begin_s, 0) else 0 end / engines as begin_context_tokens,
+        case when batch > 0 then greatest(offset_tokens + token_per_s * end_s, 0) else 0 end / engines as end_context_tokens,
+        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * begin_s, 0) else 0 end / engines
             as begin_windowed_tokens,
-        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * end_s, 0) else 0 end
+        case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * end_s, 0) else 0 end / engines
             as end_windowed_tokens
     from stretches
+    inner join (
+        select
+            run_id,
+            greatest(coalesce(deployment.data_parallel_size, 1), 1) as engines
+        from staging.runs
+    ) as runs on runs.run_id = stretches.run_id
 ),
 
 -- What a step costs, but for reading the KV cache: that is so much for each token in it.

@@ -105,7 +105,7 @@ priced as (
 sized as (
     select
         run_id,
-        case when not is_draft then coalesce(tensor_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1)) end as gpus
+        case when not is_draft then coalesce(tensor_parallel_size, 1) * coalesce(deployment.data_parallel_size, 1) * greatest(1, coalesce(len(endpoints), 1)) end as gpus
     from staging.runs
 )
 

@@ -299,7 +299,7 @@ select
             ' ',
             coalesce(runs.engine, case when runs.server_version is not null then 'vllm' end, 'unknown server'),
             coalesce(runs.server_version, runs.engine_version),
-            case when runs.gpu is not null then concat_ws(' ', 'on', runs.gpu, 'x' || coalesce(runs.tensor_parallel_size, 1)) end
+            case when runs.gpu is not null then concat_ws(' ', 'on', runs.gpu, 'x' || coalesce(runs.tensor_parallel_size, 1) * greatest(coalesce(runs.deployment.data_parallel_size, 1), 1)) end
         )
     end as measured_on,
     runs.is_simulated,

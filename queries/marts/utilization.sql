@@ -96,7 +96,7 @@ streamed as (
         gaps.predicted_tpot_s - gaps.prefill_s as predicted_decode_s,
         (
             gaps.mean_batch * macros.token_flop(known.d, gaps.mean_context_tokens)
-            + beside.prompt_flop / gaps.decode_tokens
+            + beside.prompt_flop / known.d.data_parallel_size / gaps.decode_tokens
         ) / gaps.tpot_s / known.d.peak_flop_per_s as mfu_ratio
     from marts.tpot_gap as gaps
     inner join known on known.run_id = gaps.run_id
