@@ -127,7 +127,10 @@ select
     nullif(concat_ws(
         ' ',
         nullif(runs.document ->> '$.server.simulates.gpu', ''),
-        'x' || nullif(nullif(runs.document ->> '$.server.simulates.tensor_parallel_size', ''), '0'),
+        'x' || nullif(
+            (runs.document ->> '$.server.simulates.tensor_parallel_size')::bigint
+            * coalesce((runs.document ->> '$.server.simulates.data_parallel_size')::bigint, 1), 0
+        ),
         nullif(runs.document ->> '$.server.simulates.catalog_model', ''),
         nullif(runs.document ->> '$.server.simulates.quantization', ''),
         -- A server that stands for no GPU says what it is instead.
