@@ -15,10 +15,6 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// readerVersion says by which state of the readers a source was read. It grows
-// when the same file would come out differently.
-const readerVersion = 3
-
 func (m *loader) loadOne(ctx context.Context, file found) (Result, error) {
 	began := time.Now()
 	var result Result
@@ -178,13 +174,13 @@ func (l *fileLoad) run(ctx context.Context, tx *warehouse.Tx) error {
 	if err := l.measureReuse(ctx, tx, id); err != nil {
 		return err
 	}
-	if err := l.insertSource(ctx, tx, id, sums.Content, l.in.Disk.Bytes.Load(), sum, about); err != nil {
-		return err
-	}
 	if err := l.insertManifest(ctx, tx, id, sums.Disk); err != nil {
 		return err
 	}
-	return insertRejects(ctx, tx, id, sum.Rejects)
+	return insertSource(ctx, tx, id, sourceRow{
+		Result: l.result, kind: cmp.Or(about.Kind, l.format.Kind), path: l.file.path, sha256: sums.Content, size: l.in.Disk.Bytes.Load(),
+		about: about, licence: l.opts.Licence, rejects: sum.Rejects,
+	})
 }
 
 // stream sends a file of lines down the road.
@@ -202,7 +198,7 @@ func (l *fileLoad) stream(ctx context.Context, tx *warehouse.Tx, id int64) (read
 		return read.Counts{}, read.About{}, err
 	}
 	l.result.Notes = append(l.result.Notes, t.Notes(road.Counts)...)
-	return road.Counts, read.About{OriginAt: t.OriginAt, TimeUnit: t.TimeUnit, Zone: t.Zone, BlockTokens: t.BlockTokens}, nil
+	return road.Counts, t.About, nil
 }
 
 // document lets the format's own reader take the file.
@@ -275,14 +271,4 @@ func (l *fileLoad) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source 
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%d rows are exact duplicates; kept", duplicates))
 	}
 	return err
-}
-
-func (l *fileLoad) insertSource(ctx context.Context, tx *warehouse.Tx, id int64, sha256 string, size int64, sum read.Counts, about read.About) error {
-	return tx.Exec(ctx, `
-		insert into raw.sources (
-			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated,
-			time_unit, zone_assumption, block_tokens, collection, licence, reader_version, ingested_at)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), nullif(?, 0), nullif(?, ''), nullif(?, ''), ?, ?)`,
-		id, l.result.Name, cmp.Or(about.Kind, l.format.Kind), l.result.Format, l.file.path, sha256, size, sum.Read, sum.Kept, sum.Rejected, about.OriginAt, about.OriginAt != nil,
-		about.TimeUnit, about.Zone, about.BlockTokens, about.Collection, l.opts.Licence, readerVersion, time.Now().UTC())
 }

@@ -151,10 +151,7 @@ func (o *otherProcess) read(d *read.Document, out *read.Rows) error {
 		return errors.New("the reader of Parquet answers something else")
 	}
 	for _, text := range head.Texts {
-		if !read.NameLike.MatchString(text) {
-			text = "a column"
-		}
-		if err := out.Text(text); err != nil {
+		if err := out.TextIn(text, "a column"); err != nil {
 			return err
 		}
 	}
@@ -165,22 +162,7 @@ func (o *otherProcess) read(d *read.Document, out *read.Rows) error {
 	if read.HasAll(head.Names, "session_id", "start_ms", "requests") {
 		return traces.ReadFreeInference(o.answer, out)
 	}
-	names, err := traces.NewColumnNames(d.Columns, traces.Meanings)
-	if err == nil {
-		err = names.UnseenIn(head.Names)
-	}
-	if err != nil {
-		return err
-	}
-	t := traces.NewRequestTable(out)
-	rows, err := read.TableOfLines(d, o.answer)
-	if err == nil {
-		err = traces.ReadJSONTable(rows, t, names)
-		t.End()
-	} else if err == io.EOF { // no row, or no column of use
-		err = t.Complete()
-	}
-	return err
+	return traces.ReadColumns(d, head.Names, o.answer, out)
 }
 
 // end waits for the other process, and says what became of it. Where rows are

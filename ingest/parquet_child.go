@@ -97,7 +97,7 @@ func runErrand(told string) error {
 
 // lookAt says what the columns are, and which of them are of use.
 func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err error) {
-	names, err := traces.NewColumnNames(of.Columns, traces.Meanings)
+	use, err := traces.ColumnUse(of.Columns)
 	if err != nil {
 		return head, nil, errors.New("the columns that were said")
 	}
@@ -115,14 +115,14 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 		head.Names = append(head.Names, name)
 		quoted := `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 		isList := strings.HasSuffix(kind, "[]")
-		switch m := names.Of(name); {
-		case name == "requests" && isList, m.Part != traces.NoPart, strings.HasPrefix(kind, "STRUCT") && !isList && !traces.TextNames[traces.Snake(name)]:
+		switch ofRequest, isText := use(name); {
+		case name == "requests" && isList, ofRequest, strings.HasPrefix(kind, "STRUCT") && !isList && !isText:
 			head.Read = append(head.Read, name)
 			if kind == "DOUBLE" || kind == "FLOAT" {
 				quoted = fmt.Sprintf("nullif(%s::varchar, 'nan') as %s", quoted, quoted) // JSON has no NaN
 			}
 			columns = append(columns, quoted)
-		case traces.TextNames[traces.Snake(name)] && (kind == "VARCHAR" || isList || strings.HasPrefix(kind, "STRUCT")):
+		case isText && (kind == "VARCHAR" || isList || strings.HasPrefix(kind, "STRUCT")):
 			head.Texts = append(head.Texts, name)
 		case kind == "VARCHAR":
 			unsure = append(unsure, name)

@@ -122,7 +122,7 @@ func (m *loader) loadFolder(ctx context.Context, file found) (Result, error) {
 	if result.Name == "" {
 		result.Name = file.name
 	}
-	l := &fileLoad{file: file, names: m.names, format: read.Format{Name: folderFormat, Kind: "folder"}, opts: m.opts, result: &result,
+	l := &fileLoad{file: file, names: m.names, opts: m.opts, result: &result,
 		doc: &read.Document{Path: file.path, RefusesText: m.opts.RefuseText}}
 	err = m.w.Write(ctx, func(tx *warehouse.Tx) error {
 		// Another that was read meanwhile may have been the same.
@@ -142,10 +142,9 @@ func (m *loader) loadFolder(ctx context.Context, file found) (Result, error) {
 		if err := l.name(ctx, tx); err != nil {
 			return err
 		}
-		if err := l.insertSource(ctx, tx, file.source, sum, size, total, read.About{}); err != nil {
-			return err
-		}
-		return insertRejects(ctx, tx, file.source, total.Rejects)
+		return insertSource(ctx, tx, file.source, sourceRow{
+			Result: &result, kind: folderFormat, path: file.path, sha256: sum, size: size, licence: m.opts.Licence, rejects: total.Rejects,
+		})
 	})
 	var known *knownSource
 	if errors.As(err, &known) {

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"tidemark/ingest/read"
 	"tidemark/ingest/runs"
@@ -48,27 +47,17 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Optio
 		if err := nameIsFree(ctx, tx, result.Name); err != nil {
 			return err
 		}
-		if err := insertRunSource(ctx, tx, r, file, result, sha256, size); err != nil {
+		err = insertSource(ctx, tx, file.source, sourceRow{
+			Result: &result, kind: "run", path: file.path, sha256: sha256, size: size,
+			about: read.About{OriginAt: new(r.Document.StartedAt.UTC()), TimeUnit: "s"}, rejects: sum.Rejects,
+		})
+		if err != nil {
 			return err
 		}
-		return insertRejects(ctx, tx, file.source, sum.Rejects)
+		return r.Insert(ctx, tx, file.source)
 	})
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return result, err
-}
-
-func insertRunSource(ctx context.Context, tx *warehouse.Tx, r *runs.Run, file found, result Result, sha256 string, size int64) error {
-	err := tx.Exec(ctx, `
-		insert into raw.sources (
-			source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected,
-			origin_at, is_dated, time_unit, reader_version, ingested_at)
-		values (?, ?, 'run', 'run', ?, ?, ?, ?, ?, ?, ?, true, 's', ?, ?)`,
-		file.source, result.Name, r.Folder, sha256, size, result.RowsRead, result.RowsKept, result.RowsRejected,
-		r.Document.StartedAt.UTC(), readerVersion, time.Now().UTC())
-	if err != nil {
-		return err
-	}
-	return r.Insert(ctx, tx, file.source)
 }

@@ -36,23 +36,31 @@ var Prices = read.Format{
 }
 
 func readGPUs(d *read.Document, out *read.Rows) error {
-	return read.ReadCheckedSheet(d, out, func(cells read.CheckedSheet) (read.Row, *read.Reject) {
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		row := gpuRow{
-			GPU: cells.Word("gpu"), Aliases: read.OrNil(cells.Text("aliases")), Link: strings.ToLower(strings.TrimSpace(cells.Text("link"))),
+			GPU: s.Word("gpu"), Aliases: read.OrNil(s.Text("aliases")), Link: strings.ToLower(strings.TrimSpace(s.Text("link"))),
 			// The least that is believed shows a column in GB, GB/s or TFLOP/s.
-			MemoryBytes: cells.Number("memory_bytes", 1e9), HBMBytesPerS: cells.Number("hbm_bytes_per_s", 1e9), BF16FlopPerS: cells.Number("bf16_flop_per_s", 1e11),
-			FP8FlopPerS: cells.Optional("fp8_flop_per_s", 1e11), FP4FlopPerS: cells.Optional("fp4_flop_per_s", 1e11),
+			MemoryBytes: s.Quantity("memory_bytes", 1e9), HBMBytesPerS: s.Quantity("hbm_bytes_per_s", 1e9), BF16FlopPerS: s.Quantity("bf16_flop_per_s", 1e11),
+			FP8FlopPerS: s.OptionalQuantity("fp8_flop_per_s", 1e11), FP4FlopPerS: s.OptionalQuantity("fp4_flop_per_s", 1e11),
 		}
 		if row.Link != "nvlink" && row.Link != "pcie" {
-			cells.Wrong("link", read.NotALink)
+			s.Wrong("link", read.NotALink)
 		}
-		return row, cells.Problem()
+		return addComplete(out, s, row)
 	})
 }
 
 func readPrices(d *read.Document, out *read.Rows) error {
-	return read.ReadCheckedSheet(d, out, func(cells read.CheckedSheet) (read.Row, *read.Reject) {
-		row := priceRow{GPU: cells.Word("gpu"), USDPerGPUHour: cells.Number("usd_per_gpu_hour", 0), Label: read.OrNil(read.Word(cells.Text("label")))}
-		return row, cells.Problem()
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
+		row := priceRow{GPU: s.Word("gpu"), USDPerGPUHour: s.Quantity("usd_per_gpu_hour", 0), Label: read.WordOrNil(s.Text("label"))}
+		return addComplete(out, s, row)
 	})
+}
+
+// addComplete adds a row none of whose cells was wrong.
+func addComplete(out *read.Rows, s *read.Sheet, row read.Row) (*read.Reject, error) {
+	if s.Problem() != nil {
+		return s.Problem(), nil
+	}
+	return nil, out.Add(row)
 }

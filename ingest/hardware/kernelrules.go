@@ -2,7 +2,6 @@ package hardware
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"tidemark/ingest/read"
@@ -26,26 +25,17 @@ var KernelRules = read.Format{
 }
 
 func readKernelRules(d *read.Document, out *read.Rows) error {
-	category, pattern, width := -1, -1, 0
 	seq := int32(0)
-	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
-		fields, reason := read.CSVFields(line)
-		switch {
-		case reason != "":
-			return &read.Reject{Reason: reason}, nil
-		case category < 0:
-			category, pattern, width = slices.Index(fields, "category"), slices.Index(fields, "pattern"), len(fields)
-			return nil, nil
-		case len(fields) > width:
-			return &read.Reject{Reason: read.TooManyColumns}, nil
-		case len(fields) <= max(category, pattern) || read.Word(fields[category]) == "" || fields[pattern] == "":
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
+		row := kernelRuleRow{Seq: seq, Pattern: s.Text("pattern"), Category: strings.ToLower(s.Text("category"))}
+		if read.Word(row.Category) == "" || row.Pattern == "" {
 			return &read.Reject{Reason: read.Missing}, nil
 		}
 		// DuckDB and Go read the same expressions: those of RE2.
-		if _, err := regexp.Compile(fields[pattern]); err != nil || len(fields[pattern]) > maxKernelName {
+		if _, err := regexp.Compile(row.Pattern); err != nil || len(row.Pattern) > maxKernelName {
 			return &read.Reject{Column: "pattern", Reason: read.NotAPattern}, nil
 		}
 		seq++
-		return nil, out.Add(kernelRuleRow{Seq: seq - 1, Pattern: fields[pattern], Category: strings.ToLower(strings.TrimSpace(fields[category]))})
+		return nil, out.Add(row)
 	})
 }

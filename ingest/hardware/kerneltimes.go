@@ -42,7 +42,7 @@ var KernelColumns = append([]string{
 
 // ReadKernelParquet reads what the other process hands over, which is CSV.
 func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
-	lines, err := read.TableOfLines(d, from)
+	lines, err := d.WithLines(from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -52,45 +52,27 @@ func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
 	return readKernelCSV(lines, out)
 }
 
-// kernelCells are one line's cells by their columns; "" for nothing.
-type kernelCells map[string]string
-
+// KernelTimes' reader makes a row of each line, by its operation. Lines of one GPU,
+// engine and version share a row that says so.
 func readKernelCSV(d *read.Document, out *read.Rows) error {
-	var names []string
 	tables := map[kernelTableRow]int32{}
-	cells := kernelCells{}
-	err := d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
-		fields, reason := read.CSVFields(line)
-		switch {
-		case reason != "":
-			return &read.Reject{Reason: reason}, nil
-		case names == nil:
-			names = fields
-			return nil, nil
-		case len(fields) > len(names):
-			return &read.Reject{Reason: read.TooManyColumns}, nil
-		}
-		clear(cells)
-		for i, field := range fields {
-			cells[names[i]] = field
-		}
-		operation := kernelOperations[cells["op_name"]]
+	err := d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
+		operation := kernelOperations[s.Text("op_name")]
 		if operation == nil {
 			return nil, hint.Errorf("kernel times of an operation that no prediction reads").
 				Hint("%s", "read are "+strings.Join(slices.Sorted(maps.Keys(kernelOperations)), ", ")).Mark(read.ErrUnknownFormat)
 		}
-		where, problem := cells.table()
-		if problem != nil {
-			return problem, nil
+		where := kernelTableRow{GPU: s.Word("device"), Engine: strings.ToLower(s.Word("framework")), EngineVersion: s.Word("version")}
+		if ours, ok := kernelEngines[where.Engine]; ok {
+			where.Engine = ours
 		}
 		seq, known := tables[where]
 		if !known {
 			seq = int32(len(tables))
 		}
-		l := kernelLine{cells: cells, seq: seq}
-		row := operation(&l)
-		if l.problem != nil {
-			return l.problem, nil
+		row := operation(kernelLine{s, seq})
+		if s.Problem() != nil {
+			return s.Problem(), nil
 		}
 		if !known {
 			tables[where] = seq
@@ -117,17 +99,3 @@ func kernelPlaces(tables map[kernelTableRow]int32) string {
 
 // kernelEngines are the frameworks whose names are others here.
 var kernelEngines = map[string]string{"trtllm": "tensorrt-llm"}
-
-// table is where the line's time was measured, without its number.
-func (c kernelCells) table() (row kernelTableRow, problem *read.Reject) {
-	for _, column := range []string{"device", "framework", "version"} {
-		if c[column] == "" || read.Word(c[column]) == "" {
-			return row, &read.Reject{Column: column, Reason: read.Missing}
-		}
-	}
-	engine := strings.ToLower(c["framework"])
-	if ours, ok := kernelEngines[engine]; ok {
-		engine = ours
-	}
-	return kernelTableRow{GPU: c["device"], Engine: engine, EngineVersion: c["version"]}, nil
-}

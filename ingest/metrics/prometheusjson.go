@@ -3,13 +3,11 @@ package metrics
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"strings"
 	"time"
 
 	"tidemark/ingest/read"
-	"tidemark/internal/hint"
 )
 
 // Scrapes wrapped in JSON: {"timestamp": 1772387523, "captured_at": "...",
@@ -44,24 +42,9 @@ type wrappedScrape struct {
 // maxRecordBytes is the longest scrape that is held.
 const maxRecordBytes = 64 << 20
 
-// perRecord ends a stream whose record is too long to be held.
-type perRecord struct {
-	from io.Reader
-	left int64
-}
-
-func (r *perRecord) Read(p []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, hint.Errorf("one record of more than 64 MB").Hint("split it")
-	}
-	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])
-	r.left -= int64(n)
-	return n, err
-}
-
 func readWrapped(d *read.Document, out *read.Rows) error {
-	bounded := &perRecord{from: d.Reader(), left: maxRecordBytes}
-	decoder := json.NewDecoder(bounded)
+	source := read.Capped(d.Reader(), maxRecordBytes)
+	decoder := json.NewDecoder(source)
 	if bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(d.First.Data, read.ByteOrderMark)), []byte("[")) {
 		if _, err := decoder.Token(); err != nil {
 			return read.ErrNotJSON
@@ -71,31 +54,17 @@ func readWrapped(d *read.Document, out *read.Rows) error {
 	for number := int64(1); decoder.More(); number++ {
 		var record wrappedScrape
 		if err := decoder.Decode(&record); err != nil {
-			return recordError(err)
+			return read.WithoutText(err)
 		}
 		if err := e.record(number, record); err != nil {
 			return err
 		}
-		bounded.left = maxRecordBytes
+		source.Next()
 	}
 	if _, err := decoder.Token(); err != nil && err != io.EOF {
-		return recordError(err)
+		return read.WithoutText(err)
 	}
 	return nil
-}
-
-// recordError keeps what JSON's errors quote out of ours.
-func recordError(err error) error {
-	var told *hint.Error
-	var of *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &told):
-		return err
-	case errors.As(err, &of), errors.As(err, &kind), errors.Is(err, io.ErrUnexpectedEOF):
-		return read.ErrNotJSON
-	}
-	return err
 }
 
 func (e *exposition) record(number int64, record wrappedScrape) error {

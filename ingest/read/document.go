@@ -114,8 +114,9 @@ func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject
 // of the same name without it. The two are played together by that name.
 const RatesEnding = ".rates.csv"
 
-// TableOfLines makes a document of lines that another process hands over.
-func TableOfLines(d *Document, from io.Reader) (*Document, error) {
+// WithLines is the same file by lines that another process makes of it; io.EOF where it
+// makes none.
+func (d *Document) WithLines(from io.Reader) (*Document, error) {
 	lines := NewBlocks(from, BlockSize, LineLimit)
 	first, err := lines.Next()
 	return &Document{Path: d.Path, First: first, Rest: lines, RefusesText: d.RefusesText, Columns: d.Columns}, err

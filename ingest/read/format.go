@@ -2,7 +2,6 @@ package read
 
 import (
 	"errors"
-	"time"
 )
 
 // Format is one way to write a trace. A new one is a file that registers it.
@@ -32,13 +31,10 @@ type Format struct {
 // Arrivals is a file that was recognised: how its rows are read, and what holds for
 // all of them.
 type Arrivals struct {
-	Parser      Parser
-	Columns     string     // of raw.arrivals that the parser fills, in its order
-	OriginAt    *time.Time // instant of arrival_ns = 0; nil for relative times
-	TimeUnit    string     // datetime, s, ms
-	Zone        string     // what was assumed; "" for nothing
-	BlockTokens int        // 0 without prefix blocks
-	Notes       func(Counts) []string
+	Parser  Parser
+	Columns string // of raw.arrivals that the parser fills, in its order
+	About   About
+	Notes   func(Counts) []string // what a reader of the numbers must know, once all rows are read
 }
 
 // ErrUnknownFormat marks what a folder's walk passes over.

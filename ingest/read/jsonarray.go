@@ -2,55 +2,44 @@ package read
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
 	"tidemark/internal/hint"
 )
 
-// EachOfArray reads a JSON array one element at a time, numbered from 1, so that
-// it may be longer than memory.
-func EachOfArray(r io.Reader, use func(number int64, element json.RawMessage) error) error {
-	held := &boundedElement{from: r}
-	decoder := json.NewDecoder(held)
+// MaxElementBytes is the longest element of an array of results: one request with the
+// arrival of every token of its answer.
+const MaxElementBytes = 256 << 20
+
+// EachElement reads a JSON array one element at a time, numbered from 1, so that the
+// array may be longer than memory. An element may have up to limit bytes.
+func EachElement(r io.Reader, limit int, use func(number int64, element json.RawMessage) error) error {
+	source := Capped(r, limit)
+	decoder := json.NewDecoder(source)
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('[') {
 		return hint.Errorf("not a JSON array").Hint("it is cut or broken; take it from its source again")
 	}
 	for number := int64(1); decoder.More(); number++ {
 		var element json.RawMessage
 		if err := decoder.Decode(&element); err != nil {
-			return broken(number, err)
+			return cutArray(number, err)
 		}
-		held.read = 0
+		source.Next()
 		if err := use(number, element); err != nil {
 			return err
 		}
 	}
 	if _, err := decoder.Token(); err != nil {
-		return broken(0, err)
+		return cutArray(0, err)
 	}
 	return nil
 }
 
-// boundedElement ends a text in which one element takes too much.
-type boundedElement struct {
-	from io.Reader
-	read int
-}
-
-const maxElementBytes = 256 << 20
-
-func (b *boundedElement) Read(into []byte) (int, error) {
-	if b.read > maxElementBytes {
-		return 0, hint.Errorf("one element of more than %d MB", maxElementBytes>>20).Hint("check where the file came from")
-	}
-	n, err := b.from.Read(into)
-	b.read += n
-	return n, err
-}
-
-// broken says where a JSON array ends too early; a reader's own error is kept.
-func broken(number int64, err error) error {
+// cutArray says where an array ends too early, without a word of its content; what went
+// wrong below the JSON (a cut gzip stream, too long an element) is kept as it is.
+func cutArray(number int64, err error) error {
 	if _, isSyntax := err.(*json.SyntaxError); !isSyntax && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
@@ -60,40 +49,17 @@ func broken(number int64, err error) error {
 	return hint.Errorf("element %d is not JSON, or cut", number).Hint("take the file from its source again")
 }
 
-const ElementBytes = 16 << 20
-
-// EachElement calls use with the elements of a JSON array, counted from 1.
-func EachElement(reader io.Reader, use func(number int64, element []byte) error) error {
-	source := Capped(reader, ElementBytes)
-	decoder := json.NewDecoder(source)
-	if _, err := decoder.Token(); err != nil {
-		return fmt.Errorf("the JSON array: %w", WithoutText(err))
-	}
-	for number := int64(1); decoder.More(); number++ {
-		var element json.RawMessage
-		if err := decoder.Decode(&element); err != nil {
-			return fmt.Errorf("element %d: %w", number, WithoutText(err))
-		}
-		if err := use(number, element); err != nil {
-			return err
-		}
-		source.Next()
-	}
-	if _, err := decoder.Token(); err != nil {
-		return fmt.Errorf("the JSON array: %w", WithoutText(err))
-	}
-	return nil
-}
-
-// CappedReader refuses to read more than its limit for one element.
+// CappedReader refuses to read more than its limit for one element of a stream, so that
+// a decoder that holds whole elements cannot be made to fill the memory.
 type CappedReader struct {
 	reader      io.Reader
 	limit, left int
 }
 
+// Capped allows limit bytes for the first element, and as many after each Next.
 func Capped(reader io.Reader, limit int) *CappedReader { return &CappedReader{reader, limit, limit} }
 
-// Next begins another element.
+// Next starts another element.
 func (c *CappedReader) Next() { c.left = c.limit }
 
 func (c *CappedReader) Read(p []byte) (int, error) {
@@ -103,4 +69,19 @@ func (c *CappedReader) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	return n, err
+}
+
+// WithoutText keeps what a JSON error quotes of the file's content out of the message.
+func WithoutText(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return errors.New("not JSON")
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: %s", kind.Field, notItsKind)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON ends before its end")
+	}
+	return err
 }

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 )
 
 func JSONReject(err error) *Reject {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return &Reject{Column: kind.Field, Reason: "not of the kind that it has to be"}
+		return &Reject{Column: kind.Field, Reason: notItsKind}
 	}
 	return &Reject{Reason: NotJSON}
 }
@@ -79,21 +77,6 @@ func Unquoted(value json.RawMessage) []byte {
 		return []byte(text)
 	}
 	return value
-}
-
-// WithoutText keeps what a JSON error says of the file's content out of sight.
-func WithoutText(err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return errors.New("not JSON")
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s: not of the kind that it has to be", kind.Field)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON ends before its end")
-	}
-	return err
 }
 
 // JSONWhole reads a number of tokens of a JSON document.

@@ -8,18 +8,28 @@ import (
 	"strings"
 )
 
-// What all readers of metrics share: how labels are written, how a sample's line
-// and its stamp are read.
+// Prometheus text, a line at a time. This parser serves the metrics that users hand over
+// and the scrapes of our own runs alike. It is used in place of Prometheus' own
+// (common/expfmt) for two reasons: expfmt holds a whole exposition and refuses all of it
+// for one bad line, where here a line is a reject of its own; and a file repeats the
+// labels of a few hundred series in every scrape, which are parsed once and remembered.
 
+// Label is one pair of a sample's labels.
 type Label struct{ Key, Value string }
 
-// Labels writes labels the same way whoever exposed them: k="v" sorted by key,
-// bounds as numbers, people and texts by a number.
+// Labels reads samples and writes their labels the same way whoever exposed them:
+// k="v" sorted by key, with the bounds of buckets as numbers (1, not 1.0), so that one
+// series has one text. Values that name people or hold texts are replaced by numbers.
+// It is not for use by several goroutines.
 type Labels struct {
+	// IsVerbatim keeps every value as it is, for expositions of the user's own server.
+	IsVerbatim bool
+
 	people map[string]int    // whom a label names, in the order of first sight
 	texts  map[string]string // labels as a file wrote them -> as we do
 }
 
+// NewLabels starts a file: numbers of people count from 1 in each.
 func NewLabels() *Labels {
 	return &Labels{people: map[string]int{}, texts: map[string]string{}}
 }
@@ -45,13 +55,13 @@ func (b *Labels) Write(pairs []Label) (text, reason string) {
 		switch {
 		case value == "" || pair.Key == "__name__":
 			continue // a label without a value is no label
-		case len(value) > maxLabelBytes || len(pair.Key) > maxLabelBytes:
+		case !b.IsVerbatim && (len(value) > maxLabelBytes || len(pair.Key) > maxLabelBytes):
 			return "", TooLong
 		case pair.Key == "le" || pair.Key == "quantile":
 			if bound, err := strconv.ParseFloat(value, 64); err == nil {
 				value = PlainBound(bound)
 			}
-		case slices.Contains(ofPeople, strings.ToLower(pair.Key)), slices.Contains(ofTexts, strings.ToLower(pair.Key)):
+		case !b.IsVerbatim && (slices.Contains(ofPeople, strings.ToLower(pair.Key)) || slices.Contains(ofTexts, strings.ToLower(pair.Key))):
 			value = b.person(value)
 		}
 		if len(out) > 0 {

@@ -34,7 +34,8 @@ type Rows struct {
 	// called as it is.
 	FirstPoint int32
 	Label      string
-	HoldsText  bool // a field was met that holds text
+	textNames  map[string]bool // told by TextIn
+	HoldsText  bool            // a field was met that holds text
 
 	cells       marginals
 	wordless    int // rows whose class was left out
@@ -161,6 +162,22 @@ func (r *Rows) Text(field string) error {
 	}
 	r.Note("text was left out: %s", field)
 	return nil
+}
+
+// TextIn is Text for a name of the file's own, which is said only where it looks like a
+// name. A name is told once, and of very many only the first hundred.
+func (r *Rows) TextIn(name, otherwise string) error {
+	if r.textNames[name] || len(r.textNames) >= 100 {
+		return nil
+	}
+	if r.textNames == nil {
+		r.textNames = map[string]bool{}
+	}
+	r.textNames[name] = true
+	if !NameLike.MatchString(name) {
+		name = otherwise
+	}
+	return r.Text(name)
 }
 
 // Rows are handed to DuckDB in batches of about this many.

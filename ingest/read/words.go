@@ -8,15 +8,6 @@ import (
 	"strings"
 )
 
-func FirstText(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
 // Word is a short string that names something and cannot be a text: a model, a
 // version, a flag. Anything else is "".
 func Word(text string) string {
@@ -40,10 +31,12 @@ func WordOrNil(text string) *string { return OrNil(Word(text)) }
 // ModelName is a model as it is called. Of a folder on somebody's disk only the
 // last part is kept: what is before it may name a person.
 func ModelName(text string) *string {
-	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.Contains(text, `\`) {
-		text = text[strings.LastIndexAny(strings.TrimRight(text, `/\`), `/\`)+1:]
+	text = strings.TrimRight(text, `/\`)
+	isPath := strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.HasPrefix(text, ".")
+	if isPath || strings.Contains(text, `\`) || strings.Contains(text, ":/") {
+		text = text[strings.LastIndexAny(text, `/\`)+1:]
 	}
-	return WordOrNil(strings.TrimRight(text, `/\`))
+	return WordOrNil(text)
 }
 
 // IsNoPlace says that a word is no place: no path, no address.

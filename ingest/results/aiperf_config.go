@@ -1,11 +1,15 @@
 package results
 
 import (
+	"cmp"
+
 	"tidemark/ingest/read"
 )
 
-// aiperfConfig reads how AIPerf was told to run: "loadgen" up to 0.5, "phases"
-// since. Addresses, paths and the command line are left where they are.
+// How AIPerf was told to run, in input_config: "loadgen" up to version 0.5, "phases" since.
+
+// aiperfConfig fills in what was asked of the server. Addresses, paths and the command line are not
+// kept.
 func (o resultObject) aiperfConfig(row *Point) {
 	config := o.object("input_config")
 	kept := map[string]any{}
@@ -17,10 +21,7 @@ func (o resultObject) aiperfConfig(row *Point) {
 		}
 	}
 	endpoint, load := config.object("endpoint"), config.object("loadgen")
-	row.Model = firstName(endpoint["model_names"])
-	if row.Model == nil {
-		row.Model = firstName(config.object("models")["items"])
-	}
+	row.Model = cmp.Or(firstName(endpoint["model_names"]), firstName(config.object("models")["items"]))
 	for _, phase := range objectsOf(config["phases"]) {
 		if kind := phase.word("kind"); kind != nil && *kind == "profiling" {
 			load = phase
@@ -34,10 +35,7 @@ func (o resultObject) aiperfConfig(row *Point) {
 		keep(dataset, "type", "random_seed")
 	}
 	row.InputTokensAsked, row.OutputTokensAsked = input.number("mean"), output.number("mean")
-	row.MaxConcurrency, row.RequestRatePerS = load.count("concurrency"), load.number("request_rate")
-	if row.RequestRatePerS == nil {
-		row.RequestRatePerS = load.number("rate")
-	}
+	row.MaxConcurrency, row.RequestRatePerS = load.count("concurrency"), cmp.Or(load.number("request_rate"), load.number("rate"))
 	switch {
 	case row.RequestRatePerS != nil:
 		row.Load = new("open")
@@ -48,10 +46,7 @@ func (o resultObject) aiperfConfig(row *Point) {
 	keep(load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
 	run := o.object("run_info")
 	keep(run, "trial", "random_seed", "variation_index")
-	row.Label = run.word("run_label")
-	if row.Label == nil {
-		row.Label = run.word("variation_label")
-	}
+	row.Label = cmp.Or(run.word("run_label"), run.word("variation_label"))
 	variation := run.object("variation_values")
 	keep(variation, read.SortedKeys(variation)...)
 	keep(o, "was_cancelled", "is_complete", "schema_version", "benchmark_id")
@@ -63,7 +58,8 @@ func (o resultObject) aiperfConfig(row *Point) {
 	row.Settings = read.Settings(kept)
 }
 
-// runSeconds is from start_time to end_time, which newer versions divide by.
+// runSeconds is the time from start_time to end_time, by which newer versions divide their rates.
+// benchmark_duration is shorter: it ends with the last request that was sent.
 func (o resultObject) runSeconds() float64 {
 	var c read.Clock
 	begin, end := o.word("start_time"), o.word("end_time")

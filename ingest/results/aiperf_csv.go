@@ -9,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerf's profile_export_aiperf.csv: a table of metrics by statistic, a blank
-// line, a table of numbers alone, and at times one of GPUs. The CSV of several
-// runs has its unit in a column.
+// AIPerfCSV reads AIPerf's profile_export_aiperf.csv: a table of metrics by statistic, a blank
+// line, a table of single numbers, and at times one of GPUs. The CSV of several runs has the unit
+// in a column of its own; otherwise it is in the name, "Time to First Token (ms)". Numbers are
+// rounded to two places, so the JSON is the better source.
 var AIPerfCSV = read.Format{
 	Name:  "aiperf-csv",
 	Sees:  seesAIPerfCSV,
@@ -58,12 +59,10 @@ func readAIPerfCSV(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	out.Note("numbers are rounded to two places; the JSON beside it has them whole")
-	if err := out.Add(Point{Tool: "aiperf"}); err != nil {
-		return err
-	}
-	return addAll(out, figures)
+	return addPoint(out, Point{Tool: "aiperf"}, figures)
 }
 
+// unitInParentheses takes "Time to First Token (ms)" apart.
 var unitInParentheses = regexp.MustCompile(`^(.+) \(([A-Za-z%/]{1,20})\)$`)
 
 // aiperfCSVFigures reads "Time to First Token (ms),30.8,28.7,...".
@@ -101,6 +100,7 @@ func aiperfCSVFigures(columns, fields []string) (figures []Figure, reason string
 	return figures, ""
 }
 
+// notLetters become one underscore.
 var notLetters = regexp.MustCompile(`[^a-z0-9]+`)
 
 // snakeCase makes a metric's title its tag: "Time to First Token" is

@@ -10,8 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerf's profile_export.jsonl: one line a request, instants in Unix
-// nanoseconds, every number with its unit.
+// AIPerfRequests reads AIPerf's profile_export.jsonl: one line per request, instants in Unix
+// nanoseconds, and every number with its unit. Requests of the warm-up are marked and not counted
+// among the run's.
 var AIPerfRequests = read.Format{
 	Name:  "aiperf-requests",
 	Sees:  seesAIPerfRequests,
@@ -27,22 +28,24 @@ func seesAIPerfRequests(h *read.Head) string {
 	return "requests of AIPerf: metadata.request_start_ns, metrics"
 }
 
+// aiperfLine is one request. credit_issued_ns is when the client's scheduler let it go: that is
+// when it was due.
 type aiperfLine struct {
 	Metadata struct {
-		Session    resultWord `json:"conversation_id"`
-		Other      resultWord `json:"x_correlation_id"`
-		Turn       *int32     `json:"turn_index"`
-		Issued     *int64     `json:"credit_issued_ns"`
-		Start      *int64     `json:"request_start_ns"`
-		End        *int64     `json:"request_end_ns"`
-		Phase      resultWord `json:"benchmark_phase"`
-		IsCanceled bool       `json:"was_cancelled"`
+		Session    read.Text `json:"conversation_id"`
+		Other      read.Text `json:"x_correlation_id"`
+		Turn       *int32    `json:"turn_index"`
+		Issued     *int64    `json:"credit_issued_ns"`
+		Start      *int64    `json:"request_start_ns"`
+		End        *int64    `json:"request_end_ns"`
+		Phase      read.Text `json:"benchmark_phase"`
+		IsCanceled bool      `json:"was_cancelled"`
 	} `json:"metadata"`
 	Metrics resultObject `json:"metrics"`
 	Error   *struct {
-		Code    *int64     `json:"code"`
-		Type    resultWord `json:"type"`
-		Message *string    `json:"message"`
+		Code    *int64    `json:"code"`
+		Type    read.Text `json:"type"`
+		Message *string   `json:"message"`
 	} `json:"error"`
 }
 
@@ -98,6 +101,7 @@ func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 	return out.Add(point)
 }
 
+// row is the request, with instants in seconds since the first line's start.
 func (l *aiperfLine) row(origin int64) Request {
 	seconds := func(name string) *float64 { return metricSeconds(l.Metrics.object(name)) }
 	tokens := func(name string) *int64 { return l.Metrics.object(name).count("value") }
@@ -105,11 +109,11 @@ func (l *aiperfLine) row(origin int64) Request {
 		StartedS:    new(float64(*l.Metadata.Start-origin) * 1e-9),
 		InputTokens: tokens("input_sequence_length"), OutputTokens: tokens("output_sequence_length"),
 		TTFTS: seconds("time_to_first_token"), E2ES: seconds("request_latency"), TPOTS: seconds("inter_token_latency"),
-		CachedTokens: tokens("usage_prompt_cache_read_tokens"), SessionID: read.OrNil(string(l.Metadata.Session)), Turn: l.Metadata.Turn,
+		CachedTokens: tokens("usage_prompt_cache_read_tokens"), SessionID: read.WordOrNil(string(l.Metadata.Session)), Turn: l.Metadata.Turn,
 		ChunkGapsUs: l.gaps(), IsWarmUp: new(l.Metadata.Phase == "warmup"), Failure: l.failure(),
 	}
 	if row.SessionID == nil {
-		row.SessionID = read.OrNil(string(l.Metadata.Other))
+		row.SessionID = read.WordOrNil(string(l.Metadata.Other))
 	}
 	if l.Metadata.Issued != nil {
 		row.DueS = new(float64(*l.Metadata.Issued-origin) * 1e-9)
@@ -117,6 +121,7 @@ func (l *aiperfLine) row(origin int64) Request {
 	return row
 }
 
+// gaps are the times between chunks, where the file has them in a unit that is known.
 func (l *aiperfLine) gaps() []int32 {
 	metric := l.Metrics.object("inter_chunk_latency")
 	values, ok := metric.floats("value")
@@ -127,6 +132,7 @@ func (l *aiperfLine) gaps() []int32 {
 	return wholeMicroseconds(values, secondsIn[*unit])
 }
 
+// failure prefers the HTTP status to the words of the client.
 func (l *aiperfLine) failure() *string {
 	switch {
 	case l.Metadata.IsCanceled:
@@ -141,8 +147,9 @@ func (l *aiperfLine) failure() *string {
 	return failureOf(string(l.Error.Type))
 }
 
-// earliestStart is the first instant at which a request of the lines went out;
-// nil where none says so. A line that is cut is passed over.
+// earliestStart is the first instant at which a request of the lines was sent; nil where none says
+// so. It searches the text instead of parsing it, because the file may be cut in the middle of a
+// line.
 func earliestStart(lines []byte) *time.Time {
 	key := []byte(`"request_start_ns":`)
 	earliest := int64(0)

@@ -9,11 +9,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// The result.txt of vLLM's auto_tune.sh: one line per pair of --max-num-seqs and
-// --max-num-batched-tokens that was tried, and one with its choice. e2el is the
-// p99 of the whole latency in milliseconds, throughput and goodput are requests per
-// second. The tuner knows a bound on the whole latency alone; its choice is a
-// setting of the point, never a verdict.
+// AutoTune reads the result.txt of vLLM's auto_tune.sh: one line for each pair of --max-num-seqs
+// and --max-num-batched-tokens that was tried, and one with the script's choice. e2el is the p99 of
+// the whole latency in milliseconds; throughput and goodput are requests per second. The script
+// knows only a bound on the whole latency, so its choice is kept as a setting of the point and
+// never as a verdict.
 var AutoTune = read.Format{
 	Name: "auto-tune",
 	Sees: func(h *read.Head) string {
@@ -33,8 +33,10 @@ var (
 	unmet     = regexp.MustCompile(`does not meet latency requirement *([0-9.eE+]+)`)
 )
 
+// maxTuned bounds the lines of one file.
 const maxTuned = 1 << 16
 
+// tuned is one pair that was tried.
 type tuned struct {
 	pairs map[string]string
 	limit read.Number // that it did not meet, milliseconds
@@ -51,7 +53,7 @@ func readAutoTune(d *read.Document, out *read.Rows) error {
 			hash = strings.TrimSpace(text[len("hash:"):])
 		case !tunedLine.MatchString(text):
 			if strings.Contains(text, "max_num_seqs") {
-				return &read.Reject{Line: number, Column: "", Reason: read.Missing}, nil
+				return &read.Reject{Reason: read.Missing}, nil
 			} // else it is talk of the script
 		default:
 			one := tuned{pairs: map[string]string{}}

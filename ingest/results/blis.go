@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -8,9 +9,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// BLIS's TraceV2: a CSV of requests with everything in microseconds, and a YAML
-// header beside it. What was sent and timed is a result; what was only generated
-// has zeros for its times, and is a trace.
+// BLIS reads BLIS's TraceV2: a CSV of requests with every time in microseconds, and a YAML header
+// in a file next to it. A table that was sent and timed is a result.
 var BLIS = read.Format{
 	Name: "blis",
 	Sees: func(h *read.Head) string {
@@ -23,6 +23,8 @@ var BLIS = read.Format{
 	Wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
 }
 
+// BLISTrace is the same table where it was only generated: all its times but the arrivals are zero.
+// It is a trace.
 var BLISTrace = read.Format{
 	Name: "blis-trace",
 	Sees: func(h *read.Head) string {
@@ -36,11 +38,13 @@ var BLISTrace = read.Format{
 	Kind:  "arrivals",
 }
 
+// isBLIS says that the columns are those of a TraceV2.
 func isBLIS(h *read.Head) bool {
 	return h.ColumnsHave("request_id", "input_tokens", "output_tokens", "arrival_time_us", "first_chunk_time_us", "last_chunk_time_us")
 }
 
-// isTimedBLIS looks for a time that was measured among the first rows.
+// isTimedBLIS looks for a measured time among the first thousand rows; the first requests may have
+// failed.
 func isTimedBLIS(h *read.Head) bool {
 	column := slices.Index(h.Columns, "last_chunk_time_us")
 	rows := 0
@@ -56,7 +60,8 @@ func isTimedBLIS(h *read.Head) bool {
 	return false
 }
 
-// blisHeader is the YAML beside the CSV; nil where there is none.
+// blisHeader is the YAML next to the CSV; nil where there is none. Its name differs between
+// versions.
 func blisHeader(d *read.Document) map[string]any {
 	name := strings.TrimSuffix(d.Base(), path.Ext(d.Base()))
 	for _, beside := range []string{name + ".yaml", name + ".yml", strings.TrimSuffix(name, "_data") + "_header.yaml", "trace_header.yaml", "header.yaml"} {
@@ -75,12 +80,13 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "us"
 	header := blisHeader(d)
 	warmUp := read.NumberAt(header, "warm_up_requests").Value
-	model, all, failed := "", int64(0), int64(0)
+	model := ""
 	var zero read.Number
+	var seen outcomes
 	err := d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {
 		sent := s.Number("send_time_us")
 		if !sent.Known {
-			return &read.Reject{Line: line, Column: "send_time_us", Reason: read.NotANumber}, nil
+			return &read.Reject{Column: "send_time_us", Reason: read.NotANumber}, nil
 		}
 		if s.Text("error_message") != "" {
 			if err := out.Text("error_message"); err != nil {
@@ -89,38 +95,32 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 		}
 		zero = firstOf(zero, sent)
 		row := blisRow(s, sent, zero)
-		row.Seq = int32(all)
-		if float64(all) < warmUp {
+		if float64(seen.all) < warmUp {
 			row.IsWarmUp = new(true)
 		}
 		if model == "" {
 			model = s.Text("model")
 		}
-		all++
-		if row.Failure != nil {
-			failed++
-		}
-		return nil, out.Add(row)
+		return nil, seen.add(out, row)
 	})
-	if err != nil || all == 0 {
+	if err != nil {
 		return err
 	}
 	flat := map[string]any{}
 	read.Flatten(flat, "", header)
-	if header == nil {
+	if header == nil && seen.all > 0 {
 		out.Note("no header (YAML) beside it: what it was measured on is not known")
 	}
-	return out.Add(Point{
-		Tool: "blis", ToolVersion: read.WordOrNil(read.VersionOf(read.At(header, "trace_version"))), Model: read.ModelName(read.FirstText(model, read.TextAt(header, "server", "model"))),
+	return seen.addPoint(out, Point{
+		Tool: "blis", ToolVersion: read.WordOrNil(read.VersionOf(read.At(header, "trace_version"))), Model: read.ModelName(cmp.Or(model, read.TextAt(header, "server", "model"))),
 		Hardware: read.WordOrNil(read.TextAt(header, "hardware", "gpu")), Engine: read.WordOrNil(read.TextAt(header, "server", "type")), Load: new("open"),
-		TensorParallelSize: read.Int32Of(read.NumberAt(header, "server", "tensor_parallel")),
-		Requests:           &all, Completed: new(all - failed), Failed: &failed, Settings: read.Settings(flat),
+		TensorParallelSize: read.Int32Of(read.NumberAt(header, "server", "tensor_parallel")), Settings: read.Settings(flat),
 	})
 }
 
-// blisRow: the clock of arrivals begins at the trace's zero, that of sending is the
-// wall clock's, so that a due time cannot be told. The tokens that the server
-// counted go before those that were planned.
+// blisRow is one request. Arrivals count from the trace's zero and sending from the wall clock's,
+// so it cannot be told when a request was due. The tokens that the server counted go before those
+// that were planned.
 func blisRow(s *read.Sheet, sent, zero read.Number) Request {
 	row := Request{
 		StartedS: new((sent.Value - zero.Value) / 1e6), InputTokens: s.Number("input_tokens").Count(), OutputTokens: s.Number("output_tokens").Count(),
@@ -157,13 +157,13 @@ func readBLISTrace(d *read.Document, out *read.Rows) error {
 			reason = read.NotATime
 		}
 		if reason != "" {
-			return &read.Reject{Line: line, Column: "arrival_time_us", Reason: reason}, nil
+			return &read.Reject{Column: "arrival_time_us", Reason: reason}, nil
 		}
 		row := read.Arrival{Line: line, ArrivalNs: arrival, SessionID: read.WordOrNil(s.Text("session_id")), Class: read.WordOrNil(s.Text("slo_class"))}
 		for _, column := range []string{"input_tokens", "output_tokens"} {
 			tokens := s.Number(column).Count()
 			if tokens == nil || *tokens > read.MaxTokens {
-				return &read.Reject{Line: line, Column: column, Reason: read.NotAnInteger}, nil
+				return &read.Reject{Column: column, Reason: read.NotAnInteger}, nil
 			}
 			if column == "input_tokens" {
 				row.InputTokens = *tokens

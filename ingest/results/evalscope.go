@@ -10,10 +10,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// evalscope perf writes a folder: benchmark_summary.json, benchmark_percentile.json
-// and benchmark_args.json, whose names carry their units ("TTFT (ms)"; older ones
-// have seconds), and an SQLite file of all requests. The summary comes in with the
-// two others; of the SQLite file an export is read, without its pickled answers.
+// Evalscope reads the summary of "evalscope perf". The tool writes a folder:
+// benchmark_summary.json, benchmark_percentile.json and benchmark_args.json, whose names carry
+// their units ("TTFT (ms)"; older versions have seconds), and an SQLite file of all requests. The
+// summary brings the two other JSON files with it.
 var Evalscope = read.Format{
 	Name: "evalscope",
 	Sees: func(h *read.Head) string {
@@ -30,6 +30,8 @@ var Evalscope = read.Format{
 	Wants: `a JSON object with "Total Requests" and "Success Requests" (evalscope's benchmark_summary.json)`,
 }
 
+// evalscopeSummary brings the other files of its folder with it, which are then passed over by
+// themselves.
 const evalscopeSummary = "benchmark_summary.json"
 
 func readEvalscope(d *read.Document, out *read.Rows) error {
@@ -79,6 +81,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
+// unitBehind matches a name with its unit in parentheses.
 var unitBehind = regexp.MustCompile(`^(.*?) *\(([^()]*)\)$`)
 
 // nameAndUnit takes "TTFT (ms)" apart.
@@ -90,6 +93,7 @@ func nameAndUnit(key string) (name, unit string) {
 	return parts[1], strings.NewReplacer("tok/s", "tokens/s", "req/s", "requests/s").Replace(parts[2])
 }
 
+// evalscopePoint reads the run; the names of its counts changed with version 1.0.
 func evalscopePoint(summary, args map[string]any) Point {
 	number := func(keys ...string) read.Number {
 		for _, key := range keys {
@@ -120,9 +124,10 @@ func evalscopePoint(summary, args map[string]any) Point {
 	return row
 }
 
-// evalscopePercentiles are nearest-rank: values that were measured.
+// evalscopePercentiles reads a list of records, one per percentile. They are nearest-rank
+// percentiles: values that were measured.
 func evalscopePercentiles(out *read.Rows, text []byte) error {
-	return read.EachOfArray(bytes.NewReader(read.WithoutNaN(text)), func(number int64, element json.RawMessage) error {
+	return read.EachElement(bytes.NewReader(read.WithoutNaN(text)), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 		record, _ := read.TreeOfPart(element).(map[string]any)
 		label := read.TextAt(record, "Percentiles")
 		is := statistic(label)
@@ -143,7 +148,8 @@ func evalscopePercentiles(out *read.Rows, text []byte) error {
 	})
 }
 
-// The export of evalscope's benchmark_data.db, CSV or JSON. Seconds.
+// EvalscopeRequests reads an export of evalscope's benchmark_data.db, as CSV or JSON, in seconds.
+// The answers in it are pickled Python objects and are never opened.
 var EvalscopeRequests = read.Format{
 	Name: "evalscope-requests",
 	Sees: func(h *read.Head) string {
@@ -158,6 +164,7 @@ var EvalscopeRequests = read.Format{
 	Wants: "a CSV or JSON array with start_time, first_chunk_latency, prompt_tokens and completion_tokens (an export of evalscope's benchmark_data.db)",
 }
 
+// evalscopeRequest is a row of the table "result".
 type evalscopeRequest struct {
 	Start     read.Number     `json:"start_time"`
 	Latency   read.Number     `json:"latency"`
@@ -174,26 +181,17 @@ type evalscopeRequest struct {
 func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	var zero read.Number
-	var all, failed int64
+	var seen outcomes
 	use := func(q evalscopeRequest) error {
-		for name, is := range map[string]read.Presence{"request": q.Request, "response_messages": q.Responses} {
-			if is {
-				if err := out.Text(name); err != nil {
-					return err
-				}
-			}
+		if err := tellTexts(out, textField{"request", q.Request}, textField{"response_messages", q.Responses}); err != nil {
+			return err
 		}
 		zero = firstOf(zero, q.Start)
-		row := q.row(int32(all), zero)
-		all++
-		if row.Failure != nil {
-			failed++
-		}
-		return out.Add(row)
+		return seen.add(out, q.row(zero))
 	}
 	var err error
 	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
-		err = read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+		err = read.EachElement(d.Reader(), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 			var q evalscopeRequest
 			if json.Unmarshal(element, &q) != nil {
 				return out.Reject(number, "", read.NotJSON)
@@ -203,7 +201,7 @@ func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
 	} else {
 		err = d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {
 			if start := s.Number("start_time"); !start.Known {
-				return &read.Reject{Line: line, Column: "start_time", Reason: read.NotANumber}, nil
+				return &read.Reject{Column: "start_time", Reason: read.NotANumber}, nil
 			}
 			return nil, use(evalscopeRequest{
 				Start: s.Number("start_time"), Latency: s.Number("latency"), First: s.Number("first_chunk_latency"),
@@ -213,14 +211,15 @@ func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
 			})
 		})
 	}
-	if err != nil || all == 0 {
+	if err != nil {
 		return err
 	}
-	return out.Add(Point{Tool: "evalscope", Label: new("requests"), Requests: &all, Completed: new(all - failed), Failed: &failed})
+	return seen.addPoint(out, Point{Tool: "evalscope", Label: new("requests")})
 }
 
-func (q *evalscopeRequest) row(seq int32, zero read.Number) Request {
-	row := Request{Seq: seq, StartedS: since(zero, q.Start)}
+// row leaves the times of a failed request out: they are zeros.
+func (q *evalscopeRequest) row(zero read.Number) Request {
+	row := Request{StartedS: since(zero, q.Start)}
 	if success := strings.ToLower(string(q.Success)); success == "0" || success == "false" {
 		row.Failure = new("error")
 		return row
@@ -231,7 +230,7 @@ func (q *evalscopeRequest) row(seq int32, zero read.Number) Request {
 	return row
 }
 
-// gaps are a list, or a text that holds one, as SQLite gives it out.
+// gaps are a list, or a text that holds a list, as SQLite gives it out.
 func (q *evalscopeRequest) gaps() []int32 {
 	text := q.Gaps
 	var inner string

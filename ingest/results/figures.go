@@ -8,6 +8,10 @@ import (
 	"tidemark/ingest/read"
 )
 
+// Names and units of figures. Tools agree on little: avg is mean, 99% is p99, a median is a p50.
+// Here they become the few names that raw.figures has.
+
+// wholeNumber is a count that JSON carries as a float; nil for anything that is not one.
 func wholeNumber(value *float64) *int64 {
 	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
 		return nil
@@ -15,6 +19,8 @@ func wholeNumber(value *float64) *int64 {
 	return new(int64(*value))
 }
 
+// instantInNanoseconds is an instant of Unix nanoseconds, of the years from 2001 to 2096. A float64
+// holds such a number to about a quarter of a microsecond.
 func instantInNanoseconds(value *float64, unit *string) *time.Time {
 	if value == nil || unit == nil || *unit != "ns" || *value < 1e18 || *value > 4e18 {
 		return nil
@@ -34,10 +40,11 @@ func metricSeconds(metric resultObject) *float64 {
 	return new(*value * secondsIn[*unit])
 }
 
-// secondsIn are the units of time as AIPerf writes them.
+// secondsIn are the units of time as AIPerf writes them, in seconds.
 var secondsIn = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "seconds": 1, "min": 60, "hours": 3600}
 
-// unitFor leaves the unit out of statistics that do not have it.
+// unitFor is the unit of a statistic: a count of samples has none, and a variance would have its
+// square.
 func unitFor(statistic, unit string) string {
 	switch statistic {
 	case "count", "variance":
@@ -46,12 +53,14 @@ func unitFor(statistic, unit string) string {
 	return unit
 }
 
-// leaves puts every number of a tree into figures. words names the way to it: what
-// is a statistic at the end of the way is left out of that.
+// leaves turns every number of a tree into a figure. words gives the path to a number its name and
+// unit; a key that is a statistic of a distribution (p99 in ttft.p99) is not part of that path.
 func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) error {
 	return leavesAt(out, point, []string{key}, node, words)
 }
 
+// leavesAt walks down one level. The depth is bounded because a file can be made to nest without
+// end.
 func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) error {
 	const deepest = 10
 	object, isObject := node.(map[string]any)
@@ -79,6 +88,7 @@ func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]
 	return nil
 }
 
+// isoSpan is a duration of ISO 8601 without days or months, which are of no fixed length.
 var isoSpan = regexp.MustCompile(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
 
 // isoDuration reads PT1H2M3.5S as seconds.
@@ -90,9 +100,10 @@ func isoDuration(text string) *float64 {
 	return new(3600*read.ParseNumber(parts[1]).Value + 60*read.ParseNumber(parts[2]).Value + read.ParseNumber(parts[3]).Value)
 }
 
+// percentileName matches p99, p99.9, p99_9 and p99th.
 var percentileName = regexp.MustCompile(`^p(\d{1,3})(?:[._p](\d+))?(?:th)?$`)
 
-// statistic is how raw.figures calls a statistic; "" for what is none.
+// statistic is the name that raw.figures has for a tool's statistic; "" for a word that is not one.
 func statistic(name string) string {
 	switch name {
 	case "mean", "avg", "average":
@@ -116,7 +127,7 @@ func statistic(name string) string {
 	return "p" + parts[1]
 }
 
-// addFigure is one number of a tool, where there is one.
+// addFigure adds a number where the tool has one. A name that could be a sentence is not kept.
 func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) error {
 	if !value.Known || read.Word(name) == "" {
 		return nil
@@ -124,9 +135,14 @@ func addFigure(r *read.Rows, point int32, name, statistic, unit string, value re
 	return r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: read.OrNil(unit), Value: value.Value})
 }
 
-func addAll[T read.Row](out *read.Rows, all []T) error {
-	for _, row := range all {
-		if err := out.Add(row); err != nil {
+// addPoint adds a run and its figures; each figure takes the number of the run.
+func addPoint(out *read.Rows, row Point, figures []Figure) error {
+	if err := out.Add(row); err != nil {
+		return err
+	}
+	for _, figure := range figures {
+		figure.Point = row.Point
+		if err := out.Add(figure); err != nil {
 			return err
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// genai-bench writes a folder: experiment_metadata.json, and one file per scenario
-// and load with the figures of all requests and each request's own. Times are
-// seconds unless _time_unit says ms. Its tpot leaves the first token out; its
-// requests have no instants. The metadata come in with each of the others.
+// GenAIBench reads a folder of genai-bench: experiment_metadata.json, and one file for each
+// scenario and load with the figures of all requests and each request's own. Times are seconds
+// unless _time_unit says ms. Its tpot leaves the first token out, as ours does; its requests have
+// no instants. The metadata come in with each of the other files.
 var GenAIBench = read.Format{
 	Name: "genai-bench",
 	Sees: func(h *read.Head) string {
@@ -28,12 +28,14 @@ var GenAIBench = read.Format{
 	Wants: "a JSON object with aggregated_metrics and individual_request_metrics (genai-bench)",
 }
 
+// genaiReport is one scenario at one load.
 type genaiReport struct {
 	Aggregated json.RawMessage `json:"aggregated_metrics"`
 	Requests   []genaiRequest  `json:"individual_request_metrics"`
 	TimeUnit   read.Text       `json:"_time_unit"`
 }
 
+// genaiRequest is one request; of its error only that there was one is kept.
 type genaiRequest struct {
 	TTFT         read.Number     `json:"ttft"`
 	TPOT         read.Number     `json:"tpot"`
@@ -44,6 +46,7 @@ type genaiRequest struct {
 	ErrorMessage read.Presence   `json:"error_message"`
 }
 
+// genaiMetadata is read with every report of its folder.
 const genaiMetadata = "experiment_metadata.json"
 
 func readGenAIBench(d *read.Document, out *read.Rows) error {
@@ -83,6 +86,7 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
+// genaiPoint reads the run. num_concurrency is the rate where iteration_type is request_rate.
 func genaiPoint(d *read.Document, aggregated map[string]any) Point {
 	number := func(key string) read.Number { return read.NumberAt(aggregated, key) }
 	flat := map[string]any{"scenario": read.TextAt(aggregated, "scenario"), "iteration_type": read.TextAt(aggregated, "iteration_type"), "batch_size": read.Finite(number("batch_size"))}
@@ -108,6 +112,7 @@ func genaiPoint(d *read.Document, aggregated map[string]any) Point {
 	return row
 }
 
+// genaiFigures reads the single numbers and the distributions under "stats".
 func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) error {
 	for _, key := range read.SortedKeys(aggregated) {
 		if key == "num_concurrency" || key == "batch_size" || key == "run_duration" {
@@ -131,6 +136,7 @@ func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) error 
 	return nil
 }
 
+// genaiUnit tells a unit by the end of a name, since the file does not write it.
 func genaiUnit(name, unit string) string {
 	switch {
 	case name == "ttft", name == "tpot", strings.HasSuffix(name, "_latency"):

@@ -11,14 +11,13 @@ import (
 	"tidemark/internal/hint"
 )
 
-// GuideLLM's benchmarks.json: one benchmark is one point. Version 2 of its report
-// (0.6 and later) and the shape before it differ in where the settings lie; both
-// are read.
+// GuideLLM reads GuideLLM's benchmarks.json: one benchmark is one point. Version 2 of its report
+// (0.6 and later) and the shape before it differ in where the settings lie; both are read.
 //
-// Three traps. "p001" is the 0.1th percentile, "p01" the first. A distribution of
-// nothing is written as zeros: it is no figure. time_per_output_token_ms is the
-// whole latency over all tokens, the first included; what others call TPOT is
-// inter_token_latency_ms, and that alone is taken as a request's tpot_s.
+// Three traps. "p001" is the 0.1th percentile and "p01" the first. A distribution of no samples is
+// written as zeros, so it is not a figure. time_per_output_token_ms is the whole latency over all
+// tokens, the first included; what others call TPOT is inter_token_latency_ms, and only that
+// becomes a request's tpot_s.
 var GuideLLM = read.Format{
 	Name:  "guidellm",
 	Sees:  seesGuideLLM,
@@ -39,6 +38,8 @@ func seesGuideLLM(h *read.Head) string {
 	return ""
 }
 
+// guideReport is the file. Benchmarks are read one at a time, because each may hold a million
+// requests.
 type guideReport struct {
 	Metadata struct {
 		Version read.Text `json:"guidellm_version"`
@@ -48,6 +49,7 @@ type guideReport struct {
 	Benchmarks json.RawMessage `json:"benchmarks"` // read one at a time: they may be many
 }
 
+// guideBenchmark is one step of the sweep, with the keys of both shapes.
 type guideBenchmark struct {
 	Config           json.RawMessage `json:"config"`
 	Args             json.RawMessage `json:"args"`
@@ -67,6 +69,7 @@ type guideBenchmark struct {
 	Duration  read.Number `json:"duration"`
 }
 
+// guideRequest is one request, with the keys of both shapes.
 type guideRequest struct {
 	Args   read.Presence `json:"request_args"`
 	Prompt read.Presence `json:"prompt"`
@@ -108,7 +111,7 @@ func readGuideLLM(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	point := int32(0)
 	if read.IsList(report.Benchmarks) {
-		err = read.EachOfArray(bytes.NewReader(report.Benchmarks), func(_ int64, raw json.RawMessage) error {
+		err = read.EachElement(bytes.NewReader(report.Benchmarks), read.MaxElementBytes, func(_ int64, raw json.RawMessage) error {
 			point++
 			return report.benchmark(out, point-1, raw)
 		})
@@ -147,7 +150,7 @@ func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage
 	return b.requests(out, point)
 }
 
-// settings gathers where a benchmark says how it was made, by version.
+// settings gathers the places where the versions say how a benchmark was made.
 func (b *guideBenchmark) settings(r *guideReport) map[string]any {
 	spec := read.At(read.TreeOfPart(r.Config), "spec")
 	if spec == nil {
@@ -159,6 +162,7 @@ func (b *guideBenchmark) settings(r *guideReport) map[string]any {
 	}
 }
 
+// point reads what was asked and how many requests there were. Totals moved twice between versions.
 func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any) Point {
 	flat := map[string]any{}
 	for _, part := range []string{"spec", "worker", "loader", "args", "config"} { // a benchmark's own say comes last
@@ -220,6 +224,7 @@ func (b *guideBenchmark) load(row *Point, from map[string]any) {
 	row.InputTokensAsked, row.OutputTokensAsked = guideTokens(from, "prompt_tokens"), guideTokens(from, "output_tokens")
 }
 
+// guideData finds a number in the text form of the synthetic data's settings.
 var guideData = map[string]*regexp.Regexp{
 	"prompt_tokens": regexp.MustCompile(`\bprompt_tokens["']?\s*[=:]\s*(\d+)`),
 	"output_tokens": regexp.MustCompile(`\boutput_tokens["']?\s*[=:]\s*(\d+)`),
@@ -244,10 +249,11 @@ func guideTokens(from map[string]any, key string) *float64 {
 	return read.NumberAt(data, key).Float()
 }
 
+// guideStatuses divide each metric by what became of its requests.
 var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
 
-// guideFigures walks the metrics down to the distributions. Those of successful
-// requests have the metric's name; others have their status behind it.
+// guideFigures walks the metrics down to the distributions. Those of successful requests have the
+// metric's name; others have their status after it.
 func guideFigures(out *read.Rows, point int32, path string, node map[string]any) error {
 	for _, key := range read.SortedKeys(node) {
 		inner, isObject := node[key].(map[string]any)
@@ -275,6 +281,7 @@ func guideFigures(out *read.Rows, point int32, path string, node map[string]any)
 	return nil
 }
 
+// guideDistribution reads one distribution. Its median is left out: p50 is the same number.
 func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) error {
 	for _, key := range read.SortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
@@ -296,11 +303,13 @@ func guideDistribution(out *read.Rows, point int32, name, unit string, of map[st
 	return nil
 }
 
+// guidePercentiles are GuideLLM's names: p001 is the 0.1th percentile.
 var guidePercentiles = map[string]string{
 	"p001": "p0.1", "p01": "p1", "p05": "p5", "p10": "p10", "p25": "p25", "p50": "p50",
 	"p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9",
 }
 
+// guideUnit tells the unit by the metric's name.
 func guideUnit(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_ms"):
@@ -328,12 +337,12 @@ func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 		if !read.IsList(part.requests) {
 			continue
 		}
-		err := read.EachOfArray(bytes.NewReader(part.requests), func(_ int64, raw json.RawMessage) error {
+		err := read.EachElement(bytes.NewReader(part.requests), read.MaxElementBytes, func(_ int64, raw json.RawMessage) error {
 			var request guideRequest
 			if json.Unmarshal(raw, &request) != nil {
 				return out.Reject(int64(point)+1, "requests", read.NotJSON)
 			}
-			if err := request.texts(out); err != nil {
+			if err := tellTexts(out, textField{"request_args", request.Args}, textField{"prompt", request.Prompt}, textField{"output", request.Output}); err != nil {
 				return err
 			}
 			if seq++; seq > maxGuideRequests {
@@ -348,24 +357,11 @@ func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 	return nil
 }
 
+// maxGuideRequests bounds the requests of one benchmark.
 const maxGuideRequests = 2 << 20
 
-func (q *guideRequest) texts(out *read.Rows) error {
-	for _, field := range []struct {
-		name string
-		is   read.Presence
-	}{{"request_args", q.Args}, {"prompt", q.Prompt}, {"output", q.Output}} {
-		if field.is {
-			if err := out.Text(field.name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// row gives seconds since the benchmark began. scheduled_at of the file is
-// overwritten with the target: targeted_start is when a request was due.
+// row gives seconds since the benchmark began. The file overwrites scheduled_at with the target, so
+// targeted_start is when a request was due.
 func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) Request {
 	start := firstOf(q.Info.Timings.Start, q.RequestStart, q.Start)
 	end := firstOf(q.Info.Timings.End, q.RequestEnd, q.End)

@@ -10,12 +10,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// inference-perf's reports: stage_N_lifecycle_metrics and summary_lifecycle_metrics,
-// as JSON or YAML. All times are seconds. requests_per_sec counts what was completed
-// over the time until the last answer, achieved_rate what was sent over the time of
-// sending: they are not the same, and the summary has no rate that was asked for.
-// normalized_time_per_output_token is the whole latency over all output tokens;
-// time_per_output_token leaves the first one out.
+// InferencePerf reads inference-perf's reports, stage_N_lifecycle_metrics and
+// summary_lifecycle_metrics, as JSON or YAML. All times are seconds.
+//
+// Rates differ by what they divide: requests_per_sec is the completed requests over the time until
+// the last answer, achieved_rate the sent requests over the time of sending. The summary has no
+// rate that was asked for. normalized_time_per_output_token is the whole latency over all output
+// tokens; time_per_output_token leaves the first token out.
 var InferencePerf = read.Format{
 	Name:  "inference-perf",
 	Sees:  seesInferencePerf,
@@ -36,6 +37,7 @@ func seesInferencePerf(h *read.Head) string {
 	return "an inference-perf report with load_summary, successes and failures"
 }
 
+// stageOfName finds the number of a stage in the file's name; the report does not say it.
 var stageOfName = regexp.MustCompile(`stage_(\d{1,6})_`)
 
 func readInferencePerf(d *read.Document, out *read.Rows) error {
@@ -59,6 +61,7 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
+// inferencePerfPoint reads the run, and the model from config.yaml in the same folder.
 func inferencePerfPoint(report map[string]any, d *read.Document) Point {
 	load := read.At(report, "load_summary")
 	row := Point{
@@ -86,7 +89,7 @@ func inferencePerfPoint(report map[string]any, d *read.Document) Point {
 	return row
 }
 
-// inferencePerfWords gives a leaf its name, without the way to it, and its unit.
+// inferencePerfWords gives a leaf its name without the path to it, and its unit.
 func inferencePerfWords(way []string) (name, unit string) {
 	name = strings.Join(way, ".")
 	if len(way) == 2 && way[1] == "count" {
@@ -114,8 +117,8 @@ func inferencePerfWords(way []string) (name, unit string) {
 	return name, unit
 }
 
-// per_request_lifecycle_metrics.json is a list of all requests, with their texts.
-// Its times are of the client's perf_counter: a clock with any zero.
+// InferencePerfRequests reads per_request_lifecycle_metrics.json: a list of all requests, with
+// their texts. Its times are of the client's perf_counter, a clock with an arbitrary zero.
 var InferencePerfRequests = read.Format{
 	Name: "inference-perf-requests",
 	Sees: func(h *read.Head) string {
@@ -129,6 +132,8 @@ var InferencePerfRequests = read.Format{
 	Wants: `a JSON array of objects with "start_time", "end_time", "request" and "info" (inference-perf's per_request_lifecycle_metrics)`,
 }
 
+// inferencePerfRequest is one request; the counts moved into response_metrics and request_metrics
+// with version 0.3.
 type inferencePerfRequest struct {
 	Start    read.Number   `json:"start_time"`
 	End      read.Number   `json:"end_time"`
@@ -152,6 +157,7 @@ type inferencePerfRequest struct {
 	} `json:"info"`
 }
 
+// inferencePerfResponse has the times of chunks or, in some versions, of tokens.
 type inferencePerfResponse struct {
 	OutputTokens read.Number   `json:"output_tokens"`
 	ChunkTimes   []read.Number `json:"chunk_times"`
@@ -161,8 +167,8 @@ type inferencePerfResponse struct {
 func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	var zero read.Number
-	var seen, failed int64
-	err := read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+	var seen outcomes
+	err := read.EachElement(d.Reader(), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 		var request inferencePerfRequest
 		if json.Unmarshal(element, &request) != nil {
 			return out.Reject(number, "", read.NotJSON)
@@ -170,33 +176,22 @@ func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
 		if !request.Start.Known || !request.End.Known {
 			return out.Reject(number, "start_time", read.Missing)
 		}
-		if !zero.Known {
-			zero = request.Start
+		if err := tellTexts(out, textField{"request", request.Request}, textField{"response", request.Response}); err != nil {
+			return err
 		}
-		for name, is := range map[string]read.Presence{"request": request.Request, "response": request.Response} {
-			if is {
-				if err := out.Text(name); err != nil {
-					return err
-				}
-			}
-		}
-		row := request.row(int32(seen), zero)
-		seen++
-		if row.Failure != nil {
-			failed++
-		}
-		return out.Add(row)
+		zero = firstOf(zero, request.Start)
+		return seen.add(out, request.row(zero))
 	})
-	if err != nil || seen == 0 {
+	if err != nil {
 		return err
 	}
-	return out.Add(Point{Tool: "inference-perf", Label: new("per request"), Requests: new(seen), Completed: new(seen - failed), Failed: new(failed)})
+	return seen.addPoint(out, Point{Tool: "inference-perf", Label: new("per request")})
 }
 
-// row computes what the times of the tokens say: with them, the first is the first
-// token, and the last the end.
-func (q *inferencePerfRequest) row(seq int32, zero read.Number) Request {
-	row := Request{Seq: seq, StartedS: since(zero, q.Start), E2ES: since(q.Start, q.End)}
+// row takes TTFT and the gaps from the times of the tokens: the first is the first token, the last
+// one the end.
+func (q *inferencePerfRequest) row(zero read.Number) Request {
+	row := Request{StartedS: since(zero, q.Start), E2ES: since(q.Start, q.End)}
 	row.InputTokens = firstOf(q.Info.InputTokens, q.Info.RequestMetrics.InputTokens, q.Info.RequestMetrics.Text.InputTokens).Count()
 	times, tokens := q.Info.TokenTimes, q.Info.OutputTokens
 	if response := q.Info.ResponseMetrics; response != nil {

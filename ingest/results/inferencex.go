@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -8,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// InferenceX (InferenceMAX before) runs the client of vLLM and changes what it
-// writes: latencies in seconds with no unit in their names. Its raw files say
-// parallelism and lengths in the file's name alone; its agg_*.json say them in keys.
+// InferenceX reads results of InferenceX (InferenceMAX before). It runs vLLM's client and changes
+// what that writes: latencies are in seconds with no unit in their names, so median_ttft here and
+// median_ttft_ms of vLLM differ by a factor of 1,000. Its raw files say parallelism and lengths
+// only in the file's name; its agg_*.json say them in keys.
 var InferenceX = read.Format{
 	Name:  "inferencex",
 	Sees:  seesInferenceX,
@@ -48,16 +50,14 @@ func readInferenceX(d *read.Document, out *read.Rows) error {
 		nameSays(d.Base(), &row)
 		row.Settings = o.settings(out, append(used, append(vllmPointKeys, inferenceXPointKeys...)...))
 		point++
-		if err := out.Add(row); err != nil {
-			return err
-		}
-		return addAll(out, figures)
+		return addPoint(out, row, figures)
 	})
 }
 
+// inferenceXPointKeys are the keys that have columns of their own.
 var inferenceXPointKeys = []string{"hw", "conc", "model", "framework", "isl", "osl", "tp"}
 
-// inferenceXKeys reads what the aggregates say beside the figures.
+// inferenceXKeys reads what the aggregates say next to the figures.
 func (o resultObject) inferenceXKeys(row *Point) {
 	if hw := o.word("hw"); hw != nil {
 		row.Hardware = hw
@@ -72,15 +72,14 @@ func (o resultObject) inferenceXKeys(row *Point) {
 		row.MaxConcurrency, row.Load = concurrency, new("closed")
 	}
 	row.InputTokensAsked, row.OutputTokensAsked = o.number("isl"), o.number("osl")
-	if size := o.count("tp"); size != nil {
-		row.TensorParallelSize = new(int32(*size))
-	}
+	row.TensorParallelSize = cmp.Or(o.size("tp"), row.TensorParallelSize)
 }
 
+// inferenceXName is the name of a raw file, MODEL_ENGINE_tp8_isl1024_osl1024_conc64...
 var inferenceXName = regexp.MustCompile(`_(vllm|sglang|trtllm|trt|atom)_(tp|tep|dep|dp|ep)(\d{1,4})_isl(\d{1,7})_osl(\d{1,7})_conc\d`)
 
-// nameSays reads what a raw file's name says; tep is tensor parallel attention
-// with expert parallel MLPs, dep data parallel attention with the same.
+// nameSays reads what a raw file's name says: tep is tensor-parallel attention with expert-parallel
+// MLPs, dep data-parallel attention with the same.
 func nameSays(name string, row *Point) {
 	parts := inferenceXName.FindStringSubmatch(name)
 	if parts == nil {

@@ -9,11 +9,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// llm-d's benchmark report, schema 0.1, 0.2 and 0.2.1, YAML or JSON: one report is
-// one point. Each node says its own unit. What it reports was measured by another
-// tool, its harness, which is in the settings; a name means what that tool means by
-// it, so those of a harness that means something else have its name in front. Names of people, addresses and what stands in environment variables are left
-// out, and so are series over time.
+// LLMDReport reads llm-d's benchmark report, schemas 0.1, 0.2 and 0.2.1, as YAML or JSON: one
+// report is one point, and each node states its own unit.
+//
+// What it reports was measured by another tool, its harness, which is kept in the settings. A name
+// means what that tool means by it, so the names of a harness that means something else have the
+// harness in front. Names of people, addresses and values of environment variables are not kept;
+// series over time are not read.
 var LLMDReport = read.Format{
 	Name:  "llm-d-report",
 	Sees:  seesLLMD,
@@ -22,6 +24,7 @@ var LLMDReport = read.Format{
 	Wants: `YAML or JSON with "version", "scenario" and "metrics" (0.1) or "results" (0.2): an llm-d benchmark report`,
 }
 
+// llmdVersion finds the schema's version in the head, quoted or not.
 var llmdVersion = regexp.MustCompile(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
 
 func seesLLMD(h *read.Head) string {
@@ -68,8 +71,8 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
-// llmdNames is what goes before each name: nothing where the harness means by the
-// report's words what vLLM's client and inference-perf do.
+// llmdNames is the prefix of each name: nothing where the harness means by the report's words what
+// vLLM's client and inference-perf mean.
 func llmdNames(report map[string]any) string {
 	harness := strings.ToLower(read.TextAt(report, "scenario", "load", "name"))
 	if report["results"] != nil {
@@ -85,6 +88,8 @@ func llmdNames(report map[string]any) string {
 	return harness + "."
 }
 
+// llmd01 reads the run of schema 0.1. Several accelerators or engines are named only where all are
+// the same.
 func llmd01(report map[string]any) Point {
 	scenario, metrics := read.At(report, "scenario"), read.At(report, "metrics")
 	row := Point{
@@ -115,6 +120,7 @@ func llmd01(report map[string]any) Point {
 	return row
 }
 
+// llmd02 reads the run of schema 0.2; the first inference engine of its stack is the engine.
 func llmd02(report map[string]any) Point {
 	load := read.At(report, "scenario", "load")
 	asked := read.At(load, "standardized")
@@ -148,8 +154,8 @@ func llmd02(report map[string]any) Point {
 	return row
 }
 
-// llmdFigures walks down to the numbers. A node with "units" is a distribution, or
-// one number of that unit; series over time are passed over.
+// llmdFigures walks down to the numbers. A node with "units" is a distribution, or one number of
+// that unit.
 func llmdFigures(out *read.Rows, names string, way []string, node any) error {
 	const deepest = 12
 	if len(way) > deepest {
@@ -186,6 +192,8 @@ func llmdFigures(out *read.Rows, names string, way []string, node any) error {
 	return nil
 }
 
+// llmdNumber adds one number. The path that all reports share is cut from its name. Schema 0.1
+// writes throughputs without a unit.
 func llmdNumber(out *read.Rows, names string, way []string, key, unit string, value float64) error {
 	is, at := statistic(key), way
 	if is == "" || unit == "" {

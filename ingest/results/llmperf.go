@@ -9,12 +9,12 @@ import (
 	"tidemark/internal/hint"
 )
 
-// LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_,
-// and NAME_individual_responses.json, one object a request. The second comes in
-// with the first where both lie together. All times are seconds.
+// LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_, and
+// NAME_individual_responses.json, one object per request. The second comes in with the first where
+// both are in one folder. All times are seconds.
 //
-// Its inter_token_latency_s is the sum of all gaps, the one before the first token
-// included, over the output tokens: the whole latency per token, and no TPOT.
+// Its inter_token_latency_s is the sum of all gaps, the one before the first token included, over
+// the output tokens: the whole latency per token, not a TPOT.
 var LLMPerf = read.Format{
 	Name: "llmperf",
 	Sees: func(h *read.Head) string {
@@ -49,11 +49,11 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 		if d.Beside(name+llmperfSummary, 1) != nil {
 			return hint.Errorf("%s", "its requests come in with "+name+llmperfSummary).Hint("take in that file").Mark(read.ErrUnknownFormat)
 		}
-		all, failed, err := llmperfRequests(out, text)
-		if err != nil || all == 0 {
+		seen, err := llmperfRequests(out, text)
+		if err != nil {
 			return err
 		}
-		return out.Add(Point{Tool: "llmperf", Label: read.WordOrNil(name), Load: new("closed"), Requests: &all, Completed: new(all - failed), Failed: &failed})
+		return seen.addPoint(out, Point{Tool: "llmperf", Label: read.WordOrNil(name), Load: new("closed")})
 	}
 	summary, err := read.ParseTree(text)
 	if err != nil {
@@ -70,10 +70,12 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 		out.Note("no %s beside it: figures alone, no requests", name+llmperfEach)
 		return nil
 	}
-	_, _, err = llmperfRequests(out, partner)
+	_, err = llmperfRequests(out, partner)
 	return err
 }
 
+// llmperfSummaryRow reads the run. The file has no duration; the completed requests per minute give
+// it.
 func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) error {
 	number := func(key string) read.Number { return read.NumberAt(summary, key) }
 	flat := map[string]any{}
@@ -119,6 +121,7 @@ func llmperfName(key string) (name, is string) {
 	return key, "value"
 }
 
+// llmperfUnit tells the unit by the end of the name.
 func llmperfUnit(name string) string {
 	switch {
 	case strings.HasSuffix(name, "token_per_s"):
@@ -133,6 +136,7 @@ func llmperfUnit(name string) string {
 	return ""
 }
 
+// llmperfRequest is one response.
 type llmperfRequest struct {
 	ErrorCode    json.RawMessage `json:"error_code"`
 	ErrorMessage read.Presence   `json:"error_msg"`
@@ -143,19 +147,19 @@ type llmperfRequest struct {
 	Start        read.Number     `json:"request_start_time"`
 }
 
-func llmperfRequests(out *read.Rows, text []byte) (all, failed int64, err error) {
-	err = read.EachOfArray(bytes.NewReader(read.WithoutNaN(text)), func(number int64, element json.RawMessage) error {
+// llmperfRequests reads the individual responses. The times of a failed one are zeros and are left
+// out.
+func llmperfRequests(out *read.Rows, text []byte) (seen outcomes, err error) {
+	err = read.EachElement(bytes.NewReader(read.WithoutNaN(text)), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 		var request llmperfRequest
 		if json.Unmarshal(element, &request) != nil {
 			return out.Reject(number, "", read.NotJSON)
 		}
 		row := Request{
-			Seq: int32(all), StartedS: request.Start.Float(), TTFTS: request.TTFT.Float(), E2ES: request.E2E.Float(),
+			StartedS: request.Start.Float(), TTFTS: request.TTFT.Float(), E2ES: request.E2E.Float(),
 			InputTokens: request.InputTokens.Count(), OutputTokens: request.OutputTokens.Count(),
 		}
-		all++
 		if code := string(request.ErrorCode); code != "" && code != "null" && code != `""` {
-			failed++
 			row.Failure, row.TTFTS, row.E2ES = new("error"), nil, nil // they are zeros
 			if request.ErrorMessage {
 				if err := out.Text("error_msg"); err != nil {
@@ -163,7 +167,7 @@ func llmperfRequests(out *read.Rows, text []byte) (all, failed int64, err error)
 				}
 			}
 		}
-		return out.Add(row)
+		return seen.add(out, row)
 	})
-	return all, failed, err
+	return seen, err
 }

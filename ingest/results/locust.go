@@ -1,15 +1,16 @@
 package results
 
 import (
+	"slices"
 	"strings"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
 )
 
-// Locust's CSVs: stats (one row per request name, and Aggregated), stats_history
-// (the same over time), and a log of requests as a listener of its request event
-// writes it. Response times are milliseconds. N/A is no number.
+// Locust reads Locust's CSVs: stats (one row per request name, and one called Aggregated),
+// stats_history (the same over time). Response times are milliseconds, of the whole response;
+// Locust knows no first token. N/A is no number.
 var Locust = read.Format{
 	Name: "locust",
 	Sees: func(h *read.Head) string {
@@ -40,6 +41,7 @@ func readLocust(d *read.Document, out *read.Rows) error {
 	})
 }
 
+// locustRow is one row of statistics. Columns have three names, by version and by file.
 func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
 	row := Point{
 		Point: point, Tool: "locust", Label: read.WordOrNil(s.Text("Name")), StartedAt: read.UnixInstant(s.Number("Timestamp")),
@@ -73,15 +75,16 @@ func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
 	return locustPercentiles(out, point, s)
 }
 
-// locustPercentiles: those of the history are of its last ten seconds, while its
-// other columns are of all the time until then. 100% is the largest.
+// locustPercentiles reads the columns named 50%, 99%, ... In the history they cover its last ten
+// seconds, while its other columns cover all the time until then, so they have another name. 100%
+// is the maximum.
 func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 	name := "Response Time"
 	if s.Has("Total Request Count") {
 		name = "Response Time of 10s"
 	}
 	found := false
-	for _, column := range read.SortedKeys(s.Columns) {
+	for _, column := range slices.Sorted(slices.Values(s.Names())) {
 		digits, isPercentile := strings.CutSuffix(column, "%")
 		if !isPercentile || !read.ParseNumber(digits).Known || digits == "100" {
 			continue
@@ -97,8 +100,9 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 	return addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
 }
 
-// A log of requests has the event's own words for columns: request_type, name,
-// response_time, and whatever its listener adds.
+// LocustRequests reads a log of requests as a listener of Locust's request event writes it: the
+// event's own words are columns (request_type, name, response_time), with whatever the listener
+// adds.
 var LocustRequests = read.Format{
 	Name: "locust-requests",
 	Sees: func(h *read.Head) string {
@@ -114,8 +118,8 @@ var LocustRequests = read.Format{
 	Wants:        "a CSV with request_type, name and response_time (ms): a log of Locust's request event",
 }
 
-// locustColumns are the names that a listener may give to what we want; --column
-// names another. Times are milliseconds but for those that end in _s, and instants.
+// locustColumns are the names that a listener may use for what we want; --column names another.
+// Times are milliseconds, except for instants and for columns that end in _s.
 var locustColumns = map[string][]string{
 	"started_s":     {"start_time", "timestamp", "time", "started_s"},
 	"e2e_s":         {"response_time", "e2e_ms", "e2e_s"},
@@ -130,11 +134,11 @@ var locustColumns = map[string][]string{
 	"is_success":    {"success", "is_success"},
 }
 
+// locustLog is a log on its way.
 type locustLog struct {
 	columns map[string]string // ours -> the file's; "" for none
 	zero    read.Number
-	seen    int32
-	failed  int64
+	seen    outcomes
 }
 
 func readLocustRequests(d *read.Document, out *read.Rows) error {
@@ -148,24 +152,24 @@ func readLocustRequests(d *read.Document, out *read.Rows) error {
 			out.Note("response_time is read as milliseconds, as Locust has it")
 		}
 		if e2e := s.Number(log.columns["e2e_s"]); !e2e.Known {
-			return &read.Reject{Line: line, Column: log.columns["e2e_s"], Reason: read.NotANumber}, nil
+			return &read.Reject{Column: log.columns["e2e_s"], Reason: read.NotANumber}, nil
 		} else if e2e.Value < 0 {
-			return &read.Reject{Line: line, Column: log.columns["e2e_s"], Reason: read.Negative}, nil
+			return &read.Reject{Column: log.columns["e2e_s"], Reason: read.Negative}, nil
 		}
 		if s.Text(log.columns["failure"]) != "" {
 			if err := out.Text(log.columns["failure"]); err != nil {
 				return nil, err
 			}
 		}
-		return nil, out.Add(log.row(s))
+		return nil, log.seen.add(out, log.row(s))
 	})
-	if err != nil || log == nil || log.seen == 0 {
+	if err != nil || log == nil {
 		return err
 	}
-	all := int64(log.seen)
-	return out.Add(Point{Tool: "locust", Label: new("requests"), Load: new("closed"), Requests: &all, Completed: new(all - log.failed), Failed: &log.failed})
+	return log.seen.addPoint(out, Point{Tool: "locust", Label: new("requests"), Load: new("closed")})
 }
 
+// newLocustLog settles which column is which, once the header is known.
 func newLocustLog(d *read.Document, s *read.Sheet) (*locustLog, error) {
 	log := &locustLog{columns: map[string]string{}}
 	for ours, theirs := range locustColumns {
@@ -176,7 +180,7 @@ func newLocustLog(d *read.Document, s *read.Sheet) (*locustLog, error) {
 			return nil, hint.Misuse("no column %s of ours", ours).Hint("%s", "ours are "+strings.Join(read.SortedKeys(locustColumns), ", "))
 		}
 		if !s.Has(theirs) {
-			return nil, hint.Misuse("no column %s in the file", theirs).Hint("%s", "its columns are "+read.ListNames(read.SortedKeys(s.Columns)))
+			return nil, hint.Misuse("no column %s in the file", theirs).Hint("%s", "its columns are "+read.ListNames(slices.Sorted(slices.Values(s.Names()))))
 		}
 		log.columns[ours] = theirs
 	}
@@ -192,23 +196,19 @@ func (l *locustLog) row(s *read.Sheet) Request {
 		return s.Number(column).Times(1e-3)
 	}
 	row := Request{
-		Seq: l.seen, E2ES: seconds("e2e_s"), TTFTS: seconds("ttft_s"), TPOTS: seconds("tpot_s"),
+		E2ES: seconds("e2e_s"), TTFTS: seconds("ttft_s"), TPOTS: seconds("tpot_s"),
 		InputTokens: s.Number(l.columns["input_tokens"]).Count(), OutputTokens: s.Number(l.columns["output_tokens"]).Count(),
 		CachedTokens: s.Number(l.columns["cached_tokens"]).Count(),
 		SessionID:    read.WordOrNil(s.Text(l.columns["session_id"])), Turn: read.Int32Of(s.Number(l.columns["turn"])),
 	}
-	l.seen++
 	if start := l.started(s); start.Known {
-		if !l.zero.Known {
-			l.zero = start
-		}
+		l.zero = firstOf(l.zero, start)
 		row.StartedS = since(l.zero, start)
 	}
 	failure := s.Text(l.columns["failure"])
 	success := strings.ToLower(s.Text(l.columns["is_success"]))
 	if failure != "" && failure != "None" || success == "false" || success == "0" {
 		row.Failure = new("error")
-		l.failed++
 	}
 	return row
 }

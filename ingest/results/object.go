@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -14,14 +13,18 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Result files of other tools are JSON as Python writes it: one object, several
-// one after another, or an array of them, with Infinity and NaN as they come.
+// Result files of other clients are JSON as Python writes it: one object, several one after
+// another, or an array of them, with Infinity and NaN as they come. A run saved in detail holds
+// every gap between every two tokens, hundreds of megabytes of numbers, so objects are read in a
+// stream: arrays of requests go into requestArrays as numbers, and only what is left is kept as
+// text.
 
-// resultObject is one JSON object, its values not read yet.
+// resultObject is one JSON object whose values are still text: which of them are of use depends on
+// the tool.
 type resultObject map[string]json.RawMessage
 
-// resultObjects calls use with every object of the document, and with the requests
-// that its arrays are of; number counts them from 1. What is no object is a reject.
+// resultObjects calls use with every object of the document and with the requests that its arrays
+// hold; number counts the objects from 1. An element that is not an object is a reject.
 func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o resultObject, r *requestArrays) error) error {
 	stream := read.NewJSONStream(d.Reader())
 	number := int64(0)
@@ -62,7 +65,8 @@ func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o re
 	}
 }
 
-// readObject reads a result: arrays of requests into r, all else as it is into o.
+// readObject reads one result: arrays of requests into r, everything else as text into o. The text
+// is bounded; the arrays bound themselves.
 func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
 	size := 0
 	return j.Members(func(key string) error {
@@ -82,8 +86,8 @@ func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
 	})
 }
 
-// number is nil where the key is missing or holds no finite number. A number may
-// be written as a string, as vLLM's --metadata does.
+// number is nil where the key is missing or holds no finite number. A number may be written as a
+// string, as vLLM's --metadata does.
 func (o resultObject) number(key string) *float64 {
 	text := bytes.Trim(o[key], `"`)
 	if len(text) == 0 || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
@@ -96,7 +100,7 @@ func (o resultObject) number(key string) *float64 {
 	return &value
 }
 
-// count is a number that counts something.
+// count is a number that counts something: whole, not negative, and of 31 bits.
 func (o resultObject) count(key string) *int64 {
 	value := o.number(key)
 	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
@@ -114,22 +118,24 @@ func (o resultObject) word(key string) *string {
 	return read.OrNil(read.Word(strings.TrimSpace(text)))
 }
 
-// modelName is a model's name. Of a path only the end is kept: what comes before
-// names folders and often users.
+// modelName is a model's name, without the folders of somebody's disk.
 func (o resultObject) modelName(key string) *string {
 	name := o.word(key)
 	if name == nil {
 		return nil
 	}
-	text := strings.TrimRight(strings.ReplaceAll(*name, `\`, "/"), "/")
-	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") || strings.HasPrefix(text, "~") || strings.Contains(text, ":/") {
-		text = path.Base(text)
-	}
-	return &text
+	return read.ModelName(*name)
 }
 
-// scalar is the number, word or truth value that a key holds; nil for anything
-// else.
+// size is a small count, as of the GPUs that share a model.
+func (o resultObject) size(key string) *int32 {
+	if count := o.count(key); count != nil {
+		return new(int32(*count))
+	}
+	return nil
+}
+
+// scalar is the number, word or truth value that a key holds; nil for anything else.
 func (o resultObject) scalar(key string) any {
 	if number := o.number(key); number != nil {
 		return *number
@@ -146,8 +152,8 @@ func (o resultObject) scalar(key string) any {
 	return nil
 }
 
-// clientDate reads a date as the clients write it: Python's in local time, the
-// Rust one in UTC.
+// clientDate reads a date as the clients write it: Python's in the client's local time, the Rust
+// client's in UTC. Local time is read as UTC, and a note says so.
 func (o resultObject) clientDate(key string, out *read.Rows) *time.Time {
 	text := o.word(key)
 	if text == nil {
@@ -165,8 +171,8 @@ func (o resultObject) clientDate(key string, out *read.Rows) *time.Time {
 	return &at
 }
 
-// resultKeys are the keys of a head's first object, or of the first object of its
-// array, with Python's numbers read.
+// resultKeys are the keys of a head's first object, or of the first object of its array.
+// encoding/json stops at Infinity and NaN, so a head that has them is walked by our own reader.
 func resultKeys(h *read.Head) []string {
 	if !bytes.HasPrefix(h.Line, []byte("{")) && !bytes.HasPrefix(h.Line, []byte("[")) {
 		return nil
@@ -224,19 +230,7 @@ func objectsOf(list json.RawMessage) []resultObject {
 	return objects
 }
 
-// resultWord is a short string; anything else reads as "".
-type resultWord string
-
-// UnmarshalJSON never fails: a word that is none is not there.
-func (w *resultWord) UnmarshalJSON(text []byte) error {
-	var said string
-	if json.Unmarshal(text, &said) == nil {
-		*w = resultWord(read.Word(said))
-	}
-	return nil
-}
-
-// odd notes keys that hold something, but no number that can be.
+// odd notes keys that hold something, but not a number that can be.
 func (o resultObject) odd(out *read.Rows, keys ...string) {
 	for _, key := range keys {
 		text := string(o[key])
@@ -253,7 +247,8 @@ func (o resultObject) odd(out *read.Rows, keys ...string) {
 	}
 }
 
-// floats is an array of finite numbers; false where it is anything else.
+// floats is an array of finite numbers; false where the key holds anything else. It is taken out of
+// the object, so that it is not listed among the settings.
 func (o resultObject) floats(key string) ([]float64, bool) {
 	if len(o[key]) == 0 || string(o[key]) == "null" {
 		return nil, true

@@ -14,14 +14,14 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Optuna's trials: what trials_dataframe() writes as CSV or as JSON (records or
-// columns), what "optuna trials --format json" prints, and the JSON lines of a
-// journal storage. A trial is a point: its parameters are settings, its objectives
-// and user attributes are figures.
+// Optuna reads the trials of an Optuna study: what trials_dataframe() writes as CSV or JSON
+// (records or columns), what "optuna trials --format json" prints, and the JSON lines of a journal
+// storage. A trial is a point: its parameters are settings, its objectives and user attributes are
+// figures.
 //
-// Only a journal says which objectives are to be large; of the others the user
-// says so with --column maximize=values_0,values_2, and without that all are taken
-// to be small, Optuna's own default.
+// Only a journal says which objectives are maximized. For the other files the user says so with
+// --column maximize=values_0,values_2; without that all are minimized, which is Optuna's own
+// default.
 var Optuna = read.Format{
 	Name: "optuna",
 	Sees: func(h *read.Head) string {
@@ -48,7 +48,7 @@ func isTrial(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return key == "value" || key == "values" || strings.HasPrefix(key, "values_") })
 }
 
-// trial is one of a study, however it was written.
+// trial is one trial of a study, in whatever form it was written.
 type trial struct {
 	number     read.Number
 	state      string
@@ -59,7 +59,7 @@ type trial struct {
 	attributes map[string]read.Number
 }
 
-// directions of objectives: true for those that are to be large.
+// directions of the objectives: true for those that are maximized.
 type directions struct {
 	maximize map[string]bool
 	isKnown  bool
@@ -74,7 +74,7 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	add := func(number int64, t trial) (*read.Reject, error) {
 		if t.number.Count() == nil {
-			return &read.Reject{Line: number, Column: "number", Reason: read.NotAnInteger}, nil
+			return &read.Reject{Column: "number", Reason: read.NotAnInteger}, nil
 		}
 		point++
 		return nil, t.add(out, point-1, goals)
@@ -89,7 +89,7 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 		err = eachTrial(d, func(number int64, t trial) error {
 			problem, err := add(number, t)
 			if problem != nil {
-				err = out.Reject(problem.Line, problem.Column, problem.Reason)
+				err = out.Reject(number, problem.Column, problem.Reason)
 			}
 			return err
 		})
@@ -100,6 +100,7 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 	return err
 }
 
+// statedDirections reads --column maximize=...
 func statedDirections(d *read.Document) (directions, error) {
 	goals := directions{maximize: map[string]bool{}}
 	for ours, theirs := range d.Columns {
@@ -114,6 +115,7 @@ func statedDirections(d *read.Document) (directions, error) {
 	return goals, nil
 }
 
+// add writes a trial as a point with its figures.
 func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 	flat := map[string]any{"state": t.state}
 	read.Flatten(flat, "params", t.params)
@@ -176,7 +178,7 @@ func newTrial() trial {
 
 func trialOfSheet(s *read.Sheet) trial {
 	t := newTrial()
-	for key := range s.Columns {
+	for _, key := range s.Names() {
 		t.set(key, s.Text(key))
 	}
 	return t
@@ -198,6 +200,7 @@ func trialCell(text string) any {
 	return text
 }
 
+// timeDelta is how pandas and Python print a duration.
 var timeDelta = regexp.MustCompile(`^(?:(\d+) days?,? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)$`)
 
 // pandasDuration reads "0 days 00:01:23.5", Python's "0:01:23.5", and seconds.
@@ -213,7 +216,7 @@ func pandasDuration(text string) *float64 {
 // object of rows, as pandas writes both.
 func eachTrial(d *read.Document, use func(number int64, t trial) error) error {
 	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
-		return read.EachOfArray(d.Reader(), func(number int64, element json.RawMessage) error {
+		return read.EachElement(d.Reader(), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 			record, _ := read.TreeOfPart(element).(map[string]any)
 			return use(number, trialOfTree(record))
 		})
@@ -274,6 +277,7 @@ func (t *trial) setGroup(key string, group map[string]any) {
 	}
 }
 
+// cellText is a value of JSON as a CSV would hold it, so that both are read alike.
 func cellText(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -9,8 +9,13 @@ import (
 	"tidemark/internal/hint"
 )
 
+// The journal of a study: one operation per line, in the order in which they happened. Trials are
+// numbered as they were created. One file may hold several studies; the trials of all are points,
+// each with the directions of its own study.
+
 var trialStates = []string{"RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"}
 
+// journalLine is one operation, with the keys of all of them.
 type journalLine struct {
 	Op         read.Number    `json:"op_code"`
 	StudyName  *read.Text     `json:"study_name"`
@@ -28,17 +33,16 @@ type journalLine struct {
 	SystemAttr read.Presence  `json:"system_attr"`
 }
 
-// begins says that a line creates a trial. Versions number the operations in two
-// ways; what they carry is the same. Below 4 they are about studies.
+// begins says that a line creates a trial. Versions number the operations in two ways, but what
+// they carry is the same; numbers below 4 are about studies.
 func (l *journalLine) begins() bool {
 	return !l.Trial.Known && l.Study.Known && l.Op.Value >= 4 && l.Directions == nil && l.UserAttr == nil && !bool(l.SystemAttr)
 }
 
+// maxJournalTrials bounds what is held while a journal is played.
 const maxJournalTrials = 1 << 16
 
-// readJournal plays a journal: trials are numbered as they were created. One file
-// may hold several studies; trials of all of them are points, and the directions
-// are those of each.
+// readJournal plays a journal to its end and then writes the trials.
 func readJournal(d *read.Document, out *read.Rows, stated directions) error {
 	var trials []*trial
 	var studyOf []int
@@ -46,7 +50,7 @@ func readJournal(d *read.Document, out *read.Rows, stated directions) error {
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var entry journalLine
 		if json.Unmarshal(line, &entry) != nil || !entry.Op.Known {
-			return &read.Reject{Line: number, Column: "", Reason: read.NotJSON}, nil
+			return &read.Reject{Reason: read.NotJSON}, nil
 		}
 		var t *trial
 		if id := entry.Trial.Count(); id != nil && *id < int64(len(trials)) {
@@ -84,7 +88,7 @@ func readJournal(d *read.Document, out *read.Rows, stated directions) error {
 	return nil
 }
 
-// directions: 1 is to be small, 2 to be large.
+// directions reads Optuna's codes: 1 is minimize, 2 maximize.
 func (l *journalLine) directions(stated directions) directions {
 	if stated.isKnown || len(l.Directions) == 0 {
 		return stated
@@ -100,6 +104,7 @@ func (l *journalLine) directions(stated directions) directions {
 	return goals
 }
 
+// apply changes a trial as one operation says.
 func (l *journalLine) apply(t *trial) {
 	switch {
 	case l.ParamName != nil:
@@ -128,7 +133,8 @@ func (l *journalLine) apply(t *trial) {
 	}
 }
 
-// parameter is what was chosen: of a categorical one the journal has the index.
+// parameter is the value that was chosen. For a categorical parameter the journal has only the
+// index of the choice.
 func (l *journalLine) parameter() any {
 	var distribution struct {
 		Name       string `json:"name"`

@@ -7,9 +7,16 @@ import (
 	"tidemark/ingest/read"
 )
 
-// longest is the longest time that anything here can take, seconds: 30 years.
+// What cannot be true is left out, and a note counts it: a negative latency, a total past all
+// totals, a date that no calendar has. Silence would hide a broken file, and one such number spoils
+// every mean. A figure of an unknown unit stays, because the unit may be added to
+// queries/seeds/definitions.csv later.
+
+// longest is the longest time that anything here can take, in seconds: 30 years.
 const longest = 1e9
 
+// sanePoint drops times, counts and dates that cannot be. A duration of zero would make every rate
+// infinite.
 func sanePoint(r *read.Rows, row *Point) {
 	if row.DurationS != nil && *row.DurationS == 0 {
 		r.Implausible("duration", "zero", 1)
@@ -25,6 +32,7 @@ func sanePoint(r *read.Rows, row *Point) {
 	}
 }
 
+// saneRequest drops times and counts that cannot be; the request itself stays.
 func saneRequest(r *read.Rows, row *Request) {
 	saneTime(r, &row.TTFTS, "ttft")
 	saneTime(r, &row.E2ES, "latency")
@@ -34,6 +42,7 @@ func saneRequest(r *read.Rows, row *Request) {
 	saneCount(r, &row.CachedTokens, "cached tokens")
 }
 
+// saneTime drops a time that is negative, no number, or beyond 30 years.
 func saneTime(r *read.Rows, value **float64, key string) {
 	switch {
 	case *value == nil:
@@ -48,6 +57,7 @@ func saneTime(r *read.Rows, value **float64, key string) {
 	*value = nil
 }
 
+// saneCount drops a negative count.
 func saneCount(r *read.Rows, value **int64, key string) {
 	if *value != nil && **value < 0 {
 		r.Implausible(key, "negative", 1)
@@ -55,11 +65,12 @@ func saneCount(r *read.Rows, value **int64, key string) {
 	}
 }
 
-// largest is past every figure of a benchmark, in any unit.
+// largest is beyond every figure of a benchmark, in any unit.
 const largest = 1e15
 
-// saneFigure says whether a figure can be. Lateness and what a search tries may be
-// negative; a unit that is not known stays, and its figure has no value in SQL.
+// saneFigure says whether a figure can be true. Two kinds may be negative: a delay (a client may
+// send early) and the bounds of a confidence interval. So may what an optimizer searches, whose
+// unit is not known here.
 func saneFigure(r *read.Rows, row Figure) bool {
 	switch {
 	case math.IsNaN(row.Value) || math.Abs(row.Value) > largest:
@@ -74,8 +85,8 @@ func saneFigure(r *read.Rows, row Figure) bool {
 	return true
 }
 
-// knownUnit is what macros.si_factor or seeds.definitions can convert, and units of
-// what is never a quantity there.
+// knownUnit is true for a unit that macros.si_factor or seeds.definitions can convert, and for
+// units of things that are never a quantity there.
 func knownUnit(unit string) bool {
 	switch unit = strings.ToLower(unit); unit {
 	case "s", "sec", "second", "seconds", "ms", "millisecond", "milliseconds", "us", "µs", "microsecond", "microseconds", "ns", "nanosecond", "nanoseconds",

@@ -10,15 +10,19 @@ import (
 	"tidemark/internal/hint"
 )
 
-// arrayKeys are the arrays of a run that was saved in detail, one element a
-// request, in the order of the requests.
+// The arrays of a run that was saved in detail: one array per quantity, one element per request. A
+// run of a million requests has hundreds of millions of gaps, so each element is converted as it is
+// read (gaps to 32-bit microseconds) and the memory of all arrays is bounded.
+
+// arrayKeys are the arrays of a run that was saved in detail, with one element for each request, in
+// the order of the requests.
 var arrayKeys = []string{
 	"input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times", "generated_texts", "errors",
 	"cached_tokens", "cached_tokens_details",
 }
 
-// requestArrays are the requests of a run. A slice is empty where the file has
-// no such array; NaN stands for null.
+// requestArrays are the requests of a run. A slice is empty where the file has no such array; NaN
+// stands for null.
 type requestArrays struct {
 	inputs, outputs, ttfts, latencies, starts, queues, cached []float64
 	gaps                                                      []int32   // of all requests, whole microseconds
@@ -30,19 +34,20 @@ type requestArrays struct {
 	negatives                                                 map[string]int // by array: elements that cannot be
 }
 
-// gapsOf is where the gaps of a request end in those of all, and their sum in
-// seconds before they were cut to microseconds.
+// gapsOf is where the gaps of a request end among those of all requests, and their sum in seconds
+// before rounding: rounding each gap first would add up to an error of half a microsecond per
+// token.
 type gapsOf struct {
 	end   int
 	sum   float64
 	areIn bool
 }
 
-// maxHeldBytes is what the arrays of one result may take: some 12 million gaps, or
-// six million other numbers. While they grow, it is about three times as much.
+// maxHeldBytes bounds what the arrays of one result may take: some 12 million gaps, or six million
+// other numbers. While the slices grow, it is about three times as much.
 const maxHeldBytes = 48 << 20
 
-// hold counts what one more element takes, so that an array cannot fill the memory.
+// hold counts the bytes of one more element, so that an array cannot fill the memory.
 func (r *requestArrays) hold(bytes int) error {
 	if r.held += bytes; r.held > maxHeldBytes {
 		return hint.Errorf("the arrays of one result hold more than %d MB of numbers", maxHeldBytes>>20).
@@ -85,6 +90,7 @@ func (r *requestArrays) array(j *read.JSONStream, key string) (isArray bool, err
 	})
 }
 
+// gapsOfOne reads the gaps of one request, in seconds.
 func (r *requestArrays) gapsOfOne(j *read.JSONStream, first byte) error {
 	one := gapsOf{areIn: first == '['}
 	err := r.hold(24)
@@ -107,7 +113,9 @@ func (r *requestArrays) gapsOfOne(j *read.JSONStream, first byte) error {
 	return err
 }
 
-// number reads an element; what is none spoils the array, unless it is null.
+// number reads an element. Anything but a number or null spoils its array, because the elements
+// behind it can no longer be trusted. A negative number is dropped and counted, except in
+// start_times, whose clock has a zero of its own.
 func (r *requestArrays) number(j *read.JSONStream, key string) (float64, error) {
 	c, err := j.Next()
 	if err != nil {
@@ -136,6 +144,7 @@ func (r *requestArrays) number(j *read.JSONStream, key string) (float64, error) 
 	return value, nil
 }
 
+// failure reads the error of one request; an empty string is success.
 func (r *requestArrays) failure(j *read.JSONStream, first byte) error {
 	if err := r.hold(8); err != nil {
 		return err
@@ -151,16 +160,12 @@ func (r *requestArrays) failure(j *read.JSONStream, first byte) error {
 	return err
 }
 
-// addTo adds a row for each request. Latencies alone, which newer clients write
-// without being asked for details, make rows too. Arrays of different lengths say
-// not which element is of which request: then there are no rows.
+// addTo adds a row for each request. Latencies alone, which newer clients write without being asked
+// for details, make rows too. Arrays of different lengths do not say which element belongs to which
+// request: then there are no rows, and a note.
 func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
-	for key, holds := range map[string]bool{"generated_texts": r.hasTexts, "errors": r.hasErrors} {
-		if holds {
-			if err := out.Text(key); err != nil {
-				return err
-			}
-		}
+	if err := tellTexts(out, textField{"generated_texts", read.Presence(r.hasTexts)}, textField{"errors", read.Presence(r.hasErrors)}); err != nil {
+		return err
 	}
 	if r.bad != "" {
 		return out.Reject(number, r.bad, read.NotANumber)
@@ -181,7 +186,7 @@ func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
 	return nil
 }
 
-// count is how many requests the arrays are of, and whether all say the same.
+// count is how many requests the arrays hold, and whether all arrays agree.
 func (r *requestArrays) count() (count int, areEqual bool) {
 	areEqual = true
 	for _, length := range []int{
@@ -195,8 +200,7 @@ func (r *requestArrays) count() (count int, areEqual bool) {
 	return count, areEqual
 }
 
-// row is one request. Without latencies, the end of its answer is that of its
-// last chunk, from the gaps as the file has them.
+// row is one request. Without latencies, its end is that of its last chunk, TTFT plus all gaps.
 func (r *requestArrays) row(point int32, i int) Request {
 	row := Request{
 		Point: point, Seq: int32(i),
@@ -225,12 +229,13 @@ func (r *requestArrays) row(point int32, i int) Request {
 	return row
 }
 
-// e2eFromGaps says that the file has no latencies: then the requests' e2e_s end
-// with the last chunk, which a setting of the point tells.
+// e2eFromGaps says that the file has no latencies, so that e2e_s ends with the last chunk and not
+// with the end of the stream. A setting of the point records that.
 func (r *requestArrays) e2eFromGaps() bool {
 	return len(r.latencies) == 0 && len(r.gapsOf) > 0 && len(r.ttfts) > 0
 }
 
+// elementAt is an element that is there and not null.
 func elementAt(values []float64, i int) *float64 {
 	if i >= len(values) || math.IsNaN(values[i]) {
 		return nil
@@ -238,6 +243,7 @@ func elementAt(values []float64, i int) *float64 {
 	return &values[i]
 }
 
+// tokensAt is an element that counts tokens.
 func tokensAt(values []float64, i int) *int64 {
 	value := elementAt(values, i)
 	if value == nil || *value < 0 || *value > read.MaxTokens {

@@ -7,6 +7,52 @@ import (
 	"tidemark/ingest/read"
 )
 
+// What the requests of any tool need: counting them, the gaps between their chunks, and a kind for
+// a failure in place of its message.
+
+// outcomes counts the requests of a file that says no totals.
+type outcomes struct{ all, failed int64 }
+
+// add takes in the next request.
+func (c *outcomes) add(out *read.Rows, row Request) error {
+	row.Seq = int32(c.all)
+	c.all++
+	if row.Failure != nil {
+		c.failed++
+	}
+	return out.Add(row)
+}
+
+// addPoint adds the run that the requests were of; without a request there was none.
+func (c *outcomes) addPoint(out *read.Rows, row Point) error {
+	if c.all == 0 {
+		return nil
+	}
+	row.Requests, row.Completed, row.Failed = &c.all, new(c.all-c.failed), &c.failed
+	return out.Add(row)
+}
+
+// textField is a field of a request that may hold what people or models wrote.
+type textField struct {
+	name  string
+	holds read.Presence
+}
+
+// tellTexts tells of each field that holds a text, in the order given: a user who
+// refuses texts is told the first.
+func tellTexts(out *read.Rows, fields ...textField) error {
+	for _, field := range fields {
+		if field.holds {
+			if err := out.Text(field.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// firstOf is the first number that is known. Versions of a tool write the same number under
+// different keys.
 func firstOf(measures ...read.Number) read.Number {
 	for _, m := range measures {
 		if m.Known {
@@ -24,8 +70,8 @@ func since(from, to read.Number) *float64 {
 	return new(to.Value - from.Value)
 }
 
-// gapsUs are the gaps between successive instants of seconds, microseconds; nil
-// where one is missing, or they go back.
+// gapsUs are the gaps between successive instants given in seconds, in microseconds; nil where an
+// instant is missing or goes back, because a sum over such gaps would be wrong.
 func gapsUs(times []read.Number) []int32 {
 	gaps := make([]int32, 0, len(times)-1)
 	for i := 1; i < len(times); i++ {
@@ -38,8 +84,8 @@ func gapsUs(times []read.Number) []int32 {
 	return gaps
 }
 
-// wholeMicroseconds makes gaps of a unit of so many seconds into microseconds. A
-// gap of more than half an hour is cut to that.
+// wholeMicroseconds converts gaps of a unit of so many seconds. Raw gaps are kept as 32-bit
+// microseconds, so a gap of more than 35 minutes is cut to that.
 func wholeMicroseconds(values []float64, unit float64) []int32 {
 	gaps := make([]int32, len(values))
 	for i, value := range values {
@@ -48,7 +94,7 @@ func wholeMicroseconds(values []float64, unit float64) []int32 {
 	return gaps
 }
 
-// microseconds of what is no number are 0.
+// microseconds rounds a gap; NaN, which stands for null, is 0.
 func microseconds(seconds float64) int32 {
 	if math.IsNaN(seconds) {
 		return 0
@@ -56,8 +102,8 @@ func microseconds(seconds float64) int32 {
 	return int32(min(max(math.Round(seconds*1e6), 0), math.MaxInt32))
 }
 
-// failureOf makes a kind of what a client wrote of a failure, of which nothing
-// else is kept; nil for none.
+// failureOf is the kind of a failure, from what a client wrote about it. The message itself may
+// hold a prompt or an address and is not kept. nil is no failure.
 func failureOf(text string) *string {
 	if text == "" {
 		return nil

@@ -6,6 +6,9 @@ import (
 	"tidemark/ingest/read"
 )
 
+// The rows that every format of this package makes. A nil pointer is null: the tool does not say.
+// queries/raw has a table of the same name for each, and says what a column means.
+
 // requests fills in how many there were, and of which lengths.
 func (row *Point) requests(of any) {
 	row.Requests, row.Failed = read.NumberAt(of, "total").Count(), read.NumberAt(of, "failures").Count()
@@ -17,6 +20,8 @@ func (row *Point) requests(of any) {
 	}
 }
 
+// Check drops what cannot be from the point, and gives it its place where several results make one
+// source: the files of a results folder are numbered on and labelled by their names.
 func (r Point) Check(out *read.Rows) (read.Row, bool) {
 	sanePoint(out, &r)
 	r.Point += out.FirstPoint
@@ -26,12 +31,15 @@ func (r Point) Check(out *read.Rows) (read.Row, bool) {
 	return r, true
 }
 
+// Check says whether the figure can be kept.
 func (r Figure) Check(out *read.Rows) (read.Row, bool) {
 	isSane := saneFigure(out, r)
 	r.Point += out.FirstPoint
 	return r, isSane
 }
 
+// Check drops what cannot be from the request. A session's id that may be somebody's name is
+// replaced by a number.
 func (r Request) Check(out *read.Rows) (read.Row, bool) {
 	saneRequest(out, &r)
 	r.Point += out.FirstPoint
@@ -39,6 +47,8 @@ func (r Request) Check(out *read.Rows) (read.Row, bool) {
 	return r, true
 }
 
+// Point is one run of a benchmark, or one step of a sweep. Load says how requests went out: "open"
+// at a rate, "closed" with a fixed number in flight, "at once", "sessions" or "offline".
 type Point struct {
 	Point              int32      `sql:"point"`
 	Tool               string     `sql:"tool"`
@@ -62,8 +72,12 @@ type Point struct {
 	Settings           *string    `sql:"settings"` // a JSON object, made by settings()
 }
 
+// Table is where points are kept.
 func (Point) Table() string { return "points" }
 
+// Figure is one number that a tool computed over a run. Name is the tool's own word, Statistic one
+// of mean, p50, p99, min, max, std, sum, count or value, and Unit the tool's unit, not converted:
+// SQL does that.
 type Figure struct {
 	Point     int32   `sql:"point"`
 	Name      string  `sql:"name"`
@@ -72,8 +86,11 @@ type Figure struct {
 	Value     float64 `sql:"value"`
 }
 
+// Table is where figures are kept.
 func (Figure) Table() string { return "figures" }
 
+// Request is one request as the client measured it. Instants (DueS, StartedS) count from a zero of
+// the file's own; with DueS a reader can tell how late a request was sent.
 type Request struct {
 	Point        int32    `sql:"point"`
 	Seq          int32    `sql:"seq"`
@@ -93,4 +110,5 @@ type Request struct {
 	FinishReason *string  `sql:"finish_reason"`
 }
 
+// Table is where requests of results are kept; those of our own runs are in raw.requests.
 func (Request) Table() string { return "result_requests" }

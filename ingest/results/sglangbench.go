@@ -1,13 +1,15 @@
 package results
 
 import (
+	"cmp"
 	"strings"
 
 	"tidemark/ingest/read"
 )
 
-// SGLang's bench_serving appends one line a run. Infinity stands there without
-// quotes. Old lines name neither the model nor the day.
+// SGLangBench reads the results of SGLang's bench_serving, which appends one line per run. Infinity
+// stands there without quotes, and old lines name neither the model nor the day. The client came
+// from vLLM's and shares most of its keys.
 var SGLangBench = read.Format{
 	Name:  "sglang-bench",
 	Sees:  seesSGLang,
@@ -44,14 +46,12 @@ func readSGLang(d *read.Document, out *read.Rows) error {
 		o.saysOf(r)
 		row.Settings = o.settings(out, append(used, sglangPointKeys...))
 		point++
-		if err := out.Add(row); err != nil {
-			return err
-		}
-		return addAll(out, figures)
+		return addPoint(out, row, figures)
 	})
 }
 
-// sglangPoint reads a run. Of the server's own words those that name it are kept.
+// sglangPoint reads a run. Of the server's own description (server_info) the words that name it are
+// kept.
 func (o resultObject) sglangPoint(out *read.Rows, point int32) Point {
 	row := o.vllmPoint(out, point, "sglang-bench")
 	row.Label = o.word("tag")
@@ -63,13 +63,7 @@ func (o resultObject) sglangPoint(out *read.Rows, point int32) Point {
 	if row.EngineVersion != nil {
 		row.Engine = new("sglang")
 	}
-	for _, model := range []*string{o.modelName("model_id"), o.modelName("model"), server.modelName("model_path"), server.modelName("served_model_name")} {
-		if row.Model == nil {
-			row.Model = model
-		}
-	}
-	if size := server.count("tp_size"); size != nil {
-		row.TensorParallelSize = new(int32(*size))
-	}
+	row.Model = cmp.Or(row.Model, o.modelName("model"), server.modelName("model_path"), server.modelName("served_model_name"))
+	row.TensorParallelSize = cmp.Or(server.size("tp_size"), row.TensorParallelSize)
 	return row
 }

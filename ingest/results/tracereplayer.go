@@ -7,9 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// trace-replayer writes one JSON object a request, all of whose values are texts.
-// Times are milliseconds since it began. s_time_drift is how late it was: when a
-// request was due is s_time less that.
+// TraceReplayer reads what trace-replayer writes: one JSON object per request, all of whose values
+// are texts. Times are milliseconds since it began. s_time_drift is how late a request was sent, so
+// that it was due at s_time less the drift.
 var TraceReplayer = read.Format{
 	Name: "trace-replayer",
 	Sees: func(h *read.Head) string {
@@ -23,6 +23,7 @@ var TraceReplayer = read.Format{
 	Wants: "JSON lines with s_time, s_time_drift, input_length and output_length (trace-replayer)",
 }
 
+// replayerLine is one request. Output is what was asked for: the tool does not count what came.
 type replayerLine struct {
 	Status  read.Text     `json:"status"`
 	Start   read.Number   `json:"s_time"`
@@ -39,43 +40,41 @@ type replayerLine struct {
 
 func readTraceReplayer(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
-	all, failed := int64(0), int64(0)
+	var seen outcomes
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var q replayerLine
 		switch {
 		case json.Unmarshal(line, &q) != nil:
-			return &read.Reject{Line: number, Column: "", Reason: read.NotJSON}, nil
+			return &read.Reject{Reason: read.NotJSON}, nil
 		case !q.Start.Known:
-			return &read.Reject{Line: number, Column: "s_time", Reason: read.NotANumber}, nil
+			return &read.Reject{Column: "s_time", Reason: read.NotANumber}, nil
 		case bool(q.Text):
 			if err := out.Text("output_text"); err != nil {
 				return nil, err
 			}
 		}
 		row := Request{
-			Seq: int32(all), StartedS: q.Start.Times(1e-3), InputTokens: q.Input.Count(), OutputTokens: q.Output.Count(), CachedTokens: q.Cached.Count(),
+			StartedS: q.Start.Times(1e-3), InputTokens: q.Input.Count(), OutputTokens: q.Output.Count(), CachedTokens: q.Cached.Count(),
 		}
 		if q.Drift.Known {
 			row.DueS = new((q.Start.Value - q.Drift.Value) * 1e-3)
 		}
-		all++
 		if !strings.HasPrefix(string(q.Status), "2") {
-			failed++
 			row.Failure = new("error")
 			if q.Status == "timeout" {
 				row.Failure = new("timeout")
 			}
-			return nil, out.Add(row)
+			return nil, seen.add(out, row)
 		}
 		row.TTFTS, row.TPOTS, row.E2ES = q.First.Times(1e-3), q.Between.Times(1e-3), q.Span.Times(1e-3)
 		if row.E2ES == nil && q.End.Known {
 			row.E2ES = new((q.End.Value - q.Start.Value) * 1e-3)
 		}
-		return nil, out.Add(row)
+		return nil, seen.add(out, row)
 	})
-	if err != nil || all == 0 {
+	if err != nil || seen.all == 0 {
 		return err
 	}
 	out.Note("output tokens are those asked for: the file does not say how many came")
-	return out.Add(Point{Tool: "trace-replayer", Load: new("open"), Requests: &all, Completed: new(all - failed), Failed: &failed})
+	return seen.addPoint(out, Point{Tool: "trace-replayer", Load: new("open")})
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -11,9 +12,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What "vllm bench serve" saves, and benchmark_serving.py before it: one object a
-// run; with --append-result several in one file; in a sweep an array of them.
-// Keys came and went over the years, so each is read where it is there.
+// VLLMBenchServe reads what "vllm bench serve" saves, and benchmark_serving.py before it: one
+// object per run, several in one file with --append-result, an array of them in a sweep. Keys came
+// and went over the years, so each is read where it is there.
 var VLLMBenchServe = read.Format{
 	Name:  "vllm-bench-serve",
 	Sees:  seesVLLMServe,
@@ -22,7 +23,7 @@ var VLLMBenchServe = read.Format{
 	Kind:  "results",
 }
 
-// Latencies without _ms are InferenceX's, who change the units.
+// seesVLLMServe refuses latencies without _ms in their names: those are InferenceX's, in seconds.
 func seesVLLMServe(h *read.Head) string {
 	keys := resultKeys(h)
 	if !isVLLMServe(keys) || slices.ContainsFunc(keys, isInferenceXKey) {
@@ -31,7 +32,7 @@ func seesVLLMServe(h *read.Head) string {
 	return "a result of vllm bench serve: date, model_id, tokenizer_id, num_prompts, request_rate"
 }
 
-// A large file's head may end in its arrays, before the latencies.
+// isVLLMServe asks for no latency, because a large file's head may end in its arrays, before them.
 func isVLLMServe(keys []string) bool {
 	return read.HasAll(keys, "date", "model_id", "tokenizer_id", "num_prompts", "request_rate", "duration", "completed") ||
 		read.HasAll(keys, "date", "mode", "model_id", "num_conversations", "multi_turn_concurrency", "duration", "completed") // the Rust client
@@ -60,13 +61,10 @@ func (o resultObject) addVLLMServe(out *read.Rows, number int64, point int32, r 
 	row := o.vllmPoint(out, point, "vllm-bench-serve")
 	o.saysOf(r)
 	row.Settings = o.settings(out, append(used, vllmPointKeys...))
-	if err := out.Add(row); err != nil {
-		return err
-	}
-	return addAll(out, figures)
+	return addPoint(out, row, figures)
 }
 
-// saysOf keeps with the settings what staging.result_requests must know.
+// saysOf keeps with the settings what staging.result_requests must know about the requests.
 func (o resultObject) saysOf(r *requestArrays) {
 	if delete(o, "e2e_from_gaps"); r.e2eFromGaps() {
 		o["e2e_from_gaps"] = json.RawMessage("true")
@@ -79,32 +77,22 @@ var vllmPointKeys = []string{
 	"tensor_parallel_size", "mode", "num_conversations", "multi_turn_concurrency", "steady_state", "per_turn_metrics",
 }
 
+// vllmPoint reads the run, for this client and for those that came from it.
 func (o resultObject) vllmPoint(out *read.Rows, point int32, tool string) Point {
 	o.odd(out, "num_prompts", "completed", "failed", "failed_requests", "duration", "max_concurrency", "tensor_parallel_size")
 	row := Point{
 		Point: point, Tool: tool, Label: o.word("label"), StartedAt: o.clientDate("date", out),
 		Model: o.modelName("model_id"), Engine: o.engine(), Load: o.load(),
-		RequestRatePerS: o.number("request_rate"), MaxConcurrency: o.count("max_concurrency"),
-		Requests: o.count("num_prompts"), Completed: o.count("completed"), Failed: o.count("failed"), DurationS: o.number("duration"),
+		RequestRatePerS: o.number("request_rate"), MaxConcurrency: cmp.Or(o.count("max_concurrency"), o.count("multi_turn_concurrency")),
+		Requests: o.count("num_prompts"), Completed: o.count("completed"), Failed: cmp.Or(o.count("failed"), o.count("failed_requests")), DurationS: o.number("duration"),
 	}
-	if row.Failed == nil {
-		row.Failed = o.count("failed_requests")
-	}
-	if row.MaxConcurrency == nil {
-		row.MaxConcurrency = o.count("multi_turn_concurrency")
-	}
-	if size := o.count("tensor_parallel_size"); size != nil {
-		row.TensorParallelSize = new(int32(*size))
-	}
+	row.TensorParallelSize = o.size("tensor_parallel_size")
 	return row
 }
 
-// engine is what the client was told that it speaks to. "openai" may be any.
+// engine is the server that the client was told about. "openai" may be any.
 func (o resultObject) engine() *string {
-	backend := o.word("backend")
-	if backend == nil {
-		backend = o.word("endpoint_type")
-	}
+	backend := cmp.Or(o.word("backend"), o.word("endpoint_type"))
 	if backend == nil {
 		return nil
 	}
@@ -116,7 +104,8 @@ func (o resultObject) engine() *string {
 	return nil
 }
 
-// load is how requests went out: a rate that is no number is "inf".
+// load is how requests were sent. A request_rate of "inf" sends all at once, or as many as
+// max_concurrency allows.
 func (o resultObject) load() *string {
 	var load string
 	switch {
@@ -139,7 +128,7 @@ var (
 	latencyWord = regexp.MustCompile(`^(ttft|tpot|itl|e2el|e2e_latency|intvty)`)
 )
 
-// vllmUnits are the figures that stand alone.
+// vllmUnits are the figures that have no statistic in their name, with their units.
 var vllmUnits = map[string]string{
 	"request_throughput": "requests/s", "request_goodput": "requests/s", "output_throughput": "tokens/s", "input_throughput": "tokens/s",
 	"total_token_throughput": "tokens/s", "total_throughput": "tokens/s", "max_output_tokens_per_s": "tokens/s", "max_concurrent_requests": "requests",
@@ -153,8 +142,9 @@ var vllmUnits = map[string]string{
 	"tput_per_gpu": "tokens/s/gpu", "output_tput_per_gpu": "tokens/s/gpu", "input_tput_per_gpu": "tokens/s/gpu",
 }
 
-// vllmFigures are the numbers that the tool worked out, and the keys that they
-// were read from. Latencies without _ms are in the unit given.
+// vllmFigures are the numbers that the tool computed, and the keys that they were read from.
+// Latencies without _ms in their names are in the unit given. median_ and p50_ are the same number;
+// where both are there, one is taken.
 func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
 	for _, key := range read.SortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
@@ -194,8 +184,8 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 	return figures, used
 }
 
-// partFigures are those of a part of the run, as the Rust client works them out:
-// of the time in which all slots were taken, and of each turn.
+// partFigures are the figures of a part of the run, as the Rust client computes them: of the time
+// in which all slots were taken, and of each turn of the conversations.
 func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure) {
 	part := func(name string, of resultObject) {
 		inside, _ := of.vllmFigures(out, point, "ms")
@@ -224,9 +214,10 @@ func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure
 	return figures
 }
 
+// listedPercentiles holds pairs of a percentile and its value.
 var listedPercentiles = regexp.MustCompile(`^percentiles_(\w{1,60})_ms$`)
 
-// settings are what is left: how it was measured.
+// settings are all other keys: how it was measured.
 func (o resultObject) settings(out *read.Rows, used []string) *string {
 	kept := map[string]any{}
 	for _, key := range read.SortedKeys(o) {

@@ -8,9 +8,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What "vllm bench serve" prints at its end, as auto_tune keeps it in bm_log_*.txt
-// and people in their notes. It is called as in the tool's own JSON. Several in one
-// file are several points.
+// VLLMBenchLog reads what "vllm bench serve" prints at its end, as auto_tune keeps it in
+// bm_log_*.txt and people in their notes. Figures have the names of the tool's own JSON. Several
+// reports in one file are several points. SGLang prints under the same title, but also its backend,
+// by which it is told apart.
 var VLLMBenchLog = read.Format{
 	Name: "vllm-bench-log",
 	Sees: func(h *read.Head) string {
@@ -25,6 +26,7 @@ var VLLMBenchLog = read.Format{
 	IsGuess: true,
 }
 
+// benchTitle stands above each report, between equals signs.
 const benchTitle = "Serving Benchmark Result"
 
 var (
@@ -35,7 +37,8 @@ var (
 	nameOfLog  = regexp.MustCompile(`^bm_log_(\d+)_(\d+)_`)
 )
 
-// benchWords are the lines that are figures: the JSON's name and its unit.
+// benchWords are the lines that are figures: the JSON's name and its unit. "Total Token" became
+// "Total token" in 2025.
 var benchWords = map[string][2]string{
 	"Request throughput (req/s)":           {"request_throughput", "requests/s"},
 	"Request goodput (req/s)":              {"request_goodput", "requests/s"},

@@ -6,8 +6,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// "vllm bench throughput" and "vllm bench latency" write one small object with
-// no word of what was run: that stands in the name of the file, if anywhere.
+// VLLMBenchThroughput reads what "vllm bench throughput" writes: one small object that does not say
+// what was run. If anything does, it is the file's name.
 var VLLMBenchThroughput = read.Format{
 	Name:  "vllm-bench-throughput",
 	Sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
@@ -16,6 +16,8 @@ var VLLMBenchThroughput = read.Format{
 	Kind:  "results",
 }
 
+// VLLMBenchLatency reads what "vllm bench latency" writes. Each of its latencies is that of a whole
+// batch, so a batch is one request.
 var VLLMBenchLatency = read.Format{
 	Name:  "vllm-bench-latency",
 	Sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),
@@ -24,6 +26,7 @@ var VLLMBenchLatency = read.Format{
 	Kind:  "results",
 }
 
+// seesKeys recognises an object by its keys.
 func seesKeys(what string, keys ...string) func(*read.Head) string {
 	return func(h *read.Head) string {
 		if !read.HasAll(resultKeys(h), keys...) {
@@ -44,9 +47,6 @@ func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 			Requests: o.count("num_requests"), Completed: o.count("num_requests"), DurationS: o.number("elapsed_time"),
 			Settings: o.settings(out, []string{"elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second", "model_id"}),
 		}
-		if err := out.Add(row); err != nil {
-			return err
-		}
 		var figures []Figure
 		for _, figure := range []struct{ name, unit string }{
 			{"requests_per_second", "requests/s"}, {"tokens_per_second", "tokens/s"}, {"total_num_tokens", "tokens"},
@@ -56,12 +56,11 @@ func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 			}
 		}
 		point++
-		return addAll(out, figures)
+		return addPoint(out, row, figures)
 	})
 }
 
-// Each of the latencies is of a whole batch, which is one request of many
-// sequences.
+// readVLLMLatency makes a point of each object, with one request per batch.
 func readVLLMLatency(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {
@@ -76,9 +75,6 @@ func readVLLMLatency(d *read.Document, out *read.Rows) error {
 		if len(r.latencies) > 0 {
 			row.Requests, row.Completed = new(int64(len(r.latencies))), new(int64(len(r.latencies)))
 		}
-		if err := out.Add(row); err != nil {
-			return err
-		}
 		if err := r.addTo(out, number, point); err != nil {
 			return err
 		}
@@ -90,6 +86,6 @@ func readVLLMLatency(d *read.Document, out *read.Rows) error {
 			}
 		}
 		point++
-		return addAll(out, figures)
+		return addPoint(out, row, figures)
 	})
 }

@@ -7,8 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// The summary.csv of "vllm bench sweep" is a table of the same runs as its
-// summary.json files: a column a key, the first the table's own index.
+// VLLMBenchSweep reads the summary.csv of "vllm bench sweep": a table of the same runs as its
+// summary.json files, with a column for each key. The first column is pandas' index and has no
+// name.
 var VLLMBenchSweep = read.Format{
 	Name:  "vllm-bench-sweep",
 	Sees:  seesVLLMSweep,
@@ -25,26 +26,14 @@ func seesVLLMSweep(h *read.Head) string {
 }
 
 func readVLLMSweep(d *read.Document, out *read.Rows) error {
-	var columns []string
 	point := int32(0)
-	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
-		fields, reason := read.CSVFields(line)
-		switch {
-		case reason != "":
-			return &read.Reject{Reason: reason}, nil
-		case columns == nil:
-			columns = fields
-			return nil, nil
-		case len(fields) > len(columns):
-			return &read.Reject{Reason: read.TooManyColumns}, nil
-		}
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		o := resultObject{}
-		for i, field := range fields {
+		for _, name := range s.Names() {
 			// Arrays stand there as Python prints them, of no use and at times with text.
-			if field == "" || columns[i] == "" || strings.HasPrefix(field, "[") || strings.HasPrefix(field, "{") {
-				continue
+			if text := s.Text(name); name != "" && text != "" && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
+				o[name] = cell(text)
 			}
-			o[columns[i]] = cell(field)
 		}
 		if o.number("duration") == nil {
 			return &read.Reject{Column: "duration", Reason: read.Missing}, nil
@@ -53,10 +42,7 @@ func readVLLMSweep(d *read.Document, out *read.Rows) error {
 		row := o.vllmPoint(out, point, "vllm-bench-serve")
 		row.Settings = o.settings(out, append(used, vllmPointKeys...))
 		point++
-		if err := out.Add(row); err != nil {
-			return nil, err
-		}
-		return nil, addAll(out, figures)
+		return nil, addPoint(out, row, figures)
 	})
 }
 

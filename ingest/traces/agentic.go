@@ -10,14 +10,14 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Sessions of coding agents as callanjfox/kv-cache-tester publishes them; aiperf
-// calls that a WEKA trace. One JSON document is one session: requests with
-// seconds since it began, and sub-agents that hold requests of their own, with
-// seconds since they began. There is no absolute start, so the sessions of a
-// folder are a collection, and whoever replays it says at which rate they begin.
+// Agentic reads sessions of coding agents as callanjfox/kv-cache-tester publishes them; aiperf
+// calls the format a WEKA trace. One JSON document is one session: requests with seconds since it
+// began, and sub-agents that hold requests of their own, with seconds since they began. There is no
+// absolute start, so the sessions of a folder are a collection, and whoever replays it says at
+// which rate they start.
 //
-// Block ids mean nothing outside their file, and stand for whole blocks alone: the
-// rest of a prompt has none.
+// Block ids mean nothing outside their file, and stand only for whole blocks: the last, partial
+// block of a prompt has none.
 var Agentic = read.Format{
 	Name:  "agentic",
 	Sees:  seesAgentic,
@@ -33,6 +33,8 @@ func seesAgentic(h *read.Head) string {
 	return "a session with " + read.ListNames(h.Keys)
 }
 
+// agenticSession is the whole document. Totals are the publisher's own sums, which are compared
+// with what was read.
 type agenticSession struct {
 	ID        string           `json:"id"`
 	BlockSize int              `json:"block_size"`
@@ -64,6 +66,8 @@ type agenticRequest struct {
 	Requests     []agenticRequest `json:"requests"`
 }
 
+// readAgentic holds the whole session, because its requests and those of its sub-agents are
+// interleaved in time and rows are wanted in that order.
 func readAgentic(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {
@@ -88,7 +92,7 @@ func readAgentic(d *read.Document, out *read.Rows) error {
 	return a.end()
 }
 
-// end puts the requests of all agents in, in order of time.
+// end adds the requests of all agents in order of time.
 func (a *agentic) end() error {
 	slices.SortStableFunc(a.made, func(x, y agenticRow) int { return cmp.Compare(x.arrival.ArrivalNs, y.arrival.ArrivalNs) })
 	for _, row := range a.made {
@@ -109,6 +113,7 @@ type agentic struct {
 	cut           int   // think times that reach past the request before them
 }
 
+// agenticRow is one request on its way.
 type agenticRow struct {
 	arrival read.Arrival
 	detail  read.ArrivalDetail
@@ -124,9 +129,10 @@ type agentThread struct {
 	depth      int
 }
 
-// deepest is how far sub-agents of sub-agents are followed; one is what is seen.
+// deepest is how far sub-agents of sub-agents are followed. Published sessions have one level.
 const deepest = 8
 
+// read takes the requests of one agent, then those of its sub-agents.
 func (a *agentic) read(t agentThread) error {
 	var begun []int64 // when this agent's own requests came
 	var before agenticRequest
@@ -165,6 +171,7 @@ func (a *agentic) read(t agentThread) error {
 	return a.readAgents(t, agents, begun)
 }
 
+// lengths reads the tokens of a request and checks them against its block ids.
 func (a *agentic) lengths(r agenticRequest, arrival *read.Arrival) *read.Reject {
 	if problem := read.JSONWhole("in", r.In, &arrival.InputTokens); problem != nil {
 		return problem
@@ -175,9 +182,9 @@ func (a *agentic) lengths(r agenticRequest, arrival *read.Arrival) *read.Reject 
 	return read.JSONWhole("out", r.Out, &arrival.OutputTokens)
 }
 
-// readAgents reads the sub-agents of a thread, whose own requests came at begun.
-// What is written as the time of a sub-agent is when it ended: two that were begun
-// together differ in it by as much as in how long they took.
+// readAgents reads the sub-agents of a thread, whose own requests came at the instants of begun.
+// The time written for a sub-agent is when it ended, so its start is that less its duration: two
+// that were started together differ in their times by as much as in how long they took.
 func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int64) error {
 	if t.depth == deepest && len(agents) > 0 {
 		return hint.Errorf("sub-agents of sub-agents, too deep").Hint("check where it came from")
@@ -202,6 +209,7 @@ func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int
 	return nil
 }
 
+// kindOf is the class of a sub-agent's requests.
 func kindOf(agent agenticRequest) string {
 	if kind := read.Word(agent.SubagentType); kind != "" {
 		return kind
@@ -219,9 +227,9 @@ func lastUpTo(instants []int64, at int64) int {
 	return -1
 }
 
-// think is how long the agent and its user took before a request. The file's own
-// figure counts from the last answer whose end is known: where that is not the
-// one before it reaches past the request before, and is cut to the gap since it.
+// think is how long the agent and its user took before a request. The file's own figure counts from
+// the last answer whose end is known. Where that is not the answer just before, it reaches back
+// past a request, and is cut to the gap since that request.
 func (a *agentic) think(r, before agenticRequest, gapNs int64) *float64 {
 	gap := float64(gapNs) / 1e9
 	switch {
@@ -254,6 +262,8 @@ func orNone(seconds float64) *float64 {
 	return &seconds
 }
 
+// blocks makes ids of a session distinct from those of every other one, unless the file says that
+// they are global.
 func (a *agentic) blocks(ids []uint64) []uint64 {
 	if a.session.Scope == "global" || ids == nil {
 		return ids
@@ -261,7 +271,7 @@ func (a *agentic) blocks(ids []uint64) []uint64 {
 	return ownBlocks(a.session.ID, ids)
 }
 
-// compare holds the session's own totals against what was read.
+// compare notes where the session's own totals differ from what was read.
 func (a *agentic) compare() {
 	totals := a.session.Totals.Combined
 	if totals.Input != nil && totals.Output != nil && (*totals.Input != a.input || *totals.Output != a.output) {

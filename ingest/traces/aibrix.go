@@ -2,14 +2,14 @@ package traces
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"tidemark/ingest/read"
 )
 
-// AIBrix's workloads: JSON lines, one per instant in milliseconds since the trace
-// began, each with the requests that came then. The prompts themselves are in it;
-// they are left out.
+// AIBrix reads AIBrix's workloads: JSON lines, one per instant in milliseconds since the trace
+// began, each with the requests that came then. The prompts are in the file; they are not kept.
 var AIBrix = read.Format{
 	Name:  "aibrix",
 	Sees:  seesAIBrix,
@@ -28,6 +28,7 @@ func seesAIBrix(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys)
 }
 
+// aibrixLine is one instant; its keys were renamed in 2025.
 type aibrixLine struct {
 	Timestamp json.Number `json:"timestamp"`
 	Requests  []struct {
@@ -62,10 +63,10 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 				}
 			}
 			arrival := read.Arrival{Line: requests, ArrivalNs: at}
-			problem := read.JSONWhole("Prompt Length", either(request.Input, request.In), &arrival.InputTokens)
-			if problem == nil {
-				problem = read.JSONWhole("Output Length", either(request.Output, request.Out), &arrival.OutputTokens)
-			}
+			problem := cmp.Or(
+				read.JSONWhole("Prompt Length", cmp.Or(request.Input, request.In), &arrival.InputTokens),
+				read.JSONWhole("Output Length", cmp.Or(request.Output, request.Out), &arrival.OutputTokens),
+			)
 			if problem != nil {
 				if err := out.Reject(number, problem.Column, problem.Reason); err != nil {
 					return nil, err
@@ -82,11 +83,4 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 		}
 		return nil, nil
 	})
-}
-
-func either(one, other json.Number) json.Number {
-	if one != "" {
-		return one
-	}
-	return other
 }

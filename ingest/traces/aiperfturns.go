@@ -2,15 +2,16 @@ package traces
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"tidemark/ingest/read"
 )
 
-// Sessions in Mooncake's keys, as aiperf's mooncake_trace has them: the first turn
-// has a timestamp, every later one a delay instead, in milliseconds since the
-// answer before it. When a later turn came is not known: its think time is, and it
-// is placed as if answers took no time.
+// AIPerfTurns reads sessions in Mooncake's keys, as aiperf's mooncake_trace has them: the first
+// turn has a timestamp, every later one a delay instead, in milliseconds since the answer before
+// it. When a later turn came is not known, only its think time; it is placed as if answers took no
+// time.
 var AIPerfTurns = read.Format{
 	Name:  "aiperf-turns",
 	Sees:  seesTurns,
@@ -19,6 +20,8 @@ var AIPerfTurns = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesTurns searches the first megabyte for a delay, because the first lines of a file may all be
+// first turns.
 func seesTurns(h *read.Head) string {
 	if !h.IsLines() || !h.Has("session_id", "input_length", "output_length") || h.Has("chat_id") ||
 		!bytes.Contains(h.Data[:min(len(h.Data), 1<<20)], []byte(`"delay"`)) {
@@ -27,6 +30,7 @@ func seesTurns(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys) + " and delay"
 }
 
+// turnRow is one turn. Numbers stay text until their column is known, for the reject.
 type turnRow struct {
 	Session   json.RawMessage `json:"session_id"`
 	Timestamp json.Number     `json:"timestamp"`
@@ -52,13 +56,12 @@ func readTurns(d *read.Document, out *read.Rows) error {
 			}
 		}
 		arrival := read.Arrival{Line: number, Blocks: row.HashIDs}
-		for _, problem := range []*read.Reject{
+		problem := cmp.Or(
 			read.JSONWhole("input_length", row.Input, &arrival.InputTokens),
 			read.JSONWhole("output_length", row.Output, &arrival.OutputTokens),
-		} {
-			if problem != nil {
-				return problem, nil
-			}
+		)
+		if problem != nil {
+			return problem, nil
 		}
 		if !covers(row.HashIDs, mooncakeBlock, arrival.InputTokens) {
 			return &read.Reject{Column: "hash_ids", Reason: read.TooFewBlocks}, nil
@@ -74,7 +77,7 @@ func readTurns(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// place puts a turn behind the one before it in its session.
+// place puts a turn after the turn before it in its session.
 func (row turnRow) place(chats map[string]sessionSoFar, arrival *read.Arrival) (detail read.ArrivalDetail, problem *read.Reject) {
 	session := read.NamedOrHashed(string(read.JSONText(row.Session)))
 	before := chats[session]

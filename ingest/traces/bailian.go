@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -8,10 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Qwen-Bailian's anonymous traces, which aiperf calls bailian_trace: JSON lines,
-// seconds since the trace began, one id per 16 prompt tokens, and chats that are
-// chained turn by turn through parent_chat_id; -1 begins one. A turn may lack tokens of
-// the answer before it, because what the model thought was stripped.
+// Bailian reads Qwen-Bailian's anonymous traces, which aiperf calls bailian_trace: JSON lines,
+// seconds since the trace began, one id per 16 prompt tokens, and chats that are chained turn by
+// turn through parent_chat_id; -1 starts one. A turn may lack tokens of the answer before it,
+// because the model's reasoning was stripped from the history.
 var Bailian = read.Format{
 	Name:  "bailian",
 	Sees:  seesBailian,
@@ -24,6 +25,7 @@ var Bailian = read.Format{
 // say, as in qwen_traceA_blksz_16.jsonl.
 const bailianBlock = 16
 
+// blockInName finds the size of a block in a file's name.
 var blockInName = regexp.MustCompile(`blksz_([1-9][0-9]{0,4})`)
 
 func seesBailian(h *read.Head) string {
@@ -33,6 +35,7 @@ func seesBailian(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys)
 }
 
+// bailianRow is one turn of a chat.
 type bailianRow struct {
 	ChatID    json.Number `json:"chat_id"`
 	Parent    json.Number `json:"parent_chat_id"`
@@ -58,6 +61,7 @@ type bailianChains struct {
 	lost, misordered int // rows whose parent is not there; whose turn is not its parent's and one
 }
 
+// readBailian reads the file in one pass: a parent always stands before its children.
 func readBailian(d *read.Document, out *read.Rows) error {
 	size := bailianBlock
 	if match := blockInName.FindStringSubmatch(d.Base()); match != nil {
@@ -71,14 +75,13 @@ func readBailian(d *read.Document, out *read.Rows) error {
 			return read.JSONReject(err), nil
 		}
 		arrival := read.Arrival{Line: number, Class: out.Class(row.Type), Blocks: row.HashIDs}
-		for _, problem := range []*read.Reject{
+		problem := cmp.Or(
 			read.NanosOf("timestamp", row.Timestamp.String(), 9, &arrival.ArrivalNs),
 			read.JSONWhole("input_length", row.Input, &arrival.InputTokens),
 			read.JSONWhole("output_length", row.Output, &arrival.OutputTokens),
-		} {
-			if problem != nil {
-				return problem, nil
-			}
+		)
+		if problem != nil {
+			return problem, nil
 		}
 		if !covers(row.HashIDs, size, arrival.InputTokens) {
 			return &read.Reject{Column: "hash_ids", Reason: read.TooFewBlocks}, nil
@@ -97,8 +100,8 @@ func readBailian(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// place finds a chat's session. The first child of a chat goes on with its
-// session; every other one is a branch, a session of its own that began there.
+// place finds a chat's session. The first child of a chat continues its session; every other child
+// is a branch, a session of its own that began there.
 func (c *bailianChains) place(arrival *read.Arrival, row bailianRow) (read.Arrival, read.ArrivalDetail) {
 	var detail read.ArrivalDetail
 	id := row.ChatID.String()

@@ -7,13 +7,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// BurstGPT: CSV, seconds from 0:00 of the first day. Its third file has two more
-// columns in the middle, so columns are found by name:
+// BurstGPT reads the BurstGPT trace: CSV, with seconds from 0:00 of the first day. Its
+// third file has two more columns in the middle, so columns are found by name:
 //
 //	1, 2   Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type
 //	3      Timestamp,Session ID,Elapsed time,Model,Request tokens,...
 //
-// A request that failed there has no response tokens. It stays: it arrived.
+// A request that failed at the source has no response tokens. It stays: it arrived.
 var BurstGPT = read.Format{
 	Name:  "burstgpt",
 	Sees:  seesBurstGPT,
@@ -37,35 +37,24 @@ func seesBurstGPT(h *read.Head) string {
 
 func readBurstGPT(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
-	table := &read.CSVTable{}
-	chats := map[string]sessionSoFar{}
+	sessions := map[string]sessionSoFar{}
 	unanswered := 0
-	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
-		isHeader, problem := table.Take(line)
-		if isHeader || problem != nil {
-			return problem, nil
+	err := d.Sheets(out, func(number int64, s *read.Sheet) (*read.Reject, error) {
+		arrival := read.Arrival{
+			Line: number, ArrivalNs: s.Nanos("Timestamp"), InputTokens: s.Tokens("Request tokens"), OutputTokens: s.Tokens("Response tokens"),
+			Class: out.Class(s.Text("Log Type")),
 		}
-		arrival := read.Arrival{Line: number}
-		for _, problem := range []*read.Reject{
-			table.Nanos("Timestamp", &arrival.ArrivalNs),
-			table.Tokens("Request tokens", &arrival.InputTokens),
-			table.Tokens("Response tokens", &arrival.OutputTokens),
-		} {
-			if problem != nil {
-				return problem, nil
-			}
+		if s.Problem() != nil {
+			return s.Problem(), nil
 		}
-		arrival.Class = out.Class(table.Text("Log Type"))
-		detail := read.ArrivalDetail{Model: read.OrNil(read.Word(table.Text("Model"))), IsFailed: new(arrival.OutputTokens == 0)}
+		detail := read.ArrivalDetail{Model: read.WordOrNil(s.Text("Model")), IsFailed: new(arrival.OutputTokens == 0)}
 		if *detail.IsFailed {
-			unanswered++
+			unanswered++ // and has no time to the end of its answer
+		} else {
+			detail.E2ES = read.Seconds(s.Text("Elapsed time"), 1)
 		}
-		// What was not answered has no time to the end of its answer.
-		if detail.E2ES = read.Seconds(table.Text("Elapsed time"), 1); *detail.IsFailed {
-			detail.E2ES = nil
-		}
-		if session := table.Text("Session ID"); session != "" {
-			before := chats[session]
+		if session := s.Text("Session ID"); session != "" {
+			before := sessions[session]
 			arrival.SessionID, arrival.Turn = &session, new(before.turns)
 			after := sessionSoFar{turns: before.turns + 1, endNs: -1}
 			if before.turns > 0 && before.endNs >= 0 {
@@ -74,7 +63,7 @@ func readBurstGPT(d *read.Document, out *read.Rows) error {
 			if detail.E2ES != nil && *detail.E2ES < 1e9 {
 				after.endNs = arrival.ArrivalNs + int64(*detail.E2ES*1e9)
 			}
-			chats[session] = after
+			sessions[session] = after
 		}
 		return nil, out.AddRequest(arrival, detail)
 	})

@@ -5,9 +5,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M. They say neither how
-// many tokens a turn has nor, most of them, when it came. Both would have to be
-// made up here, so they are refused, and what is missing is said.
+// Conversations refuses conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M. They do not say
+// how many tokens a turn has, and most do not say when it came. Both would have to be invented
+// here, so the file is refused with what is missing, and with what to do.
 var Conversations = read.Format{
 	Name:  "conversations",
 	Sees:  seesConversations,

@@ -9,9 +9,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// NVIDIA Dynamo's request traces: JSON lines, each an event, bare or in an envelope
-// {"timestamp": ..., "event": {...}}. A request is told when it ends, so rows come
-// in the order of their ends; tools and payloads are events too, and passed over.
+// Dynamo reads NVIDIA Dynamo's request traces: JSON lines, each an event, bare or in an
+// envelope {"timestamp": ..., "event": {...}}. A request is reported when it ends, so rows
+// come in the order of their ends. Events of tools and payloads are passed over.
 //
 //	dynamo.request.trace.v1   agent_context.session_id, parent_session_id
 //	dynamo.agent.trace.v1     trajectory_id or program_id in their place
@@ -35,6 +35,7 @@ func seesDynamo(h *read.Head) string {
 	return ""
 }
 
+// dynamoEvent is one line, or what is in its envelope.
 type dynamoEvent struct {
 	Type    string         `json:"event_type"`
 	EndedMs json.Number    `json:"event_time_unix_ms"`
@@ -43,6 +44,7 @@ type dynamoEvent struct {
 	Request *dynamoRequest `json:"request"`
 }
 
+// dynamoAgent is on whose behalf a request came, under the names of both schemas.
 type dynamoAgent struct {
 	Session          string `json:"session_id"`
 	Trajectory       string `json:"trajectory_id"`
@@ -54,6 +56,7 @@ type dynamoAgent struct {
 	WorkflowType     string `json:"workflow_type_id"`
 }
 
+// dynamoRequest is what is known of a request when it has ended.
 type dynamoRequest struct {
 	Model      string      `json:"model"`
 	Input      json.Number `json:"input_tokens"`
@@ -104,20 +107,21 @@ func readDynamo(d *read.Document, out *read.Rows) error {
 	return err
 }
 
+// request adds one request. The first one's arrival becomes the origin, although an earlier request
+// may end later.
 func (r *dynamo) request(number int64, event dynamoEvent) (*read.Reject, error) {
 	request := event.Request
 	arrival := read.Arrival{Line: number}
 	if request.Replay != nil {
 		request.Input = cmp.Or(request.Input, request.Replay.Input)
 	}
-	for _, problem := range []*read.Reject{
+	problem := cmp.Or(
 		read.JSONWhole("input_tokens", request.Input, &arrival.InputTokens),
 		read.JSONWhole("output_tokens", request.Output, &arrival.OutputTokens),
 		r.received(event, &arrival.ArrivalNs),
-	} {
-		if problem != nil {
-			return problem, nil
-		}
+	)
+	if problem != nil {
+		return problem, nil
 	}
 	if problem := r.blocks(request, &arrival); problem != nil {
 		return problem, nil
@@ -140,8 +144,8 @@ func (r *dynamo) request(number int64, event dynamoEvent) (*read.Reject, error) 
 	return nil, r.out.AddRequest(arrival, detail)
 }
 
-// received is when a request came; a trace that does not say has when it ended, and
-// how long it took.
+// received is when a request came. A trace that does not say so has when it ended, and how long it
+// took.
 func (r *dynamo) received(event dynamoEvent, into *int64) *read.Reject {
 	if event.Request.ReceivedMs != "" {
 		return read.NanosOf("request_received_ms", event.Request.ReceivedMs.String(), 6, into)
@@ -157,7 +161,7 @@ func (r *dynamo) received(event dynamoEvent, into *int64) *read.Reject {
 	return nil
 }
 
-// blocks are of one size in a file; the ids of a row of another are left out.
+// blocks of a source are of one size; the ids of a row with another size are left out.
 func (r *dynamo) blocks(request *dynamoRequest, arrival *read.Arrival) *read.Reject {
 	replay := request.Replay
 	if replay == nil || len(replay.Hashes) == 0 || replay.BlockSize < 1 {

@@ -6,13 +6,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Logs of gateways. Their columns are read as those of any table (plain.go); what
-// stands here is what a gateway's documentation says beyond their names. Who asked
-// (keys, users, teams, addresses, metadata) is not among the columns that are read.
-
-// Envoy AI Gateway writes JSON lines whose keys an operator chose; these are of
-// its documentation. A duration is milliseconds. A line of another protocol has
-// all of gen_ai null and is no request to a model.
+// Envoy reads access logs of Envoy AI Gateway: JSON lines whose keys an operator chose; these are
+// the keys of its documentation. A duration is milliseconds. A line of another protocol has null
+// under all gen_ai keys and is not a request to a model. Who asked (keys, users, teams, addresses,
+// metadata) is not among the columns that are read.
 var Envoy = read.Format{
 	Name:         "envoy",
 	Sees:         seesEnvoy,
@@ -32,7 +29,8 @@ func seesEnvoy(h *read.Head) string {
 	return "JSON lines with start_time and gen_ai.usage"
 }
 
-var envoyWords = with(map[string]meaning{"duration": {Part: e2eFor, unit: inMillis}})
+// envoyWords adds the one column whose unit its name does not say.
+var envoyWords = with(map[string]meaning{"duration": {part: e2eFor, unit: inMillis}})
 
 func readEnvoy(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: envoyWords, isNone: func(r *request) bool {

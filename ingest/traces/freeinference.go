@@ -10,9 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// The freeinference agentic trace: JSON lines, a session each, whose requests
-// have Unix milliseconds and the provider's token counts. Who the user was is
-// not kept.
+// FreeInference reads the freeinference agentic trace: JSON lines, a session each, whose requests
+// have Unix milliseconds and the provider's token counts. Who the user was is not kept. The same
+// table also comes as Parquet.
 var FreeInference = read.Format{
 	Name:  "freeinference",
 	Sees:  seesFreeInference,
@@ -28,6 +28,7 @@ func seesFreeInference(h *read.Head) string {
 	return "sessions with start_ms and requests"
 }
 
+// freeSession is one line.
 type freeSession struct {
 	ID       string `json:"session_id"`
 	Harness  string `json:"harness"`
@@ -43,17 +44,18 @@ type freeSession struct {
 	} `json:"requests"`
 }
 
-// ReadFreeInference counts requests, not lines: raw.arrivals.line is a request's
-// place in the file. A session may be longer than the lines of other formats.
+// ReadFreeInference counts requests, not lines: raw.arrivals.line is a request's place in the file.
+// A session may be longer than the longest line of other formats, so sessions are decoded from the
+// stream.
 func ReadFreeInference(from io.Reader, out *read.Rows) error {
-	t := NewRequestTable(out)
-	t.is(meaning{Part: arrivesAt, unit: inMillis}, "start_ms")
-	t.is(meaning{Part: endsAt, unit: inMillis}, "end_ms")
-	t.is(meaning{Part: ttftFor, unit: inMillis}, "ttft_ms")
-	t.is(meaning{Part: thinksFor, unit: inMillis}, "start_ms")
-	t.is(meaning{Part: inputLength}, "provider_tokens.prompt")
-	t.is(meaning{Part: outputLength}, "provider_tokens.completion")
-	source := read.Capped(from, read.ElementBytes)
+	t := newRequestTable(out)
+	t.is(meaning{part: arrivesAt, unit: inMillis}, "start_ms")
+	t.is(meaning{part: endsAt, unit: inMillis}, "end_ms")
+	t.is(meaning{part: ttftFor, unit: inMillis}, "ttft_ms")
+	t.is(meaning{part: thinksFor, unit: inMillis}, "start_ms")
+	t.is(meaning{part: inputLength}, "provider_tokens.prompt")
+	t.is(meaning{part: outputLength}, "provider_tokens.completion")
+	source := read.Capped(from, maxObjectBytes)
 	decoder := json.NewDecoder(source)
 	place := int64(0)
 	for number := 1; ; number++ {
@@ -70,7 +72,7 @@ func ReadFreeInference(from io.Reader, out *read.Rows) error {
 			return err
 		}
 	}
-	t.End()
+	t.end()
 	return nil
 }
 

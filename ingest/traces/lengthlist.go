@@ -35,33 +35,23 @@ func isLengthList(names []string) bool {
 	return seen[inputColumn] && seen[outputColumn] && !seen[datedColumn] && !seen[offsetColumn]
 }
 
+// readLengthList makes a cell of each row: exactly so many tokens in and out, once.
 func readLengthList(d *read.Document, out *read.Rows) error {
-	table := &read.CSVTable{}
-	var input, output string
-	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
-		isHeader, problem := table.Take(line)
-		if isHeader {
-			for name := range table.Columns {
-				switch roles[strings.ToLower(name)] {
-				case inputColumn:
-					input = name
-				case outputColumn:
-					output = name
-				}
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
+		var input, output int64
+		for _, name := range s.Names() {
+			switch roles[strings.ToLower(name)] {
+			case inputColumn:
+				input = s.Tokens(name)
+			case outputColumn:
+				output = s.Tokens(name)
 			}
 		}
-		if isHeader || problem != nil {
-			return problem, nil
-		}
-		var in, answer int64
-		if problem := table.Tokens(input, &in); problem != nil {
-			return problem, nil
-		}
-		if problem := table.Tokens(output, &answer); problem != nil {
-			return problem, nil
+		if s.Problem() != nil {
+			return s.Problem(), nil
 		}
 		return nil, out.Add(read.LengthCell{
-			InputAbove: new(in - 1), InputUpTo: &in, OutputAbove: new(answer - 1), OutputUpTo: &answer, Requests: 1,
+			InputAbove: new(input - 1), InputUpTo: &input, OutputAbove: new(output - 1), OutputUpTo: &output, Requests: 1,
 		})
 	})
 }

@@ -23,7 +23,7 @@ var Lengths = read.Format{
 	Wants: "a CSV header with requests and input_up_to, output_up_to or window_from_s and window_until_s",
 }
 
-// bounds are the columns that make a table of lengths; one of rates has none.
+// bounds are the columns that make a table of lengths; a table of rates has none.
 var bounds = []string{"input_above", "input_up_to", "output_above", "output_up_to"}
 
 func seesLengths(h *read.Head) string {
@@ -39,123 +39,76 @@ func seesLengths(h *read.Head) string {
 }
 
 func readLengths(d *read.Document, out *read.Rows) error {
-	table := &read.CSVTable{}
 	out.About.TimeUnit = "s"
 	if base, isRates := strings.CutSuffix(d.Base(), read.RatesEnding); isRates {
 		out.About.Collection = read.SourceName(base + ".csv") // the lengths that go with it
 	}
-	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
-		isHeader, problem := table.Take(line)
-		if isHeader || problem != nil {
-			return problem, nil
+	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
+		var row read.Row
+		if s.Has("input_up_to") || s.Has("output_up_to") {
+			row = lengthCell(s, out)
+		} else {
+			row = rateWindow(s, out)
 		}
-		c := cells{table: table}
-		row := c.row(out.Class(table.Text("class")))
-		if c.problem != nil {
-			return c.problem, nil
+		if s.Problem() != nil {
+			return s.Problem(), nil
 		}
 		return nil, out.Add(row)
 	})
 }
 
-// cells reads the cells of one line, up to the first that is wrong.
-type cells struct {
-	table   *read.CSVTable
-	problem *read.Reject
-}
-
-// row is a lengthCellRow or, without bounds in the header, a rateWindowRow.
-func (c *cells) row(class *string) read.Row {
-	from, until := c.number("window_from_s"), c.number("window_until_s")
-	requests := c.number("requests")
-	c.must("requests", requests != nil)
-	c.ordered("window_until_s", from, until)
-	client := read.OrNil(read.Word(c.table.Text("client")))
-	_, ofInput := c.table.Columns["input_up_to"]
-	_, ofOutput := c.table.Columns["output_up_to"]
-	if ofInput || ofOutput {
-		row := read.LengthCell{
-			WindowFromS: from, WindowUntilS: until, Class: class, Client: client,
-			InputAbove: c.bound("input_above"), InputUpTo: c.bound("input_up_to"),
-			OutputAbove: c.bound("output_above"), OutputUpTo: c.bound("output_up_to"),
-		}
-		c.between("input_up_to", row.InputAbove, row.InputUpTo)
-		c.between("output_up_to", row.OutputAbove, row.OutputUpTo)
-		if c.problem == nil {
-			row.Requests = *requests
-		}
-		return row
+// lengthCell is a row of a histogram. An open bound is an empty cell.
+func lengthCell(s *read.Sheet, out *read.Rows) read.LengthCell {
+	row := read.LengthCell{
+		WindowFromS: s.OptionalNumber("window_from_s"), WindowUntilS: s.OptionalNumber("window_until_s"),
+		Class: out.Class(s.Text("class")), Client: read.WordOrNil(s.Text("client")),
+		InputAbove: s.OptionalTokens("input_above"), InputUpTo: s.OptionalTokens("input_up_to"),
+		OutputAbove: s.OptionalTokens("output_above"), OutputUpTo: s.OptionalTokens("output_up_to"),
+		Requests: mustNumber(s, "requests"),
 	}
-	c.must("window_from_s", from != nil)
-	c.must("window_until_s", until != nil)
-	row := read.RateWindow{
-		Class: class, Client: client, GapCV: c.number("gap_cv"), GapFamily: c.family(),
-		GapShape: c.number("gap_shape"), GapScaleS: c.number("gap_scale_s"),
-	}
-	if c.problem == nil {
-		row.WindowFromS, row.WindowUntilS, row.Requests = *from, *until, *requests
-	}
+	mustRise(s, "window_until_s", row.WindowFromS, row.WindowUntilS)
+	mustRise(s, "input_up_to", row.InputAbove, row.InputUpTo)
+	mustRise(s, "output_up_to", row.OutputAbove, row.OutputUpTo)
 	return row
 }
 
-func (c *cells) fail(column, reason string) {
-	if c.problem == nil {
-		c.problem = &read.Reject{Column: column, Reason: reason}
+// rateWindow is how many requests came in a window, and how evenly.
+func rateWindow(s *read.Sheet, out *read.Rows) read.RateWindow {
+	row := read.RateWindow{
+		WindowFromS: mustNumber(s, "window_from_s"), WindowUntilS: mustNumber(s, "window_until_s"),
+		Class: out.Class(s.Text("class")), Client: read.WordOrNil(s.Text("client")),
+		Requests: mustNumber(s, "requests"), GapCV: s.OptionalNumber("gap_cv"), GapFamily: gapFamily(s),
+		GapShape: s.OptionalNumber("gap_shape"), GapScaleS: s.OptionalNumber("gap_scale_s"),
 	}
+	mustRise(s, "window_until_s", &row.WindowFromS, &row.WindowUntilS)
+	return row
 }
 
-func (c *cells) must(column string, is bool) {
-	if !is {
-		c.fail(column, read.Missing)
+// mustNumber is a cell that must hold a number that is not below zero.
+func mustNumber(s *read.Sheet, column string) float64 {
+	value := s.OptionalNumber(column)
+	if value == nil {
+		s.Wrong(column, read.Missing)
+		return 0
 	}
+	return *value
 }
 
-// number is a number that is not below 0; nil where the cell is empty.
-func (c *cells) number(column string) *float64 {
-	text := c.table.Text(column)
-	if text == "" {
-		return nil
-	}
-	value, reason := read.PlainNumber(text)
-	if reason != "" {
-		c.fail(column, reason)
-		return nil
-	}
-	return &value
-}
-
-// bound is a number of tokens; nil where the cell is empty: it is open.
-func (c *cells) bound(column string) *int64 {
-	text := c.table.Text(column)
-	if text == "" {
-		return nil
-	}
-	var value int64
-	if problem := read.WholeTokens(column, text, &value); problem != nil {
-		c.fail(column, problem.Reason)
-	}
-	return &value
-}
-
-func (c *cells) ordered(column string, from, until *float64) {
+// mustRise refuses an interval that ends where it begins, or before.
+func mustRise[T int64 | float64](s *read.Sheet, column string, from, until *T) {
 	if from != nil && until != nil && *until <= *from {
-		c.fail(column, read.OutOfRange)
+		s.Wrong(column, read.OutOfRange)
 	}
 }
 
-func (c *cells) between(column string, above, upTo *int64) {
-	if above != nil && upTo != nil && *upTo <= *above {
-		c.fail(column, read.OutOfRange)
-	}
-}
-
-func (c *cells) family() *string {
-	switch family := strings.ToLower(c.table.Text("gap_family")); family {
+// gapFamily is the distribution of the gaps between requests; a plan can draw from these three.
+func gapFamily(s *read.Sheet) *string {
+	switch family := strings.ToLower(s.Text("gap_family")); family {
 	case "exponential", "gamma", "weibull":
 		return &family
 	case "":
 	default:
-		c.fail("gap_family", read.NotAKnownWord)
+		s.Wrong("gap_family", read.NotAKnownWord)
 	}
 	return nil
 }

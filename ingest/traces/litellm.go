@@ -7,9 +7,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// LiteLLM's spend logs, as CSV of its table or as JSON of /spend/logs. Its
-// completionStartTime is the first token's, and the end where nothing was
-// streamed. What it answered from its own cache never reached a server.
+// LiteLLM reads LiteLLM's spend logs, as CSV of its table or as JSON of /spend/logs. Its
+// completionStartTime is the instant of the first token, or of the end where nothing was streamed.
+// Requests that it answered from its own cache never reached a server; they are kept, and a note
+// counts them. Keys, users and metadata are not read.
 var LiteLLM = read.Format{
 	Name:         "litellm",
 	Sees:         seesLiteLLM,
@@ -27,7 +28,8 @@ func seesLiteLLM(h *read.Head) string {
 	return "a table with " + strings.Join(wanted, ", ")
 }
 
-var liteLLMWords = with(map[string]meaning{"call_type": {Part: classIn, rank: -1}, "cache_hit": {Part: answeredIf}})
+// liteLLMWords adds two columns to the usual names.
+var liteLLMWords = with(map[string]meaning{"call_type": {part: classIn, rank: -1}, "cache_hit": {part: answeredIf}})
 
 func readLiteLLM(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: liteLLMWords, isNone: func(r *request) bool {

@@ -17,14 +17,14 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Mooncake's traces, which aiperf calls mooncake_trace: JSON lines, milliseconds
-// since the trace began, and one id per block of 512 prompt tokens. Ids are kept
-// exactly, as 64-bit integers; they are chained, so that equal leading ids are
-// an equal prefix.
+// Mooncake reads Mooncake's traces, which aiperf calls mooncake_trace: JSON lines with milliseconds
+// since the trace began, and one id per block of 512 prompt tokens. Ids are kept exactly, as 64-bit
+// integers. They are chained: an id stands for its block and all blocks before it, so equal leading
+// ids are an equal prefix.
 //
-// LMBench's trace replayer (GMI) has the same keys with other stamps: strings of
-// Unix nanoseconds, too large for a float64, or of any unit. The unit is then
-// seen by their magnitude, and said. Its ids stand for no fixed number of tokens.
+// LMBench's trace replayer (GMI) has the same keys with other stamps: Unix nanoseconds as strings,
+// too large for a float64, or any other unit. The unit is then recognised by its magnitude, and a
+// note says which. Its ids stand for no fixed number of tokens.
 var Mooncake = read.Format{
 	Name:  "mooncake",
 	Sees:  seesMooncake,
@@ -33,8 +33,8 @@ var Mooncake = read.Format{
 	Kind:  "arrivals",
 }
 
-// mooncakeBlock is how many tokens an id stands for. The file does not say; where
-// the ids of its head fit another size better, that one is taken and said.
+// mooncakeBlock is how many tokens an id stands for. The file does not say; where the number of ids
+// fits another size better, that one is used, and a note says so.
 const mooncakeBlock = 512
 
 func seesMooncake(h *read.Head) string {
@@ -45,6 +45,8 @@ func seesMooncake(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys)
 }
 
+// mooncake reads the rows of one file. Except for the counter it is not changed after openMooncake,
+// so that workers can share it.
 type mooncake struct {
 	blockTokens int64
 	hasBlocks   bool
@@ -54,21 +56,24 @@ type mooncake struct {
 	foreign     atomic.Int64 // rows with keys that were passed over
 }
 
+// openMooncake looks at the first block: which columns there are, the unit of the stamps, and the
+// size of a prefix block.
 func openMooncake(first read.Block) (*read.Arrivals, read.Block, error) {
 	first.Data = bytes.TrimPrefix(first.Data, read.ByteOrderMark)
 	p := &mooncake{}
 	p.look(first)
-	t := &read.Arrivals{Parser: p, TimeUnit: p.unit.name, Columns: strings.Join(read.ColumnNames(p.Schema()), ", ")}
+	t := &read.Arrivals{Parser: p, About: read.About{TimeUnit: p.unit.name}, Columns: strings.Join(read.ColumnNames(p.Schema()), ", ")}
 	if p.unit.isUnix {
-		t.OriginAt = new(time.Unix(0, p.origin).UTC())
+		t.About.OriginAt = new(time.Unix(0, p.origin).UTC())
 	}
 	if p.hasBlocks {
-		t.BlockTokens = int(p.blockTokens)
+		t.About.BlockTokens = int(p.blockTokens)
 	}
 	t.Notes = func(sum read.Counts) []string { return p.notes(sum) }
 	return t, first, nil
 }
 
+// notes are what a reader of the numbers must know, once all rows have been read.
 func (p *mooncake) notes(sum read.Counts) []string {
 	var notes []string
 	if p.unit.isUnix {
@@ -91,22 +96,21 @@ func (p *mooncake) notes(sum read.Counts) []string {
 	return notes
 }
 
-// looksLikeUnixSeconds doubts stamps that are read as milliseconds since the
-// trace began: as such, the first would be eleven days in, and as Unix
-// milliseconds they would be of 1970. As seconds they are of this century, with
-// a request at least every quarter of an hour.
+// looksLikeUnixSeconds doubts stamps that were read as milliseconds since the trace began: the
+// first would be eleven days into the trace. As Unix seconds they would be of this century, with a
+// request at least every quarter of an hour.
 func looksLikeUnixSeconds(sum read.Counts) bool {
 	const stamp, least, most, meanGap = int64(1e6), int64(1e9), int64(1e10), int64(900)
 	first, last := sum.First/stamp, sum.Last/stamp
 	return min(first, last) >= least && max(first, last) < most && last-first <= meanGap*sum.Kept
 }
 
-// blockSizes are the usual ones; of two that fit as well, the one before.
+// blockSizes are the usual ones. Of two that fit equally well, the first is used.
 var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
 
-// look decides from the first block which columns there are, what a stamp counts,
-// and how long a prefix block is: the size that fits the most rows exactly. Where
-// none fits half of many rows, the ids are of no fixed size.
+// look decides from the first block which columns there are, what a stamp counts, and how many
+// tokens a prefix block has: the size that fits the most rows exactly. Where none fits half of at
+// least twenty rows, ids are of no fixed size.
 func (p *mooncake) look(first read.Block) {
 	const many = 20
 	fits := make([]int, len(blockSizes))
@@ -143,8 +147,9 @@ func (p *mooncake) look(first read.Block) {
 	}
 }
 
+// Schema has columns for blocks and sessions only where the first block has any.
 func (p *mooncake) Schema() *arrow.Schema {
-	fields := slices.Clone(azureSchema.Fields())
+	fields := slices.Clone(arrivalSchema.Fields())
 	if p.hasBlocks {
 		fields = append(fields, arrow.Field{Name: "blocks", Type: arrow.ListOf(arrow.PrimitiveTypes.Uint64), Nullable: true})
 	}
@@ -154,11 +159,10 @@ func (p *mooncake) Schema() *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
+// Parse reads the rows of one block, in a worker of its own.
 func (p *mooncake) Parse(b read.Block) *read.Batch {
-	capacity := b.Ends + 1 // the last line may have no end
-	lines, arrivals := read.NewInt64s(capacity), read.NewInt64s(capacity)
-	inputs, outputs := read.NewInt64s(capacity), read.NewInt64s(capacity)
-	ids := read.NewBlockLists(capacity, len(b.Data)/6)
+	rows := newArrivalColumns(b)
+	ids := read.NewBlockLists(b.Ends+1, len(b.Data)/6)
 	sessions := array.NewStringBuilder(read.Memory)
 	defer sessions.Release()
 	made := &read.Batch{}
@@ -176,10 +180,7 @@ func (p *mooncake) Parse(b read.Block) *read.Batch {
 		}
 		arrival := r.arrival - p.origin
 		made.Keep(arrival)
-		lines.Append(number)
-		arrivals.Append(arrival)
-		inputs.Append(r.input)
-		outputs.Append(r.output)
+		rows.add(number, arrival, r.input, r.output)
 		ids.Append(r.ids)
 		if r.session == nil {
 			sessions.AppendNull()
@@ -188,8 +189,7 @@ func (p *mooncake) Parse(b read.Block) *read.Batch {
 		}
 		return nil
 	})
-	kind := arrow.PrimitiveTypes.Int64
-	columns := []arrow.Array{lines.Array(kind), arrivals.Array(kind), inputs.Array(kind), outputs.Array(kind)}
+	columns := rows.arrays()
 	if list := ids.Array(); p.hasBlocks {
 		columns = append(columns, list)
 	} else {
@@ -202,7 +202,8 @@ func (p *mooncake) Parse(b read.Block) *read.Batch {
 	return made
 }
 
-// check holds a row's ids against its length.
+// check compares a row's number of ids with its length. Too few cannot be; more than the prompt has
+// blocks are counted.
 func (p *mooncake) check(r *mooncakeRow, made *read.Batch) *read.Reject {
 	count := int64(len(r.ids))
 	switch {
@@ -216,7 +217,8 @@ func (p *mooncake) check(r *mooncakeRow, made *read.Batch) *read.Reject {
 	return nil
 }
 
-// mooncakeRow is one row; its memory is used again for the next.
+// mooncakeRow is one row. Its memory is used again for the next row, so that a row costs no
+// allocation.
 type mooncakeRow struct {
 	arrival, input, output int64
 	ids                    []uint64
@@ -225,8 +227,8 @@ type mooncakeRow struct {
 	unit                   *stampUnit // nil: milliseconds
 }
 
-// parse reads a line by hand, and by encoding/json where it is written in some
-// other way than usual.
+// parse reads a line by hand, which is ten times as fast, and by encoding/json where the line is
+// written in another way than usual. FuzzMooncakeByHand checks that both read the same.
 func (r *mooncakeRow) parse(line []byte) *read.Reject {
 	if r.fast(line) {
 		return nil
@@ -246,7 +248,7 @@ func (r *mooncakeRow) reset() {
 	r.ids, r.session, r.hasForeign = r.ids[:0], nil, false
 }
 
-// fast says false for everything that is not the usual line, right or wrong.
+// fast returns false for every line that is not the usual one, right or wrong.
 func (r *mooncakeRow) fast(line []byte) bool {
 	r.reset()
 	s := scanner{text: line}
@@ -287,12 +289,14 @@ type scanner struct {
 	at   int
 }
 
+// blanks skips blanks and tabs.
 func (s *scanner) blanks() {
 	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\t') {
 		s.at++
 	}
 }
 
+// take consumes one byte, if it is the next one.
 func (s *scanner) take(c byte) bool {
 	s.blanks()
 	if s.at < len(s.text) && s.text[s.at] == c {
@@ -302,6 +306,7 @@ func (s *scanner) take(c byte) bool {
 	return false
 }
 
+// atEnd says that nothing but blanks is left.
 func (s *scanner) atEnd() bool {
 	s.blanks()
 	return s.at == len(s.text)
@@ -324,7 +329,8 @@ func (s *scanner) key() []byte {
 	return name
 }
 
-// number reads a number times 10^digits; without digits it is a number of tokens.
+// number reads a number times 10^digits; with no digits it is a number of tokens. It refuses
+// fractions, which parse reads exactly.
 func (s *scanner) number(into *int64, digits int) bool {
 	s.blanks()
 	rest := s.text[s.at:]
@@ -340,6 +346,7 @@ func (s *scanner) number(into *int64, digits int) bool {
 	return true
 }
 
+// ids reads a list of numbers of up to 19 digits, which always fit 64 bits.
 func (s *scanner) ids(into []uint64) ([]uint64, bool) {
 	if !s.take('[') {
 		return into, false
@@ -395,6 +402,7 @@ func (r *mooncakeRow) slow(line []byte) *read.Reject {
 	return nil
 }
 
+// readIDs reads a list of 64-bit numbers; encoding/json's float64 would round those above 2^53.
 func (r *mooncakeRow) readIDs(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""

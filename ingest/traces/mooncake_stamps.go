@@ -6,6 +6,9 @@ import (
 	"tidemark/ingest/read"
 )
 
+// The stamps of Mooncake's keys. Mooncake writes milliseconds since the trace began; replayers of
+// other makers write Unix times of any unit under the same key.
+
 // stampUnit is what a stamp counts: 10^digits nanoseconds.
 type stampUnit struct {
 	name   string
@@ -16,9 +19,9 @@ type stampUnit struct {
 	isText bool // written as a string
 }
 
-// unixUnits are tried in their order: as Unix times they are all of 1973 and
-// later. A number of seconds may as well be milliseconds since the trace began, and
-// is read as that.
+// unixUnits are tried in order; as Unix times they all begin in 1973. A bare number of seconds
+// could as well be milliseconds since the trace began and is read as that; a string of seconds is a
+// Unix time.
 var unixUnits = []stampUnit{
 	{"ns", 0, true, 1e17, false, false},
 	{"us", 3, true, 1e14, false, false},
@@ -27,7 +30,7 @@ var unixUnits = []stampUnit{
 	{"ms", 6, false, 0, false, false},
 }
 
-// stampUnitOf sees what the stamp of a row counts.
+// stampUnitOf tells what the stamp of a row counts, by its magnitude.
 func stampUnitOf(line []byte) (unit stampUnit, ok bool) {
 	var row struct {
 		Timestamp json.RawMessage `json:"timestamp"`
@@ -49,7 +52,7 @@ func stampUnitOf(line []byte) (unit stampUnit, ok bool) {
 	return unit, false
 }
 
-// digits of nanoseconds that a unit of the row's stamps has.
+// digits is the unit of the row's stamps as a power of ten of nanoseconds.
 func (r *mooncakeRow) digits() int {
 	if r.unit == nil {
 		return 6
@@ -57,7 +60,7 @@ func (r *mooncakeRow) digits() int {
 	return r.unit.digits
 }
 
-// readStamp reads a number or, in a file of such, a string of one.
+// readStamp reads a number or, in a file that has them, a string of one.
 func (r *mooncakeRow) readStamp(raw json.RawMessage) string {
 	text := []byte(raw)
 	if len(raw) == 0 || string(raw) == "null" {

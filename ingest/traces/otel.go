@@ -11,10 +11,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Spans of OpenTelemetry, as JSON: OTLP's own form, one document or one a line
-// as the collector's file exporter writes it; inference-perf's list of spans; and
-// Jaeger's export. A span with token counts is a request. otel_spans.go says what
-// becomes of spans inside spans.
+// OTel reads spans of OpenTelemetry as JSON: OTLP's own form, one document or one per line as the
+// collector's file exporter writes it; inference-perf's list of spans; and Jaeger's export. A span
+// with token counts is a request. otel_spans.go says what becomes of spans inside spans,
+// otel_sessions.go which session a request belongs to.
 var OTel = read.Format{
 	Name:  "otel",
 	Sees:  seesOTel,
@@ -38,6 +38,8 @@ func seesOTel(h *read.Head) string {
 // maxSpansBytes is the longest list of the spans of one resource that is held.
 const maxSpansBytes = 64 << 20
 
+// readOTel reads the documents of a file one after another, then writes the requests: which span is
+// one is only known at the end.
 func readOTel(d *read.Document, out *read.Rows) error {
 	s := &spans{out: out}
 	source := read.Capped(d.Reader(), maxSpansBytes)
@@ -61,7 +63,8 @@ func readOTel(d *read.Document, out *read.Rows) error {
 	return s.end()
 }
 
-// document reads the lists of spans of one object, an element at a time.
+// document reads the lists of spans of one object, an element at a time, so that a file of any
+// length can be read.
 func (s *spans) document(decoder *json.Decoder, source *read.CappedReader) error {
 	for decoder.More() {
 		key, err := decoder.Token()
@@ -100,6 +103,8 @@ func (s *spans) document(decoder *json.Decoder, source *read.CappedReader) error
 	return err
 }
 
+// otlpSpan is a span in OTLP's JSON. Times are strings, because nanoseconds since 1970 exceed what
+// a float64 holds exactly.
 type otlpSpan struct {
 	TraceID      string          `json:"traceId"`
 	SpanID       string          `json:"spanId"`
@@ -118,12 +123,13 @@ type otlpSpan struct {
 	} `json:"status"`
 }
 
+// otlpAttribute is a key and a value of one type: {"intValue": "7"}.
 type otlpAttribute struct {
 	Key   string                     `json:"key"`
 	Value map[string]json.RawMessage `json:"value"`
 }
 
-// text is the value of an attribute, whatever it is.
+// text is the value of an attribute, of whatever type.
 func (a otlpAttribute) text() []byte {
 	for _, value := range a.Value {
 		return read.Unquoted(value)
@@ -131,6 +137,8 @@ func (a otlpAttribute) text() []byte {
 	return nil
 }
 
+// resource reads the spans of one resource. Before 2022 scopes were called instrumentation
+// libraries.
 func (s *spans) resource(decoder *json.Decoder) error {
 	type scope struct {
 		Spans []otlpSpan `json:"spans"`
@@ -152,6 +160,7 @@ func (s *spans) resource(decoder *json.Decoder) error {
 	return nil
 }
 
+// otlp takes one span, its attributes, and the event of its first token.
 func (s *spans) otlp(from otlpSpan) error {
 	made := s.newSpan(from.TraceID, from.SpanID, from.ParentSpanID, from.Name)
 	made.start, made.reason = stamp(read.Unquoted(from.Start), inNanos)
@@ -163,12 +172,12 @@ func (s *spans) otlp(from otlpSpan) error {
 		}
 	}
 	for _, event := range from.Events {
-		if at, reason := stamp(read.Unquoted(event.Time), inNanos); reason == "" && strings.Contains(Snake(event.Name), "first_token") {
+		if at, reason := stamp(read.Unquoted(event.Time), inNanos); reason == "" && strings.Contains(snake(event.Name), "first_token") {
 			made.firstToken = at
 		}
 		for _, a := range event.Attributes {
 			if isText(a.Key, a.text()) {
-				if err := s.textual(a.Key); err != nil {
+				if err := s.out.TextIn(a.Key, "an attribute"); err != nil {
 					return err
 				}
 			}
@@ -177,7 +186,7 @@ func (s *spans) otlp(from otlpSpan) error {
 	return nil
 }
 
-// flat reads a span whose attributes are an object and whose times are written.
+// flat reads a span whose attributes are one object and whose times are written as dates.
 func (s *spans) flat(decoder *json.Decoder) error {
 	var from struct {
 		TraceID      string                     `json:"trace_id"`
@@ -210,7 +219,7 @@ func (s *spans) flat(decoder *json.Decoder) error {
 	return nil
 }
 
-// jaeger reads one trace; its times are microseconds.
+// jaeger reads one trace of Jaeger's; its times are microseconds.
 func (s *spans) jaeger(decoder *json.Decoder) error {
 	var trace struct {
 		Spans []struct {

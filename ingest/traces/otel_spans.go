@@ -10,21 +10,21 @@ import (
 	"tidemark/internal/hint"
 )
 
-// spans are what a file of OpenTelemetry holds. Which of them are requests is
-// known only when all are there: a gateway, a client and the server may each
-// have a span with the token counts of the same request, and an agent's span may
-// carry the sum of all of them. The innermost count.
+// spans are what a file of OpenTelemetry holds. Which of them are requests is known only when all
+// are there: a gateway, a client and the server may each have a span with the token counts of the
+// same request, and an agent's span may carry the sum of all of its requests. The innermost spans
+// count, so that each request counts once.
 type spans struct {
 	out    *read.Rows
 	all    []*span
 	byID   map[spanKey]*span
 	clock  read.Clock
-	texts  map[string]bool
 	people read.Numbered
 }
 
 type spanKey struct{ trace, span string }
 
+// span is one span, reduced to what a request needs.
 type span struct {
 	line              int64 // place in the file, from 1
 	trace, id, parent string
@@ -61,8 +61,8 @@ func (s *spans) newSpan(trace, id, parent, name string) *span {
 // modelCalls are the operations that ask a model for tokens.
 var modelCalls = []string{"chat", "text_completion", "generate_content", "completion"}
 
-// spanAttributes tell of a request, by the names of the conventions old and new,
-// of vLLM, Traceloop and OpenInference. Latencies are seconds.
+// spanAttributes tell of a request, by the names of the semantic conventions old and new, of vLLM,
+// Traceloop and OpenInference. Latencies are seconds.
 var spanAttributes = map[string]func(s *span, value []byte) bool{
 	"gen_ai.usage.input_tokens":                   func(s *span, v []byte) bool { return tokensInto(&s.input, v) },
 	"gen_ai.usage.prompt_tokens":                  func(s *span, v []byte) bool { return tokensInto(&s.input, v) },
@@ -112,6 +112,7 @@ func secondsInto(target *float64, value []byte) bool {
 	return reason == ""
 }
 
+// attribute takes one attribute of a span. Texts are dropped and told of.
 func (s *spans) attribute(of *span, key string, value []byte) error {
 	if take := spanAttributes[key]; take != nil {
 		if !isNull(value) && !take(of, value) {
@@ -123,13 +124,13 @@ func (s *spans) attribute(of *span, key string, value []byte) error {
 	case key == "session.id" || strings.HasSuffix(key, ".session.id"):
 		of.conversation = cmp.Or(of.conversation, string(value))
 	case isText(key, value), isSpanText(key, value):
-		return s.textual(key)
+		return s.out.TextIn(key, "an attribute")
 	}
 	return nil
 }
 
-// isSpanText knows keys that carry text under names of their own, as
-// gen_ai.prompt.0.content and gen_ai.tool.call.arguments.
+// isSpanText knows keys that carry text under names of their own, such as gen_ai.prompt.0.content
+// and gen_ai.tool.call.arguments.
 func isSpanText(key string, value []byte) bool {
 	for _, begin := range []string{"gen_ai.prompt", "gen_ai.completion", "gen_ai.input.", "gen_ai.output.", "gen_ai.system_instructions", "gen_ai.tool.call.", "llm.input_messages", "llm.output_messages", "traceloop.entity."} {
 		if strings.HasPrefix(key, begin) {
@@ -139,20 +140,7 @@ func isSpanText(key string, value []byte) bool {
 	return false
 }
 
-func (s *spans) textual(key string) error {
-	if s.texts[key] || len(s.texts) >= 100 {
-		return nil
-	}
-	if s.texts == nil {
-		s.texts = map[string]bool{}
-	}
-	s.texts[key] = true
-	if !read.NameLike.MatchString(key) {
-		key = "an attribute"
-	}
-	return s.out.Text(key)
-}
-
+// deepestSpan bounds the walk outwards; parents of a hostile file may form a circle.
 const deepestSpan = 64
 
 // around yields the spans around one, the nearest first.
@@ -167,10 +155,12 @@ func (s *spans) around(of *span) func(func(*span) bool) {
 	}
 }
 
+// hasTokens says that the span tells the lengths of a request. Embeddings have no output.
 func (s *span) hasTokens() bool {
 	return s.input >= 0 && (s.output >= 0 || s.operation == "embeddings")
 }
 
+// isAgent says that the span is one of an agent, around the requests that it made.
 func (s *span) isAgent() bool {
 	return s.operation == "invoke_agent" || s.operation == "invoke_workflow"
 }
@@ -225,7 +215,7 @@ func (s *spans) end() error {
 	return s.write(requests)
 }
 
-// timesAlone takes calls that say no tokens: when they came, a minute at a time.
+// timesAlone takes calls that say no tokens: how many came in each minute.
 func (s *spans) timesAlone() error {
 	var starts []int64
 	for _, one := range s.all {
@@ -256,6 +246,7 @@ func (s *spans) timesAlone() error {
 	return s.out.RatesOf(minutes, float64(last-first)/1e9+1)
 }
 
+// write adds the requests, in the order of the file, and rejects the calls that cannot be read.
 func (s *spans) write(requests []*span) error {
 	first := requests[0].start
 	for _, one := range requests {
@@ -301,6 +292,7 @@ func (s *spans) write(requests []*span) error {
 	return nil
 }
 
+// request adds one request with what its span says of its latencies.
 func (s *spans) request(of *span, at int64, in spanPlace) error {
 	row := read.Arrival{Line: of.line, ArrivalNs: at, InputTokens: of.input, OutputTokens: max(of.output, 0),
 		SessionID: read.OrNil(in.session), Turn: in.turn, Class: read.OrNil(of.operation)}

@@ -3,6 +3,7 @@ package traces
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,10 +12,12 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Any table of requests: CSV with a header (comma, semicolon, tab or bar), JSON
-// lines, or a JSON array of objects. Columns are known by their names, or as the
-// user says: --column input_tokens=prompt_len. A nested key is its path, as
-// usage.prompt_tokens. A log without a header has columns #1, #2, ...
+// Plain reads any table of requests: CSV with a header (comma, semicolon, tab or bar), JSON lines,
+// or a JSON array of objects. Columns are recognised by their names, or are what the user says:
+// --column input_tokens=prompt_len. A nested key is its path, as usage.prompt_tokens. A log without
+// a header has columns #1, #2, ...
+//
+// It is a guess, because many other formats have such columns: it is asked last.
 var Plain = read.Format{
 	Name:         "plain",
 	Sees:         seesPlain,
@@ -35,7 +38,7 @@ func seesPlain(h *read.Head) string {
 	names := tableColumns(h)
 	var has [partCount]bool
 	for _, name := range names {
-		has[meaningOf(name, Meanings).Part] = true
+		has[meaningOf(name, meanings).part] = true
 	}
 	if !has[arrivesAt] || !has[inputLength] || !has[outputLength] && !has[totalLength] {
 		return ""
@@ -49,8 +52,8 @@ func isTable(h *read.Head) bool {
 	return len(line) > 0 && !bytes.HasPrefix(h.Data, read.ParquetMagic) && (h.IsLines() || h.Element != nil || line[0] != '{' && line[0] != '[' && bytes.IndexByte(h.Data[:min(len(h.Data), 4096)], 0) < 0)
 }
 
-// tableColumns are the names of a CSV header's columns, or the paths of the keys
-// of the first JSON object.
+// tableColumns are the names of a CSV header's columns, or the paths of the keys of the first JSON
+// object.
 func tableColumns(h *read.Head) (names []string) {
 	switch {
 	case h.IsLines():
@@ -70,34 +73,34 @@ func tableColumns(h *read.Head) (names []string) {
 }
 
 func readPlain(d *read.Document, out *read.Rows) error {
-	return readTable(d, out, dialect{words: Meanings})
+	return readTable(d, out, dialect{words: meanings})
 }
 
-// dialect is what a log of one maker is read by, beside the usual names.
+// dialect is what the log of one maker adds to the usual names.
 type dialect struct {
 	words map[string]meaning
 	// isNone tells of records that are no requests to a model.
 	isNone func(r *request) bool
 }
 
-// readTable reads a table of requests, in any of its dresses.
+// readTable reads a table of requests in any of its forms, by what its first line begins with.
 func readTable(d *read.Document, out *read.Rows, of dialect) error {
-	names, err := NewColumnNames(d.Columns, of.words)
+	names, err := newColumnNames(d.Columns, of.words)
 	if err != nil {
 		return err
 	}
 	line := read.FirstLine(d.First.Data)
-	t := NewRequestTable(out)
+	t := newRequestTable(out)
 	t.isNone = of.isNone
 	switch {
 	case len(line) > 0 && line[0] == '{':
-		err = ReadJSONTable(d, t, names)
+		err = readJSONTable(d, t, names)
 	case len(line) > 0 && line[0] == '[' && !commonLog.Match(line):
 		err = readJSONArray(d, t, names)
 	default:
 		err = readCSVTable(d, t, names)
 	}
-	t.End()
+	t.end()
 	return err
 }
 
@@ -108,33 +111,35 @@ type columnMeanings struct {
 	taken [partCount]bool    // said
 }
 
-func NewColumnNames(said map[string]string, words map[string]meaning) (*columnMeanings, error) {
+// newColumnNames takes what the user says with --column.
+func newColumnNames(said map[string]string, words map[string]meaning) (*columnMeanings, error) {
 	c := &columnMeanings{words: words, said: map[string]meaning{}}
 	for ours, theirs := range said {
 		m, ok := oursCalled(ours)
 		switch {
 		case !ok:
 			return nil, hint.Misuse("--column %s=...: no such column of ours", ours).Hint("%s", "known are "+oursListed)
-		case c.taken[m.Part]:
+		case c.taken[m.part]:
 			return nil, hint.Misuse("--column %s=...: said twice", ours).Hint("say one column for each thing")
 		}
 		c.said[theirs] = m
-		c.taken[m.Part] = true
+		c.taken[m.part] = true
 	}
 	return c, nil
 }
 
-func (c *columnMeanings) Of(name string) meaning {
+// of is what a column means; what the user says goes before its name.
+func (c *columnMeanings) of(name string) meaning {
 	if m, ok := c.said[name]; ok {
 		return m
 	}
-	if m := meaningOf(name, c.words); !c.taken[m.Part] {
+	if m := meaningOf(name, c.words); !c.taken[m.part] {
 		return m
 	}
 	return meaning{}
 }
 
-// unseen names what was said and is not there.
+// unseen refuses columns that the user named and the file does not have.
 func (c *columnMeanings) unseen(names []string) error {
 	var missing []string
 	for theirs := range c.said {
@@ -149,10 +154,11 @@ func (c *columnMeanings) unseen(names []string) error {
 	return hint.Errorf("%s", "no column "+strings.Join(missing, ", ")).Hint("%s", "there are "+read.ListNames(names))
 }
 
+// commonLog is a line of a web server's log, as Apache's common format has it.
 var commonLog = regexp.MustCompile(`^\S+ \S+ \S+ \[`)
 
-// separatorOf is what stands between the fields of a line: the most frequent of
-// the usual ones. A web server's log has blanks.
+// separatorOf is what stands between the fields of a line: the most frequent of the usual
+// characters. A web server's log has blanks.
 func separatorOf(line []byte) byte {
 	if commonLog.Match(line) {
 		return ' '
@@ -177,8 +183,8 @@ func fieldNames(fields [][]byte) []string {
 	return names
 }
 
-// splitFields cuts a line into its fields, without their quotes. Blanks as
-// separators may be several, and brackets quote as in a web server's log.
+// splitFields cuts a line into its fields, without their quotes. Blanks as separators may be
+// several, and brackets quote as in a web server's log.
 func splitFields(line []byte, separator byte, into [][]byte) (fields [][]byte, reason string) {
 	fields = into[:0]
 	if separator == ' ' {
@@ -212,8 +218,8 @@ func splitLog(line []byte, fields [][]byte) ([][]byte, string) {
 	return fields, ""
 }
 
-// UnseenIn is unseen, but that a path in a column is that column's.
-func (c *columnMeanings) UnseenIn(names []string) error {
+// unseenIn is unseen for columns that hold structures: a path in a column counts as that column.
+func (c *columnMeanings) unseenIn(names []string) error {
 	there := append([]string{}, names...)
 	for theirs := range c.said {
 		if column, _, nested := strings.Cut(theirs, "."); nested {
@@ -228,4 +234,36 @@ func (c *columnMeanings) UnseenIn(names []string) error {
 		return hint.Wrap(err).Hint("there are %s", read.ListNames(names))
 	}
 	return nil
+}
+
+// ReadColumns reads requests that come as JSON lines with the columns of a table of
+// another kind: a Parquet file's, of which names are all columns that there are.
+func ReadColumns(d *read.Document, names []string, lines io.Reader, out *read.Rows) error {
+	columns, err := newColumnNames(d.Columns, meanings)
+	if err == nil {
+		err = columns.unseenIn(names)
+	}
+	if err != nil {
+		return err
+	}
+	t := newRequestTable(out)
+	rows, err := d.WithLines(lines)
+	if err == io.EOF { // no row, or no column of use
+		return t.complete()
+	}
+	if err != nil {
+		return err
+	}
+	err = readJSONTable(rows, t, columns)
+	t.end()
+	return err
+}
+
+// ColumnUse says of a column whether it tells something of a request, and whether it
+// holds texts by its name.
+func ColumnUse(said map[string]string) (func(name string) (ofRequest, isText bool), error) {
+	columns, err := newColumnNames(said, meanings)
+	return func(name string) (bool, bool) {
+		return columns.of(name).part != noPart, textNames[snake(name)]
+	}, err
 }

@@ -9,6 +9,8 @@ import (
 	"tidemark/internal/hint"
 )
 
+// Tables of requests with separators: CSV and its relatives, and logs with blanks.
+
 // separated reads the rows of a table with separators.
 type separated struct {
 	*requestTable
@@ -23,6 +25,7 @@ type separated struct {
 	heldFrom []int64
 }
 
+// heldBytes is the longest row whose quoted field goes over several lines.
 const heldBytes = 1 << 20
 
 func readCSVTable(d *read.Document, t *requestTable, names *columnMeanings) error {
@@ -39,8 +42,8 @@ func readCSVTable(d *read.Document, t *requestTable, names *columnMeanings) erro
 	return err
 }
 
-// header settles which column is what. A log without a header has numbers for
-// names, and its first line is a row like all others.
+// header settles which column is what. A log without a header has numbers for names, and its first
+// line is a row like all others.
 func (p *separated) header(line []byte, names *columnMeanings, d *read.Document) error {
 	p.separator = separatorOf(line)
 	fields, reason := splitFields(line, p.separator, nil)
@@ -61,21 +64,21 @@ func (p *separated) header(line []byte, names *columnMeanings, d *read.Document)
 	p.parts = make([]part, len(p.names))
 	place := map[part]int{}
 	for i, name := range p.names {
-		m := names.Of(name)
-		before, there := best[m.Part]
+		m := names.of(name)
+		before, there := best[m.part]
 		switch {
-		case m.Part == NoPart || there && before.rank < m.rank:
+		case m.part == noPart || there && before.rank < m.rank:
 			continue
 		case there && before.rank == m.rank:
-			return hint.Errorf("columns %s and %s are both the same", p.names[place[m.Part]], name).
+			return hint.Errorf("columns %s and %s are both the same", p.names[place[m.part]], name).
 				Hint("say which one: --column OURS=NAME")
 		case there:
-			p.parts[place[m.Part]] = NoPart
+			p.parts[place[m.part]] = noPart
 		}
-		best[m.Part], place[m.Part], p.parts[i] = m, i, m.Part
+		best[m.part], place[m.part], p.parts[i] = m, i, m.part
 		p.is(m, name)
 	}
-	if err := p.Complete(); err != nil {
+	if err := p.complete(); err != nil {
 		return err
 	}
 	if isNumbered {
@@ -98,7 +101,7 @@ func (c *columnMeanings) numbered() bool {
 func (p *separated) notePassedOver() {
 	var passed []string
 	for i, name := range p.names {
-		if p.parts[i] == NoPart {
+		if p.parts[i] == noPart {
 			passed = append(passed, name)
 		}
 	}
@@ -107,6 +110,7 @@ func (p *separated) notePassedOver() {
 	}
 }
 
+// line takes one line: a row, the start of a quoted field, or its continuation.
 func (p *separated) line(number int64, line []byte) error {
 	if len(p.held) > 0 {
 		if len(p.held)+len(line) > heldBytes {
@@ -149,6 +153,7 @@ func (p *separated) giveUp() error {
 	return nil
 }
 
+// row takes the fields of one record.
 func (p *separated) row(number int64, fields [][]byte, reason string) error {
 	switch {
 	case reason != "":
@@ -159,10 +164,10 @@ func (p *separated) row(number int64, fields [][]byte, reason string) error {
 	p.fields = fields
 	var r request
 	for i, field := range fields[:min(len(fields), len(p.parts))] {
-		if p.parts[i] != NoPart {
+		if p.parts[i] != noPart {
 			r[p.parts[i]] = field
 		} else if isText(p.names[i], field) {
-			if err := p.textual(p.names[i]); err != nil {
+			if err := p.out.TextIn(p.names[i], "a column"); err != nil {
 				return err
 			}
 		}

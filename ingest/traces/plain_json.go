@@ -8,8 +8,12 @@ import (
 	"tidemark/ingest/read"
 )
 
-// objects reads objects that are requests. Which key is which is settled by the
-// first object that has it.
+// Tables of requests as JSON objects, one per line or in an array. A log of a gateway has a hundred
+// keys per request of which ten are of use, so the walk over an object (eachValue) allocates
+// nothing and unescapes only what has escapes.
+
+// objects reads objects that are requests. Which key is which is settled by the first object that
+// has it.
 type objects struct {
 	*requestTable
 	columns *columnMeanings
@@ -28,7 +32,7 @@ func newObjects(t *requestTable, names *columnMeanings) *objects {
 	return p
 }
 
-func ReadJSONTable(d *read.Document, t *requestTable, names *columnMeanings) error {
+func readJSONTable(d *read.Document, t *requestTable, names *columnMeanings) error {
 	p := newObjects(t, names)
 	err := d.Lines(t.out, func(number int64, line []byte) (*read.Reject, error) {
 		if line = bytes.TrimSpace(line); line[0] != '{' || !json.Valid(line) {
@@ -40,10 +44,13 @@ func ReadJSONTable(d *read.Document, t *requestTable, names *columnMeanings) err
 	return err
 }
 
-// readJSONArray reads one object after the other, none of more than elementBytes.
+// maxObjectBytes is the longest request of a trace; those that hold a prompt are long.
+const maxObjectBytes = 16 << 20
+
+// readJSONArray reads a JSON array whose elements are requests.
 func readJSONArray(d *read.Document, t *requestTable, names *columnMeanings) error {
 	p := newObjects(t, names)
-	err := read.EachElement(d.Reader(), func(number int64, element []byte) error {
+	err := read.EachElement(d.Reader(), maxObjectBytes, func(number int64, element json.RawMessage) error {
 		if element[0] != '{' {
 			return t.out.Reject(number, "", read.NotJSON)
 		}
@@ -53,7 +60,8 @@ func readJSONArray(d *read.Document, t *requestTable, names *columnMeanings) err
 	return err
 }
 
-// object takes in one object.
+// object takes in one object. Of two keys that mean the same, the surer one counts, in each object
+// anew.
 func (p *objects) object(number int64, object []byte) error {
 	var r request
 	var failed error
@@ -63,9 +71,9 @@ func (p *objects) object(number int64, object []byte) error {
 		if !ok {
 			m = p.meaning(string(name))
 		}
-		if m.Part == NoPart {
+		if m.part == noPart {
 			if failed == nil && isText(name, value) {
-				failed = p.textual(string(name))
+				failed = p.out.TextIn(string(name), "a column")
 			}
 			return
 		}
@@ -73,35 +81,35 @@ func (p *objects) object(number int64, object []byte) error {
 			return
 		}
 		switch {
-		case p.names[m.Part] == "" || ranks[m.Part] > m.rank+1: // the first object that has it, or a surer key of the same
+		case p.names[m.part] == "" || ranks[m.part] > m.rank+1: // the first object that has it, or a surer key of the same
 			p.is(m, string(name))
-			ranks[m.Part] = m.rank + 1
-		case p.names[m.Part] != string(name):
+			ranks[m.part] = m.rank + 1
+		case p.names[m.part] != string(name):
 			return
 		}
-		r[m.Part] = value
+		r[m.part] = value
 	})
 	if failed != nil {
 		return failed
 	}
 	if !p.checked {
 		p.checked = true
-		if err := p.Complete(); err != nil {
+		if err := p.complete(); err != nil {
 			return err
 		}
 	}
 	return p.add(number, &r)
 }
 
-// mostPaths are remembered; a file may have any number of them.
+// mostPaths are remembered; a hostile file may have a new key in every object.
 const mostPaths = 10_000
 
 func (p *objects) meaning(path string) meaning {
-	m := p.columns.Of(path)
+	m := p.columns.of(path)
 	if len(p.known) < mostPaths {
 		p.known[path] = m
 	}
-	if m.Part == NoPart && len(p.passed) < 16 {
+	if m.part == noPart && len(p.passed) < 16 {
 		p.passed = append(p.passed, path)
 	}
 	return m
@@ -114,9 +122,9 @@ func (p *objects) notePassedOver() {
 	}
 }
 
-// eachValue calls use with the path and the text of each value of an object that
-// is no object itself; its strings come without their quotes. The object must be
-// valid JSON. The path is good until the next one.
+// eachValue calls use with the path and the text of each value of an object that is not an object
+// itself; strings come without their quotes. The object must be valid JSON. The path is valid until
+// the next call.
 func eachValue(object, prefix []byte, depth int, use func(path, value []byte)) {
 	const deepest = 6
 	if depth > deepest {
@@ -147,8 +155,7 @@ func eachValue(object, prefix []byte, depth int, use func(path, value []byte)) {
 	}
 }
 
-// unquotedText is a JSON string without its quotes; it is copied only where it
-// has escapes.
+// unquotedText is a JSON string without its quotes. It is copied only where it has escapes.
 func unquotedText(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 && len(quoted) > 1 {
 		return quoted[1 : len(quoted)-1]

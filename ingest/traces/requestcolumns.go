@@ -7,15 +7,19 @@ import (
 	"unicode"
 )
 
-// Tables of requests that people make themselves, and logs whose columns an
-// operator chose, are read by the names of their columns. This file says which
-// name means what; request_rows.go says what becomes of the values.
+// Tables of requests that people make themselves, and logs whose columns an operator
+// chose, are read by the names of their columns. This file says which name means what;
+// requesttable.go says what becomes of the values.
+//
+// A name is looked up three ways: as it is (prompt_tokens), with the unit at its end cut
+// off (latency_ms), and by its last parts where it is a path
+// (response.usage.prompt_tokens). Two columns may mean the same; then the surer name wins.
 
 // part is what a column tells of a request.
 type part int
 
 const (
-	NoPart part = iota
+	noPart part = iota
 	arrivesAt
 	inputLength
 	outputLength
@@ -43,7 +47,7 @@ const (
 	partCount
 )
 
-// Units of time, as digits behind the point of the number of seconds.
+// timeUnit is a unit of time, as the power of ten of nanoseconds that it is.
 type timeUnit int
 
 const (
@@ -57,8 +61,8 @@ const (
 
 var unitNames = map[timeUnit]string{inNanos: "ns", inMicros: "us", inMillis: "ms", inSeconds: "s", asWritten: "datetime"}
 
-// ourNames are what --column takes on its left, and what our own exports write.
-// A time takes its unit's ending: arrival_ms, ttft_us.
+// ourNames are what --column takes on its left side, and what our own exports write. A time has its
+// unit at the end: arrival_ms, ttft_us.
 var ourNames = map[string]part{
 	"arrival": arrivesAt, "arrival_at": arrivesAt, "first_token_at": firstTokenAt, "end_at": endsAt,
 	"input_tokens": inputLength, "output_tokens": outputLength, "total_tokens": totalLength, "cached_tokens": cachedLength,
@@ -68,8 +72,8 @@ var ourNames = map[string]part{
 	"blocks": blocksIn, "block_tokens": blockLength,
 }
 
-// otherNames are what others call the same, the likeliest first: of two columns
-// that tell one thing, the earlier is read.
+// otherNames are what others call the same thing, the surest first: of two columns that tell one
+// thing, the earlier in this list is read.
 var otherNames = map[part]string{
 	arrivesAt: `arrival arrival_at arrival_time arrival_timestamp arrived_at arrived request_arrival request_arrival_time start_time request_start
 		request_start_time start_timestamp started_at start time_iso8601 time_local timestamp request_timestamp request_time_at ts time event_time
@@ -103,15 +107,15 @@ var otherNames = map[part]string{
 	blockLength:  "block_tokens block_size hash_block_size",
 }
 
-// meaning is a column's part, the unit of its times, and how sure its name makes
-// that: lower is surer.
+// meaning is a column's part, the unit of its times, and how sure its name is: lower is surer.
 type meaning struct {
-	Part part
+	part part
 	unit timeUnit
 	rank int
 }
 
-var Meanings = func() map[string]meaning {
+// meanings looks otherNames up by name.
+var meanings = func() map[string]meaning {
 	all := map[string]meaning{}
 	for p, names := range otherNames {
 		for rank, name := range strings.Fields(names) {
@@ -121,6 +125,7 @@ var Meanings = func() map[string]meaning {
 	return all
 }()
 
+// unitEndings are how names end in a unit, the longer before those that they end with.
 var unitEndings = []struct {
 	ending string
 	unit   timeUnit
@@ -132,12 +137,14 @@ var unitEndings = []struct {
 	{"_seconds", inSeconds}, {"_secs", inSeconds}, {"_sec", inSeconds}, {"_s", inSeconds},
 }
 
+// isTime are the parts that have a unit of time.
 var isTime = []part{arrivesAt, firstTokenAt, endsAt, thinksFor, ttftFor, e2eFor}
 
-// meaningOf tells what a column is by its name: Request Start (ms), promptTokens
-// and response.usage.prompt_tokens are known. The zero meaning is none.
+// meaningOf tells what a column is by its name: Request Start (ms), promptTokens and
+// response.usage.prompt_tokens are all known. The zero meaning is none. Each part of a path that
+// had to be dropped makes a name less sure.
 func meaningOf(name string, of map[string]meaning) meaning {
-	words := Snake(name)
+	words := snake(name)
 	for dropped := 0; ; dropped += 100 {
 		if found, ok := withUnit(words, of); ok {
 			found.rank += dropped
@@ -147,17 +154,18 @@ func meaningOf(name string, of map[string]meaning) meaning {
 		if !more {
 			return meaning{}
 		}
-		name, words = rest, Snake(rest)
+		name, words = rest, snake(rest)
 	}
 }
 
+// withUnit looks a name up, with or without a unit at its end.
 func withUnit(words string, of map[string]meaning) (meaning, bool) {
 	if found, ok := of[words]; ok {
 		return found, true
 	}
 	for _, u := range unitEndings {
 		base, ok := strings.CutSuffix(words, u.ending)
-		if found := of[base]; ok && slices.Contains(isTime, found.Part) {
+		if found := of[base]; ok && slices.Contains(isTime, found.part) {
 			found.unit = u.unit
 			return found, true
 		}
@@ -165,15 +173,15 @@ func withUnit(words string, of map[string]meaning) (meaning, bool) {
 	return meaning{}, false
 }
 
-// oursCalled tells what a name on the left of --column is.
+// oursCalled tells what a name on the left side of --column is.
 func oursCalled(name string) (meaning, bool) {
 	if p, ok := ourNames[name]; ok {
-		return meaning{Part: p, unit: unsaid}, true
+		return meaning{part: p, unit: unsaid}, true
 	}
 	for _, unit := range []timeUnit{inNanos, inMicros, inMillis, inSeconds} {
 		base, ok := strings.CutSuffix(name, "_"+unitNames[unit])
 		if p := ourNames[base]; ok && slices.Contains(isTime, p) {
-			return meaning{Part: p, unit: unit}, true
+			return meaning{part: p, unit: unit}, true
 		}
 	}
 	return meaning{}, false
@@ -183,8 +191,8 @@ func oursCalled(name string) (meaning, bool) {
 const oursListed = "arrival (or arrival_s, _ms, _us, _ns), input_tokens, output_tokens, total_tokens, cached_tokens, session_id, turn, " +
 	"parent_session_id, parent_turn, class, model, tenant, is_failed, status, ttft_s, e2e_s, think_s, first_token_at, end_at, blocks, block_tokens"
 
-// Snake writes a name as snake_case, with any other sign as one underscore.
-func Snake(name string) string {
+// snake writes a name as snake_case; any other sign becomes one underscore.
+func snake(name string) string {
 	var words strings.Builder
 	before := '_'
 	for _, c := range name {
@@ -207,8 +215,8 @@ func Snake(name string) string {
 	return strings.Trim(words.String(), "_")
 }
 
-// TextNames are what columns that hold what people or models wrote are called.
-var TextNames = func() map[string]bool {
+// textNames are the usual names of columns that hold what people or models wrote.
+var textNames = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields(`prompt prompts prompt_text input input_text text_input text message messages conversation conversations
 		content contents response response_text completion completions output output_text answer question query instruction instructions
@@ -222,8 +230,9 @@ var TextNames = func() map[string]bool {
 // lastOf is the last key of a path.
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// isText says whether a value that nobody asked for is text: by the name that it
-// goes by, or by its looks.
+// isText says whether a value in a column that is not read is text: by the column's name or, from
+// 120 bytes on, by having a blank for at least every twenty bytes. It only decides whether the user
+// is told; the value is dropped either way.
 func isText[N string | []byte](name N, value []byte) bool {
 	if len(value) == 0 || isNull(value) {
 		return false
@@ -231,7 +240,7 @@ func isText[N string | []byte](name N, value []byte) bool {
 	if len(value) < 120 && isNumber(value) {
 		return false
 	}
-	if TextNames[Snake(lastOf(string(name)))] {
+	if textNames[snake(lastOf(string(name)))] {
 		return !isNumber(value)
 	}
 	if len(value) < 120 {
@@ -246,8 +255,9 @@ func isText[N string | []byte](name N, value []byte) bool {
 	return blanks*20 > len(value)
 }
 
+// with adds a log's own names to the usual ones.
 func with(more map[string]meaning) map[string]meaning {
-	words := maps.Clone(Meanings)
+	words := maps.Clone(meanings)
 	maps.Copy(words, more)
 	return words
 }

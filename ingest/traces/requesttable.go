@@ -8,11 +8,16 @@ import (
 	"tidemark/internal/hint"
 )
 
-// record is one request of a foreign table: the text of each part, nil where
-// the table says nothing of it. The texts are good until the next record.
+// What becomes of the values of a table of requests, whatever it came from: CSV, JSON or Parquet. A
+// reader fills a request with the text of each part and calls add; requestTable checks the parts in
+// order, and the first that is wrong is the reject.
+
+// request is one record: the text of each part, nil where the table says nothing of it. The texts
+// are valid until the next record.
 type request [partCount][]byte
 
-// requestTable turns records into rows of raw.arrivals and raw.arrival_details.
+// requestTable turns records into rows of raw.arrivals and raw.arrival_details. What it has to
+// assume (units, zones, null tokens of failed requests) it notes once.
 type requestTable struct {
 	out     *read.Rows
 	names   [partCount]string // what the file calls each part that it has
@@ -24,7 +29,6 @@ type requestTable struct {
 	tenants read.Numbered
 	people  read.Numbered // sessions whose ids are more than ids
 	blocks  int64
-	texts   map[string]bool       // names of columns that hold text
 	isNone  func(r *request) bool // tells of records that are no requests to a model; may be nil
 
 	others    int64 // records that are none
@@ -33,7 +37,7 @@ type requestTable struct {
 	untimed   int64 // rows without output tokens of requests that failed
 }
 
-func NewRequestTable(out *read.Rows) *requestTable {
+func newRequestTable(out *read.Rows) *requestTable {
 	t := &requestTable{out: out, tenants: read.Numbered{Prefix: "tenant-"}, people: read.Numbered{Prefix: "session-"}}
 	for i := range t.units {
 		t.units[i] = unsaid
@@ -43,12 +47,12 @@ func NewRequestTable(out *read.Rows) *requestTable {
 
 // is settles that a part is in the file, under a name, in a unit.
 func (t *requestTable) is(m meaning, name string) {
-	t.names[m.Part], t.units[m.Part] = name, m.unit
-	t.isKnown[m.Part] = m.unit != unsaid
+	t.names[m.part], t.units[m.part] = name, m.unit
+	t.isKnown[m.part] = m.unit != unsaid
 }
 
-// Complete sees that no part is missing that every request must have.
-func (t *requestTable) Complete() error {
+// complete checks that no part is missing that every request must have.
+func (t *requestTable) complete() error {
 	has := func(p part) bool { return t.names[p] != "" }
 	missing := ""
 	switch {
@@ -85,6 +89,8 @@ func (t *requestTable) add(line int64, r *request) error {
 	return t.out.Add(detail)
 }
 
+// read checks the parts in the order in which they depend on each other: whether a request failed
+// decides whether its tokens may be missing.
 func (t *requestTable) read(r *request, row *read.Arrival, detail *read.ArrivalDetail) *read.Reject {
 	for p, text := range r {
 		if isNull(text) {
@@ -114,7 +120,8 @@ func (t *requestTable) read(r *request, row *read.Arrival, detail *read.ArrivalD
 	return nil
 }
 
-// begin settles where the file's clock is zero.
+// begin settles the origin with the first row: its instant in a dated table, zero in a relative
+// one.
 func (t *requestTable) begin(first int64) {
 	t.begun = true
 	unit := t.units[arrivesAt]
@@ -126,9 +133,8 @@ func (t *requestTable) begin(first int64) {
 	}
 }
 
-// instant reads a time as nanoseconds: since 1970 where it is dated or large, and
-// since the trace began where not. The first value settles how a column is
-// written.
+// instant reads a time as nanoseconds: since 1970 where it is dated or large, since the trace began
+// otherwise. The first value settles how a column is written.
 func (t *requestTable) instant(r *request, p part) (int64, *read.Reject) {
 	text := r[p]
 	if text == nil {
@@ -154,6 +160,7 @@ func (t *requestTable) instant(r *request, p part) (int64, *read.Reject) {
 	return ns, nil
 }
 
+// settle decides the unit of a time by its first value, and notes the decision.
 func (t *requestTable) settle(p part, text []byte) {
 	t.isKnown[p] = true
 	if !isNumber(text) {
@@ -170,7 +177,8 @@ func (t *requestTable) settle(p part, text []byte) {
 	}
 }
 
-// lengths reads the tokens. A request that failed may lack those of its answer.
+// lengths reads the tokens. A request that failed may lack those of its answer. Where only the
+// total is given, the answer is the total less the prompt.
 func (t *requestTable) lengths(r *request, row *read.Arrival, detail *read.ArrivalDetail) (problem *read.Reject) {
 	if row.InputTokens, problem = t.tokens(r, inputLength); problem != nil {
 		return problem
@@ -232,6 +240,8 @@ func (t *requestTable) status(r *request, detail *read.ArrivalDetail) *read.Reje
 	return nil
 }
 
+// session reads who is who: sessions, turns, tenants. Tenants are always numbered, because their
+// names are customers.
 func (t *requestTable) session(r *request, row *read.Arrival, detail *read.ArrivalDetail) (problem *read.Reject) {
 	if r[sessionIn] != nil {
 		if row.SessionID, problem = t.id(r, sessionIn, &t.people); problem != nil {
@@ -261,7 +271,7 @@ func (t *requestTable) session(r *request, row *read.Arrival, detail *read.Arriv
 	return nil
 }
 
-// id takes an id as it is, or a number in its place where it may be a name.
+// id keeps an id as it is, or puts a number in its place where it may be a name.
 func (t *requestTable) id(r *request, p part, names *read.Numbered) (*string, *read.Reject) {
 	if read.PlainID.Match(r[p]) {
 		return new(string(r[p])), nil
@@ -285,8 +295,7 @@ func (t *requestTable) small(r *request, p part) (*int32, *read.Reject) {
 	return new(int32(value)), nil
 }
 
-// latencies reads durations, or takes them from the instants of the first token
-// and of the end.
+// latencies reads durations, or computes them from the instants of the first token and of the end.
 func (t *requestTable) latencies(r *request, at int64, detail *read.ArrivalDetail) *read.Reject {
 	for p, target := range map[part]**float64{thinksFor: &detail.ThinkS, ttftFor: &detail.TTFTS, e2eFor: &detail.E2ES} {
 		if r[p] == nil || t.units[p] < 0 {
@@ -315,7 +324,8 @@ func (t *requestTable) latencies(r *request, at int64, detail *read.ArrivalDetai
 	return nil
 }
 
-// prefix reads the blocks of the prompt.
+// prefix reads the blocks of the prompt. Ids are of no use without the number of tokens that each
+// stands for.
 func (t *requestTable) prefix(r *request, row *read.Arrival) *read.Reject {
 	if r[blockLength] != nil && t.blocks == 0 {
 		size, problem := t.tokens(r, blockLength)
@@ -351,8 +361,8 @@ func (t *requestTable) name(p part) string {
 	return map[part]string{arrivesAt: "arrival", inputLength: "input_tokens", outputLength: "output_tokens"}[p]
 }
 
-// End says what was found out on the way.
-func (t *requestTable) End() {
+// end notes what was found out on the way.
+func (t *requestTable) end() {
 	for _, p := range []part{thinksFor, ttftFor, e2eFor} {
 		if t.names[p] != "" && t.units[p] < 0 {
 			ours := map[part]string{thinksFor: "think", ttftFor: "ttft", e2eFor: "e2e"}[p]
@@ -371,22 +381,4 @@ func (t *requestTable) End() {
 	if t.untimed > 0 {
 		t.out.Note("%d failed requests say no output tokens; taken as 0", t.untimed)
 	}
-}
-
-// textual tells of a column that holds text, once.
-func (t *requestTable) textual(name string) error {
-	if t.texts[name] {
-		return nil
-	}
-	if len(t.texts) >= 100 {
-		return nil
-	}
-	if t.texts == nil {
-		t.texts = map[string]bool{}
-	}
-	t.texts[name] = true
-	if !read.NameLike.MatchString(name) {
-		name = "a column"
-	}
-	return t.out.Text(name)
 }

@@ -20,7 +20,7 @@ const (
 	NotATruth   = "neither true nor false"
 )
 
-// isNull says of the usual ways to write nothing that they are.
+// isNull knows the usual ways to write nothing.
 func isNull(text []byte) bool {
 	switch len(text) {
 	case 0:
@@ -36,6 +36,7 @@ func isNull(text []byte) bool {
 	return false
 }
 
+// isNumber says that a text is a number; long texts are not tried.
 func isNumber(text []byte) bool {
 	if len(text) == 0 || len(text) > 64 || text[0] != '-' && text[0] != '.' && text[0]-'0' > 9 {
 		return false
@@ -44,8 +45,8 @@ func isNumber(text []byte) bool {
 	return err == nil
 }
 
-// wholeTokens reads a number of tokens, also as 128.0 or 1.28e2, which tables
-// with gaps in them hold.
+// wholeTokens reads a number of tokens, also as 128.0 or 1.28e2: pandas writes a column of integers
+// as floats once one cell of it is empty.
 func wholeTokens(text []byte) (int64, string) {
 	value, used, reason := read.TokenCount(text)
 	if reason == read.TooLarge || reason == "" && used == len(text) {
@@ -77,8 +78,8 @@ func duration(text []byte, unit timeUnit) (float64, string) {
 	return number * float64(read.PowersOfTen[unit]) / 1e9, ""
 }
 
-// stamp reads a number of seconds, or of parts of them, as nanoseconds: exactly,
-// whatever float64 would make of it.
+// stamp reads a number of seconds, or of parts of them, as nanoseconds. It is exact where float64
+// would round: a Unix time in seconds has 10 digits before the point and up to 9 after it.
 func stamp(text []byte, unit timeUnit) (int64, string) {
 	ns, used, reason := read.Decimal(text, int(unit))
 	switch {
@@ -90,8 +91,8 @@ func stamp(text []byte, unit timeUnit) (int64, string) {
 	return ns, ""
 }
 
-// unitOfStamp tells a unit by the size of a Unix time, of the years from 2001 to
-// 2286. Any smaller number is read as seconds since the trace began.
+// unitOfStamp tells a unit by the size of a Unix time between the years 2001 and 2286. Any smaller
+// number is read as seconds since the trace began.
 func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	number, err := strconv.ParseFloat(string(text), 64)
 	switch {
@@ -107,9 +108,8 @@ func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	return inNanos, true
 }
 
-// writtenLayouts are the ways to write an instant that clock.instant does not
-// read: web servers, Python's logging, spreadsheets. Go takes a fraction behind
-// the seconds, with a point or a comma.
+// writtenLayouts are the ways to write an instant that Clock.Instant does not read: of web servers,
+// Python's logging, spreadsheets. Go accepts a fraction after the seconds, with a point or a comma.
 var writtenLayouts = []struct {
 	layout string
 	zoned  bool
@@ -161,7 +161,8 @@ func truth(text []byte) *bool {
 	return nil
 }
 
-// failed reads a status, as a code of HTTP or a word; nil where it says neither.
+// failed reads a status, as an HTTP code or a word; nil where it says neither. stop and length are
+// finish reasons, which only an answer has.
 func failed(text []byte) *bool {
 	if code, err := strconv.Atoi(string(text)); err == nil {
 		if code < 100 || code > 999 {
@@ -178,8 +179,8 @@ func failed(text []byte) *bool {
 	return nil
 }
 
-// blockIDs reads a JSON list of ids: numbers of 64 bits, or hexadecimal digits,
-// of which the first 16 count.
+// blockIDs reads a JSON list of ids: 64-bit numbers, or hexadecimal digits, of which the first 16
+// count.
 func blockIDs(text []byte) ([]uint64, string) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {

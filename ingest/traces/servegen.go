@@ -36,20 +36,21 @@ var ServeGenLengths = read.Format{
 	Wants: `one JSON object of windows, {"0": {"input_tokens": "{39: 0.1, ...}", "output_tokens": "{...}"}, ...}`,
 }
 
-// A window of rates lasts so long, or as the shortest from one's begin to the next
-// one's: nothing is known of what lies between two that are farther apart. Lengths
-// hold until the next ones, the last for so long.
+// A window of rates lasts 600 s, or as long as the shortest time from one window's start to the
+// next: nothing is known of the time between two windows that are farther apart. Lengths hold until
+// the next lengths, the last ones for six hours.
 const (
 	rateWindowS   = 600
 	lengthWindowS = 21600
 )
 
-// maxRateWindows of a file are held until its step is known: 19 years of windows.
+// maxRateWindows are held until their length is known: 19 years of windows.
 const maxRateWindows = 1_000_000
 
+// chunkName has the number of a client, and which of its two files this is.
 var chunkName = regexp.MustCompile(`^chunk-([0-9]{1,9})-(trace|dataset)\.`)
 
-// servegenClient is the number in a file's name, and partner the file that belongs to it.
+// servegenClient is the number in a file's name, and the name of the file that belongs to it.
 func servegenClient(d *read.Document, partner string) (number *string, beside string) {
 	match := chunkName.FindStringSubmatch(d.Base())
 	if match == nil {
@@ -58,7 +59,7 @@ func servegenClient(d *read.Document, partner string) (number *string, beside st
 	return &match[1], "chunk-" + match[1] + "-" + partner
 }
 
-// noteMissingPartner notes that the file that belongs to it is not there.
+// noteMissingPartner notes that the file that belongs to this one is not in its folder.
 func noteMissingPartner(d *read.Document, out *read.Rows, partner, lacks string) {
 	if partner == "" || d.Path == "-" || d.Beside(partner, 1) != nil || d.Beside(partner+".gz", 1) != nil || d.Beside(partner+".zst", 1) != nil {
 		return
@@ -66,6 +67,8 @@ func noteMissingPartner(d *read.Document, out *read.Rows, partner, lacks string)
 	out.Note("no %s beside it: this client has no %s", partner, lacks)
 }
 
+// seesServeGenRates has no header to go by: every line of the first 4 kB must be a window, later
+// than the one before.
 func seesServeGenRates(h *read.Head) string {
 	before := math.Inf(-1)
 	lines := 0
@@ -140,7 +143,7 @@ func readServeGenRates(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// addRates puts in windows that are requests a second as yet, in order of time.
+// addRates adds windows, which are requests per second so far, in order of time.
 func addRates(r *read.Rows, windows []read.RateWindow, client *string) error {
 	step := float64(rateWindowS)
 	for i := 1; i < len(windows); i++ {
@@ -179,6 +182,7 @@ type shareWindow struct {
 	fields map[string]json.RawMessage
 }
 
+// readServeGenLengths reads the shares of each window as cells of a histogram.
 func readServeGenLengths(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {
@@ -218,7 +222,7 @@ func readServeGenLengths(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
-// windowsOf puts the windows in order of time; as text "108000" is before "21600".
+// windowsOf puts the windows in order of time; as text "108000" would stand before "21600".
 func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, error) {
 	var windows []shareWindow
 	for key, fields := range document {
@@ -232,8 +236,8 @@ func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, e
 	return windows, nil
 }
 
-// addShares puts in a window's two distributions, each on its own: nothing says which
-// prompt has which answer.
+// addShares adds a window's two distributions separately: nothing says which prompt had which
+// answer.
 func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) error {
 	for _, column := range []string{"input_tokens", "output_tokens"} {
 		shares, reason := pythonShares(w.fields[column])
@@ -263,13 +267,14 @@ func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) 
 	return nil
 }
 
+// tokenShare is the share of requests with exactly so many tokens.
 type tokenShare struct {
 	tokens int64
 	share  float64
 }
 
-// pythonShares reads a dictionary that Python printed, as "{39: 0.5, 41: 1e-05}",
-// by its letter: nothing of it is run.
+// pythonShares parses a dictionary that Python printed, as "{39: 0.5, 41: 1e-05}". Nothing of it is
+// evaluated.
 func pythonShares(raw json.RawMessage) (shares []tokenShare, reason string) {
 	var text string
 	if len(raw) == 0 || string(raw) == "null" {
