@@ -12,3 +12,12 @@ create macro macros.interpolated(sorted, q) as
         sorted[least(floor(q * (len(sorted) - 1))::bigint + 2, len(sorted))]
         - sorted[floor(q * (len(sorted) - 1))::bigint + 1]
     );
+
+-- The p99 out of a list of quantiles whose last one it is; null below 100 samples, because not even one would lie beyond it.
+create macro macros.p99_of(quantiles, samples) as
+    case when samples >= 100 then quantiles[len(quantiles)] end;
+
+-- The mean over decoded tokens of what is known of each request. Means of several groups that are made this way add up: the sum of
+-- mean times tokens over the sum of tokens is the mean of all.
+create macro macros.token_mean(value_s, tokens) as
+    sum((value_s) * tokens) / sum(tokens);

@@ -45,3 +45,7 @@ create macro macros.regime_text(value_of) as
         else 'decoding is not memory-bound, whatever its prediction: DRAM_ACTIVE is ' || macros.percent_text(value_of['dram_active_ratio'])
             || ' where ' || macros.percent_text(0.7e0 * value_of['predicted_floor_share_ratio']) || ' is the least expected'
     end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction (mean over tokens)', '');
+
+-- Of a list of figures those that were measured.
+create macro macros.known_figures(figures) as
+    list_filter(figures, lambda one: one.value is not null);

@@ -40,16 +40,16 @@ select
     requests / sum(requests) over of_run as request_ratio,
     tokens / sum(tokens) over of_run as token_ratio,
     input_tokens[1] as p50_input_tokens,
-    case when requests >= 100 then input_tokens[2] end as p99_input_tokens,
+    macros.p99_of(input_tokens, requests) as p99_input_tokens,
     output_tokens[1] as p50_output_tokens,
-    case when requests >= 100 then output_tokens[2] end as p99_output_tokens,
+    macros.p99_of(output_tokens, requests) as p99_output_tokens,
     completed,
     failed,
     ttft[1] as p50_ttft_from_due_s,
-    case when completed >= 100 then ttft[2] end as p99_ttft_from_due_s,
+    macros.p99_of(ttft, completed) as p99_ttft_from_due_s,
     tpot[1] as p50_tpot_s,
-    case when with_tpot >= 100 then tpot[2] end as p99_tpot_s,
+    macros.p99_of(tpot, with_tpot) as p99_tpot_s,
     e2e[1] as p50_e2e_from_due_s,
-    case when completed >= 100 then e2e[2] end as p99_e2e_from_due_s
+    macros.p99_of(e2e, completed) as p99_e2e_from_due_s
 from per_class
 window of_run as (partition by run_id)

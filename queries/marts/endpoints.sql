@@ -73,7 +73,7 @@ select
     absences.gone_at_s,
     absences.back_at_s,
     per_endpoint.ttft[1] as p50_ttft_s,
-    case when per_endpoint.with_ttft >= 100 then per_endpoint.ttft[2] end as p99_ttft_s,
+    macros.p99_of(per_endpoint.ttft, per_endpoint.with_ttft) as p99_ttft_s,
     per_endpoint.p50_tpot_s,
     per_endpoint.cached_ratio,
     per_endpoint.in_flight_seconds / nullif(spans.length_s, 0) as mean_in_flight,

@@ -136,33 +136,26 @@ select
 from own
 union all
 select
-    figures.run_id,
-    figures.each.figure as figure,
-    figures.each.value as value
-from (
-    select
-        nearest.run_id,
-        unnest(case nearest.what
-            when 'least loaded' then [
-                {'figure': 'tpot_vs_least_ratio', 'value': this.tpot_s / other.tpot_s},
-                {'figure': 'predicted_vs_least_ratio', 'value': this.predicted_s / other.predicted_s},
-                {'figure': 'output_vs_least_ratio', 'value': this.output_token_per_s / nullif(other.output_token_per_s, 0)},
-                {'figure': 'least_slowdown_ratio', 'value': other.slowdown_ratio},
-                {'figure': 'least_cached_ratio', 'value': other.cached_ratio},
-                {'figure': 'cached_vs_least_ratio', 'value': this.cached_ratio / nullif(other.cached_ratio, 0)}
-            ]
-            when 'fewer GPUs' then [
-                {'figure': 'slowdown_vs_fewer_gpus_ratio', 'value': this.slowdown_ratio / other.slowdown_ratio}
-            ]
-            when '16 bits' then [
-                {'figure': 'plain_slowdown_ratio', 'value': other.slowdown_ratio}
-            ]
-            else [
-                {'figure': 'warm_ttft_ratio', 'value': this.p50_ttft_s / nullif(other.p50_ttft_s, 0)}
-            ]
-        end) as each
-    from nearest
-    inner join summaries as this on this.run_id = nearest.run_id
-    inner join summaries as other on other.run_id = nearest.other_id
-) as figures
-where figures.each.value is not null
+    nearest.run_id,
+    unnest(macros.known_figures(case nearest.what
+        when 'least loaded' then [
+            {'figure': 'tpot_vs_least_ratio', 'value': this.tpot_s / other.tpot_s},
+            {'figure': 'predicted_vs_least_ratio', 'value': this.predicted_s / other.predicted_s},
+            {'figure': 'output_vs_least_ratio', 'value': this.output_token_per_s / nullif(other.output_token_per_s, 0)},
+            {'figure': 'least_slowdown_ratio', 'value': other.slowdown_ratio},
+            {'figure': 'least_cached_ratio', 'value': other.cached_ratio},
+            {'figure': 'cached_vs_least_ratio', 'value': this.cached_ratio / nullif(other.cached_ratio, 0)}
+        ]
+        when 'fewer GPUs' then [
+            {'figure': 'slowdown_vs_fewer_gpus_ratio', 'value': this.slowdown_ratio / other.slowdown_ratio}
+        ]
+        when '16 bits' then [
+            {'figure': 'plain_slowdown_ratio', 'value': other.slowdown_ratio}
+        ]
+        else [
+            {'figure': 'warm_ttft_ratio', 'value': this.p50_ttft_s / nullif(other.p50_ttft_s, 0)}
+        ]
+    end), recursive := true)
+from nearest
+inner join summaries as this on this.run_id = nearest.run_id
+inner join summaries as other on other.run_id = nearest.other_id

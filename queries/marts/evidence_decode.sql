@@ -18,12 +18,12 @@ means as (
         run_id,
         count(*) as requests,
         avg(is_below_floor::integer) as below_floor_ratio,
-        sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
-        sum(floor_tpot_s * decode_tokens) / sum(decode_tokens) as floor_s,
-        sum(predicted_tpot_s * decode_tokens) / sum(decode_tokens) as predicted_s,
-        sum((weights_s + experts_s + kv_s) * decode_tokens) / sum(decode_tokens) as memory_s,
-        sum(prefill_s * decode_tokens) / sum(decode_tokens) as prefill_s,
-        sum(allreduce_s * decode_tokens) / sum(decode_tokens) as allreduce_s,
+        macros.token_mean(tpot_s, decode_tokens) as tpot_s,
+        macros.token_mean(floor_tpot_s, decode_tokens) as floor_s,
+        macros.token_mean(predicted_tpot_s, decode_tokens) as predicted_s,
+        macros.token_mean(weights_s + experts_s + kv_s, decode_tokens) as memory_s,
+        macros.token_mean(prefill_s, decode_tokens) as prefill_s,
+        macros.token_mean(allreduce_s, decode_tokens) as allreduce_s,
         sum(mean_batch * tpot_s * decode_tokens) / sum(tpot_s * decode_tokens) as mean_batch,
         avg(mean_batch) filter (where quarter = 4) / avg(mean_batch) filter (where quarter = 1) as batch_growth_ratio,
         avg(tpot_s) filter (where quarter = 4) / avg(tpot_s) filter (where quarter = 1) as tpot_growth_ratio,
@@ -100,39 +100,32 @@ known as (
 
 select
     run_id,
-    each.figure as figure,
-    each.value as value
-from (
-    select
-        run_id,
-        unnest([
-            {'figure': 'tpot_s', 'value': means.tpot_s},
-            {'figure': 'predicted_tpot_s', 'value': means.predicted_s},
-            {'figure': 'slowdown_ratio', 'value': means.tpot_s / means.predicted_s},
-            {'figure': 'band_high_ratio', 'value': case when means.predicted_s is not null then macros.band_high(1, d.band_ratio) end},
-            {'figure': 'band_low_ratio', 'value': case when means.predicted_s is not null then macros.band_low(1, d.band_ratio) end},
-            {'figure': 'below_floor_ratio', 'value': means.below_floor_ratio},
-            {'figure': 'floor_share_ratio', 'value': means.floor_s / nullif(means.tpot_s, 0)},
-            {'figure': 'predicted_floor_share_ratio', 'value': means.floor_s / means.predicted_s},
-            {'figure': 'memory_term_ratio', 'value': means.memory_s / means.predicted_s},
-            {'figure': 'prefill_term_ratio', 'value': means.prefill_s / means.predicted_s},
-            {'figure': 'allreduce_term_ratio', 'value': means.allreduce_s / means.predicted_s},
-            {'figure': 'unexplained_allreduce_ratio', 'value': (means.tpot_s - means.predicted_s) / nullif(means.allreduce_s, 0)},
-            {'figure': 'mean_batch', 'value': means.mean_batch},
-            {'figure': 'peak_decoding', 'value': peak_decoding},
-            {'figure': 'batch_growth_ratio', 'value': case when means.requests >= 40 then means.batch_growth_ratio end},
-            {'figure': 'tpot_growth_ratio', 'value': case when means.requests >= 40 then means.tpot_growth_ratio end},
-            {'figure': 'predicted_growth_ratio', 'value': case when means.requests >= 40 then means.predicted_growth_ratio end},
-            {'figure': 'slowdown_growth_ratio', 'value': case when means.requests >= 40 then means.tpot_growth_ratio / means.predicted_growth_ratio end},
-            {'figure': 'low_batch_slowdown_ratio', 'value': case when means.requests >= 40 then means.low_batch_slowdown_ratio end},
-            {'figure': 'arithmetic_ratio', 'value': arithmetic_ratio},
-            {'figure': 'itl_tail_ratio', 'value': itl.p99_itl_s / nullif(itl.p50_itl_s, 0)},
-            {'figure': 'p99_itl_s', 'value': itl.p99_itl_s},
-            {'figure': 'p99_step_s', 'value': p99_step_s},
-            {'figure': 'tensor_parallel', 'value': d.tensor_parallel_size},
-            {'figure': 'experts', 'value': d.experts},
-            {'figure': 'is_packed', 'value': (d.weight_format not in ('bf16', 'fp16'))::integer}
-        ]) as each
-    from known
-) as figures
-where each.value is not null
+    unnest(macros.known_figures([
+        {'figure': 'tpot_s', 'value': means.tpot_s},
+        {'figure': 'predicted_tpot_s', 'value': means.predicted_s},
+        {'figure': 'slowdown_ratio', 'value': means.tpot_s / means.predicted_s},
+        {'figure': 'band_high_ratio', 'value': case when means.predicted_s is not null then macros.band_high(1, d.band_ratio) end},
+        {'figure': 'band_low_ratio', 'value': case when means.predicted_s is not null then macros.band_low(1, d.band_ratio) end},
+        {'figure': 'below_floor_ratio', 'value': means.below_floor_ratio},
+        {'figure': 'floor_share_ratio', 'value': means.floor_s / nullif(means.tpot_s, 0)},
+        {'figure': 'predicted_floor_share_ratio', 'value': means.floor_s / means.predicted_s},
+        {'figure': 'memory_term_ratio', 'value': means.memory_s / means.predicted_s},
+        {'figure': 'prefill_term_ratio', 'value': means.prefill_s / means.predicted_s},
+        {'figure': 'allreduce_term_ratio', 'value': means.allreduce_s / means.predicted_s},
+        {'figure': 'unexplained_allreduce_ratio', 'value': (means.tpot_s - means.predicted_s) / nullif(means.allreduce_s, 0)},
+        {'figure': 'mean_batch', 'value': means.mean_batch},
+        {'figure': 'peak_decoding', 'value': peak_decoding},
+        {'figure': 'batch_growth_ratio', 'value': case when means.requests >= 40 then means.batch_growth_ratio end},
+        {'figure': 'tpot_growth_ratio', 'value': case when means.requests >= 40 then means.tpot_growth_ratio end},
+        {'figure': 'predicted_growth_ratio', 'value': case when means.requests >= 40 then means.predicted_growth_ratio end},
+        {'figure': 'slowdown_growth_ratio', 'value': case when means.requests >= 40 then means.tpot_growth_ratio / means.predicted_growth_ratio end},
+        {'figure': 'low_batch_slowdown_ratio', 'value': case when means.requests >= 40 then means.low_batch_slowdown_ratio end},
+        {'figure': 'arithmetic_ratio', 'value': arithmetic_ratio},
+        {'figure': 'itl_tail_ratio', 'value': itl.p99_itl_s / nullif(itl.p50_itl_s, 0)},
+        {'figure': 'p99_itl_s', 'value': itl.p99_itl_s},
+        {'figure': 'p99_step_s', 'value': p99_step_s},
+        {'figure': 'tensor_parallel', 'value': d.tensor_parallel_size},
+        {'figure': 'experts', 'value': d.experts},
+        {'figure': 'is_packed', 'value': (d.weight_format not in ('bf16', 'fp16'))::integer}
+    ]), recursive := true)
+from known

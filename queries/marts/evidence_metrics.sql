@@ -55,22 +55,15 @@ known as (
 
 select
     source_name,
-    each.figure as figure,
-    each.value as value
-from (
-    select
-        source_name,
-        unnest([
-            {'figure': 'kv_usage_max_ratio', 'value': engines.kv_usage_max_ratio},
-            {'figure': 'preemptions', 'value': engines.preemptions},
-            {'figure': 'queue_depth', 'value': engines.queue_depth},
-            {'figure': 'max_queue_depth', 'value': engines.max_queue_depth},
-            {'figure': 'queued_ratio', 'value': engines.queued_ratio},
-            {'figure': 'running_while_queued', 'value': engines.running_while_queued},
-            {'figure': 'gpus', 'value': cards.gpus},
-            {'figure': 'slowest_clock_ratio', 'value': cards.slowest_clock_ratio},
-            {'figure': 'max_temperature_c', 'value': cards.max_temperature_c}
-        ]) as each
-    from known
-) as figures
-where each.value is not null
+    unnest(macros.known_figures([
+        {'figure': 'kv_usage_max_ratio', 'value': engines.kv_usage_max_ratio},
+        {'figure': 'preemptions', 'value': engines.preemptions},
+        {'figure': 'queue_depth', 'value': engines.queue_depth},
+        {'figure': 'max_queue_depth', 'value': engines.max_queue_depth},
+        {'figure': 'queued_ratio', 'value': engines.queued_ratio},
+        {'figure': 'running_while_queued', 'value': engines.running_while_queued},
+        {'figure': 'gpus', 'value': cards.gpus},
+        {'figure': 'slowest_clock_ratio', 'value': cards.slowest_clock_ratio},
+        {'figure': 'max_temperature_c', 'value': cards.max_temperature_c}
+    ]), recursive := true)
+from known

@@ -48,25 +48,17 @@ known as (
 select
     source_name,
     point,
-    each.figure as figure,
-    each.value as value
-from (
-    select
-        source_name,
-        point,
-        unnest([
-            {'figure': 'completed', 'value': completed::double},
-            {'figure': 'failed_ratio', 'value': failed_ratio},
-            {'figure': 'concurrency', 'value': concurrency},
-            {'figure': 'p50_ttft_s', 'value': p50_ttft_s},
-            {'figure': 'p99_ttft_s', 'value': p99_ttft_s},
-            {'figure': 'ttft_tail_ratio', 'value': p99_ttft_s / nullif(p50_ttft_s, 0)},
-            {'figure': 'tpot_s', 'value': tpot_s},
-            {'figure': 'p99_itl_s', 'value': p99_itl_s},
-            {'figure': 'itl_tail_ratio', 'value': p99_itl_s / nullif(p50_itl_s, 0)},
-            {'figure': 'waiting_clients_ratio', 'value': mean_ttft_s / (mean_ttft_s + decode_s)},
-            {'figure': 'ttft_over_decode_ratio', 'value': mean_ttft_s / decode_s}
-        ]) as each
-    from known
-) as figures
-where each.value is not null
+    unnest(macros.known_figures([
+        {'figure': 'completed', 'value': completed::double},
+        {'figure': 'failed_ratio', 'value': failed_ratio},
+        {'figure': 'concurrency', 'value': concurrency},
+        {'figure': 'p50_ttft_s', 'value': p50_ttft_s},
+        {'figure': 'p99_ttft_s', 'value': p99_ttft_s},
+        {'figure': 'ttft_tail_ratio', 'value': p99_ttft_s / nullif(p50_ttft_s, 0)},
+        {'figure': 'tpot_s', 'value': tpot_s},
+        {'figure': 'p99_itl_s', 'value': p99_itl_s},
+        {'figure': 'itl_tail_ratio', 'value': p99_itl_s / nullif(p50_itl_s, 0)},
+        {'figure': 'waiting_clients_ratio', 'value': mean_ttft_s / (mean_ttft_s + decode_s)},
+        {'figure': 'ttft_over_decode_ratio', 'value': mean_ttft_s / decode_s}
+    ]), recursive := true)
+from known

@@ -117,26 +117,19 @@ known as (
 
 select
     run_id,
-    each.figure as figure,
-    each.value as value
-from (
-    select
-        run_id,
-        unnest([
-            {'figure': 'alone_prompts', 'value': alone.prompts::double},
-            {'figure': 'alone_r2_ratio', 'value': alone.r2},
-            {'figure': 'alone_slope_s', 'value': alone.slope_s},
-            -- Of a straight line the slope's error is slope * sqrt((1 / R2 - 1) / (n - 2)).
-            {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 2.2e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
-            {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
-            {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},
-            {'figure': 'p50_prefill_s', 'value': waits.p50_prefill_s},
-            {'figure': 'prefill_wait_ratio', 'value': p99_wait_s / nullif(beside.p99_ttft_s, 0)},
-            {'figure': 'p99_short_ttft_s', 'value': beside.p99_ttft_s},
-            {'figure': 'short_tail_ratio', 'value': beside.p99_ttft_s / nullif(beside.p50_ttft_s, 0)},
-            {'figure': 'slow_beside_long_ratio', 'value': beside.slow_beside_long_ratio},
-            {'figure': 'beside_long_ratio', 'value': beside.beside_long_ratio}
-        ]) as each
-    from known
-) as figures
-where each.value is not null
+    unnest(macros.known_figures([
+        {'figure': 'alone_prompts', 'value': alone.prompts::double},
+        {'figure': 'alone_r2_ratio', 'value': alone.r2},
+        {'figure': 'alone_slope_s', 'value': alone.slope_s},
+        -- Of a straight line the slope's error is slope * sqrt((1 / R2 - 1) / (n - 2)).
+        {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 2.2e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
+        {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
+        {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},
+        {'figure': 'p50_prefill_s', 'value': waits.p50_prefill_s},
+        {'figure': 'prefill_wait_ratio', 'value': p99_wait_s / nullif(beside.p99_ttft_s, 0)},
+        {'figure': 'p99_short_ttft_s', 'value': beside.p99_ttft_s},
+        {'figure': 'short_tail_ratio', 'value': beside.p99_ttft_s / nullif(beside.p50_ttft_s, 0)},
+        {'figure': 'slow_beside_long_ratio', 'value': beside.slow_beside_long_ratio},
+        {'figure': 'beside_long_ratio', 'value': beside.beside_long_ratio}
+    ]), recursive := true)
+from known

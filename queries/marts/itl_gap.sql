@@ -25,20 +25,6 @@ with known as (
     from staging.deployments
 ),
 
-gaps as (
-    select
-        chunks.run_id,
-        requests.class,
-        chunks.itl_s
-    from staging.chunks
-    inner join staging.requests
-        on requests.run_id = chunks.run_id
-        and requests.seq = chunks.seq
-        and requests.is_success
-        and not requests.is_warm_up
-    where chunks.itl_s is not null
-),
-
 measured as (
     select
         run_id,
@@ -46,7 +32,7 @@ measured as (
         class,
         count(*) as gaps,
         quantile_cont(itl_s, [0.5e0, 0.99e0]) as itl
-    from gaps
+    from staging.token_gaps
     group by grouping sets ((run_id), (run_id, class))
 ),
 
@@ -156,13 +142,13 @@ select
     measured.class,
     measured.gaps,
     measured.itl[1] as p50_itl_s,
-    case when measured.gaps >= 100 then measured.itl[2] end as p99_itl_s,
+    macros.p99_of(measured.itl, measured.gaps) as p99_itl_s,
     predicted.decode_s,
     predicted.p99_itl_s as predicted_p99_itl_s,
     predicted.max_itl_s as predicted_max_itl_s,
     predicted.largest_chunk_tokens,
     predicted.chunk_gaps_ratio,
-    case when measured.gaps >= 100 then measured.itl[2] - predicted.p99_itl_s end as residual_s,
-    case when measured.gaps >= 100 then measured.itl[2] / predicted.p99_itl_s end as ratio
+    macros.p99_of(measured.itl, measured.gaps) - predicted.p99_itl_s as residual_s,
+    macros.p99_of(measured.itl, measured.gaps) / predicted.p99_itl_s as ratio
 from measured
 left join predicted on predicted.run_id = measured.run_id

@@ -23,20 +23,6 @@ with samples as (
     into name metric value value_s
 ),
 
-gaps as (
-    select
-        chunks.run_id,
-        'itl_s' as metric,
-        chunks.itl_s as value_s
-    from staging.chunks
-    inner join staging.requests
-        on requests.run_id = chunks.run_id
-        and requests.seq = chunks.seq
-        and requests.is_success
-        and not requests.is_warm_up
-    where chunks.itl_s is not null
-),
-
 spread as (
     select
         run_id,
@@ -52,9 +38,9 @@ spread as (
         union all
         select
             run_id,
-            metric,
-            value_s
-        from gaps
+            'itl_s',
+            itl_s
+        from staging.token_gaps
     ) as all_samples
     group by
         run_id,

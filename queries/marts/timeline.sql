@@ -224,9 +224,9 @@ select
     coalesce(filled.failed, 0)::bigint as failed,
     coalesce(latencies.with_ttft, 0) as measured,
     latencies.ttft[1] as p50_ttft_s,
-    case when latencies.with_ttft >= 100 then latencies.ttft[2] end as p99_ttft_s,
+    macros.p99_of(latencies.ttft, latencies.with_ttft) as p99_ttft_s,
     latencies.tpot[1] as p50_tpot_s,
-    case when latencies.with_tpot >= 100 then latencies.tpot[2] end as p99_tpot_s,
+    macros.p99_of(latencies.tpot, latencies.with_tpot) as p99_tpot_s,
     coalesce(filled.in_flight_before, 0) + coalesce(filled.in_flight_s, 0) / filled.bin_width_s as mean_in_flight,
     coalesce(filled.running_before, 0) + coalesce(filled.running_s, 0) / filled.bin_width_s as mean_running,
     -- Sums of doubles leave something like 1e-13 where all streams have ended; abs is for -0.

@@ -1,6 +1,5 @@
--- One row per run: measured time per token beside floor and prediction. All are means over decoded
--- tokens, so that mean times decode_tokens is a sum: the sums of several rows over their tokens are the mean of them together, and
--- the terms and what is left unexplained add up to the measured mean.
+-- One row per run: measured time per token compared with floor and prediction, as means over decoded tokens.
+-- marts.tpot_gap_means says how these add up, and has the same of each class.
 -- run_id                the replay
 -- requests              requests compared: those of marts.tpot_gap
 -- decode_tokens         tokens after the first of these
@@ -21,33 +20,6 @@
 -- in_band_ratio         requests whose tpot_s lies in the 90 % band of its prediction, of all
 -- mean_batch            requests that decoded at the same time, itself included, mean over the time that they decoded
 -- below_floor           requests that beat the floor, however late the client read: an error of the data (checks.not_below_floor names them); null without a floor
-select
-    tpot_gap.run_id,
-    count(*) as requests,
-    sum(tpot_gap.decode_tokens)::bigint as decode_tokens,
-    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as tpot_s,
-    sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as floor_tpot_s,
-    sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as predicted_tpot_s,
-    sum(tpot_gap.weights_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as weights_s,
-    sum(tpot_gap.experts_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as experts_s,
-    sum(tpot_gap.kv_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as kv_s,
-    sum(tpot_gap.arithmetic_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as arithmetic_s,
-    sum(tpot_gap.layers_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as layers_s,
-    sum(tpot_gap.allreduce_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as allreduce_s,
-    sum(tpot_gap.host_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as host_s,
-    sum(tpot_gap.prefill_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as prefill_s,
-    sum(tpot_gap.residual_s * tpot_gap.decode_tokens) / sum(tpot_gap.decode_tokens) as residual_s,
-    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.predicted_tpot_s * tpot_gap.decode_tokens) as slowdown_ratio,
-    sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.floor_tpot_s * tpot_gap.decode_tokens) as floor_ratio,
-    avg(tpot_gap.is_in_band::integer) as in_band_ratio,
-    sum(tpot_gap.mean_batch * tpot_gap.tpot_s * tpot_gap.decode_tokens) / sum(tpot_gap.tpot_s * tpot_gap.decode_tokens) as mean_batch,
-    case
-        when count(tpot_gap.floor_tpot_s) > 0
-            then count(*) filter (
-                where macros.is_below_floor(tpot_gap.tpot_s, tpot_gap.floor_tpot_s, tpot_gap.decode_tokens, clients.lag_max_s)
-            )
-    end as below_floor
-from marts.tpot_gap
-left join staging.clients on clients.run_id = tpot_gap.run_id
-group by
-    tpot_gap.run_id
+select * exclude (is_all, class)
+from marts.tpot_gap_means
+where is_all

@@ -11,17 +11,17 @@ with means as (
     select
         run_id,
         is_simulated,
-        sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
+        macros.token_mean(tpot_s, decode_tokens) as tpot_s,
         [
-            sum(weights_s * decode_tokens) / sum(decode_tokens),
-            sum(experts_s * decode_tokens) / sum(decode_tokens),
-            sum(kv_s * decode_tokens) / sum(decode_tokens),
-            sum(arithmetic_s * decode_tokens) / sum(decode_tokens),
-            sum(layers_s * decode_tokens) / sum(decode_tokens),
-            sum(allreduce_s * decode_tokens) / sum(decode_tokens),
-            sum(host_s * decode_tokens) / sum(decode_tokens),
-            sum(prefill_s * decode_tokens) / sum(decode_tokens),
-            sum((tpot_s - predicted_tpot_s) * decode_tokens) / sum(decode_tokens)
+            macros.token_mean(weights_s, decode_tokens),
+            macros.token_mean(experts_s, decode_tokens),
+            macros.token_mean(kv_s, decode_tokens),
+            macros.token_mean(arithmetic_s, decode_tokens),
+            macros.token_mean(layers_s, decode_tokens),
+            macros.token_mean(allreduce_s, decode_tokens),
+            macros.token_mean(host_s, decode_tokens),
+            macros.token_mean(prefill_s, decode_tokens),
+            macros.token_mean(tpot_s - predicted_tpot_s, decode_tokens)
         ] as terms_s
     from marts.tpot_gap
     where predicted_tpot_s is not null

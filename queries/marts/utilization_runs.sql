@@ -15,11 +15,11 @@ with streamed as (
         run_id,
         count(*) as requests,
         sum(decode_tokens)::bigint as decode_tokens,
-        sum(stream_s * decode_tokens) / sum(decode_tokens) as stream_s,
-        sum(tpot_s * decode_tokens) / sum(decode_tokens) as tpot_s,
-        sum(prefill_s * decode_tokens) / sum(decode_tokens) as prefill_s,
-        sum(floor_tpot_s * decode_tokens) / sum(decode_tokens) as floor_tpot_s,
-        sum(predicted_decode_s * decode_tokens) / sum(decode_tokens) as predicted_decode_s
+        macros.token_mean(stream_s, decode_tokens) as stream_s,
+        macros.token_mean(tpot_s, decode_tokens) as tpot_s,
+        macros.token_mean(prefill_s, decode_tokens) as prefill_s,
+        macros.token_mean(floor_tpot_s, decode_tokens) as floor_tpot_s,
+        macros.token_mean(predicted_decode_s, decode_tokens) as predicted_decode_s
     from marts.utilization
     group by run_id
 ),
