@@ -127,11 +127,7 @@ func oneRow(ctx context.Context, db *sql.DB, query string, args ...any) (record,
 	if len(table.Rows) != 1 {
 		return nil, fmt.Errorf("%d rows, want one", len(table.Rows))
 	}
-	one := record{}
-	for i, column := range table.Columns {
-		one[column.Name] = table.Rows[0][i]
-	}
-	return one, nil
+	return table.Records()[0], nil
 }
 
 func (r record) text(column string) string {
@@ -164,12 +160,8 @@ func interpretation(ctx context.Context, db *sql.DB, run record) ([]byte, error)
 		return nil, err
 	}
 	lines := [][]string{{"**looked at**", "**outcome**", "**found**"}}
-	place := map[string]int{}
-	for i, column := range certificate.Columns {
-		place[column.Name] = i
-	}
-	for _, row := range certificate.Rows {
-		lines = append(lines, []string{fmt.Sprint(row[place["subject"]]), fmt.Sprint(row[place["outcome"]]), fmt.Sprint(row[place["measured"]])})
+	for _, row := range certificate.Records() {
+		lines = append(lines, []string{fmt.Sprint(row["subject"]), fmt.Sprint(row["outcome"]), fmt.Sprint(row["measured"])})
 	}
 	text := markdown("Interpretation", lines)
 	said := fmt.Sprintf("\n%s\n", cell(verdict.FirstLine()))

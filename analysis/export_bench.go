@@ -151,7 +151,8 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 	b.InputLens, b.OutputLens, b.TTFTs, b.ITLs, b.StartTimes, b.Errors = []int64{}, []int64{}, []float64{}, []any{}, []*float64{}, []string{}
 	b.Latencies = []float64{}
 	for _, row := range rows.Rows {
-		b.InputLens, b.OutputLens = append(b.InputLens, wholeOf(row[0])), append(b.OutputLens, wholeOf(row[1]))
+		input, _ := row[0].(int64)
+		output, _ := row[1].(int64)
 		ttft, _ := row[2].(float64)
 		itls, _ := row[3].([]any)
 		if itls == nil {
@@ -161,21 +162,12 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 		if at, isKnown := row[4].(float64); isKnown {
 			sent = &at
 		}
+		b.InputLens, b.OutputLens = append(b.InputLens, input), append(b.OutputLens, output)
 		b.TTFTs, b.ITLs, b.StartTimes = append(b.TTFTs, ttft), append(b.ITLs, itls), append(b.StartTimes, sent)
 		latency, _ := row[6].(float64)
 		b.Errors, b.Latencies = append(b.Errors, row[5].(string)), append(b.Latencies, latency)
 	}
 	return nil
-}
-
-func wholeOf(value any) int64 {
-	switch value := value.(type) {
-	case int64:
-		return value
-	case int32:
-		return int64(value)
-	}
-	return 0
 }
 
 // statistics are over successful requests, numpy's way: linear percentiles, the

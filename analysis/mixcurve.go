@@ -86,11 +86,7 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 	if err != nil {
 		return nil, fmt.Errorf("mix: %w", err)
 	}
-	for _, cells := range table.Rows {
-		row := map[string]any{}
-		for i, column := range table.Columns {
-			row[column.Name] = cells[i]
-		}
+	for _, row := range table.Records() {
 		place := row["place"].(int64)
 		if curves[place] == nil {
 			curves[place] = curveOf(row, questions[place].Mix)

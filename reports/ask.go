@@ -8,45 +8,43 @@ import (
 	"slices"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/reports/chart"
 )
 
 // Result is what a view answered. Sections read it by column name.
 type Result struct {
-	View    string
-	Grain   string // what one row is, from the view's comment
-	Query   string // as a reader can ask it again, values in place
-	Columns []string
-	Rows    [][]any
+	answers.Table
+	Query string // as a reader can ask it again, values in place
 }
 
 // ask puts a query to the warehouse. view names the relation that answers, whose comment explains the rows.
 func ask(ctx context.Context, db *sql.DB, view, query string, args ...any) (*Result, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
+	table, err := answers.Ask(ctx, db, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", view, err)
 	}
-	defer rows.Close()
-	r := &Result{View: view, Query: inPlace(query, args)}
-	if r.Columns, err = rows.Columns(); err != nil {
-		return nil, fmt.Errorf("%s: %w", view, err)
+	table.Name = view
+	if table.Comment, err = answers.Comment(ctx, db, view); err != nil {
+		return nil, fmt.Errorf("%s: comment: %w", view, err)
 	}
-	for rows.Next() {
-		row := make([]any, len(r.Columns))
-		into := make([]any, len(row))
-		for i := range row {
-			into[i] = &row[i]
+	return &Result{Table: table, Query: inPlace(query, args)}, nil
+}
+
+// View is the relation that answered.
+func (r *Result) View() string { return r.Name }
+
+// Grain is what one row is, from the relation's comment.
+func (r *Result) Grain() string { return firstWords(r.Comment) }
+
+// need is an error where the result lacks a column that a section asks for.
+func (r *Result) need(columns ...string) error {
+	for _, column := range columns {
+		if r.Place(column) < 0 {
+			return fmt.Errorf("%s: column %q: %w", r.Name, column, errNoColumn)
 		}
-		if err := rows.Scan(into...); err != nil {
-			return nil, fmt.Errorf("%s: %w", view, err)
-		}
-		r.Rows = append(r.Rows, row)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", view, err)
-	}
-	r.Grain, err = grain(ctx, db, view)
-	return r, err
+	return nil
 }
 
 // inPlace writes the arguments into a query, for reading.
@@ -69,23 +67,6 @@ func literal(arg any) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-func grain(ctx context.Context, db *sql.DB, view string) (string, error) {
-	schema, name, _ := strings.Cut(view, ".")
-	var comment sql.NullString
-	err := db.QueryRowContext(ctx, `
-select max(comment)
-from (
-    select schema_name, view_name as name, comment from duckdb_views()
-    union all
-    select schema_name, table_name, comment from duckdb_tables()
-)
-where schema_name = $1 and name = $2`, schema, name).Scan(&comment)
-	if err != nil {
-		return "", fmt.Errorf("%s: comment: %w", view, err)
-	}
-	return firstWords(comment.String), nil
-}
-
 // firstWords is a comment up to its first full stop or colon: what one row is.
 func firstWords(comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
@@ -98,42 +79,26 @@ func firstWords(comment string) string {
 // Len is the number of rows.
 func (r *Result) Len() int { return len(r.Rows) }
 
-func (r *Result) at(row int, column string) any {
-	if i := slices.Index(r.Columns, column); i >= 0 && row < len(r.Rows) {
-		return r.Rows[row][i]
-	}
-	return nil
-}
-
 // First is the value of a column in the first row, nil without one.
 func (r *Result) First(column string) (any, error) {
-	if !slices.Contains(r.Columns, column) {
-		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	if err := r.need(column); err != nil {
+		return nil, err
 	}
-	return r.at(0, column), nil
+	return r.At(0, column), nil
 }
 
 // Cells are the rows by column name, for a template that writes its own table.
-func (r *Result) Cells() []map[string]any {
-	cells := make([]map[string]any, len(r.Rows))
-	for i, row := range r.Rows {
-		cells[i] = map[string]any{}
-		for c, name := range r.Columns {
-			cells[i][name] = row[c]
-		}
-	}
-	return cells
-}
+func (r *Result) Cells() []map[string]any { return r.Records() }
 
 // Where keeps the rows in which a column has a value.
 func (r *Result) Where(column string, value any) (*Result, error) {
-	if !slices.Contains(r.Columns, column) {
-		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	if err := r.need(column); err != nil {
+		return nil, err
 	}
 	kept := *r
 	kept.Rows = nil
 	for i, row := range r.Rows {
-		if fmt.Sprint(r.at(i, column)) == fmt.Sprint(value) {
+		if fmt.Sprint(r.At(i, column)) == fmt.Sprint(value) {
 			kept.Rows = append(kept.Rows, row)
 		}
 	}
@@ -142,12 +107,12 @@ func (r *Result) Where(column string, value any) (*Result, error) {
 
 // Known is how many rows have a number in a column.
 func (r *Result) Known(column string) (int, error) {
-	if !slices.Contains(r.Columns, column) {
-		return 0, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	if err := r.need(column); err != nil {
+		return 0, err
 	}
 	known := 0
 	for i := range r.Rows {
-		if _, isNumber := number(r.at(i, column)); isNumber {
+		if _, isNumber := number(r.At(i, column)); isNumber {
 			known++
 		}
 	}
@@ -170,12 +135,12 @@ func (r *Result) Sum(column string) (any, error) {
 }
 
 func (r *Result) fold(column string, join func(a, b float64) float64) (any, error) {
-	if !slices.Contains(r.Columns, column) {
-		return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
+	if err := r.need(column); err != nil {
+		return nil, err
 	}
 	var total any
 	for i := range r.Rows {
-		v, isNumber := number(r.at(i, column))
+		v, isNumber := number(r.At(i, column))
 		switch {
 		case !isNumber:
 		case total == nil:
@@ -206,7 +171,7 @@ func (r *Result) Bins(x, y string, width any) ([]chart.Point, error) {
 func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, error) {
 	points, err := r.points(x, y, func(v float64) float64 { return v * factor }, factor)
 	for i := range points {
-		points[i].Weight, _ = number(r.at(i, weight))
+		points[i].Weight, _ = number(r.At(i, weight))
 	}
 	return points, err
 }
@@ -217,15 +182,13 @@ func (r *Result) Nines(quantile, y string, factor float64) ([]chart.Point, error
 }
 
 func (r *Result) points(x, y string, place func(float64) float64, factor float64) ([]chart.Point, error) {
-	for _, column := range []string{x, y} {
-		if !slices.Contains(r.Columns, column) {
-			return nil, fmt.Errorf("%s: column %q: %w", r.View, column, errNoColumn)
-		}
+	if err := r.need(x, y); err != nil {
+		return nil, err
 	}
 	points := make([]chart.Point, len(r.Rows))
 	for i := range r.Rows {
-		across, hasX := number(r.at(i, x))
-		up, hasY := number(r.at(i, y))
+		across, hasX := number(r.At(i, x))
+		up, hasY := number(r.At(i, y))
 		points[i] = chart.Point{X: place(across), Y: up * factor}
 		if !hasX || !hasY {
 			points[i].Y = math.NaN()

@@ -43,7 +43,7 @@ func (p *page) figure(s section, name string, c chart.Chart, caption, samples st
 		if f.Before == "" {
 			f.Tables = append(f.Tables, r.table(caption))
 		}
-		if !slices.ContainsFunc(f.Views, func(v *Result) bool { return v.View == r.View }) {
+		if !slices.ContainsFunc(f.Views, func(v *Result) bool { return v.Name == r.Name }) {
 			f.Views = append(f.Views, r)
 		}
 	}
@@ -179,8 +179,8 @@ type Waterfall struct {
 // waterfall lays out the parts of a prediction and, beside their sum, what was measured: it is the parts and the last
 // row, named rest, added up.
 func waterfall(r *Result, name, value, rest string, names map[string]string, factor float64) (Waterfall, error) {
-	if !slices.Contains(r.Columns, name) || !slices.Contains(r.Columns, value) {
-		return Waterfall{}, fmt.Errorf("%s: columns %q, %q: %w", r.View, name, value, errNoColumn)
+	if err := r.need(name, value); err != nil {
+		return Waterfall{}, err
 	}
 	var w Waterfall
 	row := func(label string, from, to float64, meaning chart.Meaning, colour chart.Colour) {
@@ -189,8 +189,8 @@ func waterfall(r *Result, name, value, rest string, names map[string]string, fac
 	}
 	sum := 0.0
 	for i := range r.Rows {
-		key := fmt.Sprint(r.at(i, name))
-		v, ok := number(r.at(i, value))
+		key := fmt.Sprint(r.At(i, name))
+		v, ok := number(r.At(i, value))
 		if !ok || key == rest {
 			continue
 		}
@@ -203,7 +203,7 @@ func waterfall(r *Result, name, value, rest string, names map[string]string, fac
 	}
 	row("predicted", 0, sum, chart.Predicted, chart.Black)
 	for i := range r.Rows {
-		if v, ok := number(r.at(i, value)); ok && fmt.Sprint(r.at(i, name)) == rest {
+		if v, ok := number(r.At(i, value)); ok && fmt.Sprint(r.At(i, name)) == rest {
 			row(rest, sum, sum+v*factor, chart.Measured, chart.Vermillion)
 			row("measured", 0, sum+v*factor, chart.Measured, chart.Blue)
 		}

@@ -3,37 +3,21 @@ package reports
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"time"
-
-	"github.com/duckdb/duckdb-go/v2"
 
 	"tidemark/internal/show"
 )
 
-// number reads any of DuckDB's numbers.
+// number reads a number of a result, or one that a template says.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case float64:
 		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
-	case float32:
-		return float64(n), true
 	case int64:
-		return float64(n), true
-	case int32:
-		return float64(n), true
-	case int16:
 		return float64(n), true
 	case int:
 		return float64(n), true
-	case uint64:
-		return float64(n), true
-	case *big.Int: // DuckDB's sum of bigints
-		f, _ := new(big.Float).SetInt(n).Float64()
-		return f, true
-	case duckdb.Decimal:
-		return n.Float64(), true
 	}
 	return 0, false
 }

@@ -127,7 +127,7 @@ order by started_at, run_id`)
 	}
 	ids := make([]string, r.Len())
 	for i := range ids {
-		ids[i], _ = r.at(i, "run_id").(string)
+		ids[i], _ = r.At(i, "run_id").(string)
 	}
 	return ids, nil
 }
@@ -140,8 +140,8 @@ where run_id = $1`, id)
 	if err != nil {
 		return Run{}, err
 	}
-	text := func(column string) string { s, _ := facts.at(0, column).(string); return s }
-	yes := func(column string) bool { b, _ := facts.at(0, column).(bool); return b }
+	text := func(column string) string { s, _ := facts.At(0, column).(string); return s }
+	yes := func(column string) bool { b, _ := facts.At(0, column).(bool); return b }
 	run := Run{
 		ID: id, Name: text("name"), Note: text("note"), MeasuredOn: text("measured_on"),
 		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,

@@ -25,14 +25,14 @@ const wideTable = 7
 
 func (r *Result) table(caption string) Table {
 	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable, IsWide: len(r.Columns) > wideTable}
-	for c, name := range r.Columns {
+	for c, column := range r.Columns {
 		head, write := r.style(c)
 		t.Heads = append(t.Heads, head)
 		isNumeric := true
 		for i, row := range r.Rows {
 			_, isNumber := number(row[c])
 			isNumeric = isNumeric && (row[c] == nil || isNumber)
-			t.Rows[i] = append(t.Rows[i], cellText(name, row[c], write))
+			t.Rows[i] = append(t.Rows[i], cellText(column.Name, row[c], write))
 		}
 		t.Numeric = append(t.Numeric, isNumeric && len(r.Rows) > 0)
 	}
@@ -52,7 +52,7 @@ func cellText(column string, v any, write func(float64) string) string {
 
 // style is a column's heading, with its unit, and how its numbers are written. House names end in their unit.
 func (r *Result) style(column int) (head string, write func(float64) string) {
-	name := r.Columns[column]
+	name := r.Columns[column].Name
 	switch {
 	case strings.HasSuffix(name, "_per_s"):
 		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", show.Figures

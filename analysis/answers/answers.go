@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/duckdb/duckdb-go/v2"
@@ -24,6 +25,31 @@ type Column struct {
 	Name    string
 	Comment string
 	Type    string
+}
+
+// Place is where a column stands, -1 where there is none of that name.
+func (t Table) Place(column string) int {
+	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })
+}
+
+// At is one cell; nil where there is no such row or column.
+func (t Table) At(row int, column string) any {
+	if i := t.Place(column); i >= 0 && row < len(t.Rows) {
+		return t.Rows[row][i]
+	}
+	return nil
+}
+
+// Records are the rows by column name.
+func (t Table) Records() []map[string]any {
+	records := make([]map[string]any, len(t.Rows))
+	for i, row := range t.Rows {
+		records[i] = make(map[string]any, len(row))
+		for c, column := range t.Columns {
+			records[i][column.Name] = row[c]
+		}
+	}
+	return records
 }
 
 // Query asks the warehouse in SQL: one statement that reads. Others are refused, also

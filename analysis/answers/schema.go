@@ -26,7 +26,7 @@ func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 		return Table{}, Unknown(ctx, db, "relation", relation, relationNames, "")
 	}
 	table.Name = relation
-	table.Comment, err = relationComment(ctx, db, relation)
+	table.Comment, err = Comment(ctx, db, relation)
 	return table, err
 }
 
@@ -115,7 +115,8 @@ where schema_name || '.' || table_name = ?
     and not internal
 order by column_index`
 
-func relationComment(ctx context.Context, db *sql.DB, relation string) (string, error) {
+// Comment is what the header of a relation's file says before its columns; empty where there is none.
+func Comment(ctx context.Context, db *sql.DB, relation string) (string, error) {
 	var comment sql.NullString
 	err := db.QueryRowContext(ctx, "select comment from ("+relations+") where relation = ?", relation).Scan(&comment)
 	return comment.String, err
