@@ -7,8 +7,15 @@ import (
 	"slices"
 )
 
-// Cell is a cell of a length histogram: requests of one window, class and tenant
-// on some rungs, from the one up to but without the other.
+// The histogram of an export has no cell of fewer than k requests and none of a
+// single user. Small cells are not dropped, which would bias the lengths, but
+// merged with others along a fixed generalization ladder, as in full-domain
+// generalization (Samarati and Sweeney, 1998): wider lengths first, then all
+// tenants, all hours, still wider lengths, and all classes at last.
+
+// Cell is a cell of the histogram of lengths: requests of one window, class and
+// tenant whose lengths lie on some rungs, from the first up to but not
+// including the second.
 type Cell struct {
 	Window            int32 // -1: of all windows
 	Class, Tenant     int32 // as in the trace; -1: of several
@@ -17,7 +24,8 @@ type Cell struct {
 	Requests          int64
 }
 
-// place is a cell of one step of the ladder: its lengths are 2^shift rungs wide.
+// place identifies a cell at one step of the ladder. Its lengths are 2^shift
+// rungs wide.
 type place struct {
 	window, class, tenant int32
 	inShift, outShift     uint8
@@ -51,11 +59,13 @@ func anyHour(p place) place {
 	return p
 }
 
-// Lengths go together up to so many rungs, a sixth of a length or so, before
-// tenants and hours do.
+// nearShift bounds the first widening of lengths: about a sixth of a length.
+// Only after that do tenants and hours merge, because a replay needs the hours
+// more than exact lengths.
 const nearShift = 3
 
-// step of the ladder, and what goes together at it beside lengths.
+// step is a step of the ladder: how a cell generalizes there, and what merges
+// besides lengths.
 type step struct {
 	up      func(place) place
 	gathers int
@@ -66,9 +76,9 @@ const (
 	classes
 )
 
-// steps is the ladder up which small cells go, always the same: first lengths that
-// are near each other, then tenants, then hours, then all other lengths, at last
-// the classes. Its top is one place for all.
+// steps is the ladder, the same for every trace of that height: lengths that
+// are near each other, tenants, hours, all other lengths, classes. At its top
+// is one cell for everything.
 func steps(height span, top place) []step {
 	ladder := []step{{up: func(p place) place { return p }}}
 	for shift := 1; 1<<(shift-1) < max(height.in, height.out) || shift <= nearShift; shift++ {
@@ -85,11 +95,11 @@ func steps(height span, top place) []step {
 	return append(ladder, step{func(place) place { return top }, classes})
 }
 
-// span is how many rungs the prompts and the answers take up.
+// span is the number of rungs that prompts and answers take up.
 type span struct{ in, out int32 }
 
-// group is the requests of a place, and the user whose they all are; several where
-// they are of more than one, or of users that nobody can tell apart.
+// group counts the requests of a cell and remembers whose they are: one user,
+// or several. Users that nobody can tell apart count as several.
 type group struct {
 	requests int64
 	user     int32
@@ -102,19 +112,21 @@ func (g group) with(other group) group {
 	return group{g.requests + other.requests, other.user}
 }
 
-// isShown says whether a cell may stand: it is of k requests, and not of one user.
+// isShown reports whether a cell may appear: it has k requests, and they are
+// not all of one user.
 func (g group) isShown(k int64) bool { return g.requests >= k && g.user == several }
 
 // histogram counts requests per hour, class, tenant and lengths. Cells of fewer
-// than k, and those of one user alone, go up the ladder until they are k of more
-// than one; what remains at its top joins the smallest cell, so that none is lost.
-// Moved is how many requests could not stay where they were. There must be k
-// requests.
+// than k requests, and those of one user, climb the ladder until they hold k
+// requests of several users. What remains at the top joins the smallest cell,
+// so that no request is lost. moved is the number of requests that could not
+// stay in their cell. There must be at least k requests.
 //
-// The rates say how many requests of a class came in an hour. What an hour lacks
-// in the cells would be a small cell by subtraction; so before hours, and before
-// classes, go together, what goes must be nothing or a cell that may stand, and
-// where it is less, the smallest cell that had found its place goes with it.
+// The table of rates says how many requests of a class came in an hour. What an
+// hour's cells lack in comparison would be a small cell by subtraction. So
+// before hours merge, and before classes merge, the requests that are about to
+// leave an hour (a class) must be none or enough to be shown. Where they are
+// too few, the smallest settled cell of that hour leaves with them.
 func histogram(t *Trace, k int64) (cells []Cell, moved int64) {
 	users, _ := t.users()
 	var height span
@@ -161,22 +173,23 @@ func histogram(t *Trace, k int64) (cells []Cell, moved int64) {
 	return cells, moved
 }
 
-// standing is a cell that found its place, and at which step of the ladder.
+// standing is a cell that has found its place, and the step of the ladder where
+// it did.
 type standing struct {
 	place place
 	group group
 	step  int
 }
 
-// settled are the cells that found their places.
+// settled are the cells that have found their place.
 type settled struct {
 	k      int64
 	ladder []step
 	list   []standing
 }
 
-// fillUp takes cells back, smallest first, until what is about to leave each whole
-// - an hour of a class, a class - is nothing or may be shown.
+// fillUp takes settled cells back, smallest first, until what is about to leave
+// each whole (an hour of a class, or a class) is nothing or may be shown.
 func (s *settled) fillUp(groups map[place]group, at int, whole func(place) place) {
 	leaving := map[place]group{}
 	for p, g := range groups {
@@ -213,7 +226,8 @@ func comparePlaces(a, b place) int {
 		cmp.Compare(a.inShift, b.inShift), cmp.Compare(a.in, b.in), cmp.Compare(a.outShift, b.outShift), cmp.Compare(a.out, b.out))
 }
 
-// joined puts what is too small to stand alone into the smallest of the others.
+// joined adds what is too small to stand alone to the smallest of the other
+// cells.
 func joined(cells []Cell, rest Cell) []Cell {
 	if len(cells) == 0 {
 		return []Cell{rest}
@@ -228,7 +242,8 @@ func joined(cells []Cell, rest Cell) []Cell {
 	return append(slices.Delete(cells, smallest, smallest+1), rest)
 }
 
-// anyOf several names, or of none where there are none.
+// anyOf stands for all names of a list: for the only name where there is no
+// other.
 func anyOf(list []string) int32 {
 	if len(list) == 1 {
 		return 0
@@ -254,16 +269,17 @@ func compareCells(a, b Cell) int {
 		cmp.Compare(a.InFrom, b.InFrom), cmp.Compare(a.InUntil, b.InUntil), cmp.Compare(a.OutFrom, b.OutFrom), cmp.Compare(a.OutUntil, b.OutUntil))
 }
 
-// Rate is how many requests of a class came from one instant until another.
+// Rate is the number of requests of a class between two instants.
 type Rate struct {
 	From, Until int64 // nanoseconds
 	Class       int32
 	Requests    int64
 }
 
-// rates counts requests per window of the width. A window with fewer than k, or of
-// one user alone, goes together with those after it until it may stand, at the end
-// of the trace with those before; windows without any stand for themselves.
+// rates counts requests per window of a width. A window with fewer than k
+// requests, or with those of one user, merges with the windows after it until
+// it may be shown, and at the end of the trace with those before it. Windows
+// without any request stand alone: that nothing came is no secret.
 func rates(t *Trace, k, width int64) (windows []Rate) {
 	if len(t.Rows) == 0 {
 		return nil
@@ -286,6 +302,7 @@ func rates(t *Trace, k, width int64) (windows []Rate) {
 	return windows
 }
 
+// ratesOf merges the windows of one class.
 func ratesOf(counts map[int64]group, whole Rate, k, width int64) (windows []Rate) {
 	type window struct {
 		from, until int64

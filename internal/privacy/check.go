@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
+// called finds the sources of a name, which may be that of a collection.
 const called = "select sources.source_id from raw.sources where sources.name = $1 or sources.collection = $1"
 
 // Names are all sources of a warehouse.
@@ -21,7 +22,7 @@ func Names(ctx context.Context, w *warehouse.Warehouse) ([]string, error) {
 	return listOf(ctx, w, "select name from raw.sources order by name")
 }
 
-// kindOf a source, or of the sources that are called so together.
+// kindOf is the kind of a source, or of a collection of sources.
 func kindOf(ctx context.Context, w *warehouse.Warehouse, name string) (string, error) {
 	kinds, err := listOf(ctx, w, "select distinct kind from raw.sources where name = $1 or collection = $1", name)
 	switch {
@@ -39,7 +40,7 @@ func kindOf(ctx context.Context, w *warehouse.Warehouse, name string) (string, e
 	return kinds[0], nil
 }
 
-// ErrUnknown is in the error of a name that no source has.
+// ErrUnknown marks the error of a name that no source has.
 var ErrUnknown = errors.New("no such source")
 
 func unknownSource(name string, known []string) error {
@@ -54,6 +55,7 @@ func unknownSource(name string, known []string) error {
 	return hint.Misuse("no source named %q", name).Hint("%s", todo).Mark(ErrUnknown)
 }
 
+// isTrace refuses sources that have nothing to export.
 func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	kind, err := kindOf(ctx, w, name)
 	if err == nil && kind != "arrivals" {
@@ -62,7 +64,8 @@ func isTrace(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	return err
 }
 
-// CheckSource holds a source of the warehouse to the rules. Whether it is k-anonymous is said apart from them.
+// CheckSource checks a source of the warehouse against the rules. Whether it is
+// k-anonymous is a verdict of its own.
 func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms Terms) (rules []Verdict, anonymity Verdict, err error) {
 	kind, err := kindOf(ctx, w, name)
 	if err != nil {
@@ -86,8 +89,8 @@ func CheckSource(ctx context.Context, w *warehouse.Warehouse, name string, terms
 	return s.verdicts(terms), s.anonymity(terms), nil
 }
 
-// manifestBeside finds the manifest of the file that a source came from, while
-// that file lies where it was.
+// manifestBeside finds the manifest of the file that a source came from, as
+// long as that file is still where it was.
 func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	paths, err := listOf(ctx, w, "select path from raw.sources where name = $1 or collection = $1", name)
 	if err != nil || len(paths) != 1 {
@@ -99,7 +102,7 @@ func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, na
 	return nil
 }
 
-// readCells takes the cells and windows of a source that is a histogram.
+// readCells reads the cells and windows of a source that is a histogram.
 func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
 	rows, err := w.DB().QueryContext(ctx, `
 		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(class, ''), coalesce(client, ''),
@@ -136,7 +139,7 @@ func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name st
 	return windows.Err()
 }
 
-// Passed says whether every rule is kept.
+// Passed reports whether every rule holds.
 func Passed(verdicts []Verdict) bool {
 	return !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Verdict == Fails })
 }

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// spread puts each request anywhere inside its tick, as the key says, by whole
-// milliseconds: how many come in a tick is kept, and nothing of where in it they
-// came or in which order. Requests of one session keep theirs.
+// spread moves each request to a random millisecond of its tick. The number of
+// requests per tick is kept; where in the tick they came, and in which order,
+// is lost. Only the requests of one session keep their order, because a turn
+// cannot come before the one that it continues.
 func (t *Trace) spread(key Key, seed uint64, tick int64) {
 	random := key.source("spread", seed)
 	roots := t.roots()
@@ -30,7 +31,7 @@ func (t *Trace) spread(key Key, seed uint64, tick int64) {
 	}
 }
 
-// keepOrder hands the times of each session's rows out to them in their order.
+// keepOrder gives each session's requests their new times in the old order.
 func keepOrder(rows []Row, roots []int32) {
 	bySession := map[int32][]int{}
 	for i, row := range rows {
@@ -50,9 +51,10 @@ func keepOrder(rows []Row, roots []int32) {
 	}
 }
 
-// A week that keeps its weekday is moved to one of these, which begins on a Monday.
-// No server of tokens ran in them, so that a trace's own date cannot be taken for a
-// drawn one.
+// A trace that keeps its weekdays is moved to one of these weeks, which start
+// on a Monday. No server of tokens ran in the 1970s to 1990s, so nobody can
+// mistake a drawn date for a real one, and a check recognises a date that was
+// not drawn.
 var (
 	firstMonday = time.Date(1971, 1, 4, 0, 0, 0, 0, time.UTC)
 	weeks       = int64(1300)
@@ -60,8 +62,8 @@ var (
 
 const week = 7 * 24 * hour
 
-// shift moves the clock: to a week that the key draws, weekday and hour kept, or so
-// that the trace begins in its own first minute or hour.
+// shift moves the clock: to a week that the key selects, with weekday and hour
+// kept, or so that the trace starts in its own first minute (or hour).
 func (t *Trace) shift(key Key, seed uint64, keepsWeekday bool, step int64) {
 	if len(t.Rows) == 0 {
 		return
@@ -79,8 +81,8 @@ func (t *Trace) shift(key Key, seed uint64, keepsWeekday bool, step int64) {
 	t.IsDated = keepsWeekday
 }
 
-// pseudonymize gives sessions, tenants and blocks names that the key alone connects
-// with the old ones.
+// pseudonymize replaces the names of sessions, tenants and blocks. Only the key
+// connects the new names with the old ones.
 func (t *Trace) pseudonymize(key Key) {
 	for list, purpose := range map[*[]string]string{&t.Sessions: "session", &t.Tenants: "tenant"} {
 		for i, name := range *list {

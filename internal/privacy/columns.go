@@ -10,19 +10,21 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// What may stand in a column of text.
+// What may stand in a column of text. The kinds differ in how far a stranger
+// could have chosen the text.
 const (
 	aWord     = "word"     // an id, or a word of a fixed set
-	aName     = "name"     // what a program calls its figures
+	aName     = "name"     // a program's name for one of its figures
 	someLabel = "labels"   // of a metric
-	aSymbol   = "symbol"   // of a kernel; long, and a compiler's
-	measured  = "measured" // typed by who ran another tool: short names, no addresses, keys or sentences
-	operators = "operator" // typed by who runs the benchmark: allowed in, left out of exports
+	aSymbol   = "symbol"   // of a kernel: long, and made by a compiler
+	measured  = "measured" // typed by someone who ran another tool: short names, no addresses, keys or sentences
+	operators = "operator" // typed by whoever runs the benchmark: allowed in a warehouse, left out of exports
 	ourOwn    = "ours"     // written by this program
 )
 
-// textColumns are all columns of the raw tables that can hold text. One that is
-// not here is not allowed: whoever adds it says here what may stand in it.
+// textColumns are all columns of the raw tables that can hold text. A column
+// that is missing here fails the check, so that whoever adds one must decide
+// what may stand in it.
 var textColumns = map[string]string{
 	"arrivals.session_id":               aWord,
 	"arrivals.class":                    aWord,
@@ -119,6 +121,7 @@ var textColumns = map[string]string{
 	"sources.licence":                   operators,
 }
 
+// patterns are the regular expressions of the kinds that SQL can check.
 var patterns = map[string]string{
 	aWord:     fit.String(),
 	aName:     `^[^\n]{1,64}$`,
@@ -135,7 +138,8 @@ where columns.schema_name = 'raw'
     and columns.database_name = current_database()
 order by columns.table_name, columns.column_index`
 
-// inspectText fills in what stands in the text columns of one source.
+// inspectText examines the text columns of one source. Columns of fixed shape
+// are matched in SQL; those that a person typed into are read value by value.
 func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
 	found, err := listOf(ctx, w, rawTextColumns)
 	if err != nil {
@@ -181,7 +185,7 @@ func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sourc
 	return nil
 }
 
-// listOf asks for one column of text.
+// listOf returns the single text column of a query.
 func listOf(ctx context.Context, w *warehouse.Warehouse, query string, args ...any) (list []string, err error) {
 	rows, err := w.DB().QueryContext(ctx, query, args...)
 	if err != nil {

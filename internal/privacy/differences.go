@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// differences takes the cells of a class and hour from the rates of the same, and
-// tells of one that would be a small cell: what the hours of a class lack in the
-// cells went up the ladder, and so did what a class lacks. Hours are those that the
-// windows of the rates do not reach across. Without rates there is nothing to take
-// from.
+// differences subtracts the cells of a class and hour from the rates of the
+// same class and hour, and reports a difference that would be a small cell (a
+// differencing attack). Requests that left an hour or a class on the ladder
+// show up here. An hour is only compared where no window of the rates reaches
+// across its end. Without rates there is nothing to subtract from.
 func differences(lengths []lengthCell, rates []rateCell, k int64) (looked int, problem string) {
 	if len(lengths) == 0 || len(rates) == 0 {
 		return 0, ""
@@ -22,7 +22,7 @@ func differences(lengths []lengthCell, rates []rateCell, k int64) (looked int, p
 	for _, r := range rates {
 		byClass[r.class] = append(byClass[r.class], r)
 	}
-	cellsOf := map[string]map[float64]float64{} // requests by class and begin of the hour
+	cellsOf := map[string]map[float64]float64{} // requests by class and start of the hour
 	total := map[string]float64{}
 	for _, c := range lengths {
 		if cellsOf[c.class] == nil {
@@ -57,7 +57,7 @@ func differences(lengths []lengthCell, rates []rateCell, k int64) (looked int, p
 			}
 		}
 		left := whole - total[class]
-		if class == other { // cells of several classes are called so too
+		if class == other { // also the name of cells of several classes
 			left = math.Abs(left)
 		}
 		looked++

@@ -19,7 +19,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Options say what leaves and how much of it. Default has the usual ones.
+// Options say what leaves and how much of it. Default has the usual values.
 type Options struct {
 	Form            string // trace or histogram
 	K               int64
@@ -31,8 +31,8 @@ type Options struct {
 	Key             Key
 	IsKeyGiven      bool
 	Seed            uint64
-	EvenSo          bool // write also what fails a rule
-	Force           bool // write over files that are there
+	EvenSo          bool // write even what fails a rule
+	Force           bool // overwrite existing files
 	Version         string
 }
 
@@ -41,8 +41,9 @@ func Default() Options {
 	return Options{Form: "trace", K: 10, Tick: time.Second, UserCap: 0.01, Seed: 1}
 }
 
-// Result is what an export came to. Loss is exact, and with noise so is Dropped:
-// both are for the owner of the trace alone. The manifest has less of them.
+// Result describes a finished export. Loss is exact, and so is Dropped even
+// where noise was added: both are for the owner of the trace only. The manifest
+// tells less.
 type Result struct {
 	Manifest Manifest
 	Rows     int64
@@ -80,9 +81,9 @@ func (o Options) check(output string) error {
 	return nil
 }
 
-// Export writes a source as it may leave, with its manifest beside it. What was
-// written is read again and held to every rule; nothing stays of it where one is
-// not met, unless EvenSo asks for it.
+// Export writes a source in a form that may leave, with its manifest next to
+// it. It reads back what it wrote and checks it against every rule. If a rule
+// fails, nothing is left on disk unless EvenSo is set.
 func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o Options) (*Result, error) {
 	if err := o.check(output); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 		return nil, fmt.Errorf("source %s: %w", name, err)
 	}
 	if int64(len(t.Rows)) < o.K {
-		return nil, hint.Errorf("source %s: %d requests, fewer than k = %d: none can hide among the others", name, len(t.Rows), o.K).
+		return nil, hint.Errorf("source %s: %d requests, fewer than k = %d: nobody can hide among so few", name, len(t.Rows), o.K).
 			Hint("take more of it in, or ask for less: --k N")
 	}
 	if o.KeepsWeekday && !t.IsDated {
@@ -103,7 +104,7 @@ func Export(ctx context.Context, w *warehouse.Warehouse, name, output string, o 
 	}
 	e := &export{Options: o, trace: t, output: output}
 	if t.Sources > 1 && !t.IsDated {
-		e.result.Notes = append(e.result.Notes, "sessions of several files without a common clock: each begins at its own zero, so that times between them mean nothing")
+		e.result.Notes = append(e.result.Notes, "sessions of several files without a common clock: each starts at its own zero, so that times between them mean nothing")
 	}
 	if err := e.mayWrite(); err != nil {
 		return nil, err
@@ -129,7 +130,11 @@ type export struct {
 	result  Result
 }
 
-// prepare changes the trace, step by step, into what may leave.
+// prepare changes the trace, step by step, into what may leave. The order
+// matters: the cap on users comes first, because every later count of "k
+// requests" would be worth little if one user had made them all; lengths are
+// cut per class after rare classes have merged; pseudonyms come last, because
+// the steps before need to know who is who.
 func (e *export) prepare() (err error) {
 	t, r := e.trace, &e.result
 	r.Read = int64(len(t.Rows))
@@ -144,7 +149,7 @@ func (e *export) prepare() (err error) {
 	}
 	r.Dropped.RareClasses, r.Dropped.RareTenants, r.Dropped.UnfitClasses = t.mergeRareNames(e.K)
 	if r.Dropped.UnfitClasses > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s no words but texts, addresses or keys; what was sent under them is called %s", show.Things(r.Dropped.UnfitClasses, "class was", "classes were"), other))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not words but texts, addresses or keys; their requests are in the class %s", show.Things(r.Dropped.UnfitClasses, "class was", "classes were"), other))
 	}
 	r.Dropped.ToppedInputs, r.Dropped.ToppedOutputs = t.roundLengths(e.K, e.AnswersAtMiddle && e.Form == "trace")
 
@@ -182,7 +187,7 @@ func (e *export) prepare() (err error) {
 	return nil
 }
 
-// noteUselessness says where so little is left that nobody can use it.
+// noteUselessness warns where so little is left that nobody can use it.
 func (e *export) noteUselessness() {
 	rows := e.trace.Rows
 	isOneLength := !slices.ContainsFunc(rows, func(r Row) bool { return r.Input != rows[0].Input || r.Output != rows[0].Output })
@@ -195,13 +200,15 @@ func (e *export) noteUselessness() {
 	}
 }
 
-// fill counts, and adds noise where it was asked for. Half of epsilon is for the
-// lengths, half for the rates. Cells are made so much larger that the noise seldom
-// takes one below what may be shown.
+// fill counts the cells and adds noise where it was asked for. Half of epsilon
+// is spent on the lengths and half on the rates, because the privacy losses of
+// two tables about the same users add up (sequential composition). Cells are
+// made larger from the start, so that noise seldom pushes one below what may be
+// shown.
 func (e *export) fill() error {
 	k, enough := e.K, int64(0)
 	if e.Epsilon > 0 {
-		const seldom = 3 // times the scale of the noise: one cell in forty
+		const seldom = 3 // times the scale of the noise: exceeded by one cell in forty
 		enough = max(k, least(e.Epsilon/2, e.Delta, e.limit))
 		k = enough + int64(math.Ceil(seldom*float64(e.limit)/(e.Epsilon/2)))
 	}
@@ -221,6 +228,8 @@ func (e *export) fill() error {
 	return nil
 }
 
+// addNoise drops cells that fall below enough. A rate below it becomes zero
+// instead: a missing window would say that there had been one.
 func (e *export) addNoise(enough int64) {
 	lengths, times := e.Key.source("noise of lengths", e.Seed), e.Key.source("noise of rates", e.Seed)
 	for i := range e.cells {
@@ -235,6 +244,8 @@ func (e *export) addNoise(enough int64) {
 	e.cells = slices.DeleteFunc(e.cells, func(c Cell) bool { return c.Requests < enough })
 }
 
+// manifest describes the export for the reader, and for whoever has to agree to
+// it.
 func (e *export) manifest() *Manifest {
 	m := &e.result.Manifest
 	key := "random, shown once, stored nowhere"
@@ -265,7 +276,8 @@ func (e *export) manifest() *Manifest {
 	return m
 }
 
-// classes that the export names, for who must agree to them.
+// classes are the class names that the export shows: whoever must agree to it
+// should read them.
 func (e *export) classes() (words []string) {
 	used := map[int32]bool{}
 	for _, row := range e.trace.Rows {
@@ -279,7 +291,7 @@ func (e *export) classes() (words []string) {
 	return words
 }
 
-// mayWrite sees that no file that is there would be lost.
+// mayWrite refuses to overwrite existing files.
 func (e *export) mayWrite() error {
 	names := []string{e.output, e.output + manifestEnding}
 	if e.Form == "histogram" {
@@ -293,8 +305,8 @@ func (e *export) mayWrite() error {
 	return nil
 }
 
-// write makes the files under other names, holds them to the rules and gives them
-// their names.
+// write makes the files in a hidden folder, checks them against the rules, and
+// only then gives them their names.
 func (e *export) write() (*Result, error) {
 	type part struct {
 		name string
@@ -337,7 +349,7 @@ func (e *export) write() (*Result, error) {
 		return nil, err
 	}
 	e.result.Written = append(e.result.Written, manifest)
-	// The manifest is there first: a file without one would be refused.
+	// The manifest first: a check would refuse a file without one.
 	for _, name := range slices.Backward(e.result.Written) {
 		if err := os.Rename(inside(name), name); err != nil {
 			return nil, err
@@ -346,6 +358,7 @@ func (e *export) write() (*Result, error) {
 	return &e.result, nil
 }
 
+// holdToRules reads back what was written, not what was meant to be written.
 func (e *export) holdToRules(m *Manifest, path string) error {
 	subject, err := readFile(path)
 	if err != nil {

@@ -26,8 +26,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// CheckFile holds an exported file to the rules, and the rates beside it. Nothing
-// but its bytes and those of its manifest are believed. Whether it is k-anonymous is said apart from the rules.
+// CheckFile checks an exported file, and the rates next to it, against the
+// rules. It believes nothing but the bytes of these files and of their
+// manifest. Whether the file is k-anonymous is a verdict of its own.
 func CheckFile(path string, terms Terms) (rules []Verdict, anonymity Verdict, err error) {
 	subject, err := readFile(lengthsName(path))
 	if err != nil {
@@ -37,6 +38,7 @@ func CheckFile(path string, terms Terms) (rules []Verdict, anonymity Verdict, er
 	return subject.verdicts(terms), subject.anonymity(terms), nil
 }
 
+// findManifest reads the manifest and compares its fingerprints with the files.
 func (s *subject) findManifest(path string) {
 	m, err := manifestOf(path)
 	if err != nil {
@@ -50,17 +52,17 @@ func (s *subject) findManifest(path string) {
 	for _, file := range m.Files {
 		sum, _, err := sumFile(filepath.Join(filepath.Dir(path), filepath.Base(file.Name)))
 		if err != nil {
-			s.problem = fmt.Sprintf("%s, which the manifest tells of, cannot be read", filepath.Base(file.Name))
+			s.problem = fmt.Sprintf("%s, which the manifest lists, cannot be read", filepath.Base(file.Name))
 		} else if sum != file.SHA256 {
-			s.problem = fmt.Sprintf("%s is not the file that the manifest tells of", filepath.Base(file.Name))
+			s.problem = fmt.Sprintf("%s is not the file that the manifest lists", filepath.Base(file.Name))
 		}
 	}
 	if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == filepath.Base(path) }) {
-		s.problem = "the manifest tells of other files"
+		s.problem = "the manifest lists other files"
 	}
 }
 
-// readFile reads a trace or a histogram, with the rates beside it.
+// readFile reads a trace, or a histogram with the rates next to it.
 func readFile(path string) (*subject, error) {
 	switch name := strings.TrimSuffix(strings.TrimSuffix(path, ".zst"), ".gz"); {
 	case strings.HasSuffix(name, ".jsonl"):
@@ -79,7 +81,8 @@ func readFile(path string) (*subject, error) {
 		Hint("an export is FILE.jsonl or FILE.csv, or one of these with .zst or .gz")
 }
 
-// opened is a file, uncompressed as its ending says.
+// opened reads a file, decompressed as its extension says. The limit on zstd's
+// window keeps a crafted file from taking the memory.
 func opened(path string, use func(io.Reader) error) error {
 	file, err := userfile.Open(path)
 	if err != nil {
@@ -111,6 +114,8 @@ const (
 	longestTrace = 100 * 365 * 24 * time.Hour
 )
 
+// readTraceFile reads JSON lines and keeps, for each text column, what rule 1
+// needs.
 func readTraceFile(path string) (*subject, error) {
 	s := &subject{isTrace: true}
 	b := newBuilder()
@@ -150,8 +155,10 @@ func readTraceFile(path string) (*subject, error) {
 	return s, nil
 }
 
-// membersOf counts the members of a JSON object by its colons, those of one name
-// too; the text must be an object.
+// membersOf counts the members of a JSON object by its colons, including
+// members of the same name. text must be an object. encoding/json would keep
+// the last of two equal keys; another reader may keep the first, and see what
+// this check did not.
 func membersOf(text []byte) (n int) {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {
@@ -174,8 +181,9 @@ func membersOf(text []byte) (n int) {
 
 var columnLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,40}$`)
 
-// refuse tells of a column that may not be there, once, and by its name only where
-// that looks like one.
+// refuse records a column that is not allowed, once. It repeats the column's
+// name only if that looks like one: the message may be published, and a name
+// can be a secret as well.
 func (s *subject) refuse(column, why string) {
 	if !columnLike.MatchString(column) && column != "a line" {
 		column = "a column without a proper name"
@@ -187,6 +195,8 @@ func (s *subject) refuse(column, why string) {
 
 const notOnTheList = "not on the list of what may leave"
 
+// addRow reads one line of a trace. Keys that are not on the list are refused
+// one by one, so that the report names them all.
 func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[string]json.RawMessage) error {
 	row := Row{Turn: -1, ParentTurn: -1, Failed: -1, ThinkS: math.NaN()}
 	at, isRelative := 0.0, false
@@ -267,6 +277,7 @@ func (s *subject) addRow(b *builder, texts map[string]*textColumn, object map[st
 	return nil
 }
 
+// readInstant reads an instant in RFC 3339.
 func readInstant(raw json.RawMessage, into *int64) error {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -277,8 +288,8 @@ func readInstant(raw json.RawMessage, into *int64) error {
 	return err
 }
 
-// readTable reads a CSV line by line. What its columns are called decides, not
-// where they stand.
+// readTable reads a CSV line by line. Columns are found by name, not by
+// position.
 func (s *subject) readTable(path string, known []string, add func(cell func(string) string)) error {
 	return opened(path, func(reader io.Reader) error {
 		lines := csv.NewReader(reader)
@@ -297,7 +308,7 @@ func (s *subject) readTable(path string, known []string, add func(cell func(stri
 			places[name] = i
 		}
 		if _, has := places["requests"]; !has {
-			return hint.Errorf("its header has no column requests: it is no histogram of ours").Hint("take it in, and check the source")
+			return hint.Errorf("its header has no column requests: it is not a histogram that tidemark wrote").Hint("take it in, and check the source")
 		}
 		first := len(s.columns)
 		for _, name := range []string{"class", "client"} {
@@ -328,8 +339,8 @@ func (s *subject) readTable(path string, known []string, add func(cell func(stri
 	})
 }
 
-// refuseText sees that what must be numbers are numbers: counts, and bounds and
-// seconds, that are whole and not negative.
+// refuseText checks that counts, bounds and seconds are whole numbers that are
+// not negative. A fraction could carry a message, or an exact length.
 func (s *subject) refuseText(known []string, cell func(string) string) {
 	for _, name := range known {
 		if name == "class" || name == "client" || cell(name) == "" && name != "requests" {

@@ -16,19 +16,20 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// Key is what makes an export unlike any other. It is shown once and never stored.
+// Key makes an export different from any other and is its only secret. It is
+// shown once and never stored.
 type Key []byte
 
 const keyBytes = 32
 
-// NewKey draws one from the system.
+// NewKey takes a key from the system's random source.
 func NewKey() (Key, error) {
 	key := make(Key, keyBytes)
 	_, err := rand.Read(key)
 	return key, err
 }
 
-// ReadKey takes a key from a file: 64 hexadecimal digits, as NewKey's is shown.
+// ReadKey reads a key from a file: 64 hexadecimal digits, as NewKey's is shown.
 func ReadKey(path string) (Key, error) {
 	text, err := userfile.ReadAll(path)
 	if err != nil {
@@ -43,7 +44,9 @@ func ReadKey(path string) (Key, error) {
 
 func (k Key) String() string { return hex.EncodeToString(k) }
 
-// of derives 32 bytes for one purpose and thing.
+// of derives 32 bytes for one purpose and thing (HMAC-SHA-256). The purpose
+// separates the uses: a session and a tenant of the same name get unrelated
+// pseudonyms.
 func (k Key) of(purpose string, thing []byte) []byte {
 	mac := hmac.New(sha256.New, k)
 	fmt.Fprintf(mac, "%s\x00", purpose)
@@ -55,20 +58,23 @@ func (k Key) number(purpose string, thing []byte) uint64 {
 	return binary.BigEndian.Uint64(k.of(purpose, thing))
 }
 
-// pseudonym of a name: 64 bits, written in hexadecimal.
+// pseudonym replaces a name: 64 bits in hexadecimal. Two of a million names
+// collide with a chance of 3 in 100 million.
 func (k Key) pseudonym(purpose, name string) string {
 	return fmt.Sprintf("%016x", k.number(purpose, []byte(name)))
 }
 
-// source of random numbers for one purpose.
+// source is a stream of random numbers for one purpose, from ChaCha8 keyed by
+// 32 derived bytes.
 func (k Key) source(purpose string, seed uint64) *random.Rand {
 	var number [8]byte
 	binary.BigEndian.PutUint64(number[:], seed)
 	return random.New(random.NewChaCha8([32]byte(k.of(purpose, number[:]))))
 }
 
-// dense numbers ids from 0 in the order of their keyed hashes. The order in which
-// they were first used would be the same for every key.
+// dense numbers ids from 0, in the order of their keyed hashes. Numbers in the
+// order of first use would be the same for every key and could be matched with
+// the original trace.
 func (k Key) dense(ids []uint64) map[uint64]uint64 {
 	type keyed struct{ id, hash uint64 }
 	list := make([]keyed, len(ids))

@@ -7,12 +7,13 @@ import (
 	"slices"
 )
 
-// topShare of the lengths of a class are told as they are; what is longer is told
-// as the length at that share.
+// topShare is the share of a class's lengths that are written as they are.
+// Longer ones are written as the length at that share (top coding), because the
+// longest prompt of a trace identifies whoever sent it.
 const topShare = 0.999
 
-// tops are the longest lengths that are told of each class: the 99.9th percentile,
-// or less where fewer than k requests are as long as that.
+// tops is the longest length written for each class: the 99.9th percentile, or
+// less where fewer than k requests are that long.
 func tops(rows []Row, classes int, k int64, length func(*Row) int64) []int64 {
 	all := make([][]int64, classes)
 	for i := range rows {
@@ -33,9 +34,9 @@ func tops(rows []Row, classes int, k int64, length func(*Row) int64) []int64 {
 func input(r *Row) int64  { return r.Input }
 func output(r *Row) int64 { return r.Output }
 
-// roundLengths tells each length by its rung, at most the top of its class, and
-// cuts what blocks the shorter prompt has no longer. Answers may be told by the
-// middle of their rung.
+// roundLengths rounds each length to its rung, at most the top of its class,
+// and drops the blocks that the shorter prompt no longer has. Answers may be
+// written as the middle of their rung.
 func (t *Trace) roundLengths(k int64, answersAtMiddle bool) (toppedInputs, toppedOutputs int64) {
 	topInput := tops(t.Rows, len(t.Classes), k, input)
 	topOutput := tops(t.Rows, len(t.Classes), k, output)
@@ -62,8 +63,8 @@ func (t *Trace) roundLengths(k int64, answersAtMiddle bool) (toppedInputs, toppe
 	return toppedInputs, toppedOutputs
 }
 
-// fewestAtTop is how many requests stand on the longest length of a class, at
-// least; the classes with none left out.
+// fewestAtTop is the smallest number of requests that share the longest length
+// of their class; classes without requests are left out.
 func fewestAtTop(t *Trace, length func(*Row) int64) int64 {
 	longest := make([]int64, len(t.Classes))
 	count := make([]int64, len(t.Classes))

@@ -8,7 +8,7 @@ import (
 	"sort"
 )
 
-// Loss is what an export costs who replays it.
+// Loss is what an export costs those who replay it.
 type Loss struct {
 	InputKS          float64            `json:"input_ks"`  // Kolmogorov-Smirnov distance of the prompts, 0 to 1
 	OutputKS         float64            `json:"output_ks"` // of the answers
@@ -16,18 +16,18 @@ type Loss struct {
 	OutputShift      map[string]float64 `json:"output_shift,omitempty"` // of quantiles and mean: after / before - 1
 	ReusedBefore     *float64           `json:"reused_blocks_ratio_before,omitempty"`
 	ReusedAfter      *float64           `json:"reused_blocks_ratio_after,omitempty"`
-	DispersionBefore *float64           `json:"dispersion_10s_before,omitempty"` // variance / mean of the counts of 10 s
+	DispersionBefore *float64           `json:"dispersion_10s_before,omitempty"` // variance / mean of the counts per 10 s (Fano factor)
 	DispersionAfter  *float64           `json:"dispersion_10s_after,omitempty"`
 	ThinkMeanBefore  *float64           `json:"think_s_mean_before,omitempty"` // seconds
 	ThinkMeanAfter   *float64           `json:"think_s_mean_after,omitempty"`
-	ChangedMinutes   *int64             `json:"changed_minutes,omitempty"` // whose count of the requests kept is another
+	ChangedMinutes   *int64             `json:"changed_minutes,omitempty"` // minutes that have another number of requests than before
 }
 
-// distribution is a distribution function over lengths; at is its share up to and
-// with a length.
+// distribution is a distribution function of lengths: at is the share of
+// lengths up to and including one.
 type distribution interface {
 	at(tokens float64) float64
-	lengths() []float64 // where it bends
+	lengths() []float64 // where it has steps or bends
 }
 
 type sample []int64 // sorted
@@ -54,13 +54,15 @@ func (s sample) lengths() (bends []float64) {
 	return bends
 }
 
-// spreadOut is the distribution of a histogram, evenly inside each cell.
+// spreadOut is the distribution of a histogram, uniform inside each cell, which
+// is how a replay draws from it.
 type spreadOut struct {
 	bounds []int64   // lengths below which
 	shares []float64 // so much lies
 }
 
-// spreadCells puts the cells of one length together.
+// spreadCells combines the cells of one side, input or output, into a
+// distribution.
 func spreadCells(cells []Cell, side func(Cell) (from, until int32)) spreadOut {
 	height := int32(0)
 	total := 0.0
@@ -89,7 +91,7 @@ func inputSide(c Cell) (int32, int32)  { return c.InFrom, c.InUntil }
 func outputSide(c Cell) (int32, int32) { return c.OutFrom, c.OutUntil }
 
 func (s spreadOut) at(tokens float64) float64 {
-	below := tokens + 1 // whole lengths: up to and with it
+	below := tokens + 1 // lengths are whole: up to and including tokens
 	i := sort.Search(len(s.bounds), func(i int) bool { return float64(s.bounds[i]) > below })
 	if i == 0 || i == len(s.bounds) {
 		return float64(min(i, 1))
@@ -105,7 +107,8 @@ func (s spreadOut) lengths() (bends []float64) {
 	return bends
 }
 
-// distance of two distributions: the largest difference, by Kolmogorov and Smirnov.
+// distance is the largest difference of two distribution functions (Kolmogorov
+// and Smirnov). Both are evaluated on either side of every step.
 func distance(a, b distribution) (largest float64) {
 	for _, at := range slices.Concat(a.lengths(), b.lengths()) {
 		for _, tokens := range []float64{at - 1, at} {
@@ -115,7 +118,7 @@ func distance(a, b distribution) (largest float64) {
 	return largest
 }
 
-// quantile is the shortest length up to which a share lies.
+// quantile is the shortest length at which the distribution reaches a share.
 func quantile(d distribution, share float64) float64 {
 	low, high := 0.0, float64(mostTokens)
 	for high-low > 0.5 {
@@ -130,7 +133,7 @@ func quantile(d distribution, share float64) float64 {
 
 var shares = map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
-// shifts sets quantiles and mean after beside those before.
+// shifts compares quantiles and mean after the export with those before it.
 func shifts(before, after distribution, meanBefore, meanAfter float64) map[string]float64 {
 	shift := func(before, after float64) float64 {
 		if before == 0 {
@@ -183,9 +186,10 @@ func reused(rows []Row) *float64 {
 	return &ratio
 }
 
-// dispersion is the variance of the counts in windows, divided by their mean, as a
-// mean over windows that begin at every half second: a clock that ticks would else
-// make much of where the first begins. It is nil where there are fewer than two.
+// dispersion is the variance of the counts in windows divided by their mean,
+// averaged over windows that start at every half second. Without the average, a
+// clock that ticks would make the result depend on where the first window
+// starts. It is nil for fewer than two complete windows.
 func dispersion(rows []Row, width int64) *float64 {
 	const step = second / 2
 	sum, phases := 0.0, 0.0
@@ -212,7 +216,7 @@ func dispersionFrom(rows []Row, width, phase int64) (index float64, ok bool) {
 	for _, row := range rows {
 		counts[(row.At-begin)/width]++
 	}
-	counts = counts[1 : len(counts)-1] // the trace does not fill the first and the last
+	counts = counts[1 : len(counts)-1] // the trace fills the first and the last only in part
 	mean, square := 0.0, 0.0
 	for _, n := range counts {
 		mean += n / float64(len(counts))
@@ -232,6 +236,7 @@ func minutes(rows []Row) map[int64]int64 {
 	return counts
 }
 
+// changed counts the minutes whose number of requests differs.
 func changed(before, after map[int64]int64) (n int64) {
 	for at, count := range before {
 		if after[at] != count {

@@ -18,7 +18,7 @@ const (
 )
 
 // Manifest says how an export was made and what it holds. It names neither the
-// source nor the day: both would say whose it is.
+// source nor the day, because both would tell whose it is.
 type Manifest struct {
 	Schema     string     `json:"schema"`
 	Version    string     `json:"tidemark_version"`
@@ -31,8 +31,8 @@ type Manifest struct {
 	Classes    []string   `json:"classes,omitempty"`
 	Notes      []string   `json:"notes,omitempty"`
 	Zero       string     `json:"zero,omitempty"`    // weekday and hour of second 0, where they were kept
-	Dropped    *Dropped   `json:"dropped,omitempty"` // left out with noise: exact counts would undo it
-	Loss       *Loss      `json:"loss,omitempty"`    // likewise
+	Dropped    *Dropped   `json:"dropped,omitempty"` // left out when there is noise: exact counts would undo it
+	Loss       *Loss      `json:"loss,omitempty"`    // left out for the same reason
 	Rows       int64      `json:"rows"`
 }
 
@@ -43,7 +43,8 @@ type File struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Parameters are what the rules were held to. Without the key, the seed says nothing.
+// Parameters are the settings that the rules were checked with. Without the
+// key, the seed reveals nothing.
 type Parameters struct {
 	K               int64   `json:"k"`
 	TickS           float64 `json:"tick_s"`
@@ -61,7 +62,7 @@ type Parameters struct {
 	EpsilonCovers   string  `json:"epsilon_covers,omitempty"`
 }
 
-// Dropped counts what did not go along as it was.
+// Dropped counts what did not leave unchanged.
 type Dropped struct {
 	RowsOfHeavyUsers int64 `json:"rows_of_heavy_users"`
 	RareClasses      int   `json:"rare_classes_to_other"`
@@ -80,7 +81,8 @@ func (m *Manifest) text() []byte {
 	return append(text, '\n')
 }
 
-// manifestOf finds the manifest that belongs to a file; nil where there is none.
+// manifestOf finds the manifest that belongs to a file; nil where there is
+// none.
 func manifestOf(path string) (*Manifest, error) {
 	text, err := userfile.ReadAll(path + manifestEnding)
 	if os.IsNotExist(err) {
@@ -99,8 +101,8 @@ func manifestOf(path string) (*Manifest, error) {
 	return &m, nil
 }
 
-// ratesName is what the rates beside a file of lengths are called: their .csv is a
-// .rates.csv. lengthsName goes the other way.
+// ratesName is the name of the rates that belong to a file of lengths: its .csv
+// becomes .rates.csv. lengthsName is the reverse.
 func ratesName(path string) string {
 	at := strings.LastIndex(path, ".csv")
 	return path[:at] + ".rates" + path[at:]
@@ -108,7 +110,7 @@ func ratesName(path string) string {
 
 func lengthsName(path string) string { return strings.Replace(path, ".rates.csv", ".csv", 1) }
 
-// sumFile is the fingerprint of a file.
+// sumFile is the fingerprint and the size of a file.
 func sumFile(path string) (sum string, size int64, err error) {
 	file, err := userfile.Open(path)
 	if err != nil {

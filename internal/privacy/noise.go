@@ -5,10 +5,12 @@ import (
 	random "math/rand/v2"
 )
 
-// noise draws from the two-sided geometric distribution: the chance of x falls as
-// alpha^|x|, alpha = e^(-epsilon / sensitivity). Whatever one user adds to the
-// counts, up to the sensitivity in all of them together, changes the chance of any
-// outcome by at most e^epsilon.
+// noise draws from the two-sided geometric distribution, the discrete form of
+// Laplace noise (Ghosh, Roughgarden, Sundararajan 2009): the chance of x falls
+// as alpha^|x| with alpha = e^(-epsilon/sensitivity). Whatever one user adds to
+// the counts, up to the sensitivity over all of them, it changes the chance of
+// any outcome by a factor of at most e^epsilon. Counts stay whole, and no bits
+// of a floating-point number can leak them.
 func noise(source *random.Rand, epsilon float64, sensitivity int64) int64 {
 	perStep := -epsilon / float64(sensitivity) // ln alpha
 	geometric := func() int64 {
@@ -18,8 +20,9 @@ func noise(source *random.Rand, epsilon float64, sensitivity int64) int64 {
 	return geometric() - geometric()
 }
 
-// least is how large a noisy count must be so that a cell that is there because of
-// one user alone is shown with a chance of at most delta; 0 without a delta.
+// least is how large a noisy count must be to be shown. A cell that exists only
+// because of one user then appears with a chance of at most delta. It is 0
+// without a delta.
 func least(epsilon, delta float64, sensitivity int64) int64 {
 	if delta <= 0 {
 		return 0

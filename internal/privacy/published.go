@@ -7,12 +7,13 @@ import (
 	"strconv"
 )
 
-// published is what the manifest says of the loss. The whole of it is for the owner of
-// the trace alone: from an exact quantile or mean, before and after, a length could
-// be computed that the rules took away. So lengths before are those of the ladder,
-// cut at the top as the export is, quantiles are of k requests or more, and shares
-// are told to 1 %. A trace has its lengths on the ladder, and so nothing is left to
-// tell of them.
+// published is what the manifest says about the loss. The exact figures are for
+// the owner of the trace only: from an exact quantile or mean before and after,
+// a reader could compute a length that the rules removed. So lengths before the
+// export are those of the rungs, cut at the top like the export, quantiles are
+// left out where fewer than k requests lie beyond them, and shares are rounded
+// to 1 %. A trace has its lengths on the rungs, so nothing remains to be said
+// about them.
 func (e *export) published() Loss {
 	l := e.result.Loss
 	l.InputKS, l.OutputKS = toPercent(l.InputKS), toPercent(l.OutputKS)
@@ -34,6 +35,8 @@ func (e *export) published() Loss {
 	return l
 }
 
+// publishedShifts compares the rungs of single requests with the cells that
+// they were merged into.
 func (e *export) publishedShifts(side func(Cell) (from, until int32)) map[string]float64 {
 	single := make([]Cell, len(e.trace.Rows))
 	for i, row := range e.trace.Rows {
@@ -55,6 +58,7 @@ func (e *export) publishedShifts(side func(Cell) (from, until int32)) map[string
 
 func toPercent(v float64) float64 { return math.Round(v*100) / 100 }
 
+// twoDigits rounds to two significant figures.
 func twoDigits(v float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64) // what was written can be read
 	return short

@@ -23,25 +23,28 @@ type Purged struct {
 	Rows       int64
 }
 
-// PurgeResult says what went and what the file weighed before and after.
+// PurgeResult says what was removed and how large the file was before and
+// after.
 type PurgeResult struct {
 	Sources       []Purged
 	Before, After int64 // bytes
 }
 
-// Purge removes the sources of these names (a name may be that of several
-// together), or what was taken in before an instant; with both, what is called so
-// and was taken in before. A database file keeps the bytes of rows that were
-// deleted; so the file is written anew without them and takes the place of the old
-// one, whole. Where nothing is to be removed, nothing changes.
+// Purge removes the sources of these names (a name may be that of a
+// collection), or those ingested before an instant; with both given, sources
+// must match both. A database file keeps the bytes of deleted rows, so the file
+// is rewritten without them and replaces the old one in one step. If there is
+// nothing to remove, nothing changes.
 func Purge(ctx context.Context, path string, before time.Time, names []string) (*PurgeResult, error) {
 	result := &PurgeResult{}
-	// Through a link, the link would be replaced and the data left where it was.
+	// A rename onto a symbolic link would replace the link and leave the data
+	// where it was.
 	path, err := resolved(path)
 	if err != nil {
 		return nil, err
 	}
-	// Opened for writing, the file is of this version and its log is in it.
+	// Opening for writing brings the file to this version and its log into the
+	// file.
 	w, err := warehouse.Open(ctx, path, warehouse.Update)
 	if err != nil {
 		return nil, err
@@ -67,8 +70,8 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 	return result, err
 }
 
-// resolved follows links to the file itself; a file that is not there is left to
-// be told of by who opens it.
+// resolved follows links to the file itself. A file that does not exist is left
+// to warehouse.Open, which has the better message.
 func resolved(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -77,6 +80,8 @@ func resolved(path string) (string, error) {
 	return target, err
 }
 
+// toPurge finds the sources to remove. A name that no source has is an error,
+// so that a typing mistake does not look like success.
 func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, names []string, result *PurgeResult) (gone []int64, err error) {
 	for _, name := range names {
 		if _, err := kindOf(ctx, w, name); err != nil {
@@ -104,12 +109,12 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 	return gone, rows.Err()
 }
 
-// rewrite makes a new warehouse beside the old one and copies into it all but what
-// must go. While it is at work the old file is open for reading, so that nobody
-// writes into it what the new one would lack.
+// rewrite makes a new warehouse next to the old one and copies everything into
+// it except what must go. Meanwhile it blocks writers of the old file: they
+// would write into a file that is about to be replaced.
 func rewrite(ctx context.Context, path string, gone []int64) error {
-	// A folder that nobody else may enter, so that nobody reads the copy while it has
-	// not yet the old file's permissions.
+	// In a folder that nobody else may enter, so that nobody reads the copy
+	// before it has the old file's permissions.
 	folder, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".purge-")
 	if err != nil {
 		return err
@@ -132,7 +137,7 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 		return w.Close()
 	}
 	defer func() { _ = shut() }()
-	// The old file is held until the new one is in place: who wrote into it meanwhile would write into what goes.
+	// The old file stays open and locked until the new one is in place.
 	old, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
 	if err != nil {
 		return err
@@ -158,6 +163,8 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	return nil
 }
 
+// copyRest copies the raw tables. Everything else is derived from them and made
+// again.
 func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []int64) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -194,7 +201,9 @@ func copyRest(ctx context.Context, w *warehouse.Warehouse, path string, gone []i
 	return warehouse.Refresh(ctx, db)
 }
 
-// condition is the condition of the rows that stay.
+// condition is the SQL condition of the rows that stay. A table whose rows
+// cannot be traced to a source is an error: its rows might be those that must
+// go.
 func condition(table string, columns []string, gone []int64) (string, error) {
 	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(gone), " ", ", "), "[]")
 	switch {
@@ -203,11 +212,11 @@ func condition(table string, columns []string, gone []int64) (string, error) {
 	case slices.Contains(columns, "run_id"):
 		return "theirs.run_id in (select runs.run_id from old.raw.runs where runs.source_id not in (" + list + "))", nil
 	}
-	return "", fmt.Errorf("raw.%s: has neither source_id nor run_id, so that it is not known whose its rows are", table)
+	return "", fmt.Errorf("raw.%s: has no source_id and no run_id, so nothing says which source its rows belong to", table)
 }
 
-// inPlace gives the new file the name of the old one, so that a crash leaves one of
-// the two, whole.
+// inPlace renames the new file to the old one's name. File and folder are
+// synced, so that a crash leaves one of the two, complete.
 func inPlace(fresh, path string) error {
 	file, err := os.OpenFile(fresh, os.O_RDWR, 0)
 	if err != nil {

@@ -13,7 +13,21 @@ import (
 	"tidemark/internal/show"
 )
 
-// Verdict is one rule held to one source or file.
+// The eight rules, and why each is there:
+//
+// 1. No free text: a prompt or a name would identify its author.
+// 2. Ids say nothing without the key: otherwise a session or a block could be looked up in the original system.
+// 3. No cell of fewer than k requests: whoever is alone in a cell is known by it.
+// 4. No exact lengths: a long exact length is a fingerprint, and so is the longest prompt of a class.
+// 5. No exact times, and no dates: a stranger may know when one request was sent.
+// 6. No user with a large share: the totals would describe that user.
+// 7. Noise, where it was asked for: k protects against one question, not against the difference of two.
+// 8. A manifest that fits the bytes: without it nobody knows how the file was made.
+//
+// The rules judge what can be seen in a file. They cannot see whether the key
+// was thrown away.
+
+// Verdict is the result of one rule for one source or file.
 type Verdict struct {
 	Rule    int    `json:"rule"`
 	Truth   string `json:"truth"`
@@ -21,26 +35,28 @@ type Verdict struct {
 	Figures string `json:"figures"`
 }
 
-// What a verdict can be. NothingOfIt is of a rule whose subject is not there.
+// What a verdict can be. NothingOfIt is for a rule whose subject is missing,
+// such as prefix ids in a histogram.
 const (
 	Holds       = "pass"
 	Fails       = "FAIL"
 	NothingOfIt = "pass, none"
 
-	// NotAnonymous is of a trace, and of a histogram with small cells. A trace that keeps every rule is not anonymous.
+	// NotAnonymous is for a trace, and for a histogram with small cells. A
+	// trace is not k-anonymous even if it passes every rule.
 	NotAnonymous = "not k-anonymous"
 )
 
-// Terms are what the one who must agree asks for.
+// Terms are what whoever must agree to an export demands.
 type Terms struct {
 	K       int64
 	UserCap float64
 }
 
-// subject is what is held to the rules: a trace or a histogram, as it was read.
+// subject is what the rules examine: a trace or a histogram, as it was read.
 type subject struct {
 	columns  []textColumn
-	foreign  []string // columns that are not on the list, or of another type than theirs
+	foreign  []string // findings: columns that are not on the list, have a wrong type or hold what they must not
 	trace    *Trace
 	lengths  []lengthCell
 	rates    []rateCell
@@ -52,8 +68,8 @@ type subject struct {
 	documents int // files of an operator's own words that the warehouse holds
 }
 
-// lengthCell and rateCell are lines of the two tables of a histogram; a bound of -1
-// is open.
+// lengthCell and rateCell are lines of the two tables of a histogram. A bound
+// of -1 is open.
 type lengthCell struct {
 	fromS, untilS float64
 	class, client string
@@ -67,7 +83,7 @@ type rateCell struct {
 	requests      float64
 }
 
-// textColumn is what stands in a column of text.
+// textColumn describes what stands in a column of text.
 type textColumn struct {
 	name      string
 	values    int64
@@ -82,7 +98,8 @@ const (
 	maxUnfit      = 0.02
 )
 
-// fit is an id or a word of a fixed set; what people write has blanks.
+// fit matches an id or a word of a fixed set. What people write contains
+// spaces.
 var fit = regexp.MustCompile(`^[A-Za-z0-9_.:/+@#=-]{1,64}$`)
 
 func (c *textColumn) add(value string) {
@@ -96,15 +113,17 @@ func (c *textColumn) add(value string) {
 	}
 }
 
+// problem judges a column by its mean length and by the share of values that do
+// not fit: a few odd values are typing mistakes, many are prose.
 func (c *textColumn) problem() string {
 	mean, unfit := float64(c.length)/float64(max(c.values, 1)), float64(c.unfit)/float64(max(c.values, 1))
 	switch {
 	case mean > maxMeanLength && !c.mayBeLong:
-		return fmt.Sprintf("%s: %.0f characters in the mean", c.name, mean)
+		return fmt.Sprintf("%s: %.0f characters on average", c.name, mean)
 	case unfit > maxUnfit:
 		return fmt.Sprintf("%s: %.3g %% of its values are neither ids nor words", c.name, 100*unfit)
 	case c.noWords > 0:
-		return fmt.Sprintf("%s: %d of its values are no words but texts, addresses or keys", c.name, c.noWords)
+		return fmt.Sprintf("%s: %d of its values are not words but texts, addresses or keys", c.name, c.noWords)
 	}
 	return ""
 }
@@ -134,7 +153,8 @@ func (s *subject) verdicts(terms Terms) []Verdict {
 	return verdicts
 }
 
-// anonymity says whether every request hides among k others: that is no rule, because a trace cannot keep it.
+// anonymity says whether every request hides among k others. It is not a rule,
+// because no trace with times can keep it.
 func (s *subject) anonymity(terms Terms) Verdict {
 	v := Verdict{Truth: "k-anonymous"}
 	switch {
@@ -159,7 +179,7 @@ func nothing(format string, args ...any) (string, string) {
 	return NothingOfIt, fmt.Sprintf(format, args...)
 }
 
-// either fails where the condition is broken.
+// either passes if the condition holds.
 func either(isKept bool, format string, args ...any) (string, string) {
 	if isKept {
 		return holds(format, args...)
@@ -167,6 +187,9 @@ func either(isKept bool, format string, args ...any) (string, string) {
 	return failed(format, args...)
 }
 
+// noText is rule 1: every column is on the list and holds ids and words only.
+// Files that an operator keeps in the warehouse as they are cannot be judged;
+// the verdict asks to read them.
 func (s *subject) noText(Terms) (string, string) {
 	problems := slices.Clone(s.foreign)
 	var found []string
@@ -180,7 +203,7 @@ func (s *subject) noText(Terms) (string, string) {
 	}
 	documents := ""
 	if s.documents > 0 {
-		documents = "; " + show.Things(s.documents, "file", "files") + " of an operator's own words, kept to the byte: read them before they leave"
+		documents = "; " + show.Things(s.documents, "file", "files") + " in an operator's own words, kept byte by byte: read them before they leave"
 	}
 	switch {
 	case len(problems) > 0:
@@ -189,7 +212,7 @@ func (s *subject) noText(Terms) (string, string) {
 	case len(found) == 0:
 		return holds("no column of text%s", documents)
 	}
-	return holds("columns of ids and words alone: %s%s", strings.Join(found, ", "), documents)
+	return holds("only columns of ids and words: %s%s", strings.Join(found, ", "), documents)
 }
 
 var pseudonym = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -203,9 +226,9 @@ func foreignNames(list []string) (n int) {
 	return n
 }
 
-// keyedIds sees that sessions and tenants are called by 64 bits in hexadecimal,
-// and that prefix ids are numbers without gaps in an order that is not that of
-// their first use.
+// keyedIds is rule 2: sessions and tenants are named by 64 bits in hexadecimal,
+// and prefix ids are numbered without gaps, in an order that is not that of
+// their first use. The bytes can only show that they look keyed.
 func (s *subject) keyedIds(Terms) (string, string) {
 	if !s.isTrace {
 		var clients []string
@@ -213,7 +236,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 			clients = append(clients, cell.client)
 		}
 		if n := foreignNames(clients); n > 0 {
-			return failed("%d cells name a client by no pseudonym", n)
+			return failed("%d cells name a client without a pseudonym", n)
 		}
 		return nothing("no prefix ids in a histogram")
 	}
@@ -223,7 +246,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 		list []string
 	}{{"sessions", s.trace.Sessions}, {"tenants", s.trace.Tenants}} {
 		if n := foreignNames(kind.list); n > 0 {
-			problems = append(problems, fmt.Sprintf("%d of %d %s are no pseudonyms of 64 bits", n, len(kind.list)-1, kind.what))
+			problems = append(problems, fmt.Sprintf("%d of %d %s are not pseudonyms of 64 bits", n, len(kind.list)-1, kind.what))
 		}
 		if len(kind.list) > 1 {
 			found = append(found, show.Things(len(kind.list)-1, kind.what[:len(kind.what)-1], kind.what))
@@ -246,7 +269,7 @@ func (s *subject) keyedIds(Terms) (string, string) {
 	return holds("%s: they look like keyed ids; the bytes cannot prove that a key made them", strings.Join(found, ", "))
 }
 
-// firstUses are the prefix ids in the order in which they first come.
+// firstUses are the prefix ids in the order of their first use.
 func (t *Trace) firstUses() (ids []uint64) {
 	seen := map[uint64]bool{}
 	for _, row := range t.Rows {
@@ -260,9 +283,12 @@ func (t *Trace) firstUses() (ids []uint64) {
 	return ids
 }
 
-// Of fewer ids than this, any order may come about by chance.
+// tellingIds: with fewer ids than this, any order may be chance.
 const tellingIds = 30
 
+// orderOf compares the numbering of ids with the order of their first use by
+// Spearman's rank correlation. By chance it has a standard deviation of
+// 1/sqrt(n); five of these are allowed.
 func orderOf(firsts []uint64) (said, problem string) {
 	n := len(firsts)
 	if highest := slices.Max(firsts); highest != uint64(n-1) {
@@ -279,9 +305,10 @@ func orderOf(firsts []uint64) (said, problem string) {
 	return said, ""
 }
 
-// noSmallCells sees that a class or tenant of a trace is of k requests, and a class
-// not of one user alone. Cells of a trace there are none: most of its requests are
-// the only ones with their lengths in their second, and the verdict says so.
+// noSmallCells is rule 3. In a trace it can only require that a class or tenant
+// has k requests, and that a class is not of one user alone. A trace has no
+// cells: most of its requests are the only ones in their second with their
+// lengths, and the verdict says so.
 func (s *subject) noSmallCells(terms Terms) (string, string) {
 	if !s.isTrace {
 		return s.noSmallRows(terms)
@@ -320,7 +347,8 @@ func (s *subject) noSmallCells(terms Terms) (string, string) {
 		terms.K, alone, len(t.Rows), 100*float64(alone)/float64(len(t.Rows)))
 }
 
-// uniqueRows is how many requests have a second and lengths that no other has.
+// uniqueRows is the number of requests whose second and lengths no other
+// request shares.
 func (t *Trace) uniqueRows() (n int) {
 	type mark struct{ second, input, output int64 }
 	of := func(r *Row) mark { return mark{floorTo(r.At, second), r.Input, r.Output} }
@@ -336,10 +364,12 @@ func (t *Trace) uniqueRows() (n int) {
 	return n
 }
 
+// noSmallRows is rule 3 for a histogram: neither a cell, nor a difference of
+// its two tables, is smaller than k.
 func (s *subject) noSmallRows(terms Terms) (string, string) {
 	small, least := 0, math.Inf(1)
 	look := func(requests float64) {
-		if requests != 0 && !(requests >= float64(terms.K)) { // so that what is no number is small too
+		if requests != 0 && !(requests >= float64(terms.K)) { // NaN counts as small
 			small++
 		}
 		if requests != 0 {
@@ -360,15 +390,17 @@ func (s *subject) noSmallRows(terms Terms) (string, string) {
 		return failed("%d of %d cells are of fewer than k = %d, the smallest of %.6g", small, cells, terms.K, least)
 	}
 	if s.manifest != nil && s.manifest.Parameters.Epsilon > 0 {
-		return holds("%d cells of k = %d or more, the smallest of %.6g; what the rates less the cells leave is noise", cells, terms.K, least)
+		return holds("%d cells of k = %d or more, the smallest of %.6g; the difference of rates and cells is noise", cells, terms.K, least)
 	}
 	looked, problem := differences(s.lengths, s.rates, terms.K)
 	if problem != "" {
 		return failed("%s", problem)
 	}
-	return holds("%d cells of k = %d or more, the smallest of %.6g; %d differences of rates and cells are none or of k or more", cells, terms.K, least, looked)
+	return holds("%d cells of k = %d or more, the smallest of %.6g; %d differences of rates and cells are zero or at least k", cells, terms.K, least, looked)
 }
 
+// noExactLengths is rule 4: all lengths are rungs, and the longest of a class
+// is shared by k requests.
 func (s *subject) noExactLengths(terms Terms) (string, string) {
 	off := 0
 	if !s.isTrace {
@@ -394,17 +426,21 @@ func (s *subject) noExactLengths(terms Terms) (string, string) {
 	return either(top >= terms.K, "all lengths are of the ladder (16 tokens or 2 %%); the longest of a class is that of %d requests or more, k is %d", top, terms.K)
 }
 
-// unevenness that chance exceeds once in a million traces, times the root of the
-// number of requests.
+// unevenByChance bounds the unevenness of n requests, times sqrt(n). Chance
+// exceeds it in one of a million traces: the limit of the Kolmogorov
+// distribution is 2 exp(-2 x^2) = 1e-6.
 const unevenByChance = 2.7
 
+// noExactTimes is rule 5: times lie inside their tick as if thrown there at
+// random, to the millisecond, and the trace does not start at a real date. For
+// a histogram, windows are whole minutes and hours that start at zero.
 func (s *subject) noExactTimes(terms Terms) (string, string) {
 	tick, keepsWeekday := time.Second, false
 	if s.manifest != nil {
 		tick, keepsWeekday = time.Duration(s.manifest.Parameters.TickS*1e9), s.manifest.Parameters.KeepsWeekday
 	}
 	if tick < time.Second {
-		return failed("the manifest tells of ticks of %s", tick)
+		return failed("the manifest says ticks of %s", tick)
 	}
 	if !s.isTrace {
 		off := 0
@@ -419,10 +455,10 @@ func (s *subject) noExactTimes(terms Terms) (string, string) {
 			}
 		}
 		if begin := s.begin(); off == 0 && begin >= 3600 {
-			return failed("the first window begins %.0f s after zero, not in the first hour: it may be a date", begin)
+			return failed("the first window starts %.0f s after zero, not in the first hour: it may be a date", begin)
 		}
 		if s.reachesBeyond() {
-			return failed("cells of hours that the rates do not reach: they may be dates")
+			return failed("cells of hours after the last window of the rates: they may be dates")
 		}
 		return either(off == 0, "%d windows are not of whole hours, or minutes of the rates", off)
 	}
@@ -447,8 +483,8 @@ func (s *subject) noExactTimes(terms Terms) (string, string) {
 	return either(uneven <= most, "requests lie inside their %s as chance puts them: %.3g from even, by chance up to %.3g", tick, uneven, most)
 }
 
-// zeroProblem sees that a trace begins where an export does: in its own first
-// minute, or dated in one of the weeks that are drawn from.
+// zeroProblem checks that a trace starts where an export does: in its own first
+// minute, or dated in one of the weeks that shift draws from.
 func (t *Trace) zeroProblem(keepsWeekday bool) string {
 	first := t.Rows[0].At
 	switch {
@@ -457,12 +493,13 @@ func (t *Trace) zeroProblem(keepsWeekday bool) string {
 	case t.IsDated && (first < firstMonday.UnixNano() || first >= firstMonday.UnixNano()+weeks*week):
 		return fmt.Sprintf("dated from %s: not of the weeks that an export is moved to", time.Unix(0, first).UTC().Format(time.DateOnly))
 	case !t.IsDated && (first < 0 || first >= minute):
-		return fmt.Sprintf("begins at second %.0f and not in its own first minute: it may be a date", float64(first)/1e9)
+		return fmt.Sprintf("begins at second %.0f instead of its own first minute: it may be a date", float64(first)/1e9)
 	}
 	return ""
 }
 
-// reachesBeyond says whether a cell is of an hour after the last window of the rates.
+// reachesBeyond reports whether a cell belongs to an hour after the last window
+// of the rates.
 func (s *subject) reachesBeyond() bool {
 	last := 0.0
 	for _, cell := range s.rates {
@@ -471,7 +508,7 @@ func (s *subject) reachesBeyond() bool {
 	return len(s.rates) > 0 && slices.ContainsFunc(s.lengths, func(c lengthCell) bool { return c.fromS >= last && c.untilS > c.fromS })
 }
 
-// begin is the first second that a histogram tells of.
+// begin is the start of a histogram's first window, in seconds.
 func (s *subject) begin() float64 {
 	first := math.Inf(1)
 	for _, cell := range s.rates {
@@ -488,8 +525,8 @@ func (s *subject) begin() float64 {
 	return first
 }
 
-// unevenness is the distance of places inside a tick from the even distribution,
-// by Kolmogorov and Smirnov.
+// unevenness is the distance of the places inside a tick from the uniform
+// distribution (Kolmogorov and Smirnov).
 func unevenness(places []int64, tick int64) (largest float64) {
 	slices.Sort(places)
 	n := float64(len(places))
@@ -500,6 +537,7 @@ func unevenness(places []int64, tick int64) (largest float64) {
 	return largest
 }
 
+// noHeavyUser is rule 6: no user has more than UserCap of the requests.
 func (s *subject) noHeavyUser(terms Terms) (string, string) {
 	if !s.isTrace {
 		return s.noHeavyClient(terms)
@@ -531,6 +569,8 @@ func (s *subject) noHeavyClient(terms Terms) (string, string) {
 		len(sums), 100*largest/total, 100*terms.UserCap)
 }
 
+// noiseAsAsked is rule 7. Noise cannot be seen in the counts; the verdict
+// repeats what the manifest says.
 func (s *subject) noiseAsAsked(Terms) (string, string) {
 	switch {
 	case s.isTrace:
@@ -542,12 +582,14 @@ func (s *subject) noiseAsAsked(Terms) (string, string) {
 	return holds("epsilon %g for %s", p.Epsilon, p.EpsilonCovers)
 }
 
+// manifestFits is rule 8: a manifest lies next to the file and its fingerprints
+// fit.
 func (s *subject) manifestFits(Terms) (string, string) {
 	switch {
 	case s.problem != "":
 		return failed("%s", s.problem)
 	case s.manifest == nil:
-		return failed("no FILE%s beside it: nothing says how it was made", manifestEnding)
+		return failed("no FILE%s next to it, so nothing says how it was made", manifestEnding)
 	}
 	return holds("made by tidemark %s with k = %d, ticks of %gs, cap %g; key %s", s.manifest.Version,
 		s.manifest.Parameters.K, s.manifest.Parameters.TickS, s.manifest.Parameters.UserCap, s.manifest.Parameters.Key)

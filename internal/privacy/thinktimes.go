@@ -11,10 +11,11 @@ import (
 	"tidemark/internal/show"
 )
 
-// roundThinks tells each think time as the mean of all in its tick, so that the
-// mean of all stays and one tick has one think time. Ticks with fewer than k go
-// together with those after them, the last with those before. Fewer than k in all
-// are left out.
+// roundThinks replaces each think time by the mean of all think times in its
+// tick, so that the overall mean stays and a tick has one think time
+// (microaggregation). Ticks with fewer than k merge with those after them, and
+// at the end with those before. Fewer than k think times in all are removed. It
+// returns the mean before and after.
 func (t *Trace) roundThinks(tick, k int64) (before, after *float64) {
 	var having []int
 	sum := 0.0
@@ -49,7 +50,7 @@ func (t *Trace) roundThinks(tick, k int64) (before, after *float64) {
 			mean += t.Rows[i].ThinkS / float64(until-from)
 		}
 		for _, i := range having[from:until] {
-			t.Rows[i].ThinkS = math.Floor(mean*1e3+1e-6) / 1e3 // down, so that it stays in its tick
+			t.Rows[i].ThinkS = math.Floor(mean*1e3+1e-6) / 1e3 // rounded down, to stay in its tick
 			total += t.Rows[i].ThinkS
 		}
 		from = until
@@ -59,12 +60,14 @@ func (t *Trace) roundThinks(tick, k int64) (before, after *float64) {
 
 func (t *Trace) tickOfThink(row int, tick int64) int64 { return tickOf(t.Rows[row].ThinkS, tick) }
 
-// tickOf is the tick that a duration ends in, by whole milliseconds.
+// tickOf is the tick in which a duration ends. It counts whole milliseconds, so
+// that writing and reading a time does not move it to another tick.
 func tickOf(thinkS float64, tick int64) int64 {
 	return floorTo(int64(math.Floor(min(thinkS, longestTrace.Seconds())*1e3+1e-6))*1e6, tick) / tick
 }
 
-// thinkProblem sees that a tick has one think time, and that k requests have it.
+// thinkProblem checks that a tick has one think time and that k requests share
+// it.
 func (t *Trace) thinkProblem(tick, k int64) string {
 	of := map[int64]float64{}
 	having := map[float64]int64{}

@@ -18,23 +18,24 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Row is one request.
+// Row is one request. Names are indices into the trace's lists, which keeps a
+// row small: a week of traffic has tens of millions.
 type Row struct {
-	At            int64 // nanoseconds, since 1970 or the trace's own zero
-	Input, Output int64 // tokens
-	Session       int32 // of Trace.Sessions; 0 is none, so all below
-	Parent        int32 // session that began this one
-	Tenant        int32 // of Trace.Tenants
-	Class         int32 // of Trace.Classes
-	Turn          int32 // -1: not said
-	ParentTurn    int32 // -1: not said
-	Failed        int8  // 0 no, 1 yes, -1 not said
-	ThinkS        float64
+	At            int64   // nanoseconds, since 1970 or the trace's own zero
+	Input, Output int64   // tokens
+	Session       int32   // in Trace.Sessions; 0: none, as for the next three
+	Parent        int32   // session that started this one
+	Tenant        int32   // of Trace.Tenants
+	Class         int32   // of Trace.Classes
+	Turn          int32   // -1: not known
+	ParentTurn    int32   // -1: not known
+	Failed        int8    // 0: no, 1: yes, -1: not known
+	ThinkS        float64 // NaN: not known
 	Blocks        []uint64
 }
 
-// Trace is the requests of a source in the order of time. Of the lists of names
-// the first is "", which is none.
+// Trace is the requests of a source in order of time. The first entry of each
+// list of names is "", for none.
 type Trace struct {
 	Rows        []Row
 	IsDated     bool
@@ -45,7 +46,7 @@ type Trace struct {
 	Classes     []string
 }
 
-// names numbers the different names that come by.
+// names numbers the different names that occur.
 type names struct {
 	list   []string
 	places map[string]int32
@@ -58,12 +59,12 @@ func (n *names) place(name string) int32 {
 		return place
 	}
 	place := int32(len(n.list))
-	name = strings.Clone(name) // it may lie in a batch that is about to go
+	name = strings.Clone(name) // the batch that holds it is about to be freed
 	n.list, n.places[name] = append(n.list, name), place
 	return place
 }
 
-// builder puts a trace together row by row.
+// builder collects a trace row by row.
 type builder struct {
 	trace                      Trace
 	sessions, tenants, classes *names
@@ -99,7 +100,7 @@ left join raw.arrival_details as details on details.source_id = arrivals.source_
 where sources.name = $1 or sources.collection = $1
 order by at_ns, arrivals.source_id, arrivals.line`
 
-// read takes the arrivals of a source, or of all that are called so together.
+// read reads the arrivals of a source, or of all sources in a collection.
 func read(ctx context.Context, w *warehouse.Warehouse, name string) (*Trace, error) {
 	b := newBuilder()
 	var blockTokens sql.NullInt64
@@ -125,6 +126,7 @@ func read(ctx context.Context, w *warehouse.Warehouse, name string) (*Trace, err
 	return b.done(), err
 }
 
+// decode reads a batch of traceQuery by the positions of its columns.
 func (b *builder) decode(batch arrow.RecordBatch) {
 	whole := func(column, row int) int64 { return batch.Column(column).(*array.Int64).Value(row) }
 	text := func(column, row int) string { return batch.Column(column).(*array.String).Value(row) }
@@ -146,7 +148,8 @@ func (b *builder) decode(batch arrow.RecordBatch) {
 	}
 }
 
-// roots say for each session which one began it, through all that lie between.
+// roots are, for each session, the session at the start of its chain of
+// parents: all sub-agents of a conversation belong to one user.
 func (t *Trace) roots() []int32 {
 	parent := make([]int32, len(t.Sessions))
 	for _, row := range t.Rows {
@@ -157,7 +160,7 @@ func (t *Trace) roots() []int32 {
 	roots := make([]int32, len(parent))
 	for session := range roots {
 		at := int32(session)
-		for range 16 { // no file nests deeper, and one that goes in circles ends
+		for range 16 { // deeper than any file nests; a file with a cycle ends here too
 			if parent[at] == 0 {
 				break
 			}
@@ -168,9 +171,9 @@ func (t *Trace) roots() []int32 {
 	return roots
 }
 
-// users numbers who a row is of: its tenant, else the session that all began
-// with; -1 for a row with neither, which is a user of its own. many says whether
-// any row has one.
+// users numbers the user of each row: its tenant, or the root of its session;
+// -1 for a row with neither, which counts as a user of its own. some reports
+// whether any row has a user.
 func (t *Trace) users() (users []int32, some bool) {
 	roots := t.roots()
 	users = make([]int32, len(t.Rows))
@@ -187,7 +190,7 @@ func (t *Trace) users() (users []int32, some bool) {
 	return users, some
 }
 
-// other is what classes and tenants are called that too few requests have.
+// other is the name of classes and tenants that too few requests have.
 const other = "other"
 
 const (
@@ -196,7 +199,7 @@ const (
 	hour   = 60 * minute
 )
 
-// floorTo is the last multiple of step that is not after at.
+// floorTo is the last multiple of step at or before an instant.
 func floorTo(at, step int64) int64 {
 	rest := at % step
 	if rest < 0 {

@@ -13,8 +13,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// most is how many rows one user may have, so that none has more than a share of
-// what is left once all keep to it; 0 where no number does.
+// most is how many rows one user may have, so that nobody has more than the
+// share of what remains once all keep to it; 0 where no number does. The limit
+// and the remainder depend on each other: a lower limit also makes the total
+// smaller.
 func most(counts []int64, share float64) int64 {
 	slices.Sort(counts)
 	sums := make([]int64, len(counts)+1)
@@ -25,8 +27,8 @@ func most(counts []int64, share float64) int64 {
 		over := sort.Search(len(counts), func(i int) bool { return counts[i] > limit })
 		return sums[over] + int64(len(counts)-over)*limit
 	}
-	// What is kept grows slower and slower with the limit, so the limits that hold
-	// are those up to one.
+	// What is kept grows slower and slower with the limit, so the limits that
+	// hold are those up to one.
 	largest := counts[len(counts)-1]
 	first := sort.Search(int(largest), func(i int) bool {
 		limit := int64(i) + 1
@@ -51,9 +53,10 @@ func countsOf(users []int32) (counts []int64, byUser map[int32]int64) {
 	return counts, byUser
 }
 
-// capUsers drops rows of those who have more than the share. Whole sessions go, in
-// an order that the key gives; of the last one its first turns stay. It returns
-// how many rows a user has at most.
+// capUsers drops rows of users who have more than the share. Whole sessions go,
+// in an order that the key determines; of the last one its first turns stay,
+// because a session must start at its start. It returns how many rows a user
+// has at most.
 func (t *Trace) capUsers(key Key, share float64) (limit, dropped int64, err error) {
 	users, some := t.users()
 	if !some || share >= 1 {
@@ -90,7 +93,8 @@ func (t *Trace) capUsers(key Key, share float64) (limit, dropped int64, err erro
 	return min(limit, t.largestUser()), dropped, nil
 }
 
-// draw puts the sessions of one user into an order; a row without one is its own.
+// draw puts the sessions of one user into an order; a row without one is its
+// own.
 func (t *Trace) draw(key Key, row int) uint64 {
 	if session := t.Rows[row].Session; session != 0 {
 		return key.number("keep", []byte(t.Sessions[session]))
@@ -124,7 +128,8 @@ func (t *Trace) largestUser() int64 {
 	return largest
 }
 
-// capFor is the smallest usual cap under which nine in ten rows stay, for a hint.
+// capFor is the smallest usual cap under which nine in ten rows stay. It goes
+// into a hint.
 func capFor(counts []int64) string {
 	all := int64(0)
 	for _, n := range counts {
@@ -142,9 +147,10 @@ func capFor(counts []int64) string {
 	return "1"
 }
 
-// toMerge calls the names "other" that may not stand: that too few rows have, or one
-// user alone, or that are no words. Where all of these together may not stand, the
-// rarest of the rest goes with them. A name that all rows have tells nobody apart.
+// toMerge finds the names that must be renamed to "other": those that too few
+// rows have, those of one user only, and those that are not words. If all of
+// these together may not be shown either, the rarest of the rest is merged with
+// them. A name that all rows have says nothing about anybody.
 func toMerge(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (renamed map[int32]bool) {
 	renamed = map[int32]bool{}
 	var order []int32
@@ -180,8 +186,8 @@ func toMerge(rows []group, mustGo map[int32]bool, mayStand func(group) bool) (re
 	return renamed
 }
 
-// mergeRareNames puts rare classes and tenants together, and classes of one user alone
-// or that are no words. Unfit is how many were none.
+// mergeRareNames merges rare classes and tenants, classes of one user, and
+// classes that are not words. unfit counts the last.
 func (t *Trace) mergeRareNames(k int64) (classes, tenants, unfit int) {
 	users, _ := t.users()
 	noWords := map[int32]bool{}
@@ -223,7 +229,8 @@ func (t *Trace) mergeRareNames(k int64) (classes, tenants, unfit int) {
 	return classes, tenants, unfit
 }
 
-// rankCorrelation of two equally long lists, each without two equal values.
+// rankCorrelation is Spearman's, of the values with their positions. No two
+// values may be equal.
 func rankCorrelation(values []uint64) float64 {
 	n := float64(len(values))
 	ranks := make([]int, len(values))

@@ -15,14 +15,16 @@ import (
 
 var (
 	labelValue = regexp.MustCompile(`="([^"]*)"`)
-	// Devices have long names: "NVIDIA RTX PRO 6000 Blackwell Server Edition".
+	// Devices have long names, such as "NVIDIA RTX PRO 6000 Blackwell Server
+	// Edition".
 	deviceName = regexp.MustCompile(`^(NVIDIA|AMD|Intel|Google|AWS|Tesla|Quadro|GeForce)\b`)
 )
 
 const mostWordsOfADevice = 9
 
-// valueProblem says why a setting, a label or a name that another tool wrote may
-// not be seen; "" where it may.
+// valueProblem says why a setting, a label or a name that another tool wrote
+// may not leave; it is empty where it may. A command line that a benchmark
+// recorded can hold an API key, and a run's name can hold a person's.
 func valueProblem(value string) string {
 	most := mostWords
 	if deviceName.MatchString(value) {
@@ -30,9 +32,9 @@ func valueProblem(value string) string {
 	}
 	switch {
 	case looksSecret(value) || isRandom(value):
-		return "what looks like a key or a password"
+		return "something that looks like a key or a password"
 	case strings.Contains(value, "://"):
-		return "an address of the web"
+		return "a web address"
 	case strings.Contains(value, "@"):
 		return "an address or a name"
 	case len(strings.Fields(value)) > most:
@@ -41,7 +43,8 @@ func valueProblem(value string) string {
 	return ""
 }
 
-// inspectValues looks at each different text of a column by itself.
+// inspectValues examines each different text of a column by itself. The
+// findings are counted by their reason and never quoted.
 func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, name, kind, theirs string, args ...any) error {
 	table, column, _ := strings.Cut(name, ".")
 	values, err := listOf(ctx, w, fmt.Sprintf("select distinct %[1]s::varchar from raw.%[2]s where %[3]s and %[1]s is not null", column, table, theirs), args...)
@@ -52,7 +55,7 @@ func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, nam
 	for _, value := range values {
 		if column == "class" {
 			if value != "" && !isWord(value) {
-				found["no word but a text, an address or a key"]++
+				found["a text, an address or a key instead of a word"]++
 			}
 			continue
 		}
@@ -72,8 +75,8 @@ func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, nam
 	return nil
 }
 
-// partsOf are the texts in a value: those of labels, the leaves of settings with
-// their names before them, else itself.
+// partsOf are the texts inside a value: the values of labels, the leaves of
+// settings with their names, otherwise the value itself.
 func partsOf(value, kind, column string) (parts []string) {
 	switch {
 	case kind == someLabel:
@@ -92,6 +95,9 @@ func partsOf(value, kind, column string) (parts []string) {
 	return parts
 }
 
+// leaves collects the names and texts of a JSON document. A text is also
+// examined together with its name, because "password" may stand in one and the
+// word itself in the other.
 func leaves(name string, value any, parts *[]string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -111,8 +117,8 @@ func leaves(name string, value any, parts *[]string) {
 	}
 }
 
-// inspectDocuments counts the files that lie in the warehouse to the byte, with the
-// words of who wrote them, and sees whether one holds a key or a password.
+// inspectDocuments counts the files that the warehouse keeps byte by byte, in
+// their authors' own words, and looks for keys and passwords in them.
 func (s *subject) inspectDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
 	rows, err := w.DB().QueryContext(ctx, "select content from raw.documents where source_id in ("+sources+")", args...)
 	if err != nil {
@@ -131,7 +137,7 @@ func (s *subject) inspectDocuments(ctx context.Context, w *warehouse.Warehouse, 
 		}
 	}
 	if secrets > 0 {
-		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s what looks like a key or a password", show.Things(secrets, "file holds", "files hold")))
+		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s something that looks like a key or a password", show.Things(secrets, "file holds", "files hold")))
 	}
 	return rows.Err()
 }

@@ -14,14 +14,14 @@ func TestValuesOfOtherTools(t *testing.T) {
 		sentence, insert, want string
 	}{
 		{"short words", `insert into raw.points (source_id, point, tool, model, hardware, label, settings) values (1, 0, 'aiperf', 'meta-llama/Llama-3.1-8B', 'NVIDIA RTX PRO 6000 Blackwell Server Edition', 'sweep 3', '{"max_num_seqs": 64, "backend": "vllm", "hash": "0123456789abcdef0123456789abcdef01234567"}')`, ""},
-		{"a key in the settings", `insert into raw.points (source_id, point, tool, settings) values (1, 0, 'aiperf', '{"endpoint": {"api_key": "abcdefgh1234"}}')`, "points.settings: 1 value with what looks like a key"},
-		{"an address in the settings", `insert into raw.points (source_id, point, tool, settings) values (1, 0, 'aiperf', '{"base_url": "http://node7.corp:8000"}')`, "points.settings: 1 value with an address of the web"},
+		{"a key in the settings", `insert into raw.points (source_id, point, tool, settings) values (1, 0, 'aiperf', '{"endpoint": {"api_key": "abcdefgh1234"}}')`, "points.settings: 1 value with something that looks like a key"},
+		{"an address in the settings", `insert into raw.points (source_id, point, tool, settings) values (1, 0, 'aiperf', '{"base_url": "http://node7.corp:8000"}')`, "points.settings: 1 value with a web address"},
 		{"a name as a label", `insert into raw.points (source_id, point, tool, label) values (1, 0, 'aiperf', 'john@acme.com')`, "points.label: 1 value with an address or a name"},
 		{"a sentence as hardware", `insert into raw.points (source_id, point, tool, hardware) values (1, 0, 'aiperf', 'the box under my old desk')`, "points.hardware: 1 value with more than 4 words"},
 		{"a label of a metric", `insert into raw.metrics values (1, 0, 0, 'up', 'user="john@acme.com"', 1)`, "metrics.labels: 1 value with an address or a name"},
 		{"a label of a metric that is one", `insert into raw.metrics values (1, 0, 0, 'up', 'instance="10.0.0.1:8000",le="0.5"', 1)`, ""},
-		{"a file of words", `insert into raw.documents values (1, 'hardware.md', 'eight cards, one node'::blob)`, "1 file of an operator"},
-		{"a file with a key", `insert into raw.documents values (1, 'server-flags.md', 'vllm serve --api-key abcdefgh1234'::blob)`, "documents.content: 1 file holds what looks like a key"},
+		{"a file of words", `insert into raw.documents values (1, 'hardware.md', 'eight cards, one node'::blob)`, "1 file in an operator"},
+		{"a file with a key", `insert into raw.documents values (1, 'server-flags.md', 'vllm serve --api-key abcdefgh1234'::blob)`, "documents.content: 1 file holds something that looks like a key"},
 	} {
 		w := openFile(t, emptyFile(t))
 		_, err := w.DB().Exec(`

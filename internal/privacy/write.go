@@ -17,20 +17,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// traceColumns are the keys of an exported trace, lengthColumns and rateColumns the
-// columns of the two tables of a histogram. Nothing else may be in such a file.
+// traceColumns are the keys of an exported trace; lengthColumns and rateColumns
+// are the columns of a histogram's two tables. An export has no others.
 var (
 	traceColumns = []string{"arrival_s", "arrival_at", "input_tokens", "output_tokens", "session_id", "turn", "parent_session_id",
 		"parent_turn", "class", "think_s", "is_failed", "tenant", "blocks", "block_tokens"}
 	lengthColumns = []string{"window_from_s", "window_until_s", "class", "client", "input_above", "input_up_to", "output_above", "output_up_to", "requests"}
 	rateColumns   = []string{"window_from_s", "window_until_s", "class", "client", "requests"}
 
-	// leftOut are columns that a trace may have and an export never: names that a
-	// customer may have chosen, and measured times, which are like fingerprints.
+	// leftOut are columns that a trace may have and an export never has: names
+	// that a customer may have chosen, and measured times, which identify a
+	// request like a fingerprint.
 	leftOut = []string{"model", "ttft_s", "e2e_s", "cached_tokens"}
 )
 
-// create writes a file whose ending says how it is compressed.
+// create writes a file that only its owner can read, compressed as its name
+// says.
 func create(path, name string, fill func(*bufio.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -78,7 +80,7 @@ func writeTrace(w *bufio.Writer, t *Trace) error {
 	return nil
 }
 
-// line is one request as JSON; what is not known is left out.
+// line is one request as JSON. Unknown values are left out.
 func (t *Trace) line(line []byte, row *Row) []byte {
 	if t.IsDated {
 		line = append(line, `{"arrival_at":"`...)
@@ -133,7 +135,7 @@ func (t *Trace) line(line []byte, row *Row) []byte {
 	return append(line, '}', '\n')
 }
 
-// word of a class or tenant that may stand for several.
+// word is the name of a class or tenant, which may stand for several.
 func word(list []string, at int32) string {
 	if at == several {
 		return other
@@ -141,7 +143,8 @@ func word(list []string, at int32) string {
 	return list[at]
 }
 
-// above and upTo are a cell's bounds in tokens; the first rung has none below.
+// above and upTo are a cell's bounds in tokens. The first rung has no bound
+// below.
 func above(rung int32) string {
 	if rung == 0 {
 		return ""
