@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// arrivalTimes says when sessions begin: gaps of mean 1, drawn one after the other, and the clock that plays them at the rate
-// that holds at the time.
+// arrivalTimes says when sessions start. It draws gaps of mean 1 and stretches
+// them by the rate that holds at the time: with Poisson gaps this is the exact
+// inhomogeneous Poisson process, by the time change of its integrated rate
+// (Cinlar 1975). The other processes keep their unevenness at every rate.
 type arrivalTimes struct {
 	gap     func() float64 // of mean 1
-	rates   []rateStep     // of a day, or one without an end
+	rates   []rateStep     // of a day, or a single one without an end
 	isDaily bool
-	now     float64 // seconds since the begin
-	day     float64 // seconds that begin the day which now lies in
-	at      int     // rateStep of now
+	now     float64 // seconds since the start
+	day     float64 // when the current day started, seconds
+	at      int     // the current rateStep
 }
 
-// rateStep is a time of one rate, in seconds since the first one's begin.
+// rateStep is a time of one rate, in seconds since the first one starts.
 type rateStep struct{ from, until, perS float64 }
 
-// begin is the time of day when the plan begins.
+// begin is the time of day at which the plan starts.
 func (a *Arrivals) begin() time.Duration {
 	if len(a.Windows) > 0 {
 		return a.Windows[0].From
@@ -29,7 +31,10 @@ func (a *Arrivals) begin() time.Duration {
 	return 0
 }
 
-// arrivalTimes resolves a source's gaps; rate, sessions per second, replaces the profile's mean unless it is 0.
+// arrivalTimes prepares the gaps. A rate in sessions per second replaces the
+// profile's mean, unless it is 0. Poisson gaps are exponential. Gamma gaps have
+// shape `burstiness`, and so a coefficient of variation of 1/sqrt(burstiness),
+// as in vllm bench. A trace's gaps are its own, divided by their mean.
 func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) (*Lengths, error)) (*arrivalTimes, error) {
 	rnd := rand.New(rand.NewPCG(seed, hashString("arrivals")))
 	r := &arrivalTimes{}
@@ -74,7 +79,8 @@ func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) 
 	return r, nil
 }
 
-// firstAtZero puts the first session at the begin.
+// firstAtZero makes the first session start at once. Random gaps do not need
+// it: their first gap is as random as the others.
 func firstAtZero(gap func() float64) func() float64 {
 	begun := false
 	return func() float64 {
@@ -86,7 +92,7 @@ func firstAtZero(gap func() float64) func() float64 {
 	}
 }
 
-// gaps plays the source's gaps in their order, again from the first after the last, divided by their mean.
+// gaps plays the source's gaps in their order and starts again after the last.
 func (a *Arrivals) gaps(lengths func(string) (*Lengths, error)) (next func() float64, mean float64, err error) {
 	l, err := lengths(a.Source)
 	if err != nil {
@@ -105,7 +111,7 @@ func (a *Arrivals) gaps(lengths func(string) (*Lengths, error)) (next func() flo
 	}, mean, nil
 }
 
-// windowRate is the mean over the windows' own time, sessions per second.
+// windowRate is the mean rate over the windows' own time, sessions per second.
 func (a *Arrivals) windowRate() float64 {
 	sessions, seconds := 0.0, 0.0
 	for _, w := range a.Windows {
@@ -116,11 +122,12 @@ func (a *Arrivals) windowRate() float64 {
 	return sessions / seconds
 }
 
-// lastDue is where every plan ends, some thirty years on: as long as a plan's due times can be.
+// lastDue is where every plan ends, some thirty years on: due times cannot be
+// longer.
 const lastDue = 999_999_999 * time.Second
 
-// next is when the next session begins, or lastDue. A gap that crosses into a rateStep of another rate is played on at
-// that rate.
+// next is when the next session starts, or lastDue. A gap that crosses into a
+// time of another rate continues there at that rate.
 func (r *arrivalTimes) next() time.Duration {
 	left := r.gap()
 	for r.now < lastDue.Seconds() {
@@ -140,7 +147,7 @@ func (r *arrivalTimes) next() time.Duration {
 	return lastDue
 }
 
-// meanRate is sessions per second; 0 when all are at once.
+// meanRate is sessions per second. It has no meaning when all start at once.
 func (r *arrivalTimes) meanRate() float64 {
 	if r.rates[0].until == math.Inf(1) {
 		return r.rates[0].perS

@@ -2,11 +2,12 @@ package profile
 
 import "math"
 
-// Distance is how far apart two distributions of lengths are. Both figures look at the logarithm of tokens, where twice
-// as long is as far as half as long.
+// Distance is how far apart two distributions of lengths are. Wasserstein works
+// on the logarithm of tokens, where twice as long is as far away as half as
+// long.
 type Distance struct {
-	KS          float64 // Kolmogorov and Smirnov: the largest difference of their distribution functions, 0 to 1
-	Wasserstein float64 // area between them over ln tokens: 0.1 is as if all lengths were 10 % longer
+	KS          float64 // Kolmogorov and Smirnov: the largest difference of the distribution functions, 0 to 1
+	Wasserstein float64 // the area between them over ln(tokens): 0.1 is as if all lengths were 10 % longer
 }
 
 // Distances are those of inputs and of outputs.
@@ -14,7 +15,8 @@ func Distances(a, b Lengths) (input, output Distance) {
 	return distance(a.marginal(ofInput), b.marginal(ofInput)), distance(a.marginal(ofOutput), b.marginal(ofOutput))
 }
 
-// distance steps through the values of both in order.
+// distance steps through the values of both in order and compares the
+// distribution functions between them.
 func distance(a, b counted) (d Distance) {
 	if len(a.values) == 0 || len(b.values) == 0 {
 		return Distance{math.NaN(), math.NaN()}
@@ -43,7 +45,7 @@ func distance(a, b counted) (d Distance) {
 	return d
 }
 
-// share of the first n values.
+// share is the share of the first n values.
 func (c counted) share(n int) float64 {
 	if n == 0 {
 		return 0
@@ -51,7 +53,8 @@ func (c counted) share(n int) float64 {
 	return c.sums[n-1] / c.sums[len(c.sums)-1]
 }
 
-// Drawn are the lengths of a profile's requests as they would be sent: whole prompts, history included.
+// Drawn are the lengths of a profile's requests as they would be sent: whole
+// prompts, including history.
 func (p *Profile) Drawn(o Options) (Lengths, error) {
 	requests, err := p.Requests(o)
 	if err != nil {

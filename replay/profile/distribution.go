@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// column is what a distribution is of.
+// column is the quantity that a distribution describes.
 type column int
 
 const (
@@ -22,12 +22,12 @@ const (
 type Distribution struct {
 	of      column
 	kind    string
-	a, b    float64 // constant: a; uniform: a to b; lognormal: mu and sigma of ln; exponential: mean; gamma: mean, shape
+	a, b    float64 // constant: a; uniform: a to b; lognormal: mu and sigma of ln; exponential: mean a; gamma: mean a, shape b
 	points  []point // quantiles
 	buckets []bucket
 	source  string
-	rank    float64 // of a source: its quantile alone, in (0, 1); 0: all its lengths
-	least   float64 // bounds: what is drawn beyond one is set to it
+	rank    float64 // of a source: only this quantile, in (0, 1); 0: all its lengths
+	least   float64 // bounds: a value beyond one is set to it
 	most    float64
 }
 
@@ -35,11 +35,13 @@ type point struct{ rank, value float64 }
 
 type bucket struct{ from, until, count float64 }
 
-// quantile turns a rank in (0, 1) into a value: the inverse of a distribution function. One rank makes one value, so
-// that what is drawn can be spread evenly.
+// quantile turns a rank in (0, 1) into a value: the inverse of a distribution
+// function. Since one rank makes one value, stratified ranks make stratified
+// values.
 type quantile func(rank float64) float64
 
-// quantile finds the distribution's values; lengths are those of its source.
+// quantile prepares the distribution's inverse. lengths supplies those of a
+// source.
 func (d *Distribution) quantile(lengths func(string) (*Lengths, error)) (quantile, error) {
 	raw, err := d.unbounded(lengths)
 	if err != nil {
@@ -54,6 +56,14 @@ func (d *Distribution) quantile(lengths func(string) (*Lengths, error)) (quantil
 	return func(rank float64) float64 { return min(max(math.Round(raw(rank)), least), most) }, nil
 }
 
+// unbounded has the law of each distribution, x as a function of the rank r:
+//
+//	lognormal    exp(mu + sigma z(r)), z the quantile of the standard normal distribution
+//	exponential  -mean ln(1-r)
+//	gamma        the quantile of shape k and scale mean/k (gamma.go)
+//	quantiles    log-linear between the given points, log-normal beyond them
+//	histogram    uniform inside each bucket
+//	source       the empirical distribution: what occurred, as often as it occurred
 func (d *Distribution) unbounded(lengths func(string) (*Lengths, error)) (quantile, error) {
 	switch d.kind {
 	case "constant":
@@ -75,7 +85,7 @@ func (d *Distribution) unbounded(lengths func(string) (*Lengths, error)) (quanti
 	}
 }
 
-// uniform whole numbers are all equally likely, both bounds too.
+// uniform makes all whole numbers equally likely, including both bounds.
 func (d *Distribution) uniform() quantile {
 	if d.of == ofThink {
 		return func(rank float64) float64 { return d.a + rank*(d.b-d.a) }
@@ -83,8 +93,11 @@ func (d *Distribution) uniform() quantile {
 	return func(rank float64) float64 { return math.Floor(d.a + rank*(d.b-d.a+1)) }
 }
 
-// interpolated is linear in the logarithm of the value between two points; a segment that begins at 0 is linear. Beyond the
-// first and the last point, where p0 and p100 are not given, it goes on as the log-normal through the two points there.
+// interpolated is linear in the logarithm of the value between two points; a
+// segment that starts at 0 is linear. Beyond the first and the last point,
+// where p0 and p100 are not given, it follows the log-normal through the two
+// outermost points: lengths of prompts have tails nearly of that form, and any
+// cut would lose tokens.
 func interpolated(points []point, rank float64) float64 {
 	last := len(points) - 1
 	i := sort.Search(len(points), func(i int) bool { return points[i].rank >= rank })
@@ -102,7 +115,8 @@ func interpolated(points []point, rank float64) float64 {
 	return from.value * math.Pow(until.value/from.value, share)
 }
 
-// tail goes on from the outermost point in the direction that the next one gives.
+// tail continues from the outermost point in the direction that the next one
+// gives: ln x is linear in z.
 func tail(outer, inner point, rank float64) float64 {
 	if outer.rank <= 0 || outer.rank >= 1 || inner.rank <= 0 || inner.rank >= 1 || outer.value == 0 || inner.value == 0 {
 		return outer.value
@@ -132,9 +146,10 @@ func histogram(buckets []bucket, isWhole bool) quantile {
 	}
 }
 
+// ofSource is the distribution of a trace's lengths.
 func (d *Distribution) ofSource(lengths func(string) (*Lengths, error)) (quantile, error) {
 	if lengths == nil {
-		return nil, fmt.Errorf("source %s: no lengths of it are at hand", d.source)
+		return nil, fmt.Errorf("source %s: its lengths are not known here", d.source)
 	}
 	l, err := lengths(d.source)
 	if err != nil {
@@ -151,7 +166,7 @@ func (d *Distribution) ofSource(lengths func(string) (*Lengths, error)) (quantil
 	return values.at, nil
 }
 
-// counted are values in order with how often each occurs, as sums.
+// counted are values in order, with cumulative sums of how often each occurs.
 type counted struct {
 	values []float64
 	sums   []float64
@@ -177,7 +192,8 @@ func countedFrom(counts map[int]float64) counted {
 	return c
 }
 
-// mean by the middle of equal steps of rank; tails beyond one in 16,000 hardly weigh.
+// mean is the integral over rank, by the midpoints of equal steps. Tails beyond
+// one in 16,000 have little weight.
 func (q quantile) mean() float64 {
 	const steps = 8192
 	sum := 0.0
@@ -187,4 +203,5 @@ func (q quantile) mean() float64 {
 	return sum / steps
 }
 
+// normalQuantile inverts the standard normal distribution function.
 func normalQuantile(rank float64) float64 { return math.Sqrt2 * math.Erfinv(2*rank-1) }

@@ -12,7 +12,8 @@ var examples embed.FS
 //go:embed keys.yaml
 var keys []byte
 
-// Keys is a profile with every key and every kind of distribution, and comments on each.
+// Keys is a profile with every key and every kind of distribution, with
+// comments on each.
 func Keys() []byte { return slices.Clone(keys) }
 
 // Builtins are the names of the profiles that come with the program, in order.
@@ -26,7 +27,7 @@ func Builtins() []string {
 	return names
 }
 
-// Builtin is the profile of that name; false where there is none.
+// Builtin is the built-in profile of that name; false where there is none.
 func Builtin(name string) (*Profile, bool) {
 	content, ok := BuiltinText(name)
 	if !ok {
@@ -39,7 +40,7 @@ func Builtin(name string) (*Profile, bool) {
 	return p, true
 }
 
-// BuiltinText is its file.
+// BuiltinText is the file of a built-in profile.
 func BuiltinText(name string) ([]byte, bool) {
 	content, err := examples.ReadFile("examples/" + name + ".yaml")
 	return content, err == nil

@@ -1,6 +1,10 @@
 package profile
 
-// expectation is what a class comes to in the mean, each but share and turns weighted by its share of sessions.
+// What a profile asks for, computed from its distributions and not from a draw.
+// It is what a draw is compared with, so it must not share the code that draws.
+
+// expectation is what a class amounts to on average. Everything but share and
+// turns is weighted by the class's share of sessions.
 type expectation struct {
 	share, turns          float64
 	input, output, reused float64 // tokens a session
@@ -10,6 +14,7 @@ func (e expectation) tokens() float64 { return e.input + e.output }
 
 type expectations []expectation
 
+// expected is the expectation of each class.
 func (m *generator) expected() expectations {
 	var all expectations
 	before := 0.0
@@ -33,7 +38,8 @@ func (e expectations) total() expectation {
 	return sum
 }
 
-// expected is of one session. Lengths do not depend on the number of turns, so means add up.
+// expected is for one session. Lengths do not depend on the number of turns, so
+// means add up.
 func (k *sampler) expected() expectation {
 	var e expectation
 	input := 0.0
@@ -59,10 +65,11 @@ func (k *sampler) expected() expectation {
 
 const steps = 2048
 
-// middle are the middles of equal steps of rank.
+// middle is the midpoint of the i-th of equal steps of rank.
 func middle(i int) float64 { return (float64(i) + 0.5) / steps }
 
-// reached are the shares of sessions that have a first turn, a second turn and so on.
+// reached are the shares of sessions that have a first turn, a second turn, and
+// so on.
 func (k *sampler) reached() []float64 {
 	shares := make([]float64, k.listed)
 	for i := range shares {
@@ -83,7 +90,8 @@ func (k *sampler) reached() []float64 {
 	return shares
 }
 
-// values of a turn's input, output or think time with their weights, which add up to 1.
+// values of a turn's input, output or think time, with weights that add up to
+// 1.
 func (k *sampler) values(turn int, of column) (w weighted) {
 	if k.joint != nil && of != ofThink {
 		return k.joint.all.values(of)
@@ -99,6 +107,7 @@ func (k *sampler) values(turn int, of column) (w weighted) {
 	return w
 }
 
+// values takes each cell at a few places, as if lengths were even inside it.
 func (p pairs) values(of column) (w weighted) {
 	const parts = 8 // of a cell
 	for _, c := range p.cells {
@@ -121,7 +130,7 @@ func (k *sampler) mean(turn int, of column) float64 {
 	return sum
 }
 
-// asked is what the profile says of a column, over all turns.
+// asked is what the profile says about a quantity, over all turns.
 func (k *sampler) asked(of column) (w weighted) {
 	for i, reached := range k.reached() {
 		if of == ofThink && i == 0 {
@@ -135,7 +144,7 @@ func (k *sampler) asked(of column) (w weighted) {
 	return w
 }
 
-// meanPrefix is of a session with history, whose first text has that mean.
+// meanPrefix is for a session with history, whose first new text has that mean.
 func (k *sampler) meanPrefix(fresh float64) float64 {
 	switch s := k.shared; {
 	case s == nil:
@@ -154,7 +163,8 @@ func (k *sampler) meanPrefix(fresh float64) float64 {
 	}
 }
 
-// meanShared is of a prompt without history: no more than the whole blocks of it.
+// meanShared is for a prompt without history. At most its whole blocks can be
+// shared, and at least one token is its own.
 func (k *sampler) meanShared(turn int) float64 {
 	s := k.shared
 	if s == nil {

@@ -12,13 +12,14 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Shape is a distribution of lengths as a dashboard knows it: quantiles or a histogram.
+// Shape is a distribution of lengths as a dashboard shows it: quantiles or a
+// histogram.
 type Shape struct {
 	Points  []Point
 	Buckets []Bucket
 }
 
-// Point is a quantile: Rank in [0, 1]. Those of a Shape ascend.
+// Point is a quantile, Rank in [0, 1]. The points of a Shape ascend.
 type Point struct{ Rank, Value float64 }
 
 // Bucket counts the lengths above From, up to Until.
@@ -52,13 +53,13 @@ func ParseQuantiles(text string) (Shape, error) {
 	return s, nil
 }
 
-// name is p95.
+// name is the usual name, such as p95.
 func (p Point) name() string { return "p" + exact(math.Round(p.Rank*1e8)/1e6) }
 
 // Fitting is what a profile is fitted to.
 type Fitting struct {
 	Name          string
-	From          string // where the numbers come from, for its description
+	From          string // where the numbers come from, for the description
 	Input, Output Shape
 	Cached        Shape   // prompt tokens found in the prefix cache; empty: nothing is shared
 	RatePerS      float64 // requests per second
@@ -66,7 +67,8 @@ type Fitting struct {
 	GapCV         float64 // of the trace's gaps: their standard deviation over their mean
 }
 
-// Fit writes the profile of single requests that has these quantiles or histograms.
+// Fit writes a profile of single requests that has these quantiles or
+// histograms.
 func Fit(f Fitting) ([]byte, error) {
 	if f.Input.IsEmpty() || f.Output.IsEmpty() {
 		return nil, hint.Errorf("fit: needs input and output: quantiles or a histogram of each").
@@ -81,13 +83,13 @@ func Fit(f Fitting) ([]byte, error) {
 	line("name: %s", strconv.Quote(cmp.Or(f.Name, "fitted")))
 	line("description: %s", strconv.Quote("single requests, fitted to "+f.From))
 	line("")
-	line("# Input and output are drawn apart from each other: what belongs together only a trace knows (joint: {source: NAME}).")
+	line("# Input and output are drawn independently. Only a trace knows which belong together (joint: {source: NAME}).")
 	line("mode: open")
 	line("duration: 10m")
 	line("")
 	line("arrivals:")
 	if f.Burstiness > 0 {
-		line("  # Burstiness is taken from the trace's median gap beside its mean. The CV of such gaps is %s; that of the trace's own is", number3(1/math.Sqrt(f.Burstiness)))
+		line("  # Burstiness follows from the trace's median gap over its mean gap. The CV of such gaps is %s; that of the trace's own is", number3(1/math.Sqrt(f.Burstiness)))
 		line("  # %s: where it is higher, the trace's long silences are not in this profile.", number3(f.GapCV))
 	}
 	if f.Burstiness > 0 && f.Burstiness != 1 {
@@ -104,8 +106,8 @@ func Fit(f Fitting) ([]byte, error) {
 	line("    input_tokens: %s", f.Input.yaml("      "))
 	line("    output_tokens: %s", f.Output.yaml("      "))
 	if !f.Cached.IsEmpty() {
-		line("    # What the cache had is a shared prefix: the longer a prompt, the longer its shared part, and never longer than")
-		line("    # the prompt. The number of different prefixes is a guess; the first of each is not in the cache.")
+		line("    # Cached tokens become a shared prefix: the longer a prompt, the longer its shared part, and never longer than")
+		line("    # the prompt. The number of different prefixes is a guess; the first use of each is not in the cache.")
 		line("    prefix:")
 		line("      shared:")
 		line("        count: 10")
@@ -117,7 +119,8 @@ func Fit(f Fitting) ([]byte, error) {
 	return content, err
 }
 
-// yaml is the shape as a distribution. Two quantiles inside are a log-normal; more are followed point by point.
+// yaml writes the shape as a distribution. p50 and p95 alone become a
+// log-normal; more points are followed one by one.
 func (s Shape) yaml(indent string) string {
 	if len(s.Buckets) > 0 {
 		var b strings.Builder
@@ -141,17 +144,22 @@ func (s Shape) yaml(indent string) string {
 	return "{quantiles: {" + strings.Join(parts, ", ") + "}}"
 }
 
+// exact writes a number so that reading it gives the same number.
 func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
+// number3 rounds to three significant figures and writes no exponent, which
+// YAML readers might take as text.
 func number3(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
 	return exact(rounded)
 }
 
-// fitRanks are where the lengths of a trace are taken.
+// fitRanks are the quantiles that a fitted profile takes from a trace's
+// lengths.
 var fitRanks = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1}
 
-// FitLengths is what an ingested trace comes to: quantiles of its lengths, its rate and how bursty it is.
+// FitLengths summarises an ingested trace: quantiles of its lengths, its rate,
+// and how bursty it is.
 func FitLengths(l Lengths) (Fitting, error) {
 	if len(l.Pairs) == 0 || len(l.GapsS) == 0 {
 		return Fitting{}, errors.New("fit: a trace of at least two requests is needed")
@@ -174,8 +182,9 @@ func FitLengths(l Lengths) (Fitting, error) {
 	return f, nil
 }
 
-// burstiness is the shape of the gamma variable whose median is that share of its mean. Its variance would be of no use:
-// in a trace it is that of a few long silences.
+// burstiness is the shape of the gamma distribution with that ratio of median
+// to mean, found by bisection. The variance would mislead: in a trace it comes
+// from a few long silences.
 func burstiness(medianToMean float64) float64 {
 	low, high := math.Log(0.05), math.Log(1000.0)
 	for range 60 {

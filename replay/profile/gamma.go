@@ -2,18 +2,22 @@ package profile
 
 import "math"
 
-// gammaQuantile inverts the distribution function of a gamma variable of scale 1. It brackets the root in ln x and
-// halves the bracket where Newton's step leaves it.
+// gammaQuantile inverts the distribution function of a gamma variable of scale
+// 1. It solves for ln x by Newton's method inside a bracket, and halves the
+// bracket whenever a step would leave it, so it converges for every shape from
+// 0.01 to 10,000.
 func gammaQuantile(shape, rank float64) float64 {
 	if rank <= 0 {
 		return 0
 	}
 	logGamma, _ := math.Lgamma(shape)
 	low, high := -745.0, math.Log(shape+40*math.Sqrt(shape)+750)
-	// For small x the distribution function is x^shape / (shape Gamma(shape)): exact in the tail where shape is small.
+	// Start: for small x the distribution function is x^shape / (shape
+	// Gamma(shape)).
 	x := (math.Log(rank) + math.Log(shape) + logGamma) / shape
 	if z := normalQuantile(rank); shape > 0.5 {
-		// Wilson and Hilferty: the cube root is nearly normal.
+		// Better start for larger shapes: the cube root is nearly normal
+		// (Wilson and Hilferty 1931).
 		if w := 1 - 1/(9*shape) + z/(3*math.Sqrt(shape)); w > 0.1 {
 			x = math.Log(shape) + 3*math.Log(w)
 		}
@@ -40,8 +44,9 @@ func gammaQuantile(shape, rank float64) float64 {
 	return math.Exp(x)
 }
 
-// lowerGamma is the regularised incomplete gamma function P(shape, x), by its series below shape + 1 and its continued
-// fraction above (Abramowitz and Stegun 6.5.29 and 6.5.31).
+// lowerGamma is the regularised incomplete gamma function P(shape, x), by its
+// series below shape + 1 and by its continued fraction above (Abramowitz and
+// Stegun 6.5.29 and 6.5.31; the fraction by Lentz's method).
 func lowerGamma(shape, x, logGamma float64) float64 {
 	if x <= 0 {
 		return 0
@@ -73,6 +78,7 @@ func lowerGamma(shape, x, logGamma float64) float64 {
 	return 1 - front*fraction
 }
 
+// notZero keeps Lentz's method from dividing by zero.
 func notZero(v, tiny float64) float64 {
 	if math.Abs(v) < tiny {
 		return tiny

@@ -16,10 +16,11 @@ import (
 // Options say how much of a profile is drawn.
 type Options struct {
 	Seed     uint64
-	Duration time.Duration // sessions begin before it; 0: as the profile says
-	// Limit ends the plan with so many requests: sessions are begun until it is reached, and are whole but for the last.
+	Duration time.Duration // sessions start before it; 0: as the profile says
+	// Limit ends the plan after so many requests. Sessions start until it is
+	// reached; all but the last are complete.
 	Limit    int64
-	RatePerS float64 // mean rate of sessions in place of the profile's; 0: as it says
+	RatePerS float64 // mean rate of sessions in place of the profile's; 0: the profile's
 	// Lengths are those of an ingested source.
 	Lengths func(source string) (Lengths, error)
 }
@@ -35,8 +36,9 @@ type generator struct {
 	nextID       uint64
 }
 
-// Requests draws the profile, in order of due time. In mode sessions due times are the earliest that a turn can be due:
-// that of the turn before and the think time. The sequence can be drawn again and is then the same.
+// Requests draws the profile, in order of due time. In mode sessions a due time
+// is the earliest possible: that of the turn before plus the think time. The
+// sequence can be drawn again and is then the same.
 func (p *Profile) Requests(o Options) (iter.Seq2[plan.Request, error], error) {
 	if _, err := p.generator(o); err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func (p *Profile) Requests(o Options) (iter.Seq2[plan.Request, error], error) {
 		return nil, hint.Errorf("profile %s: it has no end", p.Name).Hint("give --duration or --limit, or write duration into it")
 	}
 	if p.atOnce() && end.sessions == 0 && end.requests == 0 {
-		return nil, hint.Errorf("profile %s: all its sessions begin at once, and there is no last one", p.Name).
+		return nil, hint.Errorf("profile %s: all its sessions start at once, and no key says how many there are", p.Name).
 			Hint("give --limit, or write sessions into it")
 	}
 	return func(yield func(plan.Request, error) bool) {
@@ -64,7 +66,7 @@ func (p *Profile) Requests(o Options) (iter.Seq2[plan.Request, error], error) {
 
 func (p *Profile) atOnce() bool { return p.Arrivals.Process == "at_once" }
 
-// MeanRate is sessions and requests per second; 0 when all begin at once.
+// MeanRate is sessions and requests per second; 0 when all start at once.
 func (p *Profile) MeanRate(o Options) (sessionsPerS, requestsPerS float64, err error) {
 	m, err := p.generator(o)
 	if err != nil || p.atOnce() {
@@ -79,6 +81,7 @@ func (p *Profile) MeanRate(o Options) (sessionsPerS, requestsPerS float64, err e
 	return sessionsPerS, sessionsPerS * turns, nil
 }
 
+// meanTurns is the number of turns of a session, on average.
 func (k *sampler) meanTurns() float64 {
 	if k.listed > 0 {
 		return float64(k.listed)
@@ -86,7 +89,7 @@ func (k *sampler) meanTurns() float64 {
 	return k.turns.mean()
 }
 
-// ending is where a plan ends; 0: not there.
+// ending is where a plan ends; 0 means no such end.
 type ending struct {
 	duration           time.Duration
 	sessions, requests int64
@@ -96,7 +99,9 @@ func (p *Profile) ending(o Options) ending {
 	return ending{duration: cmp.Or(o.Duration, p.Duration), sessions: p.Sessions, requests: o.Limit}
 }
 
-// play merges the turns of running sessions with the sessions that begin.
+// play merges the turns of running sessions with the sessions that start.
+// Running sessions wait in a heap, so a plan of any length takes the memory of
+// the sessions that overlap.
 func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bool) error {
 	running := &bySoonest{}
 	seq, requests := int64(0), int64(0)
@@ -122,7 +127,7 @@ func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bo
 		}
 		s := m.session(number, at)
 		if tokens := s.turns[len(s.turns)-1].input; tokens > maxTokens {
-			return fmt.Errorf("class %s: a prompt of %d tokens, and no server holds %d", s.class, tokens, maxTokens)
+			return fmt.Errorf("class %s: a prompt of %d tokens is longer than %d, the most that is drawn", s.class, tokens, maxTokens)
 		}
 		if left := end.requests - requests; end.requests > 0 && int64(len(s.turns)) > left {
 			s.turns = s.turns[:left]
@@ -140,12 +145,12 @@ func (m *generator) play(end ending, visit func(*session, turn, plan.Request) bo
 	return nil
 }
 
-// generator makes all of the profile ready to be drawn.
+// generator prepares the whole profile for drawing.
 func (p *Profile) generator(o Options) (*generator, error) {
 	lengths := remembered(o.Lengths)
 	m := &generator{seed: o.Seed, begin: p.Arrivals.begin(), blockTokens: p.BlockTokens, classes: newRanks(o.Seed, "classes"), nextID: 1}
 	if p.Arrivals.Process == "" {
-		return nil, hint.Errorf("profile %s: its classes are played one at a time", p.Name).
+		return nil, hint.Errorf("profile %s: its classes are played one at a time only", p.Name).
 			Hint("name one with --class: %s", p.classNames())
 	}
 	if o.RatePerS < 0 || math.IsInf(o.RatePerS, 0) || math.IsNaN(o.RatePerS) {
@@ -185,7 +190,8 @@ func (p *Profile) classNames() string {
 	return names
 }
 
-// place gives the class's starters their ids; classes that name them alike share them.
+// place gives ids to the blocks of a class's shared prefixes. Classes that give
+// the same name share them.
 func (m *generator) place(c *Class, k *sampler, streams map[string]*prefixPool) error {
 	if k.shared == nil {
 		return nil
@@ -197,7 +203,7 @@ func (m *generator) place(c *Class, k *sampler, streams map[string]*prefixPool) 
 	if other := streams[name]; other != nil {
 		k.shared.first, k.shared.longest = other.first, other.longest
 		if len(other.sums) != len(k.shared.sums) {
-			return fmt.Errorf("class %s: count is %d, another class has %d starters named %s",
+			return fmt.Errorf("class %s: count is %d, but another class has %d shared prefixes named %s",
 				c.Name, len(k.shared.sums), len(other.sums), c.Prefix.Shared.Name)
 		}
 		return nil
@@ -208,7 +214,8 @@ func (m *generator) place(c *Class, k *sampler, streams map[string]*prefixPool) 
 	return nil
 }
 
-// bySoonest is a heap of sessions by the due time of their next turn.
+// bySoonest is a heap of sessions by the due time of their next turn; at equal
+// times the older session is first.
 type bySoonest []*session
 
 func (b bySoonest) Len() int { return len(b) }

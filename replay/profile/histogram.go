@@ -11,9 +11,11 @@ import (
 	"strings"
 )
 
-// Histograms reads buckets of lengths from CSV. Columns are count, the bucket's upper bound as until, or as le when
-// counts are cumulative as Prometheus has them, perhaps from, and perhaps of: input, output or cached; without it all
-// are input. What lies above the last bound, le="+Inf", is taken to be at it, as histogram_quantile does.
+// Histograms reads buckets of lengths from CSV. Columns: count; the bucket's
+// upper bound as until, or as le where counts are cumulative as in Prometheus;
+// from, if given; and of (input, output or cached; without it all are input).
+// What lies above the last bound, le="+Inf", is placed at that bound, as
+// histogram_quantile does.
 func Histograms(in io.Reader) (map[string]Shape, error) {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true
@@ -61,6 +63,7 @@ type histogramReader struct {
 	reached map[string]float64 // cumulative counts
 }
 
+// add reads one row. Without from, a bucket starts where the one before ends.
 func (h *histogramReader) add(row []string, isCumulative bool) error {
 	of := "input"
 	if column, given := h.columns["of"]; given {
@@ -114,7 +117,8 @@ func (h *histogramReader) add(row []string, isCumulative bool) error {
 	return nil
 }
 
-// atLastBound puts what is above the last bound at it: a bucket of that one length.
+// atLastBound puts what is above the last bound into a bucket of that one
+// length.
 func (s Shape) atLastBound(count float64) Shape {
 	if count == 0 || len(s.Buckets) == 0 {
 		return s

@@ -6,7 +6,12 @@ import (
 	"time"
 )
 
-// pairs draws input and output together: cells in order, with sums of their counts.
+// Input and output are often correlated: long prompts of one kind have short
+// answers, of another long ones. A joint distribution keeps this. It is a list
+// of cells, each a range of inputs, a range of outputs and a count.
+
+// pairs draws input and output together: cells in order, with cumulative sums
+// of their counts.
 type pairs struct {
 	cells []Cell
 	sums  []float64
@@ -22,18 +27,20 @@ func pairsOf(cells []Cell) pairs {
 	return p
 }
 
-// at is the cell of a rank; in and out, in [0, 1), place the lengths in it.
+// at takes the cell of a rank; in and out, in [0, 1), place the lengths inside
+// it.
 func (p pairs) at(rank, in, out float64) (input, output int) {
 	i := min(sort.SearchFloat64s(p.sums, rank*p.sums[len(p.sums)-1]), len(p.cells)-1)
 	c := p.cells[i]
 	return within(c.Input, in), within(c.Output, out)
 }
 
+// within is the whole number at a share of a range, both bounds included.
 func within(bounds [2]int, share float64) int {
 	return bounds[0] + int(share*float64(bounds[1]-bounds[0]+1))
 }
 
-// jointSampler are the pairs by the time of the day.
+// jointSampler has the pairs by time of day.
 type jointSampler struct {
 	all   pairs
 	parts []jointPart
@@ -44,7 +51,8 @@ type jointPart struct {
 	pairs
 }
 
-// at finds the pairs of a time of the day; where none are known, those of the whole day.
+// at finds the pairs of a time of day, and those of the whole day where none
+// are known.
 func (j *jointSampler) at(clock time.Duration) pairs {
 	for _, p := range j.parts {
 		if clock >= p.from && clock < p.until {

@@ -2,20 +2,20 @@ package profile
 
 import "tidemark/internal/hint"
 
-// Lengths are what a profile takes of an ingested trace.
+// Lengths are what a profile uses of an ingested trace.
 type Lengths struct {
 	Pairs []Pair     // input and output of its requests, in order of input and output
-	Hours [24][]Pair // the same by the hour of the day (of the trace, where it has no clock); empty where not asked for
+	Hours [24][]Pair // the same by hour of the day (since the trace's start where it has no clock); empty unless asked for
 	GapsS []float64  // between arrivals, in order, seconds
 }
 
-// Pair is how many requests have these lengths.
+// Pair counts the requests of these lengths.
 type Pair struct {
 	Input, Output int
 	Count         int64
 }
 
-// marginal is the input or the output alone.
+// marginal is the distribution of input or output alone.
 func (l *Lengths) marginal(of column) counted {
 	counts := map[int]float64{}
 	for _, p := range l.Pairs {
@@ -28,7 +28,7 @@ func (l *Lengths) marginal(of column) counted {
 	return countedFrom(counts)
 }
 
-// remembered asks for each source once.
+// remembered asks for each source only once.
 func remembered(ask func(string) (Lengths, error)) func(string) (*Lengths, error) {
 	had := map[string]*Lengths{}
 	return func(source string) (*Lengths, error) {
@@ -47,7 +47,8 @@ func remembered(ask func(string) (Lengths, error)) func(string) (*Lengths, error
 	}
 }
 
-// Sources are the ingested traces that the profile takes lengths or gaps from, each once.
+// Sources are the ingested traces from which the profile takes lengths or gaps,
+// each once.
 func (p *Profile) Sources() []string {
 	var names []string
 	add := func(name string) {

@@ -8,24 +8,26 @@ import (
 	"tidemark/replay/plan"
 )
 
-// Figure is one quantity of a class as the profile asks for it and as a plan has it. Asked is not a number where the
-// profile does not say.
+// Figure is one quantity of a class, as the profile asks for it and as a plan
+// has it. Asked is NaN where the profile does not say.
 type Figure struct {
 	Class, Quantity string
 	Asked, Drawn    float64
 }
 
-// Off is how far drawn is from asked, as a share of asked.
+// Off is how far drawn is from asked, relative to asked.
 func (f Figure) Off() float64 { return f.Drawn/f.Asked - 1 }
 
-// quantiles that figures are given at.
+// ranks are the quantiles that figures are given at.
 var ranks = [...]struct {
 	name string
 	rank float64
 }{{"p5", 0.05}, {"p50", 0.5}, {"p95", 0.95}}
 
-// Measure draws the profile and sets what came beside what it asks for: of each class its share of sessions and tokens,
-// turns, lengths, think times and the share of its prompts that an earlier prompt had; then the reuse of the whole.
+// Measure draws the profile and compares the draw with what the profile asks
+// for: for each class its share of sessions and tokens, turns, lengths, think
+// times and the share of its prompts that an earlier prompt already had; then
+// the reuse of the whole.
 func (p *Profile) Measure(o Options) ([]Figure, error) {
 	m, err := p.generator(o)
 	if err != nil {
@@ -67,7 +69,7 @@ func (p *Profile) Measure(o Options) ([]Figure, error) {
 	return figures, nil
 }
 
-// weighted are values with their weights.
+// weighted are values with weights.
 type weighted struct{ values, weights []float64 }
 
 func (w *weighted) add(value float64) { w.weigh(value, 1) }
@@ -76,7 +78,7 @@ func (w *weighted) weigh(value, weight float64) {
 	w.values, w.weights = append(w.values, value), append(w.weights, weight)
 }
 
-// at are quantiles; not a number without values.
+// at are the quantiles; NaN without values.
 func (w *weighted) at() (values [len(ranks)]float64) {
 	order := make([]int, len(w.values))
 	sum := 0.0
@@ -119,6 +121,8 @@ func (d drawnByClass) total() *drawnClass {
 	return &all
 }
 
+// drawn plays a whole plan and counts per class. It also follows each shared
+// prefix, because the first prompt that uses a part of one does not reuse it.
 func (p *Profile) drawn(o Options) (drawnByClass, error) {
 	if _, err := p.Requests(o); err != nil {
 		return nil, err
@@ -131,7 +135,7 @@ func (p *Profile) drawn(o Options) (drawnByClass, error) {
 	for _, c := range p.Classes {
 		byClass[c.Name] = &drawnClass{}
 	}
-	longest := map[uint64]int{} // starter -> most tokens of it in a prompt
+	longest := map[uint64]int{} // shared prefix -> its longest part in a prompt so far
 	err = m.play(p.ending(o), func(s *session, now turn, req plan.Request) bool {
 		byClass[s.class].add(now, req)
 		shared := min(s.shared, max(0, now.input-1)/m.blockTokens*m.blockTokens)

@@ -89,7 +89,8 @@ func (p *Profile) addClass(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// checkArrivals wants arrivals, unless each class brings its own for being played alone.
+// checkArrivals requires arrivals, unless each class brings its own for being
+// played alone.
 func (p *Profile) checkArrivals(root *yamlfile.Node) error {
 	if p.Arrivals.Process != "" {
 		return nil
@@ -102,7 +103,8 @@ func (p *Profile) checkArrivals(root *yamlfile.Node) error {
 	return nil
 }
 
-// Only is the profile with one of its classes, alone.
+// Only is the profile with one of its classes, played alone. What the class
+// says under alone replaces what the profile says.
 func (p *Profile) Only(class string) (*Profile, error) {
 	var names []string
 	for _, c := range p.Classes {

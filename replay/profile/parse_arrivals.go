@@ -1,7 +1,13 @@
 package profile
 
-import "tidemark/internal/yamlfile"
+import (
+	"time"
 
+	"tidemark/internal/yamlfile"
+)
+
+// read refuses combinations that contradict each other, such as a rate and
+// windows with rates of their own.
 func (a *Arrivals) read(where string, node *yamlfile.Node) error {
 	err := yamlfile.Fields{
 		"process":    yamlfile.OneOf(&a.Process, "constant", "poisson", "gamma", "trace", "at_once"),
@@ -33,7 +39,8 @@ func (a *Arrivals) read(where string, node *yamlfile.Node) error {
 
 func isRate(v float64) bool { return v > 0 && v <= 1e6 }
 
-// shape of a gamma variable; outside of it nothing is left of the variable but its ends.
+// shape reads the shape of a gamma distribution. Beyond these bounds nothing
+// but its ends would be left: nearly all values 0, or all equal.
 func shape(into *float64) func(string, *yamlfile.Node) error {
 	return yamlfile.Between(into, 0.01, 10_000)
 }
@@ -49,11 +56,11 @@ func (a *Arrivals) addWindow(where string, node *yamlfile.Node) error {
 		return err
 	case w.RatePerS == 0:
 		return yamlfile.Errorf(node, "%s: rate_per_s is missing", where)
-	case w.Until <= w.From:
-		return yamlfile.Errorf(node, "%s: until must be after from", where)
-	case len(a.Windows) > 0 && w.From < a.Windows[len(a.Windows)-1].Until:
-		return yamlfile.Errorf(node, "%s: begins before the window ahead of it ends", where)
+	}
+	endBefore := time.Duration(0)
+	if n := len(a.Windows); n > 0 {
+		endBefore = a.Windows[n-1].Until
 	}
 	a.Windows = append(a.Windows, w)
-	return nil
+	return checkWindow(where, node, w.From, w.Until, endBefore)
 }

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"time"
+
 	"go.yaml.in/yaml/v3"
 
 	"tidemark/internal/yamlfile"
@@ -34,7 +36,8 @@ func (c *Class) read(where string, node *yamlfile.Node) error {
 	return c.check(where, node)
 }
 
-// check wants every turn to have an input and an output, and said once.
+// check requires an input and an output for every turn, each said in one place
+// only.
 func (c *Class) check(where string, node *yamlfile.Node) error {
 	if c.Joint != nil && (c.Input != nil || c.Output != nil) {
 		return yamlfile.Errorf(node, "%s: joint says input and output; leave out input_tokens and output_tokens", where)
@@ -53,7 +56,7 @@ func (c *Class) check(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// turns are those that are described; the last one stands for all after it.
+// turns are the turns that are described. The last stands for all after it.
 func (c *Class) turns() []Turn {
 	switch {
 	case len(c.Listed) > 0:
@@ -73,7 +76,8 @@ func (c *Class) readFirst(where string, node *yamlfile.Node) error {
 	}.Read(where, node)
 }
 
-// readTurns takes a number of turns, how it is distributed, or the turns themselves.
+// readTurns reads a number of turns, its distribution, or a list of the turns
+// themselves.
 func (c *Class) readTurns(where string, node *yamlfile.Node) error {
 	if node.Kind != yaml.SequenceNode {
 		return lengths(&c.Turns, ofTurns)(where, node)
@@ -112,6 +116,7 @@ func (p *Prefix) read(where string, node *yamlfile.Node) error {
 	return err
 }
 
+// read reads shared prefixes, by length or by ratio.
 func (s *Shared) read(where string, node *yamlfile.Node) error {
 	popularity := "uniform"
 	err := yamlfile.Fields{
@@ -127,7 +132,7 @@ func (s *Shared) read(where string, node *yamlfile.Node) error {
 	case err != nil:
 		return err
 	case s.Count == 0:
-		return yamlfile.Errorf(node, "%s: count is missing: how many different starters there are", where)
+		return yamlfile.Errorf(node, "%s: count is missing: the number of different shared prefixes", where)
 	case s.Count > maxPrefixes:
 		return yamlfile.Errorf(node, "%s: count %d: must be at most %d", where, s.Count, maxPrefixes)
 	case (s.Tokens == nil) == (s.Ratio == 0):
@@ -138,6 +143,7 @@ func (s *Shared) read(where string, node *yamlfile.Node) error {
 	return nil
 }
 
+// readJoint reads exactly one of source, cells and windows.
 func (c *Class) readJoint(where string, node *yamlfile.Node) error {
 	j := &Joint{}
 	c.Joint = j
@@ -173,15 +179,16 @@ func (j *Joint) addWindow(where string, node *yamlfile.Node) error {
 		return err
 	case len(w.Cells) == 0:
 		return yamlfile.Errorf(node, "%s: cells are missing", where)
-	case w.Until <= w.From:
-		return yamlfile.Errorf(node, "%s: until must be after from", where)
-	case len(j.Windows) > 0 && w.From < j.Windows[len(j.Windows)-1].Until:
-		return yamlfile.Errorf(node, "%s: begins before the window ahead of it ends", where)
+	}
+	endBefore := time.Duration(0)
+	if n := len(j.Windows); n > 0 {
+		endBefore = j.Windows[n-1].Until
 	}
 	j.Windows = append(j.Windows, w)
-	return nil
+	return checkWindow(where, node, w.From, w.Until, endBefore)
 }
 
+// cells reads the cells of a joint distribution.
 func cells(into *[]Cell) func(string, *yamlfile.Node) error {
 	return yamlfile.Each(func(where string, node *yamlfile.Node) error {
 		c := Cell{}
@@ -198,7 +205,7 @@ func cells(into *[]Cell) func(string, *yamlfile.Node) error {
 	})
 }
 
-// between takes a length, or a list of two: the least and the most.
+// between reads a length, or a list of two: the least and the most.
 func between(into *[2]int) func(string, *yamlfile.Node) error {
 	return func(where string, node *yamlfile.Node) error {
 		if node.Kind != yaml.SequenceNode {

@@ -12,7 +12,8 @@ import (
 	"tidemark/internal/yamlfile"
 )
 
-// lengths takes a number, or a mapping with one kind of distribution and its bounds.
+// lengths reads a number, or a mapping with one kind of distribution and its
+// bounds.
 func lengths(into **Distribution, of column) func(string, *yamlfile.Node) error {
 	return func(where string, node *yamlfile.Node) error {
 		d := &Distribution{of: of, least: math.Inf(-1), most: math.Inf(1)}
@@ -25,6 +26,9 @@ func lengths(into **Distribution, of column) func(string, *yamlfile.Node) error 
 	}
 }
 
+// read makes every kind of distribution a known key and refuses a second one.
+// Turns, think times and shared prefixes cannot come from a source, because
+// traces do not have them.
 func (d *Distribution) read(where string, node *yamlfile.Node) error {
 	known := yamlfile.Fields{
 		"constant":    d.value(&d.a),
@@ -43,7 +47,7 @@ func (d *Distribution) read(where string, node *yamlfile.Node) error {
 	for name, read := range known {
 		all[name] = func(where string, node *yamlfile.Node) error {
 			if d.kind != "" {
-				return yamlfile.Errorf(node, "%s: a second distribution beside %s", where, d.kind)
+				return yamlfile.Errorf(node, "%s: a second distribution next to %s", where, d.kind)
 			}
 			d.kind = name
 			return read(where, node)
@@ -68,14 +72,16 @@ func (d *Distribution) read(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// The most that is drawn: no server holds more tokens, no user thinks longer.
+// The largest values that are drawn: no server holds more tokens, and no user
+// thinks longer than a day. They keep a typing mistake in a tail from making a
+// plan that cannot be sent.
 const (
 	maxTokens = 1 << 24
 	maxTurns  = 10_000
 	maxThinkS = 86_400
 )
 
-// limits of what a column can be.
+// limits are the bounds of a quantity.
 func (d *Distribution) limits() (least, most float64) {
 	switch d.of {
 	case ofThink:
@@ -106,7 +112,8 @@ func (d *Distribution) readUniform(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// readLognormal takes the median and the 95th percentile, or mu and sigma of the logarithm.
+// readLognormal reads the median and the 95th percentile, or mu and sigma of
+// the logarithm: mu = ln p50, sigma = ln(p95/p50) / 1.645.
 func (d *Distribution) readLognormal(where string, node *yamlfile.Node) error {
 	p50, p95, mu, sigma := 0.0, 0.0, math.NaN(), math.NaN()
 	err := yamlfile.Fields{
@@ -129,7 +136,8 @@ func (d *Distribution) readLognormal(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// readQuantiles takes p0 to p100, in any order in the file; values must not fall.
+// readQuantiles reads p0 to p100, in any order in the file. Values must not
+// fall.
 func (d *Distribution) readQuantiles(where string, node *yamlfile.Node) error {
 	if node.Kind != yaml.MappingNode {
 		return yamlfile.Errorf(node, "%s: must be a mapping such as {p5: 100, p50: 800, p95: 4000}", where)
@@ -178,7 +186,7 @@ func (d *Distribution) addBucket(where string, node *yamlfile.Node) error {
 	case b.until <= b.from:
 		return yamlfile.Errorf(node, "%s: until must be above from", where)
 	case len(d.buckets) > 0 && b.from < d.buckets[len(d.buckets)-1].until:
-		return yamlfile.Errorf(node, "%s: begins below the end of the one before", where)
+		return yamlfile.Errorf(node, "%s: starts below the end of the one before", where)
 	}
 	if b.count > 0 {
 		d.buckets = append(d.buckets, b)

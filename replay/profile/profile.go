@@ -2,7 +2,7 @@ package profile
 
 import "time"
 
-// Schema is the first thing that a profile says.
+// Schema is the first line of a profile.
 const Schema = "tidemark.profile/1"
 
 // Profile is traffic as a file describes it.
@@ -10,22 +10,24 @@ type Profile struct {
 	Name        string
 	Description string
 	Mode        string // "open" (turns are due by the clock alone) or "sessions" (a turn after the one before and its think time)
-	BlockTokens int    // granularity of what prompts share
-	// What ends it: sessions begin before Duration, and there are at most so many; 0: no such end.
+	BlockTokens int    // prompts share whole blocks of so many tokens
+	// Sessions start before Duration, and there are at most so many; 0: no such
+	// end.
 	Duration time.Duration
 	Sessions int64
-	// MaxConcurrency is the number of requests in flight that it is meant for; 0: it does not say.
+	// MaxConcurrency is the number of requests in flight that the profile is
+	// meant for; 0: not said.
 	MaxConcurrency int
 	Arrivals       Arrivals
 	Classes        []Class
 	SHA256         string // of the file
 }
 
-// Arrivals say when sessions begin.
+// Arrivals say when sessions start.
 type Arrivals struct {
 	Process    string  // constant, poisson, gamma, trace or at_once
 	RatePerS   float64 // sessions per second; 0: by Windows, or the trace's own
-	Burstiness float64 // gamma: the shape of gaps, as vllm bench has it: 1 is poisson, below is burstier
+	Burstiness float64 // gamma: the shape of the gaps, as in vllm bench; 1 is Poisson, below 1 is burstier
 	Source     string  // trace: whose gaps
 	Windows    []Window
 }
@@ -49,13 +51,13 @@ type Class struct {
 	Alone  *Alone
 }
 
-// Turn is what one turn is like; nil where the class says it.
+// Turn describes one turn. What is nil, the class says.
 type Turn struct {
 	Input, Output *Distribution // tokens
 	Think         *Distribution // seconds after the answer before
 }
 
-// Alone is what holds when a class is played alone, where that differs.
+// Alone is what differs when a class is played alone.
 type Alone struct {
 	Arrivals       Arrivals
 	Sessions       int64
@@ -65,19 +67,20 @@ type Alone struct {
 // Prefix says which parts of prompts are equal.
 type Prefix struct {
 	Shared *Shared
-	// IsGrowing makes each prompt begin with all that was said before; input tokens are then the new text of a turn. Else
-	// input tokens are the whole prompt, the shared part included.
+	// IsGrowing makes each prompt start with everything said before; input
+	// tokens are then the new text of a turn. Otherwise input tokens are the
+	// whole prompt, including the shared part.
 	IsGrowing bool
 }
 
-// Shared are starters that sessions begin with.
+// Shared are prefixes that sessions start with, such as system prompts.
 type Shared struct {
-	Name         string // classes that give the same name share its starters
+	Name         string // classes that give the same name share these prefixes
 	Count        int
-	Tokens       *Distribution // of a starter
+	Tokens       *Distribution // of a prefix
 	Ratio        float64       // in place of Tokens: share of the first prompt
-	FollowsInput bool          // the longer the prompt, the longer the shared part: Tokens is then of sessions
-	IsZipf       bool          // the n-th starter has 1/n of the first one's sessions; else all have as many
+	FollowsInput bool          // the longer the prompt, the longer the shared part: Tokens then varies per session
+	IsZipf       bool          // the n-th prefix has 1/n of the first one's sessions; otherwise all have the same
 }
 
 // Joint are input and output tokens that belong together.
@@ -85,7 +88,7 @@ type Joint struct {
 	Cells    []Cell
 	Windows  []CellWindow // in place of Cells
 	Source   string       // in place of both
-	IsHourly bool         // of a source: each hour of the day has its own
+	IsHourly bool         // of a source: each hour of the day has its own distribution
 }
 
 // Cell holds Count requests whose lengths lie in two ranges, bounds included.

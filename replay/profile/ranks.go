@@ -1,11 +1,16 @@
 package profile
 
-// strata are the equal parts of a distribution that are each drawn once before any is drawn again. Shares and quantiles
-// are so those of the profile after some thousand draws; within a deck, order is random, as traffic's is. Fewer parts would
-// be nearer sooner, at a price: for 2 % of a tenth of 720 sessions they must be ten, and then it can be told who comes next.
+// strata is the number of equal parts of a distribution. Each part is drawn
+// once before any is drawn again (stratified sampling), so that shares and
+// quantiles match the profile after some thousand draws. Within a round the
+// order is random, as in real traffic. With fewer parts the shares would settle
+// earlier but stay coarser: 2 % of a class of 72 sessions needs ten parts, and
+// with ten a reader could tell who comes next.
 const strata = 256
 
-// deck deals ranks in (0, 1) for one thing that varies.
+// rankStream yields stratified ranks in (0, 1) for one quantity. It is a pure
+// function of the seed and of what it is for: the k-th rank can be computed
+// without those before it.
 type rankStream uint64
 
 func newRanks(seed uint64, of ...string) rankStream {
@@ -16,21 +21,24 @@ func newRanks(seed uint64, of ...string) rankStream {
 	return rankStream(key)
 }
 
-// nth is the deck of the n-th turn that is described.
+// nth is the stream for the n-th turn that is described.
 func (d rankStream) nth(n int) rankStream { return rankStream(mix(uint64(d) + uint64(n))) }
 
-// rank is the k-th of the deck; within, in [0, 1), places it in its part.
+// rank is the k-th rank. within, in [0, 1), places it inside its part.
 func (d rankStream) rank(k uint64, within float64) float64 {
 	key := mix(uint64(d) ^ k/strata)
-	// Four rounds of a Feistel network over two halves of four bits: every part once, in an order of the key.
+	// Four rounds of a Feistel network over two halves of four bits are a
+	// permutation of the 256 parts, different for each key (Luby and Rackoff
+	// 1988), without a table.
 	left, right := k%strata>>4, k%strata&15
 	for round := range uint64(4) {
 		left, right = right, left^mix(key+round<<8+right)&15
 	}
-	const least = 1e-12 // a rank of 0 or 1 has no normal quantile
+	const least = 1e-12 // the normal quantile of 0 and of 1 is infinite
 	return (float64(left<<4|right) + max(least, min(within, 1-least))) / strata
 }
 
+// hashString is FNV-1a.
 func hashString(s string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(s) {
@@ -39,7 +47,7 @@ func hashString(s string) uint64 {
 	return h
 }
 
-// mix is the finaliser of splitmix64.
+// mix is the output function of splitmix64 (Steele, Lea, Flood 2014).
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9

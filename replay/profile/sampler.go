@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// newSampler makes a class ready to be drawn from. Its decks depend on its name alone, so that it draws the same whatever
-// other classes there are.
+// newSampler prepares a class. Its ranks depend on the class's name only, so
+// that a class draws the same sessions whatever other classes there are.
 func (p *Profile) newSampler(c *Class, seed uint64, lengths func(string) (*Lengths, error)) (*sampler, error) {
 	k := &sampler{name: c.Name, listed: len(c.Listed), growing: c.Prefix.IsGrowing, blockTokens: p.BlockTokens,
 		turnRanks: newRanks(seed, c.Name, "turns"), inputRanks: newRanks(seed, c.Name, "input"),
@@ -33,6 +33,7 @@ func (p *Profile) newSampler(c *Class, seed uint64, lengths func(string) (*Lengt
 	return k, nil
 }
 
+// orOne is the number of turns: one where nothing is said.
 func (d *Distribution) orOne() *Distribution {
 	if d == nil {
 		return &Distribution{of: ofTurns, kind: "constant", a: 1, least: 1, most: 1}
@@ -40,7 +41,7 @@ func (d *Distribution) orOne() *Distribution {
 	return d
 }
 
-// turnSampler is what a turn says, and else its class.
+// turnSampler takes what a turn says, and otherwise what its class says.
 func (c *Class) turnSampler(t Turn, lengths func(string) (*Lengths, error)) (turnSampler, error) {
 	var v turnSampler
 	for _, one := range []struct {
@@ -62,7 +63,8 @@ func (c *Class) turnSampler(t Turn, lengths func(string) (*Lengths, error)) (tur
 	return v, nil
 }
 
-// resolved draws each starter's length once, evenly over their distribution.
+// resolved draws the length of each shared prefix once, evenly over the
+// distribution.
 func (s *Shared) resolved(seed uint64, name string) (*prefixPool, error) {
 	r := &prefixPool{ratio: s.Ratio, longest: make([]int, s.Count)}
 	sum := 0.0
@@ -89,7 +91,7 @@ func (s *Shared) resolved(seed uint64, name string) (*prefixPool, error) {
 	return r, nil
 }
 
-// shuffled is 0 to n-1 in an order of the deck.
+// shuffled is a permutation of 0 to n-1 that the ranks determine.
 func shuffled(n int, d rankStream) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxPrefixes and prefixBlocks keep the ids of all starters below what their first three tokens tell apart.
+	// maxPrefixes and prefixBlocks keep the block ids of all shared prefixes
+	// within the range that the first three tokens of a prompt can tell apart.
 	maxPrefixes  = 100_000
 	prefixBlocks = 1 << 16
 )
@@ -19,7 +20,7 @@ const (
 // sampler is a class ready to be drawn from.
 type sampler struct {
 	name    string
-	until   float64 // upper end of its ranks of the class ranks
+	until   float64 // upper end of its part of the class ranks
 	drawn   uint64  // sessions so far
 	turns   quantile
 	listed  int           // turns that are listed, or 0
@@ -33,23 +34,27 @@ type sampler struct {
 	turnRanks, inputRanks, outputRanks, thinkRanks, prefixRanks rankStream
 }
 
-// turnSampler is what varies in a turn; input and output are nil where the joint says them, think where there is none.
+// turnSampler draws a turn. input and output are nil where the joint
+// distribution has them, and think where there is none.
 type turnSampler struct{ input, output, think quantile }
 
-// prefixPool is the streams of tokens that sessions of a class begin with.
+// prefixPool is the shared prefixes of a class: streams of tokens that its
+// sessions start with.
 type prefixPool struct {
-	first   uint64    // id of the first block of the first
+	first   uint64    // id of the first prefix's first block
 	sums    []float64 // of popularity
 	tokens  []int     // of each
-	follows quantile  // in place of tokens, by the input's rank
-	ratio   float64   // in place of both
-	// What of a starter no prompt had before is not shared, though it was asked for: it is owed, and later prompts share
-	// more. Of ratio alone; the others ask for lengths.
-	longest []int // tokens of each starter in a prompt so far
+	follows quantile  // in place of tokens: by the rank of the input
+	ratio   float64   // in place of both: share of the first prompt
+	// The first prompt that uses a part of a prefix shares it with nobody,
+	// although the ratio counts it. These tokens are owed, and later prompts
+	// share more to make up for them. Only ratio does this; the others ask for
+	// lengths.
+	longest []int // longest part of each prefix in a prompt so far, tokens
 	owed    float64
 }
 
-// session is one that has begun, with all its turns.
+// session is one that has started, with all its turns.
 type session struct {
 	number  int64
 	name    string // empty: one turn
@@ -57,8 +62,8 @@ type session struct {
 	turns   []turn
 	turn    int // the next one
 	due     time.Duration
-	prefix  uint64 // id of its starter's first block
-	shared  int    // tokens of its starter
+	prefix  uint64 // id of its prefix's first block
+	shared  int    // tokens of its prefix
 	own     uint64 // id of its own first block
 	growing bool
 }
@@ -70,7 +75,7 @@ type turn struct {
 	think         time.Duration
 }
 
-// session draws the number-th one.
+// session draws the session of that number.
 func (m *generator) session(number int64, at time.Duration) *session {
 	k := m.pick(m.classes.rank(uint64(number), rand.New(rand.NewPCG(m.seed, uint64(number))).Float64()))
 	nth := k.drawn
@@ -110,7 +115,8 @@ func (m *generator) pick(rank float64) *sampler {
 	return m.samplers[len(m.samplers)-1]
 }
 
-// draw gives a turn its lengths and its think time; the rank is that of its input.
+// draw gives a turn its lengths and its think time. It returns the rank of the
+// input, which a prefix may follow.
 func (k *sampler) draw(t *turn, i int, clock time.Duration, rnd *rand.Rand) (rank float64) {
 	place := min(i, len(k.of)-1)
 	of, nth := k.of[place], k.dealt[place]
@@ -128,7 +134,7 @@ func (k *sampler) draw(t *turn, i int, clock time.Duration, rnd *rand.Rand) (ran
 	return rank
 }
 
-// begin chooses the session's starter and how much of it there is.
+// begin chooses the session's shared prefix and how much of it there is.
 func (k *sampler) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (which int) {
 	if k.shared == nil {
 		return 0
@@ -148,13 +154,14 @@ func (k *sampler) begin(s *session, rank float64, nth uint64, rnd *rand.Rand) (w
 		tokens = fresh * k.shared.ratio
 		tokens += max(0, min(k.shared.owed, tokens/4, (fresh-tokens)/2))
 	}
-	// Whole blocks: more or one less, so that the mean is right.
+	// In whole blocks, rounded up or down at random so that the mean is right.
 	s.shared = int(math.Floor(tokens/float64(k.blockTokens)+rnd.Float64())) * k.blockTokens
 	s.shared = min(s.shared, (prefixBlocks-1)*k.blockTokens)
 	return which
 }
 
-// settle notes what of the first prompt was shared, and what of the ratio is owed.
+// settle records how much of the first prompt was really shared, and what the
+// ratio still owes.
 func (s *prefixPool) settle(which, shared, input int) {
 	if s.ratio == 0 {
 		return
@@ -163,13 +170,13 @@ func (s *prefixPool) settle(which, shared, input int) {
 	s.longest[which] = max(s.longest[which], shared)
 }
 
-// lay finds the prompt of a turn whose turns before are laid.
+// lay computes the prompt of a turn from the turns before it.
 func (k *sampler) lay(s *session, i int) {
 	t := &s.turns[i]
 	switch {
 	case !k.growing:
 		t.input = t.fresh
-		// At least a token of a prompt is its own.
+		// At least one token of a prompt is its own.
 		s.shared = min(s.shared, max(0, s.turns[0].input-1)/k.blockTokens*k.blockTokens)
 	case i == 0:
 		t.input = s.shared + t.fresh
@@ -180,7 +187,8 @@ func (k *sampler) lay(s *session, i int) {
 	}
 }
 
-// number gives the session ids for its own blocks.
+// number reserves ids for the session's own blocks. Only a session whose later
+// turns repeat them needs any.
 func (m *generator) number(s *session, k *sampler) {
 	last := s.turns[len(s.turns)-1]
 	if k.growing && len(s.turns) > 1 {
@@ -204,8 +212,9 @@ func (m *generator) request(s *session) plan.Request {
 	return req
 }
 
-// blocks are the starter's, then the session's own where a later turn repeats them. A prompt of no stream that goes on
-// ends in tokens that are in no block, which nobody shares.
+// blocks are those of the prefix, then the session's own where a later turn
+// repeats them. The rest of a prompt that no turn continues is in no block:
+// nobody shares it.
 func (m *generator) blocks(s *session, t turn) []uint64 {
 	shared := min(s.shared, max(0, t.input-1)/m.blockTokens*m.blockTokens) / m.blockTokens
 	all := shared

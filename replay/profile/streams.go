@@ -14,28 +14,28 @@ import (
 	"tidemark/replay/plan"
 )
 
-// Stream is traffic of which only counts are known: how many requests came in each
-// window of time, and how long they were. Several streams (classes, clients) play
-// together.
+// Stream is traffic of which only counts are known: how many requests came in
+// each window of time, and how long they were. Several streams (classes,
+// clients) play together.
 type Stream struct {
 	Class   string
 	Client  string
-	Rates   []RateWindow    // in order of time, not overlapping; between them nothing arrives
-	Lengths []LengthsWindow // those that hold at an arrival's time, else all together
+	Rates   []RateWindow    // in order of time, not overlapping; nothing arrives between them
+	Lengths []LengthsWindow // those of an arrival's time are used, or all together where there are none
 }
 
-// RateWindow is a time of one rate. Its gaps have the mean that the rate says; the
-// family says how uneven they are.
+// RateWindow is a time of one rate. The rate gives the mean of the gaps, the
+// family how uneven they are.
 type RateWindow struct {
 	From, Until time.Duration // since the source's zero
 	RatePerS    float64
-	Family      string  // exponential, gamma or weibull; "" is gamma where CV is known and else exponential
+	Family      string  // exponential, gamma or weibull; "": gamma where CV is known, otherwise exponential
 	Shape       float64 // of gamma and weibull
-	CV          float64 // coefficient of variation of the gaps; 0: not known
+	CV          float64 // standard deviation of the gaps over their mean; 0: not known
 }
 
-// LengthsWindow is how long requests of a time are: Joint, or Input and Output drawn
-// independently of each other.
+// LengthsWindow says how long the requests of a time are: Joint, or Input and
+// Output drawn independently.
 type LengthsWindow struct {
 	From, Until   time.Duration // both 0: always
 	Joint         []Cell
@@ -49,8 +49,8 @@ type StreamOptions struct {
 }
 
 // Streams draws requests in order of due time, which counts from o.From. The
-// sequence can be drawn again and is then the same; what one stream draws does not
-// hang on which others there are.
+// sequence can be drawn again and is then the same. What one stream draws does
+// not depend on which others there are.
 func Streams(streams []Stream, o StreamOptions) (iter.Seq2[plan.Request, error], error) {
 	for _, s := range streams {
 		if err := s.check(); err != nil {
@@ -97,12 +97,12 @@ func (s *Stream) check() error {
 	return nil
 }
 
-// runningStream is one stream being drawn.
+// runningStream is one stream while it is drawn.
 type runningStream struct {
 	*Stream
-	order   int // of the streams; parts equal instants
+	order   int // of the streams; decides between equal instants
 	rnd     *rand.Rand
-	windows []RateWindow // that lie in what is drawn
+	windows []RateWindow // cut to what is drawn
 	at      int
 	now     float64 // seconds of the source's time
 	lengths []lengthSampler
@@ -129,8 +129,8 @@ func newRunningStream(s *Stream, order int, o StreamOptions) *runningStream {
 	return f
 }
 
-// next goes to the next arrival. A gap that crosses into a window of another rate is
-// played on at that rate.
+// next moves to the next arrival. A gap that crosses into a window of another
+// rate continues there at that rate.
 func (f *runningStream) next() bool {
 	if f.at == len(f.windows) {
 		return false
@@ -151,7 +151,8 @@ func (f *runningStream) next() bool {
 	return false
 }
 
-// gap is one of mean 1.
+// gap is one of mean 1: gamma of shape k over k, Weibull of shape k over
+// Gamma(1 + 1/k), or exponential. A gamma variable of shape 1/CV^2 has that CV.
 func (w RateWindow) gap(rnd *rand.Rand) float64 {
 	switch {
 	case w.Family == "gamma" && w.Shape > 0:
@@ -181,7 +182,8 @@ func (f *runningStream) lengthsAt(at time.Duration) *lengthSampler {
 	return &f.always
 }
 
-// lengthSampler are ready to be drawn from: cells with sums of their counts.
+// lengthSampler is a LengthsWindow prepared for drawing, with cumulative sums
+// of its counts.
 type lengthSampler struct {
 	from, until   time.Duration
 	joint         pairs
@@ -211,7 +213,8 @@ func (l *lengthSampler) draw(rnd *rand.Rand) (input, output int) {
 	return anyOf(l.input, l.inSums, rnd), anyOf(l.output, l.outSums, rnd)
 }
 
-// anyOf draws of a histogram: each whole number of a bucket is as likely.
+// anyOf draws from a histogram: within a bucket every whole number is equally
+// likely.
 func anyOf(buckets []Bucket, sums []float64, rnd *rand.Rand) int {
 	i := min(sort.SearchFloat64s(sums, rnd.Float64()*sums[len(sums)-1]), len(buckets)-1)
 	b := buckets[i]
@@ -219,7 +222,7 @@ func anyOf(buckets []Bucket, sums []float64, rnd *rand.Rand) int {
 	return within([2]int{least, max(least, int(b.Until))}, rnd.Float64())
 }
 
-// byArrival is a heap of flows by their next arrival.
+// byArrival is a heap of streams by their next arrival.
 type byArrival []*runningStream
 
 func (b byArrival) Len() int { return len(b) }

@@ -10,7 +10,8 @@ import (
 
 const day = 24 * time.Hour
 
-// timeOfDay reads a time since midnight, from 00:00 up to 24:00. 24:00 ends a window; none can start there.
+// timeOfDay reads a time since midnight, from 00:00 up to 24:00. A window can
+// end at 24:00 but not start there.
 func timeOfDay(into *time.Duration) yamlfile.Field {
 	return func(where string, node *yamlfile.Node) error {
 		hours, minutes, found := strings.Cut(node.Value, ":")
@@ -23,4 +24,16 @@ func timeOfDay(into *time.Duration) yamlfile.Field {
 		*into = value
 		return nil
 	}
+}
+
+// checkWindow wants a window of the day to be a time, and to start after the
+// one before it has ended.
+func checkWindow(where string, node *yamlfile.Node, from, until, endBefore time.Duration) error {
+	switch {
+	case until <= from:
+		return yamlfile.Errorf(node, "%s: until must be after from", where)
+	case from < endBefore:
+		return yamlfile.Errorf(node, "%s: starts before the window ahead of it ends", where)
+	}
+	return nil
 }
