@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -13,15 +12,15 @@ import (
 )
 
 // prepareCache does what was asked for with the servers' prefix caches.
-func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) (salt plan.CacheSalt, err error) {
+func (a *asker) prepareCache(ctx context.Context, asked string, servers []Server, r *cacheRecord) (salt plan.CacheSalt, err error) {
 	r.Asked, r.Method = asked, "none"
 	switch asked {
 	case cacheCold:
 		r.Method, salt = "salt_per_request", plan.CacheSalt{Stem: newSalt(), IsEach: true}
 	case cacheReset:
 		r.Method = "reset"
-		for _, t := range a.targets {
-			why, err := a.resetCache(ctx, t)
+		for _, server := range servers {
+			why, err := a.resetCache(ctx, server)
 			if err != nil {
 				return salt, err
 			}
@@ -40,30 +39,29 @@ func (a *asker) prepareCache(ctx context.Context, asked string, r *cacheRecord) 
 const resetTries = 5
 
 // resetCache empties one server's prefix cache, or says why that cannot be done.
-func (a *asker) resetCache(ctx context.Context, t target) (why string, err error) {
+func (a *asker) resetCache(ctx context.Context, server Server) (why string, err error) {
+	where, reset := server.target.shown(), server.engine.Reset
+	if reset.Path == "" {
+		return where + " is no server whose prefix cache can be emptied by a known request", nil
+	}
 	for range resetTries {
-		status, body, err := a.post(ctx, t.at("/reset_prefix_cache"), nil)
-		if ctx.Err() != nil {
+		status, body, err := a.post(ctx, server.target.at(reset.Path), nil)
+		switch {
+		case ctx.Err() != nil:
 			return "", ctx.Err()
-		}
-		if err != nil { // gateways hang up on paths that they do not let through
-			return fmt.Sprintf("%s gives no answer to /reset_prefix_cache", t.shown()), nil
-		}
-		if status != http.StatusOK {
-			return fmt.Sprintf("%s answers %d to /reset_prefix_cache", t.shown(), status), nil
-		}
-		said := struct {
-			Success *bool `json:"success"` // older versions say nothing
-		}{}
-		_ = json.Unmarshal(body, &said)
-		if said.Success == nil || *said.Success {
+		case err != nil: // gateways hang up on paths that they do not let through
+			return fmt.Sprintf("%s gives no answer to %s", where, reset.Path), nil
+		case reset.IsBusy(status, body):
+			if !host.TimerSleep(ctx, drainEvery) {
+				return "", ctx.Err()
+			}
+		case status != http.StatusOK:
+			return fmt.Sprintf("%s answers %d to %s", where, status, reset.Path), nil
+		default:
 			return "", nil
 		}
-		if !host.TimerSleep(ctx, drainEvery) {
-			return "", ctx.Err()
-		}
 	}
-	return fmt.Sprintf("%s could not reset its prefix cache: something still holds blocks of it", t.shown()), nil
+	return fmt.Sprintf("%s could not reset its prefix cache: something still holds blocks of it", where), nil
 }
 
 // newSalt is 128 bits, so that no other run ever had it.

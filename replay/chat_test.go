@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tidemark/internal/vllmsim"
+	"tidemark/replay/engines"
 	"tidemark/replay/plan"
 )
 
@@ -121,7 +122,7 @@ func tokensOfChat(t *testing.T, base, content string) int {
 	targets, _ := s.targets()
 	asker := newAsker(s, targets)
 	defer asker.close()
-	tokens, err := asker.tokenizer(targets[0], "tiny").ChatTokens(t.Context(), content)
+	tokens, err := asker.tokenizer(Server{target: targets[0], engine: engines.VLLM}, "tiny").ChatTokens(t.Context(), content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
 	ids, _ := plan.NewPrompts(plan.DefaultVocabLow, plan.DefaultVocabHigh, 1)
 	for what, prompts := range map[string]plan.Prompts{"ids": ids, "words": words} {
 		prompts.Salt = plan.CacheSalt{Stem: "0badc0de", IsEach: true}
-		w := newWriter("/v1/x", "host", http.Header{}, `a "model"`, "r-", false, prompts)
+		w := newWriter("/v1/x", "host", Settings{Model: `a "model"`, RunID: "r"}, engines.VLLM.Fields, prompts)
 		var buf, out []byte
 		req := plan.Request{Seq: 255, InputTokens: 20_000, OutputTokens: 9, Blocks: []uint64{1, 1 << 40}, BlockTokens: 512}
 		buf, out = w.request(buf, req)

@@ -27,6 +27,9 @@ func (s Settings) Check() error {
 		return hint.Errorf("replay: endpoint %q is not known", s.Endpoint).
 			Hint("%s", "the known ones are "+completionsPath+" and "+chatPath)
 	}
+	if err := cmp.Or(s.checkEngine(), s.checkBody()); err != nil {
+		return err
+	}
 	if err := s.checkMode(); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"tidemark/replay/engines"
 )
 
 // Before anything is sent the deployment that was named is held against what the servers say of themselves. Nothing is
@@ -25,7 +27,7 @@ func (d difference) String() string {
 }
 
 // compareAll holds the environment against each server; all are their configurations in the same order.
-func (s Settings) compareAll(servers []Server, all []effective) (found []difference) {
+func (s Settings) compareAll(servers []Server, all []engines.Configuration) (found []difference) {
 	if s.Environment == nil {
 		return nil
 	}
@@ -40,7 +42,7 @@ func (s Settings) compareAll(servers []Server, all []effective) (found []differe
 
 // compare finds what one server says otherwise. What a server does not say differs in nothing. The limits of a step and the
 // version are compared only where the user named them: else they are our own defaults.
-func (s Settings) compare(server Server, e effective) (found []difference) {
+func (s Settings) compare(server Server, e engines.Configuration) (found []difference) {
 	asked, said := *s.Environment, said(server, e)
 	said.CatalogModel = cmp.Or(said.CatalogModel, s.catalogName(e.Model))
 	add := func(setting, asked, said string, isSame bool) {
@@ -59,22 +61,26 @@ func (s Settings) compare(server Server, e effective) (found []difference) {
 	add("kv_cache_dtype", asked.KVCacheDtype, said.KVCacheDtype, sameFormat(asked.KVCacheDtype, said.KVCacheDtype))
 	numbers("max_num_seqs", s.Named.MaxNumSeqs, said.MaxNumSeqs)
 	numbers("max_num_batched_tokens", s.Named.MaxNumBatchedTokens, said.MaxNumBatchedTokens)
+	if server.engine.Name != engines.OpenAI.Name { // which only says that nothing else is known
+		words("engine", s.Named.Engine, said.Engine)
+	}
 	version := s.Named.EngineVersion
 	add("engine_version", version, said.EngineVersion, strings.HasPrefix(said.EngineVersion+".", version+"."))
 	return found
 }
 
 // said is the deployment that a server claims to be: what it simulates, and what its configuration says.
-func said(server Server, e effective) (d Environment) {
+func said(server Server, e engines.Configuration) (d Environment) {
 	if server.Simulates != nil {
 		d = *server.Simulates
 	}
-	setDefault(&d.TensorParallelSize, int(e.TensorParallelSize))
-	setDefault(&d.MaxNumSeqs, int(e.MaxNumSeqs))
-	setDefault(&d.MaxNumBatchedTokens, int(e.MaxNumBatchedTokens))
-	setDefault(&d.EngineVersion, e.EngineVersion)
-	setDefault(&d.Quantization, cmp.Or(e.Quantization, e.Dtype)) // weights that nothing quantizes are of the model's type
-	setDefault(&d.KVCacheDtype, e.KVCacheDtype)
+	engines.SetDefault(&d.TensorParallelSize, int(e.TensorParallelSize))
+	engines.SetDefault(&d.MaxNumSeqs, int(e.MaxNumSeqs))
+	engines.SetDefault(&d.MaxNumBatchedTokens, int(e.MaxNumBatchedTokens))
+	engines.SetDefault(&d.Engine, server.engine.Name)
+	engines.SetDefault(&d.EngineVersion, e.EngineVersion)
+	engines.SetDefault(&d.Quantization, cmp.Or(e.Quantization, e.Dtype)) // weights that nothing quantizes are of the model's type
+	engines.SetDefault(&d.KVCacheDtype, e.KVCacheDtype)
 	if d.KVCacheDtype == "auto" {
 		d.KVCacheDtype = e.Dtype
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
+	"tidemark/replay/engines"
 	"tidemark/replay/plan"
 	"tidemark/replay/secrets"
 )
@@ -42,31 +43,31 @@ func (s *Series) scrubbed(c secrets.Scrubber) *Series {
 
 // document is run.json.
 type document struct {
-	Schema            string           `json:"schema"`
-	RunID             string           `json:"run_id"`
-	Name              string           `json:"name"`
-	Note              string           `json:"note"`
-	Version           string           `json:"tidemark_version"`
-	StartedAt         string           `json:"started_at"`
-	EndedAt           string           `json:"ended_at,omitempty"`
-	Status            string           `json:"status"`
-	StopReason        string           `json:"stop_reason,omitempty"`
-	StoppedBy         string           `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
-	Gone              []absence        `json:"gone,omitempty"`       // servers that went while it ran
-	Target            targetRecord     `json:"target"`
-	Settings          settingsRecord   `json:"settings"`
-	Plan              planRecord       `json:"plan"`
-	Series            *Series          `json:"series,omitempty"`
-	SLO               json.RawMessage  `json:"slo,omitempty"`
-	Environment       *Environment     `json:"environment"`
-	EnvironmentSource string           `json:"environment_source"`
-	Server            Server           `json:"server"`
-	Servers           []serverRecord   `json:"servers,omitempty"` // when there are several
-	Effective         effective        `json:"effective"`
-	Readiness         readiness        `json:"readiness"`
-	Prompts           *plan.ChatRecord `json:"prompts,omitempty"` // of a chat
-	Client            clientRecord     `json:"client"`
-	Result            *Result          `json:"result,omitempty"`
+	Schema            string                `json:"schema"`
+	RunID             string                `json:"run_id"`
+	Name              string                `json:"name"`
+	Note              string                `json:"note"`
+	Version           string                `json:"tidemark_version"`
+	StartedAt         string                `json:"started_at"`
+	EndedAt           string                `json:"ended_at,omitempty"`
+	Status            string                `json:"status"`
+	StopReason        string                `json:"stop_reason,omitempty"`
+	StoppedBy         string                `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up
+	Gone              []absence             `json:"gone,omitempty"`       // servers that went while it ran
+	Target            targetRecord          `json:"target"`
+	Settings          settingsRecord        `json:"settings"`
+	Plan              planRecord            `json:"plan"`
+	Series            *Series               `json:"series,omitempty"`
+	SLO               json.RawMessage       `json:"slo,omitempty"`
+	Environment       *Environment          `json:"environment"`
+	EnvironmentSource string                `json:"environment_source"`
+	Server            Server                `json:"server"`
+	Servers           []serverRecord        `json:"servers,omitempty"` // when there are several
+	Effective         engines.Configuration `json:"effective"`
+	Readiness         readiness             `json:"readiness"`
+	Prompts           *plan.ChatRecord      `json:"prompts,omitempty"` // of a chat
+	Client            clientRecord          `json:"client"`
+	Result            *Result               `json:"result,omitempty"`
 }
 
 type targetRecord struct {
@@ -86,25 +87,26 @@ type serverRecord struct {
 }
 
 type settingsRecord struct {
-	Seed                 uint64   `json:"seed"`
-	MaxLatenessS         float64  `json:"max_lateness_s"`
-	MaxStallS            float64  `json:"max_stall_s"`
-	MaxFailuresRatio     float64  `json:"max_failures_ratio"`
-	OnDead               string   `json:"on_dead"`
-	ConnectTimeoutS      float64  `json:"connect_timeout_s"`
-	FirstByteTimeoutS    float64  `json:"first_byte_timeout_s"`
-	BetweenBytesTimeoutS float64  `json:"between_bytes_timeout_s"`
-	VocabLow             int      `json:"vocab_low"`
-	VocabHigh            int      `json:"vocab_high"`
-	WarmUpS              float64  `json:"warm_up_s"`
-	Mode                 string   `json:"mode"`
-	MaxConcurrency       int      `json:"max_concurrency"` // 0: no limit
-	History              string   `json:"history"`
-	Cache                string   `json:"cache"` // "": as it was
-	DrainTimeoutS        float64  `json:"drain_timeout_s"`
-	TokensCountedBy      string   `json:"tokens_counted_by"`
-	MetricsURLs          []string `json:"metrics_urls"`
-	Headers              []string `json:"headers"` // names only
+	Seed                 uint64          `json:"seed"`
+	MaxLatenessS         float64         `json:"max_lateness_s"`
+	MaxStallS            float64         `json:"max_stall_s"`
+	MaxFailuresRatio     float64         `json:"max_failures_ratio"`
+	OnDead               string          `json:"on_dead"`
+	ConnectTimeoutS      float64         `json:"connect_timeout_s"`
+	FirstByteTimeoutS    float64         `json:"first_byte_timeout_s"`
+	BetweenBytesTimeoutS float64         `json:"between_bytes_timeout_s"`
+	VocabLow             int             `json:"vocab_low"`
+	VocabHigh            int             `json:"vocab_high"`
+	WarmUpS              float64         `json:"warm_up_s"`
+	Mode                 string          `json:"mode"`
+	MaxConcurrency       int             `json:"max_concurrency"` // 0: no limit
+	History              string          `json:"history"`
+	Cache                string          `json:"cache"` // "": as it was
+	DrainTimeoutS        float64         `json:"drain_timeout_s"`
+	TokensCountedBy      string          `json:"tokens_counted_by"`
+	Body                 json.RawMessage `json:"body,omitempty"` // fields that the user added to each request
+	MetricsURLs          []string        `json:"metrics_urls"`
+	Headers              []string        `json:"headers"` // names only
 }
 
 type planRecord struct {
@@ -141,7 +143,7 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 		Target: newTargetRecord(s, targets),
 		Settings: settingsRecord{s.Seed, s.MaxLateness.Seconds(), s.MaxStall.Seconds(), *s.MaxFailures, s.OnDead, s.ConnectTimeout.Seconds(), s.FirstByteTimeout.Seconds(),
 			s.BetweenBytesTimeout.Seconds(), s.VocabLow, s.VocabHigh, s.WarmUp.Seconds(), s.Mode, s.MaxConcurrency, s.History, s.Cache,
-			s.DrainTimeout.Seconds(), countedBy, shown, headers},
+			s.DrainTimeout.Seconds(), countedBy, scrub.JSON(s.Body), shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
 		Series: s.Series.scrubbed(scrub), SLO: s.SLO,
@@ -152,6 +154,11 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 		for _, one := range ready.servers {
 			d.Servers = append(d.Servers, one.record)
 		}
+	}
+	if d.Environment != nil && s.Named.Engine == "" && server.engine.Name != engines.OpenAI.Name {
+		known := *d.Environment
+		known.Engine = server.engine.Name
+		d.Environment = &known
 	}
 	if d.Environment == nil && server.Simulates != nil {
 		d.Environment, d.EnvironmentSource = server.Simulates, "server"

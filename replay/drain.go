@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/engines"
 	"tidemark/replay/host"
 )
 
@@ -16,17 +17,18 @@ const drainEvery = 250 * time.Millisecond
 // drain waits until the servers have been idle at two looks in a row; without a time-out it only takes the first look.
 func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *readiness) error {
 	began := time.Now()
-	at, idle := loadIn(first), 0
-	if !at.isKnown {
+	idle := 0
+	at, isKnown := loadOf(first)
+	if !isKnown {
 		return ctx.Err()
 	}
 	before := at
-	r.RunningBefore, r.WaitingBefore = &before.running, &before.waiting
+	r.RunningBefore, r.WaitingBefore = &before.Running, &before.Waiting
 	for {
-		if idle++; !at.isIdle() {
+		if idle++; !at.IsIdle() {
 			idle = 0
 		}
-		isDrained := at.isIdle()
+		isDrained := at.IsIdle()
 		r.IsDrained, r.WaitedS = &isDrained, time.Since(began).Seconds()
 		switch {
 		case s.DrainTimeout == 0:
@@ -40,7 +42,7 @@ func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *re
 		if !host.TimerSleep(ctx, drainEvery) {
 			return ctx.Err()
 		}
-		if next := loadIn(a.expositions(ctx, s.MetricsURLs)); next.isKnown { // a look without an answer says nothing
+		if next, isKnown := loadOf(a.expositions(ctx, s.MetricsURLs)); isKnown { // a look without an answer says nothing
 			at = next
 		} else {
 			idle = -1
@@ -48,18 +50,10 @@ func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *re
 	}
 }
 
-func stillBusy(at serverLoad, waited time.Duration) error {
+func stillBusy(at engines.Load, waited time.Duration) error {
 	return hint.Errorf("replay: after %v the server still runs %d requests and has %d waiting, none of them ours: nothing was sent",
-		waited, at.running, at.waiting).Hint("find out who else uses it, wait longer with --drain-timeout, or measure beside that load without it")
+		waited, at.Running, at.Waiting).Hint("find out who else uses it, wait longer with --drain-timeout, or measure beside that load without it")
 }
-
-// serverLoad is what all servers run and hold waiting, by their own counts.
-type serverLoad struct {
-	running, waiting int64
-	isKnown          bool
-}
-
-func (l serverLoad) isIdle() bool { return l.running == 0 && l.waiting == 0 }
 
 // exposition is what one address of metrics says; nil: it gave no answer.
 type exposition struct {
@@ -87,16 +81,14 @@ func (a *asker) expositions(ctx context.Context, addresses []string) []expositio
 	return all
 }
 
-// loadIn adds up. An exporter of other things counts for nothing; a server that does not answer leaves all unknown.
-func loadIn(all []exposition) (sum serverLoad) {
+// loadOf adds up. An exporter of other things counts for nothing; a server that does not answer leaves all unknown.
+func loadOf(all []exposition) (sum engines.Load, isKnown bool) {
 	for _, one := range all {
 		if one.text == nil {
-			return serverLoad{}
+			return engines.Load{}, false
 		}
-		running, isKnown := gauge(one.text, "vllm:num_requests_running")
-		waiting, _ := gauge(one.text, "vllm:num_requests_waiting")
-		sum.running, sum.waiting = sum.running+int64(running), sum.waiting+int64(waiting)
-		sum.isKnown = sum.isKnown || isKnown
+		load, is := engines.LoadIn(one.text)
+		sum.Running, sum.Waiting, isKnown = sum.Running+load.Running, sum.Waiting+load.Waiting, isKnown || is
 	}
-	return sum
+	return sum, isKnown
 }

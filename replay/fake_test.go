@@ -89,7 +89,7 @@ func (f *fakeVLLM) serve(w http.ResponseWriter, r *http.Request) {
 			f.probe(w, r)
 			return
 		}
-		io.WriteString(w, `{"object":"list","data":[{"id":"tiny","max_model_len":4096}]}`)
+		io.WriteString(w, `{"object":"list","data":[{"id":"tiny","owned_by":"vllm","max_model_len":4096}]}`)
 	case "/version":
 		io.WriteString(w, `{"version":"0.32.0"}`)
 	case "/server_info":

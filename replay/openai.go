@@ -2,22 +2,24 @@ package replay
 
 import (
 	"encoding/json"
-	"net/http"
+	"maps"
 	"net/textproto"
 	"slices"
 	"strconv"
 
+	"tidemark/replay/engines"
 	"tidemark/replay/plan"
 )
 
 // writer makes the bytes of requests, head and body in one piece.
 type writer struct {
-	head    []byte // request line and fixed headers
-	opening []byte // of the body, up to the prompt
-	ending  []byte // of the prompt and what is around it, up to the lengths
-	closing []byte // of the body, after the lengths
-	idStem  string // in front of the request's number
-	prompts plan.Prompts
+	head      []byte // request line and fixed headers
+	opening   []byte // of the body, up to the prompt
+	ending    []byte // of the prompt and what is around it, up to the lengths
+	closing   []byte // of the body, after the lengths
+	minTokens []byte // in front of the least length; nil where the server has none
+	idStem    string // in front of the request's number
+	prompts   plan.Prompts
 }
 
 // The two endpoints, and the path of each behind the base url.
@@ -26,24 +28,18 @@ const (
 	chatPath        = "/v1/chat/completions"
 )
 
-// newWriter fixes everything that all requests to one target have in common; path ends in that of the endpoint.
-// countByUsage asks for a running usage in every chunk
-// instead of token ids: it counts as exactly, does not repeat the prompt in the first chunk, and costs the server more.
-func newWriter(path, host string, headers http.Header, model, idStem string, countByUsage bool, prompts plan.Prompts) *writer {
-	w := &writer{idStem: idStem, prompts: prompts}
+// newWriter fixes everything that all requests to one server have in common; path ends in that of the endpoint.
+func newWriter(path, host string, s Settings, takes engines.Fields, prompts plan.Prompts) *writer {
+	w := &writer{idStem: s.RunID + "-", prompts: prompts}
 	w.head = append(w.head, "POST "+path+" HTTP/1.1\r\nHost: "+host+"\r\n"...)
-	names := make([]string, 0, len(headers))
-	for name := range headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	headers := s.headers()
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		for _, value := range headers[name] {
 			w.head = append(w.head, textproto.CanonicalMIMEHeaderKey(name)+": "+value+"\r\n"...)
 		}
 	}
 	w.head = append(w.head, "Content-Type: application/json\r\nAccept: text/event-stream\r\nX-Request-Id: "...)
-	quoted, _ := json.Marshal(model) // a string always marshals
+	quoted, _ := json.Marshal(s.Model) // a string always marshals
 	w.opening = append([]byte(`{"model":`), quoted...)
 	if prompts.Text == nil {
 		w.opening, w.ending = append(w.opening, `,"prompt":`...), []byte(`,"max_tokens":`)
@@ -51,20 +47,46 @@ func newWriter(path, host string, headers http.Header, model, idStem string, cou
 		w.opening = append(append(w.opening, `,"messages":[{"role":"user","content":"`...), prompts.Text.Lead...)
 		w.ending = []byte(`"}],"max_tokens":`)
 	}
-	// No seed: it changes nothing at temperature 0, and kills some engines. No stop: it holds text back.
-	w.closing = []byte(`,"ignore_eos":true,"temperature":0,"stream":true,"stream_options":{"include_usage":true`)
-	if countByUsage {
-		w.closing = append(w.closing, `,"continuous_usage_stats":true}}`...)
-	} else {
-		w.closing = append(w.closing, `},"return_token_ids":true}`...)
+	if takes.MinTokens {
+		w.minTokens = []byte(`,"min_tokens":`)
 	}
+	w.closing = w.fields(s, takes)
 	if prompts.Salt.Stem != "" {
-		w.closing = append(w.closing[:len(w.closing)-1], `,"cache_salt":"`+prompts.Salt.Stem...)
+		w.closing = append(w.closing, `,"cache_salt":"`+prompts.Salt.Stem...)
 		if !prompts.Salt.IsEach {
-			w.closing = append(w.closing, `"}`...)
+			w.closing = append(w.closing, '"')
 		}
 	}
+	if !prompts.Salt.IsEach {
+		w.closing = append(w.closing, '}')
+	}
 	return w
+}
+
+// fields are those behind the lengths, the user's own included. A running usage in every chunk counts as exactly as token
+// ids do, does not repeat the prompt in the first chunk, and costs the server more. No seed: it changes nothing at
+// temperature 0, and kills some engines. No stop: it holds text back.
+func (w *writer) fields(s Settings, takes engines.Fields) []byte {
+	all := map[string]json.RawMessage{"ignore_eos": []byte("true"), "temperature": []byte("0")}
+	options := `{"include_usage":true}`
+	switch {
+	case s.CountByUsage && takes.RunningUsage:
+		options = `{"include_usage":true,"continuous_usage_stats":true}`
+	case takes.TokenIDs || s.History == historyAnswered:
+		all["return_token_ids"] = []byte("true")
+	}
+	for name, value := range bodyFields(s.Body) {
+		if slices.Contains(optionalFields, name) && string(value) == "null" {
+			delete(all, name)
+			continue
+		}
+		all[name] = value
+	}
+	dst := []byte(`,"stream":true,"stream_options":` + options)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		dst = append(append(plan.AppendString(append(dst, ','), name), ':'), all[name]...)
+	}
+	return dst
 }
 
 // size is about how many bytes a request will take.
@@ -88,7 +110,9 @@ func (w *writer) request(buf []byte, req plan.Request, said ...plan.Answer) (who
 		buf = w.prompts.AppendText(buf, req)
 	}
 	buf = strconv.AppendInt(append(buf, w.ending...), int64(req.OutputTokens), 10)
-	buf = strconv.AppendInt(append(buf, `,"min_tokens":`...), int64(req.OutputTokens), 10)
+	if w.minTokens != nil {
+		buf = strconv.AppendInt(append(buf, w.minTokens...), int64(req.OutputTokens), 10)
+	}
 	buf = append(buf, w.closing...)
 	if w.prompts.Salt.IsEach {
 		buf = append(appendHex(buf, uint64(req.Seq)), `"}`...)

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/engines"
 	"tidemark/replay/wire"
 )
 
@@ -23,7 +24,10 @@ type Server struct {
 	Simulates   *Environment    `json:"simulates"`
 	ServerInfo  json.RawMessage `json:"server_info"`
 	Models      json.RawMessage `json:"models"`
-	vocabSize   int             // 0: it does not say
+	Engine      string          `json:"engine"`          // as engines.Recognise says
+	EngineBy    string          `json:"engine_known_by"` // and by what
+	engine      engines.Engine
+	vocabSize   int // 0: it does not say
 	card        modelCard
 	target      target
 	record      serverRecord // where there are several
@@ -34,14 +38,15 @@ type modelCard struct {
 	ID          string `json:"id"`
 	Root        string `json:"root"`
 	MaxModelLen int    `json:"max_model_len"` // tokens; 0: it does not say
+	Owner       string `json:"owned_by,omitempty"`
 }
 
 // probeAll asks all targets at once; the error is that of the first of them in order that has one.
-func (a *asker) probeAll(ctx context.Context, model string) ([]Server, error) {
+func (a *asker) probeAll(ctx context.Context, model, engine string) ([]Server, error) {
 	servers, errs := make([]Server, len(a.targets)), make([]error, len(a.targets))
 	var asking sync.WaitGroup
 	for i, t := range a.targets {
-		asking.Go(func() { servers[i], errs[i] = a.probe(ctx, t, model) })
+		asking.Go(func() { servers[i], errs[i] = a.probe(ctx, t, model, engine) })
 	}
 	asking.Wait()
 	for _, err := range errs {
@@ -53,7 +58,7 @@ func (a *asker) probeAll(ctx context.Context, model string) ([]Server, error) {
 }
 
 // probe checks before anything is sent that the server is there and has the model, and asks what it is.
-func (a *asker) probe(ctx context.Context, t target, model string) (Server, error) {
+func (a *asker) probe(ctx context.Context, t target, model, named string) (Server, error) {
 	server := Server{target: t}
 	status, body, err := a.get(ctx, t.at("/v1/models"))
 	if err != nil {
@@ -66,16 +71,30 @@ func (a *asker) probe(ctx context.Context, t target, model string) (Server, erro
 		return server, err
 	}
 	server.Models = a.scrub.JSON(body)
-	if status, body, err := a.get(ctx, t.at("/version")); err == nil && status == http.StatusOK {
-		server.describe(a.scrub.JSON(body))
+	server.engine, server.EngineBy = engines.Recognise(named, server.card.Owner, func(path string) []byte { return a.answer(ctx, t, path) })
+	server.Engine = server.engine.Name
+	if path := server.engine.VersionPath; path != "" {
+		server.describe(a.scrub.JSON(a.answer(ctx, t, path)))
 	}
-	if status, body, err := a.get(ctx, t.at("/server_info?config_format=json")); err == nil && status == http.StatusOK {
-		server.ServerInfo = a.scrub.JSON(body)
-		server.describe(server.ServerInfo)
+	for _, path := range server.engine.SettingsPaths {
+		if answer := a.answer(ctx, t, path); answer != nil {
+			server.ServerInfo = a.scrub.JSON(answer)
+			server.describe(server.ServerInfo)
+			break
+		}
 	}
 	server.record = serverRecord{t.shown(), server.Version, server.IsSimulated,
-		modelCard{a.scrub.Text(server.card.ID), a.scrub.Text(server.card.Root), server.card.MaxModelLen}}
+		modelCard{a.scrub.Text(server.card.ID), a.scrub.Text(server.card.Root), server.card.MaxModelLen, a.scrub.Text(server.card.Owner)}}
 	return server, ctx.Err()
+}
+
+// answer is what a server says to a question that it need not be able to answer; nil: it does not.
+func (a *asker) answer(ctx context.Context, t target, path string) []byte {
+	status, body, err := a.get(ctx, t.at(path))
+	if err != nil || status != http.StatusOK {
+		return nil
+	}
+	return body
 }
 
 // describe takes up what an answer of /version or /server_info says.
@@ -85,13 +104,10 @@ func (s *Server) describe(answer json.RawMessage) {
 		Simulated bool         `json:"tidemark_simulated"`
 		Simulates *Environment `json:"simulates"`
 	}
-	if answer == nil {
-		return
-	}
 	_ = json.Unmarshal(answer, &said) // what does not fit stays empty: the server need not say anything
-	setDefault(&s.Version, said.Version)
+	engines.SetDefault(&s.Version, said.Version)
 	s.IsSimulated = s.IsSimulated || said.Simulated
-	setDefault(&s.Simulates, said.Simulates)
+	engines.SetDefault(&s.Simulates, said.Simulates)
 	var all any
 	if json.Unmarshal(answer, &all) == nil {
 		s.vocabSize = max(s.vocabSize, findVocab(all))

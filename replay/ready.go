@@ -1,11 +1,15 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/engines"
 	"tidemark/replay/plan"
 )
 
@@ -31,7 +35,7 @@ type cacheRecord struct {
 // prepared is all that is settled before a run has a folder.
 type prepared struct {
 	servers   []Server
-	effective effective
+	effective engines.Configuration
 	readiness readiness
 	prompts   plan.Prompts
 	wording   *plan.ChatRecord // nil: token ids are sent
@@ -40,7 +44,7 @@ type prepared struct {
 // prepare asks the servers what they are, refuses what cannot go well, and brings them into the state that was asked
 // for. Nothing of the plan has been sent when it returns.
 func (s *Settings) prepare(ctx context.Context, a *asker, plan *plan.Plan) (p prepared, err error) {
-	if p.servers, err = a.probeAll(ctx, s.Model); err != nil {
+	if p.servers, err = a.probeAll(ctx, s.Model, s.Engine); err != nil {
 		return p, err
 	}
 	if err := s.checkLengths(p.servers, plan.Header()); err != nil {
@@ -51,8 +55,9 @@ func (s *Settings) prepare(ctx context.Context, a *asker, plan *plan.Plan) (p pr
 			return p, err
 		}
 	}
+	s.chooseCount(p.servers)
 	first := a.expositions(ctx, s.MetricsURLs)
-	all := a.effectiveOf(p.servers, first)
+	all := a.configurations(p.servers, first)
 	p.effective, p.readiness.Notes = all[0], differences(p.servers, all)
 	p.readiness.Differences = s.compareAll(p.servers, all)
 	for _, d := range p.readiness.Differences {
@@ -61,11 +66,11 @@ func (s *Settings) prepare(ctx context.Context, a *asker, plan *plan.Plan) (p pr
 	if err := a.drain(ctx, *s, first, &p.readiness); err != nil {
 		return p, err
 	}
-	salt, err := a.prepareCache(ctx, s.Cache, &p.readiness.Cache)
+	salt, err := a.prepareCache(ctx, s.Cache, p.servers, &p.readiness.Cache)
 	if err != nil {
 		return p, err
 	}
-	if p.prompts, p.wording, err = s.prompts(ctx, a, plan); err != nil {
+	if p.prompts, p.wording, err = s.prompts(ctx, a, p.servers[0], plan); err != nil {
 		return p, err
 	}
 	p.prompts.Salt = salt
@@ -83,26 +88,64 @@ func (s *Settings) checkLengths(servers []Server, plan plan.Header) error {
 	return nil
 }
 
+// chooseCount has tokens counted by a running usage where a server has that alone.
+func (s *Settings) chooseCount(servers []Server) {
+	for _, server := range servers {
+		if fields := server.engine.Fields; !fields.TokenIDs && fields.RunningUsage && s.History != historyAnswered {
+			s.CountByUsage = true
+		}
+	}
+}
+
+// configurations are what the servers run with, in their order. A server's own /metrics says what its settings have not;
+// where there is one server, so do whatever addresses were given for it.
+func (a *asker) configurations(servers []Server, metrics []exposition) []engines.Configuration {
+	all := make([]engines.Configuration, len(servers))
+	for i, server := range servers {
+		var texts [][]byte
+		for _, one := range metrics {
+			if one.address == server.target.at("/metrics") || len(servers) == 1 {
+				texts = append(texts, []byte(a.scrub.Exposition(string(one.text))))
+			}
+		}
+		c := &all[i]
+		*c = server.engine.Configuration(server.ServerInfo, texts...)
+		engines.SetDefault(&c.EngineVersion, server.Version)
+		engines.SetDefault(&c.Model, cmp.Or(a.scrub.Text(server.card.Root), a.scrub.Text(server.card.ID)))
+		engines.SetDefault(&c.MaxModelLen, int64(server.card.MaxModelLen))
+		engines.SetDefault(&c.KVCacheTokens, c.BlockSize*c.NumGPUBlocks)
+	}
+	return all
+}
+
 // prompts are those of the endpoint.
-func (s *Settings) prompts(ctx context.Context, a *asker, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
+func (s *Settings) prompts(ctx context.Context, a *asker, first Server, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
 	if s.Endpoint == chatPath {
-		return plan.NewChatPrompts(ctx, a.tokenizer(a.targets[0], s.Model), s.Seed, planned)
+		return plan.NewChatPrompts(ctx, a.tokenizer(first, s.Model), s.Seed, planned)
 	}
 	prompts, err := plan.NewPrompts(s.VocabLow, s.VocabHigh, s.Seed)
 	return prompts, nil, err
 }
 
 // differences says in what the servers are not alike: their requests are then not of one kind.
-func differences(servers []Server, all []effective) (notes []string) {
-	first := fieldsOf(all[0])
+func differences(servers []Server, all []engines.Configuration) (notes []string) {
+	first := all[0].Fields()
 	for i, other := range all[1:] {
-		fields := fieldsOf(other)
-		for _, name := range slices.Sorted(keysOf(first, fields)) {
+		fields := other.Fields()
+		for _, name := range slices.Sorted(namesIn(first, fields)) {
 			if first[name] != fields[name] {
-				notes = append(notes, fmt.Sprintf("%s differs: %s at %s, %s at %s", name, orNothing(first[name]), servers[0].target.shown(),
-					orNothing(fields[name]), servers[i+1].target.shown()))
+				notes = append(notes, fmt.Sprintf("%s differs: %s at %s, %s at %s", name, orNotSaid(first[name]), servers[0].target.shown(),
+					orNotSaid(fields[name]), servers[i+1].target.shown()))
 			}
 		}
 	}
 	return notes
 }
+
+func namesIn(a, b map[string]string) iter.Seq[string] {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return maps.Keys(both)
+}
+
+func orNotSaid(s string) string { return cmp.Or(s, "not said") }

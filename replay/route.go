@@ -28,24 +28,25 @@ type router struct {
 	usesBase atomic.Bool
 }
 
-// newRouter makes a pool and a writer for each target; classes are those of the plan, as far as it names them.
-func newRouter(s Settings, targets []target, prompts plan.Prompts, classes []string) *router {
-	r := &router{byClass: map[string]*endpoint{}, isBare: isBare(s, targets)}
+// newRouter makes a pool and a writer for each server; classes are those of the plan, as far as it names them.
+func newRouter(s Settings, servers []Server, prompts plan.Prompts, classes []string) *router {
+	r := &router{byClass: map[string]*endpoint{}, isBare: isBare(s, servers)}
 	byURL := map[string]*endpoint{}
-	for _, t := range targets {
+	for _, server := range servers {
+		t := server.target
 		e := &endpoint{
 			address: t.shown(),
 			pool:    wire.NewPool(t.address, s.Dial, t.tlsConfig(s), s.ConnectTimeout, r.isBare),
-			writer:  newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s.headers(), s.Model, s.RunID+"-", s.CountByUsage, prompts),
+			writer:  newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s, server.engine.Fields, prompts),
 		}
-		if len(targets) > 1 {
+		if len(servers) > 1 {
 			e.name = e.address
 		}
 		r.all = append(r.all, e)
 		byURL[t.base.String()] = e
 	}
 	find := func(address string) *endpoint {
-		t, _ := parseTarget(address) // targets has parsed it before
+		t, _ := parseTarget(address) // Check has parsed it before
 		return byURL[t.base.String()]
 	}
 	for _, address := range s.BaseURLs {
@@ -60,9 +61,9 @@ func newRouter(s Settings, targets []target, prompts plan.Prompts, classes []str
 }
 
 // isBare says whether the connections are plain sockets of ours, which the event loop can take over.
-func isBare(s Settings, targets []target) bool {
-	for _, t := range targets {
-		if t.base.Scheme != "http" {
+func isBare(s Settings, servers []Server) bool {
+	for _, server := range servers {
+		if server.target.base.Scheme != "http" {
 			return false
 		}
 	}

@@ -96,7 +96,7 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	}
 	r.sender = &sender{
 		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows, slots), abort: abort, stop: stop, giveUp: giveUp,
-		router: newRouter(s, r.targets, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
+		router: newRouter(s, r.servers, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
 	}
 	r.sender.presence = &presence{router: r.sender.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}
 	r.sampler = newSampler(r, samples, m, giveUp)

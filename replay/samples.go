@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"runtime"
@@ -10,9 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
+	"tidemark/replay/engines"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/secrets"
@@ -134,7 +131,7 @@ func (p *sampler) last(ctx context.Context) {
 			if text == nil {
 				return
 			}
-			if running, known := gauge(text, "vllm:num_requests_running"); !known || running == 0 || tries == 10 ||
+			if load, isKnown := engines.LoadIn(text); !isKnown || load.Running == 0 || tries == 10 ||
 				!host.TimerSleep(ctx, 200*time.Millisecond) {
 				p.keep(address, text, time.Since(p.begin))
 				return
@@ -224,18 +221,4 @@ func (p *sampler) client(context.Context) {
 type value struct {
 	name  string
 	value float64
-}
-
-// gauge is the sum of a gauge's series in an exposition.
-func gauge(text []byte, name string) (sum float64, known bool) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, _ := parser.TextToMetricFamilies(bytes.NewReader(text)) // what was read before an error counts
-	family := families[name]
-	if family == nil {
-		return 0, false
-	}
-	for _, m := range family.GetMetric() {
-		sum += m.GetGauge().GetValue() + m.GetUntyped().GetValue()
-	}
-	return sum, true
 }

@@ -212,7 +212,11 @@ func TestRequestsGoToTheirServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRouter(s, targets, plan.Prompts{}, nil)
+	var servers []Server
+	for _, t := range targets {
+		servers = append(servers, Server{target: t})
+	}
+	r := newRouter(s, servers, plan.Prompts{}, nil)
 	for i, want := range []string{"http://a:1", "http://b:1", "http://a:1", "http://b:1"} {
 		if got := r.pick(plan.Request{}).name; got != want {
 			t.Errorf("request %d goes to %s, want %s", i, got, want)

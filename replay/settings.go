@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/engines"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/secrets"
@@ -30,6 +31,11 @@ type Settings struct {
 	Model    string            // as the servers name it
 	APIKey   string            // sent as a bearer token; kept nowhere
 	Headers  http.Header
+	// Engine names the kind of server ("vllm", "sglang", "openai"); empty: it is recognised by asking.
+	Engine string
+	// Body has fields that are added to each request, as a JSON object: sampling, an adapter, a schema of the answer. One that
+	// the engine would send anyway (see optionalFields) replaces it; null leaves that out.
+	Body json.RawMessage
 	// MetricsURLs are sampled each second; default: /metrics of each server; "none": nothing is. No password; a query is
 	// not kept. An address of its own may be that of a DCGM exporter.
 	MetricsURLs []string
@@ -113,10 +119,10 @@ func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 	if err != nil {
 		return s, nil, err
 	}
-	setDefault(&s.Endpoint, completionsPath)
-	setDefault(&s.Mode, "open")
-	setDefault(&s.History, historyPlanned)
-	setDefault(&s.watch, 5*time.Second)
+	engines.SetDefault(&s.Endpoint, completionsPath)
+	engines.SetDefault(&s.Mode, "open")
+	engines.SetDefault(&s.History, historyPlanned)
+	engines.SetDefault(&s.watch, 5*time.Second)
 	if s.state == nil {
 		s.state = host.ReadState
 	}
@@ -125,13 +131,13 @@ func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 			s.MetricsURLs = append(s.MetricsURLs, t.base.String()+"/metrics")
 		}
 	}
-	setDefault(&s.Seed, plan.Header().Seed)
-	setDefault(&s.MaxLateness, 10*time.Millisecond)
-	setDefault(&s.MaxStall, 250*time.Millisecond)
-	setDefault(&s.OnDead, onDeadGoOn)
-	setDefault(&s.ConnectTimeout, 10*time.Second)
-	setDefault(&s.FirstByteTimeout, 300*time.Second)
-	setDefault(&s.BetweenBytesTimeout, 60*time.Second)
+	engines.SetDefault(&s.Seed, plan.Header().Seed)
+	engines.SetDefault(&s.MaxLateness, 10*time.Millisecond)
+	engines.SetDefault(&s.MaxStall, 250*time.Millisecond)
+	engines.SetDefault(&s.OnDead, onDeadGoOn)
+	engines.SetDefault(&s.ConnectTimeout, 10*time.Second)
+	engines.SetDefault(&s.FirstByteTimeout, 300*time.Second)
+	engines.SetDefault(&s.BetweenBytesTimeout, 60*time.Second)
 	if s.MaxFailures == nil {
 		most := 0.01
 		s.MaxFailures = &most
@@ -183,13 +189,6 @@ func (s Settings) targets() ([]target, error) {
 	return targets, nil
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func parseTarget(base string) (target, error) {
 	bad := func(why string) (target, error) {
 		return target{}, hint.Errorf("replay: base url: %s", why).Hint("give it as --base-url http://host:8000")
@@ -226,7 +225,7 @@ func (t target) tlsConfig(s Settings) *tls.Config {
 	if s.TLS != nil {
 		config = s.TLS.Clone()
 	}
-	setDefault(&config.ServerName, t.base.Hostname())
+	engines.SetDefault(&config.ServerName, t.base.Hostname())
 	config.NextProtos = []string{"http/1.1"}
 	return config
 }
@@ -263,6 +262,7 @@ func (s Settings) scrubber() secrets.Scrubber {
 			c.AddPath(metrics)
 		}
 	}
+	c.AddJSON(s.Body)
 	targets, _ := s.targets() // Check has parsed them before
 	for _, t := range targets {
 		c.AddPath(t.base)

@@ -11,12 +11,13 @@ type tokenizer struct {
 	asker  *asker
 	target target
 	served string // name of the model
+	field  string // of an answer of /detokenize that holds the text
 	// isSilent are the paths that gave no answer: they are not asked again, for each time-out is long.
 	isSilent map[string]bool
 }
 
-func (a *asker) tokenizer(t target, served string) tokenizer {
-	return tokenizer{a, t, served, map[string]bool{}}
+func (a *asker) tokenizer(s Server, served string) tokenizer {
+	return tokenizer{a, s.target, served, s.engine.DetokenizedField, map[string]bool{}}
 }
 
 // ask puts a question that a server need not be able to answer: nil where it does not, also where it just hangs up, as
@@ -65,11 +66,10 @@ func (t tokenizer) ChatTokens(ctx context.Context, content string) ([]int64, err
 // Text is the text of token ids; empty when they have none or the server cannot say.
 func (t tokenizer) Text(ctx context.Context, ids []int) (string, error) {
 	body, err := t.ask(ctx, "/detokenize", map[string]any{"tokens": ids})
-	var said struct {
-		Prompt string `json:"prompt"`
-	}
+	var said map[string]any
 	if err != nil || body == nil || json.Unmarshal(body, &said) != nil {
 		return "", err
 	}
-	return said.Prompt, nil
+	text, _ := said[t.field].(string)
+	return text, nil
 }

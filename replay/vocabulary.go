@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"tidemark/internal/hint"
+	"tidemark/replay/engines"
 	"tidemark/replay/plan"
 )
 
 // settleVocabulary fixes the range of token ids: what was asked for, else the default cut to what the servers' model has.
 func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Server) error {
 	high := s.VocabHigh
-	setDefault(&high, plan.DefaultVocabHigh)
+	engines.SetDefault(&high, plan.DefaultVocabHigh)
 	known, where := 0, servers[0].target
 	for _, server := range servers {
 		if size := server.vocabSize; size > 0 && (known == 0 || size < known) {
@@ -19,7 +20,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 	}
 	if known == 0 {
 		var err error
-		if known, err = a.vocabularyEnd(ctx, servers[0].target, s.Model, high); err != nil {
+		if known, err = a.vocabularyEnd(ctx, servers[0], s.Model, high); err != nil {
 			return err
 		}
 	}
@@ -43,8 +44,8 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 
 // vocabularyEnd is the id from which on the server's tokenizer has no text, if that is well below high; 0: it is not, or
 // the server does not say. A model may have some ids more than its tokenizer: that is no end.
-func (a *asker) vocabularyEnd(ctx context.Context, target target, served string, high int) (int, error) {
-	t := a.tokenizer(target, served)
+func (a *asker) vocabularyEnd(ctx context.Context, server Server, served string, high int) (int, error) {
+	t := a.tokenizer(server, served)
 	has := func(end int) (bool, error) { // text just below end
 		ids := make([]int, 0, 16)
 		for id := max(0, end-16); id < end; id++ {

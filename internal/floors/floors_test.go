@@ -31,6 +31,7 @@ var floor = map[string]int{
 	"internal/warehouse/warehousetest": 3,
 	"queries":                          1,
 	"replay":                           2,
+	"replay/engines":                   1,
 	"replay/host":                      1,
 	"replay/plan":                      1,
 	"replay/secrets":                   1,
@@ -56,13 +57,13 @@ var floor = map[string]int{
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
-var alone = []string{"replay", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment",
+var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment",
 	"reports/chart", "internal/vllmsim"}
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, and the rooms of replay, which
 // stand alone too.
 var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile",
-	"tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
+	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
 
 type listed struct {
 	ImportPath string

@@ -40,6 +40,31 @@ func (c *Scrubber) AddQuery(u *url.URL) {
 	}
 }
 
+// AddJSON takes what stands under a key that names a secret: an api_key, a token, a password.
+func (c *Scrubber) AddJSON(raw []byte) {
+	var v any
+	if json.Unmarshal(raw, &v) == nil {
+		c.addUnder("", v)
+	}
+}
+
+func (c *Scrubber) addUnder(key string, v any) {
+	switch v := v.(type) {
+	case string:
+		if secretKey.MatchString(key) {
+			c.Add(v)
+		}
+	case map[string]any:
+		for k, item := range v {
+			c.addUnder(k, item)
+		}
+	case []any:
+		for _, item := range v {
+			c.addUnder(key, item)
+		}
+	}
+}
+
 // AddPublic takes a word that may be told, also where a secret has a part of it.
 func (c *Scrubber) AddPublic(word string) { c.public = append(c.public, bare(word)) }
 

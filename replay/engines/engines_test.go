@@ -1,0 +1,73 @@
+package engines
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Go and SQL read the same samples: the names in the engines' files are those of the seed, row for row.
+func TestMetricNamesAreThoseOfTheSeed(t *testing.T) {
+	file, err := os.Open("../../queries/seeds/metric_names.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range All {
+		var want, got []string
+		for _, row := range rows[1:] { // metric, label, quantity, kind, factor, priority, source
+			if strings.HasPrefix(row[0], e.Name+":") {
+				want = append(want, strings.Join([]string{row[0], row[2], row[3], row[5]}, " "))
+			}
+		}
+		for _, m := range e.Metrics {
+			got = append(got, fmt.Sprintf("%s %s %s %d", m.Name, m.Quantity, m.Kind, m.Priority))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got\n%s\nwant, by the seed,\n%s", e.Name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+func TestAnEngineIsRecognised(t *testing.T) {
+	for _, c := range []struct {
+		what, named, owner string
+		answers            map[string]string
+		want, by           string
+	}{
+		{"by its models", "", "sglang", nil, "sglang", "owned_by in /v1/models"},
+		{"the user decides", "openai", "vllm", nil, "openai", "--engine"},
+		{"by its metrics, behind a gateway that renames models", "", "gateway", map[string]string{"/metrics": "# TYPE sglang:num_running_reqs gauge\n"}, "sglang", "/metrics"},
+		{"by an older version's settings", "", "", map[string]string{"/get_server_info": `{"tp_size":1,"internal_states":[]}`}, "sglang", "/get_server_info"},
+		{"by its version", "", "", map[string]string{"/version": `{"version":"0.32.0"}`}, "vllm", "/version"},
+		{"a server of another kind", "", "llamacpp", map[string]string{"/metrics": "llamacpp:requests_processing 0\n"}, "openai", "no sign of another engine"},
+	} {
+		e, by := Recognise(c.named, c.owner, func(path string) []byte { return []byte(c.answers[path]) })
+		if e.Name != c.want || by != c.by {
+			t.Errorf("%s: got %s by %s, want %s by %s", c.what, e.Name, by, c.want, c.by)
+		}
+	}
+}
+
+func TestTheLoadOfEachEngine(t *testing.T) {
+	for text, want := range map[string]Load{
+		"vllm:num_requests_running{engine=\"0\"} 2\nvllm:num_requests_running{engine=\"1\"} 1\nvllm:num_requests_waiting 4\n": {3, 4},
+		"sglang:num_running_reqs{dp_rank=\"0\"} 5\nsglang:num_queue_reqs 7\n":                                                 {5, 7},
+	} {
+		if got, isKnown := LoadIn([]byte(text)); got != want || !isKnown {
+			t.Errorf("%q: got %+v, want %+v", text, got, want)
+		}
+	}
+	if _, isKnown := LoadIn([]byte("DCGM_FI_DEV_GPU_UTIL 3\n")); isKnown {
+		t.Error("a GPU exporter has a load")
+	}
+}

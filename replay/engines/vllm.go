@@ -1,0 +1,111 @@
+package engines
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// VLLM is vLLM, V0 and V1, with the Python or the Rust frontend. Names are from vllm/v1/metrics/loggers.py,
+// vllm/entrypoints/serve/dev (server_info, cache) and vllm/entrypoints/openai/completion/protocol.py, and were tried on 0.32.
+//
+// What its wire lacks: /server_info and /reset_prefix_cache are there only with VLLM_SERVER_DEV_MODE=1. Without /server_info
+// the labels of vllm:cache_config_info say what they can.
+var VLLM = Engine{
+	Name:             "vllm",
+	Owner:            "vllm",
+	signs:            []sign{{"/metrics", "vllm:"}, {"/version", `"version"`}},
+	VersionPath:      "/version",
+	SettingsPaths:    []string{"/server_info?config_format=json"},
+	readSettings:     readVLLMConfig,
+	settingsGauge:    "vllm:cache_config_info",
+	readLabels:       readCacheLabels,
+	Reset:            CacheReset{"/reset_prefix_cache", isResetRefused},
+	Fields:           Fields{MinTokens: true, TokenIDs: true, RunningUsage: true},
+	DetokenizedField: "prompt",
+	Metrics: []Metric{
+		{"vllm:num_requests_running", "running_requests", "gauge", 1},
+		{"vllm:num_requests_waiting", "waiting_requests", "gauge", 1},
+		{"vllm:kv_cache_usage_perc", "kv_used_ratio", "gauge", 1},
+		{"vllm:gpu_cache_usage_perc", "kv_used_ratio", "gauge", 2},
+		{"vllm:prompt_tokens", "prompt_tokens", "counter", 1},
+		{"vllm:generation_tokens", "generation_tokens", "counter", 1},
+		{"vllm:request_success", "finished_requests", "counter", 1},
+		{"vllm:num_preemptions", "preemptions", "counter", 1},
+		{"vllm:admission_rejections", "rejections", "counter", 1},
+		{"vllm:prefix_cache_queries", "prefix_queried_tokens", "counter", 1},
+		{"vllm:prefix_cache_hits", "prefix_hit_tokens", "counter", 1},
+		{"vllm:gpu_prefix_cache_queries", "prefix_queried_tokens", "counter", 2},
+		{"vllm:gpu_prefix_cache_hits", "prefix_hit_tokens", "counter", 2},
+		{"vllm:spec_decode_num_accepted_tokens", "accepted_tokens", "counter", 1},
+		{"vllm:spec_decode_num_drafts", "drafts", "counter", 1},
+		{"vllm:request_prompt_tokens", "input_tokens", "histogram", 1},
+		{"vllm:request_generation_tokens", "output_tokens", "histogram", 1},
+		{"vllm:request_params_max_tokens", "max_tokens", "histogram", 1},
+		{"vllm:iteration_tokens", "step_tokens", "histogram", 1},
+		{"vllm:time_to_first_token_seconds", "ttft_s", "histogram", 1},
+		{"vllm:inter_token_latency_seconds", "itl_s", "histogram", 1},
+		{"vllm:request_time_per_output_token_seconds", "tpot_s", "histogram", 1},
+		{"vllm:e2e_request_latency_seconds", "e2e_s", "histogram", 1},
+		{"vllm:request_queue_time_seconds", "queue_s", "histogram", 1},
+		{"vllm:request_inference_time_seconds", "inference_s", "histogram", 1},
+		{"vllm:request_prefill_time_seconds", "prefill_s", "histogram", 1},
+		{"vllm:request_decode_time_seconds", "decode_s", "histogram", 1},
+		{"vllm:time_per_output_token_seconds", "itl_s", "histogram", 2},
+	},
+}
+
+// isResetRefused: a reset answers 200 also where it could not be done, since some request still holds blocks for a moment.
+// Older versions say nothing, and are believed.
+func isResetRefused(status int, body []byte) bool {
+	said := struct {
+		Success *bool `json:"success"`
+	}{}
+	_ = json.Unmarshal(body, &said)
+	return status == http.StatusOK && said.Success != nil && !*said.Success
+}
+
+// readVLLMConfig takes the configuration out of /server_info. What was not decided there is null or "auto".
+func readVLLMConfig(c *Configuration, answer []byte) {
+	var said struct {
+		Config struct {
+			Model struct {
+				Model        any `json:"model"`
+				MaxModelLen  any `json:"max_model_len"`
+				Quantization any `json:"quantization"`
+				Dtype        any `json:"dtype"`
+				Eager        any `json:"enforce_eager"`
+			} `json:"model_config"`
+			Cache     map[string]any `json:"cache_config"`
+			Scheduler struct {
+				Seqs   any `json:"max_num_seqs"`
+				Tokens any `json:"max_num_batched_tokens"`
+			} `json:"scheduler_config"`
+			Parallel struct {
+				Tensor   any `json:"tensor_parallel_size"`
+				NoCustom any `json:"disable_custom_all_reduce"`
+			} `json:"parallel_config"`
+		} `json:"vllm_config"`
+	}
+	if json.Unmarshal(answer, &said) != nil { // none, or the text of an older version
+		return
+	}
+	v := said.Config
+	c.Model, c.MaxModelLen = wordIn(v.Model.Model), countIn(v.Model.MaxModelLen)
+	c.Quantization, c.Dtype = wordIn(v.Model.Quantization), strings.TrimPrefix(wordIn(v.Model.Dtype), "torch.")
+	c.MaxNumSeqs, c.MaxNumBatchedTokens = countIn(v.Scheduler.Seqs), countIn(v.Scheduler.Tokens)
+	c.TensorParallelSize = countIn(v.Parallel.Tensor)
+	c.EnforceEager, c.NoCustomAllReduce = flagIn(v.Model.Eager), flagIn(v.Parallel.NoCustom)
+	readCacheLabels(c, v.Cache)
+}
+
+// readCacheLabels takes what is still missing out of vLLM's cache_config, which /server_info has as JSON and the gauge
+// vllm:cache_config_info as labels of the same names.
+func readCacheLabels(c *Configuration, labels map[string]any) {
+	SetDefault(&c.BlockSize, countIn(labels["block_size"]))
+	SetDefault(&c.NumGPUBlocks, countIn(labels["num_gpu_blocks"]))
+	SetDefault(&c.KVCacheTokens, countIn(labels["kv_cache_size_tokens"]))
+	SetDefault(&c.GPUMemoryUtilization, numberIn(labels["gpu_memory_utilization"]))
+	SetDefault(&c.KVCacheDtype, wordIn(labels["cache_dtype"]))
+	SetDefault(&c.EnablePrefixCaching, flagIn(labels["enable_prefix_caching"]))
+}
