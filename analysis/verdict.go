@@ -21,32 +21,33 @@ const knownRuns = "select run_id from staging.runs order by started_at desc limi
 // Verdict is a run in a few numbers. A number that is nil was not measured, or
 // was withheld. Times are seconds.
 type Verdict struct {
-	RunID         string
-	MeasuredOn    string
-	IsSimulated   bool
-	IsDraft       bool   // not compared: GPU or model is not known
-	IsValid       bool   // neither the client nor the set-up spoilt it
-	InvalidReason string // why not
-	HasFailed     bool   // more requests failed than are allowed
-	IsOverLimit   bool   // the same, also where the SLO's own failure_ratio is to judge it
-	StopReason    string // why it ended before its plan did; empty: it did not
-	Absences      string // which of its servers went away and when; empty: none did
-	IsBelowFloor  bool   // more than 1 % of its requests beat the floor: the deployment is not the one that was named
-	Status        string // running, done, interrupted or aborted
-	Planned       int64
-	Completed     int64
-	Shortfall     string // what failed, by kind: 166 of 250 failed (155 timeout_first_byte, 11 not sent); empty: nothing
-	MostFailed    string // the commonest kind of failure; empty: none failed
-	MostFailedBy  int64  // requests that failed so
-	Example       string // what the server said of the first of them
-	P50TTFTS      *float64
-	P99TTFTS      *float64
-	P50TPOTS      *float64
-	P99TPOTS      *float64
-	SlowdownRatio *float64 // median of measured over predicted time per token
-	NeverKept     int64    // of a closed loop: what it was to keep in flight, where the plan was too short for that; else 0
-	Unknown       string   // what of its deployment the catalogue lacks, where that is why there is no prediction
-	Notes         []string // what the comparison rests on: a server that others used, constants of a calibration
+	RunID          string
+	MeasuredOn     string
+	IsSimulated    bool
+	IsDraft        bool   // not compared: GPU or model is not known
+	IsValid        bool   // neither the client nor the set-up spoilt it
+	InvalidReason  string // why not
+	HasFailed      bool   // more requests failed than are allowed
+	IsOverLimit    bool   // the same, also where the SLO's own failure_ratio is to judge it
+	StopReason     string // why it ended before its plan did; empty: it did not
+	Absences       string // which of its servers went away and when; empty: none did
+	IsBelowFloor   bool   // more than 1 % of its requests beat the floor: the deployment is not the one that was named
+	Status         string // running, done, interrupted or aborted
+	Planned        int64
+	Completed      int64
+	Shortfall      string // what failed, by kind: 166 of 250 failed (155 timeout_first_byte, 11 not sent); empty: nothing
+	MostFailed     string // the commonest kind of failure; empty: none failed
+	MostFailedBy   int64  // requests that failed so
+	Example        string // what the server said of the first of them
+	P50TTFTS       *float64
+	P99TTFTS       *float64
+	P50TPOTS       *float64
+	P99TPOTS       *float64
+	SlowdownRatio  *float64 // median of measured over predicted time per token
+	CountsNoTokens bool     // of some successful request nobody knows how many tokens came, so its TPOT is unknown
+	NeverKept      int64    // of a closed loop: what it was to keep in flight, where the plan was too short for that; else 0
+	Unknown        string   // what of its deployment the catalogue lacks, where that is why there is no prediction
+	Notes          []string // what the comparison rests on: a server that others used, constants of a calibration
 }
 
 // Judge gives a run's verdict.
@@ -93,13 +94,14 @@ select
     runs.p99_tpot_s,
     runs.slowdown_ratio,
     -- A closed loop that never filled a slot twice has not kept what was asked for.
-    case when runs.mode = 'closed' and runs.sent > 0 and runs.kept_concurrency_ratio is null then coalesce(runs.max_concurrency, 0) else 0 end
+    case when runs.mode = 'closed' and runs.sent > 0 and runs.kept_concurrency_ratio is null then coalesce(runs.max_concurrency, 0) else 0 end,
+    exists (from staging.requests where requests.run_id = runs.run_id and requests.is_success and requests.received_tokens is null)
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
 		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &absences, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
 		&failure, &failed, &example,
-		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept,
+		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept, &v.CountsNoTokens,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Verdict{}, unknown(ctx, db, "run", runID, knownRuns, "")
@@ -196,12 +198,12 @@ func (v Verdict) latencies() []string {
 		return []string{"no latency measured"}
 	case v.Completed < withheldBelow || v.P99TTFTS == nil:
 		return []string{fmt.Sprintf("p50 TTFT %s, p50 TPOT %s (p99 withheld below %d samples: %d)",
-			shownTime(v.P50TTFTS), shownTime(v.P50TPOTS), withheldBelow, v.Completed)}
+			shownTime(v.P50TTFTS), v.shownTPOT(v.P50TPOTS), withheldBelow, v.Completed)}
 	case v.Completed < flaggedBelow:
 		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s (of %d samples only)",
-			shownTime(v.P99TTFTS), shownTime(v.P99TPOTS), v.Completed)}
+			shownTime(v.P99TTFTS), v.shownTPOT(v.P99TPOTS), v.Completed)}
 	default:
-		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s", shownTime(v.P99TTFTS), shownTime(v.P99TPOTS))}
+		return []string{fmt.Sprintf("p99 TTFT %s, p99 TPOT %s", shownTime(v.P99TTFTS), v.shownTPOT(v.P99TPOTS))}
 	}
 }
 
@@ -216,6 +218,15 @@ func (v Verdict) comparison() string {
 	default:
 		return fmt.Sprintf("time per token %s times the prediction (median)", show.Figures(*v.SlowdownRatio))
 	}
+}
+
+// shownTPOT says why a TPOT is unknown where the server counts no tokens: neither usage nor token ids came, as from a plain
+// OpenAI server without stream_options.
+func (v Verdict) shownTPOT(s *float64) string {
+	if s == nil && v.CountsNoTokens {
+		return "unknown (the server does not say how many tokens it sent)"
+	}
+	return shownTime(s)
 }
 
 // shownTime writes a time that may not be known.

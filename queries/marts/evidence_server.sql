@@ -53,42 +53,29 @@ told as (
     group by run_id
 ),
 
-samples as (
-    select
-        run_id,
-        url,
-        at_s,
-        name,
-        labels,
-        value
-    from staging.samples
-    where origin = 'server'
-        and name in (
-            'vllm:num_preemptions_total', 'vllm:admission_rejections_total',
-            'vllm:spec_decode_num_accepted_tokens_total', 'vllm:spec_decode_num_drafts_total',
-            'DCGM_FI_PROF_NVLINK_TX_BYTES', 'DCGM_FI_PROF_PCIE_TX_BYTES'
-        )
-),
-
 -- What each counter gained from its first look to its last, whatever lies between two looks. One that falls began anew: the server
 -- was started again, and what it shows has come since.
 counted as (
     select
         run_id,
-        sum(gain) filter (where name = 'vllm:num_preemptions_total') as preemptions,
-        sum(gain) filter (where name = 'vllm:admission_rejections_total') as rejections,
-        sum(gain) filter (where name = 'vllm:spec_decode_num_accepted_tokens_total') as accepted_tokens,
-        sum(gain) filter (where name = 'vllm:spec_decode_num_drafts_total') as drafts,
-        avg(value) filter (where name = 'DCGM_FI_PROF_NVLINK_TX_BYTES') as nvlink_byte_per_s,
-        avg(value) filter (where name = 'DCGM_FI_PROF_PCIE_TX_BYTES') as pcie_byte_per_s
+        sum(gain) filter (where quantity = 'preemptions') as preemptions,
+        sum(gain) filter (where quantity = 'rejections') as rejections,
+        sum(gain) filter (where quantity = 'accepted_tokens') as accepted_tokens,
+        sum(gain) filter (where quantity = 'drafts') as drafts,
+        avg(value) filter (where quantity = 'acceptance_length' and value > 0) as acceptance_length,
+        avg(value) filter (where quantity = 'gpu_nvlink_byte_per_s') as nvlink_byte_per_s,
+        avg(value) filter (where quantity = 'gpu_pcie_byte_per_s') as pcie_byte_per_s
     from (
         select
             run_id,
-            name,
+            quantity,
             value,
             value - case when lag(value) over of_series > value then 0 else lag(value) over of_series end as gain
-        from samples
-        window of_series as (partition by run_id, url, name, labels order by at_s)
+        from staging.server_samples
+        where quantity in (
+            'preemptions', 'rejections', 'accepted_tokens', 'drafts', 'acceptance_length', 'gpu_nvlink_byte_per_s', 'gpu_pcie_byte_per_s'
+        )
+        window of_series as (partition by run_id, url, quantity, labels order by at_s)
     ) as each
     group by run_id
 ),
@@ -178,7 +165,8 @@ from (
             {'figure': 'max_temperature_c', 'value': told.max_temperature_c},
             {'figure': 'nvlink_byte_per_s', 'value': counted.nvlink_byte_per_s},
             {'figure': 'pcie_byte_per_s', 'value': counted.pcie_byte_per_s},
-            {'figure': 'acceptance_length', 'value': 1 + counted.accepted_tokens / nullif(counted.drafts, 0)}
+            -- vLLM counts what was drafted and accepted, SGLang says the mean itself.
+            {'figure': 'acceptance_length', 'value': coalesce(1 + counted.accepted_tokens / nullif(counted.drafts, 0), counted.acceptance_length)}
         ]) as each
     from known
 ) as figures

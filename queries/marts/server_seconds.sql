@@ -58,18 +58,14 @@ gains as (
         run_id,
         url,
         at_s,
-        name,
+        quantity,
+        part,
         labels,
         value,
         value - case when value >= lag(value) over of_series then lag(value) over of_series else 0 end as gain,
         lag(at_s) over of_series as since_s
-    from staging.samples
-    where origin = 'server'
-        and (
-            starts_with(name, 'vllm:')
-            or starts_with(name, 'DCGM_FI_')
-        )
-    window of_series as (partition by run_id, url, name, labels order by at_s)
+    from staging.server_samples
+    window of_series as (partition by run_id, url, quantity, part, labels order by at_s)
 ),
 
 spoken as (
@@ -77,26 +73,26 @@ spoken as (
         run_id,
         url,
         at_s,
-        sum(value) filter (where name = 'vllm:num_requests_running') as running,
-        sum(value) filter (where name = 'vllm:num_requests_waiting') as queue_depth,
-        avg(value) filter (where name in ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) as kv_usage_ratio,
-        sum(gain) filter (where name = 'vllm:prompt_tokens_total') as prompt_tokens,
-        sum(gain) filter (where name = 'vllm:generation_tokens_total') as generation_tokens,
-        sum(gain) filter (where name = 'vllm:iteration_tokens_total_count') as steps,
-        sum(gain) filter (where name in ('vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total')) as cache_queries,
-        sum(gain) filter (where name in ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')) as cache_hits,
-        sum(gain) filter (where name = 'vllm:request_success_total') as finished,
-        sum(gain) filter (where name = 'vllm:num_preemptions_total') as preemptions,
-        sum(gain) filter (where name = 'vllm:admission_rejections_total') as rejections,
-        nullif(count(distinct labels) filter (where starts_with(name, 'DCGM_FI_')), 0) as gpus,
-        avg(value) filter (where name = 'DCGM_FI_PROF_SM_ACTIVE') as sm_active_ratio,
-        avg(value) filter (where name = 'DCGM_FI_PROF_DRAM_ACTIVE') as dram_active_ratio,
-        sum(value) filter (where name = 'DCGM_FI_DEV_POWER_USAGE') as power_w,
-        max(value) filter (where name = 'DCGM_FI_DEV_GPU_TEMP') as max_temperature_c,
-        min(value) filter (where name = 'DCGM_FI_DEV_SM_CLOCK') * 1e6 as least_sm_clock_hz,
-        max(value) filter (where name = 'DCGM_FI_DEV_SM_CLOCK') * 1e6 as most_sm_clock_hz,
+        sum(value) filter (where quantity = 'running_requests') as running,
+        sum(value) filter (where quantity = 'waiting_requests') as queue_depth,
+        avg(value) filter (where quantity = 'kv_used_ratio') as kv_usage_ratio,
+        sum(gain) filter (where quantity = 'prompt_tokens') as prompt_tokens,
+        sum(gain) filter (where quantity = 'generation_tokens') as generation_tokens,
+        sum(gain) filter (where quantity = 'step_tokens' and part = 'count') as steps,
+        sum(gain) filter (where quantity = 'prefix_queried_tokens') as cache_queries,
+        sum(gain) filter (where quantity = 'prefix_hit_tokens') as cache_hits,
+        sum(gain) filter (where quantity = 'finished_requests') as finished,
+        sum(gain) filter (where quantity = 'preemptions') as preemptions,
+        sum(gain) filter (where quantity = 'rejections') as rejections,
+        nullif(count(distinct labels) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
+        avg(value) filter (where quantity = 'gpu_sm_active_ratio') as sm_active_ratio,
+        avg(value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
+        sum(value) filter (where quantity = 'gpu_power_w') as power_w,
+        max(value) filter (where quantity = 'gpu_temperature_c') as max_temperature_c,
+        min(value) filter (where quantity = 'gpu_sm_clock_hz') as least_sm_clock_hz,
+        max(value) filter (where quantity = 'gpu_sm_clock_hz') as most_sm_clock_hz,
         count(*) filter (
-            where name in ('DCGM_FI_DEV_CLOCK_THROTTLE_REASONS', 'DCGM_FI_DEV_CLOCKS_EVENT_REASONS')
+            where quantity = 'gpu_throttle_reasons'
                 -- Idle (1) and clocks set by the user (2) hold nobody down.
                 and (value::ubigint & ~3::ubigint) <> 0
         ) as throttled_gpus
@@ -145,7 +141,8 @@ queue_buckets as (
         ) as at_most,
         at_s - min(min(since_s)) over (partition by run_id, url order by at_s range between 60 preceding and current row) as length_s
     from gains
-    where name = 'vllm:request_queue_time_seconds_bucket'
+    where quantity = 'queue_s'
+        and part = 'bucket'
         and since_s is not null
     group by
         run_id,
@@ -303,7 +300,8 @@ select
     queue_times.queued,
     spoken.prompt_tokens / seconds.length_s as prompt_token_per_s,
     spoken.generation_tokens / seconds.length_s as generation_token_per_s,
-    spoken.cache_hits / nullif(spoken.cache_queries, 0) as cached_ratio,
+    -- SGLang counts no lookups: each prompt token is one.
+    spoken.cache_hits / nullif(coalesce(spoken.cache_queries, spoken.prompt_tokens), 0) as cached_ratio,
     spoken.finished / seconds.length_s as finished_per_s,
     spoken.preemptions / seconds.sharing as preemptions,
     spoken.rejections / seconds.sharing as rejections,

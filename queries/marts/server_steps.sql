@@ -26,21 +26,17 @@ with looks as (
         samples.run_id,
         samples.url,
         samples.at_s,
-        count(*) filter (where samples.name = 'vllm:num_requests_running') as engines,
-        sum(samples.value) filter (where samples.name = 'vllm:num_requests_running') as running,
-        avg(samples.value) filter (where samples.name in ('vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc')) as kv_used_ratio,
-        sum(samples.value) filter (where samples.name = 'vllm:prompt_tokens_total') as prompt_tokens,
-        coalesce(sum(samples.value) filter (
-            where samples.name in ('vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total')
-        ), 0) as cached_tokens,
-        sum(samples.value) filter (where samples.name = 'vllm:request_success_total') as finished
-    from staging.samples
+        count(*) filter (where samples.quantity = 'running_requests') as engines,
+        sum(samples.value) filter (where samples.quantity = 'running_requests') as running,
+        avg(samples.value) filter (where samples.quantity = 'kv_used_ratio') as kv_used_ratio,
+        sum(samples.value) filter (where samples.quantity = 'prompt_tokens') as prompt_tokens,
+        coalesce(sum(samples.value) filter (where samples.quantity = 'prefix_hit_tokens'), 0) as cached_tokens,
+        sum(samples.value) filter (where samples.quantity = 'finished_requests') as finished
+    from staging.server_samples as samples
     inner join marts.shared_servers on shared_servers.run_id = samples.run_id and shared_servers.is_shared
-    where samples.origin = 'server'
-        and samples.name in (
-            'vllm:num_requests_running', 'vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc', 'vllm:prompt_tokens_total',
-            'vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total', 'vllm:request_success_total'
-        )
+    where samples.quantity in (
+        'running_requests', 'kv_used_ratio', 'prompt_tokens', 'prefix_hit_tokens', 'finished_requests'
+    )
     group by
         samples.run_id,
         samples.url,

@@ -15,9 +15,8 @@ with looks as (
         url,
         at_s,
         sum(value) as in_server
-    from staging.samples
-    where origin = 'server'
-        and name in ('vllm:num_requests_running', 'vllm:num_requests_waiting')
+    from staging.server_samples
+    where quantity in ('running_requests', 'waiting_requests')
         -- Before the first request there is nothing to compare.
         and at_s > 0
     group by
