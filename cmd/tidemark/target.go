@@ -24,6 +24,8 @@ func targetFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`"},
 		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions"},
 		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
+		&cli.StringFlag{Name: "engine", Usage: "the server is `NAME`: vllm, sglang or openai (default: ask it)"},
+		&cli.StringFlag{Name: "body", Usage: "add the fields of the JSON object in `FILE` to each request: sampling, an adapter, a schema"},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held"},
 		&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned"},
 		&cli.StringFlag{Name: "cache", Usage: "the prefix cache: leave it `as-is`, reset it before, or cold: share nothing", Value: "as-is"},
@@ -77,6 +79,10 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if err != nil {
 		return replay.Settings{}, err
 	}
+	body, err := bodyOf(c.String("body"))
+	if err != nil {
+		return replay.Settings{}, err
+	}
 	cache := c.String("cache")
 	if cache == "as-is" {
 		cache = ""
@@ -84,7 +90,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	maxFailures := c.Float64("max-failures")
 	settings := replay.Settings{
 		BaseURLs: c.StringSlice("base-url"), Routes: routes, Endpoint: c.String("endpoint"), Model: c.String("model"),
-		APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
+		Engine: c.String("engine"), Body: body, APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
 		Mode: c.String("mode"), MaxConcurrency: c.Int("max-concurrency"), History: c.String("history"), Cache: cache,
 		WarmUp: c.Duration("warm-up"), DrainTimeout: c.Duration("drain-timeout"), SLO: slo,
 		Name: c.String("name"), Note: c.String("note"), Version: version,
@@ -96,6 +102,18 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 		return replay.Settings{}, hint.AsMisuse(err)
 	}
 	return settings, nil
+}
+
+// bodyOf is what a file adds to each request; none without a path.
+func bodyOf(path string) (json.RawMessage, error) {
+	if path == "" {
+		return nil, nil
+	}
+	body, err := userfile.ReadAll(path)
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
+	}
+	return body, nil
 }
 
 func routesOf(lines []string) (map[string]string, error) {

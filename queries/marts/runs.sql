@@ -45,6 +45,8 @@
 -- mode                     'open', 'sessions' or 'closed': in a closed loop from due is from sent
 -- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
 -- history                  of a session's later turns: 'planned' or 'answered'
+-- body                     fields that the user added to each request, as a JSON object; null for none
+-- server_engine            the engine that the server was recognised as: 'vllm', 'sglang' or 'openai'; null where the run does not say
 -- cache_asked              what was asked of the prefix cache: '', 'reset' or 'cold'
 -- warm_up_s                requests due before it are left out, seconds
 -- endpoints                base urls that were sent to
@@ -330,6 +332,8 @@ select
     runs.mode,
     runs.max_concurrency,
     runs.history,
+    runs.body,
+    runs.server_engine,
     runs.cache_asked,
     runs.warm_up_s,
     runs.endpoints,

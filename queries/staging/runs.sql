@@ -26,6 +26,9 @@
 -- mode                     'open', 'sessions' or 'closed'
 -- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
 -- history                  of a session's later turns: 'planned', or 'answered' by the server
+-- body                     fields that the user added to each request, as a JSON object; null for none
+-- server_engine            the engine that the server was recognised as: 'vllm', 'sglang' or 'openai'; null where the run does not say
+-- server_engine_known_by   by what it was recognised
 -- cache_asked              what was asked for: '', 'reset' or 'cold'
 -- cache_method             what was done: 'none', 'reset', 'salt_per_run' or 'salt_per_request'; null where the run does not say
 -- warm_up_s                requests due before it are flagged, seconds
@@ -94,6 +97,9 @@ select
     coalesce(nullif(runs.document ->> '$.settings.mode', ''), 'open') as mode,
     nullif((runs.document ->> '$.settings.max_concurrency')::bigint, 0) as max_concurrency,
     coalesce(nullif(runs.document ->> '$.settings.history', ''), 'planned') as history,
+    nullif(runs.document ->> '$.settings.body', '') as body,
+    nullif(runs.document ->> '$.server.engine', '') as server_engine,
+    nullif(runs.document ->> '$.server.engine_known_by', '') as server_engine_known_by,
     coalesce(runs.document ->> '$.readiness.cache.asked', runs.document ->> '$.settings.cache', '') as cache_asked,
     runs.document ->> '$.readiness.cache.method' as cache_method,
     coalesce((runs.document ->> '$.settings.warm_up_s')::double, 0) as warm_up_s,
