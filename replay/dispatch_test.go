@@ -25,6 +25,7 @@ import (
 type pipeServer struct {
 	began          time.Time
 	freezeAt, thaw time.Duration
+	answer         func(net.Conn) // nil: well; it ends with the connection
 }
 
 func (p *pipeServer) dial(context.Context, string, string) (net.Conn, error) {
@@ -48,6 +49,10 @@ func (p *pipeServer) serve(conn net.Conn) {
 		var answer string
 		switch req.URL.Path {
 		case "/v1/completions":
+			if p.answer != nil {
+				p.answer(conn)
+				return
+			}
 			if !p.complete(conn, body) {
 				return
 			}
