@@ -12,13 +12,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// knownEngines have constants of their own, or are near enough to one that has.
-var knownEngines = []string{"vllm", "sglang", "tensorrt-llm"}
-
 // CheckNames says which of a point's words the model would read over.
 func (p Point) CheckNames() error {
-	if engine := p.Deployment.Normal().Engine; engine != "" && !slices.Contains(knownEngines, engine) {
-		return hint.Misuse("no engine named %q: known are %s", engine, strings.Join(knownEngines, ", "))
+	if engine := p.Deployment.Normal().Engine; engine != "" && !slices.Contains(deployment.Engines, engine) {
+		return hint.Misuse("no engine named %q: known are %s", engine, strings.Join(deployment.Engines, ", "))
 	}
 	if rate := p.AcceptanceRate; rate != nil && *rate != 0 && p.Drafts == 0 {
 		return hint.Misuse("an acceptance rate of %v without speculative tokens: how many are guessed a step is missing", *rate)

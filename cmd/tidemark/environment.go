@@ -12,6 +12,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
+	"tidemark/replay/engines"
 )
 
 // deploymentFlags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
@@ -33,8 +34,11 @@ func deploymentFlags(has ...cli.Flag) (flags []cli.Flag) {
 func environmentFlags(has ...cli.Flag) []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "environment", Usage: "JSON `FILE` that names what follows"}}
 	for _, flag := range deploymentFlags(has...) {
-		if flag := flag.(*cli.StringFlag); len(flag.Aliases) > 0 {
+		switch flag := flag.(*cli.StringFlag); {
+		case len(flag.Aliases) > 0:
 			flag.Name, flag.Aliases = flag.Aliases[0], nil
+		case flag.Name == "engine":
+			flag.Usage = "`NAME` of the engine: vllm, sglang, tensorrt-llm; openai where it is none of them (default: the server is asked)"
 		}
 		flags = append(flags, flag)
 	}
@@ -59,7 +63,15 @@ func givenDeployment(c *cli.Context) (d deployment.Deployment, err error) {
 	if version := d.EngineVersion; version != "" && !strings.ContainsAny(version, "0123456789") {
 		return d, hint.Misuse("%s: --engine-version %s: no number in it", c.Command.Name, version).Hint("0.20.0; leave it out where it is not known")
 	}
-	return d.Normal(), nil
+	d = d.Normal()
+	known := deployment.Engines
+	if modelFlag(c) == "catalog-model" { // a verb that speaks to a server
+		known = append(slices.Clone(known), engines.OpenAI.Name)
+	}
+	if d.Engine != "" && !slices.Contains(known, d.Engine) {
+		return d, hint.Misuse("%s: no engine named %q: known are %s", c.Command.Name, d.Engine, strings.Join(known, ", "))
+	}
+	return d, nil
 }
 
 // deploymentOf is the deployment that the flags name; ok is false when they name neither GPU nor model.
@@ -112,6 +124,9 @@ func namedEnvironment(c *cli.Context) (environment *deployment.Deployment, sourc
 	case err != nil || path == "" && !named:
 		return nil, "", err
 	case path == "":
+		if d.Engine == engines.OpenAI.Name { // says how to speak to the server, and nothing of its speed
+			d.Engine = ""
+		}
 		return &d, "flags", nil
 	case named:
 		return nil, "", hint.Misuse("--environment and --gpu, --catalog-model exclude each other")

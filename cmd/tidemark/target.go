@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
 	"tidemark/replay"
+	"tidemark/replay/engines"
 	"tidemark/replay/secrets"
 )
 
@@ -24,7 +25,6 @@ func targetFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "route", Usage: "send a class to a server of its own, as `CLASS=URL`"},
 		&cli.StringFlag{Name: "endpoint", Usage: "`PATH` to send to: /v1/completions or /v1/chat/completions", Value: "/v1/completions"},
 		&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
-		&cli.StringFlag{Name: "engine", Usage: "the server is `NAME`: vllm, sglang or openai (default: ask it)"},
 		&cli.StringFlag{Name: "body", Usage: "add the fields of the JSON object in `FILE` to each request: sampling, an adapter, a schema"},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "at most `N` in flight; over an open loop the wait is shown as held"},
 		&cli.StringFlag{Name: "history", Usage: "later turns of sessions repeat what was `planned` or what was answered", Value: "planned"},
@@ -47,6 +47,15 @@ func targetFlags() []cli.Flag {
 		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
 		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)"},
 	}
+}
+
+// serverEngine is the kind of server that an engine's name stands for: an engine that the load engine has no file for, such as
+// TensorRT-LLM, is spoken to as a plain OpenAI server.
+func serverEngine(name string) string {
+	if _, isKnown := engines.Named(name); isKnown || name == "" {
+		return name
+	}
+	return engines.OpenAI.Name
 }
 
 // sloOf is an SLO file as a run keeps it; none without a path.
@@ -90,7 +99,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	maxFailures := c.Float64("max-failures")
 	settings := replay.Settings{
 		BaseURLs: c.StringSlice("base-url"), Routes: routes, Endpoint: c.String("endpoint"), Model: c.String("model"),
-		Engine: c.String("engine"), Body: body, APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
+		Engine: serverEngine(c.String("engine")), Body: body, APIKey: key, Headers: headers, MetricsURLs: c.StringSlice("metrics-url"),
 		Mode: c.String("mode"), MaxConcurrency: c.Int("max-concurrency"), History: c.String("history"), Cache: cache,
 		WarmUp: c.Duration("warm-up"), DrainTimeout: c.Duration("drain-timeout"), SLO: slo,
 		Name: c.String("name"), Note: c.String("note"), Version: version,

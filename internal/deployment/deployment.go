@@ -83,6 +83,9 @@ func (d Deployment) ModelName() string {
 // GPUs is how many GPUs one address stands for.
 func (d Deployment) GPUs() int { return max(d.TensorParallelSize, 1) * max(d.DataParallelSize, 1) }
 
+// Engines have constants of their own in the bandwidth model, or are near enough to one that has.
+var Engines = []string{"vllm", "sglang", "tensorrt-llm"}
+
 // Spellings of engines and compute formats that tables use; "auto" is the compute format that the weights bring along.
 var (
 	engineSpellings = map[string]string{"trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt_llm": "tensorrt-llm", "tensorrtllm": "tensorrt-llm", "trt": "tensorrt-llm"}
