@@ -4,13 +4,15 @@ import (
 	"io"
 	"slices"
 	"testing"
+
+	"tidemark/internal/commandline"
 )
 
 // Users write flags behind arguments; urfave/cli stops at the first argument.
 func TestFlagsMayFollowArguments(t *testing.T) {
 	app := newApp(nil, io.Discard, io.Discard)
 	for _, verb := range app.Commands {
-		got := flagsFirst(app, []string{"tidemark", verb.Name, "thing", "--quiet"})
+		got := commandline.FlagsFirst(app, []string{"tidemark", verb.Name, "thing", "--quiet"})
 		want := []string{"tidemark", verb.Name, "--quiet", "--", "thing"}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", verb.Name, got, want)
@@ -52,7 +54,7 @@ func TestFlagsMayFollowArguments(t *testing.T) {
 		},
 		{"no verb: left as it is", []string{"--version"}, []string{"--version"}},
 	} {
-		got := flagsFirst(app, append([]string{"tidemark"}, c.args...))
+		got := commandline.FlagsFirst(app, append([]string{"tidemark"}, c.args...))
 		if want := append([]string{"tidemark"}, c.out...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", c.sentence, got, want)
 		}

@@ -7,6 +7,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/escape"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 )
 
 // writeAudit lays out what is known of a source for people: facts, then the tables behind them, then the findings.
@@ -25,14 +27,14 @@ func writeAudit(w io.Writer, audit analysis.Audit, width int) error {
 func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
 	const names = 15
 	for _, row := range facts.Rows {
-		labelled(b, plain(row[0]), names, plain(row[1]), width)
+		labelled(b, tables.Plain(row[0]), names, tables.Plain(row[1]), width)
 	}
 }
 
 // labelled writes a text beside its name, in as many lines as it takes.
 func labelled(b *strings.Builder, name string, column int, text string, width int) {
-	room := max(leastText, width-column)
-	for _, line := range wrapped(escape.Controls(text, ""), room) {
+	room := max(tables.LeastText, width-column)
+	for _, line := range terminal.Wrapped(escape.Controls(text, ""), room) {
 		for ; len(line) > room; line = line[room:] { // one word, as a path
 			fmt.Fprintf(b, "%-*s%s\n", column, name, line[:room])
 			name = ""
@@ -54,7 +56,7 @@ func columns(b *strings.Builder, name, what string, table analysis.Table) {
 	for _, row := range table.Rows {
 		fmt.Fprintf(b, "\n%15s", "")
 		for _, cell := range row {
-			fmt.Fprintf(b, "%12s", plain(cell))
+			fmt.Fprintf(b, "%12s", tables.Plain(cell))
 		}
 	}
 	b.WriteString("\n")
@@ -85,11 +87,11 @@ func writeFindings(b *strings.Builder, findings analysis.Table, width int) {
 		}
 		fmt.Fprintf(b, "\n%s %s\n", mark, row[0])
 		const names = 15
-		labelled(b, "    found", names, plain(row[3]), width)
-		labelled(b, "    means", names, plain(row[4]), width)
+		labelled(b, "    found", names, tables.Plain(row[3]), width)
+		labelled(b, "    means", names, tables.Plain(row[4]), width)
 		remedy := "none; no option changes it"
 		if row[5] != nil {
-			remedy = plain(row[5])
+			remedy = tables.Plain(row[5])
 		}
 		labelled(b, "    option", names, remedy, width)
 	}

@@ -16,6 +16,8 @@ import (
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -42,7 +44,7 @@ func remark(c *cli.Context, format string, args ...any) {
 		tell(c, "%s", text)
 		return
 	}
-	fmt.Fprintln(c.App.Writer, strings.Join(wrapped(text, terminalWidth(c.App.Writer)), "\n"))
+	fmt.Fprintln(c.App.Writer, strings.Join(terminal.Wrapped(text, terminal.Width(c.App.Writer)), "\n"))
 }
 
 // rowOf is a row of a table by the names of its columns.
@@ -70,7 +72,7 @@ func (r rowOf) number(name string) float64 {
 	}
 }
 
-func (r rowOf) text(name string) string { return plain(r[name]) }
+func (r rowOf) text(name string) string { return tables.Plain(r[name]) }
 
 // For people bytes are in GB, 10^9, and in GiB, 2^30, each in a column of its own.
 func gigabytes(bytes float64) string       { return show.Figures(bytes / 1e9) }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/fixtures"
+	"tidemark/internal/commandline"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
@@ -137,7 +138,7 @@ func (d demo) step(args ...string) (experiment.Result, error) {
 	tell(d.c, "$ tidemark %s", strings.Join(args, " "))
 	want := &asked{sent: func(string) error { return nil }, wait: time.Minute}
 	ctx := context.WithValue(d.c.Context, askedKey{}, want)
-	err := d.c.App.RunContext(ctx, flagsFirst(d.c.App, append([]string{"tidemark"}, args...)))
+	err := d.c.App.RunContext(ctx, commandline.FlagsFirst(d.c.App, append([]string{"tidemark"}, args...)))
 	return want.result, err
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -71,7 +73,7 @@ func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 		if i > 0 {
 			fmt.Fprintln(c.App.Writer)
 		}
-		if err := writeDiagnosis(c.App.Writer, d, terminalWidth(c.App.Writer)); err != nil {
+		if err := writeDiagnosis(c.App.Writer, d, terminal.Width(c.App.Writer)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func named(table analysis.Table) []map[string]string {
 	for i, row := range table.Rows {
 		rows[i] = map[string]string{}
 		for j, column := range table.Columns {
-			rows[i][column.Name] = plain(row[j])
+			rows[i][column.Name] = tables.Plain(row[j])
 		}
 	}
 	return rows

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/commandline"
 	"tidemark/internal/hint"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
@@ -265,7 +268,7 @@ func checkRows(c *cli.Context, file experiment.File) error {
 			}
 			return err
 		}
-		if err := app.RunContext(c.Context, flagsFirst(app, argsOfStep(c, file, step))); err != nil {
+		if err := app.RunContext(c.Context, commandline.FlagsFirst(app, argsOfStep(c, file, step))); err != nil {
 			return exitError{exitCode(err), fmt.Errorf("row %q: %w", step.Value, err)}
 		}
 	}
@@ -312,7 +315,7 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	}
 	// What a replay prints is talk here; the product is the table of all rows.
 	app := newApp(strings.NewReader(""), talk(c), talk(c))
-	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), flagsFirst(app, argsOfStep(c, file, step)))
+	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), commandline.FlagsFirst(app, argsOfStep(c, file, step)))
 	if code := exitCode(err); code == exitNotMet || code == exitInvalid {
 		err = nil // that is the outcome
 	}
@@ -388,4 +391,24 @@ func metUpTo(file experiment.File, done []experiment.Done) string {
 		}
 	}
 	return fmt.Sprintf("SLO by %s: %s", strings.Join(file.Varied(), " and "), strings.Join(parts, "; "))
+}
+
+// runBefore runs the program that an experiment's author wants before a row,
+// and waits for its end. It speaks to the person, never into the product.
+func runBefore(ctx context.Context, c *cli.Context, before []string, value string) error {
+	args := make([]string, len(before))
+	for i, arg := range before {
+		args[i] = strings.ReplaceAll(arg, "{value}", value)
+	}
+	tell(c, "$ %s", strings.Join(args, " "))
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	if talks := terminal.FileOf(talk(c)); talks != nil {
+		// The file itself: through a pipe of ours, a server that it starts in the background would be waited for.
+		command.Stdout, command.Stderr = talks, talks
+	}
+	if err := command.Run(); err != nil {
+		return hint.Errorf("experiment: before: %s: %w", args[0], err).
+			Hint("the row was not begun; mend it and give the same command again")
+	}
+	return nil
 }

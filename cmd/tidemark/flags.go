@@ -10,7 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -160,4 +163,27 @@ func oneArgument(c *cli.Context, what string) (string, error) {
 	default:
 		return "", hint.Misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).Hint("tidemark %s --help", c.Command.Name)
 	}
+}
+
+// printTable writes a table in the form that was asked for: CSV or JSON in full
+// precision and base units, else for people.
+func printTable(c *cli.Context, table analysis.Table) error {
+	rows, err := rowsFor(c)
+	if err != nil {
+		return err
+	}
+	return tables.Write(rows, table)
+}
+
+// rowsFor prints rows one after the other in the form that was asked for.
+func rowsFor(c *cli.Context) (tables.Writer, error) {
+	switch {
+	case c.Bool("csv") && c.Bool("json"):
+		return nil, hint.Misuse("%s: --csv and --json exclude each other", c.Command.Name)
+	case c.Bool("csv"):
+		return tables.NewCSV(terminal.Product(c.App.Writer)), nil
+	case c.Bool("json"):
+		return tables.NewJSON(terminal.Product(c.App.Writer)), nil
+	}
+	return tables.NewText(c.App.Writer, terminal.Width(c.App.Writer)), nil
 }

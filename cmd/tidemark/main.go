@@ -19,7 +19,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/ingest"
+	"tidemark/internal/commandline"
 	"tidemark/internal/escape"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -39,12 +41,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stop := watchSignals()
 	defer stop.release()
 
-	out := newConsole(stdout, stderr, stop.soft.Done())
-	defer out.close()
+	out := terminal.New(stdout, stderr, stop.soft.Done())
+	defer out.Close()
 
-	app := newApp(stdin, out.stdout, out.stderr)
-	err := app.RunContext(withStop(context.Background(), stop), flagsFirst(app, args))
-	if printErr := out.flush(); printErr != nil {
+	app := newApp(stdin, out.Stdout, out.Stderr)
+	err := app.RunContext(withStop(context.Background(), stop), commandline.FlagsFirst(app, args))
+	if printErr := out.Flush(); printErr != nil {
 		err = printErr // whatever it came to: whoever reads it has not got it whole
 	}
 	code := exitCode(err)
@@ -52,7 +54,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		code = signalled
 	}
 	if isWorthSaying(err, code) {
-		printError(out.stderr, err)
+		printError(out.Stderr, err)
 	}
 	return code
 }
@@ -75,17 +77,17 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return unknownVerb(c.App, c.Args().First())
+				return commandline.UnknownVerb(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
 		// urfave would print and exit by itself; run does both.
 		ExitErrHandler: func(*cli.Context, error) {},
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return usageErrorWithoutVerb(err) },
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
 	for _, command := range app.Commands {
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
-			return usageError(c, err)
+			return commandline.UsageError(c, err)
 		}
 	}
 	return app

@@ -11,6 +11,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/show"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/plan"
 )
@@ -113,7 +114,7 @@ func planToStdout(c *cli.Context, source string) error {
 		return err
 	}
 	defer file.Close()
-	_, err = io.Copy(product(c.App.Writer), file)
+	_, err = io.Copy(terminal.Product(c.App.Writer), file)
 	return err
 }
 

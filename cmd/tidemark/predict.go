@@ -11,6 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/tables"
 	"tidemark/internal/warehouse"
 )
 
@@ -234,7 +235,7 @@ func argumentTable(a analysis.Argument) analysis.Table {
 		assumed = append(assumed, fmt.Sprintf("multiplied in %s: %s", row.text("compute_format"), odd))
 	}
 	for _, constant := range rowsOf(a.Constant) {
-		assumed = append(assumed, fmt.Sprintf("%s = %s %s (%s: %s)", constantName(constant), plain(constant["value"]),
+		assumed = append(assumed, fmt.Sprintf("%s = %s %s (%s: %s)", constantName(constant), tables.Plain(constant["value"]),
 			constant.text("unit"), constantScope(constant), constant.text("source")))
 	}
 	add("assumptions", assumed)

@@ -10,6 +10,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/userfile"
 	"tidemark/internal/warehouse"
 )
@@ -92,10 +94,10 @@ func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) 
 	switch {
 	case isForPrograms(c):
 		return printTable(c, table)
-	case !isTerminal(c.App.Writer):
-		return writeCSV(product(c.App.Writer), table)
+	case !terminal.Is(c.App.Writer):
+		return tables.WriteCSV(terminal.Product(c.App.Writer), table)
 	}
-	return writeText(c.App.Writer, pointsForPeople(table, points), terminalWidth(c.App.Writer))
+	return tables.WriteText(c.App.Writer, pointsForPeople(table, points), terminal.Width(c.App.Writer))
 }
 
 // pointsForPeople are the lines of the file with the answer alone.

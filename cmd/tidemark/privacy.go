@@ -10,6 +10,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -287,7 +288,7 @@ func printVerdicts(c *cli.Context, table analysis.Table) error {
 			mark = privacy.Fails + "  " + fmt.Sprint(row[1])
 			broken = append(broken, fmt.Sprint(row[1]))
 		}
-		lines := wrapped(text, max(40, terminalWidth(c.App.Writer)-11))
+		lines := terminal.Wrapped(text, max(40, terminal.Width(c.App.Writer)-11))
 		fmt.Fprintf(c.App.Writer, "  %-7s  %s\n", mark, strings.Join(lines, "\n           "))
 	}
 	return nil

@@ -4,41 +4,19 @@ import (
 	"fmt"
 	"io"
 	"time"
-	"unicode/utf8"
 
-	"tidemark/internal/escape"
+	"tidemark/ingest"
 	"tidemark/internal/show"
+	"tidemark/internal/terminal"
 	"tidemark/replay"
 )
 
 // progressLine rewrites one line on a terminal and is silent elsewhere.
 func progressLine(w io.Writer) (redrawn func(replay.Progress), end func()) {
-	if !isTerminal(w) {
+	if !terminal.Is(w) {
 		return func(replay.Progress) {}, func() {}
 	}
-	return func(p replay.Progress) { redraw(w, progressFields(p)) }, func() { redraw(w, nil) }
-}
-
-// redraw puts a line in the place of the one before.
-func redraw(w io.Writer, fields []string) {
-	// A line that wraps could not be rewritten.
-	fmt.Fprint(redrawing(w), "\r\x1b[K"+escape.Controls(fitting(fields, terminalWidth(w)-1), ""))
-}
-
-// fitting are as many of the fields as fit, whole: a number that is cut is another
-// number. The first ones matter most.
-func fitting(fields []string, width int) string {
-	line := ""
-	for i, field := range fields {
-		if i > 0 {
-			field = "  " + field
-		}
-		if utf8.RuneCountInString(line)+utf8.RuneCountInString(field) > width {
-			break
-		}
-		line += field
-	}
-	return line
+	return func(p replay.Progress) { terminal.Redraw(w, progressFields(p)) }, func() { terminal.Redraw(w, nil) }
 }
 
 // progressFields has what matters first: a narrow terminal shows the rest not at
@@ -57,4 +35,60 @@ func progressFields(p replay.Progress) []string {
 		fields = append(fields, "TPOT "+show.Duration(p.TPOT.Seconds()))
 	}
 	return append(fields, fmt.Sprintf("open %d", p.InFlight), show.Figures(p.OutputTokensPer)+" tok/s")
+}
+
+// ingestLine rewrites one line on a terminal, a few times a second, and is silent
+// elsewhere.
+func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
+	if !terminal.Is(w) {
+		return nil, func() {}
+	}
+	began, last := time.Now(), time.Time{}
+	return func(p ingest.Progress) {
+			if now := time.Now(); now.Sub(last) >= 200*time.Millisecond {
+				last = now
+				terminal.Redraw(w, ingestFields(p, now.Sub(began)))
+			}
+		},
+		func() { terminal.Redraw(w, nil) }
+}
+
+// ingestFields has what matters first. What is left is told by the bytes: nobody
+// knows the rows beforehand.
+func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
+	fields := []string{fmt.Sprintf("%d rows", p.Rows), count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)) + "/s"}
+	if p.Files > 1 {
+		fields = append(fields, fmt.Sprintf("%d of %d files", p.FilesDone, p.Files))
+	}
+	if p.Size > 0 && p.Bytes > 0 {
+		share := min(float64(p.Bytes)/float64(p.Size), 1)
+		left := time.Duration(float64(elapsed) * (1 - share) / share)
+		fields = append(fields, fmt.Sprintf("%.0f %% of %s", 100*share, bytesText(p.Size)))
+		if elapsed >= time.Second {
+			fields = append(fields, fmt.Sprintf("%s left", left.Round(time.Second)))
+		}
+	}
+	return fields
+}
+
+func bytesText(size int64) string {
+	switch {
+	case size >= 1e9:
+		return show.Figures(float64(size)/1e9) + " GB"
+	case size >= 1e6:
+		return show.Figures(float64(size)/1e6) + " MB"
+	default:
+		return show.Figures(float64(size)/1e3) + " kB"
+	}
+}
+
+func count(n float64) string {
+	switch {
+	case n >= 1e6:
+		return show.Figures(n/1e6) + " M"
+	case n >= 1e3:
+		return show.Figures(n/1e3) + " k"
+	default:
+		return show.Figures(n)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 	"tidemark/reports"
 )
@@ -53,7 +54,7 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := reports.Options{RunIDs: runs, Version: version, GeneratedAt: now()}
 		if path == "-" {
-			return reports.Write(ctx, w.DB(), options, product(c.App.Writer))
+			return reports.Write(ctx, w.DB(), options, terminal.Product(c.App.Writer))
 		}
 		file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -82,7 +83,7 @@ func runSources(c *cli.Context) error {
 			if err != nil {
 				return err
 			}
-			return writeAudit(c.App.Writer, audit, terminalWidth(c.App.Writer))
+			return writeAudit(c.App.Writer, audit, terminal.Width(c.App.Writer))
 		}
 		if name == "" && !isForPrograms {
 			return listSources(ctx, c, w)

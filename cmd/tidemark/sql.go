@@ -15,6 +15,7 @@ import (
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/tables"
 	"tidemark/internal/warehouse"
 )
 
@@ -89,7 +90,7 @@ func leavingAtOnce(ctx context.Context, reads func() error) error {
 }
 
 // answer asks and prints the answer while it comes.
-func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows rowWriter) error {
+func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows tables.Writer) error {
 	if mixed, err := answers.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
 		tell(c, "note: %s", mixed)
 	}
@@ -107,11 +108,11 @@ func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query s
 	if err := w.Confine(ctx, int64(*memory), c.Bool("files")); err != nil {
 		return err
 	}
-	err := answers.Stream(ctx, w.DB(), query, rows.begin, rows.row)
+	err := answers.Stream(ctx, w.DB(), query, rows.Begin, rows.Row)
 	if err != nil {
-		return errors.Join(fmt.Errorf("sql: %w", queryError(err, *memory)), rows.flush())
+		return errors.Join(fmt.Errorf("sql: %w", queryError(err, *memory)), rows.Flush())
 	}
-	return rows.end()
+	return rows.End()
 }
 
 // queryError says in the user's words what a query ran into.

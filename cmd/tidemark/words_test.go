@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"tidemark/internal/commandline"
 )
 
 // Words of other tools, short ones and mistyped ones get the right word, and exit code 2.
@@ -62,7 +64,7 @@ func TestOtherWordsLeadToFlags(t *testing.T) {
 			}
 		}
 	}
-	for _, other := range otherWords {
+	for _, other := range commandline.OtherWords {
 		for ours := range strings.FieldsSeq(other.ours) {
 			if !known[ours] {
 				t.Errorf("%q: no verb has --%s", other.words, ours)

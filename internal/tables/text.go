@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"bufio"
@@ -8,13 +8,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/escape"
+	"tidemark/internal/terminal"
 )
 
 const (
-	// leastText is the width below which a column of text is not worth reading.
-	leastText = 30
+	// LeastText is the width below which a column of text is not worth reading.
+	LeastText = 30
 	// rowsMeasured is how many rows the layout is chosen from. Further ones are printed as they come: what is wider
 	// than its column is not cut, it moves the rest of its line to the right.
 	rowsMeasured = 1000
@@ -34,11 +35,11 @@ type textRows struct {
 	isFurther bool // a block was printed before
 }
 
-func newTextRows(w io.Writer, width int) *textRows {
+func NewText(w io.Writer, width int) *textRows {
 	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width}
 }
 
-func (r *textRows) begin(columns []analysis.Column) error {
+func (r *textRows) Begin(columns []answers.Column) error {
 	for _, name := range names(columns) {
 		r.header = append(r.header, escape.Controls(name, ""))
 	}
@@ -46,10 +47,10 @@ func (r *textRows) begin(columns []analysis.Column) error {
 	return nil
 }
 
-func (r *textRows) row(values []any) error {
+func (r *textRows) Row(values []any) error {
 	cells := make([]string, len(values))
 	for i, value := range values {
-		cells[i] = readable(r.header[i], value)
+		cells[i] = Readable(r.header[i], value)
 		r.classify(i, value)
 	}
 	if r.isChosen {
@@ -74,7 +75,7 @@ func (r *textRows) classify(column int, value any) {
 	}
 }
 
-func (r *textRows) end() error {
+func (r *textRows) End() error {
 	isEmpty := !r.isChosen && len(r.measured) == 0
 	if err := r.choose(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (r *textRows) end() error {
 	return r.out.Flush()
 }
 
-func (r *textRows) flush() error {
+func (r *textRows) Flush() error {
 	if !r.isChosen {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (r *textRows) choose() error {
 	r.isChosen = true
 	widths := columnWidths(r.header, r.measured)
 	if last := len(widths) - 1; last >= 0 && !r.isNumber[last] {
-		if left := r.width - (total(widths) - widths[last]); left < widths[last] && left >= leastText {
+		if left := r.width - (total(widths) - widths[last]); left < widths[last] && left >= LeastText {
 			widths[last] = left // its text goes on in further lines
 		}
 	}
@@ -157,7 +158,7 @@ func (r *textRows) writeAligned(b *strings.Builder, cells []string) {
 	var further []string
 	for j, cell := range cells {
 		if j == last && utf8.RuneCountInString(cell) > r.widths[j] && !r.isNumber[j] {
-			lines := wrapped(cell, r.widths[j])
+			lines := terminal.Wrapped(cell, r.widths[j])
 			cell, further = lines[0], lines[1:]
 		}
 		gap := strings.Repeat(" ", max(0, r.widths[j]-utf8.RuneCountInString(cell)))
@@ -186,7 +187,7 @@ func (r *textRows) writeBlock(b *strings.Builder, cells []string) {
 	}
 	r.isFurther = true
 	for j, cell := range cells {
-		lines := wrapped(cell, max(leastText, r.width-widest-2))
+		lines := terminal.Wrapped(cell, max(LeastText, r.width-widest-2))
 		fmt.Fprintf(b, "%-*s  %s\n", widest, r.header[j], lines[0])
 		for _, more := range lines[1:] {
 			fmt.Fprintf(b, "%*s  %s\n", widest, "", more)

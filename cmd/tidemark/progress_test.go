@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/internal/terminal"
 	"tidemark/replay"
 )
 
@@ -26,7 +27,7 @@ func TestAProgressLineCutsNoNumber(t *testing.T) {
 		{40, "1m5s/10m0s  sent 1300/12000  failed 0"},
 		{10, ""},
 	} {
-		if got := fitting(progressFields(p), c.columns-1); got != c.want {
+		if got := terminal.Fitting(progressFields(p), c.columns-1); got != c.want {
 			t.Errorf("%d columns: got %q, want %q", c.columns, got, c.want)
 		}
 	}
@@ -46,7 +47,7 @@ func TestIngestProgress(t *testing.T) {
 		{"a stream, of which nobody knows the end", ingest.Progress{Files: 1, Bytes: 1e6, Rows: 100}, time.Second, "100 rows  100/s"},
 	}
 	for _, c := range cases {
-		if got := fitting(ingestFields(c.p, c.elapsed), 79); got != c.want {
+		if got := terminal.Fitting(ingestFields(c.p, c.elapsed), 79); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.why, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// flagsFirst moves the flags of a verb in front of its arguments, because users
+// FlagsFirst moves the flags of a verb in front of its arguments, because users
 // write "replay azure --speed 2" and urfave/cli stops reading flags at the first
 // argument. Flags before the verb go behind it: every verb has the common ones.
-func flagsFirst(app *cli.App, args []string) []string {
+func FlagsFirst(app *cli.App, args []string) []string {
 	if len(args) < 2 {
 		return args
 	}

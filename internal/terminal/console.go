@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"context"
@@ -8,21 +8,21 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
-
 	"tidemark/internal/escape"
 )
 
-// console is the one place through which the program prints, stdout and stderr alike. It does two things that no verb
+// Console is the one place through which the program prints, stdout and stderr alike. It does two things that no verb
 // should have to think of.
 //
 // It escapes: what a server, a trace or a query brings along never reaches a terminal as something that the terminal
-// obeys. Only a product (see there) that goes to a file or a pipe keeps its bytes.
+// obeys. Only a product (see Product) that goes to a file or a pipe keeps its bytes.
 //
 // It lets verbs run ahead of a slow reader: what they print is queued and written by a goroutine, in order. A verb that
 // has printed its table can then close the warehouse, although a pager shows the first page only, and nobody else has
 // to wait for the lock.
-type console struct {
+type Console struct {
+	Stdout, Stderr io.Writer
+
 	stdout, stderr *screen
 
 	mu      sync.Mutex
@@ -43,11 +43,12 @@ type piece struct {
 // mostQueued is how far a verb may run ahead, in bytes. Beyond, it waits for the reader.
 const mostQueued = 16 << 20
 
-// newConsole prints to these two until it is closed; leave is done when the user wants to leave.
-func newConsole(stdout, stderr io.Writer, leave <-chan struct{}) *console {
-	c := &console{}
+// New prints to these two until it is closed; leave is done when the user wants to leave.
+func New(stdout, stderr io.Writer, leave <-chan struct{}) *Console {
+	c := &Console{}
 	c.changed = sync.NewCond(&c.mu)
 	c.stdout, c.stderr = &screen{console: c, to: stdout}, &screen{console: c, to: stderr}
+	c.Stdout, c.Stderr = c.stdout, c.stderr
 	go c.write()
 	go func() {
 		<-leave
@@ -62,7 +63,7 @@ func newConsole(stdout, stderr io.Writer, leave <-chan struct{}) *console {
 }
 
 // write empties the queue.
-func (c *console) write() {
+func (c *Console) write() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -87,7 +88,7 @@ func (c *console) write() {
 }
 
 // add queues a text, once there is room for it.
-func (c *console) add(s *screen, text string) error {
+func (c *Console) add(s *screen, text string) error {
 	for c.size > mostQueued && s.err == nil && !c.leaving {
 		c.changed.Wait()
 	}
@@ -104,8 +105,8 @@ func (c *console) add(s *screen, text string) error {
 	return nil
 }
 
-// flush waits until all is written, and gives the error of stdout, which is what others read.
-func (c *console) flush() error {
+// Flush waits until all is written, and gives the error of stdout, which is what others read.
+func (c *Console) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []*screen{c.stdout, c.stderr} {
@@ -118,9 +119,9 @@ func (c *console) flush() error {
 	return c.stdout.err
 }
 
-// close flushes and ends the console.
-func (c *console) close() error {
-	err := c.flush()
+// Close flushes and ends the console.
+func (c *Console) Close() error {
+	err := c.Flush()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -130,7 +131,7 @@ func (c *console) close() error {
 
 // screen is one of the two that the console prints to.
 type screen struct {
-	console *console
+	console *Console
 	to      io.Writer
 	err     error  // of the last write; afterwards nothing is written
 	torn    []byte // the beginning of a character that a Write has cut
@@ -168,10 +169,10 @@ func (e exact) Write(text []byte) (int, error) {
 	return len(text), e.screen.console.add(e.screen, string(text))
 }
 
-// product is where to print what other programs read (CSV, JSON, a plan, a page): byte for byte, unless a person looks
+// Product is where to print what other programs read (CSV, JSON, a plan, a page): byte for byte, unless a person looks
 // at it.
-func product(w io.Writer) io.Writer {
-	if s, is := w.(*screen); is && !isTerminal(s) {
+func Product(w io.Writer) io.Writer {
+	if s, is := w.(*screen); is && !Is(s) {
 		return exact{s}
 	}
 	return w
@@ -185,38 +186,12 @@ func redrawing(w io.Writer) io.Writer {
 	return w
 }
 
-// fileOf is the open file that w prints to, for a program that is started, after all that was said so far. Nil: none.
-func fileOf(w io.Writer) *os.File {
+// FileOf is the open file that w prints to, for a program that is started, after all that was said so far. Nil: none.
+func FileOf(w io.Writer) *os.File {
 	if s, is := w.(*screen); is {
-		_ = s.console.flush()
+		_ = s.console.Flush()
 		w = s.to
 	}
 	file, _ := w.(*os.File)
 	return file
-}
-
-// terminalWidth is the width of the terminal that w is, else of a usual one.
-func terminalWidth(w io.Writer) int {
-	if size := terminalSize(w); size != nil && size.Col > 0 {
-		return int(size.Col)
-	}
-	return 80
-}
-
-// isTerminal reports whether a person looks at w.
-func isTerminal(w io.Writer) bool { return terminalSize(w) != nil }
-
-func terminalSize(w io.Writer) *unix.Winsize {
-	if s, is := w.(*screen); is {
-		w = s.to
-	}
-	file, isFile := w.(*os.File)
-	if !isFile {
-		return nil
-	}
-	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return nil
-	}
-	return size
 }

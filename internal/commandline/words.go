@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// otherWords are the words of other tools, or shorter ones, for our flags: vllm bench serve, GuideLLM, AIPerf, vllm serve. Of ours the
+// OtherWords are the words of other tools, or shorter ones, for our flags: vllm bench serve, GuideLLM, AIPerf, vllm serve. Of ours the
 // first is meant that the verb has; where it has none, todo says what to do instead.
-var otherWords = []struct {
+var OtherWords = []struct {
 	words string
 	ours  string
 	todo  string
@@ -67,8 +67,8 @@ var otherVerbs = map[string]string{
 	"validate": "check", "list": "sources", "delete": "purge",
 }
 
-// unknownVerb says which was meant.
-func unknownVerb(app *cli.App, verb string) error {
+// UnknownVerb says which was meant.
+func UnknownVerb(app *cli.App, verb string) error {
 	var names []string
 	for _, command := range app.Commands {
 		names = append(names, command.Name)
@@ -90,16 +90,16 @@ var (
 	wrongValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-+([^ :]+): .*$`)
 )
 
-// usageErrorWithoutVerb is of flags that stand alone.
-func usageErrorWithoutVerb(err error) error {
+// UsageErrorWithoutVerb is of flags that stand alone.
+func UsageErrorWithoutVerb(err error) error {
 	if flag := noSuchFlag.FindStringSubmatch(err.Error()); flag != nil {
 		return hint.Misuse("no flag --%s without a verb", flag[1]).Hint(`"tidemark help" lists the verbs`)
 	}
 	return hint.Misuse("%w", err)
 }
 
-// usageError says of a flag that cannot be meant what was wrong and what may have been meant.
-func usageError(c *cli.Context, err error) error {
+// UsageError says of a flag that cannot be meant what was wrong and what may have been meant.
+func UsageError(c *cli.Context, err error) error {
 	verb := c.Command.Name
 	switch said := err.Error(); {
 	case noSuchFlag.MatchString(said):
@@ -122,7 +122,7 @@ func meantFlag(c *cli.Context, wrong string) string {
 	if has(word) {
 		return "did you mean --" + word + "?"
 	}
-	for _, other := range otherWords {
+	for _, other := range OtherWords {
 		if !slices.Contains(strings.Fields(other.words), word) {
 			continue
 		}

@@ -1,8 +1,10 @@
-package main
+package commandline
 
 import (
 	"fmt"
 	"strings"
+
+	"tidemark/internal/terminal"
 
 	"github.com/urfave/cli/v2"
 )
@@ -28,7 +30,7 @@ func flagHelp(flag cli.Flag) string {
 	if documented.TakesValue() {
 		head += " " + value
 	}
-	lines := wrapped(usage+defaultHelp(documented), helpUsageColumns)
+	lines := terminal.Wrapped(usage+defaultHelp(documented), helpUsageColumns)
 	text := fmt.Sprintf("%-*s%s", helpFlagColumns, head, lines[0])
 	if len(head) >= helpFlagColumns {
 		text = head + "\n" + strings.Repeat(" ", helpIndent) + lines[0]
@@ -61,20 +63,4 @@ func defaultHelp(flag cli.DocGenerationFlag) string {
 		text += " [$" + name + "]"
 	}
 	return text
-}
-
-func wrapped(text string, columns int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case len(*last)+1+len(word) > columns:
-			lines = append(lines, word)
-		default:
-			*last += " " + word
-		}
-	}
-	return lines
 }

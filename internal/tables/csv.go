@@ -1,0 +1,42 @@
+package tables
+
+import (
+	"encoding/csv"
+	"io"
+	"strings"
+
+	"tidemark/analysis/answers"
+)
+
+type csvRows struct {
+	out   *csv.Writer
+	cells []string
+}
+
+func NewCSV(w io.Writer) *csvRows { return &csvRows{out: csv.NewWriter(w)} }
+
+func (r *csvRows) Begin(columns []answers.Column) error { return r.out.Write(names(columns)) }
+
+func (r *csvRows) Row(values []any) error {
+	r.cells = r.cells[:0]
+	for _, value := range values {
+		r.cells = append(r.cells, csvCell(value))
+	}
+	return r.out.Write(r.cells)
+}
+
+func (r *csvRows) End() error { return r.Flush() }
+
+func (r *csvRows) Flush() error {
+	r.out.Flush()
+	return r.out.Error()
+}
+
+// csvCell keeps a spreadsheet from taking text for a formula.
+func csvCell(value any) string {
+	text, isText := value.(string)
+	if isText && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return Plain(value)
+}

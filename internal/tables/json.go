@@ -1,0 +1,83 @@
+package tables
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"tidemark/analysis/answers"
+)
+
+// jsonRows keeps the order of the columns, which a map would lose.
+type jsonRows struct {
+	out     *bufio.Writer
+	columns []answers.Column
+	names   []string // as JSON
+	count   int
+}
+
+func NewJSON(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(w, 1<<16)} }
+
+func (r *jsonRows) Begin(columns []answers.Column) error {
+	r.columns = columns
+	for _, column := range columns {
+		name, err := json.Marshal(column.Name)
+		if err != nil {
+			return err
+		}
+		r.names = append(r.names, string(name))
+	}
+	_, err := r.out.WriteString("[")
+	return err
+}
+
+func (r *jsonRows) Row(values []any) error {
+	line := []byte(map[bool]string{true: "\n  {", false: ",\n  {"}[r.count == 0])
+	r.count++
+	for i, value := range values {
+		if i > 0 {
+			line = append(line, ", "...)
+		}
+		text, err := json.Marshal(jsonable(value))
+		if err != nil {
+			return fmt.Errorf("column %s: %w", r.columns[i].Name, err)
+		}
+		line = append(append(append(line, r.names[i]...), ": "...), text...)
+	}
+	_, err := r.out.Write(append(line, '}'))
+	return err
+}
+
+func (r *jsonRows) End() error {
+	r.out.WriteString("\n]\n")
+	return r.out.Flush()
+}
+
+func (r *jsonRows) Flush() error {
+	if r.count == 0 {
+		return nil
+	}
+	return r.out.Flush()
+}
+
+// jsonable turns what JSON has no number for into its name.
+func jsonable(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	case []any:
+		for i := range v {
+			v[i] = jsonable(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = jsonable(v[key])
+		}
+	}
+	return value
+}
