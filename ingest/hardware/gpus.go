@@ -6,9 +6,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// GPUs and prices of the user's own: CSVs with the columns of seeds.gpus and seeds.prices. A GPU of a name that is
-// built in comes in its place.
-
+// GPUs reads GPUs of the user's own: a CSV with the columns of seeds.gpus. A GPU whose name is
+// built in replaces that one.
 var GPUs = read.Format{
 	Name: "gpus",
 	Sees: func(h *read.Head) string {
@@ -22,6 +21,7 @@ var GPUs = read.Format{
 	Kind:  "gpus",
 }
 
+// Prices reads prices of the user's own: a CSV with the columns of seeds.prices.
 var Prices = read.Format{
 	Name: "prices",
 	Sees: func(h *read.Head) string {

@@ -12,9 +12,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Tables of measured kernel times in the layout of NVIDIA's aiconfigurator: one
-// operation a file, a row for each shape, of any GPU and engine. They come as Parquet
-// (parquet.go hands them over), before 2026 also as CSV.
+// KernelTimes reads tables of measured kernel times in the layout of NVIDIA's aiconfigurator: one
+// operation per file, a row for each shape, of any GPU and engine. They come as Parquet, whose
+// reader (ingest/parquet.go) hands them over as CSV; before 2026 also as CSV.
 var KernelTimes = read.Format{
 	Name: "kernel-times",
 	Sees: func(h *read.Head) string {
@@ -28,11 +28,13 @@ var KernelTimes = read.Format{
 	Kind:  KindKernelTimes,
 }
 
+// KindKernelTimes is the kind of such a source.
 const KindKernelTimes = "kernel times" // kind of such a source
 
+// KernelTableMarks are the columns that all such tables have.
 var KernelTableMarks = []string{"framework", "version", "device", "op_name", "latency"}
 
-// KernelColumns are all that is read of such a table.
+// KernelColumns are all columns that are read; of a Parquet file no others are handed over.
 var KernelColumns = append([]string{
 	"kernel_source", "gemm_dtype", "m", "n", "k",
 	"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "distribution",
@@ -40,7 +42,7 @@ var KernelColumns = append([]string{
 	"model", "gemm_type", "allreduce_dtype", "num_gpus", "message_size", "backend",
 }, KernelTableMarks...)
 
-// ReadKernelParquet reads what the other process hands over, which is CSV.
+// ReadKernelParquet reads the CSV that the reader of Parquet makes of such a table.
 func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
 	lines, err := d.WithLines(from)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -52,8 +54,8 @@ func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
 	return readKernelCSV(lines, out)
 }
 
-// KernelTimes' reader makes a row of each line, by its operation. Lines of one GPU,
-// engine and version share a row that says so.
+// readKernelCSV makes a row of each line, by its operation. Lines of one GPU, engine and version
+// share a row of raw.kernel_tables that says so.
 func readKernelCSV(d *read.Document, out *read.Rows) error {
 	tables := map[kernelTableRow]int32{}
 	err := d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
@@ -87,7 +89,7 @@ func readKernelCSV(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// kernelPlaces lists where times were measured, for a reader.
+// kernelPlaces lists where times were measured, for a note.
 func kernelPlaces(tables map[kernelTableRow]int32) string {
 	var places []string
 	for table := range tables {
@@ -97,5 +99,5 @@ func kernelPlaces(tables map[kernelTableRow]int32) string {
 	return strings.Join(places, "; ")
 }
 
-// kernelEngines are the frameworks whose names are others here.
+// kernelEngines are the frameworks that have another name here.
 var kernelEngines = map[string]string{"trtllm": "tensorrt-llm"}

@@ -8,6 +8,9 @@ import (
 	"tidemark/ingest/read"
 )
 
+// What a line of kernel times means depends on its operation: each has its own columns, and its own
+// table in the warehouse.
+
 // kernelLine reads the cells of one line.
 type kernelLine struct {
 	*read.Sheet
@@ -25,6 +28,7 @@ var kernelOperations = map[string]func(kernelLine) read.Row{
 	"all_reduce":            allReduceTime,
 }
 
+// gemmTime reads a matrix product.
 func gemmTime(l kernelLine) read.Row {
 	return gemmTimeRow{
 		TableSeq: l.seq, Format: l.Word("gemm_dtype"), Kernel: l.kernel(),
@@ -32,6 +36,8 @@ func gemmTime(l kernelLine) read.Row {
 	}
 }
 
+// expertTime reads a mixture of experts. Its distribution is how the router spreads tokens over
+// experts: balanced, or by a power law.
 func expertTime(l kernelLine) read.Row {
 	return expertTimeRow{
 		TableSeq: l.seq, Format: l.Word("moe_dtype"), Kernel: l.kernel(), Router: l.Word("distribution"), Tokens: l.count("num_tokens"),
@@ -40,6 +46,8 @@ func expertTime(l kernelLine) read.Row {
 	}
 }
 
+// attentionTime reads attention. No number of key-value heads means as many as query heads; no
+// window means the whole context.
 func attentionTime(l kernelLine, phase string) read.Row {
 	added, past := l.newAndPast(phase)
 	row := attentionTimeRow{
@@ -56,6 +64,7 @@ func attentionTime(l kernelLine, phase string) read.Row {
 	return row
 }
 
+// mlaTime reads latent attention, whose cache has one compressed head.
 func mlaTime(l kernelLine, phase string) read.Row {
 	added, past := l.newAndPast(phase)
 	return mlaTimeRow{
@@ -64,8 +73,8 @@ func mlaTime(l kernelLine, phase string) read.Row {
 	}
 }
 
-// newAndPast tells the tokens that a sequence adds from those in its cache. A decode
-// step adds one: what "isl" counts beyond it is cached already.
+// newAndPast tells the tokens that a sequence adds from those in its cache. A decode step adds one:
+// what "isl" counts beyond it is cached already.
 func (l kernelLine) newAndPast(phase string) (added, past int64) {
 	added, past = l.count("isl"), l.Whole("step")
 	if phase == "decode" {
@@ -74,10 +83,10 @@ func (l kernelLine) newAndPast(phase string) (added, past int64) {
 	return added, past
 }
 
-// elementSizes are those of the formats that are sent between GPUs.
+// elementSizes are the bytes of the formats that are sent between GPUs.
 var elementSizes = map[string]int64{"bfloat16": 2, "float16": 2, "half": 2, "float32": 4}
 
-// allReduceTime: message_size counts elements of the format, not bytes.
+// allReduceTime reads an all-reduce. Its message_size counts elements of the format, not bytes.
 func allReduceTime(l kernelLine) read.Row {
 	size, known := elementSizes[l.Word("allreduce_dtype")]
 	if !known {
@@ -94,6 +103,7 @@ func allReduceTime(l kernelLine) read.Row {
 	}
 }
 
+// kernel is the library that the kernel came from.
 func (l kernelLine) kernel() string { return kernelName(l.Word("kernel_source")) }
 
 // count is a number of things, at least one.
@@ -105,7 +115,7 @@ func (l kernelLine) count(column string) int64 {
 	return number
 }
 
-// seconds is the time, which files say in milliseconds.
+// seconds is the time, which files write in milliseconds.
 func (l kernelLine) seconds() float64 {
 	text := l.Text("latency")
 	ms, err := strconv.ParseFloat(text, 64)

@@ -9,11 +9,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Kernel summaries of Nsight Systems as CSV: nsys stats --report
-// cuda_gpu_kern_sum (gpukernsum before 2023), also with memory copies
-// (cuda_gpu_sum, cuda_gpu_mem_time_sum). What nsys prints before and between the
-// tables is passed over; tables of other things are not read.
-
+// Nsys reads kernel summaries of Nsight Systems as CSV: nsys stats --report cuda_gpu_kern_sum
+// (gpukernsum before 2023), also with memory copies (cuda_gpu_sum, cuda_gpu_mem_time_sum). What
+// nsys prints before and between the tables is passed over; tables of other things are not read.
 var Nsys = read.Format{
 	Name:  "nsys",
 	Sees:  seesNsys,
@@ -31,7 +29,7 @@ func seesNsys(h *read.Head) string {
 	return ""
 }
 
-// nsysColumns are where a table has what.
+// nsysColumns are where a table has what; -1 for a column that it lacks.
 type nsysColumns struct {
 	total, instances, mean, median, least, most, stddev, name int
 	width                                                     int
@@ -42,8 +40,8 @@ var nsysTotal = regexp.MustCompile(`^total time \((ns|us|ms|s)\)$`)
 
 var perSecond = map[string]float64{"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1}
 
-// nsysTable reads the header of a table of kernels or copies; nil where the line
-// is none. A table of API calls counts them in "Num Calls".
+// nsysTable reads the header of a table of kernels or copies; nil where the line is not one. A
+// table of API calls counts them in "Num Calls" and is not recognised.
 func nsysTable(line []byte) *nsysColumns {
 	if !bytes.Contains(bytes.ToLower(line), []byte("total time (")) {
 		return nil
@@ -85,6 +83,7 @@ func nsysTable(line []byte) *nsysColumns {
 	return c
 }
 
+// readNsys reads every table of kernels in the file. A table ends at a blank line or at words.
 func readNsys(d *read.Document, out *read.Rows) error {
 	var table *nsysColumns
 	seq := int32(-1)
@@ -113,6 +112,7 @@ func readNsys(d *read.Document, out *read.Rows) error {
 	})
 }
 
+// kernel reads one row. Names of C++ templates have commas, and older versions do not quote them.
 func (c *nsysColumns) kernel(seq int32, line []byte) (row kernelRow, problem *read.Reject) {
 	fields, reason := read.CSVFields(line)
 	if reason != "" {

@@ -1,5 +1,8 @@
 package hardware
 
+// Rows of the raw tables that only this package fills. queries/raw says what each column means.
+
+// kernelRow is one kernel of a profile: how often it ran, and how long, in seconds.
 type kernelRow struct {
 	Seq       int32    `sql:"seq"`
 	Name      string   `sql:"name"`
@@ -14,6 +17,7 @@ type kernelRow struct {
 
 func (kernelRow) Table() string { return "kernels" }
 
+// kernelRuleRow is one rule; Seq is its place, because the first that matches counts.
 type kernelRuleRow struct {
 	Seq      int32  `sql:"seq"`
 	Pattern  string `sql:"pattern"`
@@ -32,6 +36,7 @@ type kernelTableRow struct {
 
 func (kernelTableRow) Table() string { return "kernel_tables" }
 
+// gemmTimeRow is a matrix product of m x k by k x n.
 type gemmTimeRow struct {
 	TableSeq int32   `sql:"table_seq"`
 	Format   string  `sql:"format"`
@@ -44,6 +49,7 @@ type gemmTimeRow struct {
 
 func (gemmTimeRow) Table() string { return "gemm_times" }
 
+// expertTimeRow is one layer of a mixture of experts, on the GPUs of its parallel sizes.
 type expertTimeRow struct {
 	TableSeq           int32   `sql:"table_seq"`
 	Format             string  `sql:"format"`
@@ -61,6 +67,8 @@ type expertTimeRow struct {
 
 func (expertTimeRow) Table() string { return "expert_times" }
 
+// attentionTimeRow is one attention kernel: NewTokens are added to PastTokens in the cache of each
+// of Batch sequences.
 type attentionTimeRow struct {
 	TableSeq     int32   `sql:"table_seq"`
 	Phase        string  `sql:"phase"`
@@ -78,6 +86,7 @@ type attentionTimeRow struct {
 
 func (attentionTimeRow) Table() string { return "attention_times" }
 
+// mlaTimeRow is one module of multi-head latent attention, as DeepSeek's models have it.
 type mlaTimeRow struct {
 	TableSeq   int32   `sql:"table_seq"`
 	Phase      string  `sql:"phase"`
@@ -94,6 +103,7 @@ type mlaTimeRow struct {
 
 func (mlaTimeRow) Table() string { return "mla_times" }
 
+// allReduceTimeRow is one all-reduce between GPUs.
 type allReduceTimeRow struct {
 	TableSeq     int32   `sql:"table_seq"`
 	Kernel       string  `sql:"kernel"`
@@ -105,6 +115,8 @@ type allReduceTimeRow struct {
 
 func (allReduceTimeRow) Table() string { return "all_reduce_times" }
 
+// modelConfigRow is a model: the keys of its config that predictions read, and its parameters in
+// words.
 type modelConfigRow struct {
 	Model  string `sql:"model"`
 	Config string `sql:"config"`
@@ -113,6 +125,7 @@ type modelConfigRow struct {
 
 func (modelConfigRow) Table() string { return "model_configs" }
 
+// gpuRow is a GPU; rates are per second and dense, without sparsity.
 type gpuRow struct {
 	GPU          string   `sql:"gpu"`
 	Aliases      *string  `sql:"aliases"`
@@ -126,6 +139,7 @@ type gpuRow struct {
 
 func (gpuRow) Table() string { return "gpus" }
 
+// priceRow is what an hour of a GPU costs.
 type priceRow struct {
 	GPU           string  `sql:"gpu"`
 	USDPerGPUHour float64 `sql:"usd_per_gpu_hour"`

@@ -10,12 +10,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What AIPerf records beside its requests: the servers' metrics
-// (server_metrics_export.jsonl; counters without their _total, histograms as
-// objects) and GPUs' telemetry (gpu_telemetry_export.jsonl; power in W, energy in
-// MJ, memory in GB, clocks in MHz). The address that was asked is kept as the
-// label instance: one GPU may be seen through two exporters.
-
+// AIPerfServerMetrics reads server_metrics_export.jsonl, AIPerf's record of the servers' metrics
+// during a run: a scrape per line, counters without their _total, histograms as objects. The
+// address that was asked is kept as the label instance, because one server may be seen through two
+// endpoints.
 var AIPerfServerMetrics = read.Format{
 	Name: "aiperf-server-metrics",
 	Sees: func(h *read.Head) string {
@@ -29,6 +27,8 @@ var AIPerfServerMetrics = read.Format{
 	Kind:  "metrics",
 }
 
+// AIPerfGPUTelemetry reads gpu_telemetry_export.jsonl: a look at one GPU per line. Power is in W,
+// energy in MJ, memory in GB, clocks in MHz; the values are kept as they are, under AIPerf's names.
 var AIPerfGPUTelemetry = read.Format{
 	Name: "aiperf-gpu-telemetry",
 	Sees: func(h *read.Head) string {
@@ -42,12 +42,14 @@ var AIPerfGPUTelemetry = read.Format{
 	Kind:  "metrics",
 }
 
+// aiperfScrape is one look at one server.
 type aiperfScrape struct {
 	URL         string                     `json:"endpoint_url"`
 	TimestampNs int64                      `json:"timestamp_ns"`
 	Metrics     map[string]json.RawMessage `json:"metrics"`
 }
 
+// aiperfSample is one series: a number, a histogram or a summary.
 type aiperfSample struct {
 	Labels    map[string]string  `json:"labels"`
 	Value     *float64           `json:"value"`
@@ -58,6 +60,8 @@ type aiperfSample struct {
 	Count     *float64           `json:"count"`
 }
 
+// readAIPerfServer reads scrape after scrape. Names are sorted, so that the same file always makes
+// the same rows.
 func readAIPerfServer(d *read.Document, out *read.Rows) error {
 	e := newExposition(out)
 	first := true
@@ -89,7 +93,8 @@ func readAIPerfServer(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// aiperf writes one series back as the server exposed it.
+// aiperf writes one series back as the server exposed it: a histogram becomes its buckets, sum and
+// count.
 func (e *exposition) aiperf(url, name string, s aiperfSample) (*read.Reject, error) {
 	pairs := []read.Label{{Key: "instance", Value: url}}
 	for key, value := range s.Labels {
@@ -130,6 +135,7 @@ func (e *exposition) aiperf(url, name string, s aiperfSample) (*read.Reject, err
 	return nil, err
 }
 
+// aiperfGPU is one look at one GPU.
 type aiperfGPU struct {
 	TimestampNs int64                      `json:"timestamp_ns"`
 	URL         string                     `json:"dcgm_url"`

@@ -7,9 +7,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// A sampler's CSV of a vLLM server's gauges and counters: "time [s]" since the
-// sampler began, then the metrics by their names, without their prefix.
-
+// EngineCSV reads a sampler's CSV of a vLLM server's gauges and counters: "time [s]" since the
+// sampler began, then the metrics by their names, without the prefix vllm:.
 var EngineCSV = read.Format{
 	Name:  "engine-csv",
 	Sees:  seesEngineCSV,
@@ -18,6 +17,7 @@ var EngineCSV = read.Format{
 	Kind:  "metrics",
 }
 
+// engineColumns are names by which such a table is recognised; all its other columns are read, too.
 var engineColumns = []string{"num_requests_running", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc", "prompt_tokens_total",
 	"generation_tokens_total", "request_success_total", "num_preemptions_total"}
 
@@ -25,6 +25,7 @@ func isEngineColumn(name string) bool {
 	return slices.Contains(engineColumns, strings.TrimPrefix(name, "vllm:"))
 }
 
+// isTimeColumn says that a first column is the time.
 func isTimeColumn(name string) bool {
 	return slices.Contains([]string{"time [s]", "time", "timestamp", "time_s"}, strings.ToLower(name))
 }
@@ -60,6 +61,7 @@ func readEngineCSV(d *read.Document, out *read.Rows) error {
 	})
 }
 
+// engineTable makes a series of each column but the first.
 func engineTable(names []string) []wideColumn {
 	columns := make([]wideColumn, len(names))
 	for i, name := range names[1:] {

@@ -9,11 +9,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// A Grafana panel's CSV: the first column is the time, in the browser's zone or as
-// Unix milliseconds, each other one a series under its legend; or, as "series to
-// rows", Series;Time;Value. Values may be formatted, with a unit behind them that
-// changes from row to row: those are turned back into seconds, bytes and ones.
-
+// Grafana reads a panel's CSV: the first column is the time, in the browser's zone or as Unix
+// milliseconds, and each other column a series under its legend; or, as "series to rows",
+// Series;Time;Value.
+//
+// Values may be formatted, with a unit that changes from row to row (900 ms, 1.2 s). Those are
+// converted to seconds, bytes and ones; a unit that is not known is a reject, because a wrong
+// factor would not show.
 var Grafana = read.Format{
 	Name:    "grafana",
 	Sees:    seesGrafana,
@@ -23,6 +25,7 @@ var Grafana = read.Format{
 	IsGuess: true,
 }
 
+// seesGrafana skips the line that Excel needs ("sep=,") before the header.
 func seesGrafana(h *read.Head) string {
 	line := h.Line
 	if bytes.HasPrefix(line, []byte("sep=")) { // for Excel
@@ -42,7 +45,7 @@ func seesGrafana(h *read.Head) string {
 	return fmt.Sprintf("a Grafana panel: Time and %d series", len(header)-1)
 }
 
-// looksLikeRequests says that a table with a column Time has a row per request.
+// looksLikeRequests says that a table with a column Time has a row per request, and is a trace.
 func looksLikeRequests(header []string) bool {
 	input, output := false, false
 	for _, name := range header {
@@ -53,6 +56,8 @@ func looksLikeRequests(header []string) bool {
 	return input && output && !strings.Contains(strings.Join(header, ""), "{")
 }
 
+// grafanaFields cuts a line at commas or, without any, at semicolons, which Grafana writes in some
+// locales.
 func grafanaFields(line []byte) ([]string, string) {
 	if bytes.IndexByte(line, ',') < 0 && bytes.IndexByte(line, ';') >= 0 {
 		line = bytes.ReplaceAll(line, []byte(";"), []byte(","))
@@ -60,6 +65,7 @@ func grafanaFields(line []byte) ([]string, string) {
 	return read.CSVFields(line)
 }
 
+// grafana is one panel on its way, in either of its two forms.
 type grafana struct {
 	out    *read.Rows
 	book   *read.Labels
@@ -91,6 +97,8 @@ func readGrafana(d *read.Document, out *read.Rows) error {
 	})
 }
 
+// header names the series of the columns. A legend that could be a sentence is passed over, with a
+// note.
 func (g *grafana) header(fields []string) error {
 	g.isRows = len(fields) == 3 && fields[0] == "Series"
 	columns := make([]wideColumn, len(fields))
@@ -123,6 +131,7 @@ func (g *grafana) legend(text string) (name, labels, reason string) {
 	return text, "", ""
 }
 
+// braced reads {k="v"} without a name, which is what rate() and sum() leave of a series.
 func braced(text string) ([]read.Label, string, bool) {
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
 		return nil, "", false
@@ -161,12 +170,14 @@ func (g *grafana) sample(fields []string) (*read.Reject, error) {
 	return nil, g.out.Add(Sample{Scrape: place, AtNs: at, Name: name, Labels: labels, Value: value})
 }
 
-// grafanaUnits are the units that change with a value's size, in base units.
+// grafanaUnits are the units that change with a value's size, as factors to base units. kB is 1,000
+// bytes and KiB 1,024.
 var grafanaUnits = map[string]float64{"": 1, "ns": 1e-9, "µs": 1e-6, "μs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "mins": 60, "hour": 3600, "hours": 3600,
 	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 	"K": 1e3, "Mil": 1e6, "Bil": 1e9, "%": 1e-2, "W": 1, "kW": 1e3, "Hz": 1, "MHz": 1e6, "GHz": 1e9,
 	"req/s": 1, "reqps": 1, "ops/s": 1, "tokens": 1, "tokens/s": 1, "tok/s": 1, "K req/s": 1e3, "K ops/s": 1e3}
 
+// grafanaCell reads a number with a unit after it.
 func grafanaCell(text, _ string) (value float64, absent bool, reason string) {
 	text = strings.TrimSpace(text)
 	if absentCells[strings.ToLower(text)] {

@@ -8,15 +8,15 @@ import (
 	"tidemark/ingest/read"
 )
 
-// instants turns stamps into nanoseconds since the first of them, which becomes
-// the source's origin.
+// instants turns stamps into nanoseconds since the first of them, which becomes the source's
+// origin. The origin is cut to the microsecond that an SQL timestamp can hold.
 type instants struct {
 	out    *read.Rows
 	origin int64
 	isSet  bool
 }
 
-// since takes Unix nanoseconds.
+// since takes Unix nanoseconds and the unit in which the file wrote them.
 func (i *instants) since(ns int64, unit string) *int64 {
 	if !i.isSet {
 		i.isSet, i.origin = true, ns-((ns%1000)+1000)%1000 // what an SQL timestamp can hold

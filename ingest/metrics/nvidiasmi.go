@@ -8,10 +8,12 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What nvidia-smi samples: dmon (columns, then a line of units, both again every
-// so often) and --query-gpu (units in the header and in every cell). Columns
-// keep their name, with the unit in brackets behind it.
-
+// NvidiaSMI reads what nvidia-smi samples: dmon (a header, then a line of units, both repeated
+// every so often) and --query-gpu (units in the header and in every cell). Columns keep their
+// names, with the unit in brackets.
+//
+// Times come in four forms: a date and a time in one column, in two columns (dmon -o DT), a Unix
+// time of a sampler, or a time of day alone, which passes midnight unmarked.
 var NvidiaSMI = read.Format{
 	Name:  "nvidia-smi",
 	Sees:  seesNvidiaSMI,
@@ -39,7 +41,7 @@ func seesNvidiaSMI(h *read.Head) string {
 // queried are properties that only nvidia-smi calls so.
 var queried = regexp.MustCompile(`^(utilization\.(gpu|memory)|memory\.(used|free|total)|power\.draw(\.\w+)?|clocks(\.current)?\.(sm|gr|mem)|temperature\.gpu)( \[.*\])?$`)
 
-// smiHeader are the columns of a header, # or not, with commas or without.
+// smiHeader are the columns of a header, with # or without, separated by commas or blanks.
 func smiHeader(line []byte) []string {
 	if len(line) > 16<<10 {
 		return nil
@@ -57,7 +59,7 @@ func smiHeader(line []byte) []string {
 	return fields
 }
 
-// smi reads a file of either kind.
+// smi is one file of either kind on its way.
 type smi struct {
 	*wideTable
 	book      *read.Labels
@@ -76,7 +78,7 @@ func readNvidiaSMI(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// smiCell also reads flags, masks and performance states.
+// smiCell also reads flags (1 and 0) and performance states: P8 is 8.
 func smiCell(text, unit string) (float64, bool, string) {
 	switch text {
 	case "Active", "Enabled", "Yes":
@@ -90,6 +92,7 @@ func smiCell(text, unit string) (float64, bool, string) {
 	return plainCell(text, unit)
 }
 
+// line tells headers, lines of units and rows apart.
 func (s *smi) line(number int64, line []byte) error {
 	isHash := strings.HasPrefix(strings.TrimSpace(string(line[:min(len(line), 64)])), "#")
 	switch {
@@ -117,7 +120,8 @@ func (s *smi) line(number int64, line []byte) error {
 	return s.row(number, at, labels, fields)
 }
 
-// smiLabels are columns that say which GPU a row is of.
+// smiLabels are columns that say which GPU a row is about, and the labels that DCGM has for the
+// same.
 var smiLabels = map[string]string{"gpu": "gpu", "gpu_idx": "gpu", "index": "gpu", "uuid": "UUID", "gpu_uuid": "UUID",
 	"name": "modelName", "gpu_name": "modelName", "pci.bus_id": "pci_bus_id", "gpu_bus_id": "pci_bus_id"}
 
@@ -126,6 +130,7 @@ var smiWords = []string{"driver_version", "serial", "gpu_serial", "vbios_version
 	"display_active", "accounting.mode", "ecc.mode.current", "ecc.mode.pending", "mig.mode.current", "mig.mode.pending", "clocks_event_reasons.active",
 	"clocks_throttle_reasons.active", "clocks_event_reasons.supported", "clocks_throttle_reasons.supported"}
 
+// head settles which column is what; it comes again every few lines.
 func (s *smi) head(names []string) {
 	s.header, s.columns = names, make([]wideColumn, len(names))
 	s.day, s.time = -1, -1
@@ -153,7 +158,7 @@ func unitOf(name string) (base, unit string) {
 	return base, strings.TrimSuffix(unit, "]")
 }
 
-// units puts dmon's line of units into the columns' names.
+// units puts dmon's line of units into the names of the columns.
 func (s *smi) units(units []string) bool {
 	if len(units) != len(s.header) || !slices.Contains(units, "Idx") {
 		return false
@@ -167,7 +172,8 @@ func (s *smi) units(units []string) bool {
 	return true
 }
 
-// when is the instant of a row.
+// when is the instant of a row. A time of day that falls by more than half a day has passed
+// midnight.
 func (s *smi) when(fields []string) (at *int64, column, reason string) {
 	if s.time < 0 || s.time >= len(fields) {
 		return nil, "", ""
@@ -195,7 +201,7 @@ func (s *smi) when(fields []string) (at *int64, column, reason string) {
 	return at, column, reason
 }
 
-// gpu says which one a row is of.
+// gpu is the labels of the GPU that a row is about.
 func (s *smi) gpu(fields []string) (labels, reason string) {
 	var pairs []read.Label
 	for i, name := range s.header {

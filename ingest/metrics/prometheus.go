@@ -7,10 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Prometheus text and OpenMetrics, as a server's /metrics says them: vLLM, SGLang,
-// TGI, DCGM and every other exporter. A file may hold several scrapes, one behind
-// the other: a new one begins where a family or a series comes again.
-
+// Prometheus reads Prometheus text and OpenMetrics, as a server's /metrics answers: vLLM, SGLang,
+// TGI, DCGM and every other exporter. A file may hold several scrapes, one after the other, with
+// nothing between them: a new scrape begins at # EOF, or where a family or a series comes again.
 var Prometheus = read.Format{
 	Name:  "prometheus",
 	Sees:  seesExposition,
@@ -19,6 +18,8 @@ var Prometheus = read.Format{
 	Kind:  "metrics",
 }
 
+// PrometheusDump reads what "promtool tsdb dump" writes: series after series, each with all its
+// samples and their milliseconds.
 var PrometheusDump = read.Format{
 	Name:  "prometheus-dump",
 	Sees:  seesDump,
@@ -27,6 +28,8 @@ var PrometheusDump = read.Format{
 	Kind:  "metrics",
 }
 
+// seesExposition asks for a # HELP or # TYPE at the start, or for three samples of which one has
+// labels: "name 1" alone could be any text.
 func seesExposition(h *read.Head) string {
 	if bytes.HasPrefix(h.Line, []byte("# HELP ")) || bytes.HasPrefix(h.Line, []byte("# TYPE ")) {
 		return "Prometheus text: # HELP and # TYPE"
@@ -62,7 +65,9 @@ func seesDump(h *read.Head) string {
 	return ""
 }
 
-// exposition takes the lines of one scrape after the other.
+// exposition takes the lines of one scrape after another. Series are remembered by a hash: a file
+// with a million of them would not fit otherwise, and of two that collide one scrape would begin
+// early, once in 10^7 files.
 type exposition struct {
 	out     *read.Rows
 	book    *read.Labels
@@ -78,7 +83,7 @@ func newExposition(out *read.Rows) *exposition {
 	return &exposition{out: out, book: read.NewLabels(), at: &instants{out: out}, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 }
 
-// next begins a scrape.
+// next begins a scrape, unless the last one had no sample.
 func (e *exposition) next() {
 	if e.samples > 0 {
 		e.scrape++
@@ -87,10 +92,10 @@ func (e *exposition) next() {
 	clear(e.seen)
 }
 
-// maxSeries of one scrape are remembered, to see where the next begins.
+// maxSeries of one scrape are remembered, to see where the next one begins.
 const maxSeries = 2_000_000
 
-// again says whether this was seen in the scrape before, and remembers it.
+// again says whether this was already seen in the scrape, and remembers it.
 func (e *exposition) again(parts ...string) bool {
 	var hash maphash.Hash
 	hash.SetSeed(e.seed)
@@ -108,6 +113,8 @@ func (e *exposition) again(parts ...string) bool {
 	return false
 }
 
+// line takes a sample or a comment. A sample with a stamp of its own needs no scrape to be ordered
+// by.
 func (e *exposition) line(line []byte) (*read.Reject, error) {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -136,8 +143,7 @@ func (e *exposition) line(line []byte) (*read.Reject, error) {
 	return nil, e.out.Add(Sample{Scrape: e.scrape, AtNs: at, Name: s.Name, Labels: s.Labels, Value: s.Value})
 }
 
-// comment sees where a scrape ends: at # EOF, or where a family is described for
-// the second time.
+// comment sees where a scrape ends: at # EOF, or where a family is described for the second time.
 func (e *exposition) comment(line []byte) {
 	if bytes.Equal(line, []byte("# EOF")) {
 		e.next()
@@ -159,8 +165,7 @@ func readExposition(d *read.Document, out *read.Rows) error {
 	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) { return e.line(line) })
 }
 
-// readDump reads series after series, each with all its samples: a sample's place
-// in its series is its scrape.
+// readDump reads series after series: a sample's place in its series is its scrape.
 func readDump(d *read.Document, out *read.Rows) error {
 	book, at := read.NewLabels(), &instants{out: out}
 	var last read.PromSample

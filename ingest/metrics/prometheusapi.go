@@ -7,11 +7,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Answers of Prometheus' HTTP API, and of what speaks it (Thanos, Mimir,
-// VictoriaMetrics): instant vectors and range matrices, one or several in a file.
-// Series come one after the other, so a sample's place in its series is its
-// scrape, and its time is what orders it.
-
+// PrometheusAPI reads answers of Prometheus' HTTP API, and of what speaks it (Thanos, Mimir,
+// VictoriaMetrics): instant vectors and range matrices, one or several in a file. Series come one
+// after the other, so a sample's place in its series is its scrape, and its time is what orders it.
+//
+// An answer over a day has hundreds of megabytes in one line, so it is walked in a stream.
 var PrometheusAPI = read.Format{
 	Name:  "prometheus-api",
 	Sees:  seesPromAPI,
@@ -30,6 +30,7 @@ func seesPromAPI(h *read.Head) string {
 	return ""
 }
 
+// promAPI is the answers of one file on their way; it counts what its notes tell.
 type promAPI struct {
 	*read.JSONStream
 	out      *read.Rows
@@ -41,6 +42,7 @@ type promAPI struct {
 	failed   bool
 }
 
+// readPromAPI reads the answers of a file, in an array or one after another.
 func readPromAPI(d *read.Document, out *read.Rows) error {
 	p := &promAPI{JSONStream: read.NewJSONStream(d.Reader()), out: out, book: read.NewLabels(), at: &instants{out: out}}
 	for {
@@ -61,6 +63,7 @@ func readPromAPI(d *read.Document, out *read.Rows) error {
 	}
 }
 
+// end notes what makes the answer less than the server's own data.
 func (p *promAPI) end() error {
 	if p.failed && p.out.Sum.Read == 0 {
 		return hint.Errorf("Prometheus answered with an error, and there is no data in it").Hint("run the query again")
@@ -80,6 +83,7 @@ func (p *promAPI) end() error {
 	return nil
 }
 
+// answer reads one answer: its data, and whether it is an error or has warnings.
 func (p *promAPI) answer() error {
 	return p.Members(func(key string) error {
 		switch key {
@@ -105,6 +109,7 @@ func (p *promAPI) answer() error {
 	})
 }
 
+// result reads the series. A scalar answer has none.
 func (p *promAPI) result() error {
 	if c, err := p.JSONStream.Next(); err != nil || c != '[' {
 		return p.Skip()
@@ -120,7 +125,8 @@ func (p *promAPI) result() error {
 	})
 }
 
-// series is one element: its labels, then its samples.
+// series is one element: its labels, then its samples. The labels must come first, as Prometheus
+// writes them, because samples are not held.
 func (p *promAPI) series() error {
 	var name, labels, reason string
 	known := false
@@ -155,7 +161,7 @@ func (p *promAPI) series() error {
 	})
 }
 
-// metric reads the labels. Their reason to be refused is that of all samples.
+// metric reads the labels. A reason to refuse them is that of all samples of the series.
 func (p *promAPI) metric() (name, labels, reason string, err error) {
 	var pairs []read.Label
 	err = p.Members(func(key string) error {
@@ -212,6 +218,7 @@ func (p *promAPI) sample(place int32, name, labels, refused string) error {
 	return p.keep(place, at, name, labels, value, column, reason)
 }
 
+// keep adds a sample, or rejects it by its number in the file.
 func (p *promAPI) keep(place int32, at *int64, name, labels string, value float64, column, reason string) error {
 	if reason != "" {
 		return p.out.Reject(p.out.Sum.Read+1, column, reason)
@@ -219,6 +226,7 @@ func (p *promAPI) keep(place int32, at *int64, name, labels string, value float6
 	return p.out.Add(Sample{Scrape: place, AtNs: at, Name: name, Labels: labels, Value: value})
 }
 
+// instant reads a stamp, which is in seconds with milliseconds as a fraction.
 func (p *promAPI) instant(text []byte) (*int64, string) {
 	ns, unit, reason := unixTime(text)
 	if reason != "" {
@@ -227,8 +235,9 @@ func (p *promAPI) instant(text []byte) (*int64, string) {
 	return p.at.since(ns, unit), ""
 }
 
-// histogram is [seconds, {"count": "3", "sum": "4.5", "buckets": [...]}], a
-// native one. Its mean is exact; its buckets are of another kind.
+// histogram is [seconds, {"count": "3", "sum": "4.5", "buckets": [...]}], a native histogram. Count
+// and sum are kept, so its mean is exact; its exponential buckets are of another kind than ours and
+// are not read.
 func (p *promAPI) histogram(place int32, name, labels, refused string) error {
 	var at *int64
 	reason, part := refused, 0

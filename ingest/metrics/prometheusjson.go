@@ -10,9 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Scrapes wrapped in JSON: {"timestamp": 1772387523, "captured_at": "...",
-// "content": "# HELP ..."}, one, one per line, or an array of them.
-
+// PrometheusJSON reads scrapes wrapped in JSON, {"timestamp": 1772387523, "captured_at": "...",
+// "content": "# HELP ..."}: one of them, one per line, or an array. The wrapping says when each
+// scrape was taken.
 var PrometheusJSON = read.Format{
 	Name:  "prometheus-json",
 	Sees:  seesWrapped,
@@ -21,6 +21,7 @@ var PrometheusJSON = read.Format{
 	Kind:  "metrics",
 }
 
+// seesWrapped asks for Prometheus text inside the JSON.
 func seesWrapped(h *read.Head) string {
 	keys := h.Keys
 	if keys == nil {
@@ -33,6 +34,7 @@ func seesWrapped(h *read.Head) string {
 	return ""
 }
 
+// wrappedScrape is one record.
 type wrappedScrape struct {
 	Timestamp  json.RawMessage `json:"timestamp"`
 	CapturedAt string          `json:"captured_at"`
@@ -67,6 +69,7 @@ func readWrapped(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
+// record takes one scrape; a bad line of it is a reject under the record's number.
 func (e *exposition) record(number int64, record wrappedScrape) error {
 	e.next()
 	ns, unit, reason := record.instant()

@@ -11,10 +11,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What a vLLM server logs. Its line of averages (each 5 s in V0, 10 s in V1)
-// becomes metrics under the names that the same gauges have in /metrics, and its
-// line for each request, where it is switched on, becomes a rate per minute: it
-// tells when a request came, to the second, and not how long it was.
+// VLLMLog reads what a vLLM server logs. Its line of averages (every 5 s in V0, every 10 s in V1)
+// becomes metrics under the names that the same gauges have in /metrics.
 var VLLMLog = read.Format{
 	Name:  "vllm-log",
 	Sees:  seesStats,
@@ -23,6 +21,9 @@ var VLLMLog = read.Format{
 	Wants: `lines such as "INFO 07-25 02:41:21 [loggers.py:118] Engine 000: Avg prompt throughput: 148.8 tokens/s, ..."`,
 }
 
+// VLLMRequests reads the same log where it has a line for each request (--enable-log-requests): a
+// rate per minute, because the line tells when a request came, to the second, and not how long it
+// was. Where both kinds of lines are there, both are read.
 var VLLMRequests = read.Format{
 	Name:  "vllm-requests",
 	Sees:  seesRequestLog,
@@ -37,7 +38,7 @@ var (
 	logStamp    = regexp.MustCompile(`\b(?:INFO|WARNING|DEBUG|ERROR) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)[ .,]`)
 )
 
-// isLog says of a text that it has a line of a vLLM log with a mark in it.
+// isLog says that a text has a line of a vLLM log with a mark in it.
 func isLog(h *read.Head, mark []byte) bool {
 	if h.Keys != nil || h.Element != nil {
 		return false
@@ -60,8 +61,8 @@ func seesRequestLog(h *read.Head) string {
 	return "a vLLM server's log, with a line for each request"
 }
 
-// vllmLog is one log on its way. Its stamps have no year: times are seconds since
-// its first line, and a month that falls by half a year begins another year.
+// vllmLog is one log on its way. Its stamps have no year: times are seconds since its first line,
+// and a month that falls by half a year begins another year.
 type vllmLog struct {
 	out     *read.Rows
 	zero    time.Time
@@ -104,7 +105,7 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 	return l.rates()
 }
 
-// seconds reads a stamp, since the log's first.
+// seconds reads a stamp as seconds since the log's first one.
 func (l *vllmLog) seconds(line []byte, stamp []int) (int64, error) {
 	var of [5]int
 	for i := range of {
@@ -136,8 +137,8 @@ var (
 	logEngine = regexp.MustCompile(`Engine (\d+): `)
 )
 
-// gauges are what the line's words are called in /metrics. What stands as a
-// percentage is a share there.
+// gauges are what the words of the line are called in /metrics. What the log writes as a percentage
+// is a share of 1 there.
 var gauges = map[string]string{
 	"Avg prompt throughput":          "vllm:avg_prompt_throughput_toks_per_s",
 	"Avg generation throughput":      "vllm:avg_generation_throughput_toks_per_s",
@@ -152,6 +153,7 @@ var gauges = map[string]string{
 	"MM cache hit rate":              "vllm:mm_cache_hit_rate",
 }
 
+// stats makes samples of one line of averages.
 func (l *vllmLog) stats(number, at int64, text []byte) error {
 	labels := ""
 	if engine := logEngine.FindSubmatch(text); engine != nil {
@@ -188,7 +190,7 @@ func (l *vllmLog) stats(number, at int64, text []byte) error {
 	return nil
 }
 
-// rates writes the requests of each minute. The last one ends with the log.
+// rates writes the requests of each minute. The last minute ends with the log.
 func (l *vllmLog) rates() error {
 	if len(l.minutes) == 0 {
 		return nil

@@ -20,6 +20,7 @@ type wideColumn struct {
 	unit   string // that each cell may repeat; "" where the header has none
 }
 
+// wideTable reads the rows of such a table. Its format settles the columns and how a cell is read.
 type wideTable struct {
 	out     *read.Rows
 	at      *instants
@@ -34,8 +35,7 @@ func newWideTable(out *read.Rows, columns []wideColumn) *wideTable {
 	return &wideTable{out: out, at: &instants{out: out}, columns: columns, cell: plainCell, scrape: -1}
 }
 
-// row takes the cells of one line. Labels are those of the row's own, as of its
-// GPU.
+// row takes the cells of one line. Labels of the row, as of its GPU, go before those of the column.
 func (t *wideTable) row(line int64, at *int64, labels string, fields []string) error {
 	t.scrape++
 	if len(fields) > len(t.columns) {
@@ -66,7 +66,7 @@ func (t *wideTable) row(line int64, at *int64, labels string, fields []string) e
 	return nil
 }
 
-// instant reads seconds since the sampler began, a Unix time or a date.
+// instant reads seconds since the sampler began, a Unix time, or a date.
 func (t *wideTable) instant(text string) (*int64, string) {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
@@ -101,15 +101,14 @@ func (t *wideTable) instant(text string) (*int64, string) {
 	return t.at.since(ns, "datetime"), ""
 }
 
-// earliestUnixSeconds is in September 2001; a smaller number counts from a begin
-// of the file's own.
+// earliestUnixSeconds is in September 2001; a smaller number counts from a zero of the file's own.
 const earliestUnixSeconds = 1_000_000_000
 
 // absentCells are how tools write that there is no number.
 var absentCells = map[string]bool{"": true, "-": true, "n/a": true, "[n/a]": true, "[not supported]": true, "[not found]": true,
 	"[unknown error]": true, "null": true, "nan": true, "undefined": true, "[gpu requires reset]": true}
 
-// plainCell reads a number, or a number with its column's unit behind it.
+// plainCell reads a number, or a number with its column's unit after it.
 func plainCell(text, unit string) (value float64, absent bool, reason string) {
 	if absentCells[strings.ToLower(text)] {
 		return 0, true, ""
@@ -122,7 +121,7 @@ func plainCell(text, unit string) (value float64, absent bool, reason string) {
 	return value, false, reason
 }
 
-// wideFields takes a line apart at commas or, without any, at blanks.
+// wideFields cuts a line at commas or, without any, at blanks.
 func wideFields(line []byte) (fields []string, reason string) {
 	if bytes.IndexByte(line, ',') < 0 {
 		return strings.Fields(string(line)), ""

@@ -28,6 +28,7 @@ type jsonColumn struct {
 	append   func(b array.Builder, value reflect.Value)
 }
 
+// newJSONLines derives columns and checks from the struct's fields and tags.
 func newJSONLines[T any]() *jsonLines[T] {
 	p := &jsonLines[T]{}
 	var fields []arrow.Field
@@ -52,6 +53,7 @@ func (p *jsonLines[T]) Schema() *arrow.Schema { return p.shape }
 // names lists the columns as SQL does.
 func (p *jsonLines[T]) names() string { return strings.Join(read.ColumnNames(p.shape), ", ") }
 
+// Parse reads the lines of one block, in a worker of its own.
 func (p *jsonLines[T]) Parse(b read.Block) *read.Batch {
 	builder := array.NewRecordBuilder(read.Memory, p.shape)
 	defer builder.Release()
@@ -81,6 +83,7 @@ func (p *jsonLines[T]) Parse(b read.Block) *read.Batch {
 	return made
 }
 
+// problem is what is wrong with a value; "" for nothing.
 func (c jsonColumn) problem(value reflect.Value) string {
 	switch {
 	case value.IsNil() && c.must:
@@ -93,6 +96,7 @@ func (c jsonColumn) problem(value reflect.Value) string {
 	return ""
 }
 
+// countsTokens says that a key counts tokens, by its name: input_tokens, output_tokens_reported.
 func countsTokens(key string, kind reflect.Type) bool {
 	return kind == reflect.TypeFor[*int64]() && strings.Contains(key+"_", "_tokens_")
 }

@@ -21,13 +21,7 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// A run is a folder that replay wrote. Its requests and samples may end in the
-// middle of a line or of a zstd frame, because the writer was killed or is still
-// at work; that is said, and what is whole is taken in. What was planned and has
-// no line of its own was never sent, and has a row all the same.
-//
-// A run that was taken in while it ran is replaced when it is taken in again;
-// a run that had ended is not.
+// The files of a run, and the schemas that they state. replay writes the same names.
 const (
 	RunFile      = "run.json"
 	planFile     = "plan.jsonl.zst"
@@ -39,7 +33,8 @@ const (
 	MaxDocumentBytes = 16 << 20
 )
 
-// runDocument is what ingest itself needs of run.json.
+// runDocument is what is needed of run.json here. The whole document is stored as text; SQL reads
+// the rest.
 type runDocument struct {
 	Schema    string    `json:"schema"`
 	RunID     string    `json:"run_id"`
@@ -48,6 +43,7 @@ type runDocument struct {
 	text      []byte
 }
 
+// readRunDocument refuses a document of another schema, because its keys may mean something else.
 func readRunDocument(folder string) (runDocument, error) {
 	var document runDocument
 	file, err := userfile.Open(filepath.Join(folder, RunFile))
@@ -81,14 +77,14 @@ type Run struct {
 	source   int64
 }
 
-// Open reads a run's run.json.
+// Open reads the run.json of a folder.
 func Open(folder string) (*Run, error) {
 	document, err := readRunDocument(folder)
 	return &Run{Folder: folder, Document: document}, err
 }
 
-// Load takes in what the run's files hold. It replaces what was taken in of the run
-// while it ran.
+// Load takes in what the run's files hold. It replaces what was taken in of the run while it ran.
+// The order matters: neverSent adds what requests has not.
 func (l *Run) Load(ctx context.Context, tx read.Sink, source int64) (read.Counts, error) {
 	l.source = source
 	for _, step := range []func(context.Context, read.Sink) error{l.makeRoom, l.requests, l.neverSent, l.samples} {
@@ -99,7 +95,7 @@ func (l *Run) Load(ctx context.Context, tx read.Sink, source int64) (read.Counts
 	return l.sum, nil
 }
 
-// Insert adds the run's document, after its source.
+// Insert adds the run's document; its source must be there already.
 func (l *Run) Insert(ctx context.Context, tx read.Sink, source int64) error {
 	return tx.Exec(ctx, "insert into raw.runs values (?, ?, ?)", l.Document.RunID, source, string(l.Document.text))
 }
@@ -140,7 +136,8 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// makeRoom removes what was taken in of the run while it ran.
+// makeRoom removes what was taken in of the run while it ran. All of it is in one transaction, so a
+// reader sees the old rows or the new ones.
 func (l *Run) makeRoom(ctx context.Context, tx read.Sink) error {
 	var status sql.NullString
 	var source int64
@@ -169,8 +166,8 @@ func (l *Run) makeRoom(ctx context.Context, tx read.Sink) error {
 	return nil
 }
 
-// file sends one of the run's files down the road. A file that is not there
-// yields nothing.
+// file sends one of the run's files through the parse workers into a table. A file that is not
+// there has no rows.
 func (l *Run) file(ctx context.Context, tx read.Sink, name string, p read.Parser, header func([]byte) error, statement string) (read.Counts, error) {
 	in, err := read.Open(ctx, filepath.Join(l.Folder, name), nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,12 +207,14 @@ func (l *Run) file(ctx context.Context, tx read.Sink, name string, p read.Parser
 	return road.Counts, nil
 }
 
+// tellTorn notes that a file ends in the middle of a line.
 func (l *Run) tellTorn(name string, in *read.File, lines *read.Blocks) {
 	if in.IsCut || lines.Torn {
 		l.Notes = append(l.Notes, name+" ends in the middle of a line: what is whole was taken in")
 	}
 }
 
+// add sums up the files of the run.
 func (l *Run) add(sum read.Counts) {
 	l.sum.Read += sum.Read
 	l.sum.Kept += sum.Kept
@@ -267,11 +266,13 @@ func (l *Run) neverSent(ctx context.Context, tx read.Sink) error {
 	return nil
 }
 
+// count is how many requests of the run are in the warehouse.
 func (l *Run) count(ctx context.Context, tx read.Sink) (rows int64, err error) {
 	err = tx.QueryRow(ctx, "select count(*) from raw.requests where run_id = ?", l.Document.RunID).Scan(&rows)
 	return rows, err
 }
 
+// readPlanHeader reads how many requests the plan says it has, to tell a cut plan from a short one.
 func readPlanHeader(line []byte) (requests int64, err error) {
 	var header struct {
 		Schema   string `json:"schema"`
@@ -284,8 +285,8 @@ func readPlanHeader(line []byte) (requests int64, err error) {
 	return header.Requests, nil
 }
 
-// samples takes in what the server and the client said of themselves. Lines that
-// cannot be read count as rejects; the values are not rows of the source.
+// samples takes in what the server and the client said about themselves. Lines that cannot be read
+// count as rejects; the values are not rows of the source.
 func (l *Run) samples(ctx context.Context, tx read.Sink) error {
 	p := samples{}
 	sum, err := l.file(ctx, tx, samplesFile, p, nil, fmt.Sprintf(
