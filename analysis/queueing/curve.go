@@ -10,29 +10,38 @@ type Curve struct {
 	Mix    Mix
 	Points []Point // the batch grows, and with it rates and clients
 
-	Burst      float64 // the squared cv of the gaps at one replica, less 1
-	Budget     float64 // tokens of a step
-	Replicas   float64 // that share the arrivals
-	Slots      float64 // requests that one replica takes at once
-	MaxNumSeqs float64
-	RequestS   float64 // of a request before and after its steps, in which it holds no slot
+	Burst      float64 // squared coefficient of variation of the gaps between arrivals at one replica, less 1; 0: Poisson
+	Budget     float64 // max_num_batched_tokens: tokens of a step at most
+	Replicas   float64 // servers that share the arrivals
+	Slots      float64 // requests that one replica runs at once
+	MaxNumSeqs float64 // the engine's limit, which may be above Slots
+	RequestS   float64 // seconds of a request before and after its steps, in which it holds no slot
 
-	mostOpenPerS float64 // the largest rate at which slots and steps suffice
-	calm         map[[2]float64]float64
+	mostOpenPerS float64                // the largest rate at which slots and steps suffice
+	rateWaiting  map[[2]float64]float64 // results of LargestRateWaiting, by share and replicas: each takes thousands of events
 }
 
-// Point is one batch of a Curve.
+// Point is one batch of a Curve. Names that end in S are seconds.
 type Point struct {
-	Batch, FloorS, StepS, PromptS, Gaps, ScatterS float64
-	Open, Closed                                  Flow
-	Clients                                       float64 // of a closed loop
-	PromptsS, FirstsS                             []float64
+	Batch    float64 // requests that decode at once
+	FloorS   float64 // a step's bytes over peak bandwidth
+	StepS    float64 // a step without prompts
+	PromptS  float64 // mean time that a prompt adds to the steps it rides in
+	Gaps     float64 // mean tokens of an answer after its first
+	ScatterS float64 // scatter of a request's own TPOT, as macros.mix_curve defines scatter_s
+	Clients  float64 // of a closed loop that keep this batch running
+
+	Open, Closed Flow
+	PromptsS     []float64 // PromptS of each of Mix.Parts
+	FirstsS      []float64 // time from the start of the prompt's work to its first token, of each of Mix.Parts
 }
 
 // Flow is what an open or a closed loop makes of a batch.
 type Flow struct {
-	PerS, TPOTS, WaitS float64
-	BurstS             float64 // what a wait grows by for each unit by which the squared cv of the gaps is above 1
+	PerS   float64 // requests a second
+	TPOTS  float64 // mean time per output token
+	WaitS  float64 // mean wait of a prompt for other prompts, for Poisson arrivals
+	BurstS float64 // what WaitS grows by for each unit of Curve.Burst (Kingman)
 }
 
 // State is one replica under a load.
@@ -40,14 +49,14 @@ type State struct {
 	Point
 	Flow    Flow
 	PerS    float64 // requests that are served
-	WaitS   float64 // of all, before a prompt's work begins, beyond the scatter of prompts: for a place
-	IsFull  bool
+	WaitS   float64 // wait for a slot, the same for every request; comes on top of Flow.WaitS
+	IsFull  bool    // all slots are taken: an open loop's queue grows for ever, a closed loop's clients wait
 	prompts float64 // share of the time that prompts take
 	others  float64 // share of the prompts that are others': a stream never waits for its own
 }
 
-// At is a replica under an open loop of so many requests a second, or under so many clients, were all its times longer by
-// a factor.
+// At is a replica under an open loop of load requests a second, or under load clients, if all its times were longer by the
+// factor slower: the ends of a prediction's band are asked for this way.
 func (c *Curve) At(load float64, isOpen bool, slower float64) State {
 	wanted := load
 	measure := func(p Point) float64 { return p.Clients }
@@ -66,7 +75,7 @@ func (c *Curve) At(load float64, isOpen bool, slower float64) State {
 	switch {
 	case i == 0:
 		s.Point = c.Points[0]
-		if share := wanted / measure(s.Point); isOpen { // fewer still: nearly nobody is met
+		if share := wanted / measure(s.Point); isOpen { // below the first point requests hardly meet, so waits fall with the rate
 			s.Batch, s.Open.PerS = s.Batch*share, wanted
 			s.Open.WaitS, s.Open.BurstS = s.Open.WaitS*share, s.Open.BurstS*share
 		}
@@ -83,7 +92,7 @@ func (c *Curve) At(load float64, isOpen bool, slower float64) State {
 	s.Flow = s.Open
 	if !isOpen {
 		s.Flow, s.others = s.Closed, 1-1/max(1, load)
-		if s.IsFull { // who waits for a place, by Little's law, has waited for all else
+		if s.IsFull { // Little's law: clients without a slot wait, and by then have waited for prompts too
 			s.WaitS = s.Gaps * s.Flow.TPOTS * (load/s.Batch - 1)
 			s.Flow.WaitS = 0
 		}
@@ -92,7 +101,7 @@ func (c *Curve) At(load float64, isOpen bool, slower float64) State {
 	}
 	s.Flow.WaitS += c.Burst * s.Flow.BurstS
 	s.stretch(slower)
-	if !isOpen && !s.IsFull { // each client sends again when it is served
+	if !isOpen && !s.IsFull { // Little's law: each client sends again when it is served
 		s.PerS = load / (c.MeanTTFT(s) + s.Gaps*s.Flow.TPOTS)
 	}
 	return s
@@ -118,7 +127,7 @@ func times(values []float64, factor float64) []float64 {
 	return all
 }
 
-// between is on the way from one point of a curve to the next: neighbours differ by a seventh.
+// between interpolates from one point of a curve to the next. Neighbouring batches differ by a seventh, so a line will do.
 func between(from, to Point, share float64) Point {
 	mean := func(a, b float64) float64 { return a + share*(b-a) }
 	flow := func(a, b Flow) Flow {
@@ -136,7 +145,7 @@ func between(from, to Point, share float64) Point {
 	return p
 }
 
-// MostPerS is the largest rate of an open loop that one replica can be kept at.
+// MostPerS is the largest rate of an open loop that one replica can serve for ever, if all times were longer by a factor.
 func (c *Curve) MostPerS(slower float64) float64 {
 	return c.mostOpenPerS / slower
 }

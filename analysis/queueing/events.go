@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Load is what a queue is asked about. A cv is a standard deviation over its mean.
+// Load is what a queueing formula is asked about. A cv is a coefficient of variation: standard deviation over mean.
 type Load struct {
 	RatePerS  float64 // of arrivals
 	ServiceS  float64 // mean, of one request on one server
@@ -18,7 +18,7 @@ type Load struct {
 // Utilization is offered load over capacity.
 func (l Load) Utilization() float64 { return l.RatePerS * l.ServiceS / float64(l.Servers) }
 
-// Served is a queue as it went, event by event, in seconds.
+// Served is the result of serving a list of arrivals, in seconds.
 type Served struct {
 	MeanWaitS, P99WaitS float64
 	MeanTimeS           float64 // wait and service
@@ -26,8 +26,8 @@ type Served struct {
 	WaitingRatio        float64 // share of the requests that waited at all
 }
 
-// Serve works off requests in order of arrival by servers that take one at a time. It needs no steady state and no
-// distribution: bursts and ramps are in the arrivals, which rise.
+// Serve serves requests in order of arrival by servers that take one request at a time. arrivals must rise. It needs no steady state
+// and no distribution, so bursts and ramps are counted as they were recorded.
 func Serve(arrivals, services []float64, servers int) Served {
 	free := make(instants, servers) // when each server is free again
 	for i := range free {
@@ -45,8 +45,8 @@ func Serve(arrivals, services []float64, servers int) Served {
 	return served.of(waits)
 }
 
-// ServeBatches works off requests by one server that takes up to size of those that wait, each time it is free; a batch
-// takes batchS however full it is.
+// ServeBatches serves requests by one server that takes up to size of the waiting ones whenever it is free. A batch takes batchS
+// seconds however full it is, which is roughly how decoding behaves below the roofline's ridge.
 func ServeBatches(arrivals []float64, size int, batchS float64) Served {
 	waits := make([]float64, len(arrivals))
 	var served Served
@@ -63,6 +63,7 @@ func ServeBatches(arrivals []float64, size int, batchS float64) Served {
 	return served.of(waits)
 }
 
+// add counts the i-th of len(waits) requests.
 func (s *Served) add(waits []float64, i int, waitS, serviceS float64) {
 	waits[i] = waitS
 	if waitS > 0 {
@@ -72,6 +73,7 @@ func (s *Served) add(waits []float64, i int, waitS, serviceS float64) {
 	s.MeanTimeS += (waitS + serviceS) / float64(len(waits))
 }
 
+// of adds the p99 by rank: the 99th of 100. It sorts waits.
 func (s Served) of(waits []float64) Served {
 	slices.Sort(waits)
 	if len(waits) > 0 {

@@ -5,7 +5,8 @@ import (
 	"sort"
 )
 
-// MeanTTFT is from sending to the first token: the wait for a place, for the prompts before, half a step, and its own prompt.
+// MeanTTFT is the mean time from sending to the first token: the waits for a slot and for the prompts before, half a step (an arrival
+// finds the step in progress half done on average), and the prompt's own work.
 func (c *Curve) MeanTTFT(s State) float64 {
 	mean := s.WaitS + s.Flow.WaitS + s.Flow.TPOTS/2
 	for i, part := range c.Mix.Parts {
@@ -14,7 +15,8 @@ func (c *Curve) MeanTTFT(s State) float64 {
 	return mean
 }
 
-// quantile is the smallest time that a share of at most 1 - percentile/100 exceeds. beyond says which share does; it falls.
+// quantile is the smallest time that at most a share of 1 - percentile/100 exceeds. beyond gives that share and must fall in t;
+// bisection needs nothing else of it. +Inf: even 1e7 s is exceeded by more.
 func quantile(percentile float64, beyond func(float64) float64) float64 {
 	rest := 1 - percentile/100
 	high := 1e-3
@@ -37,8 +39,8 @@ func quantile(percentile float64, beyond func(float64) float64) float64 {
 // isOf says whether requests of a class are asked about; an empty one is all.
 func isOf(class, asked string) bool { return asked == "" || class == asked }
 
-// waitsBeyond is the share of prompts that wait longer: those who meet none do not wait, and the waits of
-// the others are taken as exponential, which they are far out.
+// waitsBeyond is the share of prompts that wait longer than t for other prompts. Those that meet none do not wait; the waits of the
+// others are exponential, with the mean that makes the mean of all Flow.WaitS.
 func (s State) waitsBeyond(t float64) float64 {
 	switch met := min(1, s.prompts); {
 	case t < 0:
@@ -65,8 +67,8 @@ func (c *Curve) shareOf(class string) float64 {
 	return share
 }
 
-// TPOT is of requests' own means: over an answer of n tokens the prompts of others that fall into it are so many by
-// chance, and short answers scatter most.
+// TPOT is a percentile over requests of their own mean time per token. The number of other prompts that fall into an answer is
+// Poisson, so short answers scatter most; each length is normal around the mean, and the mix of all lengths is inverted.
 func (c *Curve) TPOT(s State, percentile float64, class string) float64 {
 	all := 0.0
 	for _, answer := range c.Mix.Answers {
@@ -88,7 +90,8 @@ func (c *Curve) TPOT(s State, percentile float64, class string) float64 {
 	})
 }
 
-// ITL is the step without a prompt, or with that chunk of one which so small a share of the steps exceeds.
+// ITL is a percentile of the gaps between tokens. Gaps have two modes, steps without and with a chunk of a prompt: going down from
+// the longest chunk, it is the first that the wanted share of the steps reaches, else the plain step.
 func (c *Curve) ITL(s State, percentile float64) float64 {
 	type chunk struct{ seconds, share float64 }
 	budget := max(1, c.Budget-s.Batch)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Mix is traffic by its lengths: what of it the bandwidth model asks for. Means are not enough, because the longest
-// prompts make the waits of all.
+// Mix is a workload by its lengths, as the bandwidth model needs it. Means are not enough, because the longest prompts decide how
+// long everybody waits.
 type Mix struct {
 	Parts   []Part   // requests of about one prompt length each
 	Answers []Answer // lengths of answers, whatever the prompt
@@ -21,8 +21,8 @@ type Mix struct {
 	Arrivals     []Arrival // as they came, at most a million
 }
 
-// Busiest is the part of the time that brought most requests, where that is more than chance makes of a steady rate: what
-// is said of a mean rate does not hold there. Zero: the traffic is steady, or too little to tell.
+// Busiest is the part of the time with most requests, if a chi-squared test says that the rate is not steady: predictions for the
+// mean rate do not hold there. Zero: the traffic is steady, or there is too little of it to tell.
 type Busiest struct {
 	RateRatio float64 // of the mean rate
 	LengthS   float64
@@ -48,8 +48,8 @@ type Answer struct {
 // Arrival is one request as it came.
 type Arrival struct {
 	DueS float64
-	Part int32 // of Mix.Parts
-	Gaps float32
+	Part int32   // index into Mix.Parts
+	Gaps float32 // tokens after the first; float32, because there may be a million of these
 }
 
 // recordedPerS is the rate of the arrivals; 0: all came at once.
@@ -61,8 +61,9 @@ func (m Mix) recordedPerS() float64 {
 	return 0
 }
 
-// stretchesOfTime are the arrivals, or of very many ten parts, evenly spread.
-func (m Mix) stretchesOfTime() [][]Arrival {
+// periods are the arrivals in one piece, or ten pieces of 5,000 evenly spread over very many: serving a million arrivals at each
+// rate of a search would take minutes.
+func (m Mix) periods() [][]Arrival {
 	const parts, longest = 10, 5000
 	if len(m.Arrivals) <= parts*longest {
 		return [][]Arrival{m.Arrivals}
@@ -75,9 +76,11 @@ func (m Mix) stretchesOfTime() [][]Arrival {
 	return all
 }
 
-// Moments are a mean and a deviation as they grow (Welford's way, which loses nothing to large numbers).
+// Moments are the mean and the deviation of values that come one by one, by Welford's recurrence (Welford 1962): it does not
+// subtract large numbers from each other.
 type Moments struct{ n, Mean, squares float64 }
 
+// Add counts one more value.
 func (s *Moments) Add(x float64) {
 	s.n++
 	off := x - s.Mean
@@ -85,7 +88,7 @@ func (s *Moments) Add(x float64) {
 	s.squares += off * (x - s.Mean)
 }
 
-// CV is the deviation over the mean; of what says nothing it is that of chance.
+// CV is the coefficient of variation, deviation over mean. It is 1, that of a Poisson process, where nothing is known.
 func (s *Moments) CV() float64 {
 	if s.n < 2 || s.Mean <= 0 {
 		return 1

@@ -4,19 +4,19 @@ import (
 	"math"
 )
 
-// A server takes so many requests at once: max_num_seqs of them, or as many as its KV cache holds. Who comes when all
-// slots are taken waits for one, from a prompt's first step to the last token of another's answer. The curve of a mix has
-// no such wait: it is a mean over time, and what makes requests wait is a burst. So the recorded arrivals are
-// served here, first come, first served, to find how many wait. How long they wait is not predicted: an answer takes
-// longer in a burst than the mean says.
+// A server runs only so many requests at once: max_num_seqs of them, or as many as its KV cache holds. A request that arrives when all
+// slots are taken waits for one; it holds it from its prompt's first step to its last token. The curve has no such wait, because it
+// is a mean over time and only bursts make requests wait. So the recorded arrivals are served here, first come, first served, to find
+// how many wait.
 
-// slotS is how long a request of a part with so many tokens after its first holds its slot: nobody shares a batch with
-// itself, so a lone slot sees no prompt of others.
+// slotS is how many seconds a request of a part holds its slot when gaps tokens follow its first. With one slot there are no
+// other prompts to slow it, with many nearly all are others: hence the factor 1 - 1/slots.
 func (c *Curve) slotS(s State, part int, gaps float64) float64 {
 	tpotS := s.StepS + (s.Flow.TPOTS-s.StepS)*(1-1/c.Slots)
 	return s.FirstsS[part] - c.RequestS + gaps*tpotS
 }
 
+// meanSlotS is the mean of slotS over the mix.
 func (c *Curve) meanSlotS(s State) float64 {
 	var mean float64
 	for i, part := range c.Mix.Parts {
@@ -25,8 +25,8 @@ func (c *Curve) meanSlotS(s State) float64 {
 	return mean + c.slotS(s, 0, s.Gaps) - c.slotS(s, 0, 0)
 }
 
-// LimitBySlots finds the rate at which all slots are always taken. The curve's own end counts those that decode, but a
-// prompt holds a slot too.
+// LimitBySlots finds the rate at which all slots are always taken: rate * time in a slot = slots, by Little's law. The curve's own end
+// counts only requests that decode, but a request holds its slot during its prompt too. Call it once all Points are there.
 func (c *Curve) LimitBySlots() {
 	last := c.Points[len(c.Points)-1]
 	c.Slots, c.mostOpenPerS = math.Floor(last.Batch+1e-9), last.Open.PerS
@@ -35,7 +35,7 @@ func (c *Curve) LimitBySlots() {
 	})
 }
 
-// largestRate up to a limit that does; what does not at a rate does not above it.
+// largestRate is the largest rate up to limit for which does holds, by bisection: 16 halvings are 0.002 % of the limit.
 func largestRate(limit float64, does func(perS float64) bool) float64 {
 	low, high := 0.0, limit*(1-1e-9)
 	if does(high) {
@@ -51,23 +51,23 @@ func largestRate(limit float64, does func(perS float64) bool) float64 {
 	return low
 }
 
-// LargestRateWaiting is the largest rate of one of so many replicas at which at most this share of requests waits for a slot,
-// were all times as predicted.
+// LargestRateWaiting is the largest rate of one replica at which at most this share of its requests waits for a slot, if all times
+// are as predicted.
 func (c *Curve) LargestRateWaiting(share float64) float64 {
 	key := [2]float64{share, c.Replicas}
-	calm, known := c.calm[key]
+	rate, known := c.rateWaiting[key]
 	if !known {
-		calm = largestRate(c.mostOpenPerS, func(perS float64) bool { return c.waiting(perS) <= share })
-		if c.calm == nil {
-			c.calm = map[[2]float64]float64{}
+		rate = largestRate(c.mostOpenPerS, func(perS float64) bool { return c.waiting(perS) <= share })
+		if c.rateWaiting == nil {
+			c.rateWaiting = map[[2]float64]float64{}
 		}
-		c.calm[key] = calm
+		c.rateWaiting[key] = rate
 	}
-	return calm
+	return rate
 }
 
-// waiting is the share of requests that find no slot free at so many a second of one replica, were all times as
-// predicted: of the recorded arrivals, played at that rate and shared out to the replicas by chance.
+// waiting is the share of requests that find no slot free when one replica gets perS requests a second, if all times are as
+// predicted. The recorded arrivals are stretched to that rate and assigned to the replicas at random.
 func (c *Curve) waiting(perS float64) float64 {
 	s := c.At(perS, true, 1)
 	if s.IsFull {
@@ -78,10 +78,10 @@ func (c *Curve) waiting(perS float64) float64 {
 	}
 	stretch := c.Mix.recordedPerS() / (perS * c.Replicas)
 	var waited, all float64
-	for _, stretchOfTime := range c.Mix.stretchesOfTime() {
+	for _, period := range c.Mix.periods() {
 		dues, services := make([][]float64, int(c.Replicas)), make([][]float64, int(c.Replicas))
-		for i, a := range stretchOfTime {
-			to := byChance(i, int(c.Replicas))
+		for i, a := range period {
+			to := replicaOf(i, int(c.Replicas))
 			dues[to] = append(dues[to], a.DueS*stretch)
 			services[to] = append(services[to], c.slotS(s, int(a.Part), float64(a.Gaps)))
 		}
@@ -93,15 +93,17 @@ func (c *Curve) waiting(perS float64) float64 {
 	return waited / all
 }
 
-// byChance shares out the i-th of something, always in the same way.
-func byChance(i, among int) int {
-	x := uint64(i) + 0x9e3779b97f4a7c15 // splitmix64
+// replicaOf assigns the i-th request to a replica: random, but the same each time. The mixing function is splitmix64's
+// (Steele, Lea and Flood 2014).
+func replicaOf(i, among int) int {
+	x := uint64(i) + 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return int((x ^ x>>31) % uint64(among))
 }
 
-// ErlangC is the share of Poisson arrivals that wait for one of so many servers, with the load in servers.
+// ErlangC is the share of Poisson arrivals that wait for one of so many servers (M/M/c). load is the offered load in servers, rate *
+// service time. The loop is Erlang B's recursion B(c) = load B(c-1) / (c + load B(c-1)).
 func ErlangC(servers int, load float64) float64 {
 	if load >= float64(servers) {
 		return 1
@@ -113,7 +115,7 @@ func ErlangC(servers int, load float64) float64 {
 	return blocked / (1 - load/float64(servers)*(1-blocked))
 }
 
-// SlotsBy is the limit that a user can look up.
+// SlotsBy names the setting that limits the slots, as the user knows it.
 func (c *Curve) SlotsBy() string {
 	switch last := c.Points[len(c.Points)-1].Batch; {
 	case last >= c.MaxNumSeqs:
@@ -125,11 +127,11 @@ func (c *Curve) SlotsBy() string {
 	}
 }
 
-// WaitingRatio is the share of a state's requests that wait for a slot.
+// WaitingRatio is the share of requests that wait for a slot under a load as At takes it.
 func (c *Curve) WaitingRatio(load float64, isOpen bool, slower float64) float64 {
 	switch {
 	case !isOpen && load > c.Slots:
-		return 1 - c.Slots/load // at least: each waits whose turn it is not
+		return 1 - c.Slots/load // at least: the clients beyond the slots wait
 	case !isOpen:
 		return 0
 	default:

@@ -120,7 +120,7 @@ create macro macros.nearest_curve(curve, distance) as
 create macro macros.is_portable(gpu, wanted_gpu, peak) as
     gpu = wanted_gpu or peak.gpu[gpu] is not null and peak.gpu[wanted_gpu] is not null;
 
--- A measured time carried to another GPU or shape by the difference of the two rooflines (physics.md): what the kernel loses
+-- A measured time carried to another GPU or shape by the difference of the two rooflines (Williams, Waterman and Patterson 2009): what the kernel loses
 -- beyond its own roof is left as it was measured. At least half of it remains, because a difference can exceed the measurement.
 create macro macros.carried_s(measured_s, is_same, roof_s, own_roof_s) as
     case when is_same then measured_s else greatest(measured_s / 2, measured_s + roof_s - own_roof_s) end;
