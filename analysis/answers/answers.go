@@ -1,3 +1,15 @@
+// Package answers is the one layer that asks the warehouse. A question is SQL and its answer is a Table: columns with DuckDB's types,
+// and rows reduced to the few Go types that every caller can print, compare and encode.
+//
+//	Ask     for questions written in this program
+//	Query   for a user's own: one statement that only reads (statement.go)
+//	Stream  the same for answers of any size, row by row
+//	Schema  what there is to ask, from the comments that the warehouse keeps (schema.go)
+//
+// Unknown makes the error for a name that is not there, with the names that are. MixedDefinitions warns when a query may average
+// figures that different tools define differently (definitions.go).
+//
+// It knows nothing of runs, traces or models: what a question means is up to who asks it.
 package answers
 
 import (
@@ -11,8 +23,8 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// Table is the answer to a question. It is held whole: a question that has more
-// rows than a person would read says "limit" itself.
+// Table is the answer to a question. It is held in memory as a whole, so a question that may have many rows limits them itself or
+// uses Stream.
 type Table struct {
 	Name    string
 	Comment string
@@ -52,8 +64,7 @@ func (t Table) Records() []map[string]any {
 	return records
 }
 
-// Query asks the warehouse in SQL: one statement that reads. Others are refused, also
-// those that would write beside the warehouse.
+// Query asks a user's SQL: one statement that only reads. Others are refused, also those that would write files.
 func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
 	if err := allowed(ctx, db, query); err != nil {
 		return Table{}, err
@@ -61,7 +72,7 @@ func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, e
 	return Ask(ctx, db, query, args...)
 }
 
-// Ask is Query for what is written here.
+// Ask asks SQL that is written in this program. It is not checked for being read-only.
 func Ask(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -86,6 +97,7 @@ func Ask(ctx context.Context, db *sql.DB, query string, args ...any) (Table, err
 	return table, rows.Err()
 }
 
+// scanned is one row as the Go types of a Table.
 func scanned(rows *sql.Rows, columns int) ([]any, error) {
 	row := make([]any, columns)
 	targets := make([]any, columns)
@@ -101,7 +113,8 @@ func scanned(rows *sql.Rows, columns int) ([]any, error) {
 	return row, nil
 }
 
-// simple reduces the driver's many types to the few of a Table.
+// simple reduces the driver's many types to the few of a Table. Integers beyond 64 bits become their digits; anything unknown becomes
+// its text, so that a new DuckDB type is shown and not an error.
 func simple(value any) any {
 	switch v := value.(type) {
 	case nil, bool, int64, float64, string, time.Time:
@@ -155,6 +168,7 @@ func whole(number *big.Int) any {
 	return number.String()
 }
 
+// mapped is a DuckDB MAP with its keys as text.
 func mapped(m duckdb.OrderedMap) map[string]any {
 	values := m.Values()
 	named := make(map[string]any, len(values))

@@ -10,36 +10,32 @@ import (
 	"tidemark/queries"
 )
 
-// readsFigures are the relations whose numbers have a definition, or are of tools
-// that define them each in their own way.
+// Relations whose numbers come from other tools: figures have a definition each, and request times depend on the tool.
 var (
 	readsFigures  = regexp.MustCompile(`\b(?:(?:raw|staging|marts)"?\."?figures|marts"?\."?recomputed_figures)\b`)
 	readsRequests = regexp.MustCompile(`\b(?:raw|staging)"?\."?result_requests\b`)
 )
 
-// describes is a query for what a relation is like, and not for its rows.
+// describes recognises a query about a relation's columns, not its rows.
 var describes = regexp.MustCompile(`^\s*(?:describe|summarize|explain|show)\b`)
 
-// countsOnly is a query whose first columns are nothing but count(*).
+// countsOnly recognises a query that only counts rows.
 var countsOnly = regexp.MustCompile(`^\s*select\s+count\s*\(\s*\*?\s*\)(?:\s+(?:as\s+)?"?\w+"?)?\s+from\b`)
 
-// byDefinition is a definition_id that tells figures apart: a column asked for or
-// grouped by, or one that is compared with a text or a list of them.
+// byDefinition recognises a definition_id that separates figures: selected, grouped by, or compared with a text or a list.
 var byDefinition = regexp.MustCompile(
 	`(?:\b(?:select|by)\b|,)\s*(?:all\s+|distinct\s+)?(?:\w+\.)?"?definition_id"?\s*(?:,|\bas\b|\bfrom\b|\border\b|\bhaving\b|\blimit\b|\)|;|$)` +
 		`|\bdefinition_id"?\s*(?:=|in\b|like\b)`)
 
 var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
 
-// MixedDefinitions is a sentence for whoever asks for figures of other tools without
-// saying by which definition, where the warehouse holds two or more of a quantity
-// that the query may reach; "" where there is nothing to say. It goes by the words of
-// the query: tools and quantities that it names are those that it means.
+// MixedDefinitions is a warning for a query that may average figures of different meaning: it reads figures of other tools without
+// naming a definition, and the warehouse holds two or more definitions of a quantity that the query may reach. It is empty when there is
+// nothing to warn about.
 //
-// Words are not a plan, so it does not see: a definition_id that is compared beside
-// an "or" that lets all others in, a subquery that reads figures while the outer query
-// names a definition, a view of the user's own over figures, and a count(*) beside
-// which a subquery takes a mean.
+// It judges by the query's words, not by its plan. So it does not see a definition_id that an "or" makes useless, a subquery that reads
+// figures while the outer query names a definition, a view of the user's own over figures, or a subquery that takes a mean next to a
+// count(*).
 func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, error) {
 	text := strings.ToLower(queries.WithoutComments(query))
 	words := texts.ReplaceAllString(text, "''")
@@ -71,10 +67,10 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 	return fmt.Sprintf("requests timed by different tools may be mixed here: %s; keep to one, by source_id or by staging.points", tools.Rows[0][0]), nil
 }
 
-// namesSource tells requests of one file from others: the file, or the tool.
+// namesSource recognises a query that separates requests by file or by tool.
 var namesSource = regexp.MustCompile(`\b(?:source_id|source_name|tool)\b`)
 
-// Of tools that time in one way, or of one tool, there is nothing to say.
+// toolsQuery names the tools whose requests are here; empty for one tool, where nothing can be mixed.
 const toolsQuery = `
 select case when count(distinct tool) > 1 then string_agg(distinct tool, ', ' order by tool) else '' end as tools
 from staging.points

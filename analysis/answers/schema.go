@@ -8,8 +8,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Schema lists what there is to ask: all relations and macros, or, with one of them
-// named, its columns, or its parameters and what it stands for.
+// Schema lists what there is to ask: all relations and macros, or, for one of them, its columns, or its parameters and definition.
 func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 	if relation == "" {
 		return Ask(ctx, db, relationsQuery)
@@ -30,7 +29,7 @@ func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
 	return table, err
 }
 
-// macro is empty where there is none of that name.
+// macro is a macro's parameters and definition; empty if there is no such macro.
 func macro(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	table, err := Ask(ctx, db, macroQuery, name)
 	table.Name = name
@@ -67,6 +66,7 @@ from parts
 where text is not null
 order by place`
 
+// relations leaves out the views named _now, which compute what the kept table of that name holds.
 const relations = `
     select
         schema_name || '.' || table_name as relation,
@@ -122,8 +122,7 @@ func Comment(ctx context.Context, db *sql.DB, relation string) (string, error) {
 	return comment.String, err
 }
 
-// Described fills in the comments that the warehouse keeps on a relation whose
-// columns the table shows.
+// Described fills in a table's comments from the relation whose columns it shows.
 func Described(ctx context.Context, db *sql.DB, table Table, relation string) (Table, error) {
 	about, err := Schema(ctx, db, relation)
 	if err != nil {
@@ -140,8 +139,8 @@ func Described(ctx context.Context, db *sql.DB, table Table, relation string) (T
 	return table, nil
 }
 
-// Unknown says that a thing is not there, and which are. names is a query with
-// one column.
+// Unknown is the error for a name that is not there; its hint has the nearest names or those that there are. names is a query with one
+// column, otherwise what else the user can do.
 func Unknown(ctx context.Context, db *sql.DB, thing, name, names, otherwise string) error {
 	table, err := Ask(ctx, db, names)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// allowed says whether a query is one statement that only reads. A warehouse that is
-// opened read-only guards itself alone: "copy" writes a file wherever it is told to.
-// Reading files stays possible.
+// allowed is nil for a query that is one statement and only reads. Opening the warehouse read-only protects only the warehouse itself:
+// "copy" still writes a file wherever it is told to. Reading files stays possible.
 func allowed(ctx context.Context, db *sql.DB, query string) error {
 	connection, err := db.Conn(ctx)
 	if err != nil {
@@ -26,14 +25,16 @@ func allowed(ctx context.Context, db *sql.DB, query string) error {
 	return connection.Raw(func(raw any) error { return readsOnly(raw.(driver.Conn), query) })
 }
 
+// readsOnly lets DuckDB parse the query and looks at the kind of statement that it found, because a list of forbidden words would never
+// be complete.
 func readsOnly(connection driver.Conn, query string) error {
 	switch word, rest := firstWord(query); word {
-	case "explain": // its own kind says nothing: "explain analyze" runs what it explains
+	case "explain": // its kind is always "explain", but "explain analyze" runs the statement: look at that
 		return readsOnly(connection, explainOptions.ReplaceAllString(rest, ""))
-	case "export": // makes its folder while it is prepared
+	case "export": // creates its folder already while it is prepared
 		return noQuery()
 	}
-	// Not PrepareContext: that runs all statements but the last.
+	// Not PrepareContext: the driver would run all statements except the last.
 	prepared, err := connection.Prepare(query)
 	if err != nil && strings.Contains(err.Error(), "multi-statement") {
 		return hint.Misuse("more than one statement in a query").
@@ -45,10 +46,10 @@ func readsOnly(connection driver.Conn, query string) error {
 	defer prepared.Close()
 	statement, isDuckDB := prepared.(*duckdb.Stmt)
 	if !isDuckDB {
-		return fmt.Errorf("query: a %T is no statement of DuckDB", prepared)
+		return fmt.Errorf("query: a %T is not a DuckDB statement", prepared)
 	}
 	kind, err := statement.StatementType()
-	if err == nil && kind != duckdb.STATEMENT_TYPE_SELECT { // which describe, show, summarize and pragma table_info are too
+	if err == nil && kind != duckdb.STATEMENT_TYPE_SELECT { // describe, show, summarize and pragma table_info are of this kind too
 		return noQuery()
 	}
 	return err
@@ -65,7 +66,7 @@ func firstWord(query string) (word, rest string) {
 	return strings.ToLower(parts[1]), parts[2]
 }
 
-// wrongQuery tells a query that cannot be meant from one that a file or the machine keeps from its answer.
+// wrongQuery marks an error as the user's when the query itself is wrong. A missing file or too little memory is not the user's SQL.
 func wrongQuery(err error) error {
 	var of *duckdb.Error
 	if !errors.As(err, &of) {
@@ -78,7 +79,8 @@ func wrongQuery(err error) error {
 	return err
 }
 
+// noQuery is the error for a statement that does not read.
 func noQuery() error {
-	return hint.Misuse("not a query: only what reads can be asked").
+	return hint.Misuse("not a query: only statements that read can be asked").
 		Hint(`ask with select, from, describe, show, summarize or explain; to keep an answer, redirect "tidemark sql --csv"`)
 }

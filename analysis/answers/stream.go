@@ -8,9 +8,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Stream is Query for an answer of any size: its rows are handed out one after the other while DuckDB produces them.
-// begin is called once before the first row. The slice of a row is used again for the next.
-func Stream(ctx context.Context, db *sql.DB, query string, begin func([]Column) error, row func([]any) error) error {
+// Stream is Query for an answer of any size: rows are handed out one by one while DuckDB produces them, so that memory does not grow
+// with the answer. start is called once before the first row. The slice given to row is reused for the next row.
+func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) error, row func([]any) error) error {
 	connection, err := db.Conn(ctx)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func Stream(ctx context.Context, db *sql.DB, query string, begin func([]Column) 
 			for i, column := range columns {
 				list[i] = Column{Name: column.Name, Type: column.Type}
 			}
-			return begin(list)
+			return start(list)
 		}, func(values []driver.Value) error {
 			cells = cells[:0]
 			for _, value := range values {

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// What the measurements leave of a spread that was known before: beyond it they say nothing new.
+	// A term is as uncertain as before when more than this share of its prior spread is left.
 	leastNarrowing = 0.8
-	// Two terms that move only together.
+	// Two terms with a stronger correlation than this move only together.
 	mostCorrelation = 0.95
-	// A spread that moves the sum by less than this does not matter.
+	// A term whose prior spread moves the sum by less than this share cannot disturb another one.
 	leastEffect = 0.01
 )
 
-// FitIdentifiable is FitScales of what the measurements can tell: a term of which they say no more than was known,
-// or that only moves together with another one, keeps its length. held says why of each. Intervals allow for what the held terms
-// may truly be.
+// FitIdentifiable is FitScales for the terms that the measurements determine. A term about which they say no more than was known
+// before, or that only moves together with another one, keeps its length; held has the reason for each. Fitting the others with the
+// held ones fixed would make their intervals too narrow, so each takes the wider spread of the two fits.
 func FitIdentifiable(rows []Row, priors map[string]float64) (fit Fit, held map[string]string, err error) {
 	all, err := FitScales(rows, priors)
 	if err != nil {
@@ -38,7 +38,7 @@ func FitIdentifiable(rows []Row, priors map[string]float64) (fit Fit, held map[s
 	return fit, held, nil
 }
 
-// unidentifiable are the terms that a fit cannot tell, and why.
+// unidentifiable are the terms that a fit does not determine, and why.
 func unidentifiable(fit Fit, priors map[string]float64) map[string]string {
 	held := map[string]string{}
 	for _, term := range fit.Terms {

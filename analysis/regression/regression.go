@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Row is a measured time per token beside the terms of its prediction, in seconds. Weight is how many
-// independent measurements it stands for (0: one): requests that shared a queue are not that. Rows of one
-// Run share what differs from one start of a server to the next.
+// Row is a measured time per token together with the terms of its prediction, in seconds. Weight is how many independent
+// measurements it stands for (0: one); requests that shared a queue are not independent. Rows of one Run share what differs
+// from one start of a server to the next.
 type Row struct {
 	Run    string
 	TPOT   float64
@@ -17,33 +17,32 @@ type Row struct {
 	Weight float64
 }
 
-// Fit is what measurements say of the terms: each is Scale times as long as predicted.
+// Fit is the result: each term takes Scale times as long as predicted.
 type Fit struct {
 	Terms       []string              // that were fitted, in alphabetical order
 	Scales      map[string]float64    // the most probable; 1 for a term that was not fitted
 	Intervals   map[string][2]float64 // 90 %
 	Correlation [][]float64           // of the logarithms of scales, in the order of Terms
-	Spreads     map[string]float64    // of the logarithm, after; the prior is before
+	Spreads     map[string]float64    // standard deviation of the scale's logarithm after the fit; the prior's is before
 	Shares      map[string]float64    // of the predicted time, mean over the rows
-	Residual    float64               // what is left, a spread of the logarithm
+	Residual    float64               // standard deviation of the errors, of the logarithm
 	Weight      float64               // independent measurements
 }
 
 const (
-	// Repeats of one configuration: Splitwise' five differ by 1.2 % (p90) from start to start.
+	// How far two starts of the same server differ: the five repeats of Splitwise differ by 1.2 % (p90).
 	restartSpread = 0.01
-	// What a law of few constants leaves at one batch, before anything was measured; it weighs as much as
-	// residualWeight measurements.
+	// The prior for the spread of the errors: what a law of few constants leaves at one batch. It weighs as much as residualWeight
+	// measurements, so that three rows that happen to agree do not claim to be exact.
 	residualSpread, residualWeight = 0.03, 4
-	// Student's t with few degrees of freedom: a hundredth of the rows may be anything.
+	// Degrees of freedom of Student's t: few, so that a hundredth of the rows may be far off.
 	tailFreedom = 4
-	// Of a normal distribution, 90 % lie within so many spreads.
+	// 90 % of a normal distribution lie within so many standard deviations of its mean.
 	spreads90 = 1.6448536269514722
 )
 
-// FitScales finds how much longer than predicted each term is, from times that only show their sum: the
-// most probable scales where each is held near 1 by the spread of its logarithm in priors. A term without a prior keeps its
-// length. Errors of the sum are relative, and a few may be large.
+// FitScales finds the most probable scales. priors has the spread of each scale's logarithm; a term without a prior keeps its
+// length. Rows that contradict each other so much that the iteration does not settle are an error.
 func FitScales(rows []Row, priors map[string]float64) (Fit, error) {
 	f, err := newFitter(rows, priors)
 	if err != nil {
@@ -61,7 +60,7 @@ func FitScales(rows []Row, priors map[string]float64) (Fit, error) {
 	return Fit{}, errors.New("fit: does not settle: the rows contradict each other")
 }
 
-// fitter walks to the most probable logarithms of the scales, and of what each run has in common.
+// fitter iterates to the most probable logarithms of the scales and of what each run has in common.
 type fitter struct {
 	rows        []Row
 	terms, runs []string
@@ -127,7 +126,7 @@ func (r Row) check() error {
 	return nil
 }
 
-// predicted is a row's time with the present scales, and how it moves with each logarithm, both relative.
+// predicted is a row's time with the present scales, seconds, and the derivative of its logarithm by each unknown.
 func (f *fitter) predicted(row Row) (float64, []float64) {
 	slope := make([]float64, len(f.at))
 	sum := 0.0
@@ -146,7 +145,9 @@ func (f *fitter) predicted(row Row) (float64, []float64) {
 	return sum * math.Exp(f.at[run]), slope
 }
 
-// step goes one Gauss-Newton step, with far rows weighing less, and says how far.
+// step makes one Gauss-Newton step, in which rows far from their prediction weigh less, and returns the largest change.
+// The normal matrix is J'WJ plus the priors' precisions on its diagonal, with W the weights of Student's t,
+// (freedom + 1) / (freedom + squared error).
 func (f *fitter) step() (float64, error) {
 	n := len(f.at)
 	normal, right := make([][]float64, n), make([]float64, n)
@@ -181,7 +182,7 @@ func (f *fitter) step() (float64, error) {
 		for k := range n {
 			by += f.covariance[j][k] * right[k]
 		}
-		// Far from the solution a slope says little.
+		// Far from the solution the slope is a poor guide: limit the step.
 		by = max(-0.5, min(0.5, by))
 		f.at[j] += by
 		moved = max(moved, math.Abs(by))
@@ -192,6 +193,7 @@ func (f *fitter) step() (float64, error) {
 	return moved, nil
 }
 
+// result reads scales, intervals and correlations off the last step.
 func (f *fitter) result() Fit {
 	fit := Fit{
 		Terms: f.terms, Scales: map[string]float64{}, Intervals: map[string][2]float64{},
@@ -222,7 +224,7 @@ func (f *fitter) result() Fit {
 	return fit
 }
 
-// inverse of a symmetric positive matrix, by Gauss and Jordan: its own diagonal is the best pivot.
+// inverse is that of a symmetric positive definite matrix, by Gauss-Jordan elimination. Such a matrix needs no pivoting.
 func inverse(matrix [][]float64) ([][]float64, error) {
 	n := len(matrix)
 	wide := make([][]float64, n)
