@@ -24,23 +24,22 @@ type SourceStats struct {
 	Requests        int64
 	Sessions        int64   // requests without a session are one each
 	BlockUses       int64   // ids of prompt blocks in all of them
-	DurationS       float64 // from the window's begin to its end, seconds; an open end is the last arrival
+	DurationS       float64 // from the window's start to its end, seconds; an open end is the last arrival
 	MeanRatePerS    float64 // requests per second of DurationS
-	MeanSessionGapS float64 // between the begins of two sessions, seconds
+	MeanSessionGapS float64 // between the starts of two sessions, seconds
 
-	// The sessions of a collection that begin when they were drawn to, at so many a second; 0: none was drawn.
+	// Sessions of a collection whose starts were drawn, and at how many a second; 0: none was drawn.
 	SessionRatePerS float64
 	DrawnSessions   int64
 }
 
-// partRows are read at once: enough that a part costs little more than its rows, few
-// enough that a plan of any length needs tens of megabytes.
+// partRows are read at once: so many that asking for a part costs little compared with its rows, and so few that a plan of any length
+// needs only tens of megabytes.
 const partRows = 1 << 16
 
-// Arrivals yields the requests of a trace, or of the sessions of a collection, in
-// the order of their arrival. Due is
-// the offset since the window's begin. Rows are read part by part while they are
-// taken, so the warehouse must stay open until the last one.
+// Arrivals yields the requests of a trace, or of the sessions of a collection, in order of arrival. Due is the offset since the window's
+// start. Rows are read part by part while the caller iterates, so the warehouse must stay open until the last one. The statistics
+// are complete before the first request.
 func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window Window, starts Starts) (iter.Seq2[plan.Request, error], SourceStats, error) {
 	var stats SourceStats
 	t, err := traceOf(ctx, w.DB(), name)
@@ -48,13 +47,13 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 		return nil, stats, err
 	}
 	stats.SHA256 = t.sha256()
-	if err := t.begin(starts); err != nil {
+	if err := t.start(starts); err != nil {
 		return nil, SourceStats{}, err
 	}
 	s := t.span()
 	if starts.RatePerS > 0 {
 		stats.SessionRatePerS, stats.DrawnSessions = starts.RatePerS, int64(len(t.members))
-		s.begin = nil // the clock is an invented one
+		s.begin = nil // the clock was drawn, so it has no instants
 	}
 	from, until, err := window.resolve(s)
 	if err != nil {
@@ -73,7 +72,7 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 		return nil, SourceStats{}, err
 	}
 	if stats.Requests == 0 {
-		return nil, SourceStats{}, hint.Errorf("source %s: no arrivals between %s and %s", name, or(window.From, "its begin"), or(window.Until, "its end")).
+		return nil, SourceStats{}, hint.Errorf("source %s: no arrivals between %s and %s", name, or(window.From, "its start"), or(window.Until, "its end")).
 			Hint("%s", s.String())
 	}
 	parts, err := p.split(ctx, w.DB(), stats.Requests)
@@ -95,6 +94,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
+// count fills in the statistics of a part in one pass over it.
 func count(ctx context.Context, db *sql.DB, p part, hasEnd bool, stats *SourceStats) error {
 	var lastNs int64
 	err := db.QueryRowContext(ctx, `
@@ -122,16 +122,15 @@ where offset_ns >= ?
 	return nil
 }
 
-// part is the arrivals of a traffic in [begin, end), as offsets since its first;
-// due times count from origin.
+// part is the arrivals of a trace in [begin, end), as offsets since its first arrival. Due times count from origin.
 type part struct {
 	trace      trace
 	begin, end time.Duration
 	origin     time.Duration
 }
 
-// split cuts at arrival times so that each part has about partRows rows; more only
-// where more arrive at one instant.
+// split cuts at arrival times so that each part has about partRows rows. A part is larger only where more requests than that arrive at
+// one instant, because a cut cannot fall between them.
 func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error) {
 	p.origin = p.begin
 	count := (rows + partRows - 1) / partRows
@@ -163,6 +162,7 @@ where offset_ns >= ?
 	return parts, nil
 }
 
+// requests numbers the requests of all parts through; each part is read when the one before is used up.
 func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Seq2[plan.Request, error] {
 	return func(yield func(plan.Request, error) bool) {
 		var seq int64

@@ -16,8 +16,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// query asks for one part. Few traces say what a user thought, so that is
-// joined here and not in every row of staging.trace_rows.
+// query asks for one part. Only few traces have think times (the pause before a user's next turn), so they are joined here and not
+// carried in every row of staging.trace_rows. The order is total, so that a plan is the same each time.
 func (p part) query() string {
 	return `
 select
@@ -48,8 +48,7 @@ order by
     arriving.line`
 }
 
-// read takes one part by the driver's Arrow interface, a tenth of the time of
-// scanning rows.
+// read reads one part through the driver's Arrow interface, which takes a tenth of the time of scanning rows.
 func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]plan.Request, error) {
 	requests := make([]plan.Request, 0, partRows)
 	err := w.Arrow(ctx, func(conn *duckdb.Arrow) error {
@@ -66,7 +65,7 @@ func (p part) read(ctx context.Context, w *warehouse.Warehouse) ([]plan.Request,
 	return requests, err
 }
 
-// decode copies a batch: its memory is DuckDB's and is gone after it.
+// decode copies a batch into requests. The batch's memory is DuckDB's and is freed after it, so strings and blocks are cloned.
 func (p part) decode(requests []plan.Request, batch arrow.RecordBatch) []plan.Request {
 	whole := func(column int) *array.Int64 { return batch.Column(column).(*array.Int64) }
 	text := func(column int) *array.String { return batch.Column(column).(*array.String) }

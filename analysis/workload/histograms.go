@@ -17,24 +17,23 @@ import (
 	"tidemark/replay/profile"
 )
 
-// SampleOptions say how a source without single arrivals is drawn.
+// SampleOptions say how requests are drawn from a source without single arrivals.
 type SampleOptions struct {
 	Seed      uint64
-	RatePerS  float64       // mean rate, requests/s, of a source that does not know its own; else not used
-	Duration  time.Duration // of such a source; 0: without an end
-	LengthsOf string        // source whose lengths are taken in place of its own; "": its own
+	RatePerS  float64       // mean rate, requests/s, for a source that has no rates; else not used
+	Duration  time.Duration // for such a source; 0: without an end
+	LengthsOf string        // source whose lengths are used instead of its own; "": its own
 }
 
 // Sampled is what Sample made of a source.
 type Sampled struct {
 	Stats SourceStats // Requests is how many are expected
-	// HasRate says that the source knows its own rate.
+	// HasRate says that the source has rates of its own.
 	HasRate bool
 	Notes   []string // what a reader of the plan must know
 }
 
-// IsHistogram says whether a source, or the files of a collection, are histograms and
-// rates and no single arrivals.
+// IsHistogram says whether a source, or all files of a collection, hold histograms and rates instead of single arrivals.
 func IsHistogram(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	var shapes, arrivals int64
 	err := db.QueryRowContext(ctx, `
@@ -47,8 +46,8 @@ where name = $1
 	return shapes > 0 && arrivals == 0, err
 }
 
-// Sample makes requests of histograms of lengths and counts per window of time:
-// production's shape without any trace. Due counts from the window's begin.
+// Sample draws requests from histograms of lengths and request counts per time window, so that production's load can be replayed
+// without a trace of it. Due counts from the window's start. The same seed gives the same requests.
 func Sample(ctx context.Context, db *sql.DB, name string, window Window, o SampleOptions) (iter.Seq2[plan.Request, error], Sampled, error) {
 	s, err := readHistograms(ctx, db, name)
 	if err != nil {
@@ -64,16 +63,16 @@ func Sample(ctx context.Context, db *sql.DB, name string, window Window, o Sampl
 	d := Sampled{HasRate: len(s.rates) > 0, Notes: s.notes}
 	d.Stats.SHA256 = s.sha256
 	if !d.HasRate && len(s.lengths) > 0 {
-		if err := s.playAt(name, o); err != nil {
+		if err := s.setRate(name, o); err != nil {
 			return nil, d, err
 		}
 	}
 	if len(s.lengths) == 0 && s.isHalf {
 		return nil, d, hint.Errorf("source %s: it says how long prompts are, or answers, but not both", name).
-			Hint("take both of another source: --lengths-of SOURCE")
+			Hint("use both lengths of another source: --lengths-of SOURCE")
 	}
 	if len(s.lengths) == 0 {
-		return nil, d, hint.Errorf("source %s: it has rates and no lengths", name).Hint("say whose are to be taken: --lengths-of SOURCE")
+		return nil, d, hint.Errorf("source %s: it has rates and no lengths", name).Hint("say whose to use: --lengths-of SOURCE")
 	}
 	from, until, err := window.resolve(s.span(name))
 	if err != nil {
@@ -96,7 +95,7 @@ func Sample(ctx context.Context, db *sql.DB, name string, window Window, o Sampl
 	return requests, d, nil
 }
 
-// count adds up what the windows promise.
+// count adds up the requests that the rates promise; the number really drawn scatters around it.
 func (s *histograms) count(streams []profile.Stream, o profile.StreamOptions, stats *SourceStats) {
 	expected := 0.0
 	for _, stream := range streams {
@@ -115,7 +114,7 @@ func (s *histograms) count(streams []profile.Stream, o profile.StreamOptions, st
 	}
 }
 
-// histograms is a source's histograms and rates, by who sends.
+// histograms are a source's histograms and rates, by who sends.
 type histograms struct {
 	sha256  string
 	begin   *time.Time // instant of second 0; nil for relative times
@@ -126,14 +125,14 @@ type histograms struct {
 	isHalf  bool // of some senders only prompts or only answers are known
 }
 
+// sender is one class of requests of one client; both are empty where the source does not tell them apart.
 type sender struct{ class, client string }
 
-// forever is past every plan's end, and can still be added to.
+// forever is later than every plan's end, and small enough that adding to it does not overflow.
 const forever = 999_999_999 * time.Second
 
-// playAt gives a source without rates the one that the user asks for, shared out
-// as its cells are.
-func (s *histograms) playAt(name string, o SampleOptions) error {
+// setRate gives a source without rates the one that the user asks for, divided among senders by their share of the histogram.
+func (s *histograms) setRate(name string, o SampleOptions) error {
 	if o.RatePerS <= 0 {
 		return hint.Misuse("source %s: it has lengths and no rates", name).
 			Hint("say how many requests a second: --request-rate 3.5, with --duration 10m")
@@ -152,6 +151,7 @@ func (s *histograms) playAt(name string, o SampleOptions) error {
 	return nil
 }
 
+// extent is from the first window with a rate to the end of the last.
 func (s *histograms) extent() (begin, end time.Duration) {
 	begin = forever
 	for _, windows := range s.rates {
@@ -172,8 +172,8 @@ func (s *histograms) span(name string) span {
 	return made
 }
 
-// streams puts rates and lengths together: a sender's own lengths or, where it has
-// none, those of its class or, where that has none, everybody's, each by its share.
+// streams combines rates with lengths. A sender without lengths of its own uses those of its class; if the class has none, everybody's.
+// Each of several is used in proportion to its share of the requests.
 func (s *histograms) streams() (streams []profile.Stream) {
 	for _, who := range sendersOf(s.rates) {
 		from := []sender{who}
@@ -202,6 +202,7 @@ func (s *histograms) streams() (streams []profile.Stream) {
 	return streams
 }
 
+// standIns are the senders whose lengths stand for those of who.
 func (s *histograms) standIns(who sender) []sender {
 	var ofClass []sender
 	for _, other := range sendersOf(s.lengths) {
@@ -215,6 +216,7 @@ func (s *histograms) standIns(who sender) []sender {
 	return sendersOf(s.lengths)
 }
 
+// sendersOf are in a fixed order: a map's order would change the drawn requests from call to call.
 func sendersOf[T any](of map[sender]T) []sender {
 	return slices.SortedFunc(maps.Keys(of), func(a, b sender) int {
 		return slices.Compare([]string{a.class, a.client}, []string{b.class, b.client})

@@ -13,6 +13,8 @@ import (
 	"tidemark/replay/profile"
 )
 
+// readHistograms reads rates and length cells of a source, or of all files of a collection. Files of a collection have one fingerprint
+// together, in an order that does not depend on when they were taken in.
 func readHistograms(ctx context.Context, db *sql.DB, name string) (*histograms, error) {
 	s := &histograms{rates: map[sender][]profile.RateWindow{}, lengths: map[sender][]profile.LengthsWindow{}, mass: map[sender]float64{}}
 	var begin sql.NullTime
@@ -49,6 +51,7 @@ where name = $1
 const ofSources = `
 where source_id in (select source_id from raw.sources where name = $1 or collection = $1)`
 
+// readRates reads how many requests came in each time window, and how uneven the gaps between them were.
 func (s *histograms) readRates(ctx context.Context, db *sql.DB, name string) error {
 	rows, err := db.QueryContext(ctx, `
 select
@@ -83,6 +86,8 @@ order by
 
 func durationOf(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
+// readLengths reads the cells of the histograms. A cell with bounds for both lengths is one of a joint histogram; cells with one
+// length each are marginals, whose lengths are then drawn independently, which the plan's notes say.
 func (s *histograms) readLengths(ctx context.Context, db *sql.DB, name string) error {
 	rows, err := db.QueryContext(ctx, `
 select
@@ -137,7 +142,7 @@ order by all`, name)
 	return rows.Err()
 }
 
-// window is the sender's lengths of that time.
+// window is the sender's lengths of a time window, added if it is new.
 func (s *histograms) window(who sender, from, until time.Duration) *profile.LengthsWindow {
 	windows := s.lengths[who]
 	i := slices.IndexFunc(windows, func(l profile.LengthsWindow) bool { return l.From == from && l.Until == until })
@@ -149,8 +154,7 @@ func (s *histograms) window(who sender, from, until time.Duration) *profile.Leng
 	return &windows[i]
 }
 
-// drop leaves out windows that know one of the two lengths alone, as where nothing
-// ended in them.
+// drop removes windows that have only one of the two lengths, as when no request ended in them.
 func (s *histograms) drop() {
 	for who, windows := range s.lengths {
 		windows = slices.DeleteFunc(windows, func(l profile.LengthsWindow) bool {
@@ -166,8 +170,9 @@ func (s *histograms) drop() {
 	}
 }
 
-// boundsOf are the whole numbers that a cell holds; nil where it says nothing of
-// them, or holds none. A request has at least one token.
+// boundsOf are the smallest and largest whole number in a cell (above, upTo]; nil if the cell has no bounds or holds no whole number.
+// A request has at least one token. The highest bucket of a Prometheus histogram has no upper bound (+Inf): lengths in it go up to
+// twice its lower bound.
 func boundsOf(above, upTo sql.NullInt64) (bounds *[2]int, isOpen bool) {
 	switch {
 	case !above.Valid && !upTo.Valid:

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// mostPairs are kept exactly; of a trace with more different ones, lengths above a hundred are put together where
-	// they differ by less than a hundredth.
+	// So many different pairs of lengths are kept exactly. For a trace with more, lengths above 100 that differ by less than 1 % are
+	// merged, which bounds memory and changes no fitted distribution.
 	mostPairs = 200_000
-	// mostGaps are kept of a trace's arrivals, from its begin.
+	// So many gaps between arrivals are kept, from the first on.
 	mostGaps = 1_000_000
 )
 
-// Lengths are input and output of a trace's requests, together, by the hour of the day and in all, and the gaps between
-// their arrivals. The hour is UTC; of a trace without a clock it counts from the first arrival. Requests without prompt
-// or output are left out, as in a plan.
+// Lengths are the input and output lengths of a trace's requests as pairs, by hour of the day and in total, and the gaps between
+// arrivals. The hour is UTC; for a trace with relative times it counts from the first arrival. Requests without prompt or output
+// are left out, as in a plan.
 func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) (profile.Lengths, error) {
 	t, err := traceOf(ctx, db, sourceName)
 	if err != nil {
 		return profile.Lengths{}, err
 	}
-	// Lengths need no starts; a window of time does.
+	// Lengths do not depend on when a session starts; a window does.
 	if t.isCollection && (t.isDated() || window != (Window{})) {
-		if err := t.begin(Starts{}); err != nil {
+		if err := t.start(Starts{}); err != nil {
 			return profile.Lengths{}, err
 		}
 	}
@@ -57,12 +57,12 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 	}
 	if len(l.Pairs) == 0 {
 		return l, hint.Errorf("source %s: no request with prompt and output between %s and %s", sourceName,
-			or(window.From, "its begin"), or(window.Until, "its end")).Hint("%s", s.String())
+			or(window.From, "its start"), or(window.Until, "its end")).Hint("%s", s.String())
 	}
 	return l, nil
 }
 
-// sendable are the requests of a part that can be asked for again.
+// sendable is the SQL for the requests of a part that can be replayed: those with a prompt and an output.
 func (p part) sendable() string {
 	return `
 from ` + p.trace.rows() + ` as arriving
@@ -76,6 +76,7 @@ const hourOf = `coalesce(date_part('hour', arrival_at at time zone 'UTC'), offse
 
 func (p part) args() []any { return []any{int64(p.begin), int64(p.end)} }
 
+// pairs reads the lengths hour by hour, merged where there are too many different ones.
 func (p part) pairs(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
 	var different int64
 	err := db.QueryRowContext(ctx, `
@@ -84,7 +85,7 @@ from (select distinct `+hourOf+`, input_tokens, output_tokens`+p.sendable()+`)`,
 	if err != nil {
 		return err
 	}
-	// Of lengths that are put together the mean stands for all.
+	// Merged lengths are represented by their mean, so that their sums stay exact.
 	step := func(column string) string { return column }
 	if different > mostPairs {
 		step = func(column string) string {
@@ -121,7 +122,7 @@ order by
 	return rows.Err()
 }
 
-// together adds the hours up, in order of input and output.
+// together adds up the pairs of all hours, in order of input and output.
 func together(hours [][]profile.Pair) []profile.Pair {
 	all := slices.Concat(hours...)
 	slices.SortFunc(all, func(a, b profile.Pair) int {
@@ -141,6 +142,7 @@ func together(hours [][]profile.Pair) []profile.Pair {
 	return sums
 }
 
+// gaps reads the differences between neighbouring arrivals.
 func (p part) gaps(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
 	rows, err := db.QueryContext(ctx, `
 select offset_ns`+p.sendable()+`

@@ -10,8 +10,8 @@ import (
 	"tidemark/replay/profile"
 )
 
-// LengthsOfRun are the prompts and answers of a run's successful requests as they really were: by the server's usage
-// where it says, else as planned and as received. Warm-up is left out. False: there is no such run.
+// LengthsOfRun are the prompt and answer lengths of a run's successful requests as they really were: as the server's usage reports
+// them, else as planned (prompts) and as received (answers). Warm-up is left out. isRun is false if there is no such run.
 func LengthsOfRun(ctx context.Context, db *sql.DB, runID string) (l profile.Lengths, isRun bool, err error) {
 	if err := db.QueryRowContext(ctx, "select count(*) > 0 from staging.runs where run_id = ?", runID).Scan(&isRun); err != nil || !isRun {
 		return l, isRun, err

@@ -18,21 +18,21 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Starts say when the sessions of a collection begin that have no start of their
-// own, as sessions of a folder whose times count from their own begin.
+// Starts say when the sessions of a collection start if they have no absolute times, as files of a folder whose times each count from
+// their own first request.
 type Starts struct {
-	RatePerS float64 // sessions begun a second, as a Poisson process; 0: nothing is invented
+	RatePerS float64 // sessions started a second, as a Poisson process; 0: none are drawn
 	Seed     uint64  // of their order and of the gaps between them
 }
 
-// trace is what a name stands for: one trace, or a collection of them.
+// trace is what a name refers to: one trace file, or a collection of them.
 type trace struct {
 	name         string
 	members      []member
 	isCollection bool
 }
 
-// member is a trace, and when it begins in the traffic.
+// member is one file of it, and when it starts on the common clock.
 type member struct {
 	source int64
 	sha256 string
@@ -41,8 +41,7 @@ type member struct {
 	length time.Duration
 }
 
-// traceOf finds a trace or a collection by its name; a trace goes before a
-// collection of the same name.
+// traceOf finds a trace or a collection by its name. If both exist, it is the trace.
 func traceOf(ctx context.Context, db *sql.DB, name string) (trace, error) {
 	t := trace{name: name}
 	rows, err := db.QueryContext(ctx, `
@@ -82,7 +81,7 @@ order by sources.name`, name)
 	return t, nil
 }
 
-// isDated says whether every trace of it has instants.
+// isDated says whether every file has absolute times.
 func (t trace) isDated() bool {
 	for _, m := range t.members {
 		if !m.at.Valid {
@@ -92,9 +91,8 @@ func (t trace) isDated() bool {
 	return true
 }
 
-// begin puts the traces of a collection on one clock: their own where they have
-// one, else the starts that are drawn.
-func (t trace) begin(starts Starts) error {
+// start puts the files of a collection on one clock: their own if they have one, else the starts that are drawn.
+func (t trace) start(starts Starts) error {
 	switch hasOwn := !t.isCollection || t.isDated(); {
 	case hasOwn && starts.RatePerS > 0:
 		return hint.Misuse("source %s: --session-rate: its requests have times of their own", t.name).
@@ -112,12 +110,12 @@ func (t trace) begin(starts Starts) error {
 		return nil
 	case starts.RatePerS <= 0:
 		return hint.Misuse("source %s: its %d sessions have no absolute start", t.name, len(t.members)).
-			Hint("say how many begin a second, as in --session-rate 0.1; the plan says that they were drawn")
+			Hint("say how many start a second, as in --session-rate 0.1; the plan says that they were drawn")
 	}
 	return t.draw(starts)
 }
 
-// draw begins the sessions in a seeded order, the first at once.
+// draw starts the sessions in a seeded order with exponential gaps, the first one at 0.
 func (t trace) draw(starts Starts) error {
 	random := rand.New(rand.NewPCG(starts.Seed, 0x5e55109))
 	random.Shuffle(len(t.members), func(i, j int) { t.members[i], t.members[j] = t.members[j], t.members[i] })
@@ -127,7 +125,7 @@ func (t trace) draw(starts Starts) error {
 		atS += random.ExpFloat64() / starts.RatePerS
 	}
 	if !(atS < math.MaxInt64/2e9) {
-		return hint.Misuse("source %s: --session-rate %v: its sessions would begin over centuries", t.name, starts.RatePerS).
+		return hint.Misuse("source %s: --session-rate %v: its sessions would start over centuries", t.name, starts.RatePerS).
 			Hint("take a higher one")
 	}
 	return nil
@@ -146,7 +144,7 @@ func (t trace) sha256() string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// span is how far it reaches, once it has begun.
+// span is its extent. Call start before.
 func (t trace) span() span {
 	s := span{source: t.name}
 	var first sql.Null[int64]
@@ -162,7 +160,7 @@ func (t trace) span() span {
 	return s
 }
 
-// rows is the relation that holds its requests: staging.trace_rows on its clock.
+// rows is a relation, as SQL, that holds its requests: staging.trace_rows with offsets on the common clock.
 func (t trace) rows() string {
 	if !t.isCollection {
 		return "(from staging.trace_rows where source_id = " + strconv.FormatInt(t.members[0].source, 10) + ")"
@@ -178,7 +176,7 @@ func (t trace) rows() string {
 )`
 }
 
-// traceNames are what can be planned from: traces and collections of them.
+// traceNames are the names that can be planned from: traces and collections of them.
 const traceNames = `
 select source_name as name
 from staging.sources

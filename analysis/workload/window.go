@@ -8,21 +8,20 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Window is a part of a trace by its own clock, from (with) until (without). Each
+// Window is a part of a trace by its own clock, including From and excluding Until. Each
 // bound is empty, an offset since the first arrival ("+10m"), a full instant
 // ("2023-11-16T18:20:00Z", for dated traces) or a time of day ("18:20", for
 // dated traces of one day). Times are UTC unless they say otherwise.
 type Window struct{ From, Until string }
 
-// span is a trace's own extent; begin is nil where its times are relative.
+// span is the extent of a trace; begin is nil if its times are relative.
 type span struct {
 	source string
 	begin  *time.Time
 	length time.Duration
 }
 
-// resolve gives the bounds as offsets since the first arrival; nil where the
-// window says nothing.
+// resolve gives the bounds as offsets since the first arrival; nil for a bound that is not given.
 func (w Window) resolve(s span) (from, until *time.Duration, err error) {
 	if from, err = s.offset("--from", w.From); err != nil {
 		return nil, nil, err
@@ -34,13 +33,14 @@ func (w Window) resolve(s span) (from, until *time.Duration, err error) {
 		return nil, nil, hint.Misuse("source %s: --until %s is not after --from %s", s.source, w.Until, w.From).
 			Hint("swap them, or leave one out")
 	}
-	// A window that begins before its trace begins with it; compared with its end before, as the user wrote it.
+	// A window that starts before its trace starts with the trace. This comes after the comparison above, which is about what the user wrote.
 	if from != nil && *from < 0 {
 		from = new(time.Duration)
 	}
 	return from, until, nil
 }
 
+// offset reads one bound: an offset with +, an instant, or a time of day.
 func (s span) offset(flag, text string) (*time.Duration, error) {
 	switch {
 	case text == "":
@@ -52,8 +52,8 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 		}
 		return &offset, nil
 	case s.begin == nil:
-		return nil, hint.Misuse("source %s: %s %q: its times are relative, it has no clock", s.source, flag, text).
-			Hint("give an offset since its begin, such as +10m")
+		return nil, hint.Misuse("source %s: %s %q: its times are relative, so there is no time of day", s.source, flag, text).
+			Hint("give an offset since its start, such as +10m")
 	}
 	at, err := s.instant(flag, text)
 	if err != nil {
@@ -63,6 +63,7 @@ func (s span) offset(flag, text string) (*time.Duration, error) {
 	return &offset, nil
 }
 
+// instant reads a full instant, or a time of day of the one day that the trace covers.
 func (s span) instant(flag, text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -94,7 +95,7 @@ func timeOfDay(text string) (time.Duration, error) {
 
 func readable(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
 
-// String says how far the trace reaches, for errors.
+// String is the extent in words, for errors.
 func (s span) String() string {
 	if s.begin == nil {
 		return fmt.Sprintf("it lasts %s", s.length.Round(time.Second))
