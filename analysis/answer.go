@@ -2,13 +2,13 @@ package analysis
 
 import "tidemark/analysis/answers"
 
-// Table and Column are what every question here is answered with.
+// Table and Column are the answers to every question here, so that callers need not import answers for them.
 type (
 	Table  = answers.Table
 	Column = answers.Column
 )
 
-// The one layer that asks the warehouse, by the short names that each file here uses.
+// Nearly every file here asks the warehouse or reports an unknown name; these are short names for it.
 var (
 	ask     = answers.Ask
 	unknown = answers.Unknown

@@ -6,19 +6,19 @@ import (
 	"fmt"
 )
 
-// Check is what one view of the schema checks found: the rows that break its
-// truth.
+// Check is the result of one view of the schema checks. Such a view states something that must be true of the data and returns the rows
+// that break it.
 type Check struct {
 	Name    string // of the view, without its schema
-	Comment string // the truth
-	Rows    int64  // that break it
+	Comment string // what must be true
+	Rows    int64  // that break it; 0: the check passes
 	First   Table  // the first of them
 }
 
 // shownRows are enough to see what is wrong.
 const shownRows = 5
 
-// RunChecks asks every check. A broken truth is a result, not an error.
+// RunChecks asks every check. A check that fails is a result, not an error.
 func RunChecks(ctx context.Context, db *sql.DB) ([]Check, error) {
 	views, err := ask(ctx, db, `
 select

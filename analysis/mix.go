@@ -14,16 +14,21 @@ import (
 	"tidemark/replay/plan"
 )
 
-// MixChoice says which requests are mixed.
+// A mix is made in one pass over the requests, because a plan may have millions. Requests with about the same prompt length are added up
+// in one part: eight lengths to a factor of two keep a prompt's work within a few percent. What is not linear in the length is added up
+// per request (the query-key pairs), so that a part's sums are exact.
+
+// MixChoice says which requests are in a mix.
 type MixChoice struct {
 	Class          string // of this class only; empty: all
 	InputAbove     int    // with more prompt tokens only
 	InputUpTo      int    // with so many prompt tokens at most; 0: all
-	IsCold         bool   // nothing is found in a cache
-	ByClass        bool   // classes keep apart
+	IsCold         bool   // as if nothing were found in a cache
+	ByClass        bool   // classes are separate parts
 	MaxConcurrency int    // of a closed loop; 0: open
 }
 
+// takes says whether a request is one of the chosen.
 func (m MixChoice) takes(r plan.Request) bool {
 	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
 }
@@ -31,26 +36,28 @@ func (m MixChoice) takes(r plan.Request) bool {
 // mostArrivals are kept, from the first on: enough to tell how bursty a day of traffic is.
 const mostArrivals = 1_000_000
 
-// lengthSteps are lengths put together: so many to a factor of two.
+// lengthSteps is the number of length buckets in a factor of two: neighbours differ by 9 %.
 const lengthSteps = 8
 
+// lengthKey names a bucket of lengths.
 type lengthKey struct {
 	class string
 	step  int
 }
 
-// shortPrompt tokens and fewer take a step about the same time.
+// Prompts of up to shortPrompt tokens take about the same time, because weights are streamed anyway: they share a bucket.
 const shortPrompt = 128
 
 func keyOf(class string, tokens int) lengthKey {
 	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
 }
 
-// partSums add up to a part.
+// partSums are the sums over the requests of a bucket: prompt tokens to compute, query-key pairs with cached tokens, output tokens, and
+// output tokens times the mean context while they are decoded.
 type partSums struct{ requests, uncached, pairs, output, decoding float64 }
 
-// MixOf reads requests in order of their due times. What is not chosen counts for the time that they take: a class alone
-// comes as often as it does among all.
+// MixOf reads requests in order of their due times. Requests that are not chosen still count for the length of time, so that a class
+// alone has the rate that it has among all.
 func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.Mix, error) {
 	var m queueing.Mix
 	parts, answers := map[lengthKey]*partSums{}, map[lengthKey]*partSums{}
@@ -115,7 +122,8 @@ func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.
 	return m, nil
 }
 
-// busiestOf looks at up to twenty parts of equal length, each with enough requests to tell.
+// busiestOf divides the time into up to twenty equal parts with at least 30 requests on average, and tests with chi-squared whether
+// their counts are those of a steady Poisson rate. The bound is three standard deviations of chi-squared, about 1 in 700 by chance.
 func busiestOf(dues []float64) queueing.Busiest {
 	const least = 30 // requests of a part, on the mean
 	parts := min(20, len(dues)/least)
@@ -131,7 +139,7 @@ func busiestOf(dues []float64) queueing.Busiest {
 		counts[min(parts-1, int((due-first)/length))]++
 	}
 	mean := float64(len(dues)) / float64(parts)
-	var chi2 float64 // of Poisson counts about parts - 1, give or take the root of twice that
+	var chi2 float64 // for Poisson counts its mean is parts - 1, its variance twice that
 	for _, count := range counts {
 		chi2 += (count - mean) * (count - mean) / mean
 	}
@@ -156,7 +164,7 @@ func (s *partSums) add(input, uncached, output int) {
 	s.decoding += float64(output) * (float64(input) + float64(output)/2)
 }
 
-// settle makes parts and answers of the sums, and says which part is which.
+// settle turns the sums into parts and answers, in a fixed order, and says at which place each bucket went.
 func settle(m *queueing.Mix, parts, answers map[lengthKey]*partSums) (places map[lengthKey]int32) {
 	places = map[lengthKey]int32{}
 	for _, key := range slices.SortedFunc(maps.Keys(parts), lengthKey.compare) {

@@ -25,7 +25,7 @@ type mixCurve struct {
 	kvTokens       float64
 }
 
-// mixQuestion is one curve to be worked out.
+// mixQuestion asks for one curve.
 type mixQuestion struct {
 	deployment.Deployment
 	Mix     queueing.Mix
@@ -66,7 +66,8 @@ order by
     asked.place,
     curve.batch`
 
-// mixCurves asks for all at once. A deployment that is not known has no curve: nil.
+// mixCurves asks for all curves in one query, because DuckDB takes longer to plan it than to run it. The questions go in as one JSON
+// parameter. A deployment that is not known has no curve: nil.
 func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mixCurve, error) {
 	type asked struct {
 		Deployment json.RawMessage `json:"deployment"` // the argument of macros.deployment
@@ -101,6 +102,7 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 	return curves, nil
 }
 
+// curveOf reads what the rows of one question have in common.
 func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
 	c := &mixCurve{band: number(row["band_ratio"]), kvTokens: number(row["kv_tokens"])}
 	c.Curve = queueing.Curve{
@@ -116,6 +118,7 @@ func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
 	return c
 }
 
+// pointOf reads one batch.
 func pointOf(row map[string]any) queueing.Point {
 	return queueing.Point{
 		Batch: number(row["batch"]), FloorS: number(row["floor_s"]), StepS: number(row["step_s"]), PromptS: number(row["prompt_s"]),
@@ -128,7 +131,7 @@ func pointOf(row map[string]any) queueing.Point {
 	}
 }
 
-// number is a value as it comes of the driver; NaN: there is none.
+// number is a value of a Table; NaN where there is none.
 func number(value any) float64 {
 	switch v := value.(type) {
 	case float64:
@@ -149,7 +152,7 @@ func numbers(value any) []float64 {
 	return all
 }
 
-// of is what an objective is about; NaN where that is not predicted.
+// of is the predicted value of an objective's metric, seconds; NaN for a metric that is not predicted.
 func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 	switch o.Metric {
 	case "ttft", "ttft_from_due":
@@ -165,10 +168,11 @@ func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 	}
 }
 
-// mostCalmWaiting is the share of requests that may wait for a slot before waits say something about a p99.
+// mostCalmWaiting is the share of requests that may wait for a slot without affecting a p99: how long they wait is not predicted, so
+// with more of them the p99 is withheld.
 const mostCalmWaiting = 0.01
 
-// calmestPerS is that rate for the objectives of an SLO that a wait for a slot says something about.
+// calmestPerS is the largest rate at which waits for a slot affect none of an SLO's objectives.
 func (c *mixCurve) calmestPerS(slo SLO) float64 {
 	calm := math.Inf(1)
 	for _, o := range slo.Objectives {
@@ -179,10 +183,10 @@ func (c *mixCurve) calmestPerS(slo SLO) float64 {
 	return calm
 }
 
-// isWaitedFor says whether an objective is about a time in which a request may wait for a slot.
+// isWaitedFor says whether an objective's time includes a wait for a slot.
 func (o Objective) isWaitedFor() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_due", "e2e", "e2e_from_due"}, o.Metric)
 }
 
-// mostWaiting is the share that may wait for a slot without saying anything about the objective.
+// mostWaiting is the share that may wait for a slot without affecting the objective.
 func (o Objective) mostWaiting() float64 { return min(mostCalmWaiting, 1-o.Percentile/100) }

@@ -12,7 +12,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// QueueModels are the waits of a load by each formula that speaks of so many servers, one a row, and what it is good for.
+// QueueModels are the waits of a load by each formula for so many servers, one per row, and what each formula is good for. The
+// formulas are macros.queue_models; here only arguments are checked.
 func QueueModels(ctx context.Context, db *sql.DB, load queueing.Load) (Table, error) {
 	for _, given := range []struct {
 		what  string
@@ -50,14 +51,14 @@ order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.
 	return table, nil
 }
 
-// Overload is what grows while more comes than can be done, and how long it takes to go.
+// Overload is the backlog that grows while more requests arrive than can be served, and how long it takes to work off.
 type Overload struct {
 	BacklogRequests float64
-	WaitS           float64  // of who comes last
-	RecoveryS       *float64 // nil: it never goes
+	WaitS           float64  // of the last request
+	RecoveryS       *float64 // nil: the backlog never goes away
 }
 
-// Overloaded takes requests for a flow: ratePerS for forS seconds, then thenPerS.
+// Overloaded treats requests as a fluid: ratePerS for forS seconds, then thenPerS. Randomness does not matter while a queue grows for long.
 func Overloaded(ctx context.Context, db *sql.DB, ratePerS, capacityPerS, forS, thenPerS float64) (o Overload, err error) {
 	err = db.QueryRowContext(ctx, `
 select
@@ -72,22 +73,23 @@ from (select macros.backlog_requests($1::double, $2::double, $3::double) as requ
 	return o, nil
 }
 
-// MeasuredQueue is a stage of a server with the arrivals that really came and the service time of each.
+// MeasuredQueue is a stage of a server with recorded arrivals and the service time of each request.
 type MeasuredQueue struct {
 	Stage    string // "prefill": one prompt after the other; "slots": answers in a batch
 	Load     queueing.Load
 	Requests int
-	Served   queueing.Served // the same requests, event by event
+	Served   queueing.Served // the same requests, served event by event
 }
 
-// prefillStage is one server: the prompts of all requests pass it one by one. Its service time is what the bandwidth model
-// says that a prompt's uncached tokens add to the steps of those who decode.
+// prefillStage is one server that works on the prompts of all requests one after the other. A prompt's service time is what its uncached
+// tokens add to the steps of the requests that decode, by the bandwidth model.
 const prefillStage = "prefill"
 
-// slotStage has as many servers as sequences run at once, and serves from the start of the prefill to the last token.
+// slotStage has as many servers as sequences run at once. Service is from the start of the prefill to the last token.
 const slotStage = "slots"
 
-// QueuesOfRun are the stages that a run's requests passed. A run on hardware that is not known is an error.
+// QueuesOfRun are the stages that a run's requests passed. It is an error if the run's hardware is not known, because service times
+// are predicted.
 func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue, error) {
 	var servers sql.NullInt64
 	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers)
@@ -95,7 +97,7 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 		return nil, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if !servers.Valid {
-		return nil, hint.Errorf("run %s: what it ran on is not known, so the time of a prompt is not either", runID).
+		return nil, hint.Errorf("run %s: what it ran on is not known, so the time of a prompt is not known either", runID).
 			Hint("send it again with --gpu and --catalog-model, or give --arrival-rate and --service-time")
 	}
 	queues := make([]MeasuredQueue, 2)
@@ -114,7 +116,7 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 	return queues, nil
 }
 
-// Slots are sequences that fit the engine's limit and its KV cache at the run's mean context.
+// Slots are the sequences that fit both the engine's limit and its KV cache at the run's mean context.
 const slotsQuery = `
 select least(deployments.max_num_seqs, floor(macros.kv_capacity_tokens(deployments) / mean.tokens))::bigint as servers
 from staging.deployments
@@ -153,7 +155,8 @@ order by
     prompts.sent_s,
     prompts.seq`
 
-// QueueOfSource is the prefill stage of a trace played on a deployment.
+// QueueOfSource is the prefill stage of a trace replayed on a deployment. Slots are left out: a trace does not say how long answers
+// take.
 func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.Deployment) (MeasuredQueue, error) {
 	d, err := Resolve(ctx, db, d)
 	if err != nil {
@@ -174,7 +177,7 @@ order by arrivals.seq`, d.SQL(), name)
 	return queue, nil
 }
 
-// ArrivalsOfSource are a trace's rate and how uneven its arrivals are, for a service time that is given.
+// ArrivalsOfSource are a trace's rate and burstiness with a given service time.
 func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, serviceCV float64, servers int) (MeasuredQueue, error) {
 	queue, err := measured(ctx, db, "as given", servers,
 		"select offset_s, ?::double from staging.arrivals where source_name = ? order by seq", serviceS, name)
@@ -183,12 +186,12 @@ func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, se
 	}
 	queue.Load.ServiceCV = serviceCV
 	if serviceCV != 0 {
-		queue.Served = queueing.Served{MeanWaitS: math.NaN(), P99WaitS: math.NaN(), MeanTimeS: math.NaN()} // each one's service is not known
+		queue.Served = queueing.Served{MeanWaitS: math.NaN(), P99WaitS: math.NaN(), MeanTimeS: math.NaN()} // the service of each request is not known, only its mean and cv
 	}
 	return queue, nil
 }
 
-// IsRun says whether a name is that of a run; one that is neither a run nor a trace is an error.
+// IsRun says whether a name is a run's. A name that is neither a run nor a trace is an error.
 func IsRun(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	var runs, sources int
 	err := db.QueryRowContext(ctx, `
@@ -205,7 +208,8 @@ select
 	return runs > 0, nil
 }
 
-// measured reads arrivals in order, each with its service time.
+// measured reads arrivals in order, each with its service time, and serves them. Three requests are the fewest that have a rate and
+// a cv.
 func measured(ctx context.Context, db *sql.DB, stage string, servers int, query string, args ...any) (MeasuredQueue, error) {
 	queue := MeasuredQueue{Stage: stage}
 	rows, err := db.QueryContext(ctx, query, args...)
@@ -225,7 +229,7 @@ func measured(ctx context.Context, db *sql.DB, stage string, servers int, query 
 		return queue, err
 	}
 	if len(arrivals) < 3 || arrivals[len(arrivals)-1] == arrivals[0] {
-		return queue, fmt.Errorf("%d requests with a time and a length are no stream: a rate wants three", len(arrivals))
+		return queue, fmt.Errorf("%d requests with a time and a length are too few: a rate needs three", len(arrivals))
 	}
 	var gaps, service queueing.Moments
 	for i := range arrivals {

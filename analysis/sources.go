@@ -12,7 +12,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// everyName is what anything that was taken in goes by.
+// everyName are the names of all sources and collections.
 const everyName = `
 select source_name as name
 from staging.sources
@@ -22,8 +22,8 @@ from staging.sources
 where collection is not null
 order by name`
 
-// Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit. Of a
-// source of another kind, and of a collection, it is the facts of marts.source_facts, one a row.
+// Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit. For other kinds of
+// sources and for a collection it is the facts of marts.source_facts, one per row.
 func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	table, err := ask(ctx, db, `
 select
@@ -45,17 +45,17 @@ where sources.source_name = $1`, name)
 	return about.Facts, err
 }
 
-// Audit is what is known of a source, and what is odd about it, for a reader.
+// Audit is what is known of a source and what is odd about it, for a reader.
 type Audit struct {
 	Name     string
 	Facts    Table // fact, value
-	Windows  Table // how evenly its requests come, at several widths; no rows where it is no trace
-	Caches   Table // how much of its prompts a cache of some size has; no rows without prefix blocks
+	Windows  Table // how evenly its requests arrive, at several window widths; no rows for other sources than traces
+	Caches   Table // the share of its prompts that a cache of a given size would hold; no rows without prefix blocks
 	Findings Table // of marts.audit
-	IsTrace  bool  // or a collection of traces: it was looked for findings
+	IsTrace  bool  // a trace or a collection of traces: only these are audited
 }
 
-// AuditOf is all that is known of a source of any kind, or of a collection.
+// AuditOf is all that is known of a source of any kind, or of a collection. A name that is not there is an error.
 func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
 	a := Audit{Name: name}
 	for _, part := range []struct {
@@ -87,7 +87,8 @@ where source_name = $1
 	return a, err
 }
 
-// metricUsesQuery says what a plan can be made of. It is asked of metrics alone: there may be a hundred million values.
+// metricUsesQuery says whether a plan can be made of a file of metrics. It is asked only for metrics, because it reads all their values,
+// and there may be a hundred million.
 const metricUsesQuery = `
 select
     unnest(['set against', 'use']) as fact,
@@ -95,11 +96,11 @@ select
         case
             when earlier is not null then earlier || ', an earlier dump of the same server'
             when looks > 1 then 'its own first look at the server'
-            else 'nothing: no earlier dump of the same server is here, and what it counted since its start has no times'
+            else 'nothing: there is no earlier dump of the same server, and its counters since its start have no times'
         end || case when prompts > 0 or answers > 0 then '; ' || macros.count_text(greatest(coalesce(prompts, 0), coalesce(answers, 0))) || ' requests lie between' else '' end,
         case
             when prompts is null and answers is null then 'none for a plan: it has no histogram of the lengths of prompts and answers'
-            when coalesce(prompts, 0) = 0 and coalesce(answers, 0) = 0 then 'none for a plan yet: take in another dump of the same server, from before or after some traffic'
+            when coalesce(prompts, 0) = 0 and coalesce(answers, 0) = 0 then 'none for a plan yet: ingest another dump of the same server, from before or after some traffic'
             when coalesce(prompts, 0) = 0 then 'none for a plan: it does not say how long prompts are'
             when coalesce(answers, 0) = 0 then 'none for a plan: it does not say how long answers are'
             when has_times then 'tidemark plan ' || source_name || ' --output PLAN'
@@ -129,7 +130,7 @@ where source_name = $1
     and windows > 0
 order by width_s`
 
-// cachesQuery leaves out the sizes that find next to nothing, or no more than the one before them.
+// cachesQuery leaves out cache sizes that hold next to nothing, or hardly more than the next smaller one.
 const cachesQuery = `
 select
     coalesce(macros.count_text(capacity_blocks), 'no end') as blocks,
@@ -162,7 +163,7 @@ order by
     is_alarm desc,
     seq`
 
-// Tick is what the clock of a trace counts in; an error where no tick is seen.
+// Tick is the resolution of a trace's clock, as its arrival times show it; an error if they show none.
 func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {
 	var tick sql.NullFloat64
 	err := db.QueryRowContext(ctx, "select tick_s from marts.sources where source_name = ?", name).Scan(&tick)
@@ -171,7 +172,7 @@ func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {
 	case err != nil && !isMissing:
 		return 0, fmt.Errorf("source %s: %w", name, err)
 	case isMissing || !tick.Valid:
-		return 0, hint.Misuse("source %s: no tick is seen in its clock, so there is none to spread", name).Hint("leave --spread-ticks out")
+		return 0, hint.Misuse("source %s: its clock shows no tick, so there is nothing to spread", name).Hint("leave --spread-ticks out")
 	}
 	return time.Duration(math.Round(tick.Float64 * float64(time.Second))), nil
 }

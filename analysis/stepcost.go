@@ -12,18 +12,17 @@ import (
 	"tidemark/internal/hint"
 )
 
-// StepCost is the step macros of one deployment, evaluated once: what depends on
-// the tokens of a step along a law is kept at many points, what is proportional to
-// something is kept as its factor. Seconds needs no database and is safe for
-// concurrent use.
+// StepCost is the step macros (queries/macros/step.sql) of one deployment, evaluated once, so that a simulator can ask for millions of
+// steps without a database. Terms that depend on the tokens of a step by a curve are kept at many points; terms that are
+// proportional to something are kept as its factor. Seconds is safe for concurrent use. A test compares it with the macros.
 type StepCost struct {
 	SlidingWindow    int   // tokens; 0: none
-	KVCapacityTokens int64 // tokens whose KV cache fits, of all replicas
+	KVCapacityTokens int64 // tokens whose KV cache fits in the memory, of all replicas
 
 	replicas int // of everything except the experts: they step together, each with its share of the step
 
-	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ...
-	expertsS   []float64 // experts at each of them
+	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ..., so that small batches are exact
+	expertsS   []float64 // seconds of the experts at each of them
 	allreduceS []float64
 
 	weightsS                           float64 // streaming all weights but the experts
@@ -33,12 +32,14 @@ type StepCost struct {
 	pairS, windowedPairS, roofHardness float64
 }
 
-// denseTokens are kept each; beyond, points lie 2 % apart, up to lastTokens.
+// Every number of tokens up to denseTokens is kept; beyond, points lie 2 % apart, up to lastTokens. Between them a line is exact to
+// about 0.01 %, since the curves bend in powers of two.
 const (
 	denseTokens = 128
 	lastTokens  = 1 << 18
 )
 
+// grid is the numbers of tokens at which the curves are kept.
 func grid() []float64 {
 	var tokens []float64
 	for n := 0; n <= denseTokens; n++ {
@@ -51,8 +52,7 @@ func grid() []float64 {
 	return tokens
 }
 
-// leastKVTokens is the KV cache of one request of a sensible length: an engine with
-// less would start and then serve nobody.
+// leastKVTokens is the KV cache of one request of a sensible length: an engine with less would start and then serve no request.
 const leastKVTokens = 2048
 
 // LoadStepCost evaluates the step macros for a deployment. A model that does not
@@ -80,8 +80,8 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 	return cost, nil
 }
 
-// loadFactors asks the macros for one of each. Prefill attention of a pair is split
-// into layers without and with a window by asking once with no token to look back from.
+// loadFactors asks the macros for one unit of each. Prefill attention is split into layers without and with a sliding window by asking
+// once with no tokens: then only the layers without a window count the pair.
 func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	err := db.QueryRowContext(ctx, `
 select
@@ -108,6 +108,7 @@ select
 	return err
 }
 
+// loadGrid evaluates the two curves at every point of the grid in one query.
 func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	points := make([]string, len(c.tokens))
 	for i, n := range c.tokens {
@@ -153,7 +154,7 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		pairs*c.pairS + windowedPairs*c.windowedPairS
 }
 
-// roof is macros.roof_s.
+// roof is macros.roof_s: weights and arithmetic under a soft roofline. Hardness 1 is their sum, infinity their maximum.
 func (c StepCost) roof(weights, multiply float64) float64 {
 	if c.roofHardness == 1 {
 		return weights + multiply
@@ -161,7 +162,7 @@ func (c StepCost) roof(weights, multiply float64) float64 {
 	return math.Pow(math.Pow(weights, c.roofHardness)+math.Pow(multiply, c.roofHardness), 1/c.roofHardness)
 }
 
-// at interpolates between the points, and goes straight on beyond the last.
+// at interpolates linearly between the points, and extrapolates beyond the last.
 func (c StepCost) at(tokens float64) (experts, allreduce float64) {
 	i := int(tokens)
 	if i > denseTokens {
