@@ -12,7 +12,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// Arrow hands out the Arrow interface of one connection, for as long as use runs.
+// Arrow lends the Arrow interface of one connection to use.
 func (w *Warehouse) Arrow(ctx context.Context, use func(*duckdb.Arrow) error) error {
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
@@ -32,11 +32,12 @@ func withArrow(conn *sql.Conn, use func(*duckdb.Arrow) error) error {
 	})
 }
 
-// Tx is one transaction on one connection, with a door for Arrow.
+// Tx is one transaction on one connection, with access to Arrow. database/sql's
+// own Tx does not give out its connection.
 type Tx struct{ conn *sql.Conn }
 
-// Write runs change in one transaction: what it did is there whole, or, after an
-// error or a kill, not at all.
+// Write runs change in one transaction: after an error or a kill none of it is
+// in the file.
 func (w *Warehouse) Write(ctx context.Context, change func(*Tx) error) error {
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
@@ -57,8 +58,8 @@ func (w *Warehouse) Write(ctx context.Context, change func(*Tx) error) error {
 	return nil
 }
 
-// undo rolls back even when the caller's context has ended. DuckDB has done so
-// itself after some errors, so that there may be nothing left to roll back.
+// undo rolls back, even when the caller's context has ended. DuckDB has already
+// done so after some errors, so the rollback's own error says nothing.
 func undo(conn *sql.Conn) {
 	_, _ = conn.ExecContext(context.Background(), "rollback")
 }
@@ -74,11 +75,12 @@ func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) *sql.Row 
 	return tx.conn.QueryRowContext(ctx, query, args...)
 }
 
-// Arrow hands out the Arrow interface of the transaction, for as long as use runs.
+// Arrow lends the Arrow interface of the transaction to use.
 func (tx *Tx) Arrow(use func(*duckdb.Arrow) error) error { return withArrow(tx.conn, use) }
 
-// Stream runs the statement with the reader's batches as a view of that name.
-// The reader is read from DuckDB's own threads and must be safe for that.
+// Stream runs a statement that sees the reader's batches as a view of that
+// name. DuckDB's own threads call the reader, so it must be safe for concurrent
+// use.
 func (tx *Tx) Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error {
 	err := withArrow(tx.conn, func(arrow *duckdb.Arrow) error {
 		release, err := arrow.RegisterView(reader, view)

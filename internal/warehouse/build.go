@@ -13,8 +13,8 @@ import (
 	"tidemark/queries"
 )
 
-// derived are the schemas that can be made anew at any time, because nothing in
-// them is a user's.
+// derived are the schemas that can be made again at any time, because they hold
+// no data of a user.
 var derived = []string{"seeds", "macros", "staging", "marts", "checks"}
 
 // part is one thing to make: a seed, a macro or a view.
@@ -41,10 +41,11 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// build makes parts anew, each after what it needs.
+// build makes parts anew, each after those that it needs.
 func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	for i := range derived {
-		// The last made goes first: what depends on it is gone by then.
+		// In reverse order, so that a schema is dropped after those that depend
+		// on it.
 		schema := derived[len(derived)-1-i]
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("drop schema if exists %s cascade; create schema %s", schema, schema)); err != nil {
 			return err
@@ -57,7 +58,7 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	var views []part
 	for _, p := range parts {
 		if p.isView {
-			views = append(views, p) // what is no view reads none
+			views = append(views, p) // a seed or a macro never reads from a view
 			continue
 		}
 		if err := p.create(ctx, tx); err != nil {
@@ -75,13 +76,14 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)
 
-// macroParts are the statements of all macro files: one file may hold several
-// that need what stands in another.
+// macroParts are the statements of all macro files. Each statement is a part of
+// its own, because a file may hold several that need what stands in another
+// file.
 func macroParts() []part {
 	var parts []part
 	for _, file := range queries.In("macros", ".sql") {
 		for _, statement := range queries.Statements(file.Text) {
-			relation := file.Path // what is no macro is run after what it names, and nothing waits for it
+			relation := file.Path // a statement that makes no macro: it runs after what it names, and nothing waits for it
 			code := strings.Join(strings.Fields(queries.WithoutComments(statement)), " ")
 			if found := macroName.FindStringSubmatch(code); found != nil {
 				relation = found[1]
@@ -115,8 +117,8 @@ func run(statement string) func(context.Context, *sql.Tx) error {
 
 var reference = regexp.MustCompile(`\b(?:seeds|macros|staging|marts|checks)\.\w+`)
 
-// ordered puts each part after those that its text names; parts that do not
-// need each other keep their order.
+// ordered sorts parts topologically, each after those that its text names.
+// Parts that do not need each other keep their order.
 func ordered(parts []part) ([]part, error) {
 	byName := map[string][]int{} // overloads of a macro share a name
 	for i, p := range parts {
@@ -133,7 +135,7 @@ func ordered(parts []part) ([]part, error) {
 		case done:
 			return nil
 		case open:
-			return fmt.Errorf("%s: names itself in a circle: %s", p.path, strings.Join(trail, " -> "))
+			return fmt.Errorf("%s: depends on itself: %s", p.path, strings.Join(trail, " -> "))
 		}
 		seen[i] = open
 		for _, name := range reference.FindAllString(queries.WithoutComments(p.text), -1) {

@@ -7,8 +7,9 @@ import (
 	"errors"
 )
 
-// Catalogue opens a warehouse in memory that has the seeds, the macros and empty raw tables, and no views: all that the
-// bandwidth model needs. Views take ten times as long to make as these.
+// Catalogue opens a warehouse in memory with the seeds, the macros and empty
+// raw tables, but without views. This is all that the bandwidth model needs,
+// and views would take ten times as long to make.
 func Catalogue(ctx context.Context) (*Warehouse, error) {
 	if template != "" {
 		return Open(ctx, template, ReadOnly)

@@ -13,7 +13,8 @@ import (
 	"tidemark/queries"
 )
 
-// comment stores the files' documentation beside what they made.
+// comment stores the documentation of the SQL files in the catalogue (comment
+// on), where DuckDB shells and the CLI find it.
 func comment(ctx context.Context, tx *sql.Tx) error {
 	known, err := columnsOf(ctx, tx)
 	if err != nil {
@@ -25,8 +26,8 @@ func comment(ctx context.Context, tx *sql.Tx) error {
 			statements = append(statements, fmt.Sprintf("comment on %s %s is %s", kind, relation, quoted(text)))
 		}
 		for _, name := range slices.Sorted(maps.Keys(columns)) {
-			// A header that names a column that is not there is found by the
-			// test of the queries, not by a user at every open.
+			// A test of the queries finds headers that name a missing column. A
+			// user should not, at every open.
 			if known[relation+"."+name] {
 				statements = append(statements, fmt.Sprintf("comment on column %s.%q is %s", relation, name, quoted(columns[name])))
 			}

@@ -1,11 +1,29 @@
-// Package warehouse is the DuckDB file: it opens it with everything in place.
+// Package warehouse is the DuckDB file: it opens one with everything in place.
 //
-// Open runs the numbered migrations of queries/raw, then makes seeds, macros
-// and views anew when the stamp in the file differs from the stamp of the SQL in
-// this program, all in one transaction: a file is of one version, whole. The
-// views are ordered by scanning their text for the relations that they name.
+// Migrations and views. Open runs the numbered migrations of queries/raw that
+// the file has not seen (migrate.go). When the stamp in the file differs from
+// the stamp of the SQL in this program, it then drops seeds, macros and views
+// and makes them anew (build.go, seeds.go, views.go). All of this is one
+// transaction, so a file is of one version, completely. Views are ordered by
+// scanning their text for the relations that they name. Raw tables hold the
+// users' data and change by migration only; everything else can be made again
+// at any time.
 //
-// It refuses a file that is not its own, a second writer (it names the process
-// that holds the file), and in ReadOnly any change at all. It knows no format
-// and no formula: ingest fills the raw tables, queries holds the SQL.
+// Modes. ReadWrite makes the file if there is none, Update wants it to exist,
+// and both bring it up to date. ReadOnly changes nothing and refuses a file
+// whose views are of another version, because only a writer may change them.
+//
+// Locks. DuckDB allows one process that writes, or several that read, and holds
+// the lock as long as the file is open. Open names the process that holds it,
+// and marks the error with ErrHeld so that a caller can wait. BlockWriters is a
+// lock of our own for the moment in which a file is replaced.
+//
+// Streaming. The driver materialises a result before it hands out the first
+// row. Stream uses DuckDB's streaming call instead, for results of any size
+// (stream.go). Arrow and Tx.Stream move record batches in and out without
+// rows.Scan, which is ten times slower (arrow.go).
+//
+// It refuses a file that is not its own, a second writer, and in ReadOnly any
+// change. It knows no format and no formula: ingest fills the raw tables,
+// queries holds the SQL.
 package warehouse

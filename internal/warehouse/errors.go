@@ -19,7 +19,7 @@ import (
 // Opening it with ReadWrite brings it up to date.
 var ErrStale = errors.New("its views were made by another version of tidemark")
 
-// within names the file and keeps the hint and what errors.Is looks for.
+// within adds the file's name and keeps the hint and the cause.
 func within(path string, err error) error {
 	if isDamaged(err) {
 		return damaged(path, err)
@@ -27,16 +27,19 @@ func within(path string, err error) error {
 	return fmt.Errorf("warehouse %s: %w", path, err)
 }
 
-// holder finds who holds the file in DuckDB's own words:
-// "Conflicting lock is held in /usr/bin/tidemark (PID 4711)".
+// holder finds the process that holds the file in DuckDB's message:
+// "Conflicting lock is held in /usr/bin/tidemark (PID 4711)". DuckDB has no
+// error code for it.
 var holder = regexp.MustCompile(`lock is held in (.*?) ?\(PID (\d+)\)`)
 
-// ErrHeld is in the error of a warehouse that another process has open: to try again later may do.
+// ErrHeld marks the error of a warehouse that another process has open. Trying
+// again later may work.
 var ErrHeld = errors.New("held by another process")
 
 const whenHeld = "try again when that process has ended, wait longer with --wait 10m, or name another file with --warehouse FILE"
 
-// openError says in the user's words why DuckDB did not open the file.
+// openError translates DuckDB's reason for not opening the file into the user's
+// words.
 func openError(path string, err error) error {
 	text := err.Error()
 	switch found := holder.FindStringSubmatch(text); {
@@ -57,7 +60,8 @@ func openError(path string, err error) error {
 	return hint.Errorf("warehouse %s: %s", path, duckDBSays(err)).Hint("name another file with --warehouse FILE")
 }
 
-// isDamaged finds DuckDB's words for a file that is not whole: cut, or with other bytes than it wrote.
+// isDamaged recognises DuckDB's messages for a file that is truncated or has
+// other bytes than it wrote.
 func isDamaged(err error) bool {
 	text := err.Error()
 	for _, mark := range []string{"Corrupt database file", "Could not read enough bytes from file", "does not match stored checksum"} {
@@ -68,13 +72,14 @@ func isDamaged(err error) bool {
 	return false
 }
 
-// damaged says how to get the warehouse back: the files that it was made from are still there.
+// damaged says how to rebuild the warehouse: the runs and traces that it was
+// made from are still there.
 func damaged(path string, err error) error {
 	return hint.Errorf("warehouse %s: the file is damaged (%s)", path, duckDBSays(err)).
 		Hint("rebuild it from the runs and traces: mv %s %s.damaged; tidemark ingest --warehouse %s runs TRACE...", path, path, path)
 }
 
-// duckDBSays is DuckDB's own words, without what kind of error it calls them.
+// duckDBSays is the first line of DuckDB's message, without its prefix.
 func duckDBSays(err error) string {
 	text := err.Error()
 	if index := strings.LastIndex(text, "IO Error: "); index >= 0 {
@@ -84,7 +89,8 @@ func duckDBSays(err error) string {
 	return first
 }
 
-// Explain says what to do about an error of a query that found the file damaged. Any other error stays as it is.
+// Explain adds what to do to the error of a query that found the file damaged.
+// Any other error stays as it is.
 func (w *Warehouse) Explain(err error) error {
 	if err == nil || !isDamaged(err) || strings.Contains(err.Error(), "the file is damaged") {
 		return err
@@ -92,19 +98,21 @@ func (w *Warehouse) Explain(err error) error {
 	return damaged(w.path, err)
 }
 
-// foreign refuses a file that Tidemark did not make.
+// foreign refuses a file that Tidemark did not make. Nothing may be written
+// into it.
 func foreign(path, why string) error {
 	return hint.Errorf("warehouse %s: %s", path, why).
 		Hint("it was not made by tidemark and is left alone; name another file with --warehouse FILE")
 }
 
-// WasInterrupted says whether DuckDB gave a query up because its context had ended.
+// WasInterrupted reports whether DuckDB gave up a query because its context
+// ended.
 func WasInterrupted(err error) bool {
 	var of *duckdb.Error
 	return errors.As(err, &of) && of.Type == duckdb.ErrorTypeInterrupt
 }
 
-// writeError says plainly when the disk, not the data, is the reason.
+// writeError says so plainly if the disk, not the data, is the reason.
 func writeError(err error) error {
 	if err == nil {
 		return nil

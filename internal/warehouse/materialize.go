@@ -8,12 +8,14 @@ import (
 	"fmt"
 )
 
-// materialized are views whose rows are worked out once and kept in a table of that name; beside it the view goes on as
-// <name>_now. staging.deployments is asked by nearly every mart, and planning what it stands on (the catalogue, the
-// constants, the kernel tables) took most of the time of each question.
+// materialized are views whose rows are computed once and kept in a table of
+// that name. The view itself lives on as <name>_now. Nearly every mart reads
+// staging.deployments, and planning what it stands on (the catalogue, the
+// constants, the kernel tables) took most of the time of each query.
 var materialized = []string{"staging.deployments"}
 
-// fingerprintQuery is a fingerprint of all that the kept tables are worked out from, but for what a new version brings.
+// fingerprintQuery summarises everything that the materialized tables are
+// computed from, except the SQL: a new version rebuilds them anyway.
 const fingerprintQuery = `
 select concat_ws(' ',
     (select concat(count(*), '-', bit_xor(hash(run_id, document))) from raw.runs),
@@ -29,8 +31,10 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Refresh works the kept tables out again if what they are from has changed. Whoever writes runs, models, GPUs,
-// kernel times or calibrations calls it; a file that is opened for writing has it done.
+// Refresh recomputes the materialized tables if their inputs have changed.
+// Whoever writes runs, models, GPUs, kernel times or calibrations must call it.
+// Opening a file for writing calls it as well, because the last writer may have
+// been killed before it could.
 func Refresh(ctx context.Context, db Querier) error {
 	var before, now string
 	if err := db.QueryRowContext(ctx, "select coalesce(max(fingerprint), '') from warehouse.kept").Scan(&before); err != nil {
@@ -53,7 +57,7 @@ func Refresh(ctx context.Context, db Querier) error {
 	return nil
 }
 
-// materialize turns the views into tables.
+// materialize turns the views into tables and fills them.
 func materialize(ctx context.Context, tx *sql.Tx) error {
 	for _, relation := range materialized {
 		name := nameOf(part{relation: relation})

@@ -12,14 +12,15 @@ import (
 	"tidemark/queries"
 )
 
-// The warehouse's own bookkeeping.
+// bookkeeping is the warehouse's record of itself: which migrations have run,
+// and of which SQL the views are.
 const bookkeeping = `
 create schema warehouse;
 create table warehouse.migrations (number integer primary key, name varchar not null, applied_at timestamptz not null);
 create table warehouse.stamp (stamp varchar not null, built_at timestamptz not null);
 create schema raw;`
 
-// bringUpToDate migrates and rebuilds as needed, and says whether it did.
+// bringUpToDate migrates and rebuilds as needed, and reports whether it did.
 func bringUpToDate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 	found, err := look(ctx, tx)
 	if err != nil {
@@ -55,6 +56,8 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// look reads the state of a file without changing it. An empty file is neither
+// ours nor foreign: a new warehouse starts as one.
 func look(ctx context.Context, db querier) (state, error) {
 	var s state
 	err := db.QueryRowContext(ctx, `
@@ -69,7 +72,7 @@ func look(ctx context.Context, db querier) (state, error) {
 	return s, err
 }
 
-// checkStamp is all that a reader does: it sees that the file is ours and of
+// checkStamp is all that a reader does: it checks that the file is ours and of
 // this version.
 func checkStamp(ctx context.Context, db *sql.DB) error {
 	found, err := look(ctx, db)
@@ -88,7 +91,9 @@ func checkStamp(ctx context.Context, db *sql.DB) error {
 var errStale = hint.Wrap(ErrStale).
 	Hint(`the next verb that writes brings it up to date: "tidemark ingest" of a file that is known changes nothing else`)
 
-// migrate runs the migrations that the file has not seen.
+// migrate runs the migrations that the file has not seen. A file of a newer
+// program is refused: its tables may have columns whose meaning this one does
+// not know.
 func migrate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 	var done int
 	if err := tx.QueryRowContext(ctx, "select coalesce(max(number), 0) from warehouse.migrations").Scan(&done); err != nil {

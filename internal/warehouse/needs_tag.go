@@ -2,6 +2,7 @@
 
 package warehouse
 
-// The driver's Arrow interface is behind a build tag. Without it nothing of
-// ours that touches DuckDB can work, and the compiler says so here, once.
+// The driver's Arrow interface is behind a build tag. Without the tag nothing
+// here that uses DuckDB can work, and the compiler says so in this one place,
+// by a name that tells what to do.
 var _ = this_build_needs_go_build_tags_duckdb_arrow___try_make_build

@@ -13,9 +13,10 @@ import (
 	"tidemark/queries"
 )
 
-// fillCurves reads a compressed seed of thousands of rows: no cell is quoted, a
-// list is numbers with blanks between them, an empty cell is null. DuckDB takes the
-// text apart itself, which is some ten times faster than statements full of literals.
+// fillCurves reads a compressed seed of thousands of rows. No cell is quoted, a
+// list is numbers with spaces between them, and an empty cell is null. DuckDB
+// splits the text itself, which is about ten times faster than statements full
+// of literals.
 func fillCurves(ctx context.Context, tx *sql.Tx, relation string, source queries.File) error {
 	unpacked, err := gzip.NewReader(strings.NewReader(source.Text))
 	if err != nil {
@@ -39,7 +40,8 @@ func fillCurves(ctx context.Context, tx *sql.Tx, relation string, source queries
 	return err
 }
 
-// curveCells are the expressions that read each named column out of a line's cells.
+// curveCells are the expressions that extract each named column from a line's
+// cells.
 func curveCells(ctx context.Context, tx *sql.Tx, relation string, names []string) ([]string, error) {
 	rows, err := tx.QueryContext(ctx, `
 		select column_name, data_type

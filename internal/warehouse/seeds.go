@@ -16,9 +16,9 @@ import (
 	"tidemark/queries"
 )
 
-// seedParts are the seeds: a column list in <name>.sql, the rows in <name>.csv or,
-// one object a line, in <name>.jsonl or, of measured curves, in <name>.csv.gz. A
-// "create table ... as" makes its own rows.
+// seedParts are the seeds: a column list in <name>.sql, and the rows in
+// <name>.csv, in <name>.jsonl with one object per line, or for measured curves
+// in <name>.csv.gz. A "create table ... as" makes its own rows.
 func seedParts() []part {
 	rows := map[string]queries.File{}
 	for _, extension := range []string{".csv", ".jsonl", ".gz"} {
@@ -54,8 +54,8 @@ func seedParts() []part {
 
 var makesItsRows = regexp.MustCompile(`(?i)^\s*create table \S+ as\s`)
 
-// seedTable makes a statement of the file, which may be one already or only the
-// column list, with or without its brackets.
+// seedTable makes a statement of the file, which may be a complete one or only
+// the column list, with or without brackets.
 func seedTable(file queries.File) string {
 	code := strings.ToLower(strings.TrimSpace(queries.WithoutComments(file.Text)))
 	switch {
@@ -79,8 +79,7 @@ func fillSeed(ctx context.Context, tx *sql.Tx, relation string, source queries.F
 		return err
 	}
 	columns := strings.Join(lines[0], ", ")
-	// A statement of some thousand rows parses in time that grows with its
-	// square; this many is quick.
+	// The time to parse a statement grows with the square of its rows.
 	const atOnce = 200
 	for rows := lines[1:]; len(rows) > 0; {
 		chunk := rows[:min(atOnce, len(rows))]
@@ -92,16 +91,16 @@ func fillSeed(ctx context.Context, tx *sql.Tx, relation string, source queries.F
 	return nil
 }
 
-// csvRows are the cells of all lines, the header's first. Lines that begin with #
-// say where rows come from.
+// csvRows are the cells of all lines, the header first. Lines that start with #
+// name the sources of rows.
 func csvRows(text string) ([][]string, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.Comment = '#'
 	return reader.ReadAll()
 }
 
-// jsonRows are the same of one object a line; the first says the columns. What is
-// neither a string nor null is the cell as it is written.
+// jsonRows reads one object per line; the first object names the columns. A
+// value that is neither a string nor null becomes the cell as it is written.
 func jsonRows(text string) ([][]string, error) {
 	var rows [][]string
 	number := 0
@@ -152,7 +151,7 @@ func literals(rows [][]string) string {
 	return text.String()
 }
 
-// quoted is a string literal of SQL.
+// quoted is an SQL string literal.
 func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

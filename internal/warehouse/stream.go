@@ -18,9 +18,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// The driver materialises every result before it hands out the first row. DuckDB itself can produce a result while it
-// is read, and the bindings have the call for that, but the driver does not offer it. So for the statements named here,
-// the driver's call is replaced by the streaming one: mapping's functions are variables.
+// streamed holds the prepared statements whose results are to be streamed.
 var streamed sync.Map // of prepared statements
 
 func init() {
@@ -35,9 +33,10 @@ func init() {
 // Column is a column of a result, with DuckDB's name of its type.
 type Column struct{ Name, Type string }
 
-// Stream runs one statement on a connection and hands out its rows while DuckDB produces them, so that memory does not
-// grow with the result. begin is called once, before the first row. The values of a row are the driver's; the slice is
-// used again for the next row. Stream returns soon after the context ends.
+// Stream runs one statement on a connection and hands out its rows while DuckDB
+// produces them, so memory does not grow with the result. begin is called once,
+// before the first row. The values of a row are the driver's own, and the slice
+// is reused for the next row. Stream returns soon after the context ends.
 func Stream(ctx context.Context, connection driver.Conn, query string, begin func([]Column) error, row func([]driver.Value) error) error {
 	conn, isDuckDB := connection.(*duckdb.Conn)
 	if !isDuckDB {
@@ -82,7 +81,8 @@ func readStream(ctx context.Context, rows driver.Rows, begin func([]Column) erro
 			return ctx.Err()
 		}
 		if err == io.EOF {
-			// The driver takes an error in the middle of a stream for its end.
+			// The driver mistakes an error in the middle of a stream for its
+			// end.
 			result := (*mapping.Result)(unsafe.Pointer(insideOf(rows, "res").UnsafeAddr()))
 			if text := mapping.ResultError(result); text != "" {
 				return errors.New(text)
@@ -98,8 +98,8 @@ func readStream(ctx context.Context, rows driver.Rows, begin func([]Column) erro
 	}
 }
 
-// interruptAfter interrupts the connection once the context has ended, again and again: an interrupt is lost on what
-// starts a moment later.
+// interruptAfter interrupts the connection once the context has ended, and
+// keeps doing so: an interrupt is lost if the work starts a moment later.
 func interruptAfter(ctx context.Context, conn *duckdb.Conn, done <-chan struct{}) {
 	handle := mapping.Connection{Ptr: insideOf(conn, "conn").FieldByName("Ptr").UnsafePointer()}
 	select {
@@ -117,7 +117,7 @@ func interruptAfter(ctx context.Context, conn *duckdb.Conn, done <-chan struct{}
 	}
 }
 
-// insideOf is a field of one of the driver's structs that the driver does not export.
+// insideOf is a field that one of the driver's structs does not export.
 func insideOf(pointer any, field string) reflect.Value {
 	return reflect.ValueOf(pointer).Elem().FieldByName(field)
 }

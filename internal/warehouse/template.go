@@ -4,11 +4,12 @@ package warehouse
 
 import "os"
 
-// template is what a new file begins as; empty: as nothing.
+// template is the file that new files start as a copy of; empty: none.
 var template string
 
-// StartFrom lets new files begin as a copy of an empty warehouse, which spares them the second that it takes to make
-// all views, and the catalogue be read from it. It is for tests that run the program a hundred times.
+// StartFrom makes new files start as a copy of an empty warehouse, and
+// Catalogue read that copy. It saves the second that making all views takes. It
+// is for tests that run the program a hundred times.
 func StartFrom(path string) { template = path }
 
 func copyFile(from, to string) error {

@@ -11,14 +11,14 @@ import (
 	"tidemark/queries"
 )
 
-// made is what ends a view's name while those that read it are made.
+// made ends a view's name while the views that read it are made.
 const made = "__made"
 
 // makeViews makes views, each after those that it reads. To make a view, DuckDB
-// plans everything below it, down to the raw tables, and the marts stand on one
-// another a dozen deep: nearly all time would go into planning the same views over
-// and over. So while its readers are made, an empty table with the same columns
-// stands in for a view.
+// plans everything below it, down to the raw tables. The marts stand on each
+// other a dozen levels deep, so nearly all time would go into planning the same
+// views again. While a view's readers are made, an empty table with the same
+// columns therefore takes its place.
 func makeViews(ctx context.Context, tx *sql.Tx, views []part) error {
 	var standing []string
 	for _, floor := range floorsOf(views) {
@@ -54,7 +54,8 @@ func nameOf(view part) string {
 	return name
 }
 
-// floorsOf sorts views that are in order into floors: one stands on those below.
+// floorsOf sorts ordered views into floors: each view reads only views on lower
+// floors.
 func floorsOf(views []part) [][]part {
 	height := map[string]int{}
 	var floors [][]part
@@ -74,7 +75,8 @@ func floorsOf(views []part) [][]part {
 	return floors
 }
 
-// columnLists are the columns of all views, as a table is told them.
+// columnLists are the columns of all views, in the form that create table
+// wants.
 func columnLists(ctx context.Context, tx *sql.Tx) (map[string]string, error) {
 	rows, err := tx.QueryContext(ctx, `
 		select schema_name || '.' || table_name, string_agg('"' || column_name || '" ' || data_type, ', ' order by column_index)

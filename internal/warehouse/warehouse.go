@@ -22,11 +22,11 @@ import (
 type Mode int
 
 const (
-	// ReadWrite makes the file where there is none and brings it up to date.
+	// ReadWrite makes the file if there is none, and brings it up to date.
 	ReadWrite Mode = iota
-	// ReadOnly needs a file that is there and up to date, and changes nothing.
+	// ReadOnly wants an existing file that is up to date, and changes nothing.
 	ReadOnly
-	// Update needs a file that is there, and brings it up to date.
+	// Update wants an existing file, and brings it up to date.
 	Update
 )
 
@@ -41,8 +41,8 @@ type Warehouse struct {
 	isUnasked bool // see DiscardIfNew
 }
 
-// Open opens the warehouse at path. Every error names the file, and those that
-// a user can act on carry a hint.
+// Open opens the warehouse at path. Every error names the file, and errors that
+// a user can do something about carry a hint.
 func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err := checkPath(path, mode); err != nil {
 		return nil, err
@@ -68,16 +68,18 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 // DB is the pool of connections; all of them see the same data, in memory too.
 func (w *Warehouse) DB() *sql.DB { return w.db }
 
-// DiscardIfNew says that nothing came of what the file was made for. Close then
-// removes it, unless it was there before Open or a source is in it.
+// DiscardIfNew says that the operation for which the file was made failed.
+// Close then removes the file, unless it existed before Open or contains a
+// source.
 func (w *Warehouse) DiscardIfNew() { w.isUnasked = true }
 
-// Close writes what is still in the log to the file and lets go of it.
+// Close writes what is still in the log into the file and releases it.
 func (w *Warehouse) Close() error {
 	var removeErr error
 	if w.isNew && w.isUnasked && w.isEmpty() {
-		// While it is held: who opens it between closing and removing would write into a file without a name.
-		_, checkpointErr := w.db.Exec("checkpoint") // the log goes with it
+		// While it is locked: a process that opened it between closing and
+		// removing would write into a file without a name.
+		_, checkpointErr := w.db.Exec("checkpoint") // removes the log
 		removeErr = errors.Join(checkpointErr, os.Remove(w.path))
 	}
 	if err := errors.Join(removeErr, w.db.Close()); err != nil {
@@ -86,14 +88,15 @@ func (w *Warehouse) Close() error {
 	return nil
 }
 
-// isEmpty says that no source is in it; what cannot be asked is not empty.
+// isEmpty reports that no source is in the warehouse. If that cannot be asked,
+// it is not empty.
 func (w *Warehouse) isEmpty() bool {
 	var sources int64
 	err := w.db.QueryRow("select count(*) from raw.sources").Scan(&sources)
 	return err == nil && sources == 0
 }
 
-// prepare brings the file up to date, or sees that it is.
+// prepare brings the file up to date, or for a reader checks that it is.
 func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 	if mode == ReadOnly {
 		return checkStamp(ctx, w.db)
@@ -108,16 +111,17 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 		return err
 	}
 	if !changed {
-		// Who wrote last may have been killed before it came to this.
+		// The last writer may have been killed before its Refresh.
 		return Refresh(ctx, w.db)
 	}
 	return tx.Commit()
 }
 
-// create makes the file where there is none, and says whether it did. DuckDB makes a
-// file and fills it later: a second process that comes in between finds it empty and
-// refuses it, and so does the first one when it comes back. So the file is made under
-// another name and gets its own when it is whole.
+// create makes the file if there is none, and reports whether it did. DuckDB
+// first makes a file and fills it later. A second process that comes in between
+// finds it empty and refuses it, and so does the first one when it returns. So
+// the file is made under another name and linked to its own once it is
+// complete.
 func create(path string) (isNew bool, err error) {
 	if path == Memory {
 		return false, nil
@@ -159,7 +163,8 @@ func fill(path string) error {
 	return errors.Join(db.Ping(), db.Close())
 }
 
-// checkPath refuses what DuckDB would answer in its own words or, worse, make.
+// checkPath refuses what DuckDB would refuse in its own words or, worse, would
+// create.
 func checkPath(path string, mode Mode) error {
 	if path == Memory {
 		return nil
@@ -182,9 +187,9 @@ func checkPath(path string, mode Mode) error {
 	return checkContent(path, info)
 }
 
-// checkContent refuses every file that does not begin like a DuckDB file. DuckDB
-// itself would open a CSV or a JSON file as a view of a database in memory, and
-// what is then written to it is gone.
+// checkContent refuses every file that does not start like a DuckDB file.
+// DuckDB itself would open a CSV or a JSON file as a view of a database in
+// memory, and whatever is written to that is lost.
 func checkContent(path string, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return hint.Errorf("warehouse %s: not a regular file", path).Hint("name another file with --warehouse FILE")
@@ -209,12 +214,12 @@ func checkFolder(path string) error {
 	return nil
 }
 
-// connect opens the pool. Extensions are never fetched or loaded by themselves:
-// what is needed (json, icu, parquet) is linked in.
+// connect opens the pool. Extensions are never fetched or loaded by themselves;
+// those that are needed (json, icu, parquet) are linked in.
 func connect(path string, mode Mode) (*sql.DB, error) {
 	dsn := path
 	if path != Memory {
-		// An absolute path is never taken for a URL.
+		// An absolute path cannot be mistaken for a URL.
 		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
@@ -232,7 +237,7 @@ func connect(path string, mode Mode) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// inUTC makes instants read the same on every machine.
+// inUTC makes instants look the same on every machine.
 func inUTC(connection driver.ExecerContext) error {
 	_, err := connection.ExecContext(context.Background(), "set TimeZone = 'UTC'", nil)
 	return err

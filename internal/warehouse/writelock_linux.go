@@ -8,8 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BlockWriters lets nobody write to the file at path until release is called; reading stays possible. DuckDB's own lock is
-// not enough for that: Linux drops all of a process's locks on a file when the process closes it once, as a detach does.
+// BlockWriters keeps everybody from writing to the file at path until release
+// is called; reading stays possible. DuckDB's own lock is not enough: it is a
+// POSIX lock, and Linux drops all of a process's POSIX locks on a file as soon
+// as the process closes any descriptor of it, as a detach does. This lock
+// belongs to its open file description (F_OFD_SETLK) and survives that.
 func BlockWriters(path string) (release func(), err error) {
 	file, err := os.Open(path)
 	if err != nil {

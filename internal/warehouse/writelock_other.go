@@ -2,5 +2,6 @@
 
 package warehouse
 
-// BlockWriters is for Linux alone: elsewhere there is no lock that outlasts the closing of another descriptor of the file.
+// BlockWriters works on Linux only. Elsewhere no lock survives the closing of
+// another descriptor of the file.
 func BlockWriters(string) (release func(), err error) { return func() {}, nil }

@@ -1,7 +1,7 @@
 //go:build duckdb_arrow
 
-// Package warehousetest gives tests a warehouse of their own. Making all views
-// takes a second, so they are made once in a process and copied from then on.
+// Package warehousetest gives each test a warehouse of its own. Making all views takes a second, so it is done once
+// per process, and tests get copies.
 package warehousetest
 
 import (
@@ -41,7 +41,7 @@ func Template(path string) error {
 	return os.WriteFile(path, content, 0o600)
 }
 
-// File is the path of an empty warehouse in a folder of the test's.
+// File is the path of an empty warehouse in a temporary folder of the test.
 func File(t testing.TB) string {
 	t.Helper()
 	content, err := empty()
@@ -55,8 +55,7 @@ func File(t testing.TB) string {
 	return path
 }
 
-// Open is an empty warehouse, in which the statements have been run. It is closed
-// when the test ends.
+// Open is an empty warehouse in which the statements have been run. It is closed when the test ends.
 func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	t.Helper()
 	w, err := warehouse.Open(context.Background(), File(t), warehouse.ReadWrite)
@@ -72,7 +71,7 @@ func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	return w
 }
 
-// Put runs the statements, and has worked out again what is kept from the tables that they write.
+// Put runs the statements and refreshes the tables that are computed from what they wrote.
 func Put(t testing.TB, w *warehouse.Warehouse, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {
