@@ -65,16 +65,16 @@ func TestOtherWordsLeadToFlags(t *testing.T) {
 		}
 	}
 	for _, other := range commandline.OtherWords {
-		for ours := range strings.FieldsSeq(other.ours) {
+		for ours := range strings.FieldsSeq(other.Ours) {
 			if !known[ours] {
-				t.Errorf("%q: no verb has --%s", other.words, ours)
+				t.Errorf("%q: no verb has --%s", other.Words, ours)
 			}
 		}
-		if other.ours == "" && other.todo == "" {
-			t.Errorf("%q lead nowhere", other.words)
+		if other.Ours == "" && other.Todo == "" {
+			t.Errorf("%q lead nowhere", other.Words)
 		}
 	}
-	for word, verb := range otherVerbs {
+	for word, verb := range commandline.OtherVerbs {
 		if app.Command(verb) == nil {
 			t.Errorf("%s: there is no verb %s", word, verb)
 		}

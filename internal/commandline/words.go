@@ -15,9 +15,9 @@ import (
 // OtherWords are the words of other tools, or shorter ones, for our flags: vllm bench serve, GuideLLM, AIPerf, vllm serve. Of ours the
 // first is meant that the verb has; where it has none, todo says what to do instead.
 var OtherWords = []struct {
-	words string
-	ours  string
-	todo  string
+	Words string
+	Ours  string
+	Todo  string
 }{
 	{"tp tp-size tensor-parallel tensor-parallelism", "tensor-parallel-size", ""},
 	{"ep ep-size expert-parallel enable-expert-parallel", "expert-parallel-size", ""},
@@ -60,8 +60,8 @@ var OtherWords = []struct {
 	{"format", "json", ""},
 }
 
-// otherVerbs are the same for verbs.
-var otherVerbs = map[string]string{
+// OtherVerbs are the same for verbs.
+var OtherVerbs = map[string]string{
 	"bench": "replay", "benchmark": "replay", "run": "replay", "send": "replay", "import": "ingest", "add": "ingest", "load": "ingest",
 	"query": "sql", "mock": "simulate", "fake": "simulate", "estimate": "predict", "memory": "fit", "whatif": "what-if", "traces": "sources",
 	"validate": "check", "list": "sources", "delete": "purge",
@@ -74,7 +74,7 @@ func UnknownVerb(app *cli.App, verb string) error {
 		names = append(names, command.Name)
 	}
 	wrong := hint.Misuse("no verb named %q", verb)
-	if ours := otherVerbs[strings.ToLower(verb)]; ours != "" {
+	if ours := OtherVerbs[strings.ToLower(verb)]; ours != "" {
 		return wrong.Hint("did you mean %s?", ours)
 	}
 	if meant := hint.DidYouMean(names, verb); meant != "" {
@@ -123,16 +123,16 @@ func meantFlag(c *cli.Context, wrong string) string {
 		return "did you mean --" + word + "?"
 	}
 	for _, other := range OtherWords {
-		if !slices.Contains(strings.Fields(other.words), word) {
+		if !slices.Contains(strings.Fields(other.Words), word) {
 			continue
 		}
-		for ours := range strings.FieldsSeq(other.ours) {
+		for ours := range strings.FieldsSeq(other.Ours) {
 			if has(ours) {
 				return "did you mean --" + ours + "?"
 			}
 		}
-		if other.todo != "" {
-			return strings.Replace(other.todo, "VERB", c.Command.Name, 1)
+		if other.Todo != "" {
+			return strings.Replace(other.Todo, "VERB", c.Command.Name, 1)
 		}
 	}
 	var verbs, names []string

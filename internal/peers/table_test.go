@@ -19,7 +19,7 @@ var lines = []line{
 	{"CPU a token at 64 streams, us", "streams-64", outcome.cpuPerToken},
 	{"tokens/s taken in on one core at 512 streams (51,200 offered), CPU", "streams-512", outcome.takenIn},
 	{"TTFT p50 / p99 said at 512 streams, ms", "streams-512", outcome.ttft},
-	{"the truth of it, ms", "streams-512", func(o outcome) cell {
+	{"TTFT by the server's record, ms", "streams-512", func(o outcome) cell {
 		return cell{text: fmt.Sprintf("%s / %s", milli(quantile(o.trueTTFT(), 0.5)), milli(quantile(o.trueTTFT(), 0.99)))}
 	}},
 	{"TPOT p50 / p99 error at 512 streams", "streams-512", outcome.tpot},
