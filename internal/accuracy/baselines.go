@@ -9,8 +9,8 @@ import (
 	"tidemark/analysis/regression"
 )
 
-// Calibrated predicts each row of a deployment from one other row of it, for all pairs:
-// as after one run. The terms of the guesses' predictions are scaled by what that row says of them.
+// Calibrated predicts each row of a deployment after calibration on one other row of it, for all
+// pairs: what a user has after one run. That row scales the terms of the predictions.
 func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment func(Row) string) []Guess {
 	places := map[string][]int{}
 	var names []string
@@ -26,7 +26,8 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 		for _, run := range places[name] {
 			fit, err := regression.FitScales([]regression.Row{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
 			if err != nil {
-				// A run so far off that the fit refuses it leaves the prediction as it was.
+				// If the row is so far off that calibration refuses it, the prediction stays as it
+				// was.
 				fit.Scales = nil
 			}
 			for _, i := range places[name] {
@@ -39,8 +40,8 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 	return after
 }
 
-// calibrated are the names that a calibration has for the columns of a prediction. Host time is nearly all for the
-// step where few sequences run and for the sequences where many do.
+// calibrated maps a calibration's names to the columns of a prediction. Host time belongs almost
+// completely to the step when few sequences run, and to the sequences when many do.
 var calibrated = map[string]string{
 	"weights_s": "weights", "experts_s": "experts", "kv_s": "kv", "arithmetic_s": "arithmetic", "layers_s": "layers",
 	"allreduce_s": "allreduce", "host_s": "step", "draft_s": "draft", "prefill_s": "prefill",
@@ -69,12 +70,13 @@ func (g Guess) scaled(p analysis.Prediction, scales map[string]float64) Guess {
 // CalibratedBand is calibrated_band_ratio of seeds.constants.
 const CalibratedBand = 0.15
 
-// streamed is what a step's bytes need at peak bandwidth, seconds: weights, distinct experts, KV.
+// streamed is the time to read a step's bytes at peak bandwidth, seconds: weights, distinct
+// experts, KV.
 func streamed(p analysis.Prediction) float64 {
 	return p.MBU * (p.TPOT - p.Terms[len(p.Terms)-1])
 }
 
-// WeightsOverPeak is the habit of dividing the weights by the bandwidth of the datasheet.
+// WeightsOverPeak is the common rule of thumb: weights divided by the datasheet's bandwidth.
 func WeightsOverPeak(guesses []Guess, predictions []analysis.Prediction) []Guess {
 	habit := make([]Guess, len(guesses))
 	for i, g := range guesses {
@@ -84,8 +86,8 @@ func WeightsOverPeak(guesses []Guess, predictions []analysis.Prediction) []Guess
 	return habit
 }
 
-// TwoConstants is the habit of a bandwidth factor and a time per step, with the prompts of the others at what the model
-// says: both fitted to the rows that `part` does not leave out.
+// TwoConstants is the next better rule: a bandwidth factor and a time per step, both fitted to the
+// rows that part does not leave out, with the cost of other requests' prompts as the model has it.
 func TwoConstants(guesses []Guess, predictions []analysis.Prediction, part func(Row) string) []Guess {
 	habit := make([]Guess, len(guesses))
 	fitted := map[string][2]float64{}
@@ -105,7 +107,7 @@ func two(p analysis.Prediction, constants [2]float64) float64 {
 	return streamed(p)/constants[0] + constants[1] + p.Terms[len(p.Terms)-1]
 }
 
-// bestTwo tries a grid: the smallest mean of the absolute logarithm.
+// bestTwo searches a grid for the smallest mean of the absolute logarithm.
 func bestTwo(guesses []Guess, predictions []analysis.Prediction, train func(Row) bool) [2]float64 {
 	best, least := [2]float64{}, math.Inf(1)
 	for ratio := 0.30; ratio < 1.2; ratio += 0.02 {

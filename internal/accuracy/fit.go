@@ -13,8 +13,8 @@ import (
 	"tidemark/internal/deployment"
 )
 
-// Freedom is a row of seeds.constants that may be fitted to measurements, and how
-// near to the value that kernels alone would give it.
+// Freedom is a row of seeds.constants that may be fitted, and how near it must stay to the value
+// that kernels alone would give it.
 type Freedom struct {
 	Name, Engine, Version, GPU, Format string // as in seeds.constants; * is any
 	Value                              float64
@@ -22,7 +22,7 @@ type Freedom struct {
 	Spread                             float64 // prior: standard deviation of the logarithm
 }
 
-// Freedoms are all that may be fitted.
+// Freedoms are all constants that may be fitted.
 func Freedoms(ctx context.Context, db *sql.DB) ([]Freedom, error) {
 	rows, err := db.QueryContext(ctx, `
 select name, engine, engine_version, gpu, format, value, kernel_value, spread
@@ -44,27 +44,28 @@ order by name, engine, engine_version, gpu, format`)
 	return free, rows.Err()
 }
 
-// Measured is a point with what was measured there.
+// Measured is a point together with its measurement.
 type Measured struct {
 	analysis.Point
 	TPOT float64 // mean, seconds
 }
 
-// Fit is constants held near their kernels' values and fitted to measurements:
-// the largest posterior of errors that are small in the logarithm but for some that are
-// wild (pseudo-Huber beyond wildFrom), by Gauss-Newton with differences taken of whole
-// predictions.
+// Fit holds fitted constants. It maximises a posterior: the prior of each constant is log-normal
+// around its kernel value, and errors of the logarithm are normal near zero but cost only linearly
+// beyond wildFrom (pseudo-Huber loss, Charbonnier et al. 1997), so that a few wrong rows do not
+// pull the fit. The maximum is found by Gauss-Newton steps with differences of whole predictions
+// for derivatives.
 type Fit struct {
 	Free []Freedom
 	Used [][]int // of each point, the places in Free of the constants that it has
 	logs []float64
 }
 
-// wildFrom is the error of a prediction's logarithm from which it counts less and less: about
-// what repeated measurements and the law itself leave.
+// wildFrom is the error of the logarithm from which a row counts less and less. It is roughly what
+// repeated measurements and the law itself leave.
 const wildFrom = 0.06
 
-// NewFit finds out which constant holds for which point: the nearest, as for any prediction.
+// NewFit finds out which constants hold for which point: the nearest ones, as for any prediction.
 func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.Point) (*Fit, error) {
 	fit := &Fit{Free: free, Used: make([][]int, len(points)), logs: make([]float64, len(free))}
 	places := map[Freedom]int{}
@@ -87,12 +88,12 @@ func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.P
 	return fit, nil
 }
 
-// name is the Freedom without its values: what it is found by.
+// name is the Freedom without its values, to find it by.
 func (f Freedom) name() Freedom {
 	return Freedom{Name: f.Name, Engine: f.Engine, Version: f.Version, GPU: f.GPU, Format: f.Format}
 }
 
-// key is how Point.Constants names it.
+// key is its name in Point.Constants.
 func (f Freedom) key() string {
 	if f.Format == "*" {
 		return f.Name
@@ -133,7 +134,7 @@ cross join lateral macros.constants_for(
 // Constants are the values that hold for a point, by their names.
 func (f *Fit) Constants(used []int) map[string]float64 { return f.moved(used, -1, 0) }
 
-// moved are the same with one of them moved in its logarithm.
+// moved are the same with one of them changed in its logarithm.
 func (f *Fit) moved(used []int, place int, by float64) map[string]float64 {
 	constants := map[string]float64{}
 	for _, u := range used {
@@ -146,13 +147,13 @@ func (f *Fit) moved(used []int, place int, by float64) map[string]float64 {
 	return constants
 }
 
-// To fits the constants of `free` (places in Free) to the points `rows` of measured.
+// To fits the constants free (places in Free) to the points rows of measured.
 func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []int, free []int) error {
 	slopes, err := f.slopes(ctx, db, measured, rows, free)
 	if err != nil {
 		return err
 	}
-	// The slopes hardly change on the way: they are taken once.
+	// The derivatives hardly change along the way, so they are computed once.
 	for range 2 {
 		residuals, err := f.residuals(ctx, db, measured, rows)
 		if err != nil {
@@ -184,7 +185,7 @@ func (f *Fit) residuals(ctx context.Context, db *sql.DB, measured []Measured, ro
 	return residuals, nil
 }
 
-// slopes are by how much each constant moves the logarithm of each prediction.
+// slopes are the derivatives of the logarithm of each prediction by the logarithm of each constant.
 func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows, free []int) ([][]float64, error) {
 	const by = 0.05
 	slopes := make([][]float64, len(rows))
@@ -219,7 +220,7 @@ func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows,
 	return slopes, nil
 }
 
-// step is one of Gauss and Newton, with the prior.
+// step is one Gauss-Newton step, with the prior as additional residuals.
 func (f *Fit) step(residuals []float64, slopes [][]float64, free []int) {
 	n := len(free)
 	normal := make([][]float64, n)
@@ -243,8 +244,7 @@ func (f *Fit) step(residuals []float64, slopes [][]float64, free []int) {
 	}
 }
 
-// solved is the solution of a positive definite system by elimination; its right side
-// is the last column.
+// solved solves a positive definite system by elimination. Its right side is the last column.
 func solved(system [][]float64) []float64 {
 	n := len(system)
 	for i := range n {

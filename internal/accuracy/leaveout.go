@@ -12,21 +12,21 @@ import (
 	"tidemark/analysis"
 )
 
-// Study is measurements and a warehouse to predict them with.
+// Study is a set of measurements and a warehouse to predict them with.
 type Study struct {
 	DB   *sql.DB
 	Rows []Row
 	free []Freedom
 }
 
-// NewStudy reads which constants may be fitted.
+// NewStudy finds out which constants may be fitted.
 func NewStudy(ctx context.Context, db *sql.DB, rows []Row) (*Study, error) {
 	free, err := Freedoms(ctx, db)
 	return &Study{DB: db, Rows: rows, free: free}, err
 }
 
-// FitTo fits all constants to the rows of `train` (places in Rows): those of every engine and of vLLM
-// to what vLLM did, those of another engine to what that one did.
+// FitTo fits all constants to the rows train (places in Rows): those of every engine and of vLLM to
+// vLLM's rows, those of another engine to the rows of that engine.
 func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
 	points := make([]analysis.Point, len(s.Rows))
 	measured := make([]Measured, len(s.Rows))
@@ -59,7 +59,7 @@ func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
 	return fit, nil
 }
 
-// Guess predicts the rows of `test` with a fit's constants; a nil fit takes those of the warehouse.
+// Guess predicts the rows test with a fit's constants; a nil fit uses those of the warehouse.
 func (s *Study) Guess(ctx context.Context, fit *Fit, test []int) ([]Guess, []analysis.Prediction, error) {
 	points := make([]analysis.Point, len(test))
 	for place, i := range test {
@@ -83,7 +83,7 @@ func (s *Study) Guess(ctx context.Context, fit *Fit, test []int) ([]Guess, []ana
 	return guesses, predictions, nil
 }
 
-// LeaveOut predicts each part of the rows from constants that were fitted to the others.
+// LeaveOut predicts each part of the rows with constants that were fitted to the others.
 func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, []analysis.Prediction, error) {
 	parts := map[string][]int{}
 	var names []string
@@ -116,17 +116,20 @@ func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, [
 	return guesses, predictions, nil
 }
 
-// ByModel leaves out all configurations of one model at a time: what is then predicted is a model never measured.
+// ByModel leaves out all configurations of one model at a time: what is then predicted is a model
+// never measured.
 func ByModel(r Row) string { return r.Model }
 
-// Fifth puts a configuration, at all its concurrencies, into one of five parts.
+// Fifth assigns a configuration, with all its concurrencies, to one of five parts. A split by row
+// would leave nearly the same point in the training set.
 func Fifth(r Row) string {
 	h := fnv.New32a()
 	h.Write([]byte(r.Configuration))
 	return fmt.Sprint(h.Sum32() % 5)
 }
 
-// ForgetGPU takes all that was measured on a GPU's kernels out of a warehouse: what is left is its datasheet.
+// ForgetGPU removes everything measured on a GPU's kernels from a warehouse. Only its datasheet is
+// left, as for a GPU that is not released yet.
 func ForgetGPU(ctx context.Context, db *sql.DB, gpu string) error {
 	for _, table := range []string{"constants", "expert_curves", "gemm_curves", "attention_curves", "mla_curves", "all_reduce_curves"} {
 		if _, err := db.ExecContext(ctx, "delete from seeds."+table+" where gpu = ?", gpu); err != nil {

@@ -13,7 +13,7 @@ import (
 	"tidemark/internal/deployment"
 )
 
-// Row is a measurement and what it is called by in the tables.
+// Row is a measurement and its labels in the tables.
 type Row struct {
 	Measured
 	Line           int     // in the file

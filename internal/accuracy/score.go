@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Score is the errors of some predictions: predicted over measured, less one.
+// Score summarises the errors of some predictions: predicted over measured, less one.
 type Score struct {
 	N                       int
 	Median, Mean, P90, Bias float64 // of the absolute error; bias is the median of the error itself
@@ -17,7 +17,7 @@ type Score struct {
 	HasBand                 bool    // the predictions came with one
 }
 
-// Guess is a prediction of a row that nothing was fitted to.
+// Guess is the prediction of a row that nothing was fitted to.
 type Guess struct {
 	Row       Row
 	TPOT      float64
@@ -27,7 +27,7 @@ type Guess struct {
 // Error is relative to what was measured.
 func (g Guess) Error() float64 { return g.TPOT/g.Row.TPOT - 1 }
 
-// ScoreOf sums up guesses.
+// ScoreOf summarises guesses.
 func ScoreOf(guesses []Guess) Score {
 	n := len(guesses)
 	if n == 0 {
@@ -74,13 +74,13 @@ type Table struct {
 	rows [][]string
 }
 
-// NewTable has these columns.
+// NewTable starts a table with these columns.
 func NewTable(head ...string) *Table { return &Table{head: head} }
 
-// Add is one more row.
+// Add appends a row.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// AddScore adds a score behind a name.
+// AddScore appends a score under a name.
 func (t *Table) AddScore(name string, guesses []Guess) {
 	t.Add(append([]string{name}, ScoreOf(guesses).cells()...)...)
 }
@@ -100,7 +100,7 @@ func (t *Table) String() string {
 	return text.String()
 }
 
-// Groups splits guesses by a name, in the order of names.
+// Groups splits guesses by a name, in the order of the names.
 func Groups(guesses []Guess, name func(Guess) string) (names []string, of map[string][]Guess) {
 	of = map[string][]Guess{}
 	for _, g := range guesses {

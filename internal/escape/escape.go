@@ -1,5 +1,6 @@
-// Package escape shows what a terminal would obey. A server's answers, a trace's names and a query's columns can hold
-// anything; whoever prints or writes them for people escapes them here.
+// Package escape shows characters that a terminal would obey. A server's answers, a trace's names and a query's
+// columns can hold anything, including sequences that move the cursor or change the title. Whoever prints or writes
+// them for people escapes them here.
 package escape
 
 import (
@@ -9,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Controls writes what a terminal would obey instead of showing, as a file's name
-// can hold it, by its code: \x1b, \n. What is in kept stays.
+// Controls writes control characters and broken UTF-8 by their codes, \x1b or \n, instead of letting a terminal obey
+// them. Characters in kept stay as they are.
 func Controls(text, kept string) string {
 	if isPlain(text, kept) {
 		return text
@@ -29,7 +30,7 @@ func Controls(text, kept string) string {
 	return b.String()
 }
 
-// isPlain finds quickly what nearly all text is.
+// isPlain recognises quickly what nearly all text is.
 func isPlain(text, kept string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && strings.IndexByte(kept, c) < 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// durationWords are units as people write them, as Go reads them.
+// durationWords maps units as people write them to Go's.
 var durationWords = map[string]string{
 	"ms": "ms", "msec": "ms", "millisecond": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
 	"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "h": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
@@ -16,7 +16,8 @@ var durationWords = map[string]string{
 
 var wordedDuration = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) *([a-z]*)$`)
 
-// OfDuration says how to write a text that is not a duration ("120": 120 of what?). It is empty for a duration.
+// OfDuration says how to write a text that is not a duration ("120": 120 of what?). It is empty for
+// a valid duration.
 func OfDuration(text string) string {
 	if _, err := time.ParseDuration(text); err == nil {
 		return ""

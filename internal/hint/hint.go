@@ -1,11 +1,13 @@
-// Package hint makes errors that a person can act on: what went wrong, why (errors.Is and errors.As find
-// the cause), and what to do about it.
+// Package hint makes errors that a person can act on: what went wrong, why (errors.Is and errors.As
+// find the cause), and what to do about it.
 //
 //	return hint.Misuse("plan: --speed %v: must be above 0", speed).Hint("1 plays the trace as it was")
 //
-// Every package makes its errors here, so that the exit code of a mistake does not depend on the package
-// that found it: Misuse marks a flag, a value, a key or a name that cannot be meant. It prints nothing
-// and knows nothing of exit codes; cmd does.
+// Every package makes its errors here, so that the exit code of a mistake does not depend on the
+// package that noticed it. Misuse marks the user's mistakes: a flag, value, key or name that makes
+// no sense. names.go and duration.go find out what a wrong name or duration was meant to be.
+//
+// It prints nothing and knows no exit codes; cmd does.
 package hint
 
 import (
@@ -26,15 +28,15 @@ func Errorf(format string, args ...any) *Error {
 	return &Error{cause: fmt.Errorf(format, args...)}
 }
 
-// Misuse makes an error of what was asked for, not of the data: a wrong flag, value, key or name.
+// Misuse marks the error as the user's, so that the program exits with 2.
 func Misuse(format string, args ...any) *Error {
 	return &Error{cause: fmt.Errorf(format, args...), isMisuse: true}
 }
 
-// Wrap keeps an error as it reads.
+// Wrap keeps an error's text, so that a hint can be added.
 func Wrap(err error) *Error { return &Error{cause: err} }
 
-// AsMisuse marks an error as the user's, and keeps its text and its hint. nil stays nil.
+// AsMisuse marks an error as the user's and keeps its text and its hint. nil stays nil.
 func AsMisuse(err error) error {
 	if err == nil {
 		return nil
@@ -48,7 +50,7 @@ func (e *Error) Hint(format string, args ...any) *Error {
 	return e
 }
 
-// Mark makes errors.Is(err, mark) true without a word of mark in the text.
+// Mark makes errors.Is(err, mark) true without changing the text.
 func (e *Error) Mark(mark error) *Error {
 	e.mark = mark
 	return e

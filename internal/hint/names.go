@@ -27,7 +27,7 @@ func Known(thing string, known []string, wanted string) string {
 	return strings.Join(slices.DeleteFunc([]string{meant, list}, func(s string) bool { return s == "" }), " ")
 }
 
-// DidYouMean asks for at most three names that are like a wanted one; it is empty where none is.
+// DidYouMean suggests at most three names that resemble a wanted one. It is empty if none does.
 func DidYouMean(known []string, wanted string) string {
 	switch alike := alikeNames(known, wanted); len(alike) {
 	case 0:
@@ -40,7 +40,8 @@ func DidYouMean(known []string, wanted string) string {
 	}
 }
 
-// alikeNames are at most three, the most alike first.
+// alikeNames are at most three names, the most similar first. A name far behind the best is left
+// out.
 func alikeNames(known []string, wanted string) []string {
 	const enough, behindBest = 0.6, 0.2
 	type scored struct {
@@ -74,13 +75,15 @@ func alikeNames(known []string, wanted string) []string {
 
 var nameToken = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)*[a-z]*|[a-z]+`)
 
-// nameTokens are the words and the numbers of a name, with the unit of a number: meta-llama/Llama-3.1-8B is llama, 3.1, 8b.
+// nameTokens are the words and the numbers of a name, with the unit of a number:
+// meta-llama/Llama-3.1-8B is llama, 3.1, 8b.
 func nameTokens(name string) []string {
 	return nameToken.FindAllString(strings.ToLower(path.Base(strings.TrimRight(name, "/"))), -1)
 }
 
-// likeness is the share of a name that the wanted one has, 0 to 1, less what that has beside. The first word is the
-// family, without which nothing is alike; then the size of a model says most.
+// likeness is the share of a name that the wanted one has, 0 to 1, less what the wanted one has in
+// addition. The first word is the family, without which nothing is similar; after it the size of a
+// model counts most.
 func likeness(name, wanted []string) float64 {
 	if len(name) == 0 || len(wanted) == 0 {
 		return 0
@@ -121,7 +124,8 @@ func likeness(name, wanted []string) float64 {
 	return found / all
 }
 
-// tokenLikeness is of two words by the letters that differ, of two numbers of one unit by that or by their ratio.
+// tokenLikeness compares two words by the letters that differ, and two numbers of one unit by that
+// or by their ratio, whichever is nearer.
 func tokenLikeness(a, b string) float64 {
 	if a == b {
 		return 1
@@ -139,7 +143,7 @@ func tokenLikeness(a, b string) float64 {
 	}
 }
 
-// numberToken is 0 for a word.
+// numberToken splits a token into number and unit; the number of a word is 0.
 func numberToken(token string) (number float64, unit string) {
 	digits := strings.TrimRight(token, "abcdefghijklmnopqrstuvwxyz")
 	if version := strings.SplitN(digits, ".", 3); len(version) > 1 {
@@ -149,7 +153,8 @@ func numberToken(token string) (number float64, unit string) {
 	return number, token[min(len(token), len(strings.TrimRight(token, "abcdefghijklmnopqrstuvwxyz"))):]
 }
 
-// editDistance is how many letters must be put in, left out, exchanged or swapped with a neighbour.
+// editDistance is the number of letters to insert, delete, replace or swap with a neighbour
+// (Damerau and Levenshtein, in the restricted form).
 func editDistance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -1,14 +1,14 @@
-// Package show writes numbers for people, in one way wherever a person reads them: on the terminal, in a verdict, on a page.
-// queries/macros/words.sql has the same rule for sentences that SQL makes; a test holds the two together.
+// Package show writes numbers for people, in one way wherever a person reads them: on the terminal, in a verdict, on a
+// page. queries/macros/words.sql has the same rules for sentences that SQL makes; a test compares the two.
 //
-//   - A measured number has three significant figures and no exponent, with commas between thousands: 0.0123, 20.0, 1,230.
-//     Only below a ten-thousandth it has one: 1.23e-05.
-//   - A time has its unit with it: s from one second on, else ms. It is rounded first: 0.9996 s is 1.00 s, not 1,000 ms.
+//   - A measured number has three significant figures and no exponent, with commas between thousands: 0.0123, 20.0,
+//     1,230. Only below a ten-thousandth it has one: 1.23e-05.
+//   - A time has its unit: s from one second on, otherwise ms. It is rounded first: 0.9996 s is 1.00 s, not 1,000 ms.
 //     In a range and in a column all times have the unit of the longest.
 //   - A ratio is shown in percent where it is a share of something.
 //   - A count is written in full: 12,345.
 //
-// It refuses: numbers for programs. Files and columns have seconds, bytes and tokens in full precision.
+// It refuses numbers for programs: files and columns have seconds, bytes and tokens in full precision.
 package show
 
 import (
@@ -17,10 +17,11 @@ import (
 	"strings"
 )
 
-// decimals are how many figures after the point three significant ones need, by the sizes from which one less is enough.
+// decimals holds the sizes at which three significant figures need one decimal place less. They lie half a unit below
+// powers of ten, because 99.95 rounds to 100.
 var decimals = []float64{99.95, 9.995, 0.9995, 0.09995, 0.009995, 0.0009995}
 
-// smallest is what is not yet written in powers of ten.
+// smallest is the first size that is written without a power of ten.
 const smallest = 0.00009995
 
 // Figures writes a measured number.
@@ -50,7 +51,7 @@ type Unit struct {
 	Factor float64 // times seconds
 }
 
-// UnitOf is the unit of a time, or of a column whose longest is it.
+// UnitOf is the unit for a time, or for a column whose longest time it is.
 func UnitOf(seconds float64) Unit {
 	if math.Abs(seconds) >= 0.9995 {
 		return Unit{"s", 1}

@@ -1,6 +1,7 @@
-// Package userfile opens the files that a user names. A name may lead to something that is no file: a device that never
-// ends, or a pipe to which nobody writes. Open refuses the first and does not wait for the second, so that no verb
-// stands still without a word. A pipe that somebody writes to, as the shell makes of <(command), is read as a file.
+// Package userfile opens the files that a user names. Such a name may lead to something that is not a file: a device
+// that never ends, or a pipe that nobody writes to. Open refuses the first and does not wait for the second, so that
+// no verb hangs without a message. A pipe that somebody writes to, such as the shell's <(command), is read like a
+// file.
 package userfile
 
 import (
@@ -13,13 +14,13 @@ import (
 	"time"
 )
 
-// silence is how long a pipe may give nothing.
+// silence is how long a pipe may deliver nothing.
 const silence = time.Minute
 
-// mostBytes are read of a file that is held as a whole.
+// mostBytes is the limit for a file that is read as a whole.
 const mostBytes = 64 << 20
 
-// ErrUnreadable is in the error of a name that leads to something that cannot be read as a file.
+// ErrUnreadable marks the error of a name that leads to something that cannot be read as a file.
 var ErrUnreadable = errors.New("cannot be read as a file")
 
 type unreadable string
@@ -37,7 +38,7 @@ type File struct {
 func Open(path string) (*File, error) { return open(path, silence) }
 
 func open(path string, silence time.Duration) (*File, error) {
-	// O_NONBLOCK: else opening a pipe waits for its writer. It changes nothing for a file on disk.
+	// Without O_NONBLOCK, opening a pipe would wait for its writer. It changes nothing for a file on disk.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func open(path string, silence time.Duration) (*File, error) {
 		return nil, err
 	}
 	switch mode := info.Mode(); {
-	case mode.IsRegular(), mode.IsDir(): // reading a folder says itself what is wrong
+	case mode.IsRegular(), mode.IsDir(): // reading a folder gives a clear error of its own
 		return &File{File: file}, nil
 	case mode&fs.ModeNamedPipe != 0:
 		return &File{file, silence}, nil
@@ -60,7 +61,7 @@ func open(path string, silence time.Duration) (*File, error) {
 // Read gives up on a pipe that stays silent.
 func (f *File) Read(p []byte) (int, error) {
 	if f.silence > 0 {
-		f.SetReadDeadline(time.Now().Add(f.silence)) // fails on no pipe
+		f.SetReadDeadline(time.Now().Add(f.silence)) // pipes support deadlines, so this cannot fail
 	}
 	n, err := f.File.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -69,10 +70,10 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo hides the one of os.File, which would read without Read.
+// WriteTo hides os.File's, which would bypass Read and its deadline.
 func (f *File) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{f}) }
 
-// ReadAll is the content of a named file that is short enough to be held.
+// ReadAll is the content of a named file that is short enough to hold in memory.
 func ReadAll(path string) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {

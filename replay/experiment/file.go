@@ -25,10 +25,11 @@ type File struct {
 	Variable string // the option that the rows set; empty where each row names its own
 	Repeats  int    // of each row; default 1
 	SLO      string // path of an SLO file
-	// StopAfterNotMet ends the experiment after so many rows in succession did not meet the SLO; 0: never.
+	// StopAfterNotMet ends the experiment after so many rows in succession did not meet the SLO; 0:
+	// never.
 	StopAfterNotMet int
-	// Before is a program with its arguments, run before each row. It may restart the server with other flags.
-	// "{value}" stands for the row's value.
+	// Before is a program with its arguments, run before each row. It may restart the server with
+	// other flags. "{value}" stands for the row's value.
 	Before []string
 	SHA256 string // of the file's bytes, in hex
 
@@ -63,7 +64,7 @@ func Read(path string) (File, error) {
 	return f, nil
 }
 
-// Parse reads an experiment's text.
+// Parse reads an experiment's text. An unknown key is an error.
 func Parse(text []byte) (File, error) {
 	f := File{Repeats: 1}
 	root, err := yamlfile.Parse(text)
@@ -151,7 +152,8 @@ func (f *File) settle() error {
 	return f.checkRows()
 }
 
-// checkRows names the rows that name their own options, and refuses rows that do not differ.
+// checkRows names the rows that set options of their own, and refuses rows that do not differ:
+// their runs would be mistaken for two settings.
 func (f *File) checkRows() error {
 	seen := map[string]bool{}
 	for i := range f.rows {
@@ -164,23 +166,24 @@ func (f *File) checkRows() error {
 			r.value = strings.Join(parts, " ")
 		}
 		if seen[r.value] {
-			return fmt.Errorf("rows: %q twice: repeats says how often a row is done", r.value)
+			return fmt.Errorf("rows: %q twice: use repeats to do a row more than once", r.value)
 		}
 		seen[r.value] = true
 		for name := range r.options {
 			if _, also := f.Options[name]; also {
-				return fmt.Errorf("rows: %s is varied and among the options too", name)
+				return fmt.Errorf("rows: %s is varied, but it is among the options too", name)
 			}
 		}
 	}
 	return nil
 }
 
-// Override replaces options of all rows by others of the same name.
+// Override replaces options of all rows, such as the address of the server on this machine.
 func (f *File) Override(options map[string]any) {
 	f.Options = merged(f.Options, options)
 }
 
+// merged is a new map: rows must not share one.
 func merged(options, over map[string]any) map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, options)
@@ -188,8 +191,8 @@ func merged(options, over map[string]any) map[string]any {
 	return all
 }
 
-// Varied are the options that differ between rows. More than one is a confounded experiment: an effect cannot be laid to
-// any of them.
+// Varied are the options that differ between rows. More than one makes a confounded experiment: an
+// effect cannot be attributed to either.
 func (f File) Varied() []string {
 	names := map[string]bool{}
 	for _, r := range f.rows {
@@ -204,7 +207,8 @@ func (f File) Varied() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Steps are all repeats of all rows, in the order in which they are done.
+// Steps are all repeats of all rows, in the order in which they are done. All repeats of a row come
+// before the next row, because the stop rule judges whole rows.
 func (f File) Steps() []Step {
 	var steps []Step
 	for i, r := range f.rows {

@@ -23,9 +23,10 @@ const (
 	Met       Outcome = "met"
 	NotMet    Outcome = "not met"
 	Undecided Outcome = "undecided"
-	Invalid   Outcome = "invalid" // neither pass nor fail
-	Measured  Outcome = "measured"
-	// NotTakenIn is a run that is whole on disk and not yet judged, because another process held the warehouse.
+	Invalid   Outcome = "invalid"  // neither pass nor fail
+	Measured  Outcome = "measured" // there is no SLO
+	// NotTakenIn is a run whose files are complete but which is not judged yet, because another
+	// process held the warehouse.
 	NotTakenIn Outcome = "not taken in"
 )
 
@@ -39,8 +40,10 @@ type Done struct {
 	FirstLine string  `json:"first_line"` // of the verdict
 }
 
-// Log is the journal of an experiment: a line when a step begins, one when its run is whole on disk and one when it is
-// judged, each on disk before the next thing is done.
+// Log is the journal of an experiment, JSON lines. It gets a line when a step starts, one when its
+// run is complete on disk, and one when the run is judged. Each line is synced before the next
+// thing is done, so that after a crash the journal never claims too much: a step may be done twice,
+// but is never skipped.
 type Log struct {
 	SeriesID string // the same for all runs of the experiment
 	file     *os.File
@@ -48,7 +51,7 @@ type Log struct {
 	wall     func() time.Time
 }
 
-// logLine is a line of the journal; the first one says whose it is.
+// logLine is a line of the journal. The first one says which experiment it belongs to.
 type logLine struct {
 	Schema   string `json:"schema,omitempty"`
 	SHA256   string `json:"sha256,omitempty"`
@@ -59,8 +62,8 @@ type logLine struct {
 	*Done
 }
 
-// OpenLog begins the journal at path or goes on with the one that is there. A line that a kill has cut is forgotten:
-// its step had not ended.
+// OpenLog starts the journal at path, or continues the one that is there. A last line without its
+// end was cut by a kill and is dropped: its step had not ended.
 func OpenLog(path string, f File, wall func() time.Time) (*Log, error) {
 	l := &Log{done: map[[2]int]Done{}, wall: wall}
 	text, err := userfile.ReadAll(path)
@@ -95,7 +98,7 @@ func seekEnd(file *os.File) error {
 	return err
 }
 
-// replay takes up what an earlier time has written.
+// replay reads what an earlier process has written.
 func (l *Log) replay(text []byte, f File) error {
 	for n, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
 		var entry logLine
@@ -107,8 +110,8 @@ func (l *Log) replay(text []byte, f File) error {
 				return errors.New("not the journal of an experiment")
 			}
 			if entry.SHA256 != f.SHA256 {
-				return hint.Misuse("the experiment's file has changed since this journal was begun").
-					Hint("give the new experiment another name than %q, or say --restart: what was done is then left out", f.Name)
+				return hint.Misuse("the experiment's file has changed since this journal was started").
+					Hint("give the new experiment another name than %q, or start over with --restart, which keeps the old journal under another name", f.Name)
 			}
 			l.SeriesID = entry.SeriesID
 		}
@@ -119,12 +122,13 @@ func (l *Log) replay(text []byte, f File) error {
 	return nil
 }
 
-// Has is the ended step, if it has ended.
+// Has is the record of a step that has ended or whose run is complete.
 func (l *Log) Has(s Step) (Done, bool) {
 	d, has := l.done[[2]int{s.Row, s.Repeat}]
 	return d, has
 }
 
+// add writes a line and waits until it is on disk.
 func (l *Log) add(line logLine) error {
 	line.At = l.wall().UTC().Format(time.RFC3339Nano)
 	text, err := json.Marshal(line)
@@ -141,7 +145,7 @@ func (l *Log) started(s Step) error {
 	return l.add(logLine{Event: "started", Done: &Done{Row: s.Row, Repeat: s.Repeat, Value: s.Value}})
 }
 
-// sent keeps a run that is still to be taken in and judged: it is not sent again.
+// sent records a complete run that is not judged yet. It will not be sent again.
 func (l *Log) sent(s Step, runID string) error {
 	d := Done{Row: s.Row, Repeat: s.Repeat, Value: s.Value, RunID: runID, Outcome: NotTakenIn}
 	l.done[[2]int{s.Row, s.Repeat}] = d

@@ -6,31 +6,34 @@ import (
 	"strings"
 )
 
-// Result is what a caller says of a step it has done.
+// Result is what the caller reports about a step.
 type Result struct {
 	RunID     string
 	Outcome   Outcome
 	FirstLine string
 }
 
-// Callbacks do for an experiment what it cannot do itself.
+// Callbacks do for an experiment what it cannot do itself, since this package knows neither
+// warehouse nor terminal.
 type Callbacks struct {
-	// Run replays a step, takes the run in and judges it. It calls sent as soon as the run is whole on disk. Its result
-	// is NotTakenIn where another process holds the warehouse.
+	// Run replays a step, ingests the run and judges it. It calls sent as soon as the run's files
+	// are complete. Its result is NotTakenIn where another process holds the warehouse.
 	Run func(ctx context.Context, s Step, sent func(runID string) error) (Result, error)
-	// TakeIn tries that again for a run that Run left behind. It takes its time if nothing is left to do but this.
+	// TakeIn tries again to ingest and judge a run that Run left behind. takesTime says that
+	// nothing else is left to do, so that it may wait for the warehouse.
 	TakeIn func(ctx context.Context, d Done, takesTime bool) (Result, error)
-	// Tell is given a line for people.
+	// Tell shows a line to the user.
 	Tell func(string)
 }
 
-// Play does what is left of the experiment, in order, and returns all that has ended. A run that cannot be taken in
-// does not keep the next from being sent: it is taken in later, after a row or at the end, and its outcome counts from
-// then on. Other errors end the experiment; the journal says how far it came.
+// Play does the steps that are left, in order, and returns all that have ended. A run that cannot
+// be ingested does not delay the next: GPU time must not wait for a lock. It is ingested later,
+// after a row or at the end, and its outcome counts from then on. Other errors end the experiment;
+// the journal knows how far it came.
 func Play(ctx context.Context, f File, l *Log, h Callbacks) ([]Done, error) {
 	steps, event, why := f.Steps(), "finished", ""
 	var all []Done
-	isHeld := false // the last thing that was tried failed for that
+	isHeld := false // the warehouse was held at the last try
 	for n, s := range steps {
 		if !isHeld {
 			if err := takeIn(ctx, l, h, all, false); err != nil {
@@ -70,19 +73,19 @@ func run(ctx context.Context, l *Log, h Callbacks, s Step) (Done, error) {
 	}
 	r, err := h.Run(ctx, s, func(runID string) error { return l.sent(s, runID) })
 	if err == nil {
-		err = ctx.Err() // what was interrupted has not ended
+		err = ctx.Err() // an interrupted step has not ended
 	}
 	if err != nil {
 		return Done{}, err
 	}
 	d := Done{s.Row, s.Repeat, s.Value, r.RunID, r.Outcome, r.FirstLine}
 	if d.Outcome == NotTakenIn {
-		return d, nil // the journal has it as sent
+		return d, nil // the journal has the run as sent
 	}
 	return d, l.ended(d)
 }
 
-// takeIn tries the runs that were left behind, until one is left behind again.
+// takeIn tries the runs that were left behind, in order, until one is left behind again.
 func takeIn(ctx context.Context, l *Log, h Callbacks, all []Done, takesTime bool) error {
 	for i, d := range all {
 		if d.Outcome != NotTakenIn {
@@ -103,13 +106,13 @@ func takeIn(ctx context.Context, l *Log, h Callbacks, all []Done, takesTime bool
 	return nil
 }
 
-// stops is why the experiment ends before the step, or empty. It ends between rows only, so that each row has all its
-// repeats. A row that is judged late may have ended it some rows ago.
+// stops is the reason why the experiment ends before a step, or empty. It ends between rows only,
+// so that each row has all its repeats. A row that is judged late may have ended it some rows ago.
 func (f File) stops(all []Done, next Step) string {
 	if f.StopAfterNotMet == 0 || next.Repeat > 0 {
 		return ""
 	}
-	var values []string // of rows one after the other that did not meet the SLO
+	var values []string // of successive rows that did not meet the SLO
 	for row := range next.Row {
 		if RowOutcome(all, row) != NotMet {
 			values = nil
@@ -126,11 +129,11 @@ func theyMissed(values []string) string {
 	if len(values) == 1 {
 		return fmt.Sprintf("row %s did not meet the SLO", values[0])
 	}
-	return fmt.Sprintf("%d rows one after the other did not meet the SLO: %s", len(values), strings.Join(values, ", "))
+	return fmt.Sprintf("%d rows in succession did not meet the SLO: %s", len(values), strings.Join(values, ", "))
 }
 
-// RowOutcome is how a row came out over its repeats: invalid repeats say nothing, one that did not meet the SLO decides,
-// and otherwise it is open while one is not taken in.
+// RowOutcome combines the repeats of a row. Invalid repeats say nothing, one that did not meet the
+// SLO decides, and otherwise the row is open while a repeat is not ingested.
 func RowOutcome(all []Done, row int) Outcome {
 	outcome := Invalid
 	for _, d := range all {
