@@ -101,6 +101,8 @@ func (f Freedom) key() string {
 	return f.Name + " " + f.Format
 }
 
+// nearest asks the warehouse which constants a deployment uses, the same question as a prediction
+// asks.
 func nearest(ctx context.Context, db *sql.DB, d deployment.Deployment, places map[Freedom]int) ([]int, error) {
 	rows, err := db.QueryContext(ctx, `
 select distinct

@@ -116,8 +116,8 @@ func (s *Study) LeaveOut(ctx context.Context, part func(Row) string) ([]Guess, [
 	return guesses, predictions, nil
 }
 
-// ByModel leaves out all configurations of one model at a time: what is then predicted is a model
-// never measured.
+// ByModel leaves out all configurations of one model at a time: the case of a model that was never
+// measured.
 func ByModel(r Row) string { return r.Model }
 
 // Fifth assigns a configuration, with all its concurrencies, to one of five parts. A split by row

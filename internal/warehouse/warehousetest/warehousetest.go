@@ -1,7 +1,7 @@
 //go:build duckdb_arrow
 
-// Package warehousetest gives each test a warehouse of its own. Making all views takes a second, so it is done once
-// per process, and tests get copies.
+// Package warehousetest gives each test a warehouse of its own. Making all
+// views takes a second, so it is done once per process, and tests get copies.
 package warehousetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// empty is the content of an empty warehouse's file.
+// empty is the content of an empty warehouse's file, made once per process.
 var empty = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "tidemark-warehousetest")
 	if err != nil {
@@ -32,7 +32,8 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// Template writes an empty warehouse to path, for warehouse.StartFrom in programs that a test runs.
+// Template writes an empty warehouse to path, for warehouse.StartFrom in
+// programs that a test runs.
 func Template(path string) error {
 	content, err := empty()
 	if err != nil {
@@ -42,6 +43,7 @@ func Template(path string) error {
 }
 
 // File is the path of an empty warehouse in a temporary folder of the test.
+// Each test has its own, because a file has one writer.
 func File(t testing.TB) string {
 	t.Helper()
 	content, err := empty()
@@ -55,7 +57,8 @@ func File(t testing.TB) string {
 	return path
 }
 
-// Open is an empty warehouse in which the statements have been run. It is closed when the test ends.
+// Open is an empty warehouse in which the statements have been run. It is
+// closed when the test ends.
 func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	t.Helper()
 	w, err := warehouse.Open(context.Background(), File(t), warehouse.ReadWrite)
@@ -71,7 +74,8 @@ func Open(t testing.TB, setup ...string) *warehouse.Warehouse {
 	return w
 }
 
-// Put runs the statements and refreshes the tables that are computed from what they wrote.
+// Put runs the statements and refreshes the tables that are computed from what
+// they wrote.
 func Put(t testing.TB, w *warehouse.Warehouse, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {
