@@ -11,7 +11,8 @@ import (
 	"tidemark/internal/terminal"
 )
 
-// writeAudit lays out what is known of a source for people: facts, then the tables behind them, then the findings.
+// writeAudit shows what is known about a source: facts, then the tables behind
+// them, then the findings.
 func writeAudit(w io.Writer, audit analysis.Audit, width int) error {
 	var b strings.Builder
 	writeFacts(&b, audit.Facts, width)
@@ -24,6 +25,7 @@ func writeAudit(w io.Writer, audit analysis.Audit, width int) error {
 	return err
 }
 
+// writeFacts aligns the facts in two columns.
 func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
 	const names = 15
 	for _, row := range facts.Rows {
@@ -31,7 +33,7 @@ func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
 	}
 }
 
-// labelled writes a text beside its name, in as many lines as it takes.
+// labelled writes a text next to its name, in as many lines as it takes.
 func labelled(b *strings.Builder, name string, column int, text string, width int) {
 	room := max(tables.LeastText, width-column)
 	for _, line := range terminal.Wrapped(escape.Controls(text, ""), room) {
@@ -44,7 +46,7 @@ func labelled(b *strings.Builder, name string, column int, text string, width in
 	}
 }
 
-// columns are a table under its name, if it has rows.
+// columns writes a table under its name, if it has rows.
 func columns(b *strings.Builder, name, what string, table analysis.Table) {
 	if len(table.Rows) == 0 {
 		return
@@ -62,6 +64,8 @@ func columns(b *strings.Builder, name, what string, table analysis.Table) {
 	b.WriteString("\n")
 }
 
+// writeFindings lists alarms first; known peculiarities of a format are only
+// counted.
 func writeFindings(b *strings.Builder, findings analysis.Table, width int) {
 	alarms := 0
 	for _, row := range findings.Rows {

@@ -40,6 +40,7 @@ Example:
 	}
 }
 
+// runCalibrate lists, forgets or makes calibrations, depending on the flags.
 func runCalibrate(c *cli.Context) error {
 	isList, isForget := c.Bool("list"), c.IsSet("forget")
 	switch {
@@ -60,6 +61,8 @@ func runCalibrate(c *cli.Context) error {
 	})
 }
 
+// calibrate fits constants to the runs and stores them, unless the user only wants
+// to see them.
 func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	calibration, err := analysis.Calibrate(ctx, w.DB(), c.Args().Slice(), time.Now())
 	if err != nil {
@@ -93,7 +96,7 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 	return nil
 }
 
-// printCalibration is for people: what changed, and why the rest did not.
+// printCalibration says what changed, and why the rest did not.
 func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 	remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
 		whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
@@ -122,7 +125,7 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 
 func percent(ratio float64) string { return fmt.Sprintf("%.1f", 100*ratio) }
 
-// constantText has times in microseconds, which is what they are.
+// constantText shows times in microseconds, because constants are of that size.
 func constantText(name string, value float64) string {
 	if strings.HasSuffix(name, "_s") {
 		return show.Figures(1e6*value) + " us"
@@ -130,6 +133,7 @@ func constantText(name string, value float64) string {
 	return show.Figures(value)
 }
 
+// listCalibrations shows what is stored and from which runs it came.
 func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	table, err := analysis.Calibrations(ctx, w.DB())
 	if err != nil || isForPrograms(c) {
@@ -190,6 +194,8 @@ func forFormat(format string) string {
 	return ", " + format
 }
 
+// forgetCalibration removes a stored calibration; predictions use the built-in
+// constants again.
 func forgetCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	id := c.Int64("forget")
 	constants, err := analysis.ForgetCalibration(ctx, w.DB(), id)

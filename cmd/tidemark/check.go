@@ -21,6 +21,7 @@ func checkCommand() *cli.Command {
 	}
 }
 
+// runCheck exits with 1 if a check finds rows that break it.
 func runCheck(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return hint.Misuse("check: takes no arguments")

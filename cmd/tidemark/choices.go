@@ -12,8 +12,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// choiceFlags choose what is sent of a source; the same for plan and replay,
-// because a replay is a plan sent.
+// choiceFlags choose what is sent of a source. plan and replay share them, because
+// a replay is a plan that is sent.
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "from", Usage: "begin at a `TIME` of the trace's clock: 09:00, 2023-11-16T18:20:00Z or an offset +10m"},
@@ -35,7 +35,7 @@ func choiceFlags() []cli.Flag {
 	}
 }
 
-// shortened ends a window after a duration, if it does not end before.
+// shortened ends a window after a duration, unless it ends earlier.
 func shortened(window workload.Window, stats workload.SourceStats, duration time.Duration) workload.Window {
 	end := duration.Seconds()
 	if stats.FromS != nil {
@@ -47,8 +47,8 @@ func shortened(window workload.Window, stats workload.SourceStats, duration time
 	return window
 }
 
-// checkChoices refuses what cannot be meant. A value that is not given is not
-// looked at: zero is a value too.
+// checkChoices refuses values that make no sense. Flags that were not given are
+// skipped, because zero is a value too.
 func checkChoices(c *cli.Context) error {
 	for _, flag := range []struct {
 		name  string
@@ -78,6 +78,7 @@ func checkChoices(c *cli.Context) error {
 	return nil
 }
 
+// planHeader is what a plan file says about its origin.
 func planHeader(source string, stats workload.SourceStats) plan.Header {
 	return plan.Header{
 		Source: source, SourceSHA256: stats.SHA256,
@@ -88,6 +89,7 @@ func planHeader(source string, stats workload.SourceStats) plan.Header {
 	}
 }
 
+// choicesOf turns the flags into the choices of package replay.
 func choicesOf(c *cli.Context, stats workload.SourceStats) (plan.Choices, error) {
 	choices := plan.Choices{
 		Speed: orOne(c, "speed"), Thin: orOne(c, "thin"), Thicken: orOne(c, "thicken"),
@@ -110,7 +112,7 @@ func choicesOf(c *cli.Context, stats workload.SourceStats) (plan.Choices, error)
 		}
 	}
 	if stats.SHA256 == "" {
-		return choices, nil // a profile is drawn at the rate
+		return choices, nil // a profile is drawn at the requested rate
 	}
 	return toRate(c, choices, stats)
 }

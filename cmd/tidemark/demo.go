@@ -39,8 +39,9 @@ Example:
 	}
 }
 
-// runDemo takes the steps that a user would take, by the verbs themselves. A busy machine is no failure of the demo: it ends with the
-// page, which says so, and a last line that says so too.
+// runDemo goes through the steps that a user would take, with the verbs themselves.
+// A busy machine does not fail the demo: it ends with the report, which says so,
+// and with a last line that says so too.
 func runDemo(c *cli.Context) error {
 	dir := c.String("output")
 	if err := emptyFolder(dir); err != nil {
@@ -71,14 +72,15 @@ func runDemo(c *cli.Context) error {
 	return nil
 }
 
-// demo is the journey in a folder.
+// demo is one pass through the steps, in a folder.
 type demo struct {
 	c   *cli.Context
 	dir string
 }
 
-// play takes in the trace, sends it and reports. Where this machine was too busy to send on time, it tries once more; busy
-// is what was wrong with the second try too.
+// play ingests the trace, sends it and reports. If this machine was too busy to
+// send on time, it tries once more; busy is the reason if the second try was late
+// too.
 func (d demo) play(trace, url string) (busy string, err error) {
 	if _, err := d.step("ingest", trace); err != nil {
 		return "", err
@@ -98,7 +100,8 @@ func (d demo) play(trace, url string) (busy string, err error) {
 	return busy, err
 }
 
-// replay sends the trace. A run that is invalid for want of the client is no error; any other invalid one is.
+// replay sends the trace. A run that is invalid because the client was late is not
+// an error here; any other invalid run is.
 func (d demo) replay(url, name string) (experiment.Result, error) {
 	result, err := d.step("replay", "demo-chat", "--base-url", url, "--model", demoDeployment.CatalogModel,
 		"--runs", filepath.Join(d.dir, "runs"), "--name", name)
@@ -113,7 +116,8 @@ func (d demo) replay(url, name string) (experiment.Result, error) {
 	return result, errors.Join(err, ferr)
 }
 
-// wasLate says of an invalid run that it ended as planned and this machine ran out of nothing: then its client was late.
+// wasLate reports that an invalid run ended as planned and lacked no resource: then
+// its client was late.
 func wasLate(folder string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "run.json"))
 	if err != nil {
@@ -132,7 +136,7 @@ func wasLate(folder string) (bool, error) {
 
 func (d demo) warehouse() string { return filepath.Join(d.dir, "tidemark.duckdb") }
 
-// step is what a user would type, and what a replay came to.
+// step runs a command line as the user would type it.
 func (d demo) step(args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.warehouse())
 	tell(d.c, "$ tidemark %s", strings.Join(args, " "))

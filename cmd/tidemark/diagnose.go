@@ -80,7 +80,8 @@ func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 	return nil
 }
 
-// writeDiagnosis lays out one diagnosis for people: what it found in a line, what binds it, then a paragraph a symptom.
+// writeDiagnosis shows one diagnosis: the finding in a line, what limits the run,
+// then a paragraph per symptom.
 func writeDiagnosis(w io.Writer, d analysis.Diagnosis, width int) error {
 	const names = 12
 	var b strings.Builder
@@ -111,7 +112,7 @@ func writeDiagnosis(w io.Writer, d analysis.Diagnosis, width int) error {
 	return err
 }
 
-// mark says at a glance how bad a symptom is.
+// mark shows at a glance how serious a symptom is.
 func mark(kind string) string {
 	switch kind {
 	case "invalid":
@@ -123,7 +124,7 @@ func mark(kind string) string {
 	}
 }
 
-// named are the rows of a table by column.
+// named turns a table into rows by column name.
 func named(table analysis.Table) []map[string]string {
 	rows := make([]map[string]string, len(table.Rows))
 	for i, row := range table.Rows {

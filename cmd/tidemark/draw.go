@@ -21,9 +21,9 @@ import (
 	"tidemark/replay/profile"
 )
 
-// writePlan draws the plan of a source or a profile into a file. The warehouse
-// is closed when it returns, so that nothing of it disturbs the replay; also, if
-// there is one, is asked in the same opening.
+// writePlan draws the plan of a source or a profile into a file. The warehouse is
+// closed when it returns, so that nothing of it disturbs the replay. also, if
+// given, is called while the warehouse is open.
 func writePlan(c *cli.Context, what, path string, also func(context.Context, *warehouse.Warehouse) error) (header plan.Header, err error) {
 	if err := checkChoices(c); err != nil {
 		return header, err
@@ -58,7 +58,7 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 }
 
 // chosenProfile is the profile in a YAML file or the built-in one of that name,
-// and of it the class that was chosen; nil where it is neither.
+// reduced to the chosen class; nil if it is neither.
 func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err error) {
 	switch filepath.Ext(what) {
 	case ".yaml", ".yml":
@@ -75,8 +75,8 @@ func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err err
 	return shape, nil
 }
 
-// isSource reports whether a source has this name: it goes before a built-in
-// profile.
+// isSource reports whether a source has this name. A source takes precedence over a
+// built-in profile.
 func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 	if w == nil {
 		return false
@@ -107,7 +107,7 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	starts := workload.Starts{RatePerS: c.Float64("session-rate"), Seed: c.Uint64("seed")}
 	requests, stats, err := workload.Arrivals(ctx, w, source, window, starts)
 	if err == nil && c.IsSet("request-rate") && c.IsSet("duration") {
-		// The rate is that of the part that is sent.
+		// The rate is relative to the part that is sent.
 		requests, stats, err = workload.Arrivals(ctx, w, source, shortened(window, stats, c.Duration("duration")), starts)
 	}
 	if err != nil {
@@ -126,14 +126,14 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 	return plan.Write(path, planHeader(source, stats), choices, untilDone(ctx, requests))
 }
 
-// mostPlanned requests, or ids of prompt blocks, are more than anybody sends: a plan of more is a mistake, and would
-// fill the disk.
+// mostPlanned bounds the requests of a plan, and the ids of its prompt blocks.
+// Nobody sends more: a larger plan is a mistake and would fill the disk.
 const (
 	mostPlanned       = 50e6
 	mostPlannedBlocks = 500e6
 )
 
-// checkSize refuses a plan that nobody can mean, before it is written.
+// checkSize refuses an implausibly large plan before it is written.
 func checkSize(c *cli.Context, stats workload.SourceStats, choices plan.Choices) error {
 	if choices.Limit > 0 {
 		return nil
@@ -156,7 +156,7 @@ func checkSize(c *cli.Context, stats workload.SourceStats, choices plan.Choices)
 	return hint.Misuse("%s: the plan would have %s", c.Command.Name, size).Hint("give --limit or --duration, or a lower rate")
 }
 
-// untilDone ends the requests with an error when the user stops the program.
+// untilDone ends the sequence with an error when the user stops the program.
 func untilDone(ctx context.Context, requests iter.Seq2[plan.Request, error]) iter.Seq2[plan.Request, error] {
 	return func(yield func(plan.Request, error) bool) {
 		for req, err := range requests {
@@ -171,7 +171,7 @@ func untilDone(ctx context.Context, requests iter.Seq2[plan.Request, error]) ite
 	}
 }
 
-// planShape draws from histograms of lengths and counts per window of time.
+// planShape draws from histograms of lengths and from counts per window.
 func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
 	for _, flag := range []string{"session-rate", "spread-ticks"} {
 		if c.IsSet(flag) {
@@ -253,8 +253,8 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 	return plan.Write(path, plan.Header{Source: shape.Name, SourceSHA256: shape.SHA256, MaxConcurrency: shape.MaxConcurrency}, choices, requests)
 }
 
-// choicesOfProfile leaves the rate to the profile, and takes its mode unless
-// another is asked for.
+// choicesOfProfile leaves the rate to the profile, and uses the profile's mode
+// unless another is requested.
 func choicesOfProfile(c *cli.Context, shape *profile.Profile) (plan.Choices, error) {
 	choices, err := choicesOf(c, workload.SourceStats{})
 	choices.IsBounded = true // its due times are bounds already

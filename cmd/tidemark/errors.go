@@ -15,15 +15,16 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// Exit codes, a promise to scripts.
+// The exit codes are a promise to scripts.
 const (
 	exitNotMet  = 1 // an SLO or a check was not met
-	exitMisuse  = 2 // a flag, value, key or name that cannot be meant
+	exitMisuse  = 2 // a flag, value, key or name that makes no sense
 	exitInvalid = 3 // the measurement cannot be trusted
-	exitFailed  = 4 // a file that is missing or cannot be read, and whatever else failed
+	exitFailed  = 4 // a missing or unreadable file, and any other failure
 )
 
-// exitError ends the program with a code; err may be nil when all was said.
+// exitError ends the program with a code. err may be nil if everything has been
+// printed.
 type exitError struct {
 	code int
 	err  error
@@ -37,12 +38,12 @@ func (e exitError) Error() string {
 }
 func (e exitError) Unwrap() error { return e.err }
 
-// exitCode is what an error ends the program with. A file that is missing or cannot be read is
-// no misuse, whoever named it: the same command may do a minute later.
+// exitCode is the exit code of an error. A missing or unreadable file is not
+// misuse, whoever named it: the same command may work a minute later.
 func exitCode(err error) int {
 	var coded exitError
 	var ofSystem syscall.Errno  // what the operating system answered
-	var ofLibrary cli.ExitCoder // "help" with a verb that there is not
+	var ofLibrary cli.ExitCoder // "help" with an unknown verb
 	switch {
 	case err == nil:
 		return 0
@@ -69,7 +70,7 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// shown sets further lines in, so that none of them looks like one of our own.
+// shown indents further lines, so that none of them looks like one of our own.
 func shown(text string) string {
 	return strings.ReplaceAll(escape.Controls(text, "\n\t"), "\n", "\n  ")
 }

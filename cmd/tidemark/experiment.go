@@ -65,6 +65,8 @@ func stepsFlag() cli.Flag {
 	return &cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; drained in between"}
 }
 
+// runExperiment reads the file, and the journal of an earlier attempt if there is
+// one. Paths in the file are relative to the file.
 func runExperiment(c *cli.Context) error {
 	path, err := oneArgument(c, "experiment file")
 	if err != nil {
@@ -87,7 +89,7 @@ func runExperiment(c *cli.Context) error {
 	return playExperiment(c, file, journal)
 }
 
-// putAside keeps a journal under the time of its end.
+// putAside renames a journal after the time of its last change.
 func putAside(journal string) error {
 	info, err := os.Stat(journal)
 	if err != nil {
@@ -96,7 +98,7 @@ func putAside(journal string) error {
 	return os.Rename(journal, strings.TrimSuffix(journal, ".jsonl")+info.ModTime().UTC().Format(".20060102-150405")+".jsonl")
 }
 
-// runSteps is an experiment that is written on the command line.
+// runSteps is an experiment written on the command line: replay --steps 1,2,4.
 func runSteps(c *cli.Context, what string) error {
 	variable := "request-rate"
 	if c.String("mode") == "closed" {
@@ -126,7 +128,7 @@ func runSteps(c *cli.Context, what string) error {
 	return playExperiment(c, file, filepath.Join(c.String("runs"), stamp+"-"+name+".experiment.jsonl"))
 }
 
-// optionsOf are the flags that were given, by name, less some.
+// optionsOf are the flags that were given, by name, without some.
 func optionsOf(c *cli.Context, except ...string) map[string]any {
 	options := map[string]any{}
 	for _, flag := range c.Command.Flags {
@@ -143,6 +145,7 @@ func optionsOf(c *cli.Context, except ...string) map[string]any {
 	return options
 }
 
+// playExperiment plays the rows and prints their table.
 func playExperiment(c *cli.Context, file experiment.File, journal string) error {
 	if err := checkOptions(file); err != nil {
 		return err
@@ -172,7 +175,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
 	}
 	if left := leftBehind(c, done); left != nil && c.Context.Err() != nil {
-		tell(c, "%v; %s", left, hint.Of(left)) // an error of who was interrupted is not said
+		tell(c, "%v; %s", left, hint.Of(left)) // after an interrupt the error itself is not printed
 	} else {
 		err = errors.Join(err, left)
 	}
@@ -185,8 +188,8 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	return experimentCode(file, done)
 }
 
-// experimentCode is 3 when some row has no valid run, 1 when an SLO was met by
-// no row or, without an SLO, too many requests of a row failed.
+// experimentCode is 3 if some row has no valid run, and 1 if no row met the SLO or,
+// without an SLO, too many requests of a row failed.
 func experimentCode(file experiment.File, done []experiment.Done) error {
 	outcomes := map[experiment.Outcome]int{}
 	for _, d := range done {
@@ -203,7 +206,7 @@ func experimentCode(file experiment.File, done []experiment.Done) error {
 	return nil
 }
 
-// takeInLater takes in a run that a row has left behind.
+// takeInLater ingests and judges a run that a row has left behind.
 func takeInLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
 	wait := betweenRows(c)
 	if takesTime {
@@ -222,11 +225,11 @@ func takeInLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 	return experiment.Result{RunID: done.RunID, Outcome: said.outcome, FirstLine: said.firstLine}, nil
 }
 
-// betweenRows is how long a row waits for the warehouse before the next is sent: the
-// server stands idle meanwhile.
+// betweenRows is how long a row waits for the warehouse before the next row is
+// sent. The server is idle meanwhile.
 func betweenRows(c *cli.Context) time.Duration { return c.Duration("wait") / 10 }
 
-// leftBehind is an error where runs are not taken in to the end.
+// leftBehind is an error if runs are still not ingested at the end.
 func leftBehind(c *cli.Context, done []experiment.Done) error {
 	var folders []string
 	for _, d := range done {
@@ -241,7 +244,8 @@ func leftBehind(c *cli.Context, done []experiment.Done) error {
 		Hint("nothing is lost; when it is free: tidemark ingest %s%s", strings.Join(folders, " "), warehouseWords(c))
 }
 
-// checkOptions finds a flag that replay does not have before the first row runs.
+// checkOptions finds a flag that replay does not have, before the first row is
+// sent.
 func checkOptions(file experiment.File) error {
 	var known []string
 	for _, flag := range replayCommand().Flags {
@@ -257,7 +261,8 @@ func checkOptions(file experiment.File) error {
 	return nil
 }
 
-// checkRows finds what replay would refuse of a row before the first is sent.
+// checkRows finds what replay would refuse of any row, before the first row is
+// sent: a mistake in row five should not cost an hour.
 func checkRows(c *cli.Context, file experiment.File) error {
 	for _, step := range file.Steps() {
 		app := newApp(strings.NewReader(""), io.Discard, io.Discard)
@@ -275,9 +280,9 @@ func checkRows(c *cli.Context, file experiment.File) error {
 	return nil
 }
 
-// argsOfStep is the command line of one step. Rows would find each other's
-// prompts in the server's cache: unless the author says otherwise, each begins
-// without.
+// argsOfStep is the command line of one step. Rows would find each other's prompts
+// in the server's prefix cache, so each starts with a reset cache unless the author
+// says otherwise.
 func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []string {
 	args := []string{"tidemark", "replay", file.Send, "--warehouse", c.String("warehouse"), "--runs", c.String("runs"),
 		"--wait", untilFree.String()}
@@ -296,10 +301,11 @@ func argsOfStep(c *cli.Context, file experiment.File, step experiment.Step) []st
 	return append(args, argsOf(step.Options)...)
 }
 
-// untilFree is how long a row waits for its plan: there is nothing to send without.
+// untilFree is how long a row waits for its plan, without which there is nothing to
+// send: forever.
 const untilFree = 1000 * time.Hour
 
-// playStep replays one step by the verb itself, as a user would.
+// playStep replays one step with the verb itself, as a user would.
 func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesID string, step experiment.Step, sent func(runID string) error) (experiment.Result, error) {
 	if step.Repeat == 0 && len(file.Before) > 0 {
 		if err := runBefore(ctx, c, file.Before, step.Value); err != nil {
@@ -313,11 +319,12 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	if asked.series.Variable == "" {
 		asked.series.Variable = file.Variable
 	}
-	// What a replay prints is talk here; the product is the table of all rows.
+	// The output of a replay is only progress here; the product is the table of all
+	// rows.
 	app := newApp(strings.NewReader(""), talk(c), talk(c))
 	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), commandline.FlagsFirst(app, argsOfStep(c, file, step)))
 	if code := exitCode(err); code == exitNotMet || code == exitInvalid {
-		err = nil // that is the outcome
+		err = nil // the exit code is the outcome
 	}
 	return asked.result, err
 }
@@ -342,12 +349,12 @@ func argsOf(options map[string]any) []string {
 	return args
 }
 
-// asked is what an experiment wants of the replay that it calls, and what came
-// of it.
+// asked is what an experiment wants from the replay that it calls, and what came of
+// it. It travels in the context, because the verb's own interface is its flags.
 type asked struct {
 	series *replay.Series
-	sent   func(runID string) error // the run is whole on disk
-	wait   time.Duration            // for the warehouse, to take it in
+	sent   func(runID string) error // the run's files are complete
+	wait   time.Duration            // for the warehouse
 	result experiment.Result
 }
 
@@ -393,8 +400,8 @@ func metUpTo(file experiment.File, done []experiment.Done) string {
 	return fmt.Sprintf("SLO by %s: %s", strings.Join(file.Varied(), " and "), strings.Join(parts, "; "))
 }
 
-// runBefore runs the program that an experiment's author wants before a row,
-// and waits for its end. It speaks to the person, never into the product.
+// runBefore runs the program that an experiment's author wants before a row, and
+// waits for it. Its output goes to the person, never into the product.
 func runBefore(ctx context.Context, c *cli.Context, before []string, value string) error {
 	args := make([]string, len(before))
 	for i, arg := range before {
@@ -403,7 +410,8 @@ func runBefore(ctx context.Context, c *cli.Context, before []string, value strin
 	tell(c, "$ %s", strings.Join(args, " "))
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	if talks := terminal.FileOf(talk(c)); talks != nil {
-		// The file itself: through a pipe of ours, a server that it starts in the background would be waited for.
+		// The file itself, not a pipe of ours: Wait would wait for a server that
+		// the program leaves in the background.
 		command.Stdout, command.Stderr = talks, talks
 	}
 	if err := command.Run(); err != nil {

@@ -64,8 +64,8 @@ func runExport(c *cli.Context) error {
 	return nil
 }
 
-// writeFolder writes all files or, where one of these names is there with other
-// bytes, none.
+// writeFolder writes all files, or none if a file of that name exists with other
+// content.
 func writeFolder(folder string, files []analysis.File, replace bool) error {
 	for _, file := range files {
 		there, err := userfile.ReadAll(filepath.Join(folder, file.Name))

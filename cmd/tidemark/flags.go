@@ -28,13 +28,13 @@ func quietFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "quiet", Usage: "no talk on stderr"}
 }
 
-// everywhere are the flags of each verb that works on a warehouse.
+// everywhere adds the flags of every verb that uses a warehouse.
 func everywhere(flags ...cli.Flag) []cli.Flag {
 	return append(flags, warehouseFlag(),
 		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, quietFlag())
 }
 
-// tabular are the flags of a verb whose product is a table.
+// tabular adds the flags of every verb whose product is a table.
 func tabular(flags ...cli.Flag) []cli.Flag {
 	return everywhere(slices.Concat(flags, []cli.Flag{
 		&cli.BoolFlag{Name: "csv", Usage: "print CSV: full precision, base units"},
@@ -46,7 +46,7 @@ func seedFlag() cli.Flag {
 	return &cli.Uint64Flag{Name: "seed", Usage: "seed of whatever is drawn; printed and stored", Value: 1}
 }
 
-// need is misuse when a flag is missing that the verb cannot do without.
+// need is a misuse error if a required flag is missing.
 func need(c *cli.Context, flags ...string) error {
 	for _, flag := range flags {
 		if c.String(flag) == "" {
@@ -56,8 +56,8 @@ func need(c *cli.Context, flags ...string) error {
 	return nil
 }
 
-// withWarehouse opens the warehouse that the command names for the time of one
-// function, and waits for it where another process holds it.
+// withWarehouse opens the warehouse of the command for the duration of one
+// function, and waits for it while another process holds it.
 func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	return withWarehouseWithin(ctx, c, c.Duration("wait"), mode, use)
 }
@@ -83,9 +83,9 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 }
 
 // patiently tries again for that long while another process holds the warehouse,
-// and says at once who does.
+// and says at once which process does.
 func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
-	asked := c.Context.Done() // to come to an end, where the wait itself does not end with it
+	asked := c.Context.Done() // the first signal also ends a wait whose own context goes on
 	for began, isTold := time.Now(), false; ; isTold = true {
 		err := try()
 		left := wait - time.Since(began)
@@ -122,7 +122,7 @@ func waitingFor(wait time.Duration) string {
 	return fmt.Sprintf("waiting up to %s for it", wait)
 }
 
-// warehouseWords is what a command that follows must say to find the same
+// warehouseWords are the flags with which a suggested command finds the same
 // warehouse.
 func warehouseWords(c *cli.Context) string {
 	if path := c.String("warehouse"); path != "tidemark.duckdb" && path != os.Getenv("TIDEMARK_WAREHOUSE") {
@@ -131,9 +131,9 @@ func warehouseWords(c *cli.Context) string {
 	return ""
 }
 
-// renewed brings the views of a warehouse up to this version, so that an upgrade
-// of the program does not keep an analyst out. Data is not touched. Where that
-// cannot be done, the first error stands.
+// renewed brings the views of a warehouse to this version, so that an upgrade of
+// the program does not lock an analyst out. Data is not touched. If that fails, the
+// first error is returned.
 func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Warehouse, error) {
 	w, err := warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadWrite)
 	if errors.Is(err, warehouse.ErrHeld) {
@@ -152,8 +152,8 @@ func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Wareh
 	return warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadOnly)
 }
 
-// oneArgument is the only argument of a verb, or an error that says what it is
-// for.
+// oneArgument is the only argument of a verb, or an error that says what the
+// argument is for.
 func oneArgument(c *cli.Context, what string) (string, error) {
 	switch c.NArg() {
 	case 0:
@@ -165,8 +165,8 @@ func oneArgument(c *cli.Context, what string) (string, error) {
 	}
 }
 
-// printTable writes a table in the form that was asked for: CSV or JSON in full
-// precision and base units, else for people.
+// printTable writes a table in the requested form: CSV or JSON in full precision
+// and base units, otherwise for people.
 func printTable(c *cli.Context, table analysis.Table) error {
 	rows, err := rowsFor(c)
 	if err != nil {
@@ -175,7 +175,7 @@ func printTable(c *cli.Context, table analysis.Table) error {
 	return tables.Write(rows, table)
 }
 
-// rowsFor prints rows one after the other in the form that was asked for.
+// rowsFor prints rows one by one in the requested form.
 func rowsFor(c *cli.Context) (tables.Writer, error) {
 	switch {
 	case c.Bool("csv") && c.Bool("json"):

@@ -59,7 +59,7 @@ func runIngest(c *cli.Context) error {
 		show, end := ingestLine(talk(c))
 		options.Progress = show
 		if options.MaxRejectedRatio == 0 {
-			options.MaxRejectedRatio = -1 // none at all, where the zero value is the default
+			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
 		}
 		results, err := ingest.Load(ctx, w, c.Args().Slice(), options)
 		end()
@@ -73,7 +73,7 @@ func runIngest(c *cli.Context) error {
 	})
 }
 
-// columnsSaid reads what --column says: theirs by ours.
+// columnsSaid reads --column into a map from our column to theirs.
 func columnsSaid(said []string) (map[string]string, error) {
 	columns := map[string]string{}
 	for _, one := range said {
@@ -89,8 +89,8 @@ func columnsSaid(said []string) (map[string]string, error) {
 	return columns, nil
 }
 
-// takeIn ingests a run's folder and judges the run, and says what to do when that
-// cannot be done now: the run itself is safe on disk.
+// takeIn ingests a run's folder and judges the run. If that cannot be done now it
+// says what to do: the run itself is safe on disk.
 func takeIn(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said judged, err error) {
 	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})

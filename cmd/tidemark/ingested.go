@@ -11,8 +11,8 @@ import (
 	"tidemark/ingest"
 )
 
-// tellIngested says what a file was taken for, how many of its rows are in, and
-// what a reader of its numbers must know.
+// tellIngested says as which format a file was recognised, how many of its rows
+// were kept, and what a reader of its numbers must know.
 func tellIngested(c *cli.Context, r ingest.Result) {
 	switch {
 	case r.AlreadyKnown:
@@ -28,8 +28,8 @@ func tellIngested(c *cli.Context, r ingest.Result) {
 	}
 }
 
-// mostListed files have a line each in a table for people; of more, each format
-// has one.
+// mostListed is the number of files up to which each has a line in the table for
+// people. Beyond it there is a line per format.
 const mostListed = 12
 
 func printIngested(c *cli.Context, results []ingest.Result) error {
@@ -73,7 +73,7 @@ func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
 	return table
 }
 
-// formatTable adds the files of each format up.
+// formatTable sums the files of each format.
 func formatTable(results []ingest.Result) analysis.Table {
 	table := analysis.Table{Columns: []analysis.Column{
 		{Name: "format"}, {Name: "files"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},

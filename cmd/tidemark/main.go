@@ -1,9 +1,12 @@
 // Command tidemark replays production traffic shapes against a vLLM server and
-// sets what it measures against what memory bandwidth allows.
+// compares what it measures with what memory bandwidth allows.
 //
-// Each file holds one verb: its flags, the wiring of the rooms that do the
-// work, what is printed and the exit code. Nothing here measures, parses or
-// computes.
+// Each file holds one verb: its flags, the calls to the packages that do the work,
+// what is printed, and the exit code. Nothing here measures, parses or computes.
+//
+// Two signals: the first cancels the context, and a verb comes to an orderly end (a
+// replay stops sending and lets streams finish). The second ends the program at
+// once. Files are complete in both cases.
 package main
 
 import (
@@ -28,15 +31,17 @@ import (
 // version is set by the Makefile from the repository's state.
 var version = "0.1.0-dev"
 
+// main runs the program, unless this process is a child that reads a foreign file
+// for ingest.
 func main() {
 	ingest.Child() // a process of our own that reads a foreign file ends here
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program as a function: what tests call in place of main.
+// run is the program as a function; tests call it in place of main.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// A file-size limit is a full disk: writes fail and are told, the program
-	// does not die of it.
+	// A file-size limit is treated like a full disk: without this the signal would
+	// kill the program; with it the write fails with an error.
 	signal.Ignore(syscall.SIGXFSZ)
 	stop := watchSignals()
 	defer stop.release()
@@ -81,7 +86,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 			}
 			return cli.ShowAppHelp(c)
 		},
-		// urfave would print and exit by itself; run does both.
+		// run prints and exits; urfave would do both by itself.
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
@@ -93,8 +98,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// isWorthSaying leaves out an exit code alone, and that what a signal cancelled
-// was cancelled.
+// isWorthSaying is false for a bare exit code, and for the cancellation that the
+// user asked for.
 func isWorthSaying(err error, code int) bool {
 	if coded, isCode := err.(exitError); isCode && coded.err == nil {
 		return false
@@ -102,8 +107,8 @@ func isWorthSaying(err error, code int) bool {
 	return err != nil && !(code > 128 && (errors.Is(err, context.Canceled) || warehouse.WasInterrupted(err)))
 }
 
-// stopSignals counts what the user or the system sent: the first signal asks a
-// verb to come to an end, the second tells it to leave.
+// stopSignals reports what the user or the system sent: the first signal asks a
+// verb to end, the second to leave at once.
 type stopSignals struct {
 	soft, hard context.Context
 	release    func()
@@ -125,7 +130,7 @@ func watchSignals() stopSignals {
 			case s := <-signals:
 				if soft.Err() != nil {
 					cancelHard()
-					// A verb that does not leave on the second asking is left.
+					// A verb that does not end at the second signal is abandoned.
 					time.AfterFunc(5*time.Second, func() { os.Exit(130) })
 					continue
 				}
@@ -150,8 +155,7 @@ func watchSignals() stopSignals {
 
 type stopKey struct{}
 
-// withStop makes the first signal cancel the context; the second is found by
-// hardStop.
+// withStop makes the first signal cancel the context. hardStop finds the second.
 func withStop(ctx context.Context, stop stopSignals) context.Context {
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, stopKey{}, stop.hard))
 	context.AfterFunc(stop.soft, cancel)
@@ -163,7 +167,7 @@ func hardStop(ctx context.Context) context.Context {
 	return ctx.Value(stopKey{}).(context.Context)
 }
 
-// talk is where a verb talks to the person: stderr, unless --quiet.
+// talk is where a verb talks to the person: stderr, or nowhere with --quiet.
 func talk(c *cli.Context) io.Writer {
 	if c.Bool("quiet") {
 		return io.Discard
@@ -171,12 +175,12 @@ func talk(c *cli.Context) io.Writer {
 	return c.App.ErrWriter
 }
 
-// say prints one line on stdout, whatever is in a name.
+// say prints one line on stdout.
 func say(c *cli.Context, format string, args ...any) {
 	fmt.Fprintln(c.App.Writer, escape.Controls(fmt.Sprintf(format, args...), ""))
 }
 
-// tell says one line on stderr, whatever is in a name.
+// tell prints one line on stderr.
 func tell(c *cli.Context, format string, args ...any) {
 	fmt.Fprintln(talk(c), escape.Controls(fmt.Sprintf(format, args...), ""))
 }

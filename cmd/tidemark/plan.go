@@ -33,6 +33,7 @@ Example:
 	}
 }
 
+// runPlan writes the plan, or only describes it.
 func runPlan(c *cli.Context) error {
 	source, err := oneArgument(c, "source or profile")
 	if err != nil {
@@ -78,14 +79,14 @@ func runPlan(c *cli.Context) error {
 	return nil
 }
 
-// planAside draws a plan only to see what is in it.
+// planAside draws a plan into a temporary file, only to see what is in it.
 func planAside(c *cli.Context, source string, also func(context.Context, *warehouse.Warehouse) error) (plan.Header, error) {
 	path, drop, err := planFor(c, source, also)
 	if err != nil {
 		return plan.Header{}, err
 	}
 	defer drop()
-	if also != nil && isPlanFile(source) { // which needed no warehouse
+	if also != nil && isPlanFile(source) { // a plan file needed no warehouse so far
 		if err := withCatalogue(c, also); err != nil {
 			return plan.Header{}, err
 		}
@@ -97,7 +98,7 @@ func planAside(c *cli.Context, source string, also func(context.Context, *wareho
 	return made.Header(), nil
 }
 
-// planToStdout sends the plan itself to stdout and says on stderr what it is.
+// planToStdout sends the plan itself to stdout and describes it on stderr.
 func planToStdout(c *cli.Context, source string) error {
 	path, drop, err := planFor(c, source, nil)
 	if err != nil {
@@ -155,8 +156,8 @@ func printPlan(w io.Writer, h plan.Header) {
 }
 
 // steadyState predicts how many requests decode at once, or says what keeps the
-// rate from being sustained. It is the mean-field server of an open loop: at a rate of lam
-// requests a second, each of which adds x seconds of prefill to the steps of
+// rate from being sustained. It is the mean-field server of an open loop: at a rate
+// of lam requests a second, each of which adds x seconds of prefill to the steps of
 // others and decodes n tokens after its first,
 //
 //	tau = T_dec(B) / (1 - lam x)    B = lam n tau

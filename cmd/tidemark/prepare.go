@@ -17,19 +17,19 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// prepared is all that a replay needs of the warehouse, which is closed again
-// before the first request is due.
+// prepared is everything that a replay needs from the warehouse, which is closed
+// again before the first request is due.
 type prepared struct {
 	planPath          string
 	environment       *deployment.Deployment
 	environmentSource string
 	named             deployment.Deployment // before defaults
 	predictTPOT       func(inFlight int, contextTokens float64) time.Duration
-	drop              func() // removes a plan that was made for this replay alone
+	drop              func() // removes a plan that was made for this replay only
 }
 
-// prepare draws the plan, looks the environment up and loads the prediction, all
-// in one opening of the warehouse.
+// prepare draws the plan, resolves the environment and loads the prediction, all
+// while the warehouse is opened once.
 func prepare(c *cli.Context, what string) (p prepared, err error) {
 	named, from, err := namedEnvironment(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func prepare(c *cli.Context, what string) (p prepared, err error) {
 	}); err != nil {
 		return p, err
 	}
-	if named != nil && p.environment == nil { // a plan file needed no warehouse
+	if named != nil && p.environment == nil { // a plan file needed no warehouse so far
 		err = withCatalogue(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return p.lookUp(ctx, w, named, from)
 		})
@@ -51,7 +51,7 @@ func prepare(c *cli.Context, what string) (p prepared, err error) {
 	return p, err
 }
 
-// lookUp settles the environment by the catalogue and loads what it predicts.
+// lookUp resolves the environment with the catalogue and loads its prediction.
 func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *deployment.Deployment, from string) error {
 	if named == nil {
 		return nil
@@ -63,7 +63,7 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *de
 	p.environment, p.environmentSource, p.named = &resolved, from, *named
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), resolved)
 	if err != nil {
-		return nil // what does not fit has no prediction; the run may still be measured
+		return nil // a deployment that does not fit has no prediction; the run can still be measured
 	}
 	p.predictTPOT = func(inFlight int, contextTokens float64) time.Duration {
 		all := float64(inFlight) * contextTokens
@@ -76,11 +76,11 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *de
 	return nil
 }
 
-// catalogName finds what the built-in catalogue calls a model that a server
-// names, to hold it against the one that was asked for. Of a model that only the
-// user knows nothing can be said.
+// catalogName is the built-in catalogue's name for a model that a server reports,
+// to compare it with the requested one. For a model that only the user has defined
+// it is empty.
 func catalogName(ctx context.Context, served, asked string) (name string) {
-	_ = inCatalogue(ctx, func(w *warehouse.Warehouse) error { // no answer is none: nothing rests on it
+	_ = inCatalogue(ctx, func(w *warehouse.Warehouse) error { // an error counts as an unknown name
 		return w.DB().QueryRowContext(ctx, `
 select model
 from macros.models_named(?)
@@ -89,8 +89,8 @@ where exists (from macros.models_named(?))`, served, asked).Scan(&name)
 	return name
 }
 
-// withCatalogue gives a function the catalogue: that of the warehouse where
-// there is one, else a fresh one in memory, which takes half a second longer.
+// withCatalogue lends the catalogue: that of the warehouse if there is one,
+// otherwise a new one in memory, which takes half a second longer.
 func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
 	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
 		return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
@@ -98,15 +98,16 @@ func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehous
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
 }
 
-// choosing are the flags that choose from a source; a plan has chosen already.
+// choosing are the flags that choose from a source. A plan file has already chosen.
 var choosing = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
 
-// isPlanFile goes by the name alone: a plan that is not there is a missing file.
+// isPlanFile looks at the name only, so that a plan that does not exist is reported
+// as a missing file.
 func isPlanFile(what string) bool { return strings.HasSuffix(what, ".zst") }
 
-// planFor is the plan file itself, or one drawn into a temporary folder, which
-// drop removes: the run keeps a copy. also is asked in the same opening of the
-// warehouse, if there is one.
+// planFor is the plan file itself, or one drawn into a temporary folder. drop
+// removes that folder; the run keeps a copy. also, if given, is called while the
+// warehouse is open.
 func planFor(c *cli.Context, what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
 	if isPlanFile(what) {
 		for _, flag := range choosing {

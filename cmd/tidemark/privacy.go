@@ -70,6 +70,8 @@ func runPrivacy(c *cli.Context) error {
 	}
 }
 
+// checkPrivacy exits with 1 if a rule is broken, and with --strict also if
+// something is not k-anonymous.
 func checkPrivacy(c *cli.Context, names []string) error {
 	terms := privacy.Terms{K: c.Int64("k"), UserCap: c.Float64("user-cap")}
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
@@ -93,14 +95,16 @@ func checkPrivacy(c *cli.Context, names []string) error {
 	return nil
 }
 
-// privacyChecks are the verdicts on all that is checked. The last row of each source has no rule: whether it is k-anonymous.
+// privacyChecks are the verdicts on everything that is checked. The last row of
+// each source belongs to no rule: it says whether the source is k-anonymous.
 type privacyChecks struct {
 	terms                         privacy.Terms
 	table                         analysis.Table
 	checked, broken, notAnonymous int
 }
 
-// all checks exported files, and sources of the warehouse: every one if nothing is named.
+// all checks exported files and sources of the warehouse; every source if nothing
+// is named.
 func (p *privacyChecks) all(c *cli.Context, names []string) error {
 	var sources []string
 	for _, name := range names {
@@ -148,7 +152,8 @@ func (p *privacyChecks) add(name string, rules []privacy.Verdict, anonymity priv
 	}
 }
 
-// isExport tells a file from a source's name, by its ending alone: an export that is not there is a missing file.
+// isExport tells a file from a source by its extension only, so that an export that
+// does not exist is reported as a missing file.
 func isExport(name string) bool {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
 	return strings.HasSuffix(plain, ".jsonl") || strings.HasSuffix(plain, ".csv")
@@ -182,6 +187,8 @@ func privacyOptions(c *cli.Context) (privacy.Options, error) {
 	return o, err
 }
 
+// exportPrivately writes the export, shows a new key once, and prints what the
+// export costs.
 func exportPrivately(c *cli.Context, source string) error {
 	o, err := privacyOptions(c)
 	if err != nil {
@@ -224,7 +231,7 @@ func exportPrivately(c *cli.Context, source string) error {
 	return nil
 }
 
-// exportTable says what an export dropped and what it costs; shifts are shares, and
+// exportTable lists what an export dropped and what it costs. Shifts are ratios, or
 // percent for people.
 func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	table := analysis.Table{Columns: columnsOf("what", "before", "after")}
@@ -244,7 +251,7 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 		add("dispersion of counts in 10 s", *r.Loss.DispersionBefore, *r.Loss.DispersionAfter)
 	}
 	if r.Loss.ThinkMeanBefore != nil {
-		var after any // too few: left out
+		var after any // too few to publish
 		if r.Loss.ThinkMeanAfter != nil {
 			after = *r.Loss.ThinkMeanAfter
 		}
@@ -268,7 +275,7 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	return table
 }
 
-// printVerdicts writes one rule a paragraph, for people, and what follows from all of them.
+// printVerdicts writes one paragraph per rule for people, and the conclusion.
 func printVerdicts(c *cli.Context, table analysis.Table) error {
 	if c.Bool("csv") || c.Bool("json") {
 		return printTable(c, table)
@@ -304,7 +311,7 @@ func rulesKept(broken []string) string {
 	return "rules " + strings.Join(broken, ", ") + " are not kept"
 }
 
-// anonymitySaid is nothing of what holds no requests.
+// anonymitySaid is empty for a source without requests.
 func anonymitySaid(verdict string, figures any) string {
 	switch verdict {
 	case privacy.NotAnonymous:

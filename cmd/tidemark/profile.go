@@ -57,6 +57,7 @@ Example:
 	}
 }
 
+// runProfile dispatches to list, show, keys, fit and diff.
 func runProfile(c *cli.Context) error {
 	wants := func(n int, what string) error {
 		if c.NArg() == n {
@@ -139,6 +140,8 @@ func isProfileFile(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
+// showProfile prints the profile as YAML, or what it asks for next to what a draw
+// gives.
 func showProfile(c *cli.Context, name string) error {
 	p, text, err := loadedProfile(name)
 	if err != nil {
@@ -177,8 +180,8 @@ func showProfile(c *cli.Context, name string) error {
 	})
 }
 
-// alone are what is to be drawn one by one: the profile, the class that was
-// chosen, or each class of a profile whose classes are played alone.
+// alone are the profiles to draw one by one: the profile itself, the chosen class,
+// or each class of a profile whose classes are played alone.
 func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
 	if class := c.String("class"); class != "" {
 		only, err := p.Only(class)
@@ -202,7 +205,7 @@ func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
 }
 
 func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
-	const forever = 100 * 365 * 24 * time.Hour // only --draw ends it
+	const forever = 100 * 365 * 24 * time.Hour // the number of requests (--draw) ends it
 	shape := *p
 	shape.Sessions = 0
 	figures, err := shape.Measure(profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths})
@@ -223,8 +226,8 @@ func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile
 	return rows, nil
 }
 
-// withLengths lends the lengths of ingested sources to a profile that needs
-// them; one that needs none needs no warehouse.
+// withLengths lends the lengths of ingested sources to a profile that uses any. A
+// profile that uses none needs no warehouse.
 func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
 	if _, err := os.Stat(c.String("warehouse")); len(p.Sources()) == 0 || err != nil {
 		return use(nil)
@@ -234,7 +237,7 @@ func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (prof
 	})
 }
 
-// lengthsOf are those of a whole ingested trace.
+// lengthsOf are the lengths of a complete ingested trace.
 func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (profile.Lengths, error) {
 	return workload.Lengths(ctx, w.DB(), source, workload.Window{})
 }
@@ -259,7 +262,7 @@ func fitProfile(c *cli.Context) error {
 	return err
 }
 
-// writeNew writes a file that must not be there yet.
+// writeNew writes a file and refuses to overwrite one.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
@@ -275,8 +278,8 @@ func writeNew(path string, text []byte) error {
 	return err
 }
 
-// fittingOf gathers what the profile is fitted to: a trace, then a histogram,
-// then quantiles, each in place of what was there before.
+// fittingOf collects what the profile is fitted to: a trace, then a histogram, then
+// quantiles. The later ones replace what the earlier ones said.
 func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
 	var from []string
 	if source := c.String("source"); source != "" {
@@ -342,8 +345,8 @@ func histogramFitting(path string, f *profile.Fitting) error {
 	return nil
 }
 
-// diffProfiles says how far apart two workloads are, and ends with 1 when they
-// are further than the threshold.
+// diffProfiles says how far apart two workloads are, and exits with 1 if that is
+// more than the threshold.
 func diffProfiles(c *cli.Context, a, b string) error {
 	threshold := c.Float64("threshold")
 	if !(threshold > 0) {

@@ -11,7 +11,7 @@ import (
 	"tidemark/replay"
 )
 
-// progressLine rewrites one line on a terminal and is silent elsewhere.
+// progressLine rewrites one line on a terminal. It prints nothing elsewhere.
 func progressLine(w io.Writer) (redrawn func(replay.Progress), end func()) {
 	if !terminal.Is(w) {
 		return func(replay.Progress) {}, func() {}
@@ -19,9 +19,9 @@ func progressLine(w io.Writer) (redrawn func(replay.Progress), end func()) {
 	return func(p replay.Progress) { terminal.Redraw(w, progressFields(p)) }, func() { terminal.Redraw(w, nil) }
 }
 
-// progressFields has what matters first: a narrow terminal shows the rest not at
-// all. TPOT is that of the last second, "of" what is predicted for what is in flight
-// now.
+// progressFields lists the most important figures first, since a narrow terminal
+// does not show the rest. TPOT is that of the last second; "of" is the prediction
+// for the requests in flight now.
 func progressFields(p replay.Progress) []string {
 	fields := []string{
 		fmt.Sprintf("%s/%s", p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second)),
@@ -37,8 +37,8 @@ func progressFields(p replay.Progress) []string {
 	return append(fields, fmt.Sprintf("open %d", p.InFlight), show.Figures(p.OutputTokensPer)+" tok/s")
 }
 
-// ingestLine rewrites one line on a terminal, a few times a second, and is silent
-// elsewhere.
+// ingestLine rewrites one line on a terminal, a few times per second. It prints
+// nothing elsewhere.
 func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
 	if !terminal.Is(w) {
 		return nil, func() {}
@@ -53,8 +53,8 @@ func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
 		func() { terminal.Redraw(w, nil) }
 }
 
-// ingestFields has what matters first. What is left is told by the bytes: nobody
-// knows the rows beforehand.
+// ingestFields lists the most important figures first. The remaining time is
+// estimated from bytes, because nobody knows the number of rows beforehand.
 func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 	fields := []string{fmt.Sprintf("%d rows", p.Rows), count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)) + "/s"}
 	if p.Files > 1 {

@@ -49,6 +49,8 @@ Example:
 	}
 }
 
+// runReplay checks the flags against each other and the plan before anything is
+// sent. Then it sends, and judges what came back.
 func runReplay(c *cli.Context) error {
 	what, err := oneArgument(c, "source, profile or plan")
 	if err != nil {
@@ -64,7 +66,7 @@ func runReplay(c *cli.Context) error {
 		return err
 	}
 	if c.String("history") == "answered" && !c.IsSet("mode") {
-		c.Set("mode", "sessions") // nothing else waits for an answer
+		c.Set("mode", "sessions") // the only mode in which a turn waits for the answer before it
 	}
 	settings, err := settingsOf(c)
 	if err != nil {
@@ -87,7 +89,7 @@ func runReplay(c *cli.Context) error {
 	folder := filepath.Join(c.String("runs"), runID)
 	sendErr := send(c, ready.planPath, folder, settings)
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {
-		return sendErr // there is no run, or it is another's
+		return sendErr // there is no run, or another process has it
 	}
 	asked := askedFor(c)
 	if c.Context.Err() == nil {
@@ -98,17 +100,17 @@ func runReplay(c *cli.Context) error {
 	err = conclude(c, asked, folder, runID)
 	switch {
 	case asked.result.Outcome == experiment.NotTakenIn:
-		return nil // the experiment does it later
+		return nil // the experiment ingests it later
 	case sendErr == nil:
 		return err
 	case exitCode(err) == exitInvalid, exitCode(err) == exitNotMet:
-		return exitError{exitCode(err), sendErr} // it was taken in too; why it stopped by itself is the news
+		return exitError{exitCode(err), sendErr} // it was ingested as well; the reason why it stopped matters more
 	}
 	return errors.Join(sendErr, err)
 }
 
-// setConcurrency takes the concurrency from a profile or a plan that says what it
-// is meant for, unless another is asked for.
+// setConcurrency uses the concurrency that a profile or a plan is meant for, unless
+// another is requested.
 func setConcurrency(c *cli.Context, what string) error {
 	if c.IsSet("max-concurrency") {
 		return nil
@@ -132,6 +134,7 @@ func setConcurrency(c *cli.Context, what string) error {
 	return c.Set("max-concurrency", strconv.Itoa(most))
 }
 
+// needTarget is a misuse error if nothing says where to send.
 func needTarget(c *cli.Context) error {
 	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
 		return hint.Misuse("%s: --base-url is missing", c.Command.Name).Hint("tidemark %s --help", c.Command.Name)
@@ -150,7 +153,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 		settings.Mode = h.Mode
 	}
 	if settings.Mode == "sessions" && h.Mode != "sessions" && h.Sessions < h.Requests {
-		// A turn may then be due before it is read, and would count as late.
+		// Otherwise a turn may be due before it is read, and would count as late.
 		return hint.Misuse("replay: %s was planned for mode open", planPath).Hint("plan it again with --mode sessions")
 	}
 	if err := checkAgainstPlan(settings, h); err != nil {
@@ -170,17 +173,17 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	return err
 }
 
-// privateSeed draws the tokens that belong to no block, and they are nobody
-// else's in production either: two runs of one plan must not find each other's
-// prompts in the server's cache. The run keeps it.
+// privateSeed seeds the tokens that belong to no shared block. In production nobody
+// else has these tokens, so two runs of one plan must not find each other's prompts
+// in the server's cache. The run keeps the seed.
 func privateSeed(planSeed uint64, runID string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s", planSeed, runID)
-	return h.Sum64() >> 1 // fits what SQL calls a bigint
+	return h.Sum64() >> 1 // fits SQL's bigint, which is signed
 }
 
-// checkAgainstPlan finds settings that this plan has no use for, before anything
-// is sent.
+// checkAgainstPlan finds settings that contradict this plan, before anything is
+// sent.
 func checkAgainstPlan(s replay.Settings, h plan.Header) error {
 	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
 		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, show.Duration(h.DurationS)).
@@ -205,7 +208,8 @@ func checkAgainstPlan(s replay.Settings, h plan.Header) error {
 	return nil
 }
 
-// mostClasses are as many as a plan names; of a plan with more, none is refused.
+// mostClasses is how many classes a plan names. If it has more, no class can be
+// refused as unknown.
 const mostClasses = 100
 
 func checkClass(h plan.Header, flag, class string) error {
@@ -219,7 +223,7 @@ func checkClass(h plan.Header, flag, class string) error {
 	return hint.Misuse("replay: %s: no request of the plan is of class %q", flag, class).Hint("%s", known)
 }
 
-// load says how much is sent in which way.
+// load says how much is sent and in which mode.
 func load(c *cli.Context, mode string, h plan.Header) string {
 	switch mode {
 	case "closed":
@@ -233,9 +237,9 @@ func load(c *cli.Context, mode string, h plan.Header) string {
 	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Duration(h.DurationS), show.Figures(h.MeanRatePerS))
 }
 
-// conclude takes the run in, prints the verdict and gives the exit code.
+// conclude ingests the run, prints the verdict and returns the exit code.
 func conclude(c *cli.Context, asked *asked, folder, runID string) error {
-	// An interrupted run is taken in too.
+	// With a context of its own: an interrupted run is ingested too.
 	said, err := takeIn(context.WithoutCancel(c.Context), c, asked.wait, folder, runID)
 	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
 		tell(c, "%v; it is kept, and taken in later", err)
@@ -257,13 +261,13 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	return nil
 }
 
-// judged is what a run came to.
+// judged is the verdict on a run.
 type judged struct {
 	outcome   experiment.Outcome
 	firstLine string
 }
 
-// judge asks whether the run may be believed, and then whether it met its SLO.
+// judge asks whether the run can be trusted, and then whether it met its SLO.
 func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (judged, error) {
 	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
 	if err != nil {
@@ -281,7 +285,7 @@ func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (judged, e
 
 var notInID = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// stemOf is what is sent, as part of a name: "azure-code".
+// stemOf is a part of a run's name that says what was sent: "azure-code".
 func stemOf(what string) string {
 	stem := strings.ToLower(filepath.Base(what))
 	for _, suffix := range []string{".zst", ".jsonl", ".yaml", ".yml"} {
@@ -290,9 +294,9 @@ func stemOf(what string) string {
 	return strings.Trim(notInID.ReplaceAllString(stem, "-"), "-")
 }
 
-// newRunID is the instant, what is sent and something drawn:
-// "20261121-093000-azure-code-3f9a". Runs that begin together, in whatever
-// folders, have ids of their own.
+// newRunID combines the instant, what is sent and a random part:
+// "20260101-093000-azure-code-3f9a". Runs that start at the same time, in whatever
+// folders, get different ids.
 func newRunID(what string) string {
 	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102-150405"), stemOf(what), rand.N(1<<16))
 }

@@ -45,8 +45,8 @@ func runReport(c *cli.Context) error {
 	return nil
 }
 
-// writeReport writes beside the file and renames, so that a report is whole or
-// not there.
+// writeReport writes a temporary file and renames it, so that a report is complete
+// or does not exist.
 func writeReport(c *cli.Context, runs []string, path string, replace bool) error {
 	if err := mayWrite(path, replace); err != nil {
 		return err
@@ -90,8 +90,8 @@ func mayWrite(path string, replace bool) error {
 	return nil
 }
 
-// now is the instant that a report says it was made at; SOURCE_DATE_EPOCH fixes
-// it, so that the same data give the same bytes.
+// now is the date on a report. SOURCE_DATE_EPOCH fixes it, so that the same data
+// give the same bytes.
 func now() time.Time {
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		return time.Unix(seconds, 0).UTC()

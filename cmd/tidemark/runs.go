@@ -60,8 +60,8 @@ func runRuns(c *cli.Context) error {
 	})
 }
 
-// showRun says the verdict and prints the certificate: for people what was
-// found, with the bound beside it and the meaning only where a line is not ok.
+// showRun prints the verdict and the certificate. For people it shows each finding
+// with its bound, and the meaning only where a line is not ok.
 func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID string) error {
 	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
 	if err != nil {

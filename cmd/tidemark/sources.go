@@ -25,7 +25,8 @@ func sourcesCommand() *cli.Command {
 	}
 }
 
-// briefTraces are the columns that fit a terminal; a name, --csv and --json show all. Files of a collection are one row.
+// briefTraces has the columns that fit a terminal; with a name, --csv or --json all
+// are shown. The files of a collection are one row.
 const briefTraces = `
 select
     coalesce(files.collection, files.source_name) as name,
@@ -42,7 +43,7 @@ where files.kind = 'arrivals'
 group by name
 order by name`
 
-// briefOthers have the name last, where it may be long.
+// briefOthers has the name last, because it may be long.
 const briefOthers = `
 select
     kind,
@@ -55,7 +56,7 @@ order by
     kind,
     name`
 
-// allSources are all columns of the traces, and what the others have of them.
+// allSources has all columns of traces, and for other sources those that apply.
 const allSources = `
 select
     files.kind,
@@ -102,7 +103,7 @@ func runSources(c *cli.Context) error {
 	})
 }
 
-// listSources prints the traces, and then what else there is.
+// listSources prints the traces, and then everything else.
 func listSources(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	traces, err := answers.Query(ctx, w.DB(), briefTraces)
 	if err != nil {

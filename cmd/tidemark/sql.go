@@ -40,6 +40,8 @@ Example:
 	}
 }
 
+// runSQL confines the query before it runs: memory, time and files, because people
+// paste queries from elsewhere.
 func runSQL(c *cli.Context) error {
 	query, err := queryText(c)
 	if err != nil {
@@ -72,8 +74,8 @@ func runSQL(c *cli.Context) error {
 	return err
 }
 
-// leavingAtOnce does not wait for what only reads once the context has ended: some
-// steps of a query do not notice, or only after a while.
+// leavingAtOnce does not wait for a reader once the context has ended: some steps
+// of a query notice the interrupt late or not at all.
 func leavingAtOnce(ctx context.Context, reads func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- reads() }()
@@ -89,7 +91,7 @@ func leavingAtOnce(ctx context.Context, reads func() error) error {
 	return ctx.Err()
 }
 
-// answer asks and prints the answer while it comes.
+// answer runs the query and prints rows as they come.
 func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows tables.Writer) error {
 	if mixed, err := answers.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
 		tell(c, "note: %s", mixed)
@@ -103,7 +105,7 @@ func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query s
 		if !isSize {
 			return fmt.Errorf("sql: DuckDB says %q for the memory it may take", text)
 		}
-		memory = new(limit * 50 / 80) // it says 80 % of what there is
+		memory = new(limit * 50 / 80) // DuckDB's limit is 80 % of memory; a query gets 50 %
 	}
 	if err := w.Confine(ctx, int64(*memory), c.Bool("files")); err != nil {
 		return err
@@ -115,7 +117,7 @@ func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query s
 	return rows.End()
 }
 
-// queryError says in the user's words what a query ran into.
+// queryError says in the user's words what stopped a query.
 func queryError(err error, memory float64) error {
 	text := err.Error()
 	switch {
@@ -130,7 +132,7 @@ func queryError(err error, memory float64) error {
 	return err
 }
 
-// missingFile is what DuckDB says of a file in the place of a table.
+// missingFile recognises DuckDB's message for a file name in place of a table.
 var missingFile = regexp.MustCompile(`Table with name \S*[/.]\S* does not exist`)
 
 func queryText(c *cli.Context) (string, error) {
@@ -178,7 +180,8 @@ func runSchema(c *cli.Context) error {
 	})
 }
 
-// firstLines shortens a list for people: of a relation's comment its grain.
+// firstLines shortens a list for people: of a relation's comment it keeps the
+// grain.
 func firstLines(table analysis.Table) {
 	for _, row := range table.Rows {
 		for i, value := range row {

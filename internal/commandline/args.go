@@ -7,9 +7,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// FlagsFirst moves the flags of a verb in front of its arguments, because users
-// write "replay azure --speed 2" and urfave/cli stops reading flags at the first
-// argument. Flags before the verb go behind it: every verb has the common ones.
+// flagsFirst moves the flags of a verb in front of its arguments: users write
+// "replay azure --speed 2", but urfave/cli stops reading flags at the first
+// argument. Flags in front of the verb move behind it, because every verb has the
+// common ones.
 func FlagsFirst(app *cli.App, args []string) []string {
 	if len(args) < 2 {
 		return args
@@ -24,14 +25,14 @@ func FlagsFirst(app *cli.App, args []string) []string {
 	command := app.Commands[slices.IndexFunc(app.Commands, func(c *cli.Command) bool { return c.HasName(verb) })]
 	flags, rest := splitFlags(command, slices.Concat(args[1:verbAt], args[verbAt+1:]))
 	if n := len(flags); n > 0 && n == lastWithoutValue(command, flags) {
-		// Behind it nothing may stand that could be taken for its value.
+		// Nothing may follow it that could be mistaken for its value.
 		return slices.Concat(args[:1], []string{verb}, flags)
 	}
 	return slices.Concat(args[:1], []string{verb}, flags, []string{"--"}, rest)
 }
 
-// lastWithoutValue is the number of flags when the last of them lacks its value,
-// else 0.
+// lastWithoutValue is the number of flags if the last of them lacks its value,
+// otherwise 0.
 func lastWithoutValue(command *cli.Command, flags []string) int {
 	for i := 0; i < len(flags); i++ {
 		if strings.HasPrefix(flags[i], "-") && !strings.Contains(flags[i], "=") && takesValue(command, flags[i]) {
@@ -44,6 +45,7 @@ func lastWithoutValue(command *cli.Command, flags []string) int {
 	return 0
 }
 
+// splitFlags separates the flags, each with its value, from the arguments.
 func splitFlags(command *cli.Command, args []string) (flags, rest []string) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -62,8 +64,8 @@ func splitFlags(command *cli.Command, args []string) (flags, rest []string) {
 	return flags, rest
 }
 
-// takesValue reports whether the flag is followed by its value. A flag that is
-// not known is left alone, for urfave to name it.
+// takesValue reports whether the flag is followed by its value. An unknown flag is
+// left for urfave to report.
 func takesValue(command *cli.Command, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	for _, flag := range command.Flags {

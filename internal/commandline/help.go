@@ -9,15 +9,15 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Columns of the help: urfave indents flags by three.
+// Columns of the help text: urfave indents flags by three.
 const (
 	helpFlagColumns  = 31
 	helpUsageColumns = 80 - 3 - helpFlagColumns
-	// What urfave puts in front of a further line of a flag is 6.
+	// urfave puts 6 columns in front of a further line of a flag.
 	helpIndent = 3 + helpFlagColumns - 6
 )
 
-// Help keeps to 80 columns and leaves out defaults that say nothing.
+// The help fits 80 columns and leaves out defaults that say nothing.
 func init() { cli.FlagStringer = flagHelp }
 
 func flagHelp(flag cli.Flag) string {

@@ -12,8 +12,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// OtherWords are the words of other tools, or shorter ones, for our flags: vllm bench serve, GuideLLM, AIPerf, vllm serve. Of ours the
-// first is meant that the verb has; where it has none, todo says what to do instead.
+// otherWords maps flags of other tools (vllm bench serve, GuideLLM, AIPerf, vllm
+// serve) and shorter words to ours. If there are several of ours, the first one
+// that the verb has is meant. If it has none, todo says what to do instead.
 var OtherWords = []struct {
 	Words string
 	Ours  string
@@ -60,14 +61,14 @@ var OtherWords = []struct {
 	{"format", "json", ""},
 }
 
-// OtherVerbs are the same for verbs.
+// otherVerbs does the same for verbs.
 var OtherVerbs = map[string]string{
 	"bench": "replay", "benchmark": "replay", "run": "replay", "send": "replay", "import": "ingest", "add": "ingest", "load": "ingest",
 	"query": "sql", "mock": "simulate", "fake": "simulate", "estimate": "predict", "memory": "fit", "whatif": "what-if", "traces": "sources",
 	"validate": "check", "list": "sources", "delete": "purge",
 }
 
-// UnknownVerb says which was meant.
+// unknownVerb suggests the verb that was meant.
 func UnknownVerb(app *cli.App, verb string) error {
 	var names []string
 	for _, command := range app.Commands {
@@ -83,14 +84,14 @@ func UnknownVerb(app *cli.App, verb string) error {
 	return wrong.Hint(`"tidemark help" lists the verbs`)
 }
 
-// How the flag package says what was wrong.
+// The flag package's messages, which carry no type.
 var (
 	noSuchFlag = regexp.MustCompile(`^flag provided but not defined: -(.+)$`)
 	noValue    = regexp.MustCompile(`^flag needs an argument: -(.+)$`)
 	wrongValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-+([^ :]+): .*$`)
 )
 
-// UsageErrorWithoutVerb is of flags that stand alone.
+// usageErrorWithoutVerb is for flags without a verb.
 func UsageErrorWithoutVerb(err error) error {
 	if flag := noSuchFlag.FindStringSubmatch(err.Error()); flag != nil {
 		return hint.Misuse("no flag --%s without a verb", flag[1]).Hint(`"tidemark help" lists the verbs`)
@@ -98,7 +99,7 @@ func UsageErrorWithoutVerb(err error) error {
 	return hint.Misuse("%w", err)
 }
 
-// UsageError says of a flag that cannot be meant what was wrong and what may have been meant.
+// usageError says what is wrong with a flag, and what may have been meant.
 func UsageError(c *cli.Context, err error) error {
 	verb := c.Command.Name
 	switch said := err.Error(); {
@@ -115,7 +116,8 @@ func UsageError(c *cli.Context, err error) error {
 	}
 }
 
-// meantFlag names the flag that another word stands for, the verb that has such a flag, or the nearest.
+// meantFlag suggests our flag for another tool's word, a verb that has such a flag,
+// or the most similar flag.
 func meantFlag(c *cli.Context, wrong string) string {
 	word := strings.ReplaceAll(strings.ToLower(wrong), "_", "-")
 	has := func(name string) bool { return flagOf(c.Command, name) != nil }
@@ -164,7 +166,7 @@ func flagOf(command *cli.Command, name string) cli.Flag {
 	return nil
 }
 
-// wantedValue is what a flag takes.
+// wantedValue says what kind of value a flag takes.
 func wantedValue(command *cli.Command, name string) string {
 	switch flagOf(command, name).(type) {
 	case *cli.DurationFlag:

@@ -32,7 +32,7 @@ func (r *csvRows) Flush() error {
 	return r.out.Error()
 }
 
-// csvCell keeps a spreadsheet from taking text for a formula.
+// csvCell keeps a spreadsheet from mistaking text for a formula.
 func csvCell(value any) string {
 	text, isText := value.(string)
 	if isText && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {

@@ -63,7 +63,7 @@ func (r *jsonRows) Flush() error {
 	return r.out.Flush()
 }
 
-// jsonable turns what JSON has no number for into its name.
+// jsonable replaces numbers that JSON does not have (NaN, infinity) by their names.
 func jsonable(value any) any {
 	switch v := value.(type) {
 	case float64:

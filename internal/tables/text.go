@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// LeastText is the width below which a column of text is not worth reading.
+	// leastText is the width below which a column of text is not worth reading.
 	LeastText = 30
-	// rowsMeasured is how many rows the layout is chosen from. Further ones are printed as they come: what is wider
-	// than its column is not cut, it moves the rest of its line to the right.
+	// rowsMeasured is the number of rows that the layout is chosen from. Later rows
+	// are printed as they come: a value wider than its column is not cut, it moves
+	// the rest of its line to the right.
 	rowsMeasured = 1000
 )
 
-// textRows lays a table out for people: aligned columns where they fit the
-// terminal, else one block of lines a row.
+// textRows shows a table to people: aligned columns where they fit the terminal,
+// otherwise a block of lines per row.
 type textRows struct {
 	out       *bufio.Writer
 	width     int
 	header    []string
 	isNumber  []bool
 	isText    []bool
-	widths    []int      // of the columns; nil: a block a row
+	widths    []int      // of the columns; nil: a block per row
 	measured  [][]string // until the layout is chosen
 	isChosen  bool
 	isFurther bool // a block was printed before
@@ -62,7 +63,7 @@ func (r *textRows) Row(values []any) error {
 	return nil
 }
 
-// classify finds a column's kind by its first value that is not null.
+// classify finds a column's kind from its first value that is not null.
 func (r *textRows) classify(column int, value any) {
 	if r.isChosen || r.isNumber[column] || r.isText[column] {
 		return
@@ -93,7 +94,7 @@ func (r *textRows) Flush() error {
 	return r.out.Flush()
 }
 
-// choose takes the layout that suits the first rows, and prints them.
+// choose picks the layout that suits the first rows, and prints them.
 func (r *textRows) choose() error {
 	if r.isChosen {
 		return nil
@@ -131,6 +132,7 @@ func (r *textRows) write(cells []string) error {
 	return err
 }
 
+// columnWidths are the widest cells of each column, with the header.
 func columnWidths(header []string, cells [][]string) []int {
 	widths := make([]int, len(header))
 	for j, name := range header {
@@ -152,6 +154,8 @@ func total(widths []int) int {
 	return sum
 }
 
+// writeAligned writes a row in columns. The last column may continue on further
+// lines.
 func (r *textRows) writeAligned(b *strings.Builder, cells []string) {
 	last := len(r.widths) - 1
 	var line strings.Builder
@@ -177,6 +181,7 @@ func (r *textRows) writeAligned(b *strings.Builder, cells []string) {
 	}
 }
 
+// writeBlock writes a row as one line per value, under the values' names.
 func (r *textRows) writeBlock(b *strings.Builder, cells []string) {
 	widest := 0
 	for _, name := range r.header {

@@ -57,7 +57,7 @@ func Readable(column string, value any) string {
 	}
 }
 
-// readableNumber writes a number by what its column's name ends in.
+// readableNumber writes a number by the ending of its column's name.
 func readableNumber(column string, v float64) string {
 	switch {
 	case strings.HasSuffix(column, "_per_s"):

@@ -11,39 +11,45 @@ import (
 	"tidemark/internal/escape"
 )
 
-// Console is the one place through which the program prints, stdout and stderr alike. It does two things that no verb
-// should have to think of.
+// Console is the only place through which the program prints, stdout and stderr
+// alike. It does two things that no verb should have to think about.
 //
-// It escapes: what a server, a trace or a query brings along never reaches a terminal as something that the terminal
-// obeys. Only a product (see Product) that goes to a file or a pipe keeps its bytes.
+// It escapes. Text from a server, a trace or a query never reaches a terminal as
+// something that the terminal obeys. Only a product (see Product) that goes to a file
+// or a pipe keeps its bytes.
 //
-// It lets verbs run ahead of a slow reader: what they print is queued and written by a goroutine, in order. A verb that
-// has printed its table can then close the warehouse, although a pager shows the first page only, and nobody else has
-// to wait for the lock.
+// It lets verbs run ahead of a slow reader. Output is queued, and one goroutine
+// writes it in order. A verb that has printed its table can close the warehouse
+// although a pager shows only the first page, so nobody else has to wait for the
+// lock.
+//
+// mu guards the queue; changed is signalled when the queue or its state changes.
 type Console struct {
 	Stdout, Stderr io.Writer
 
 	stdout, stderr *screen
 
 	mu      sync.Mutex
-	changed *sync.Cond // the queue, or what is done about it
+	changed *sync.Cond // the queue or its state
 	queue   []piece
 	size    int  // bytes in the queue
 	writing bool // a piece has left the queue and is not yet written
-	leaving bool // the user wants to leave: a reader that does not read is not waited for
+	leaving bool // the user wants to leave: do not wait for a reader that does not read
 	closed  bool
 }
 
-// piece is what one Write has left in the queue.
+// piece is the text of one Write.
 type piece struct {
 	screen *screen
 	text   string
 }
 
-// mostQueued is how far a verb may run ahead, in bytes. Beyond, it waits for the reader.
+// mostQueued is how far a verb may run ahead, in bytes. Beyond that it waits for
+// the reader.
 const mostQueued = 16 << 20
 
-// New prints to these two until it is closed; leave is done when the user wants to leave.
+// newConsole prints to these two until it is closed. leave is closed when the user
+// wants to leave.
 func New(stdout, stderr io.Writer, leave <-chan struct{}) *Console {
 	c := &Console{}
 	c.changed = sync.NewCond(&c.mu)
@@ -52,7 +58,7 @@ func New(stdout, stderr io.Writer, leave <-chan struct{}) *Console {
 	go c.write()
 	go func() {
 		<-leave
-		// What is ready is still shown to a reader that reads.
+		// A reader that still reads gets what is queued.
 		time.Sleep(500 * time.Millisecond)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -62,7 +68,7 @@ func New(stdout, stderr io.Writer, leave <-chan struct{}) *Console {
 	return c
 }
 
-// write empties the queue.
+// write is the goroutine that empties the queue.
 func (c *Console) write() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +111,8 @@ func (c *Console) add(s *screen, text string) error {
 	return nil
 }
 
-// Flush waits until all is written, and gives the error of stdout, which is what others read.
+// flush waits until everything is written. It returns the error of stdout, which
+// other programs read.
 func (c *Console) Flush() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,12 +136,12 @@ func (c *Console) Close() error {
 	return err
 }
 
-// screen is one of the two that the console prints to.
+// screen is stdout or stderr.
 type screen struct {
 	console *Console
 	to      io.Writer
-	err     error  // of the last write; afterwards nothing is written
-	torn    []byte // the beginning of a character that a Write has cut
+	err     error  // of the last write; nothing is written after it
+	torn    []byte // the start of a UTF-8 character that a Write has cut
 }
 
 // Write prints text, with a terminal's control characters escaped.
@@ -147,7 +154,8 @@ func (s *screen) Write(text []byte) (int, error) {
 	return len(text), s.console.add(s, escape.Controls(whole[:end], "\n\t"))
 }
 
-// tornAt is how many bytes at the end begin a character and do not complete it.
+// tornAt is the number of bytes at the end that start a character without
+// completing it.
 func tornAt(text string) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
@@ -169,8 +177,8 @@ func (e exact) Write(text []byte) (int, error) {
 	return len(text), e.screen.console.add(e.screen, string(text))
 }
 
-// Product is where to print what other programs read (CSV, JSON, a plan, a page): byte for byte, unless a person looks
-// at it.
+// product is for output that other programs read (CSV, JSON, a plan, a page): byte
+// for byte, unless it goes to a terminal.
 func Product(w io.Writer) io.Writer {
 	if s, is := w.(*screen); is && !Is(s) {
 		return exact{s}
@@ -178,7 +186,8 @@ func Product(w io.Writer) io.Writer {
 	return w
 }
 
-// redrawing is where to print a line that replaces itself. Its text must be our own: nothing is escaped.
+// redrawing is for a line that replaces itself. The text must be our own, because
+// nothing is escaped.
 func redrawing(w io.Writer) io.Writer {
 	if s, is := w.(*screen); is {
 		return exact{s}
@@ -186,7 +195,8 @@ func redrawing(w io.Writer) io.Writer {
 	return w
 }
 
-// FileOf is the open file that w prints to, for a program that is started, after all that was said so far. Nil: none.
+// fileOf is the open file behind w, for a child program, after everything printed
+// so far has been written. It is nil if there is none.
 func FileOf(w io.Writer) *os.File {
 	if s, is := w.(*screen); is {
 		_ = s.console.Flush()

@@ -12,14 +12,14 @@ import (
 	"tidemark/internal/escape"
 )
 
-// Redraw puts a line in the place of the one before.
+// Redraw replaces the line with a new one.
 func Redraw(w io.Writer, fields []string) {
-	// A line that wraps could not be rewritten.
+	// A line that wraps cannot be rewritten.
 	fmt.Fprint(redrawing(w), "\r\x1b[K"+escape.Controls(Fitting(fields, Width(w)-1), ""))
 }
 
-// Fitting joins as many of the fields as fit, whole: a number that is cut is another
-// number. The first ones matter most.
+// Fitting joins as many complete fields as fit, because a truncated number is a wrong
+// number. The first fields matter most.
 func Fitting(fields []string, width int) string {
 	line := ""
 	for i, field := range fields {

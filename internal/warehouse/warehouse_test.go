@@ -414,7 +414,7 @@ func overwrite(content, garbage []byte) []byte {
 
 // The lock of a connection is gone once the same process has attached the file and detached it: a purge then lost what
 // another process wrote before the new file took the place of the old one.
-func TestKeepOutOutlastsADetach(t *testing.T) {
+func TestBlockingWritersOutlastsADetach(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has such a lock")
 	}
