@@ -1,3 +1,6 @@
+// The fields that a user adds to each request (Settings.Body, --body FILE). They are checked by name before anything is
+// sent: a field that makes a request the planned one, or its answer one stream, would silently change what is measured.
+
 package replay
 
 import (

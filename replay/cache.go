@@ -1,3 +1,7 @@
+// The servers' prefix caches before a run. A replay sends the same tokens each time, so a second run would find the first
+// one's blocks and look faster. "reset" empties the cache by the engine's own request, and where that cannot be done a salt
+// for the whole run keeps its blocks apart. "cold" gives each request a salt of its own, so that nothing is shared at all.
+
 package replay
 
 import (
@@ -12,7 +16,7 @@ import (
 )
 
 // prepareCache does what was asked for with the servers' prefix caches.
-func (a *asker) prepareCache(ctx context.Context, asked string, servers []Server, r *cacheRecord) (salt plan.CacheSalt, err error) {
+func (a *controlClient) prepareCache(ctx context.Context, asked string, servers []Server, r *cacheRecord) (salt plan.CacheSalt, err error) {
 	r.Asked, r.Method = asked, "none"
 	switch asked {
 	case cacheCold:
@@ -39,7 +43,7 @@ func (a *asker) prepareCache(ctx context.Context, asked string, servers []Server
 const resetTries = 5
 
 // resetCache empties one server's prefix cache, or says why that cannot be done.
-func (a *asker) resetCache(ctx context.Context, server Server) (why string, err error) {
+func (a *controlClient) resetCache(ctx context.Context, server Server) (why string, err error) {
 	where, reset := server.target.shown(), server.engine.Reset
 	if reset.Path == "" {
 		return where + " is no server whose prefix cache can be emptied by a known request", nil

@@ -74,7 +74,7 @@ func TestChunksThatShareAReadAreCounted(t *testing.T) {
 		offsets []int32
 		want    int64
 	}{{nil, 0}, {[]int32{7}, 0}, {[]int32{1, 2, 3}, 0}, {[]int32{1, 1, 2, 3, 3, 3}, 5}} {
-		if got := together(c.offsets); got != c.want {
+		if got := sharedReads(c.offsets); got != c.want {
 			t.Errorf("together(%v): got %d, want %d", c.offsets, got, c.want)
 		}
 	}

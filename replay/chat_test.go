@@ -120,7 +120,7 @@ func tokensOfChat(t *testing.T, base, content string) int {
 	t.Helper()
 	s := settingsFor(base)
 	targets, _ := s.targets()
-	asker := newAsker(s, targets)
+	asker := newControlClient(s, targets)
 	defer asker.close()
 	tokens, err := asker.tokenizer(Server{target: targets[0], engine: engines.VLLM}, "tiny").ChatTokens(t.Context(), content)
 	if err != nil {
@@ -232,7 +232,7 @@ func TestBodiesAreJSONAndCostNoAllocationAToken(t *testing.T) {
 	ids, _ := plan.NewPrompts(plan.DefaultVocabLow, plan.DefaultVocabHigh, 1)
 	for what, prompts := range map[string]plan.Prompts{"ids": ids, "words": words} {
 		prompts.Salt = plan.CacheSalt{Stem: "0badc0de", IsEach: true}
-		w := newWriter("/v1/x", "host", Settings{Model: `a "model"`, RunID: "r"}, engines.VLLM.Fields, prompts)
+		w := newRequestWriter("/v1/x", "host", Settings{Model: `a "model"`, RunID: "r"}, engines.VLLM.Fields, prompts)
 		var buf, out []byte
 		req := plan.Request{Seq: 255, InputTokens: 20_000, OutputTokens: 9, Blocks: []uint64{1, 1 << 40}, BlockTokens: 512}
 		buf, out = w.request(buf, req)

@@ -1,3 +1,6 @@
+// What settings may be, before anything is sent or written. Each refusal names the setting in the user's words and says what
+// to do. No message repeats a header's value, an address of metrics or a key: what is refused may be a secret.
+
 package replay
 
 import (

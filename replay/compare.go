@@ -1,3 +1,7 @@
+// The named deployment compared with what the servers say of themselves, setting by setting. Formats need care: servers say
+// "torch.bfloat16", "fp8_e4m3" or the name of a kernel for what users call bf16 and fp8. Only names that mean one format on
+// both sides may differ; where it cannot be told, nothing is said.
+
 package replay
 
 import (

@@ -1,3 +1,7 @@
+// Late requests that waited for their own connection. The kernel of a server that is busy drops connections beyond its
+// backlog and the client's kernel tries again after 1 s, then 3 s: such lateness is the server's or the network's, and must
+// not make the client's clock look bad.
+
 package replay
 
 import (

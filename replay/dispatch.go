@@ -1,3 +1,12 @@
+// The dispatcher owns the schedule and is the only one that changes it. Everything else reaches it as a message in its
+// inbox: requests read from the plan, requests made ready, answers that ended. advance does what is due at an instant, hear
+// takes the messages, and a driver calls both in turn. So the order of events is that of one goroutine, and a simulated
+// clock can replay it exactly (schedule_test.go).
+//
+// A request passes these stops: read by the reader (connectAhead + 100 ms early), prepared on a helper goroutine (a
+// connection 500 ms early, its bytes 30 ms early), released by the schedule at its due time, sent by the driver, ended by
+// its exchange. Each stop may be late without delaying another request.
+
 package replay
 
 import (
@@ -15,7 +24,7 @@ const beginAhead = 20 * time.Millisecond
 // dispatcher takes a plan from its file to the last answer. The schedule belongs to the goroutine of run alone; others
 // send it news.
 type dispatcher struct {
-	*sender
+	*runState
 	schedule *schedule
 	inbox    inbox
 	reader   *reader
@@ -40,11 +49,11 @@ type carrier interface {
 	send(x *exchange)
 }
 
-func newDispatcher(s *sender, plan iter.Seq2[plan.Request, error], sleep host.Sleep) *dispatcher {
-	d := &dispatcher{sender: s, begun: make(chan struct{})}
-	if d.driver = newLoop(d); d.driver == nil { // before any connection: it says what they have to be
+func newDispatcher(s *runState, plan iter.Seq2[plan.Request, error], sleep host.Sleep) *dispatcher {
+	d := &dispatcher{runState: s, begun: make(chan struct{})}
+	if d.driver = newEventLoop(d); d.driver == nil { // before any connection: it says what they have to be
 		s.router.unbare()
-		d.driver = &strands{dispatcher: d, sleep: sleep}
+		d.driver = &goroutineDriver{dispatcher: d, sleep: sleep}
 	}
 	d.schedule = newSchedule(s.settings.Mode, s.settings.MaxConcurrency, s.keepsIDs)
 	d.reader = newReader(d, plan)
@@ -124,7 +133,7 @@ func (d *dispatcher) advance(now time.Duration, out carrier) {
 // hear takes in what others have done since.
 func (d *dispatcher) hear(out carrier) {
 	for _, n := range d.inbox.take() {
-		switch n.what {
+		switch n.kind {
 		case isPlanned:
 			d.reader.taken++
 			if !d.isStopped {
@@ -135,7 +144,7 @@ func (d *dispatcher) hear(out carrier) {
 		case isPrepared:
 			d.prepared(n.t, out)
 		case isOver:
-			d.ended(n.t)
+			d.requestDone(n.t)
 		}
 	}
 }
@@ -144,17 +153,17 @@ func (d *dispatcher) prepared(t *ticket, out carrier) {
 	d.preparing--
 	t.isReady = true
 	switch {
-	case d.isStopped && !t.x.isOut:
+	case d.isStopped && !t.x.isPastDue:
 		t.x.withdraw()
 	case t.isReleased:
 		out.send(t.x)
 	}
 }
 
-// ended is the end of a request that was sent, or could not be.
-func (d *dispatcher) ended(t *ticket) {
+// requestDone is the end of a request that was sent, or could not be.
+func (d *dispatcher) requestDone(t *ticket) {
 	d.live--
-	d.schedule.ended(t, t.done, t.ids)
+	d.schedule.complete(t, t.done, t.ids)
 	t.x, t.ids = nil, nil
 }
 
@@ -195,7 +204,7 @@ func (d *dispatcher) prepare(t *ticket) {
 			t.x.buildEarly()
 			warmed()
 		}
-		d.inbox.post(news{isPrepared, t}, func() bool { return !t.isWanted.Load() })
+		d.inbox.post(message{isPrepared, t}, func() bool { return !t.isWanted.Load() })
 	})
 }
 

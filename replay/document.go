@@ -1,3 +1,7 @@
+// run.json: what was asked for, what the servers said, and what came of it. It is written first of all files and again at
+// the end, each time to a new name and renamed, so that a reader never sees half of it. A killed run is one whose document
+// still says "running". Keys are a format that scripts read (docs/files.md): they may be added, not renamed.
+
 package replay
 
 import (

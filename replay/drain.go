@@ -1,3 +1,6 @@
+// Waiting until servers have nothing else to do. A server counts a request a moment after its last byte has left, and an
+// engine may be between two batches, so one idle look proves nothing: two in a row do, a quarter of a second apart.
+
 package replay
 
 import (
@@ -15,7 +18,7 @@ import (
 const drainEvery = 250 * time.Millisecond
 
 // drain waits until the servers have been idle at two looks in a row; without a time-out it only takes the first look.
-func (a *asker) drain(ctx context.Context, s Settings, first []exposition, r *readiness) error {
+func (a *controlClient) drain(ctx context.Context, s Settings, first []exposition, r *readiness) error {
 	began := time.Now()
 	idle := 0
 	at, isKnown := loadOf(first)
@@ -62,7 +65,7 @@ type exposition struct {
 }
 
 // expositions asks all addresses at once: one that hangs costs its time-out, and no more.
-func (a *asker) expositions(ctx context.Context, addresses []string) []exposition {
+func (a *controlClient) expositions(ctx context.Context, addresses []string) []exposition {
 	all := make([]exposition, 0, len(addresses))
 	var asking sync.WaitGroup
 	for _, address := range addresses {

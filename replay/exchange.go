@@ -1,3 +1,11 @@
+// An exchange is a state machine over the bytes of one answer: head, then stream or error body, then over. It never reads
+// and never waits, so both drivers and the tests can feed it in pieces of any size. The instant of each piece comes from the
+// driver: the kernel's where it is known, else that right after the read.
+//
+// Ends have one rule (close): the first end counts, and a proper end has the instant of the last bytes, not that of the
+// moment at which somebody noticed that the connection had closed. Time-outs are not timers: patience says until when an
+// exchange may go on, and the driver compares.
+
 package replay
 
 import (
@@ -11,32 +19,32 @@ import (
 // exchange is one request and its answer. It reads nothing by itself: whoever has the connection feeds it what came and
 // when, tells it when the connection ended, and gives it up when its patience is over.
 type exchange struct {
-	*sender
-	ticket *ticket
-	row    row
-	conn   *wire.Conn
-	body   *[]byte // pooled; out is its end
-	out    []byte  // still to be written
-	waits  int64   // bytes counted in sender.prepared
+	*runState
+	ticket   *ticket
+	row      row
+	conn     *wire.Conn
+	body     *[]byte // pooled; out is its end
+	out      []byte  // still to be written
+	budgeted int64   // bytes counted in sender.prepared
 
-	isOut     bool // past its due time: only leaving the run at once holds it back
-	isRetry   bool // over a second connection: the first was dead
-	unreached error
-	broken    error         // why the request could not be written whole
-	brokenAt  time.Duration // and when
+	isPastDue  bool // past its due time: only leaving the run at once holds it back
+	isRetry    bool // over a second connection: the first was dead
+	connectErr error
+	writeErr   error         // why the request could not be written whole
+	writeErrAt time.Duration // and when
 
-	phase   phase
-	at      time.Duration // of the last read
-	end     error         // how it ended; nil: as HTTP wants it
-	start   []byte        // of an answer whose head came in several reads
-	answer  wire.Head     // its status is 0 until it is there
-	framing wire.Framing
-	text    []byte // the body of an error
-	isExtra bool   // something came after the answer
-	parser  wire.SSE
-	stream  stream
-	onEvent func(name, data []byte)
-	place   int // in the event loop's list
+	phase            phase
+	at               time.Duration // of the last read
+	end              error         // how it ended; nil: as HTTP wants it
+	start            []byte        // of an answer whose head came in several reads
+	answer           wire.Head     // its status is 0 until it is there
+	framing          wire.Framing
+	text             []byte // the body of an error
+	hasTrailingBytes bool   // something came after the answer
+	parser           wire.SSE
+	stream           stream
+	onEvent          func(name, data []byte)
+	liveIndex        int // in the event loop's list
 }
 
 type phase int
@@ -51,15 +59,15 @@ const (
 // protocolError marks bytes that are not what HTTP or the API has at that place.
 type protocolError struct{ error }
 
-// depart settles when the request was due. From here on it has a row.
-func (x *exchange) depart() {
-	x.isOut = true
+// becomeDue settles when the request was due. From here on it has a row.
+func (x *exchange) becomeDue() {
+	x.isPastDue = true
 	x.row.req.Due, x.row.held = x.ticket.due, x.ticket.held
 	x.row.isWarmUp = x.ticket.due < x.settings.WarmUp
 }
 
-// leave takes note of the instant before the first byte is written.
-func (x *exchange) leave(sent time.Duration) {
+// noteSent takes note of the instant before the first byte is written.
+func (x *exchange) noteSent(sent time.Duration) {
 	x.row.sent, x.row.connect = sent, unknown
 	if !x.conn.Used {
 		x.row.connect = x.conn.ConnectTime
@@ -69,13 +77,13 @@ func (x *exchange) leave(sent time.Duration) {
 	x.stream.reset(sent, x.meter, x.keepsIDs)
 }
 
-// written takes note of what was written; an error with some of it out is no reason to stop listening yet: a server may
+// noteWritten takes note of what was written; an error with some of it out is no reason to stop listening yet: a server may
 // answer and hang up before it has read all.
-func (x *exchange) written(n int, err error, at time.Duration) {
+func (x *exchange) noteWritten(n int, err error, at time.Duration) {
 	x.out = x.out[n:]
 	switch {
 	case err != nil:
-		x.broken, x.brokenAt = err, at
+		x.writeErr, x.writeErrAt = err, at
 		x.dropBody()
 	case len(x.out) == 0:
 		x.row.written = at
@@ -90,8 +98,8 @@ func (x *exchange) patience() time.Duration {
 	switch {
 	case x.phase == inError:
 		return x.row.headers + errorGrace
-	case x.phase == inHead && x.broken != nil:
-		return x.brokenAt + doneGrace
+	case x.phase == inHead && x.writeErr != nil:
+		return x.writeErrAt + doneGrace
 	case s.isDone:
 		return s.doneAt + doneGrace
 	case s.first == unknown:
@@ -174,7 +182,7 @@ func (x *exchange) takeBody(data []byte) {
 	switch {
 	case x.framing.IsOver():
 		x.parser.End()
-		x.isExtra = len(data) > 0
+		x.hasTrailingBytes = len(data) > 0
 		x.close(nil, x.at)
 	case x.phase == inError && len(x.text) > errorBodyLimit:
 		x.close(nil, x.at)
@@ -183,8 +191,8 @@ func (x *exchange) takeBody(data []byte) {
 	}
 }
 
-// ended takes the end of the connection, or of the patience with it.
-func (x *exchange) ended(err error, at time.Duration) {
+// connectionEnded takes the end of the connection, or of the patience with it.
+func (x *exchange) connectionEnded(err error, at time.Duration) {
 	if x.phase == inStream {
 		x.parser.End()
 		if x.stream.isDone || err == io.EOF && x.framing.EndsWithConnection() {
@@ -199,8 +207,8 @@ func (x *exchange) close(err error, at time.Duration) {
 	switch {
 	case x.phase == over:
 		return
-	case x.phase == inHead && x.broken != nil && !wire.IsLeft(err):
-		err = x.broken
+	case x.phase == inHead && x.writeErr != nil && !wire.IsLeft(err):
+		err = x.writeErr
 	case x.phase == inError: // what was said until then is what it says
 		err = nil
 	}
@@ -212,8 +220,8 @@ func (x *exchange) close(err error, at time.Duration) {
 
 // isReusable says whether the connection is where a next request may begin.
 func (x *exchange) isReusable() bool {
-	return x.end == nil && x.unreached == nil && x.broken == nil && len(x.out) == 0 && x.framing.IsOver() &&
-		!x.isExtra && !x.answer.IsLast
+	return x.end == nil && x.connectErr == nil && x.writeErr == nil && len(x.out) == 0 && x.framing.IsOver() &&
+		!x.hasTrailingBytes && !x.answer.IsLast
 }
 
 // notReached is the end of a request that no connection could be made for.
@@ -225,8 +233,8 @@ func (x *exchange) notReached(at time.Duration) {
 func (x *exchange) settle() {
 	s, r := &x.stream, &x.row
 	switch {
-	case x.unreached != nil:
-		x.fail(connectFailure(x.unreached), wire.Cause(x.unreached))
+	case x.connectErr != nil:
+		x.fail(connectFailure(x.connectErr), wire.Cause(x.connectErr))
 		return
 	case x.answer.Status != 0 && !x.answer.IsStream():
 		x.fail(x.rejection())
@@ -236,7 +244,7 @@ func (x *exchange) settle() {
 	r.first, r.last = s.first, s.last
 	r.usage, r.finish, r.reads, r.timing = s.usage, x.scrub.Detail(s.finish), s.reads, s.timing
 	r.offsets, r.counts = s.offsets, s.counts
-	r.noCounts = s.unknown && allZero(s.counts)
+	r.noCounts = s.hasUnknownCounts && allZero(s.counts)
 	if s.hasIDs {
 		r.counted = s.counted
 	}

@@ -1,3 +1,6 @@
+// Settling a row (scrubbing, compressing, counting) takes tens of microseconds, in which the event loop could read ten
+// tokens. So the loop hands over ended exchanges in batches, once a turn, under one short lock.
+
 package replay
 
 import "sync"
@@ -5,19 +8,19 @@ import "sync"
 // finisher writes the rows of exchanges that are over on a goroutine of its own, so that the event loop does not stop
 // for it.
 type finisher struct {
-	sender *sender
-	added  []*exchange // not yet handed over; the loop's
+	state *runState
+	added []*exchange // not yet handed over; the loop's
 
-	mu     sync.Mutex
-	queue  []*exchange
-	isOver bool
-	more   chan struct{}
-	ended  sync.WaitGroup
+	mu      sync.Mutex
+	queue   []*exchange
+	isOver  bool
+	more    chan struct{}
+	running sync.WaitGroup
 }
 
-func newFinisher(s *sender) *finisher {
-	f := &finisher{sender: s, more: make(chan struct{}, 1)}
-	f.ended.Go(f.run)
+func newFinisher(s *runState) *finisher {
+	f := &finisher{state: s, more: make(chan struct{}, 1)}
+	f.running.Go(f.run)
 	return f
 }
 
@@ -50,7 +53,7 @@ func (f *finisher) end() {
 	f.isOver = true
 	f.mu.Unlock()
 	f.ring()
-	f.ended.Wait()
+	f.running.Wait()
 }
 
 func (f *finisher) run() {
@@ -61,7 +64,7 @@ func (f *finisher) run() {
 		isOver := f.isOver
 		f.mu.Unlock()
 		for _, x := range batch {
-			f.sender.finish(x)
+			f.state.finish(x)
 		}
 		clear(batch)
 		if isOver {

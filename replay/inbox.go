@@ -1,33 +1,36 @@
+// Messages to the goroutine that owns the schedule. Posting must be cheap and must not wake the event loop for each message:
+// the bell rings once until the inbox was emptied, and not at all where the sender knows that the next look is soon enough.
+
 package replay
 
 import "sync"
 
-// news is what the goroutine that has the schedule is told by others.
-type news struct {
-	what what
+// message is what the goroutine that has the schedule is told by others.
+type message struct {
+	kind messageKind
 	t    *ticket
 }
 
-type what int
+type messageKind int
 
 const (
-	isPlanned  what = iota // read from the plan
-	isPlanOver             // there is no more
-	isPrepared             // its connection and its bytes are there, or cannot be had
-	isOver                 // it has ended
+	isPlanned  messageKind = iota // read from the plan
+	isPlanOver                    // there is no more
+	isPrepared                    // its connection and its bytes are there, or cannot be had
+	isOver                        // it has ended
 )
 
 // inbox gathers news for one reader. Its bell is rung once for all that has come since it was looked at.
 type inbox struct {
 	mu      sync.Mutex
-	list    []news
-	spare   []news
+	list    []message
+	spare   []message
 	bell    func()
 	hasRung bool
 }
 
 // post adds news; the bell is rung unless somebody says that there is no hurry, once the news are in.
-func (b *inbox) post(n news, canWait func() bool) {
+func (b *inbox) post(n message, canWait func() bool) {
 	b.mu.Lock()
 	b.list = append(b.list, n)
 	b.mu.Unlock()
@@ -58,7 +61,7 @@ func (b *inbox) listen(bell func()) bool {
 }
 
 // take is all news so far, valid until the next call.
-func (b *inbox) take() []news {
+func (b *inbox) take() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.spare)

@@ -1,3 +1,8 @@
+// The files of a run while it goes. A lineLog has one writer goroutine: whoever adds a line formats it into a pooled buffer
+// and sends it over a channel. The stream is flushed every quarter second, so that a killed run loses no more than that; a
+// torn last frame is cut off by whoever reads it (ingest). When the disk is full the log drops lines rather than block the
+// load, and ends the run.
+
 package replay
 
 import (
@@ -78,7 +83,7 @@ type lineLog struct {
 	file   file
 	lines  chan *[]byte
 	broken func(error) // called once, when the file cannot be written any more
-	ended  chan struct{}
+	done   chan struct{}
 	err    error // of the writer, to be read after ended
 	bufs   sync.Pool
 }
@@ -92,7 +97,7 @@ func openLog(path string, create createFunc, broken func(error)) (*lineLog, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &lineLog{path: path, file: f, lines: make(chan *[]byte, 1024), broken: broken, ended: make(chan struct{})}
+	l := &lineLog{path: path, file: f, lines: make(chan *[]byte, 1024), broken: broken, done: make(chan struct{})}
 	go l.run(out)
 	return l, nil
 }
@@ -108,7 +113,7 @@ func (l *lineLog) add(fill func([]byte) []byte) {
 }
 
 func (l *lineLog) run(out *plan.LineWriter) {
-	defer close(l.ended)
+	defer close(l.done)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	isDirty := false
@@ -155,7 +160,7 @@ func cutPath(err error) error {
 
 func (l *lineLog) close() error {
 	close(l.lines)
-	<-l.ended
+	<-l.done
 	return l.err
 }
 

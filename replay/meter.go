@@ -1,10 +1,13 @@
+// Counters for the progress line. Many goroutines add without locks; one reports each second. Nothing here is kept: what a
+// run says at its end is counted from its rows.
+
 package replay
 
 import (
-	"math"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"tidemark/replay/host"
 )
 
 // Progress is how a run stands, for a line that says so.
@@ -16,7 +19,7 @@ type Progress struct {
 	InFlight        int64
 	Completed       int64
 	Failed          int64
-	LateP99         time.Duration // over the run so far, within 4 %
+	LateP99         time.Duration // over the run so far, within 3 %
 	OutputTokensPer float64       // tokens per second since the last report
 	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
 	PredictedTPOT   time.Duration // at what is in flight now; 0: nobody predicts
@@ -24,13 +27,11 @@ type Progress struct {
 
 // meter counts while a run goes, for its progress line; what is kept is in the rows.
 type meter struct {
-	sent, left, ended, failed          atomic.Int64
-	tokens, gaps, gapTokens            atomic.Int64
-	lastTokens, lastGap, lastGapTokens int64 // at the last report; its goroutine only
-	lastAt                             time.Duration
-
-	mu   sync.Mutex
-	late [240]int64 // requests by lateness, in steps of 8 % from 1 us on
+	sent, answeredSent, answered, failed atomic.Int64
+	tokens, gaps, gapTokens              atomic.Int64
+	lastTokens, lastGap, lastGapTokens   int64 // at the last report; its goroutine only
+	lastAt                               time.Duration
+	late                                 host.Histogram // of requests
 }
 
 func (m *meter) addTokens(n int64) { m.tokens.Add(n) }
@@ -41,54 +42,30 @@ func (m *meter) addGap(gap time.Duration, n int64) {
 	m.gapTokens.Add(n)
 }
 
-const lateStep = 1.08
-
 func (m *meter) addSent(lateness time.Duration) {
 	m.sent.Add(1)
-	step := 0
-	if us := lateness.Seconds() * 1e6; us > 1 {
-		step = min(int(math.Log(us)/math.Log(lateStep))+1, len(m.late)-1)
-	}
-	m.mu.Lock()
-	m.late[step]++
-	m.mu.Unlock()
+	m.late.Add(lateness)
 }
 
 func (m *meter) end(r *row) {
 	if r.sent != unknown {
-		m.left.Add(1)
+		m.answeredSent.Add(1)
 	}
-	m.ended.Add(1)
+	m.answered.Add(1)
 	if r.failure != "" {
 		m.failed.Add(1)
 	}
 }
 
 // flight is how many requests were sent, and how many of these have ended.
-func (m *meter) flight() (sent, ended int64) { return m.sent.Load(), m.left.Load() }
+func (m *meter) flight() (sent, ended int64) { return m.sent.Load(), m.answeredSent.Load() }
 
-func (m *meter) inFlight() int64 { return m.sent.Load() - m.left.Load() }
-
-func (m *meter) lateP99() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := int64(0)
-	for _, n := range m.late {
-		all += n
-	}
-	below := int64(0)
-	for step, n := range m.late {
-		if below += n; all > 0 && below*100 >= all*99 {
-			return time.Duration(math.Pow(lateStep, float64(step)-0.5) * 1e3)
-		}
-	}
-	return 0
-}
+func (m *meter) inFlight() int64 { return m.sent.Load() - m.answeredSent.Load() }
 
 func (m *meter) report(now time.Duration) Progress {
 	tokens, gap, gapTokens := m.tokens.Load(), m.gaps.Load(), m.gapTokens.Load()
-	ended, failed := m.ended.Load(), m.failed.Load()
-	p := Progress{Elapsed: now, Sent: m.sent.Load(), InFlight: m.inFlight(), Completed: ended - failed, Failed: failed, LateP99: m.lateP99()}
+	ended, failed := m.answered.Load(), m.failed.Load()
+	p := Progress{Elapsed: now, Sent: m.sent.Load(), InFlight: m.inFlight(), Completed: ended - failed, Failed: failed, LateP99: m.late.Quantile(0.99)}
 	if span := (now - m.lastAt).Seconds(); span > 0 {
 		p.OutputTokensPer = float64(tokens-m.lastTokens) / span
 	}

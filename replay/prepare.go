@@ -1,3 +1,7 @@
+// What is done for a request before it is due, on a helper goroutine: a connection early enough for a slow handshake, then
+// its bytes, late enough that thousands of waiting requests do not fill the memory (bodyBudget). An error here is not final:
+// the request tries again at its due time, and only that try counts.
+
 package replay
 
 // connectEarly gets a connection before it is needed. An error shows again at the due time, when it counts.
@@ -11,8 +15,8 @@ func (x *exchange) connectEarly() {
 // time.
 func (x *exchange) buildEarly() {
 	x.stream.grow(x.row.req.OutputTokens)
-	x.waits = int64(x.ticket.to.writer.size(x.row.req))
-	if x.prepared.Add(x.waits) <= bodyBudget {
+	x.budgeted = int64(x.ticket.to.writer.size(x.row.req))
+	if x.prepared.Add(x.budgeted) <= bodyBudget {
 		x.build()
 	}
 }
@@ -22,50 +26,50 @@ func (x *exchange) build() {
 	if x.body == nil {
 		x.body = new([]byte)
 	}
-	*x.body, x.out = x.ticket.to.writer.request(*x.body, x.row.req, x.ticket.said...)
+	*x.body, x.out = x.ticket.to.writer.request(*x.body, x.row.req, x.ticket.answers...)
 }
 
-// unprepare takes the bytes off the budget: from now on they are under way, however slowly.
-func (x *exchange) unprepare() {
-	x.prepared.Add(-x.waits)
-	x.waits = 0
+// releaseBudget takes the bytes off the budget: from now on they are under way, however slowly.
+func (x *exchange) releaseBudget() {
+	x.prepared.Add(-x.budgeted)
+	x.budgeted = 0
 }
 
-// reach makes up at the due time for what could not be done before it.
-func (x *exchange) reach() {
+// ensureReady makes up at the due time for what could not be done before it.
+func (x *exchange) ensureReady() {
 	if x.out == nil {
 		x.build()
 	}
 	if x.conn == nil {
-		x.conn, x.unreached = x.connect(x.ticket.to)
+		x.conn, x.connectErr = x.connect(x.ticket.to)
 	}
 }
 
 // isReachable says whether the connection that waits can be used; a dead one goes.
 func (x *exchange) isReachable() bool {
 	if x.conn != nil && !x.isRetry && !x.conn.IsUsable() {
-		x.hangUp()
+		x.closeConn()
 	}
 	return x.conn != nil
 }
 
 // withdraw is the end of a request that the run stopped before its due time: it stays unsent.
 func (x *exchange) withdraw() {
-	x.unprepare()
+	x.releaseBudget()
 	x.dropBody()
-	x.giveBack(true)
+	x.releaseConn(true)
 }
 
-// giveBack parts with the connection.
-func (x *exchange) giveBack(isReusable bool) {
+// releaseConn parts with the connection.
+func (x *exchange) releaseConn(isReusable bool) {
 	if x.conn != nil && isReusable {
 		x.ticket.to.pool.Put(x.conn)
 		x.conn = nil
 	}
-	x.hangUp()
+	x.closeConn()
 }
 
-func (x *exchange) hangUp() {
+func (x *exchange) closeConn() {
 	if x.conn != nil {
 		x.conn.Close()
 		x.conn = nil

@@ -1,3 +1,7 @@
+// What each server is: the model that it serves, its engine and version, its configuration, and whether it is a simulator.
+// All servers are asked at once, before the run has a folder, so that a wrong address costs nothing. While the run lasts the
+// model is watched: a server that was given another model in the middle would make the figures those of neither.
+
 package replay
 
 import (
@@ -42,7 +46,7 @@ type modelCard struct {
 }
 
 // probeAll asks all targets at once; the error is that of the first of them in order that has one.
-func (a *asker) probeAll(ctx context.Context, model, engine string) ([]Server, error) {
+func (a *controlClient) probeAll(ctx context.Context, model, engine string) ([]Server, error) {
 	servers, errs := make([]Server, len(a.targets)), make([]error, len(a.targets))
 	var asking sync.WaitGroup
 	for i, t := range a.targets {
@@ -58,7 +62,7 @@ func (a *asker) probeAll(ctx context.Context, model, engine string) ([]Server, e
 }
 
 // probe checks before anything is sent that the server is there and has the model, and asks what it is.
-func (a *asker) probe(ctx context.Context, t target, model, named string) (Server, error) {
+func (a *controlClient) probe(ctx context.Context, t target, model, named string) (Server, error) {
 	server := Server{target: t}
 	status, body, err := a.get(ctx, t.at("/v1/models"))
 	if err != nil {
@@ -89,7 +93,7 @@ func (a *asker) probe(ctx context.Context, t target, model, named string) (Serve
 }
 
 // answer is what a server says to a question that it need not be able to answer; nil: it does not.
-func (a *asker) answer(ctx context.Context, t target, path string) []byte {
+func (a *controlClient) answer(ctx context.Context, t target, path string) []byte {
 	status, body, err := a.get(ctx, t.at(path))
 	if err != nil || status != http.StatusOK {
 		return nil
@@ -132,7 +136,7 @@ func findVocab(v any) (size int) {
 	return size
 }
 
-func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
+func (a *controlClient) noAnswer(ctx context.Context, t target, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -155,7 +159,7 @@ func (a *asker) noAnswer(ctx context.Context, t target, err error) error {
 	return hint.Errorf("replay: %s: %s", where, a.scrub.Text(wire.Cause(err))).Hint("check --base-url")
 }
 
-func (a *asker) refused(t target, status int, body []byte) error {
+func (a *controlClient) refused(t target, status int, body []byte) error {
 	todo := "check --base-url"
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -176,7 +180,7 @@ func (a *asker) refused(t target, status int, body []byte) error {
 	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
 }
 
-func (a *asker) checkModel(t target, body []byte, model string) (modelCard, error) {
+func (a *controlClient) checkModel(t target, body []byte, model string) (modelCard, error) {
 	cards, err := cardsIn(body)
 	if err != nil {
 		return modelCard{}, hint.Errorf("replay: %s/v1/models: not a list of models", t.shown()).Hint("check --base-url")
@@ -212,7 +216,7 @@ func cardsIn(body []byte) ([]modelCard, error) {
 
 // watchModel asks once more what the server serves; an error says how that is no longer what the run began with. A
 // server that does not answer is the load's business.
-func (a *asker) watchModel(ctx context.Context, s Server) error {
+func (a *controlClient) watchModel(ctx context.Context, s Server) error {
 	status, body, err := a.get(ctx, s.target.at("/v1/models"))
 	if err != nil || status != http.StatusOK {
 		return nil

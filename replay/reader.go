@@ -1,3 +1,7 @@
+// The plan's reader runs ahead of the schedule, but not far: a request is read somewhat before it is due, and only while the
+// schedule has room, so that a plan of a million requests needs the memory of a few thousand. posted, taken and allowed are
+// a credit scheme: the dispatcher allows, the reader posts at most so many, and neither waits for the other with a lock.
+
 package replay
 
 import (
@@ -69,7 +73,7 @@ func (r *reader) ticket() *ticket {
 
 // read posts all requests and then says that there are no more.
 func (r *reader) read() {
-	defer r.inbox.post(news{isPlanOver, nil}, nil)
+	defer r.inbox.post(message{isPlanOver, nil}, nil)
 	for r.mayGoOn() {
 		t := r.ticket()
 		if t == nil {
@@ -80,7 +84,7 @@ func (r *reader) read() {
 			return
 		}
 		r.posted++
-		r.inbox.post(news{isPlanned, t}, func() bool { return isTimed && r.looksOften && t.req.Due-r.now() > quietRead })
+		r.inbox.post(message{isPlanned, t}, func() bool { return isTimed && r.looksOften && t.req.Due-r.now() > quietRead })
 	}
 }
 

@@ -1,3 +1,7 @@
+// Everything that is settled before a run has a folder: probes, lengths, vocabulary, settings, drain, cache, prompts, in
+// this order. What cannot go well is refused here with nothing sent. What a reader of the result must know is noted in
+// readiness and kept.
+
 package replay
 
 import (
@@ -43,7 +47,7 @@ type prepared struct {
 
 // prepare asks the servers what they are, refuses what cannot go well, and brings them into the state that was asked
 // for. Nothing of the plan has been sent when it returns.
-func (s *Settings) prepare(ctx context.Context, a *asker, plan *plan.Plan) (p prepared, err error) {
+func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Plan) (p prepared, err error) {
 	if p.servers, err = a.probeAll(ctx, s.Model, s.Engine); err != nil {
 		return p, err
 	}
@@ -99,7 +103,7 @@ func (s *Settings) chooseCount(servers []Server) {
 
 // configurations are what the servers run with, in their order. A server's own /metrics says what its settings have not;
 // where there is one server, so do whatever addresses were given for it.
-func (a *asker) configurations(servers []Server, metrics []exposition) []engines.Configuration {
+func (a *controlClient) configurations(servers []Server, metrics []exposition) []engines.Configuration {
 	all := make([]engines.Configuration, len(servers))
 	for i, server := range servers {
 		var texts [][]byte
@@ -119,7 +123,7 @@ func (a *asker) configurations(servers []Server, metrics []exposition) []engines
 }
 
 // prompts are those of the endpoint.
-func (s *Settings) prompts(ctx context.Context, a *asker, first Server, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
+func (s *Settings) prompts(ctx context.Context, a *controlClient, first Server, planned *plan.Plan) (plan.Prompts, *plan.ChatRecord, error) {
 	if s.Endpoint == chatPath {
 		return plan.NewChatPrompts(ctx, a.tokenizer(first, s.Model), s.Seed, planned)
 	}

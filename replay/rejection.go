@@ -1,3 +1,6 @@
+// An answer that is no stream: its status and whatever words its body has, in any of the shapes that servers use. It becomes
+// the kind of failure and a short text, from which secrets are taken and which is cut after that.
+
 package replay
 
 import (
@@ -17,16 +20,16 @@ func (x *exchange) rejection() (kind, detail string) {
 	said := wire.ErrorBody(x.text).String() // fail scrubs and cuts
 	switch status := x.answer.Status; {
 	case status == http.StatusOK:
-		return "protocol", "the answer is no event stream: " + cmp.Or(said, bodyWords(x.answer, x.text))
+		return "protocol", "the answer is no event stream: " + cmp.Or(said, describeBody(x.answer, x.text))
 	case status >= 300 && status < 400:
 		return fmt.Sprintf("http_%d", status), "a redirect, not followed"
 	default:
-		return fmt.Sprintf("http_%d", status), cmp.Or(said, bodyWords(x.answer, x.text))
+		return fmt.Sprintf("http_%d", status), cmp.Or(said, describeBody(x.answer, x.text))
 	}
 }
 
-// bodyWords says what came where the server itself says nothing.
-func bodyWords(h wire.Head, body []byte) string {
+// describeBody says what came where the server itself says nothing.
+func describeBody(h wire.Head, body []byte) string {
 	words := strings.TrimSpace(fmt.Sprintf("%d %s", h.Status, http.StatusText(h.Status)))
 	if len(body) == 0 {
 		return words + ", no body"

@@ -1,3 +1,7 @@
+// What a run comes to without a warehouse: counts, lateness, and whether the client kept time. A run is invalid only for
+// what the client or its machine did; failures of the server are results. The order in clientFault is that of certainty:
+// what the machine ran out of, then what was late, then standing still, then lag.
+
 package replay
 
 import (
@@ -53,7 +57,7 @@ type outcome struct {
 	coalesced int64 // of these, in a read together with another
 	context   contextMean
 	slots     int // of a closed loop; else 0
-	turns     []turn
+	slotUses  []slotUse
 }
 
 func (o *outcome) add(r *row) {
@@ -62,7 +66,7 @@ func (o *outcome) add(r *row) {
 		o.lateness = append(o.lateness, r.lateness().Seconds())
 		o.result.connecting.add(r.lateness(), r.connect)
 		if o.slots > 0 {
-			o.turns = append(o.turns, turn{r.req.Due + r.held, r.sent, r.done})
+			o.slotUses = append(o.slotUses, slotUse{r.req.Due + r.held, r.sent, r.done})
 		}
 	}
 	if r.failure == "" {
@@ -75,13 +79,13 @@ func (o *outcome) add(r *row) {
 	o.result.OutputTokensReported += max(r.usage.Completion, 0)
 	o.result.CachedTokensReported += max(r.usage.Cached, 0)
 	o.end = max(o.end, r.done)
-	o.coalesced += together(r.offsets)
+	o.coalesced += sharedReads(r.offsets)
 	o.chunks += int64(len(r.offsets))
 	o.context.add(r.req)
 }
 
-// together counts the chunks of one answer that bear the instant of another: they came in one read.
-func together(offsets []int32) (n int64) {
+// sharedReads counts the chunks of one answer that bear the instant of another: they came in one read.
+func sharedReads(offsets []int32) (n int64) {
 	for i, at := range offsets {
 		if i > 0 && offsets[i-1] == at || i+1 < len(offsets) && offsets[i+1] == at {
 			n++
@@ -127,14 +131,14 @@ func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit 
 	r.Planned, r.Unsent, r.DurationS = planned, planned-r.Completed-r.Failed, o.end.Seconds()
 	slices.Sort(o.lateness)
 	r.LatenessS = host.QuantilesOf(o.lateness)
-	r.ClosedLoop = closedLoop(o.turns, o.slots)
-	r.InvalidReason = r.spoilt(most, seen, o.slots > 0, clientLimit)
+	r.ClosedLoop = closedLoop(o.slotUses, o.slots)
+	r.InvalidReason = r.clientFault(most, seen, o.slots > 0, clientLimit)
 	r.IsValid = r.InvalidReason == ""
 	return r
 }
 
-// spoilt is what the client or its machine did to the run; empty for nothing.
-func (r *Result) spoilt(most limits, seen observed, isClosed bool, clientLimit *string) string {
+// clientFault is what the client or its machine did to the run; empty for nothing.
+func (r *Result) clientFault(most limits, seen observed, isClosed bool, clientLimit *string) string {
 	late := plan.FromSeconds(r.LatenessS.P99)
 	switch {
 	case clientLimit != nil:

@@ -1,3 +1,7 @@
+// Which server a request goes to: by its class, else by its session (hashed, so that later turns find their prefix in the
+// cache of the same server), else in turn. pick is called in the order of the plan, so that the same plan always goes to the
+// same servers.
+
 package replay
 
 import (
@@ -13,7 +17,7 @@ type endpoint struct {
 	address string // its base url, as it is shown
 	name    string // the same; empty when there is only one
 	pool    *wire.Pool
-	writer  *writer
+	writer  *requestWriter
 	refused atomic.Int64 // connections refused in a row
 }
 
@@ -37,7 +41,7 @@ func newRouter(s Settings, servers []Server, prompts plan.Prompts, classes []str
 		e := &endpoint{
 			address: t.shown(),
 			pool:    wire.NewPool(t.address, s.Dial, t.tlsConfig(s), s.ConnectTimeout, r.isBare),
-			writer:  newWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s, server.engine.Fields, prompts),
+			writer:  newRequestWriter(t.base.EscapedPath()+s.Endpoint, t.base.Host, s, server.engine.Fields, prompts),
 		}
 		if len(servers) > 1 {
 			e.name = e.address
@@ -67,7 +71,7 @@ func isBare(s Settings, servers []Server) bool {
 			return false
 		}
 	}
-	return hasLoop && s.dialsPlainly && s.Sleep == nil
+	return hasEventLoop && s.dialsPlainly && s.Sleep == nil
 }
 
 // unbare leaves the connections to Go.

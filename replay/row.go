@@ -1,3 +1,7 @@
+// One line of requests.jsonl.zst, written by hand: hundreds of thousands of numbers a second would cost encoding/json a
+// core. Its keys are a format (ingest/runs reads them); what is not known is left out, never 0. Instants are seconds since
+// the run's zero, exact to the nanosecond; chunk offsets are microseconds since the request was sent.
+
 package replay
 
 import (

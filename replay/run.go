@@ -1,3 +1,7 @@
+// A run from its settings to its folder. Two contexts end it: when ctx ends nothing more is sent and streams in flight
+// finish (the first Ctrl-C); when Settings.Abort ends they are cut and count as cancelled (the second). giveUp is the third
+// way: the run stops by itself, since no server is left or the disk is full. The folder is whole in all three cases.
+
 package replay
 
 import (
@@ -24,7 +28,7 @@ func Run(ctx context.Context, plan *plan.Plan, s Settings, folder string) (Resul
 	if _, err := os.Lstat(folder); err == nil {
 		return Result{}, folderExists(folder)
 	}
-	asker := newAsker(s, targets)
+	asker := newControlClient(s, targets)
 	defer asker.close()
 	ready, err := s.prepare(ctx, asker, plan)
 	if err != nil {
@@ -33,7 +37,7 @@ func Run(ctx context.Context, plan *plan.Plan, s Settings, folder string) (Resul
 	if err := makeFolder(folder); err != nil {
 		return Result{}, err
 	}
-	r := run{settings: s, targets: targets, servers: ready.servers, asker: asker, folder: folder}
+	r := run{settings: s, targets: targets, servers: ready.servers, control: asker, folder: folder}
 	r.document = newDocument(s, targets, plan, ready)
 	return r.do(ctx, plan, ready.prompts)
 }
@@ -43,10 +47,10 @@ type run struct {
 	settings Settings
 	targets  []target // those of BaseURLs, then those of Routes
 	servers  []Server // what they are, in that order
-	asker    *asker
+	control  *controlClient
 	folder   string
 	document document
-	sender   *sender
+	state    *runState
 	sampler  *sampler
 }
 
@@ -94,11 +98,11 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 	if s.Mode == modeClosed {
 		slots = s.MaxConcurrency
 	}
-	r.sender = &sender{
-		settings: s, scrub: r.asker.scrub, meter: m, journal: newJournal(rows, slots), abort: abort, stop: stop, giveUp: giveUp,
+	r.state = &runState{
+		settings: s, scrub: r.control.scrub, meter: m, journal: newJournal(rows, slots), abort: abort, stop: stop, giveUp: giveUp,
 		router: newRouter(s, r.servers, prompts, r.document.Plan.Classes), keepsIDs: s.History == "answered",
 	}
-	r.sender.presence = &presence{router: r.sender.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}
+	r.state.availability = &availability{router: r.state.router, stops: s.OnDead == onDeadStop, tell: s.Tell, giveUp: giveUp}
 	r.sampler = newSampler(r, samples, m, giveUp)
 	return nil
 }
@@ -111,30 +115,30 @@ func (r *run) play(plan *plan.Plan, sleep host.Sleep) {
 		defer release()
 	}
 	host.GrowFileTable()
-	r.sampler.baseline(r.sender.stop)
-	d := newDispatcher(r.sender, plan.Requests(), sleep)
+	r.sampler.baseline(r.state.stop)
+	d := newDispatcher(r.state, plan.Requests(), sleep)
 	d.warm()
 	r.document.StartedAt = stamp(r.settings.Wall().Add(time.Until(d.begin)))
 	r.sampler.begin = d.begin
-	during, end := context.WithCancel(r.sender.abort)
+	during, end := context.WithCancel(r.state.abort)
 	defer end()
 	r.sampler.start(during)
 	progress := r.progress(during, plan.Header())
 	d.run()
 	end()
-	r.sampler.last(r.sender.abort)
+	r.sampler.last(r.state.abort)
 	<-progress
-	r.sender.router.close()
+	r.state.router.close()
 }
 
 // progress reports each second, and once more at the end.
 func (r *run) progress(ctx context.Context, header plan.Header) (ended chan struct{}) {
 	ended = make(chan struct{})
 	report := func() {
-		p := r.sender.meter.report(max(time.Since(r.sender.begin), 0))
+		p := r.state.meter.report(max(time.Since(r.state.begin), 0))
 		p.Planned, p.PlanDuration = header.Requests, plan.FromSeconds(header.DurationS)
 		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
-			p.PredictedTPOT = predict(int(p.InFlight), r.sender.journal.outcome.context.mean(header))
+			p.PredictedTPOT = predict(int(p.InFlight), r.state.journal.outcome.context.mean(header))
 		}
 		r.settings.Progress(p)
 	}
@@ -153,13 +157,13 @@ func (r *run) progress(ctx context.Context, header plan.Header) (ended chan stru
 
 // close makes the folder whole.
 func (r *run) close(ctx context.Context, planned int64) (Result, error) {
-	rowsErr := r.sender.journal.log.close()
+	rowsErr := r.state.journal.log.close()
 	err := errors.Join(rowsErr, r.sampler.log.close())
 	most := limits{r.settings.MaxLateness, r.settings.MaxStall}
-	result := r.sender.journal.outcome.finish(planned, most, r.sampler.observed(), r.sender.clientLimit.Load())
+	result := r.state.journal.outcome.finish(planned, most, r.sampler.observed(), r.state.clientLimit.Load())
 	r.noteCached(result)
-	r.document.Gone = r.sender.presence.gone
-	cause := context.Cause(r.sender.stop)
+	r.document.Gone = r.state.availability.gone
+	cause := context.Cause(r.state.stop)
 	wasAsked := ctx.Err() != nil || r.settings.Abort.Err() != nil
 	switch {
 	case err != nil: // conclude says so
@@ -185,7 +189,7 @@ func (r *run) noteCached(result Result) {
 func (r *run) conclude(result Result, err error) (Result, error) {
 	if err != nil {
 		result.Status = statusAborted
-		r.document.StopReason = strings.TrimPrefix(r.asker.scrub.Text(err.Error()), stoppedPrefix)
+		r.document.StopReason = strings.TrimPrefix(r.control.scrub.Text(err.Error()), stoppedPrefix)
 		r.document.StoppedBy = whoStopped(err)
 		result.InvalidReason = "the run stopped by itself: " + r.document.StopReason
 		if r.document.StoppedBy == stoppedByServer {

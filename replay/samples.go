@@ -1,3 +1,8 @@
+// Once a second, at the whole seconds of the run: each address of metrics as it stands, and the client's own state. Each
+// address has a goroutine, so that one that hangs delays no other; a slow answer skips seconds and shifts none. The
+// exposition is kept as text, scrubbed: what its names mean is decided by SQL (seeds.metric_names), for metrics that nobody
+// thought of at the time too.
+
 package replay
 
 import (
@@ -18,7 +23,7 @@ import (
 // sampler keeps, each second, the servers' /metrics as they stand and the client's own state. Each address has a loop of
 // its own, so that a slow one delays no other.
 type sampler struct {
-	asker   *asker
+	control *controlClient
 	urls    []string // "none": nothing is sampled
 	servers []Server // whose models are watched
 	log     *lineLog
@@ -37,7 +42,7 @@ type sampler struct {
 
 func newSampler(r *run, log *lineLog, m *meter, giveUp context.CancelCauseFunc) *sampler {
 	s := r.settings
-	p := &sampler{asker: r.asker, servers: r.servers, log: log, meter: m, beat: s.beat, heart: host.Heartbeat{Flight: m.flight},
+	p := &sampler{control: r.control, servers: r.servers, log: log, meter: m, beat: s.beat, heart: host.Heartbeat{Flight: m.flight},
 		wall: s.Wall, watch: s.watch, state: s.state, giveUp: giveUp}
 	for _, address := range s.MetricsURLs {
 		if address != noMetrics {
@@ -103,7 +108,7 @@ func (p *sampler) watchModel(ctx context.Context, server Server) {
 }
 
 func (p *sampler) isSame(ctx context.Context, server Server) bool {
-	err := p.asker.watchModel(ctx, server)
+	err := p.control.watchModel(ctx, server)
 	if err != nil {
 		p.giveUp(stopError{stoppedBySetup, err})
 	}
@@ -148,7 +153,7 @@ func (p *sampler) observed() observed {
 }
 
 func (p *sampler) scrape(ctx context.Context, address string) []byte {
-	status, text, err := p.asker.get(ctx, address)
+	status, text, err := p.control.get(ctx, address)
 	if err != nil || status != http.StatusOK {
 		p.missed.Add(1)
 		return nil
@@ -157,7 +162,7 @@ func (p *sampler) scrape(ctx context.Context, address string) []byte {
 }
 
 func (p *sampler) keep(address string, text []byte, at time.Duration) {
-	exposition := p.asker.scrub.Exposition(string(text))
+	exposition := p.control.scrub.Exposition(string(text))
 	p.log.add(func(dst []byte) []byte {
 		dst = plan.AppendSeconds(append(dst, `{"at_s":`...), at)
 		dst = plan.AppendString(append(dst, `,"origin":"server","url":`...), secrets.ShownURL(address))

@@ -1,3 +1,12 @@
+// The schedule decides when each request goes out, and asks no clock: it is told what was read and what has ended, so a test
+// can replay any run in virtual time. Two heaps hold the requests that wait: by when they may be sent (waiting), and those
+// of them that nobody has begun to prepare (unprepared). Modes differ in three points: what orders the heaps, whether a turn
+// waits for the turn before it, and whether slots limit what is in flight.
+//
+// Open loop: due times are the plan's own, and nothing the server does moves them. Under a cap, a request that has to wait
+// for a slot is held; that wait is kept apart from lateness, which is the client's fault. Closed loop: a request is due when
+// a slot becomes free, so there is no coordinated omission to correct, and no rate that was promised.
+
 package replay
 
 import (
@@ -37,16 +46,16 @@ type ticket struct {
 	done time.Duration // when it ended
 	ids  []int32       // what it was answered, where that is kept
 
-	place      int64         // in the plan
-	next       *ticket       // the turn after it, when that waits for this one
-	said       []plan.Answer // what earlier turns were answered, where the prompt repeats it
-	session    uint64
-	isChained  bool
-	isLast     bool        // of its session
-	isCalled   bool        // to be prepared
-	isReleased bool        // to be sent
-	isReady    bool        // its connection and its bytes are there
-	isWanted   atomic.Bool // it was released before it was ready
+	place       int64         // in the plan
+	next        *ticket       // the turn after it, when that waits for this one
+	answers     []plan.Answer // what earlier turns were answered, where the prompt repeats it
+	session     uint64
+	isChained   bool
+	isLast      bool        // of its session
+	isPreparing bool        // to be prepared
+	isReleased  bool        // to be sent
+	isReady     bool        // its connection and its bytes are there
+	isWanted    atomic.Bool // it was released before it was ready
 }
 
 // schedule says when each request of a plan goes out. It is told what was read from the plan and what has ended, and
@@ -57,14 +66,14 @@ type schedule struct {
 	limit     int  // requests in flight; 0: none
 	keepsIDs  bool // later turns repeat what was answered
 
-	places   int64
-	waiting  tickets // their due time is known, and not yet come
-	calls    tickets // of these, the ones that nobody has prepared
-	ahead    int     // prepared, or being so, and not yet sent
-	parked   int     // they wait for the turn before
-	inFlight int
-	free     instants // slots, by when they became free
-	sessions map[uint64]chain
+	places     int64
+	waiting    tickets // their due time is known, and not yet come
+	unprepared tickets // of these, the ones that nobody has prepared
+	ahead      int     // prepared, or being so, and not yet sent
+	parked     int     // they wait for the turn before
+	inFlight   int
+	free       instants // slots, by when they became free
+	sessions   map[uint64]sessionState
 }
 
 // newSchedule is the schedule of a mode; a limit of 0 is none.
@@ -72,11 +81,11 @@ func newSchedule(mode string, limit int, keepsIDs bool) *schedule {
 	if mode == modeClosed {
 		limit = max(limit, 1)
 	}
-	s := &schedule{isClosed: mode == modeClosed, isChained: mode != modeOpen, limit: limit, sessions: map[uint64]chain{}}
+	s := &schedule{isClosed: mode == modeClosed, isChained: mode != modeOpen, limit: limit, sessions: map[uint64]sessionState{}}
 	s.keepsIDs = keepsIDs && s.isChained
-	s.waiting.before, s.calls.before = byDue, byDue
+	s.waiting.before, s.unprepared.before = byDue, byDue
 	if s.isClosed {
-		s.waiting.before, s.calls.before = inPlanOrder, inPlanOrder
+		s.waiting.before, s.unprepared.before = inPlanOrder, inPlanOrder
 	}
 	for range limit {
 		s.free.push(0)
@@ -103,13 +112,13 @@ func (s *schedule) add(t *ticket) {
 			return
 		}
 	}
-	s.know(t)
+	s.enqueue(t)
 }
 
-// know puts a ticket in line whose due time is known.
-func (s *schedule) know(t *ticket) {
+// enqueue puts a ticket in line whose due time is known.
+func (s *schedule) enqueue(t *ticket) {
 	heap.Push(&s.waiting, t)
-	heap.Push(&s.calls, t)
+	heap.Push(&s.unprepared, t)
 }
 
 // room is how many more requests of the plan are of use now.
@@ -127,32 +136,32 @@ func (s *schedule) room() int {
 
 // prepare is the next request to be made ready, nil when there is none yet.
 func (s *schedule) prepare(now time.Duration) *ticket {
-	t := s.nextCall()
+	t := s.nextUnprepared()
 	if t == nil || !s.isClosed && t.due-connectAhead > now {
 		return nil
 	}
-	heap.Pop(&s.calls)
-	s.call(t)
+	heap.Pop(&s.unprepared)
+	s.startPreparing(t)
 	return t
 }
 
-func (s *schedule) call(t *ticket) {
-	t.isCalled = true
+func (s *schedule) startPreparing(t *ticket) {
+	t.isPreparing = true
 	s.ahead++
 }
 
-func (s *schedule) nextCall() *ticket {
-	for s.calls.Len() > 0 && s.calls.list[0].isCalled {
-		heap.Pop(&s.calls)
+func (s *schedule) nextUnprepared() *ticket {
+	for s.unprepared.Len() > 0 && s.unprepared.list[0].isPreparing {
+		heap.Pop(&s.unprepared)
 	}
 	most := maxAhead
 	if s.limit > 0 {
 		most = s.free.len() + capAhead
 	}
-	if s.calls.Len() == 0 || s.ahead >= most {
+	if s.unprepared.Len() == 0 || s.ahead >= most {
 		return nil
 	}
-	return s.calls.list[0]
+	return s.unprepared.list[0]
 }
 
 // release is the next request to be sent now, nil when there is none yet: its due time has come, and it has its slot.
@@ -169,8 +178,8 @@ func (s *schedule) release(now time.Duration) *ticket {
 			t.held = max(slot-t.due, 0)
 		}
 	}
-	if !t.isCalled {
-		s.call(t)
+	if !t.isPreparing {
+		s.startPreparing(t)
 	}
 	t.isReleased = true
 	s.ahead--
@@ -191,7 +200,7 @@ func (s *schedule) nextRelease() time.Duration {
 // wake is when prepare or release has something without anything else having happened.
 func (s *schedule) wake() time.Duration {
 	at := s.nextRelease()
-	if t := s.nextCall(); t != nil {
+	if t := s.nextUnprepared(); t != nil {
 		if s.isClosed {
 			return min(at, 0)
 		}
@@ -200,8 +209,8 @@ func (s *schedule) wake() time.Duration {
 	return at
 }
 
-// ended takes note that a released request is over, at the instant that its row says.
-func (s *schedule) ended(t *ticket, at time.Duration, ids []int32) {
+// complete takes note that a released request is over, at the instant that its row says.
+func (s *schedule) complete(t *ticket, at time.Duration, ids []int32) {
 	s.inFlight--
 	if s.limit > 0 {
 		s.free.push(at)
@@ -217,11 +226,11 @@ func (s *schedule) isEmpty() bool { return s.waiting.Len() == 0 && s.parked == 0
 // drop forgets all that was not sent and returns what was prepared of it.
 func (s *schedule) drop() (prepared []*ticket) {
 	for _, t := range s.waiting.list {
-		if t.isCalled {
+		if t.isPreparing {
 			prepared = append(prepared, t)
 		}
 	}
-	s.waiting.list, s.calls.list, s.parked, s.sessions = nil, nil, 0, map[uint64]chain{}
+	s.waiting.list, s.unprepared.list, s.parked, s.sessions = nil, nil, 0, map[uint64]sessionState{}
 	return prepared
 }
 

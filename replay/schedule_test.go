@@ -57,7 +57,7 @@ func simulate(s *schedule, requests []plan.Request) (log []sending) {
 		}
 		now = max(now, next)
 		for len(flights) > 0 && flights[0].ends <= now {
-			s.ended(flights[0].t, flights[0].ends, nil)
+			s.complete(flights[0].t, flights[0].ends, nil)
 			flights = flights[1:]
 		}
 	}
@@ -196,10 +196,10 @@ func TestAnsweredTokensStandWhereTheyWereSaid(t *testing.T) {
 		if got := s.release(time.Hour); got != ticket {
 			t.Fatalf("turn %d is not released", i)
 		}
-		if !reflect.DeepEqual(ticket.said, want[i]) {
-			t.Errorf("turn %d: got %v, want %v", i, ticket.said, want[i])
+		if !reflect.DeepEqual(ticket.answers, want[i]) {
+			t.Errorf("turn %d: got %v, want %v", i, ticket.answers, want[i])
 		}
-		s.ended(ticket, time.Second, answers[i])
+		s.complete(ticket, time.Second, answers[i])
 	}
 	if len(s.sessions) > 0 {
 		t.Error("the session is kept after its last turn")

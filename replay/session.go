@@ -1,3 +1,7 @@
+// Turns of a session follow each other: the next is due when the one before has ended and its think time is over. A turn
+// that is read too early waits behind the one before it (parked). Where answers become part of later prompts, their token
+// ids are kept until the session's last turn; the reader counts turns ahead so that this memory can be given back.
+
 package replay
 
 import (
@@ -8,12 +12,12 @@ import (
 	"tidemark/replay/wire"
 )
 
-// chain is what the schedule knows of a session: its turns go one after the other, in the order of the plan.
-type chain struct {
-	open     int32         // turns that were read and have not ended
-	end      time.Duration // of the last turn that has
-	last     *ticket       // of those that were read
-	answered []plan.Answer // what the earlier turns were answered, where that is kept
+// sessionState is what the schedule knows of a session: its turns go one after the other, in the order of the plan.
+type sessionState struct {
+	open    int32         // turns that were read and have not ended
+	end     time.Duration // of the last turn that has
+	last    *ticket       // of those that were read
+	answers []plan.Answer // what the earlier turns were answered, where that is kept
 }
 
 // follow puts a turn behind the one before it; false when it has to wait for its end.
@@ -25,7 +29,7 @@ func (s *schedule) follow(t *ticket) bool {
 		s.parked++
 	} else if isKnown {
 		s.setDue(t, c.end)
-		c.answered = t.recall(c.answered)
+		c.answers = t.recall(c.answers)
 	}
 	c.last = t
 	c.open++
@@ -61,7 +65,7 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 		if i := slices.Index(ids, wire.UnknownID); i >= 0 { // from there on nobody knows: the planned ones stay
 			ids = ids[:i]
 		}
-		c.answered = append(c.answered, plan.Answer{At: t.req.InputTokens, IDs: append([]int32(nil), ids...)})
+		c.answers = append(c.answers, plan.Answer{At: t.req.InputTokens, IDs: append([]int32(nil), ids...)})
 	}
 	next := t.next
 	t.next = nil
@@ -71,8 +75,8 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 	if next != nil {
 		s.parked--
 		s.setDue(next, at)
-		c.answered = next.recall(c.answered)
-		s.know(next)
+		c.answers = next.recall(c.answers)
+		s.enqueue(next)
 	}
 	s.sessions[t.session] = c
 }
@@ -86,6 +90,6 @@ func (t *ticket) recall(answered []plan.Answer) []plan.Answer {
 			kept = append(kept, plan.Answer{At: a.At, IDs: a.IDs[:min(room, len(a.IDs))]})
 		}
 	}
-	t.said = kept
+	t.answers = kept
 	return kept[:len(kept):len(kept)]
 }

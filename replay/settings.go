@@ -1,3 +1,6 @@
+// Everything that a caller can choose. The zero value of a field means its default, so that a command line, an experiment
+// and a test say only what they want. The unexported fields at the end replace the clock, the disk and the kernel in tests.
+
 package replay
 
 import (

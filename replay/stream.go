@@ -1,3 +1,11 @@
+// From chunks to tokens. A chunk is not a token: servers merge tokens when they are ahead of their sockets, hold text back
+// at UTF-8 borders, send empty text for a real token, and repeat the prompt in an opening chunk. So a chunk counts as
+// bearing tokens by the best evidence it has: token ids, else a running usage that grew, else text. Where nothing counts a
+// chunk's tokens its count is unknown (0), and TPOT rests on the total in the final usage; without that it is not known at
+// all, and nothing is made up.
+//
+// Sources: vLLM's vllm/entrypoints/openai, SGLang's srt/entrypoints/openai, and transcripts in testdata/streams.
+
 package replay
 
 import (
@@ -20,38 +28,38 @@ type stream struct {
 	marked int // the last read that brought a token
 	reads  int // reads that brought one
 
-	offsets []int32 // of token-bearing chunks, microseconds since sent
-	counts  []int32 // tokens of each; 0 where the server does not say
-	unknown bool    // some chunk's tokens are not known
-	counted int64   // entries of token_ids
-	keeps   bool    // ids are kept
-	ids     []int32 // as far as the server says them
-	hasIDs  bool    // the server sends token_ids
-	hasBare bool    // some chunk that may bear tokens has no token_ids
-	brought int64   // tokens, a chunk of unknown ones as one
-	running bool    // every chunk carries the usage so far
-	sofar   int64   // tokens by the last running usage
+	offsets          []int32 // of token-bearing chunks, microseconds since sent
+	counts           []int32 // tokens of each; 0 where the server does not say
+	hasUnknownCounts bool    // some chunk's tokens are not known
+	counted          int64   // entries of token_ids
+	keepsIDs         bool    // ids are kept
+	ids              []int32 // as far as the server says them
+	hasIDs           bool    // the server sends token_ids
+	hasUncounted     bool    // some chunk that may bear tokens has no token_ids
+	tokensArrived    int64   // tokens, a chunk of unknown ones as one
+	hasRunningUsage  bool    // every chunk carries the usage so far
+	usageSoFar       int64   // tokens by the last running usage
 
-	plain      int64         // chunks that show no token although the stream may hold some
-	plainFirst time.Duration // of those
-	plainLast  time.Duration
-	inferred   bool // the token instants are those of plain chunks
+	tokenless      int64         // chunks that show no token although the stream may hold some
+	tokenlessFirst time.Duration // of those
+	tokenlessLast  time.Duration
+	inferred       bool // the token instants are those of plain chunks
 
-	usage    wire.Usage
-	timing   wire.Timing
-	absurd   int64 // a count in a usage that no answer has
-	hasTotal bool  // a usage that is no running one came
-	finish   string
-	isDone   bool // [DONE] came
-	doneAt   time.Duration
-	failure  *wire.ServerError
-	protocol error
+	usage       wire.Usage
+	timing      wire.Timing
+	absurdCount int64 // a count in a usage that no answer has
+	hasTotal    bool  // a usage that is no running one came
+	finish      string
+	isDone      bool // [DONE] came
+	doneAt      time.Duration
+	failure     *wire.ServerError
+	protocol    error
 }
 
 func (s *stream) reset(sent time.Duration, m *meter, keepsIDs bool) {
 	none := wire.EmptyChunk()
-	*s = stream{sent: sent, first: unknown, last: unknown, plainFirst: unknown, plainLast: unknown, meter: m, marked: -1,
-		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keeps: keepsIDs, usage: none.Usage, timing: none.Timing}
+	*s = stream{sent: sent, first: unknown, last: unknown, tokenlessFirst: unknown, tokenlessLast: unknown, meter: m, marked: -1,
+		offsets: s.offsets[:0], counts: s.counts[:0], ids: s.ids[:0], keepsIDs: keepsIDs, usage: none.Usage, timing: none.Timing}
 }
 
 // grow makes room for the tokens of an answer, as far as they are worth it, before they come.
@@ -93,12 +101,12 @@ func (s *stream) take(c wire.Chunk, at time.Duration) {
 	if tokens, is := s.tokens(c); is {
 		s.token(tokens, at)
 	} else if c.HasChoices && !c.HasRole && !c.HasPromptIDs {
-		if s.plainFirst == unknown {
-			s.plainFirst = at
+		if s.tokenlessFirst == unknown {
+			s.tokenlessFirst = at
 		}
-		s.plainLast = at
-		s.plain++
-		s.hasBare = s.hasBare || c.Tokens == wire.NoTokenIDs && c.Finish == ""
+		s.tokenlessLast = at
+		s.tokenless++
+		s.hasUncounted = s.hasUncounted || c.Tokens == wire.NoTokenIDs && c.Finish == ""
 	}
 	if c.HasUsage {
 		s.count(c.Usage)
@@ -113,7 +121,7 @@ func (s *stream) take(c wire.Chunk, at time.Duration) {
 }
 
 func (s *stream) chunk(data []byte) (wire.Chunk, error) {
-	if s.keeps {
+	if s.keepsIDs {
 		return wire.ParseChunk(data, &s.ids)
 	}
 	return wire.ParseChunk(data, nil)
@@ -127,14 +135,14 @@ func (s *stream) tokens(c wire.Chunk) (n int64, is bool) {
 		s.counted += int64(c.Tokens)
 		return int64(c.Tokens), c.Tokens > 0
 	}
-	if c.HasUsage && c.HasChoices && c.Usage.Completion != wire.UnknownCount && (s.running || s.first == unknown) {
-		n = c.Usage.Completion - s.sofar
-		s.sofar = c.Usage.Completion
-		s.running = s.running || n > 0
-		s.hasBare = s.hasBare || n > 0
+	if c.HasUsage && c.HasChoices && c.Usage.Completion != wire.UnknownCount && (s.hasRunningUsage || s.first == unknown) {
+		n = c.Usage.Completion - s.usageSoFar
+		s.usageSoFar = c.Usage.Completion
+		s.hasRunningUsage = s.hasRunningUsage || n > 0
+		s.hasUncounted = s.hasUncounted || n > 0
 		return n, n > 0
 	}
-	s.hasBare = s.hasBare || c.HasText
+	s.hasUncounted = s.hasUncounted || c.HasText
 	return 0, c.HasText
 }
 
@@ -150,8 +158,8 @@ func (s *stream) token(n int64, at time.Duration) {
 		s.marked = s.read
 		s.reads++
 	}
-	s.unknown = s.unknown || n == 0
-	s.brought += max(n, 1)
+	s.hasUnknownCounts = s.hasUnknownCounts || n == 0
+	s.tokensArrived += max(n, 1)
 	// 2^31 us are 35 minutes into one answer; later offsets stay at the end of the column's range.
 	s.offsets = append(s.offsets, int32(min((at-s.sent).Microseconds(), math.MaxInt32)))
 	s.counts = append(s.counts, int32(min(n, math.MaxInt32)))
@@ -160,7 +168,7 @@ func (s *stream) token(n int64, at time.Duration) {
 // count takes what a usage says, except what does not even fit the column it is kept in.
 func (s *stream) count(u wire.Usage) {
 	if most := max(u.Prompt, u.Completion, u.Cached); most > math.MaxInt32 {
-		s.absurd = most
+		s.absurdCount = most
 		return
 	}
 	if u.Prompt != wire.UnknownCount {
@@ -185,8 +193,8 @@ func (s *stream) received() (n int64, isKnown bool) {
 // arrived says in words how much of an answer came: tokens where all of them are counted, else chunks.
 func (s *stream) arrived(asked int64) string {
 	got, isKnown := s.received()
-	chunks := int64(len(s.offsets)) + s.plain
-	switch isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.unknown); {
+	chunks := int64(len(s.offsets)) + s.tokenless
+	switch isCounted := isKnown && (s.usage.Completion != wire.UnknownCount || !s.hasUnknownCounts); {
 	case isCounted || chunks == 0:
 		return fmt.Sprintf("%d of %d tokens", got, asked)
 	case chunks == 1:
@@ -205,24 +213,24 @@ const (
 // isLong says that the server does not keep to the length that was asked for, and that waiting for its end is no use.
 func (s *stream) isLong(asked int) bool {
 	limit := int64(asked)
-	if s.unknown {
+	if s.hasUnknownCounts {
 		limit *= chunksInToken
 	}
-	return s.brought > limit+longMargin
+	return s.tokensArrived > limit+longMargin
 }
 
-// isTold says that the server itself has ended the stream, by any of the three ways it has.
-func (s *stream) isTold() bool { return s.finish != "" || s.isDone || s.hasTotal }
+// isConcluded says that the server itself has ended the stream, by any of the three ways it has.
+func (s *stream) isConcluded() bool { return s.finish != "" || s.isDone || s.hasTotal }
 
 // isMiscounted says that the server's count is not that of its token ids. With ids on every chunk vLLM's agree exactly.
 func (s *stream) isMiscounted() bool {
-	return s.hasIDs && !s.hasBare && s.usage.Completion != wire.UnknownCount && s.usage.Completion != s.counted
+	return s.hasIDs && !s.hasUncounted && s.usage.Completion != wire.UnknownCount && s.usage.Completion != s.counted
 }
 
 // infer takes the instants of the first and last plain chunk where no chunk showed a token and the server still counts
 // some; such a row is marked.
 func (s *stream) infer() {
-	if s.first == unknown && s.usage.Completion > 0 && s.plainFirst != unknown {
-		s.first, s.last, s.inferred = s.plainFirst, s.plainLast, true
+	if s.first == unknown && s.usage.Completion > 0 && s.tokenlessFirst != unknown {
+		s.first, s.last, s.inferred = s.tokenlessFirst, s.tokenlessLast, true
 	}
 }

@@ -1,3 +1,6 @@
+// The served model's tokenizer, asked over HTTP where the server offers it (/tokenize, /detokenize). Prompts can be as long
+// as planned in the model's own tokens without any tokenizer on this side.
+
 package replay
 
 import (
@@ -8,15 +11,15 @@ import (
 
 // tokenizer is that of the served model.
 type tokenizer struct {
-	asker  *asker
-	target target
-	served string // name of the model
-	field  string // of an answer of /detokenize that holds the text
+	control *controlClient
+	target  target
+	served  string // name of the model
+	field   string // of an answer of /detokenize that holds the text
 	// isSilent are the paths that gave no answer: they are not asked again, for each time-out is long.
 	isSilent map[string]bool
 }
 
-func (a *asker) tokenizer(s Server, served string) tokenizer {
+func (a *controlClient) tokenizer(s Server, served string) tokenizer {
 	return tokenizer{a, s.target, served, s.engine.DetokenizedField, map[string]bool{}}
 }
 
@@ -27,7 +30,7 @@ func (t tokenizer) ask(ctx context.Context, path string, question map[string]any
 		return nil, ctx.Err()
 	}
 	question["model"] = t.served
-	status, body, err := t.asker.post(ctx, t.target.at(path), question)
+	status, body, err := t.control.post(ctx, t.target.at(path), question)
 	if err != nil || status == http.StatusNotFound {
 		t.isSilent[path] = true
 	}

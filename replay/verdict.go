@@ -1,3 +1,7 @@
+// What an answer came to. A success has the tokens that were asked for and a finish reason of stop or length; everything
+// else is a failure of one kind. The order of the cases matters: what the server says itself (an error frame) comes before
+// what was noticed here, and the end of the connection counts only where the answer was not complete by then.
+
 package replay
 
 import (
@@ -26,17 +30,17 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 	case s.protocol != nil:
 		return "protocol", s.protocol.Error()
 	case errors.Is(end, errLongOutput):
-		return "long_output", fmt.Sprintf("left after %d tokens, asked for %d", s.brought, asked)
+		return "long_output", fmt.Sprintf("left after %d tokens, asked for %d", s.tokensArrived, asked)
 	case end != nil && !isSettled:
 		return endFailure(end, x), wire.Cause(end) + " after " + count
 	case s.finish != "" && !isGood:
 		return "bad_finish", s.finish + " after " + count
 	case s.first == unknown:
 		return "no_token", "the stream brought no token"
-	case !s.isTold():
+	case !s.isConcluded():
 		return "cut_stream", "ended without a finish reason, a usage or [DONE] after " + count
-	case s.absurd > 0:
-		return "token_mismatch", fmt.Sprintf("the usage says %d tokens", s.absurd)
+	case s.absurdCount > 0:
+		return "token_mismatch", fmt.Sprintf("the usage says %d tokens", s.absurdCount)
 	case s.isMiscounted():
 		return "token_mismatch", fmt.Sprintf("the usage says %d tokens, the ids are %d, asked for %d", s.usage.Completion, s.counted, asked)
 	case isShort && (isGood || s.isDone):

@@ -1,3 +1,7 @@
+// The range of token ids. An id that the model does not have is a 400 from some servers and an error frame from others, in
+// mid-run, so the end of the vocabulary is found before anything is sent: by what the server says, else by asking its
+// tokenizer for text, with a binary search.
+
 package replay
 
 import (
@@ -9,7 +13,7 @@ import (
 )
 
 // settleVocabulary fixes the range of token ids: what was asked for, else the default cut to what the servers' model has.
-func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Server) error {
+func (s *Settings) settleVocabulary(ctx context.Context, a *controlClient, servers []Server) error {
 	high := s.VocabHigh
 	engines.SetDefault(&high, plan.DefaultVocabHigh)
 	known, where := 0, servers[0].target
@@ -44,7 +48,7 @@ func (s *Settings) settleVocabulary(ctx context.Context, a *asker, servers []Ser
 
 // vocabularyEnd is the id from which on the server's tokenizer has no text, if that is well below high; 0: it is not, or
 // the server does not say. A model may have some ids more than its tokenizer: that is no end.
-func (a *asker) vocabularyEnd(ctx context.Context, server Server, served string, high int) (int, error) {
+func (a *controlClient) vocabularyEnd(ctx context.Context, server Server, served string, high int) (int, error) {
 	t := a.tokenizer(server, served)
 	has := func(end int) (bool, error) { // text just below end
 		ids := make([]int, 0, 16)

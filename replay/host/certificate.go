@@ -1,10 +1,10 @@
+// The Monitor takes the state of the process once a second and gives the Certificate at the end. Every figure is a
+// difference between two states or a maximum over them, and is left out where the system does not say it.
+
 package host
 
 import (
-	"math"
-	"math/bits"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 )
 
@@ -31,108 +31,6 @@ type Certificate struct {
 	OthersCPURatio       *float64 `json:"others_cpu_ratio,omitempty"`   // of its cores' time, had by other processes and machines
 	StealRatio           *float64 `json:"steal_ratio,omitempty"`        // of its cores' time, had by other machines of the same host
 	CPUPressureRatio     *float64 `json:"cpu_pressure_ratio,omitempty"` // of the run's time, in which some task of this host waited for a core
-}
-
-// Quantiles of seconds, by linear interpolation.
-type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-// QuantilesOf are those of sorted numbers.
-func QuantilesOf(sorted []float64) Quantiles {
-	return Quantiles{quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1)}
-}
-
-func quantile(sorted []float64, q float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	at := q * float64(len(sorted)-1)
-	low := int(math.Floor(at))
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (sorted[high]-sorted[low])*(at-float64(low))
-}
-
-// Histogram holds durations in a constant space: 16 steps an octave, so that a quantile is within 3 %, from a
-// microsecond on. It may be added to by many goroutines.
-type Histogram struct {
-	counts [steps]atomic.Int64
-	most   atomic.Int64
-}
-
-const (
-	unit  = 1 << 10 // ns of the first steps
-	steps = 16 * 26 // up to 2^25 units of about a microsecond a sixteenth: nine minutes
-)
-
-func (h *Histogram) add(d time.Duration) {
-	d = max(d, 0)
-	h.counts[stepOf(d)].Add(1)
-	raise(&h.most, int64(d))
-}
-
-// stepOf is the duration itself below 16 units; from there on the four bits behind its highest one.
-func stepOf(d time.Duration) int {
-	units := uint64(d) / unit
-	if units < 16 {
-		return int(units)
-	}
-	octave := bits.Len64(units) - 5 // how far it is shifted to leave five bits
-	return min(16*octave+int(units>>octave), steps-1)
-}
-
-// middleOf is the middle of a step.
-func middleOf(step int) time.Duration {
-	if step < 16 {
-		return unit * time.Duration(2*step+1) / 2
-	}
-	octave := step/16 - 1
-	low := uint64(16+step%16) << octave
-	return time.Duration(unit * (low + 1<<octave/2))
-}
-
-// snapshot are the steps as they stand, and their sum.
-func (h *Histogram) snapshot() (counts [steps]int64, all int64) {
-	for i := range h.counts {
-		counts[i] = h.counts[i].Load()
-		all += counts[i]
-	}
-	return counts, all
-}
-
-// quantile of counts; never above most.
-func quantileOf(counts *[steps]int64, all int64, q float64, most time.Duration) time.Duration {
-	below := int64(0)
-	for step, n := range counts {
-		if below += n; n > 0 && float64(below) >= q*float64(all) {
-			return min(middleOf(step), most)
-		}
-	}
-	return 0
-}
-
-// Quantiles is nil when nothing was added.
-func (h *Histogram) Quantiles() *Quantiles {
-	counts, all := h.snapshot()
-	if all == 0 {
-		return nil
-	}
-	most := time.Duration(h.most.Load())
-	return &Quantiles{quantileOf(&counts, all, 0.5, most).Seconds(), quantileOf(&counts, all, 0.99, most).Seconds(), most.Seconds()}
-}
-
-// fewestLags is from how many on a p99 is judged: fewer say nothing of one in a hundred.
-const fewestLags = 100
-
-// Judged is the p99 that a run is judged by; 0 where there is too little to judge.
-func (h *Histogram) Judged() time.Duration {
-	counts, all := h.snapshot()
-	if all < fewestLags {
-		return 0
-	}
-	return quantileOf(&counts, all, 0.99, time.Duration(h.most.Load()))
 }
 
 // Monitor follows the process from sample to sample; one goroutine feeds it at a time.

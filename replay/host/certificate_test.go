@@ -14,7 +14,7 @@ func TestLagsAreKeptWithinThreePercent(t *testing.T) {
 	var all []float64
 	for range 20_000 {
 		d := time.Duration(math.Exp(rnd.Float64()*15) * 20e3) // 20 us to a minute
-		h.add(d)
+		h.Add(d)
 		all = append(all, d.Seconds())
 	}
 	slices.Sort(all)

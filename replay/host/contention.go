@@ -1,3 +1,7 @@
+// Who had the CPU. A thread that is ready to run and does not is in the run queue; the kernel counts that time for each
+// thread (/proc/PID/task/TID/schedstat). The share that others had of the cores meanwhile says how much of that wait was
+// theirs. The distinction decides what a user is told to do: stop other processes, or give the client more cores.
+
 package host
 
 import (

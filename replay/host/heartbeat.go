@@ -47,7 +47,7 @@ type pulse struct {
 func (h *Heartbeat) judge(p pulse) {
 	if sent, _ := h.Flight(); sent > p.left && p.stall >= 0 {
 		raise(&h.worst, int64(p.stall))
-		h.Lags.add(p.stall)
+		h.Lags.Add(p.stall)
 	}
 }
 

@@ -1,3 +1,6 @@
+// Formats of /proc that are read here: schedstat (three numbers, of which the second is the wait), stat (jiffies by kind for
+// each core), pressure/cpu (PSI, from Linux 4.20). See proc(5) and Documentation/accounting/psi.rst.
+
 package host
 
 import (

@@ -1,3 +1,6 @@
+// Sleeping until a due time. Go's timers fire on the poller's millisecond, which would be most of a request's lateness; the
+// kernel's timerfd is exact to tens of microseconds, and the rest is a short spin that yields to other goroutines.
+
 package host
 
 import (

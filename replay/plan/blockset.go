@@ -1,3 +1,6 @@
+// Which blocks earlier prompts had, for a plan of a million requests with a billion tokens. Ids that are numbered from 0
+// need a bit each, in pages that are made when they are touched; hashed ids need a map.
+
 package plan
 
 // blockSet knows how many tokens of each block were in a prompt. Whole blocks cost a bit each where ids are small and

@@ -1,3 +1,8 @@
+// Chat endpoints take text and put a template around it, so a prompt's length in tokens is not in our hands. Two measures
+// make it exact where the server has a tokenizer to ask: only words that are one token each (with a blank in front) are
+// used, and the template is measured once, in front of the words and behind them, and counts as part of the planned prompt.
+// Some of the plan's own prompts are counted by the server before the run, and the largest deviation is kept in run.json.
+
 package plan
 
 import (

@@ -1,3 +1,6 @@
+// The user's choices and the order in which they apply. What is left out is counted by cause in the header, so that a plan
+// always says what it is of its source. Sessions are kept or dropped whole: half a conversation is no conversation.
+
 package plan
 
 import (

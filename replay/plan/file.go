@@ -1,3 +1,7 @@
+// A plan file: a header line, then a line for each request, as zstd frames. The header has counts that are known last, so
+// the requests are written to a temporary file next to the plan and joined behind it. Opening a plan reads it once to its
+// end: a plan that was cut off must be found before a server was warmed up for it.
+
 package plan
 
 import (

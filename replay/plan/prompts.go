@@ -1,3 +1,8 @@
+// Token ids of a prompt. What matters is length and sharing, not meaning: a block's tokens are a function of its id, so two
+// prompts share exactly as many leading tokens as their block ids say. Servers cache prefixes by blocks of their own size
+// (16 in vLLM, 1 in SGLang), so prompts that should differ must differ within the first tokens of a block: the id's digits
+// come first, filler after.
+
 package plan
 
 import (

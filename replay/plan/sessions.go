@@ -1,3 +1,7 @@
+// Sessions in a plan. A trace says when a turn arrived, which contains how long the traced server took for the turn before.
+// Replayed on another server those answers take another time, so a turn's due time becomes a lower bound: think time after
+// the turn before, as if answers took none. The schedule adds the real answers when it sends.
+
 package plan
 
 import (

@@ -1,3 +1,6 @@
+// External merge sort: bounds of sessions are out of order, and a plan may be larger than memory. Parts of some 50 MB are
+// sorted and spooled, then merged through a heap of their first requests. Equal due times keep the order in which they came.
+
 package plan
 
 import (

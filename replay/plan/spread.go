@@ -1,3 +1,7 @@
+// Traces with a coarse clock (whole seconds, say) have bursts that are the clock's and not the users': hundreds of requests
+// in one instant, then none. Spreading draws each request's time evenly within its tick, which keeps the counts per tick and
+// the order.
+
 package plan
 
 import (

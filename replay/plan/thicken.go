@@ -1,3 +1,8 @@
+// More load of the same kind: clones of whole sessions, each moved by an offset within the mean gap between sessions. A
+// clone shares prompts with others exactly as its original does, and nothing with its original: the blocks that the original
+// had to itself get new ids. docs and the notebook of metrics define "thicken"; it is not the same as speed, which shortens
+// think times too.
+
 package plan
 
 import (

@@ -1,3 +1,6 @@
+// The numbers of a plan's header, counted while the requests pass: rates, lengths, sharing. Shared tokens are what an ideal
+// cache without limit would find; what a server really finds is measured, not planned.
+
 package plan
 
 import (

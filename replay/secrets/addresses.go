@@ -1,3 +1,7 @@
+// Addresses are shown without user, query and fragment, and without segments of the path that look like tokens: some
+// gateways put the key into the path. A model's name or a version is no token, so what decides is how random a segment
+// looks.
+
 package secrets
 
 import (

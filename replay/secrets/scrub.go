@@ -1,3 +1,6 @@
+// Cleaning a text: whole secrets first by plain replacement, then, only where a quick filter finds a trace of one, the long
+// look through all views and coats. Cutting comes after cleaning, since half of a key is not recognised.
+
 package secrets
 
 import (

@@ -1,3 +1,6 @@
+// A view undoes one layer of escapes and remembers where each byte came from, so that what is found can be marked in the
+// original. Layers are undone up to three deep: JSON in JSON in an error text is real.
+
 package secrets
 
 import (

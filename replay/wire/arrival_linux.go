@@ -1,3 +1,6 @@
+// Socket time stamps (SO_TIMESTAMPNS, socket(7)) are in the wall clock, and the run's instants are monotonic. The two are
+// compared at every wake-up; after a step of the wall clock the stamps are not believed until two comparisons agree again.
+
 package wire
 
 import (

@@ -1,3 +1,7 @@
+// A connection of the load. Reading arms a deadline only when it strikes too early: setting one for each token would cost
+// more than the read. A connection that was idle is looked at before it is used, since a request that is written while the
+// server closes it is lost, and may not be sent twice.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// The meaning of a chunk and of an error body, by encoding/json. The scanner in scan.go must agree with it on everything it
+// does not give up on (FuzzScanChunk). Keys are matched in their exact case, which encoding/json alone would not do.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// How connections fail, in the terms that verdicts need: refused, timed out, closed, out of this machine's own resources, or
+// left by the user. Causes are shown without addresses, which may hold a token.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// Transfer codings of HTTP/1.1 (RFC 9112, section 7.1) as a state machine over byte ranges: it may be fed one byte at a
+// time. It is strict where leniency would hide a broken proxy, and passes extensions and trailers without reading them.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// Response heads. A plain 200 of a stream is read without allocating; anything unusual goes to net/http, so that rare but
+// legal heads mean what they mean there.
+
 package wire
 
 import (

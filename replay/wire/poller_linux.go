@@ -1,3 +1,6 @@
+// epoll with a time-out in nanoseconds: epoll_pwait2 where the kernel has it (5.11), else a timerfd in the set. Raw system
+// calls are used where they return at once, since telling Go's scheduler of each would cost more than the call.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// Idle connections to one server, the last used on top, so that the others grow old and are closed. A server closes an idle
+// connection by its own clock: idleness is limited to less than that, and each connection is checked once more before use.
+
 package wire
 
 import (

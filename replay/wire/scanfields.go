@@ -1,3 +1,6 @@
+// Which keys of a completion chunk and of a chat chunk matter, and what is read of each. The two kinds share one set of
+// fields: a server that mixes them is still read.
+
 package wire
 
 // The fields of a completion chunk and of a chat chunk. Each key that matters has a bit: one that comes twice is left to

@@ -1,3 +1,6 @@
+// Bare sockets: Go makes the connection (names, time-outs, Happy Eyeballs), then the descriptor is taken out of Go's poller,
+// which would otherwise wake up for every token as well.
+
 package wire
 
 import (

@@ -1,3 +1,6 @@
+// Server-sent events (WHATWG HTML, section 9.2) as they come: lines may end in \n, \r\n or \r, events in the middle of a
+// read. An event that came in one piece is passed on as a slice of the read buffer; only what outlives its read is copied.
+
 package wire
 
 import (

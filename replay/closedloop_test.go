@@ -16,7 +16,7 @@ func TestAClosedLoopIsJudgedByWhatItKept(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		slots      int
-		turns      []turn
+		turns      []slotUse
 		kept, late float64
 		isValid    bool
 	}{
@@ -25,7 +25,7 @@ func TestAClosedLoopIsJudgedByWhatItKept(t *testing.T) {
 		{"answers that end together", 4, rounds(4, 2, 4*time.Second, 20*ms), (16 + 0.12) / (4 * 4.06), 0.12 / (4 * 4.06), true},
 		{"a client that is too slow", 4, rounds(4, 2, 100*ms, 20*ms), (0.4 + 0.12) / (4 * 0.16), 0.12 / (4 * 0.16), false},
 		// The second turn comes due 2 s after the first ended: nobody was late.
-		{"a plan that leaves slots empty", 1, []turn{{0, 0, time.Second}, {3 * time.Second, 3 * time.Second, 4 * time.Second}}, 1. / 3, 0, true},
+		{"a plan that leaves slots empty", 1, []slotUse{{0, 0, time.Second}, {3 * time.Second, 3 * time.Second, 4 * time.Second}}, 1. / 3, 0, true},
 		{"no slot used twice", 4, rounds(4, 1, time.Second, 20*ms), 0, 0, true},
 	} {
 		j := newJournal(nil, c.slots)
@@ -50,7 +50,7 @@ func TestAClosedLoopIsJudgedByWhatItKept(t *testing.T) {
 
 // rounds are turns that end together; from the second round on, each is filled so much later than the one before, the
 // first at once.
-func rounds(slots, n int, lasts, step time.Duration) (turns []turn) {
+func rounds(slots, n int, lasts, step time.Duration) (turns []slotUse) {
 	free := time.Duration(0)
 	for round := range n {
 		end := free + lasts
@@ -59,7 +59,7 @@ func rounds(slots, n int, lasts, step time.Duration) (turns []turn) {
 			if round > 0 {
 				sent += time.Duration(slot) * step
 			}
-			turns = append(turns, turn{free, sent, end})
+			turns = append(turns, slotUse{free, sent, end})
 		}
 		free = end
 	}

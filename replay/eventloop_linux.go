@@ -1,3 +1,14 @@
+// The event loop is one goroutine that never blocks except in epoll: it sends what is due, reads what has come, and ends
+// what has waited too long. A goroutine for each of 500 streams would be woken by the scheduler tens of microseconds after
+// its bytes came, and later still when all tokens of a batch come at once.
+//
+// Concurrency: the loop alone touches live, bySocket and the poller's set. An exchange belongs to the loop from send to
+// settle; before that to the helper that prepares it, after that to the finisher. Helpers and the plan's reader only post to
+// the inbox, whose bell is an eventfd in the poller. The loop holds no lock while it reads.
+//
+// Between any two sockets that are read, a request may become due: read checks nextDue after each, so that a burst of tokens
+// delays a request by one read and not by hundreds.
+
 package replay
 
 import (
@@ -11,12 +22,12 @@ import (
 	"tidemark/replay/wire"
 )
 
-// hasLoop says that this system has the event loop.
-const hasLoop = true
+// hasEventLoop says that this system has the event loop.
+const hasEventLoop = true
 
-// loop sends what is due and reads what has come on one thread, so that neither waits for a scheduler: no goroutine and
+// eventLoop sends what is due and reads what has come on one thread, so that neither waits for a scheduler: no goroutine and
 // no timer belongs to a stream, a token costs one read, and its instant is when the kernel had it.
-type loop struct {
+type eventLoop struct {
 	*dispatcher
 	poll     *wire.Poller
 	receiver *wire.Receiver
@@ -36,8 +47,8 @@ const scanEvery = 50 * time.Millisecond
 // loopRead is the most that one read brings.
 const loopRead = 64 << 10
 
-// newLoop is nil where the connections are not for it, or where the kernel has no descriptors left.
-func newLoop(d *dispatcher) driver {
+// newEventLoop is nil where the connections are not for it, or where the kernel has no descriptors left.
+func newEventLoop(d *dispatcher) driver {
 	if !d.router.isBare {
 		return nil
 	}
@@ -46,12 +57,12 @@ func newLoop(d *dispatcher) driver {
 		return nil
 	}
 	d.looksOften = true
-	return &loop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
+	return &eventLoop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
 }
 
-func (l *loop) run() {
+func (l *eventLoop) run() {
 	defer host.PrepareProcess()()
-	l.finished = newFinisher(l.sender)
+	l.finished = newFinisher(l.runState)
 	l.receiver = wire.NewReceiver(l.begin)
 	l.inbox.listen(l.poll.Wake)
 	defer context.AfterFunc(l.stop, l.poll.Wake)()
@@ -80,7 +91,7 @@ func (l *loop) run() {
 const linger = 12 * time.Microsecond
 
 // await returns the sockets that have something, after so long at most.
-func (l *loop) await(most time.Duration) []unix.EpollEvent {
+func (l *eventLoop) await(most time.Duration) []unix.EpollEvent {
 	for l.streak > 1 && most > linger && l.now()-l.lastRead < linger {
 		if ready := l.poll.Wait(0); len(ready) > 0 {
 			return ready
@@ -90,13 +101,13 @@ func (l *loop) await(most time.Duration) []unix.EpollEvent {
 }
 
 // advance also keeps in mind when the next request is due.
-func (l *loop) advance(now time.Duration, out carrier) {
+func (l *eventLoop) advance(now time.Duration, out carrier) {
 	l.dispatcher.advance(now, out)
 	l.nextDue = l.schedule.wake()
 }
 
 // read takes what each of the ready sockets has; between any two of them a request may be due.
-func (l *loop) read(ready []unix.EpollEvent) {
+func (l *eventLoop) read(ready []unix.EpollEvent) {
 	l.receiver.CompareClocks()
 	for _, e := range ready {
 		x := l.at(int(e.Fd))
@@ -119,14 +130,14 @@ func (l *loop) read(ready []unix.EpollEvent) {
 	}
 }
 
-func (l *loop) at(socket int) *exchange {
+func (l *eventLoop) at(socket int) *exchange {
 	if socket < len(l.bySocket) {
 		return l.bySocket[socket]
 	}
 	return nil
 }
 
-func (l *loop) receive(x *exchange) {
+func (l *eventLoop) receive(x *exchange) {
 	n, arrived, isKnown, err := l.receiver.Read(x.conn.Socket, l.buf)
 	now := l.now()
 	if l.streak++; now-l.lastRead > linger {
@@ -141,20 +152,20 @@ func (l *loop) receive(x *exchange) {
 	case n > 0:
 		x.feed(l.buf[:n], at)
 	case err == nil:
-		x.ended(io.EOF, at)
+		x.connectionEnded(io.EOF, at)
 	case err != unix.EAGAIN && err != unix.EINTR:
-		x.ended(err, at)
+		x.connectionEnded(err, at)
 	}
 }
 
 // send writes a request that is due; what does not fit follows as the socket takes it.
-func (l *loop) send(x *exchange) {
-	if !x.isOut {
-		x.unprepare()
-		x.depart()
+func (l *eventLoop) send(x *exchange) {
+	if !x.isPastDue {
+		x.releaseBudget()
+		x.becomeDue()
 		l.dispatcher.live++
 	}
-	if x.unreached != nil {
+	if x.connectErr != nil {
 		x.notReached(l.now())
 		l.settle(x)
 		return
@@ -163,10 +174,10 @@ func (l *loop) send(x *exchange) {
 		l.reach(x)
 		return
 	}
-	x.leave(l.now())
+	x.noteSent(l.now())
 	n, err := wire.WriteSocket(x.conn.Socket, x.out)
 	if n == 0 && err != nil && err != unix.EAGAIN && !x.isRetry {
-		x.hangUp()
+		x.closeConn()
 		l.reach(x)
 		return
 	}
@@ -176,24 +187,24 @@ func (l *loop) send(x *exchange) {
 }
 
 // reach makes what is missing on a goroutine of its own; then it is sent.
-func (l *loop) reach(x *exchange) {
+func (l *eventLoop) reach(x *exchange) {
 	x.isRetry = x.conn == nil
 	l.preparing++
 	l.helpers.Go(func() {
-		x.reach()
-		l.inbox.post(news{isPrepared, x.ticket}, nil)
+		x.ensureReady()
+		l.inbox.post(message{isPrepared, x.ticket}, nil)
 	})
 }
 
-func (l *loop) wrote(x *exchange, n int, err error) {
+func (l *eventLoop) wrote(x *exchange, n int, err error) {
 	if err == unix.EAGAIN || err == unix.EINTR {
 		err = nil
 	}
-	x.written(n, err, l.now())
+	x.noteWritten(n, err, l.now())
 }
 
 // write goes on with a request that did not fit at once.
-func (l *loop) write(x *exchange) {
+func (l *eventLoop) write(x *exchange) {
 	if len(x.out) > 0 {
 		n, err := wire.WriteSocket(x.conn.Socket, x.out)
 		l.wrote(x, n, err)
@@ -204,45 +215,45 @@ func (l *loop) write(x *exchange) {
 }
 
 // add begins to listen.
-func (l *loop) add(x *exchange) {
+func (l *eventLoop) add(x *exchange) {
 	socket := x.conn.Socket
 	for socket >= len(l.bySocket) {
 		l.bySocket = append(l.bySocket, make([]*exchange, len(l.bySocket)+64)...)
 	}
 	l.bySocket[socket] = x
-	x.place = len(l.live)
+	x.liveIndex = len(l.live)
 	l.live = append(l.live, x)
 	if err := l.poll.Add(socket, len(x.out) > 0); err != nil {
-		x.ended(err, l.now())
+		x.connectionEnded(err, l.now())
 		l.end(x)
 	}
 }
 
 // end takes an exchange that is over off the loop.
-func (l *loop) end(x *exchange) {
+func (l *eventLoop) end(x *exchange) {
 	l.bySocket[x.conn.Socket] = nil
 	last := len(l.live) - 1
-	l.live[x.place] = l.live[last]
-	l.live[x.place].place = x.place
+	l.live[x.liveIndex] = l.live[last]
+	l.live[x.liveIndex].liveIndex = x.liveIndex
 	l.live[last] = nil
 	l.live = l.live[:last]
 	l.poll.Remove(x.conn.Socket)
-	x.giveBack(x.isReusable() && !isLeft(l.abort))
+	x.releaseConn(x.isReusable() && !isLeft(l.abort))
 	l.settle(x)
 }
 
 // settle tells the schedule at once, and leaves the rest to another goroutine.
-func (l *loop) settle(x *exchange) {
+func (l *eventLoop) settle(x *exchange) {
 	x.dropBody()
 	t := x.ticket
 	t.done, t.ids = x.row.done, x.stream.ids
-	l.ended(t)
+	l.requestDone(t)
 	l.nextDue = min(l.nextDue, l.schedule.wake())
 	l.finished.add(x)
 }
 
 // look ends the streams that have waited too long, and all of them when the run is left.
-func (l *loop) look(now time.Duration) {
+func (l *eventLoop) look(now time.Duration) {
 	l.nextLook = now + scanEvery
 	var left error
 	if isLeft(l.abort) {
@@ -252,9 +263,9 @@ func (l *loop) look(now time.Duration) {
 		x := l.live[i]
 		switch {
 		case left != nil:
-			x.ended(left, now)
+			x.connectionEnded(left, now)
 		case now >= x.patience():
-			x.ended(wire.ErrTimeout, now)
+			x.connectionEnded(wire.ErrTimeout, now)
 		default:
 			continue
 		}

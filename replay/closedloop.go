@@ -1,3 +1,7 @@
+// Whether a closed loop kept its number of requests in flight. Mean in flight is Little's law read backwards: the sum of the
+// times in flight over the time looked at. The first filling and the last emptying are left out, where fewer are in flight
+// by construction. What is missing was lost either by the client, which sent late into a free slot, or by the plan.
+
 package replay
 
 import (
@@ -23,15 +27,15 @@ const mostLost = 0.01
 
 func (c *ClosedLoop) isLost() bool { return c != nil && c.LateRatio > mostLost }
 
-// turn is one use of a slot.
-type turn struct{ due, sent, done time.Duration }
+// slotUse is one use of a slot.
+type slotUse struct{ due, sent, done time.Duration }
 
 // closedLoop is nil where no slot was used twice.
-func closedLoop(turns []turn, slots int) *ClosedLoop {
+func closedLoop(turns []slotUse, slots int) *ClosedLoop {
 	if slots == 0 || len(turns) <= slots {
 		return nil
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.sent, b.sent) })
+	slices.SortFunc(turns, func(a, b slotUse) int { return cmp.Compare(a.sent, b.sent) })
 	from, until := turns[slots-1].sent, turns[len(turns)-1].sent
 	within := func(a, b time.Duration) time.Duration { return max(min(b, until)-max(a, from), 0) }
 	var inFlight, late time.Duration

@@ -1,3 +1,7 @@
+// Which servers are there. A connection that is refused is counted for its endpoint, and three in a row mean that it is
+// down. The counters are read by all goroutines that connect, so they are atomics; the list of absences has a lock of its
+// own, since it is only touched when a server goes or comes back.
+
 package replay
 
 import (
@@ -57,8 +61,8 @@ type absence struct {
 	Reason  string   `json:"reason"`
 }
 
-// presence knows which endpoints have gone.
-type presence struct {
+// availability knows which endpoints have gone.
+type availability struct {
 	router *router
 	stops  bool // at the first that goes
 	tell   func(string)
@@ -68,8 +72,8 @@ type presence struct {
 	gone []absence
 }
 
-// lost takes note of an endpoint that has gone, and ends the run where none is left that the plan may use.
-func (p *presence) lost(e *endpoint, at time.Duration, why string) {
+// down takes note of an endpoint that has gone, and ends the run where none is left that the plan may use.
+func (p *availability) down(e *endpoint, at time.Duration, why string) {
 	p.mu.Lock()
 	reason := fmt.Sprintf("%d connections in a row were refused, the last with: %s", refusedLimit, why)
 	p.gone = append(p.gone, absence{BaseURL: e.address, AtS: at.Seconds(), Reason: reason})
@@ -86,8 +90,8 @@ func (p *presence) lost(e *endpoint, at time.Duration, why string) {
 	}
 }
 
-// back takes note of an endpoint that is there again.
-func (p *presence) back(e *endpoint, at time.Duration) {
+// up takes note of an endpoint that is there again.
+func (p *availability) up(e *endpoint, at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seconds := at.Seconds()
@@ -99,16 +103,16 @@ func (p *presence) back(e *endpoint, at time.Duration) {
 }
 
 // reached takes note that a connection to an endpoint was made.
-func (s *sender) reached(e *endpoint) {
+func (s *runState) reached(e *endpoint) {
 	if e.refused.Swap(0) >= refusedLimit {
-		s.presence.back(e, s.now())
+		s.availability.up(e, s.now())
 	}
 }
 
 // refusedBy takes note that a connection was refused at its due time.
-func (s *sender) refusedBy(e *endpoint, err error) {
+func (s *runState) refusedBy(e *endpoint, err error) {
 	if e.refused.Add(1) == refusedLimit {
-		s.presence.lost(e, s.now(), wire.Cause(err))
+		s.availability.down(e, s.now(), wire.Cause(err))
 	}
 }
 

@@ -1,3 +1,7 @@
+// What all requests of a run share, and nothing that belongs to one of them. Fields are set before the first request is sent
+// and then only read, except the atomics and the pools. Exchanges are pooled: an answer of 500 tokens has slices worth
+// keeping.
+
 package replay
 
 import (
@@ -17,20 +21,20 @@ const (
 	errorGrace = 5 * time.Second       // for the body of an error
 )
 
-// sender is what all requests of a run share.
-type sender struct {
-	settings   Settings
-	router     *router
-	presence   *presence
-	scrub      secrets.Scrubber
-	meter      *meter
-	journal    *journal
-	begin      time.Time       // the run's zero
-	abort      context.Context // ended: leave at once
-	stop       context.Context // ended: send nothing more
-	giveUp     context.CancelCauseFunc
-	keepsIDs   bool // what is answered is part of a later prompt
-	looksOften bool // the schedule's goroutine looks at its news every scanEvery, even if nobody wakes it
+// runState is what all requests of a run share.
+type runState struct {
+	settings     Settings
+	router       *router
+	availability *availability
+	scrub        secrets.Scrubber
+	meter        *meter
+	journal      *journal
+	begin        time.Time       // the run's zero
+	abort        context.Context // ended: leave at once
+	stop         context.Context // ended: send nothing more
+	giveUp       context.CancelCauseFunc
+	keepsIDs     bool // what is answered is part of a later prompt
+	looksOften   bool // the schedule's goroutine looks at its news every scanEvery, even if nobody wakes it
 
 	prepared    atomic.Int64 // bytes of bodies that wait
 	clientLimit atomic.Pointer[string]
@@ -40,23 +44,23 @@ type sender struct {
 }
 
 // exchange is an empty one for a ticket.
-func (s *sender) exchange(t *ticket) *exchange {
+func (s *runState) exchange(t *ticket) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {
 		x = &exchange{}
 		x.onEvent = func(name, data []byte) { x.stream.event(name, data, x.at) }
 	}
-	x.sender, x.ticket, x.row = s, t, newRow(t.req)
+	x.runState, x.ticket, x.row = s, t, newRow(t.req)
 	x.row.endpoint = t.to.name
 	x.conn, x.body, x.out, x.answer = nil, nil, nil, wire.Head{}
-	x.unreached, x.broken, x.end = nil, nil, nil
-	x.isOut, x.isRetry, x.isExtra, x.phase = false, false, false, inHead
+	x.connectErr, x.writeErr, x.end = nil, nil, nil
+	x.isPastDue, x.isRetry, x.hasTrailingBytes, x.phase = false, false, false, inHead
 	x.start, x.text = x.start[:0], x.text[:0]
 	return x
 }
 
 // connect makes a connection at the due time, when none could be made before, and counts refusals.
-func (s *sender) connect(to *endpoint) (*wire.Conn, error) {
+func (s *runState) connect(to *endpoint) (*wire.Conn, error) {
 	c, err := to.pool.Connect(s.abort)
 	switch {
 	case err == nil:
@@ -71,10 +75,10 @@ func (s *sender) connect(to *endpoint) (*wire.Conn, error) {
 }
 
 // now is the time since the run began.
-func (s *sender) now() time.Duration { return time.Since(s.begin) }
+func (s *runState) now() time.Duration { return time.Since(s.begin) }
 
 // finish writes the row of an exchange that is over.
-func (s *sender) finish(x *exchange) {
+func (s *runState) finish(x *exchange) {
 	x.settle()
 	s.meter.end(&x.row)
 	s.journal.add(&x.row)

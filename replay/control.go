@@ -1,3 +1,7 @@
+// The control client asks the small questions beside the load: probes before a run, metrics and models during it. It is an
+// ordinary net/http client, since the instant of an answer does not matter there, and it never shares a connection with the
+// load.
+
 package replay
 
 import (
@@ -15,21 +19,21 @@ import (
 	"tidemark/replay/wire"
 )
 
-// asker sends the small requests beside the load: questions before it, samples during it.
-type asker struct {
+// controlClient sends the small requests beside the load: questions before it, samples during it.
+type controlClient struct {
 	client  *http.Client
 	targets []target
 	headers http.Header
 	scrub   secrets.Scrubber
 }
 
-func newAsker(s Settings, targets []target) *asker {
+func newControlClient(s Settings, targets []target) *controlClient {
 	config := &tls.Config{}
 	if s.TLS != nil {
 		config = s.TLS.Clone()
 	}
 	config.NextProtos = []string{"http/1.1"} // as the load
-	return &asker{
+	return &controlClient{
 		targets: targets, headers: s.headers(), scrub: s.scrubber(),
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -41,7 +45,7 @@ func newAsker(s Settings, targets []target) *asker {
 	}
 }
 
-func (a *asker) close() { a.client.CloseIdleConnections() }
+func (a *controlClient) close() { a.client.CloseIdleConnections() }
 
 const (
 	askTimeout = 10 * time.Second
@@ -49,23 +53,23 @@ const (
 )
 
 // get asks one address.
-func (a *asker) get(ctx context.Context, address string) (status int, body []byte, err error) {
-	return a.ask(ctx, http.MethodGet, address, nil)
+func (a *controlClient) get(ctx context.Context, address string) (status int, body []byte, err error) {
+	return a.do(ctx, http.MethodGet, address, nil)
 }
 
 // post sends question as JSON; nil sends an empty body.
-func (a *asker) post(ctx context.Context, address string, question any) (status int, body []byte, err error) {
+func (a *controlClient) post(ctx context.Context, address string, question any) (status int, body []byte, err error) {
 	if question == nil {
-		return a.ask(ctx, http.MethodPost, address, nil)
+		return a.do(ctx, http.MethodPost, address, nil)
 	}
 	text, err := json.Marshal(question)
 	if err != nil {
 		return 0, nil, err
 	}
-	return a.ask(ctx, http.MethodPost, address, text)
+	return a.do(ctx, http.MethodPost, address, text)
 }
 
-func (a *asker) ask(ctx context.Context, method, address string, question []byte) (status int, body []byte, err error) {
+func (a *controlClient) do(ctx context.Context, method, address string, question []byte) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(question))
@@ -88,7 +92,7 @@ func (a *asker) ask(ctx context.Context, method, address string, question []byte
 }
 
 // isTarget says whether the key may go there: a metrics address may be somebody else's.
-func (a *asker) isTarget(u *url.URL) bool {
+func (a *controlClient) isTarget(u *url.URL) bool {
 	return slices.ContainsFunc(a.targets, func(t target) bool { return u.Host == t.base.Host && u.Scheme == t.base.Scheme })
 }
 

@@ -1,3 +1,8 @@
+// The bytes of a request, head and body in one piece, so that it leaves in one write where the socket takes it. All that
+// requests to a server have in common is made once; per request only the number, the prompt and two lengths are appended,
+// without an allocation per token. The head needs the body's length, so the body is written first, behind room that is left
+// for the head.
+
 package replay
 
 import (
@@ -11,8 +16,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// writer makes the bytes of requests, head and body in one piece.
-type writer struct {
+// requestWriter makes the bytes of requests, head and body in one piece.
+type requestWriter struct {
 	head      []byte // request line and fixed headers
 	opening   []byte // of the body, up to the prompt
 	ending    []byte // of the prompt and what is around it, up to the lengths
@@ -28,9 +33,9 @@ const (
 	chatPath        = "/v1/chat/completions"
 )
 
-// newWriter fixes everything that all requests to one server have in common; path ends in that of the endpoint.
-func newWriter(path, host string, s Settings, takes engines.Fields, prompts plan.Prompts) *writer {
-	w := &writer{idStem: s.RunID + "-", prompts: prompts}
+// newRequestWriter fixes everything that all requests to one server have in common; path ends in that of the endpoint.
+func newRequestWriter(path, host string, s Settings, takes engines.Fields, prompts plan.Prompts) *requestWriter {
+	w := &requestWriter{idStem: s.RunID + "-", prompts: prompts}
 	w.head = append(w.head, "POST "+path+" HTTP/1.1\r\nHost: "+host+"\r\n"...)
 	headers := s.headers()
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
@@ -66,7 +71,7 @@ func newWriter(path, host string, s Settings, takes engines.Fields, prompts plan
 // fields are those behind the lengths, the user's own included. A running usage in every chunk counts as exactly as token
 // ids do, does not repeat the prompt in the first chunk, and costs the server more. No seed: it changes nothing at
 // temperature 0, and kills some engines. No stop: it holds text back.
-func (w *writer) fields(s Settings, takes engines.Fields) []byte {
+func (w *requestWriter) fields(s Settings, takes engines.Fields) []byte {
 	all := map[string]json.RawMessage{"ignore_eos": []byte("true"), "temperature": []byte("0")}
 	options := `{"include_usage":true}`
 	switch {
@@ -90,7 +95,7 @@ func (w *writer) fields(s Settings, takes engines.Fields) []byte {
 }
 
 // size is about how many bytes a request will take.
-func (w *writer) size(req plan.Request) int {
+func (w *requestWriter) size(req plan.Request) int {
 	perToken := 6
 	if w.prompts.Text != nil {
 		perToken = w.prompts.Text.Longest
@@ -100,7 +105,7 @@ func (w *writer) size(req plan.Request) int {
 
 // request writes one request over buf and returns what is to be sent, which is the end of buf. What was said in earlier
 // turns, in order of its place, takes the place of planned token ids; text has no place for it.
-func (w *writer) request(buf []byte, req plan.Request, said ...plan.Answer) (whole, out []byte) {
+func (w *requestWriter) request(buf []byte, req plan.Request, said ...plan.Answer) (whole, out []byte) {
 	room := len(w.head) + len(w.idStem) + 80 // the head needs the body's length, so it is put in last
 	buf = append(buf[:0], make([]byte, room)...)
 	buf = append(buf, w.opening...)
