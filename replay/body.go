@@ -32,6 +32,7 @@ func bodyFields(body json.RawMessage) (fields map[string]json.RawMessage) {
 	return fields
 }
 
+// checkBody refuses what is not a JSON object, and the fields that are the replay's own.
 func (s Settings) checkBody() error {
 	if s.Body == nil {
 		return nil
@@ -49,6 +50,7 @@ func (s Settings) checkBody() error {
 	return nil
 }
 
+// checkEngine allows the engines that have a file.
 func (s Settings) checkEngine() error {
 	if _, isKnown := engines.Named(s.Engine); s.Engine != "" && !isKnown {
 		return hint.Errorf("replay: engine %q is not known", s.Engine).

@@ -72,7 +72,7 @@ const (
 	cacheCold       = "cold"
 )
 
-// checkMode holds mode, concurrency, history and cache against each other.
+// checkMode checks mode, concurrency, history and cache together.
 func (s Settings) checkMode() error {
 	mode, history := cmp.Or(s.Mode, "open"), cmp.Or(s.History, historyPlanned)
 	switch {
@@ -105,6 +105,7 @@ func (s Settings) checkMode() error {
 // minVocabulary is that of a model of bytes: nothing real has fewer ids.
 const minVocabulary = 256
 
+// checkVocabulary checks only what was asked for; what the servers have is asked later (settleVocabulary).
 func (s Settings) checkVocabulary() error {
 	switch {
 	case s.VocabLow < 0 || s.VocabHigh < 0 || s.VocabHigh != 0 && s.VocabHigh < minVocabulary:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ClosedLoop is how a closed loop was kept: what was in flight beside what was asked for, without the time until each slot
+// ClosedLoop is how a closed loop was kept: what was in flight compared with what was asked for, without the time until each slot
 // had been used once and the time after the last request was sent. queries/marts/closed_loops.sql says the same by the
 // same rule.
 type ClosedLoop struct {

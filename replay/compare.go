@@ -14,11 +14,11 @@ import (
 	"tidemark/replay/engines"
 )
 
-// Before anything is sent the deployment that was named is held against what the servers say of themselves. Nothing is
-// refused: who names a deployment may know better than its server. But a figure that is far from its prediction then
-// has its reason beside it from the start.
+// Before anything is sent, the deployment that was named is compared with what the servers say of themselves. Nothing is
+// refused: the user may know better than the server. But a figure that is far from its prediction then
+// has its reason next to it from the start.
 
-// difference is a setting that a server has otherwise than it was named.
+// difference is a setting whose value at a server is not the one that was named.
 type difference struct {
 	BaseURL string `json:"base_url"`
 	Setting string `json:"setting"`
@@ -30,7 +30,7 @@ func (d difference) String() string {
 	return fmt.Sprintf("not what was named: %s is %s at %s, and %s was named", d.Setting, d.Said, d.BaseURL, d.Asked)
 }
 
-// compareAll holds the environment against each server; all are their configurations in the same order.
+// compareAll compares the environment with each server; all are their configurations in the same order.
 func (s Settings) compareAll(servers []Server, all []engines.Configuration) (found []difference) {
 	if s.Environment == nil {
 		return nil
@@ -91,6 +91,7 @@ func said(server Server, e engines.Configuration) (d Environment) {
 	return d
 }
 
+// catalogName is empty for a model that the catalogue does not know: nothing can be compared then.
 func (s Settings) catalogName(served string) string {
 	if s.CatalogName == nil || served == "" {
 		return ""
@@ -110,6 +111,7 @@ func sameFormat(asked, said string) bool {
 
 var formatEnds = regexp.MustCompile(`^torch\.|_e[45]m[23](fn)?$`)
 
+// plainFormat writes torch.bfloat16, bfloat16 and bf16 alike, and drops the layout of fp8 (e4m3, e5m2).
 func plainFormat(name string) string {
 	return strings.NewReplacer("bfloat", "bf", "float", "fp").Replace(formatEnds.ReplaceAllString(strings.ToLower(name), ""))
 }

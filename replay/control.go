@@ -1,4 +1,4 @@
-// The control client asks the small questions beside the load: probes before a run, metrics and models during it. It is an
+// The control client asks the small questions next to the load: probes before a run, metrics and models during it. It is an
 // ordinary net/http client, since the instant of an answer does not matter there, and it never shares a connection with the
 // load.
 
@@ -19,7 +19,7 @@ import (
 	"tidemark/replay/wire"
 )
 
-// controlClient sends the small requests beside the load: questions before it, samples during it.
+// controlClient sends the small requests next to the load: questions before it, samples during it.
 type controlClient struct {
 	client  *http.Client
 	targets []target
@@ -27,6 +27,8 @@ type controlClient struct {
 	scrub   secrets.Scrubber
 }
 
+// newControlClient speaks HTTP/1.1 alone and follows no redirect, as the load does: what is asked must be the server
+// that is measured.
 func newControlClient(s Settings, targets []target) *controlClient {
 	config := &tls.Config{}
 	if s.TLS != nil {
@@ -69,6 +71,7 @@ func (a *controlClient) post(ctx context.Context, address string, question any) 
 	return a.do(ctx, http.MethodPost, address, text)
 }
 
+// do sends the key and the user's headers to the targets only.
 func (a *controlClient) do(ctx context.Context, method, address string, question []byte) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

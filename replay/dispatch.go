@@ -49,6 +49,7 @@ type carrier interface {
 	send(x *exchange)
 }
 
+// newDispatcher picks the driver: the event loop where all connections can be its own, else goroutines.
 func newDispatcher(s *runState, plan iter.Seq2[plan.Request, error], sleep host.Sleep) *dispatcher {
 	d := &dispatcher{runState: s, begun: make(chan struct{})}
 	if d.driver = newEventLoop(d); d.driver == nil { // before any connection: it says what they have to be
@@ -149,6 +150,7 @@ func (d *dispatcher) hear(out carrier) {
 	}
 }
 
+// prepared sends a request at once when its due time passed while it was being made ready.
 func (d *dispatcher) prepared(t *ticket, out carrier) {
 	d.preparing--
 	t.isReady = true

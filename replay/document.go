@@ -19,6 +19,7 @@ import (
 	"tidemark/replay/secrets"
 )
 
+// runSchema is the version of run.json. Keys may be added under the same version.
 const runSchema = "tidemark.run/1"
 
 // Environment is the deployment a run was measured on, in the words of the catalogue. Without one a run is a draft.
@@ -74,6 +75,7 @@ type document struct {
 	Result            *Result               `json:"result,omitempty"`
 }
 
+// targetRecord is where the plan was sent, in addresses without secrets.
 type targetRecord struct {
 	BaseURL  string            `json:"base_url"` // the first
 	BaseURLs []string          `json:"base_urls"`
@@ -90,6 +92,7 @@ type serverRecord struct {
 	modelCard
 }
 
+// settingsRecord is what was asked for, defaults filled in. Durations are seconds.
 type settingsRecord struct {
 	Seed                 uint64          `json:"seed"`
 	MaxLatenessS         float64         `json:"max_lateness_s"`
@@ -118,6 +121,7 @@ type planRecord struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// clientRecord is the client's own software and machine.
 type clientRecord struct {
 	GoVersion  string `json:"go_version"`
 	OS         string `json:"os"`

@@ -60,6 +60,8 @@ func newEventLoop(d *dispatcher) driver {
 	return &eventLoop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
 }
 
+// run goes round until nothing more can come. Each turn takes the news, does what is due, looks for time-outs now and
+// then, and waits for sockets, for the bell or for the next due time.
 func (l *eventLoop) run() {
 	defer host.PrepareProcess()()
 	l.finished = newFinisher(l.runState)
@@ -130,6 +132,7 @@ func (l *eventLoop) read(ready []unix.EpollEvent) {
 	}
 }
 
+// at is nil for the bell, for the timer, and for a socket that was let go while its event was on the way.
 func (l *eventLoop) at(socket int) *exchange {
 	if socket < len(l.bySocket) {
 		return l.bySocket[socket]
@@ -137,6 +140,7 @@ func (l *eventLoop) at(socket int) *exchange {
 	return nil
 }
 
+// receive reads once; what is left is reported again by the poller, after the other sockets had their turn.
 func (l *eventLoop) receive(x *exchange) {
 	n, arrived, isKnown, err := l.receiver.Read(x.conn.Socket, l.buf)
 	now := l.now()

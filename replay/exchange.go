@@ -47,6 +47,7 @@ type exchange struct {
 	liveIndex        int // in the event loop's list
 }
 
+// phase is what the next byte of an answer belongs to.
 type phase int
 
 const (
@@ -151,6 +152,7 @@ func (x *exchange) takeHead(data []byte) []byte {
 	return data
 }
 
+// answered takes the head of the final answer and prepares for its body.
 func (x *exchange) answered(h wire.Head) {
 	x.answer, x.framing = h, wire.NewFraming(h)
 	x.row.headers, x.row.status = x.at, h.Status

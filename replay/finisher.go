@@ -56,6 +56,7 @@ func (f *finisher) end() {
 	f.running.Wait()
 }
 
+// run settles batches until the last one; the queue and the batch swap their memory.
 func (f *finisher) run() {
 	var batch []*exchange
 	for range f.more {

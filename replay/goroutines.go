@@ -21,6 +21,7 @@ type goroutineDriver struct {
 	inFlight sync.WaitGroup
 }
 
+// run is the dispatcher's turn: news, what is due, and sleep until the next of either.
 func (g *goroutineDriver) run() {
 	for {
 		g.hear(g)
@@ -107,6 +108,7 @@ func (x *exchange) sendWhole() bool {
 	return true
 }
 
+// readBuffer holds dozens of chunks; what does not fit comes with the next read.
 const readBuffer = 8 << 10
 
 func (x *exchange) buffer() *[]byte {

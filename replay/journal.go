@@ -51,7 +51,7 @@ func folderExists(folder string) error {
 	return hint.Errorf("run: %s exists", folder).Mark(fs.ErrExist).Hint("give this run another id or folder; nothing is overwritten")
 }
 
-// copyPlan puts the plan beside what became of it, and returns that copy.
+// copyPlan puts the plan next to the run's results, and returns that copy.
 func copyPlan(planned *plan.Plan, folder string, create createFunc) (*plan.Plan, error) {
 	from, err := os.Open(planned.Path())
 	if err != nil {
@@ -88,6 +88,7 @@ type lineLog struct {
 	bufs   sync.Pool
 }
 
+// openLog makes the file and starts its writer.
 func openLog(path string, create createFunc, broken func(error)) (*lineLog, error) {
 	f, err := create(path)
 	if err != nil {
@@ -112,6 +113,8 @@ func (l *lineLog) add(fill func([]byte) []byte) {
 	l.lines <- buf
 }
 
+// run is the only one that touches the file. After an error it goes on taking lines off the channel, so that no sender
+// waits.
 func (l *lineLog) run(out *plan.LineWriter) {
 	defer close(l.done)
 	tick := time.NewTicker(flushEvery)
@@ -158,6 +161,7 @@ func cutPath(err error) error {
 	return err
 }
 
+// close returns when everything is on the disk.
 func (l *lineLog) close() error {
 	close(l.lines)
 	<-l.done

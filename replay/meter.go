@@ -36,6 +36,7 @@ type meter struct {
 
 func (m *meter) addTokens(n int64) { m.tokens.Add(n) }
 
+// addGap adds n tokens that came so long after those before them; their mean gap is the TPOT of the progress line.
 func (m *meter) addGap(gap time.Duration, n int64) {
 	m.tokens.Add(n)
 	m.gaps.Add(int64(gap))
@@ -62,6 +63,7 @@ func (m *meter) flight() (sent, ended int64) { return m.sent.Load(), m.answeredS
 
 func (m *meter) inFlight() int64 { return m.sent.Load() - m.answeredSent.Load() }
 
+// report is called by one goroutine; rates are over the time since its last call.
 func (m *meter) report(now time.Duration) Progress {
 	tokens, gap, gapTokens := m.tokens.Load(), m.gaps.Load(), m.gapTokens.Load()
 	ended, failed := m.answered.Load(), m.failed.Load()

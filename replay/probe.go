@@ -136,6 +136,7 @@ func findVocab(v any) (size int) {
 	return size
 }
 
+// noAnswer says why a server does not answer, and what a user can do about it.
 func (a *controlClient) noAnswer(ctx context.Context, t target, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -159,6 +160,7 @@ func (a *controlClient) noAnswer(ctx context.Context, t target, err error) error
 	return hint.Errorf("replay: %s: %s", where, a.scrub.Text(wire.Cause(err))).Hint("check --base-url")
 }
 
+// refused says what a status other than 200 means for the very first question.
 func (a *controlClient) refused(t target, status int, body []byte) error {
 	todo := "check --base-url"
 	switch {
@@ -180,6 +182,7 @@ func (a *controlClient) refused(t target, status int, body []byte) error {
 	return hint.Errorf("replay: %s answers %d to /v1/models%s", t.shown(), status, said).Hint("%s", todo)
 }
 
+// checkModel finds the card of the model that was named; an error lists those that are served.
 func (a *controlClient) checkModel(t target, body []byte, model string) (modelCard, error) {
 	cards, err := cardsIn(body)
 	if err != nil {

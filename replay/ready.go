@@ -25,7 +25,7 @@ type readiness struct {
 	WaitingBefore *int64      `json:"waiting_before"`
 	Cache         cacheRecord `json:"cache"`
 	Notes         []string    `json:"notes,omitempty"` // what a reader should know of the servers
-	// Differences are what the servers say otherwise than the environment has it.
+	// Differences are the settings of the servers that are not those of the environment.
 	Differences []difference `json:"differences,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func (s *Settings) prepare(ctx context.Context, a *controlClient, plan *plan.Pla
 	return p, ctx.Err()
 }
 
-// checkLengths holds the plan's longest request against what each server can hold.
+// checkLengths compares the plan's longest request with what each server can hold.
 func (s *Settings) checkLengths(servers []Server, plan plan.Header) error {
 	for _, server := range servers {
 		if limit := server.card.MaxModelLen; limit > 0 && plan.LongestTokens > limit {

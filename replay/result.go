@@ -60,6 +60,7 @@ type outcome struct {
 	slotUses  []slotUse
 }
 
+// add takes a row once; it must not keep the row's slices, which are reused.
 func (o *outcome) add(r *row) {
 	if r.sent != unknown {
 		o.result.Sent++
@@ -121,6 +122,7 @@ type observed struct {
 	client     host.Certificate
 }
 
+// finish turns the counts into a result and judges the client.
 func (o *outcome) finish(planned int64, most limits, seen observed, clientLimit *string) Result {
 	r := o.result
 	r.ClientStallS, r.Client = seen.stall.Seconds(), &seen.client

@@ -50,6 +50,7 @@ func newRow(req plan.Request) row {
 // lateness is the client's fault: how long after its due time a request went out, less what a cap held it back.
 func (r *row) lateness() time.Duration { return r.sent - r.req.Due - r.held }
 
+// append writes the row as a line of JSON.
 func (r *row) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `{"seq":`...), r.req.Seq, 10)
 	if r.req.Session != "" {
@@ -97,6 +98,7 @@ func (r *row) instants(dst []byte) []byte {
 	return dst
 }
 
+// chunks writes the offsets of all chunks that bore tokens, and their token counts where any is known.
 func (r *row) chunks(dst []byte) []byte {
 	if len(r.offsets) == 0 {
 		return dst

@@ -57,8 +57,11 @@ type run struct {
 // stoppedPrefix begins the error of a run that stopped by itself.
 const stoppedPrefix = "replay: stopped: "
 
+// errLeft is the cause where the user ended the run at once.
 var errLeft = errors.New("left before it had ended")
 
+// do runs it from the first file to the last. From the first file on every way out goes through conclude, so that
+// run.json always says how the run ended.
 func (r *run) do(ctx context.Context, plan *plan.Plan, prompts plan.Prompts) (Result, error) {
 	s := r.settings
 	r.document.StartedAt = stamp(s.Wall())
@@ -184,7 +187,7 @@ func (r *run) noteCached(result Result) {
 	}
 }
 
-// conclude writes run.json for good. What the client or the set-up cut short is no measurement of the plan. A server that
+// conclude writes run.json for good. A run that the client or the set-up cut short does not measure the plan. A server that
 // has gone is what was measured, and how the client kept time matters no more.
 func (r *run) conclude(result Result, err error) (Result, error) {
 	if err != nil {

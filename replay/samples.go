@@ -70,6 +70,7 @@ func (p *sampler) eachURL(do func(address string)) {
 	all.Wait()
 }
 
+// start begins all loops: the client, each address of metrics, each server's model, and the heartbeat.
 func (p *sampler) start(ctx context.Context) {
 	p.witness.Start(p.state(), time.Since(p.begin), p.wall())
 	p.loops.Go(func() { p.each(ctx, p.client) })
@@ -152,6 +153,7 @@ func (p *sampler) observed() observed {
 	return observed{p.heart.Longest(), p.heart.Lags.Judged(), client}
 }
 
+// scrape is nil for an address that gave no good answer, which is counted.
 func (p *sampler) scrape(ctx context.Context, address string) []byte {
 	status, text, err := p.control.get(ctx, address)
 	if err != nil || status != http.StatusOK {
@@ -170,6 +172,7 @@ func (p *sampler) keep(address string, text []byte, at time.Duration) {
 	})
 }
 
+// client writes the state of this process. A figure that the system does not say is left out, not 0.
 func (p *sampler) client(context.Context) {
 	at, wall := time.Since(p.begin), p.wall() // with nothing in between: their difference is looked at
 	now := p.state()

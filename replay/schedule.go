@@ -150,6 +150,7 @@ func (s *schedule) startPreparing(t *ticket) {
 	s.ahead++
 }
 
+// nextUnprepared limits how many are prepared ahead: under a cap only as many as may find a slot at once.
 func (s *schedule) nextUnprepared() *ticket {
 	for s.unprepared.Len() > 0 && s.unprepared.list[0].isPreparing {
 		heap.Pop(&s.unprepared)
@@ -187,6 +188,7 @@ func (s *schedule) release(now time.Duration) *ticket {
 	return t
 }
 
+// nextRelease is never while all slots are taken: an ended request wakes the driver then.
 func (s *schedule) nextRelease() time.Duration {
 	switch {
 	case s.waiting.Len() == 0 || s.limit > 0 && s.free.len() == 0:

@@ -62,7 +62,7 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 	c.end = at
 	if s.keepsIDs && len(ids) > 0 {
 		ids = ids[:min(len(ids), t.req.OutputTokens)]
-		if i := slices.Index(ids, wire.UnknownID); i >= 0 { // from there on nobody knows: the planned ones stay
+		if i := slices.Index(ids, wire.UnknownID); i >= 0 { // from there on the ids are not known: the planned ones stay
 			ids = ids[:i]
 		}
 		c.answers = append(c.answers, plan.Answer{At: t.req.InputTokens, IDs: append([]int32(nil), ids...)})
@@ -81,7 +81,7 @@ func (s *schedule) turnEnded(t *ticket, at time.Duration, ids []int32) {
 	s.sessions[t.session] = c
 }
 
-// recall gives a turn the answers that its history holds, and returns them: what lies past the history is no part of
+// recall gives a turn the answers that its history holds, and returns them: what lies past the history is not part of
 // this session's prompts any more.
 func (t *ticket) recall(answered []plan.Answer) []plan.Answer {
 	var kept []plan.Answer

@@ -111,6 +111,7 @@ type target struct {
 	address string   // host:port
 }
 
+// settled checks the settings and fills in every default.
 func (s Settings) settled(plan *plan.Plan) (Settings, []target, error) {
 	if s.RunID == "" {
 		return s, nil, errors.New("replay: a run needs an id")
@@ -192,6 +193,7 @@ func (s Settings) targets() ([]target, error) {
 	return targets, nil
 }
 
+// parseTarget accepts an address with or without /v1, since users copy both.
 func parseTarget(base string) (target, error) {
 	bad := func(why string) (target, error) {
 		return target{}, hint.Errorf("replay: base url: %s", why).Hint("give it as --base-url http://host:8000")

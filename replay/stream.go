@@ -56,6 +56,7 @@ type stream struct {
 	protocol    error
 }
 
+// reset keeps the slices of the answer before, which the row has given back.
 func (s *stream) reset(sent time.Duration, m *meter, keepsIDs bool) {
 	none := wire.EmptyChunk()
 	*s = stream{sent: sent, first: unknown, last: unknown, tokenlessFirst: unknown, tokenlessLast: unknown, meter: m, marked: -1,
@@ -93,6 +94,7 @@ func (s *stream) event(name, data []byte, at time.Duration) {
 	s.take(c, at)
 }
 
+// take adds one chunk: its tokens, its usage, its finish reason.
 func (s *stream) take(c wire.Chunk, at time.Duration) {
 	if c.Failure != nil {
 		s.failure = c.Failure
@@ -146,6 +148,7 @@ func (s *stream) tokens(c wire.Chunk) (n int64, is bool) {
 	return 0, c.HasText
 }
 
+// token notes n tokens at an instant; n is 0 where the server does not say how many.
 func (s *stream) token(n int64, at time.Duration) {
 	if s.first == unknown {
 		s.first = at

@@ -19,6 +19,7 @@ type tokenizer struct {
 	isSilent map[string]bool
 }
 
+// tokenizer is that of one server; all servers of a run serve the same model.
 func (a *controlClient) tokenizer(s Server, served string) tokenizer {
 	return tokenizer{a, s.target, served, s.engine.DetokenizedField, map[string]bool{}}
 }

@@ -55,6 +55,7 @@ func (x *exchange) verdict(end error) (kind, detail string) {
 	return "", ""
 }
 
+// endFailure tells the two time-outs apart by whether a token had come.
 func endFailure(end error, x *exchange) string {
 	var protocol protocolError
 	switch {
@@ -70,6 +71,7 @@ func endFailure(end error, x *exchange) string {
 	return "cut_stream"
 }
 
+// connectFailure is cancelled only where the run was left meanwhile.
 func connectFailure(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):

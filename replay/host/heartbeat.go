@@ -51,6 +51,7 @@ func (h *Heartbeat) judge(p pulse) {
 	}
 }
 
+// raise is an atomic maximum.
 func raise(most *atomic.Int64, value int64) {
 	for old := most.Load(); value > old && !most.CompareAndSwap(old, value); {
 		old = most.Load()

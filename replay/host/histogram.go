@@ -22,6 +22,8 @@ func QuantilesOf(sorted []float64) Quantiles {
 	return Quantiles{quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1)}
 }
 
+// quantile interpolates between the two nearest samples, as DuckDB's quantile_cont does, so that both say the same
+// number.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0

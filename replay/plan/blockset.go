@@ -28,6 +28,7 @@ func (b *blockSet) tokens(id uint64, whole int) int {
 	return int(b.parts[id])
 }
 
+// isWhole says whether an earlier prompt had the whole block.
 func (b *blockSet) isWhole(id uint64) bool {
 	if id >= farID {
 		_, had := b.far[id]
@@ -37,6 +38,7 @@ func (b *blockSet) isWhole(id uint64) bool {
 	return page != nil && page[id/64%pageWords]>>(id%64)&1 == 1
 }
 
+// add notes a block of which a prompt had so many tokens; a whole one replaces the parts that were known of it.
 func (b *blockSet) add(id uint64, tokens, whole int) {
 	switch {
 	case tokens < whole:

@@ -33,6 +33,7 @@ type ChatRecord struct {
 	Note           string          `json:"note"`
 }
 
+// checkedPrompt is one of the plan's prompts, counted by the server.
 type checkedPrompt struct {
 	Seq     int64 `json:"seq"`
 	Planned int   `json:"planned"`
@@ -88,6 +89,7 @@ func NewChatPrompts(ctx context.Context, t Tokenizer, seed uint64, plan *Plan) (
 	return prompts, record, err
 }
 
+// NewChatText prepares words for prompts: the first one leads each message, without a blank in front.
 func NewChatText(words []string) *chatText {
 	w := &chatText{Lead: words[0], Words: make([]string, len(words))}
 	for i, word := range words {
@@ -233,7 +235,7 @@ func findMarker(ctx context.Context, t Tokenizer, candidates []string) (word str
 		if err != nil || tokens == nil {
 			return "", 0, err
 		}
-		// The very first may have company: a begin of text, or a blank of its own.
+		// The very first may have company: a begin-of-text token, or a blank of its own.
 		if n := len(tokens); n >= 4 && n <= 6 && tokens[n-1] == tokens[n-2] && tokens[n-2] == tokens[n-3] {
 			return word, tokens[n-1], nil
 		}

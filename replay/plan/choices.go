@@ -31,6 +31,7 @@ type Choices struct {
 	IsBounded bool
 }
 
+// settled fills in defaults and refuses what cannot be meant.
 func (c Choices) settled() (Choices, error) {
 	c.Speed, c.Thin, c.Thicken = orOne(c.Speed), orOne(c.Thin), orOne(c.Thicken)
 	if c.Overlong == "" {
@@ -112,6 +113,7 @@ func (d *draft) filtered(source iter.Seq2[Request, error]) iter.Seq2[Request, er
 	}
 }
 
+// passes counts each request that it leaves out by its cause.
 func (d *draft) passes(req Request) bool {
 	switch {
 	case req.OutputTokens <= 0: // a failed request of the trace: an exact length of nothing cannot be asked for
@@ -126,6 +128,7 @@ func (d *draft) passes(req Request) bool {
 	return false
 }
 
+// atSpeed divides due and think times alike, so that a session keeps its shape.
 func (d *draft) atSpeed(req Request) Request {
 	if d.choices.Speed == 1 {
 		return req

@@ -23,6 +23,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// planSchema is the version of the format. Fields may be added under the same version; a reader ignores those that it
+// does not know.
 const planSchema = "tidemark.plan/1"
 
 // Header is the first line of a plan: what it is and what it holds. WritePlan counts; the caller says the source, the
@@ -60,7 +62,7 @@ type Header struct {
 	MaxConcurrency int      `json:"max_concurrency"` // what it is meant to be sent with, as the caller says; 0: nothing is said
 }
 
-// Scaling is how the source became the plan. A nil FromS or UntilS is the source's own begin or end.
+// Scaling is how the source became the plan. A nil FromS or UntilS is the source's own start or end.
 type Scaling struct {
 	FromS       *float64 `json:"from_s"`
 	UntilS      *float64 `json:"until_s"`
@@ -116,6 +118,7 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 	return header, nil
 }
 
+// begin writes the choices into the header, which says by itself how the plan was made.
 func (h *Header) begin(c Choices) {
 	h.Schema, h.Seed, h.Mode = planSchema, c.Seed, c.Mode
 	s := &h.Scaling
@@ -124,6 +127,7 @@ func (h *Header) begin(c Choices) {
 	s.SpreadTickS = c.SpreadTicks.Seconds()
 }
 
+// fill runs the source through the choices into the body and counts; the header is complete when it returns.
 func (h *Header) fill(body *lineFile, choices Choices, source iter.Seq2[Request, error]) error {
 	d := &draft{choices: choices, header: h, folder: filepath.Dir(body.file.Name()), cut: map[uint64]bool{}}
 	t := newTotals(h)
@@ -227,6 +231,7 @@ func (p *Plan) Requests() iter.Seq2[Request, error] {
 	}
 }
 
+// check reads all lines and counts them; only their number and the fingerprint are kept.
 func (p *Plan) check(file io.Reader) error {
 	hash := sha256.New()
 	in, err := NewLineReader(file, hash)
@@ -286,6 +291,7 @@ func readRequests(file io.Reader, skip int, yield func(Request, error) bool) {
 	}
 }
 
+// unexpected says in words what the end of a file means in the middle of a line.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file is empty or cut off")
@@ -305,6 +311,8 @@ func createNew(path string) (*os.File, error) {
 // LineWriter compresses; one worker and a small window keep it under 4 MB.
 type LineWriter struct{ *zstd.Encoder }
 
+// NewLineWriter uses the fastest level: a plan compresses well at any level, and writing must keep up with a stream of
+// requests.
 func NewLineWriter(w io.Writer) (*LineWriter, error) {
 	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20),
 		zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -319,6 +327,8 @@ type lineReader struct {
 	big []byte // a line longer than the buffer
 }
 
+// NewLineReader limits the window of a hostile file to 64 MB. sum, where it is not nil, is given every uncompressed
+// byte.
 func NewLineReader(r io.Reader, sum io.Writer) (*lineReader, error) {
 	dec, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
 	if err != nil {

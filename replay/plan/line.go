@@ -28,6 +28,7 @@ type planLine struct {
 	History      int      `json:"history_tokens"`
 }
 
+// parseRequest refuses what could not be sent: no prompt, no output, a due time that is negative or not a number.
 func parseRequest(line []byte) (Request, error) {
 	var p planLine
 	if err := json.Unmarshal(line, &p); err != nil {
@@ -82,6 +83,7 @@ func appendRequest(dst []byte, req Request) []byte {
 	return append(dst, '}')
 }
 
+// FromSeconds rounds to the nanosecond, so that a time that was written exactly is read exactly.
 func FromSeconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // AppendSeconds writes a duration in seconds, exact to the nanosecond, without trailing zeros.

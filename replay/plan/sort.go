@@ -38,6 +38,7 @@ func (d *draft) byDue(requests iter.Seq2[Request, error]) iter.Seq2[Request, err
 	}
 }
 
+// sorter gathers requests in memory and spools them when they are too many.
 type sorter struct {
 	folder string
 	part   []Request // the last part, in memory
@@ -54,6 +55,7 @@ func (s *sorter) add(req Request) error {
 	return s.spool()
 }
 
+// sort is stable: requests of one instant keep their order, which is that of their turns.
 func (s *sorter) sort() {
 	slices.SortStableFunc(s.part, func(a, b Request) int { return cmp.Compare(a.Due, b.Due) })
 }
@@ -75,6 +77,7 @@ func (s *sorter) spool() error {
 	return file.close()
 }
 
+// remove deletes the spool files, also after an error.
 func (s *sorter) remove() {
 	for _, file := range s.spools {
 		file.remove()

@@ -49,6 +49,7 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 	}
 }
 
+// thickener makes clones while the spooled requests pass a second time.
 type thickener struct {
 	seed   uint64
 	factor float64
@@ -147,6 +148,7 @@ func (t *thickener) privateID(id uint64, nth int) uint64 {
 	return Mix(id ^ Mix(uint64(nth)))
 }
 
+// clone is a request that was made and is not due yet.
 type clone struct {
 	Request
 	made int64 // ties in due time keep this order, so that the same seed gives the same plan
@@ -169,13 +171,14 @@ func (c *clones) Pop() any {
 	return x
 }
 
-// lineFile is a temporary compressed file of requests, beside the plan that is being made.
+// lineFile is a temporary compressed file of requests, next to the plan that is being made.
 type lineFile struct {
 	file  *os.File
 	lines *LineWriter
 	buf   []byte
 }
 
+// newLineFile lies in the plan's own folder: that disk must have the room anyway, and /tmp may be memory.
 func newLineFile(folder string) (*lineFile, error) {
 	file, err := os.CreateTemp(folder, ".plan-*.zst")
 	if err != nil {
@@ -202,6 +205,7 @@ func (f *lineFile) remove() {
 	os.Remove(f.file.Name())
 }
 
+// requests reads the file from its start; it must have been closed before.
 func (f *lineFile) requests() iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		if _, err := f.file.Seek(0, 0); err != nil {

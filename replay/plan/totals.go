@@ -31,6 +31,7 @@ func newTotals(header *Header) *totals {
 	return &totals{header: header, had: newBlockSet(), sessions: map[uint64]previousTurn{}}
 }
 
+// add numbers the request by its place in the plan: what was dropped leaves no gap.
 func (t *totals) add(req *Request) {
 	h := t.header
 	req.Seq = h.Requests
@@ -120,6 +121,7 @@ func (t *totals) history(req *Request) {
 	t.sessions[session] = turnOf(req)
 }
 
+// turnOf keeps of a turn only what the next one is compared with.
 func turnOf(req *Request) previousTurn {
 	turn := previousTurn{input: int32(req.InputTokens), output: int32(req.OutputTokens)}
 	if len(req.Blocks) == 0 {
@@ -133,6 +135,7 @@ func turnOf(req *Request) previousTurn {
 	return turn
 }
 
+// isExtendedBy compares one block: ids are chained, so the last whole block stands for the whole prompt up to it.
 func (b previousTurn) isExtendedBy(req *Request) bool {
 	return b.hasBlocks && req.InputTokens > int(b.input) && len(req.Blocks) > int(b.anchor) && req.Blocks[b.anchor] == b.id
 }
@@ -152,6 +155,7 @@ func (t *totals) rate(due time.Duration) {
 	t.header.PeakRatePerS = max(t.header.PeakRatePerS, float64(len(t.recent)))
 }
 
+// end fills in what is known only after the last request.
 func (t *totals) end() {
 	t.header.DurationS = t.last.Seconds()
 	// Of n requests there are n - 1 gaps: n over them would be a rate that no second of a short plan has.

@@ -41,7 +41,7 @@ func isToken(segment string) bool {
 	if turns*20 >= 7*(len(alone)-1) { // of random letters and digits about 0.6 take turns, of names about 0.2
 		return true
 	}
-	if len(alone) >= 24 && strings.Trim(alone, "0123456789abcdefABCDEF") == "" { // an id, of which nobody knows whether it is a key
+	if len(alone) >= 24 && strings.Trim(alone, "0123456789abcdefABCDEF") == "" { // an id, which may be a key
 		return true
 	}
 	for _, piece := range strings.FieldsFunc(segment, func(r rune) bool { return r > 0x7f || !isAlphanumeric(byte(r)) }) {

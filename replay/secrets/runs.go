@@ -29,7 +29,7 @@ type gramSet struct {
 	needed int // runs one after the other that count as a find
 }
 
-// publicPrefix is what a key begins with that is no secret: it says whose key it is.
+// publicPrefix is the public beginning of a key, which says whose key it is.
 var publicPrefix = regexp.MustCompile(`^(?i:(bearer|basic|token|apikey|key|sk|pk|rk|hf|gsk|ghp|glpat|nvapi|proj|ant|live|test|svcacct|api\d\d|v\d)[-_ ]+)+`)
 
 // addRuns notes the runs of a long secret in every coat.
@@ -59,7 +59,7 @@ func base64Inside(encoding *base64.Encoding, secret string, shift int) string {
 	return text[[]int{0, 2, 3}[shift]:]
 }
 
-// add takes a coat as it is and without what is neither letter nor digit, for a server that puts blanks in between.
+// add takes a coat as it is, and once more with letters and digits only, for a server that puts blanks in between.
 func (g *gramSet) add(coat string) {
 	if g.grams == nil {
 		g.grams = map[gram]struct{}{}
@@ -106,6 +106,7 @@ func bare(s string) string {
 	return string(out)
 }
 
+// reversed is by bytes: keys are ASCII.
 func reversed(s string) string {
 	out := []byte(s)
 	slices.Reverse(out)
@@ -144,6 +145,7 @@ func (c Scrubber) isRun(g gram) bool {
 // sieve holds a bit for each run, so that a text is looked through at a few nanoseconds a byte.
 type sieve struct{ bits []uint64 }
 
+// newSieve is a Bloom filter with one hash: a miss is certain, a hit is looked up.
 func newSieve(sets ...gramSet) *sieve {
 	s := &sieve{make([]uint64, 1<<10)}
 	for _, set := range sets {

@@ -15,6 +15,7 @@ import (
 	"strings"
 )
 
+// Redacted stands where a secret stood.
 const Redacted = "[redacted]"
 
 // Scrubber takes secrets out of whatever a server says before it is kept: an error body may echo the request's header,
@@ -30,6 +31,7 @@ type Scrubber struct {
 // minSecret keeps a one-letter header value from blanking whole texts.
 const minSecret = 4
 
+// New is a Scrubber without secrets; Seal ends the adding.
 func New() Scrubber {
 	return Scrubber{runs: gramSet{needed: 1}, hexRuns: gramSet{needed: hexHits}}
 }
@@ -165,6 +167,7 @@ func (c Scrubber) Exposition(s string) string {
 	return out.String()
 }
 
+// plain replaces whole secrets in the forms of Add, the longest first.
 func (c Scrubber) plain(s string) string {
 	for _, secret := range c.secrets {
 		s = strings.ReplaceAll(s, secret, Redacted)
@@ -212,7 +215,7 @@ func (c Scrubber) Detail(s string) string {
 	return s
 }
 
-// dropTorn takes off the begin of a secret at the very end: what was read may have ended in the middle of one, behind
+// dropTorn takes off the beginning of a secret at the very end: what was read may have ended in the middle of one, behind
 // escapes too.
 func (c Scrubber) dropTorn(s string) string {
 	v, ok := newView(s), true
@@ -230,6 +233,7 @@ func (c Scrubber) dropTorn(s string) string {
 	return s
 }
 
+// JSON cleans each string of a document and keeps its shape and its numbers; nil for what is not JSON.
 func (c Scrubber) JSON(raw []byte) json.RawMessage {
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -250,6 +254,7 @@ var (
 	flagAlone  = regexp.MustCompile(`(?i)^--?(api-key|[a-z-]*(secret|password|hf-token))$`)
 )
 
+// value also knows secrets that nobody told it of, by their key: a server's own api_key, a token in its command line.
 func (c Scrubber) value(key string, v any) any {
 	switch v := v.(type) {
 	case string:

@@ -17,6 +17,7 @@ type view struct {
 	from, to []int32
 }
 
+// newView is the text as it is.
 func newView(s string) view {
 	v := view{[]byte(s), make([]int32, len(s)), make([]int32, len(s))}
 	for i := range v.text {
@@ -34,6 +35,7 @@ func (v *view) put(bytes []byte, of view, from, to int) {
 	}
 }
 
+// mark marks the bytes of the original that stand behind a piece of the view.
 func (v view) mark(from, to int, marks []bool) {
 	for i := v.from[from]; i < v.to[to-1]; i++ {
 		marks[i] = true

@@ -24,6 +24,8 @@ type Receiver struct {
 	control  [8]uint64   // of message
 }
 
+// NewReceiver compares the clocks twice: the first comparison only sets zero, and a clock is believed from the second
+// on.
 func NewReceiver(begin time.Time) *Receiver {
 	r := &Receiver{begin: begin}
 	r.message.Iov = &r.vector

@@ -24,6 +24,8 @@ type Conn struct {
 	idle        time.Time     // when it was last put back
 }
 
+// newConn sends small writes at once (TCP_NODELAY): a request must not wait for the acknowledgement of the one before
+// it.
 func newConn(nc net.Conn, took time.Duration) *Conn {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
@@ -56,7 +58,7 @@ func (c *Conn) IsUsable() bool {
 }
 
 // isSilent looks for what TLS has taken off the socket already and not been asked for: a server that says more than its
-// answer. It would be taken for the next one.
+// answer. That would be mistaken for the next answer.
 func (c *Conn) isSilent() bool {
 	var b [1]byte
 	c.arm(time.Unix(1, 0))
@@ -66,6 +68,7 @@ func (c *Conn) isSilent() bool {
 	return n == 0 && IsTimeout(err)
 }
 
+// Close may be called once: a closed descriptor's number may belong to another connection by then.
 func (c *Conn) Close() {
 	if c.nc != nil {
 		c.nc.Close()
@@ -102,6 +105,7 @@ func (c *Conn) Read(ctx context.Context, until time.Time, buf []byte) (n int, er
 	}
 }
 
+// arm sets the deadline of reads and remembers it, so that Read knows whether it has to be moved.
 func (c *Conn) arm(until time.Time) {
 	c.deadline = until
 	c.nc.SetReadDeadline(until)
@@ -116,4 +120,5 @@ func (c *Conn) ArmWrite(until time.Time) {
 	c.deadline = time.Time{}
 }
 
+// Write sends as much of p as goes before the armed limit. What is out is out: the caller must not send it again.
 func (c *Conn) Write(p []byte) (int, error) { return c.nc.Write(p) }

@@ -26,8 +26,10 @@ func (e *ServerError) String() string {
 	return strings.Join(parts, " ")
 }
 
+// object is a JSON object whose values are not read yet.
 type object = map[string]json.RawMessage
 
+// errChunk is the protocol error of an event with other JSON than a chunk, or none.
 var errChunk = errors.New("an event is not a completion chunk")
 
 // decodeChunk reads any legal chunk by encoding/json, with keys in their exact case. It is the meaning of a chunk;
@@ -57,6 +59,7 @@ func decodeChunk(data []byte, ids *[]int32) (Chunk, error) {
 	return c, nil
 }
 
+// choice adds one of the choices; a replay asks for one, but a server may split a chunk.
 func (c *Chunk) choice(choice object, ids *[]int32) {
 	c.texts(choice, "text")
 	var list []json.RawMessage
@@ -81,12 +84,14 @@ func (c *Chunk) choice(choice object, ids *[]int32) {
 	c.HasText = c.HasText || listLen(delta["tool_calls"]) > 0
 }
 
+// texts notes whether any of the keys holds text that is not empty.
 func (c *Chunk) texts(in object, keys ...string) {
 	for _, key := range keys {
 		c.HasText = c.HasText || text(in[key]) != ""
 	}
 }
 
+// decodeUsage is false where there is no usage: null, which older versions of vLLM send with each chunk, is none.
 func (c *Chunk) decodeUsage(raw json.RawMessage) bool {
 	var in, details object
 	if isNull(raw) || json.Unmarshal(raw, &in) != nil {
@@ -99,6 +104,7 @@ func (c *Chunk) decodeUsage(raw json.RawMessage) bool {
 	return true
 }
 
+// decodeTiming takes the times of vLLM's --enable-per-request-metrics, which come with the final usage.
 func (c *Chunk) decodeTiming(raw json.RawMessage) {
 	var in object
 	if json.Unmarshal(raw, &in) != nil || in == nil {
@@ -120,6 +126,7 @@ func secondsOf(raw []byte) float64 {
 // UnknownID stands where the server says a token, but not which.
 const UnknownID = -1
 
+// tokenID is UnknownID for what is not a plain id: an id outside 31 bits, a string, null.
 func tokenID(raw []byte) int32 {
 	n, err := strconv.ParseInt(string(raw), 10, 32)
 	if err != nil || n < 0 {
@@ -164,6 +171,7 @@ func plainText(raw []byte) string {
 	return oneLine(string(raw))
 }
 
+// oneLine keeps what servers say on one line of a row: runs of white space become one blank.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func text(raw json.RawMessage) string {
@@ -174,7 +182,7 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// listLen is -1 for what is no list.
+// listLen is -1 for anything that is not a list.
 func listLen(raw json.RawMessage) int {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 )
 
+// ErrTimeout is the end of an exchange whose patience is over; the caller says which limit it was.
 var ErrTimeout = errors.New("time-out")
 
 // leftError ends what was in flight when the run was left.
@@ -22,6 +23,7 @@ func Left(ctx context.Context) error { return leftError{context.Cause(ctx)} }
 // IsLeft says whether an exchange ended because the run was left.
 func IsLeft(err error) bool { return errors.As(err, new(leftError)) }
 
+// IsRefused says that nothing listens at the address: the server is down, not slow.
 func IsRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // IsClientLimit says whether this machine, not the server, could not make a connection.
@@ -30,6 +32,7 @@ func IsClientLimit(err error) bool {
 		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
 }
 
+// IsTimeout recognises every time-out of the standard library: a dial's, a handshake's, a deadline's.
 func IsTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()

@@ -37,6 +37,7 @@ func HeadEnd(data []byte) int {
 	}
 }
 
+// framingState is what the next byte belongs to.
 type framingState int
 
 const (
@@ -69,6 +70,8 @@ const (
 	isReturn     // a carriage return has come: only the line end may follow
 )
 
+// NewFraming takes the length from the head: chunked coding comes before Content-Length, and without either the body
+// ends with the connection (RFC 9112, section 6.3).
 func NewFraming(h Head) Framing {
 	switch {
 	case h.isChunked:
@@ -170,7 +173,7 @@ func (f *Framing) sizeByte(b byte) error {
 	return nil
 }
 
-// hexDigit is negative for what is none.
+// hexDigit is negative for any other byte.
 func hexDigit(b byte) int {
 	switch {
 	case b >= '0' && b <= '9':

@@ -37,6 +37,7 @@ func ParseHead(text []byte) (Head, error) {
 	}, nil
 }
 
+// eventStream is the type that every server of completions sends; some add a charset.
 const eventStream = "text/event-stream"
 
 // IsStream lets pass what does not say its type; a page or a plain JSON answer is none.
@@ -104,6 +105,7 @@ func scanHead(text []byte) (h Head, isSure bool) {
 	}
 }
 
+// cutLine wants \r\n: a head with lone line feeds is legal to accept, but left to net/http.
 func cutLine(text []byte) (line, rest []byte, isWhole bool) {
 	end := bytes.IndexByte(text, '\n')
 	if end < 1 || text[end-1] != '\r' {
@@ -112,6 +114,7 @@ func cutLine(text []byte) (line, rest []byte, isWhole bool) {
 	return text[:end-1], text[end+1:], true
 }
 
+// isName allows less than RFC 9110: a name with other characters is left to net/http.
 func isName(name []byte) bool {
 	for _, b := range name {
 		if !(b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '-') {
@@ -121,6 +124,7 @@ func isName(name []byte) bool {
 	return len(name) > 0
 }
 
+// isPlain keeps away from control characters and from bytes above ASCII, which net/http may refuse.
 func isPlain(value []byte) bool {
 	for _, b := range value {
 		if b < 0x20 && b != '\t' || b >= 0x7f {

@@ -22,6 +22,8 @@ type Poller struct {
 	isClosed bool
 }
 
+// NewPoller finds out by a trial which waiting call the kernel has; a container's filter may forbid the newer one with
+// EPERM.
 func NewPoller() (p *Poller, err error) {
 	p = &Poller{epoll: -1, bell: -1, timer: -1, events: make([]unix.EpollEvent, 512)}
 	defer func() {
@@ -47,6 +49,7 @@ func NewPoller() (p *Poller, err error) {
 	return p, err
 }
 
+// Close comes under the lock of the bell: a wake that is under way must not write to a descriptor of somebody else.
 func (p *Poller) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +71,7 @@ func (p *Poller) Wake() {
 	}
 }
 
-// Drain silences the bell and the timer; another descriptor has no more to say and is let go.
+// Drain silences the bell and the timer; any other descriptor has been given up and is removed.
 func (p *Poller) Drain(fd int) {
 	if fd != p.bell && fd != p.timer {
 		p.Remove(fd)
@@ -78,6 +81,7 @@ func (p *Poller) Drain(fd int) {
 	unix.Read(fd, count[:])
 }
 
+// interest in writing is only asked for while a request did not fit into the socket at once.
 func interest(writes bool) uint32 {
 	if writes {
 		return unix.EPOLLIN | unix.EPOLLOUT
@@ -85,6 +89,7 @@ func interest(writes bool) uint32 {
 	return unix.EPOLLIN
 }
 
+// Add begins to wait for a socket. Level-triggered: what was not read yet is reported again.
 func (p *Poller) Add(fd int, writes bool) error {
 	e := unix.EpollEvent{Events: interest(writes), Fd: int32(fd)}
 	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &e)
@@ -95,6 +100,7 @@ func (p *Poller) Change(fd int, writes bool) {
 	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_MOD, fd, &e)
 }
 
+// Remove is needed before a connection goes back to the pool: an idle one must not wake the loop.
 func (p *Poller) Remove(fd int) { unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil) }
 
 // wakeEarlier is about what the kernel needs to wake this thread, asked for in advance; the rest is spent looking.
@@ -114,6 +120,7 @@ func (p *Poller) Wait(d time.Duration) []unix.EpollEvent {
 	return p.events[:max(n, 0)]
 }
 
+// pwait2 is a raw call also where it sleeps: Go's scheduler need not know, since this goroutine has a thread to itself.
 func (p *Poller) pwait2(d time.Duration) (n int, errno unix.Errno) {
 	limit := unix.NsecToTimespec(int64(d))
 	r, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])),
@@ -121,6 +128,8 @@ func (p *Poller) pwait2(d time.Duration) (n int, errno unix.Errno) {
 	return int(int32(r)), errno
 }
 
+// wait1 is for kernels without epoll_pwait2: the timerfd in the set ends the wait to the microsecond, where epoll_wait
+// knows milliseconds.
 func (p *Poller) wait1(d time.Duration) int {
 	if d == 0 {
 		n, _ := unix.EpollWait(p.epoll, p.events, 0)

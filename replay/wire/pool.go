@@ -33,6 +33,7 @@ type Pool struct {
 	closed bool
 }
 
+// NewPool keeps connections to one address; with isBare they are sockets for the event loop.
 func NewPool(address string, dial func(ctx context.Context, network, address string) (net.Conn, error), tls *tls.Config, timeout time.Duration,
 	isBare bool) *Pool {
 	return &Pool{Address: address, dial: dial, tls: tls, timeout: timeout, isBare: isBare, dials: make(chan struct{}, maxDials)}
@@ -52,6 +53,7 @@ func (p *Pool) Take(ctx context.Context) (*Conn, error) {
 	return p.Connect(ctx)
 }
 
+// pop takes the connection that was used last: it is the least likely to have been closed by the server.
 func (p *Pool) pop() *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,6 +88,8 @@ func (p *Pool) Put(c *Conn) {
 	}
 }
 
+// Connect makes a connection. Waiting for one of the maxDials places counts into its time-out, but not into the time
+// that connecting took.
 func (p *Pool) Connect(ctx context.Context) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -115,6 +119,7 @@ func (p *Pool) Connect(ctx context.Context) (*Conn, error) {
 	return c, nil
 }
 
+// Close closes the idle connections; those in use are closed when they come back.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -25,6 +25,7 @@ func isQuiet(nc net.Conn, mayTalk bool) bool {
 	return quiet && err == nil
 }
 
+// isQuietSocket peeks: EAGAIN is an open connection with nothing to say, 0 bytes a closed one.
 func isQuietSocket(fd int, mayTalk bool) bool {
 	var b [1]byte
 	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)

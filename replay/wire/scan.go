@@ -20,19 +20,23 @@ type Chunk struct {
 	Failure      *ServerError // only decodeChunk fills it
 }
 
+// NoTokenIDs says that no choice had a list of token ids, which is not the same as an empty one.
 const NoTokenIDs = -1
 
 // Usage is the server's count; unknownCount where it does not say.
 type Usage struct{ Prompt, Completion, Cached int64 }
 
+// UnknownCount stands for a number that the server does not say; 0 is a number.
 const UnknownCount = -1
 
 // Timing is the server's own, in seconds; negative where it does not say. Its TTFT runs from when it began with the
 // request, after its queue.
 type Timing struct{ Ttft, Generation, Queue, Itl float64 }
 
+// unknownTime is any negative time: a server never says one.
 const unknownTime = -1
 
+// EmptyChunk is a chunk that says nothing: every number unknown.
 func EmptyChunk() Chunk {
 	return Chunk{Tokens: NoTokenIDs, Usage: Usage{UnknownCount, UnknownCount, UnknownCount},
 		Timing: Timing{unknownTime, unknownTime, unknownTime, unknownTime}}
@@ -47,6 +51,7 @@ func scanChunk(data []byte, ids *[]int32) (Chunk, bool) {
 	return s.chunk, ok
 }
 
+// scanner is a cursor over one event's data. It lives on the stack of scanChunk.
 type scanner struct {
 	data  []byte
 	at    int
@@ -69,6 +74,7 @@ const (
 	metricsObject
 )
 
+// maxDepth of nested values; deeper ones are left to encoding/json, which has a limit of its own.
 const maxDepth = 64
 
 func (s *scanner) space() {
@@ -105,6 +111,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
+// word consumes one of the literals null, true and false.
 func (s *scanner) word(w string) bool {
 	s.space()
 	if len(s.data)-s.at >= len(w) && string(s.data[s.at:s.at+len(w)]) == w {
@@ -142,6 +149,7 @@ func (s *scanner) object(kind objectKind) bool {
 	return true
 }
 
+// field reads the value of a key by the kind of object that it stands in.
 func (s *scanner) field(kind objectKind, key []byte) bool {
 	switch kind {
 	case topObject:

@@ -37,6 +37,7 @@ func (s *scanner) first(bit uint32) bool {
 	return isFirst
 }
 
+// topField reads a key of the chunk itself. An error is left to decodeChunk: it is rare and has three shapes.
 func (s *scanner) topField(key []byte) bool {
 	switch string(key) {
 	case "choices":
@@ -66,6 +67,7 @@ func (s *scanner) topField(key []byte) bool {
 	return s.skip()
 }
 
+// choices reads the list; an empty one marks the chunk of the final usage.
 func (s *scanner) choices() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
@@ -90,6 +92,7 @@ func (s *scanner) choices() bool {
 	}
 }
 
+// choiceField reads text and ids of a completion, and the delta of a chat.
 func (s *scanner) choiceField(key []byte) bool {
 	switch string(key) {
 	case "text":
@@ -112,6 +115,7 @@ func (s *scanner) choiceField(key []byte) bool {
 	return s.skip()
 }
 
+// deltaField reads what a chat adds. Reasoning and tool calls are tokens like any other; a role is none.
 func (s *scanner) deltaField(key []byte) bool {
 	switch string(key) {
 	case "content":
@@ -144,6 +148,7 @@ func (s *scanner) deltaField(key []byte) bool {
 	return s.skip()
 }
 
+// text notes whether there is any; the characters themselves are never kept.
 func (s *scanner) text() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
@@ -153,6 +158,7 @@ func (s *scanner) text() bool {
 	return ok
 }
 
+// tokenIDs counts the list and keeps it where later turns need it.
 func (s *scanner) tokenIDs() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
@@ -201,6 +207,7 @@ func (s *scanner) promptIDs() bool {
 	return ok
 }
 
+// finish reads the reason; null, and an empty one, say that the answer goes on.
 func (s *scanner) finish() bool {
 	if s.peek() == 'n' {
 		return s.word("null")
@@ -236,6 +243,7 @@ func isASCII(raw []byte) bool {
 	return true
 }
 
+// usageField reads the counts that have columns; others, as total_tokens, are sums of these.
 func (s *scanner) usageField(key []byte) (ok bool) {
 	switch string(key) {
 	case "prompt_tokens":
@@ -270,6 +278,7 @@ func (s *scanner) detailsField(key []byte) (ok bool) {
 	return ok
 }
 
+// metricsField reads the server's own times, which come in milliseconds.
 func (s *scanner) metricsField(key []byte) bool {
 	switch string(key) {
 	case "time_to_first_token_ms":

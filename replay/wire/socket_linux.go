@@ -37,6 +37,7 @@ func WriteSocket(socket int, p []byte) (int, error) {
 	return result(unix.RawSyscall(unix.SYS_WRITE, uintptr(socket), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p))))
 }
 
+// result is that of a raw system call, with the error as Go has it.
 func result(n, _ uintptr, errno unix.Errno) (int, error) {
 	if errno != 0 {
 		return 0, errno

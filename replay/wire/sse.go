@@ -22,8 +22,10 @@ type SSE struct {
 	skip  bool // the last line ended in \r: a \n next belongs to it
 }
 
+// errLongLine protects the memory from a server that never ends a line.
 var errLongLine = errors.New("a line of the stream is longer than it may be")
 
+// Reset makes the parser ready for another stream and keeps its buffers.
 func (p *SSE) Reset(limit int, event func(name, data []byte)) {
 	*p = SSE{limit: limit, event: event, carry: p.carry[:0], kept: p.kept[:0], name: p.name[:0]}
 }
@@ -89,8 +91,10 @@ func (p *SSE) keep() {
 	}
 }
 
+// byteOrderMark may stand at the very beginning of a stream and is no part of it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
+// line takes one line without its end; an empty one ends the event.
 func (p *SSE) line(line []byte) error {
 	if !p.isOld {
 		p.isOld = true
@@ -114,6 +118,7 @@ func (p *SSE) line(line []byte) error {
 	return nil // a comment or a field that says nothing here
 }
 
+// addData joins several data lines by line feeds, as the standard says.
 func (p *SSE) addData(value []byte) error {
 	if !p.has {
 		p.has, p.data, p.kept = true, value, p.kept[:0]
@@ -128,6 +133,7 @@ func (p *SSE) addData(value []byte) error {
 	return nil
 }
 
+// dispatch gives out the event so far; one without data is none.
 func (p *SSE) dispatch() {
 	if p.has {
 		p.event(p.name, p.data)
