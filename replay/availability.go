@@ -140,7 +140,7 @@ func (r *router) mayUse(e *endpoint) bool {
 // checkOnDead allows the two answers to a server that goes away while others are left.
 func (s Settings) checkOnDead() error {
 	if on := cmp.Or(s.OnDead, onDeadGoOn); on != onDeadGoOn && on != onDeadStop {
-		return hint.Errorf("replay: %q is no answer to a server that goes", s.OnDead).Hint("the known ones are go-on and stop")
+		return hint.Errorf("replay: %q is not an answer to a server that goes away", s.OnDead).Hint("the known ones are go-on and stop")
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func (s Settings) checkHeaders() error {
 		case name == "":
 			return hint.Errorf("replay: a header without a name").Hint("give it as Name: value")
 		case strings.ContainsFunc(name, isNoHeaderName):
-			return hint.Errorf("replay: %q is no name of a header", name).Hint("give it as Name: value")
+			return hint.Errorf("replay: %q is not a valid header name", name).Hint("give it as Name: value")
 		case slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 			return hint.Errorf("replay: header %s: it belongs to the connection or is set by the replay itself", name).Hint("leave it out")
 		case slices.ContainsFunc(values, hasControl):

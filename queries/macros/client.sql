@@ -1,4 +1,4 @@
--- Who is to blame for a client that was late. replay/contention.go says the same by the same rule.
+-- Who is to blame for a client that was late. replay/host/contention.go says the same by the same rule.
 
 -- The most that the client's threads waited in a second for a core that others had, over what was late; 0 where they waited more for
 -- themselves, null where it is not known.

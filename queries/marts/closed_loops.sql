@@ -2,7 +2,7 @@
 --
 -- It is looked at from when each slot had been used once until the last request was sent: the ramp before and the drain after are no
 -- fault. Of what is missing in between, the client lost what it sent late; the rest its plan, whose next turn was not due yet.
--- replay/kept.go says the same by the same rule.
+-- replay/closedloop.go says the same by the same rule.
 -- run_id                   the replay
 -- asked                    requests to be in flight
 -- from_s, until_s          the time that is looked at, seconds since the run began

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// chatText is how planned tokens become the text of a chat: one user message of words that are one token each.
-type chatText struct {
+// ChatText is how planned tokens become the text of a chat: one user message of words that are one token each.
+type ChatText struct {
 	Lead    string   // begins the message. Without a blank in front it may be any number of tokens, always the same
 	Words   []string // each with a blank in front, which makes it one token wherever it stands
 	Longest int      // bytes of the longest
@@ -90,8 +90,8 @@ func NewChatPrompts(ctx context.Context, t Tokenizer, seed uint64, plan *Plan) (
 }
 
 // NewChatText prepares words for prompts: the first one leads each message, without a blank in front.
-func NewChatText(words []string) *chatText {
-	w := &chatText{Lead: words[0], Words: make([]string, len(words))}
+func NewChatText(words []string) *ChatText {
+	w := &ChatText{Lead: words[0], Words: make([]string, len(words))}
 	for i, word := range words {
 		w.Words[i] = " " + word
 		w.Longest = max(w.Longest, len(word)+1)
@@ -141,7 +141,7 @@ func ownWords(ctx context.Context, t Tokenizer) ([]string, error) {
 
 // measureTemplate finds how many tokens the template and the lead are, ahead of the words and behind them: chats of one word
 // differ in that word alone. A chat of all words has to agree.
-func measureTemplate(ctx context.Context, t Tokenizer, w *chatText, record *ChatRecord) error {
+func measureTemplate(ctx context.Context, t Tokenizer, w *ChatText, record *ChatRecord) error {
 	var chats [4][]int64
 	for i, content := range []string{"", w.Lead + w.Words[1], w.Lead + w.Words[2], w.Lead + strings.Join(w.Words, "")} {
 		var err error

@@ -319,8 +319,8 @@ func NewLineWriter(w io.Writer) (*LineWriter, error) {
 	return &LineWriter{enc}, err
 }
 
-// lineReader yields the lines of a compressed stream.
-type lineReader struct {
+// LineReader yields the lines of a compressed stream.
+type LineReader struct {
 	dec *zstd.Decoder
 	buf *bufio.Reader
 	sum io.Writer
@@ -329,18 +329,18 @@ type lineReader struct {
 
 // NewLineReader limits the window of a hostile file to 64 MB. sum, where it is not nil, is given every uncompressed
 // byte.
-func NewLineReader(r io.Reader, sum io.Writer) (*lineReader, error) {
+func NewLineReader(r io.Reader, sum io.Writer) (*LineReader, error) {
 	dec, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
 	if err != nil {
 		return nil, err
 	}
-	return &lineReader{dec: dec, buf: bufio.NewReaderSize(dec, 64<<10), sum: sum}, nil
+	return &LineReader{dec: dec, buf: bufio.NewReaderSize(dec, 64<<10), sum: sum}, nil
 }
 
-func (l *lineReader) Close() { l.dec.Close() }
+func (l *LineReader) Close() { l.dec.Close() }
 
 // Next is the next line without its end; it is valid until the next call. A last line without an end was cut.
-func (l *lineReader) Next() ([]byte, error) {
+func (l *LineReader) Next() ([]byte, error) {
 	line, err := l.buf.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		l.big = append(l.big[:0], line...)

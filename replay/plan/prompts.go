@@ -28,7 +28,7 @@ type Prompts struct {
 	low, base uint64
 	digits    int // digits that any 64-bit id needs in this base
 	seed      uint64
-	Text      *chatText // nil: token ids are sent
+	Text      *ChatText // nil: token ids are sent
 	Salt      CacheSalt
 }
 
