@@ -44,8 +44,9 @@ func (s Settings) compareAll(servers []Server, all []engines.Configuration) (fou
 	return found
 }
 
-// compare finds what one server says otherwise. What a server does not say differs in nothing. The limits of a step and the
-// version are compared only where the user named them: else they are our own defaults.
+// compare finds the settings in which one server is not the named deployment. A setting that a server does not say is not
+// compared. The limits of a step, the engine and the version are compared only where the user named them: otherwise they are
+// our own defaults.
 func (s Settings) compare(server Server, e engines.Configuration) (found []difference) {
 	asked, said := *s.Environment, said(server, e)
 	said.CatalogModel = cmp.Or(said.CatalogModel, s.catalogName(e.Model))

@@ -94,10 +94,10 @@ func (a *controlClient) do(ctx context.Context, method, address string, question
 	return resp.StatusCode, body, err
 }
 
-// isTarget says whether the key may go there: a metrics address may be somebody else's.
+// isTarget says whether the key may be sent to an address: a metrics address may be somebody else's, a DCGM exporter's say.
 func (a *controlClient) isTarget(u *url.URL) bool {
 	return slices.ContainsFunc(a.targets, func(t target) bool { return u.Host == t.base.Host && u.Scheme == t.base.Scheme })
 }
 
-// at is a path of the server's API.
+// at is the address of a path of the server's API.
 func (t target) at(path string) string { return t.base.String() + path }

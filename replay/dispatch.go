@@ -18,11 +18,13 @@ import (
 	"tidemark/replay/plan"
 )
 
-// beginAhead is from the last preparation of the first requests to the run's zero.
+// beginAhead is the time between the last preparation of the first requests and the run's zero. It lets every thread that the
+// preparation woke go back to sleep, so that the first request leaves on time.
 const beginAhead = 20 * time.Millisecond
 
 // dispatcher takes a plan from its file to the last answer. The schedule belongs to the goroutine of run alone; others
-// send it news.
+// send it messages. preparing and live belong to that goroutine too, and together with the schedule they say when the run
+// is over: no counter is shared, so none needs a lock.
 type dispatcher struct {
 	*runState
 	schedule *schedule
@@ -32,9 +34,9 @@ type dispatcher struct {
 
 	begun     chan struct{} // closed when begin is set
 	isWarming bool
-	first     sync.WaitGroup // requests that the beginning waits for
+	first     sync.WaitGroup // requests that the run's zero waits for
 	helpers   sync.WaitGroup
-	preparing int // they come back as news
+	preparing int // each ends in a message
 	live      int // sent and not ended
 	isRead    bool
 	isStopped bool
@@ -45,14 +47,14 @@ type driver interface{ run() }
 
 // carrier sends requests and reads their answers.
 type carrier interface {
-	// send writes a request that is due, and tells of its end by ended.
+	// send writes a request that is due, and reports its end by a message or by requestDone.
 	send(x *exchange)
 }
 
 // newDispatcher picks the driver: the event loop where all connections can be its own, else goroutines.
 func newDispatcher(s *runState, plan iter.Seq2[plan.Request, error], sleep host.Sleep) *dispatcher {
 	d := &dispatcher{runState: s, begun: make(chan struct{})}
-	if d.driver = newEventLoop(d); d.driver == nil { // before any connection: it says what they have to be
+	if d.driver = newEventLoop(d); d.driver == nil { // before any connection is made: the driver decides of what kind they are
 		s.router.unbare()
 		d.driver = &goroutineDriver{dispatcher: d, sleep: sleep}
 	}
@@ -61,8 +63,9 @@ func newDispatcher(s *runState, plan iter.Seq2[plan.Request, error], sleep host.
 	return d
 }
 
-// warm makes the first requests ready, and sets the run's zero to shortly after that: what is due at zero is as ready as
-// what is due later, and nobody waits longer for it than that takes.
+// warm makes the first requests ready and sets the run's zero to shortly after that, so that a request that is due at zero is
+// as ready as a later one. A server that is slow to connect delays the zero by connectAhead at most; its requests are then
+// late to be prepared, which the rows show.
 func (d *dispatcher) warm() {
 	d.isWarming = true
 	for n := 0; n < maxAhead && d.schedule.room() > 0; n++ {
@@ -110,7 +113,8 @@ func (d *dispatcher) run() {
 	d.reader.close()
 }
 
-// advance does what is due.
+// advance does everything that is due at an instant: prepare what comes soon, release what is due now, and let the plan's
+// reader go on as far as there is room. It asks no clock, so that both drivers and the simulated one share it.
 func (d *dispatcher) advance(now time.Duration, out carrier) {
 	if !d.isStopped && d.stop.Err() != nil {
 		d.halt()
@@ -131,7 +135,7 @@ func (d *dispatcher) advance(now time.Duration, out carrier) {
 	d.reader.allow(d.schedule.room())
 }
 
-// hear takes in what others have done since.
+// hear takes the messages of other goroutines: requests read, requests made ready, answers that ended.
 func (d *dispatcher) hear(out carrier) {
 	for _, n := range d.inbox.take() {
 		switch n.kind {
@@ -169,7 +173,7 @@ func (d *dispatcher) requestDone(t *ticket) {
 	t.x, t.ids = nil, nil
 }
 
-// halt leaves unsent what has not been sent.
+// halt stops sending: whatever has not been sent stays unsent.
 func (d *dispatcher) halt() {
 	d.isStopped = true
 	for _, t := range d.schedule.drop() {

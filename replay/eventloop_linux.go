@@ -60,7 +60,7 @@ func newEventLoop(d *dispatcher) driver {
 	return &eventLoop{dispatcher: d, poll: poll, buf: make([]byte, loopRead)}
 }
 
-// run goes round until nothing more can come. Each turn takes the news, does what is due, looks for time-outs now and
+// run goes round until nothing more can come. Each turn takes the messages, does what is due, looks for time-outs now and
 // then, and waits for sockets, for the bell or for the next due time.
 func (l *eventLoop) run() {
 	defer host.PrepareProcess()()
@@ -190,7 +190,8 @@ func (l *eventLoop) send(x *exchange) {
 	l.add(x)
 }
 
-// reach makes what is missing on a goroutine of its own; then it is sent.
+// reach makes a missing connection or missing bytes on a goroutine of its own; the request is sent when its message comes. The
+// loop itself never dials: a connect may take seconds.
 func (l *eventLoop) reach(x *exchange) {
 	x.isRetry = x.conn == nil
 	l.preparing++

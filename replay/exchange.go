@@ -78,7 +78,7 @@ func (x *exchange) noteSent(sent time.Duration) {
 	x.stream.reset(sent, x.meter, x.keepsIDs)
 }
 
-// noteWritten takes note of what was written; an error with some of it out is no reason to stop listening yet: a server may
+// noteWritten takes note of what was written. After an error with some of it out the answer is still awaited: a server may
 // answer and hang up before it has read all.
 func (x *exchange) noteWritten(n int, err error, at time.Duration) {
 	x.out = x.out[n:]

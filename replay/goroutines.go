@@ -21,7 +21,7 @@ type goroutineDriver struct {
 	inFlight sync.WaitGroup
 }
 
-// run is the dispatcher's turn: news, what is due, and sleep until the next of either.
+// run is the dispatcher's turn: messages, what is due, and sleep until the next of either.
 func (g *goroutineDriver) run() {
 	for {
 		g.hear(g)
@@ -35,7 +35,7 @@ func (g *goroutineDriver) run() {
 	g.inFlight.Wait()
 }
 
-// wait until the next request is due, or there are news, or the run stops.
+// wait until the next request is due, a message comes, or the run stops.
 func (g *goroutineDriver) wait(d time.Duration) {
 	until := g.stop
 	if g.isStopped {

@@ -5,7 +5,7 @@ package replay
 
 import "sync"
 
-// message is what the goroutine that has the schedule is told by others.
+// message tells the goroutine that owns the schedule what another one has done.
 type message struct {
 	kind messageKind
 	t    *ticket

@@ -22,10 +22,10 @@ type Progress struct {
 	LateP99         time.Duration // over the run so far, within 3 %
 	OutputTokensPer float64       // tokens per second since the last report
 	TPOT            time.Duration // mean time per output token since the last report, over all streams; 0: none came
-	PredictedTPOT   time.Duration // at what is in flight now; 0: nobody predicts
+	PredictedTPOT   time.Duration // for the number of requests in flight now; 0: there is no prediction
 }
 
-// meter counts while a run goes, for its progress line; what is kept is in the rows.
+// meter counts while a run goes, for its progress line; the rows are the record.
 type meter struct {
 	sent, answeredSent, answered, failed atomic.Int64
 	tokens, gaps, gapTokens              atomic.Int64

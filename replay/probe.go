@@ -92,7 +92,8 @@ func (a *controlClient) probe(ctx context.Context, t target, model, named string
 	return server, ctx.Err()
 }
 
-// answer is what a server says to a question that it need not be able to answer; nil: it does not.
+// answer is the body of a good answer to a question that not every server knows; nil otherwise. No answer is no error: gateways
+// let only some paths through, and hang up on the others.
 func (a *controlClient) answer(ctx context.Context, t target, path string) []byte {
 	status, body, err := a.get(ctx, t.at(path))
 	if err != nil || status != http.StatusOK {
@@ -217,8 +218,8 @@ func cardsIn(body []byte) ([]modelCard, error) {
 	return list.Data, err
 }
 
-// watchModel asks once more what the server serves; an error says how that is no longer what the run began with. A
-// server that does not answer is the load's business.
+// watchModel asks once more which model the server serves; an error says how it is no longer the one that the run began with.
+// A server that does not answer is not judged here: the load itself shows whether it is down.
 func (a *controlClient) watchModel(ctx context.Context, s Server) error {
 	status, body, err := a.get(ctx, s.target.at("/v1/models"))
 	if err != nil || status != http.StatusOK {

@@ -17,7 +17,8 @@ import (
 	"tidemark/replay/plan"
 )
 
-// readiness is in what state the servers were when the run began, and what was done for it.
+// readiness is the state of the servers when the run began, and what was done to bring them there. It is kept in run.json, since
+// a reader who compares two runs must know whether one found a warm cache or a busy server.
 type readiness struct {
 	IsDrained     *bool       `json:"is_drained"` // null: they do not say
 	WaitedS       float64     `json:"waited_s"`

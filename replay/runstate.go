@@ -33,8 +33,8 @@ type runState struct {
 	abort        context.Context // ended: leave at once
 	stop         context.Context // ended: send nothing more
 	giveUp       context.CancelCauseFunc
-	keepsIDs     bool // what is answered is part of a later prompt
-	looksOften   bool // the schedule's goroutine looks at its news every scanEvery, even if nobody wakes it
+	keepsIDs     bool // answers become part of later prompts
+	looksOften   bool // the schedule's goroutine looks at its messages every scanEvery, even if nobody wakes it
 
 	prepared    atomic.Int64 // bytes of bodies that wait
 	clientLimit atomic.Pointer[string]
@@ -43,7 +43,8 @@ type runState struct {
 	buffers     sync.Pool // *[]byte of readBuffer, for strands
 }
 
-// exchange is an empty one for a ticket.
+// exchange is an empty exchange for a ticket. The pooled one keeps its slices and its callback: made anew for each request, they
+// would be most of what the collector has to do in a run.
 func (s *runState) exchange(t *ticket) *exchange {
 	x, _ := s.exchanges.Get().(*exchange)
 	if x == nil {

@@ -12,7 +12,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Choices say which requests of a source are sent, and when. Lengths change under none of them but Overlong "cap".
+// Choices say which requests of a source are sent, and when. None of them changes a length, except Overlong "cap".
 // The zero value sends everything as it came.
 type Choices struct {
 	SpreadTicks time.Duration // what the source's clock counts in: requests of one tick are spread over it; 0: they go as one

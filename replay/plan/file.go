@@ -82,7 +82,7 @@ type Scaling struct {
 }
 
 // Write streams the source, which comes in order of due time, through the choices into a plan file at path, which
-// must not exist. It holds no more than what it must know of block ids and sessions in memory. The header it returns is the plan's first line.
+// must not exist. In memory it holds only block ids and sessions. The header it returns is the plan's first line.
 func Write(path string, header Header, choices Choices, source iter.Seq2[Request, error]) (_ Header, err error) {
 	if choices, err = choices.settled(); err != nil {
 		return header, err

@@ -38,7 +38,7 @@ type CacheSalt struct {
 	IsEach bool   // each request has its number behind the stem: nothing is ever shared
 }
 
-// Answer are token ids that stand in a prompt in place of the planned ones: what the server said in an earlier turn.
+// Answer has token ids that take the place of planned ones in a prompt: the server's answer in an earlier turn.
 type Answer struct {
 	At  int // place of the first one in the prompt
 	IDs []int32
@@ -65,7 +65,8 @@ func (p Prompts) TokenIDs(req Request) []int {
 	return ids
 }
 
-// AppendJSON writes the prompt as a JSON array, with what was said, in order of its place, laid over it.
+// AppendJSON writes the prompt as a JSON array. Answers of earlier turns replace the planned ids at their places; they come in
+// order of their place, so one pass is enough.
 func (p Prompts) AppendJSON(dst []byte, req Request, said ...Answer) []byte {
 	at := 0
 	dst = append(dst, '[')

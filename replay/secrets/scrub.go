@@ -18,7 +18,7 @@ import (
 // Redacted stands where a secret stood.
 const Redacted = "[redacted]"
 
-// Scrubber takes secrets out of whatever a server says before it is kept: an error body may echo the request's header,
+// Scrubber takes secrets out of everything that a server says, before it is kept: an error body may echo the request's header,
 // and a server's own description may hold its command line and environment. It looks at texts alone, never at numbers.
 type Scrubber struct {
 	secrets []string // whole, in the forms in which they are sent about

@@ -57,7 +57,7 @@ func (c *Conn) IsUsable() bool {
 	return isQuiet(raw, isTLS && !c.Used) && (!isTLS || !c.Used || c.isSilent())
 }
 
-// isSilent looks for what TLS has taken off the socket already and not been asked for: a server that says more than its
+// isSilent looks for bytes that TLS has already taken off the socket and that nobody asked for: a server that says more than its
 // answer. That would be mistaken for the next answer.
 func (c *Conn) isSilent() bool {
 	var b [1]byte
