@@ -15,7 +15,17 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Calibration is what runs of one deployment say of its constants.
+// A calibration corrects the constants of the bandwidth model for one deployment. Each term of a predicted time per token depends on one
+// or several constants. Package regression finds how much longer than predicted each term is; a scaled time becomes a scaled constant,
+// or its inverse where the constant is a rate. Priors keep every constant near the measured kernels, and constants that the runs do not
+// determine keep their values, so that one run at one batch does not change all of them.
+//
+//	calibrate.go       from scales to constants
+//	calibratecheck.go  which runs can be used
+//	calibraterows.go   the measurements that are fitted
+//	calibrations.go    keeping, listing and forgetting
+
+// Calibration is the constants of a deployment as runs on it determine them.
 type Calibration struct {
 	ID         int64 // once it is kept
 	MadeAt     time.Time
@@ -24,23 +34,24 @@ type Calibration struct {
 	Constants  []CalibratedConstant // in the order of terms; those that keep their value too
 	Requests   int64                // that were compared
 	Weight     float64              // independent measurements among them
-	// Median and bias of predicted over measured time, of the measurements themselves, before and after.
+	// Errors of the predictions for the fitted measurements themselves, with the constants before and after.
 	Before, After FitError
 	Warnings      []string
 }
 
-// CalibratedConstant is one constant for one format. One that the runs cannot tell has the value that it had.
+// CalibratedConstant is one constant for one format. If the runs do not determine it, Value is Before.
 type CalibratedConstant struct {
 	Term, Name, Format       string
 	Before, Value, Low, High float64
-	Held                     string // why it keeps its value; empty: it is new
+	Held                     string // why it keeps its value; empty: the value is new
 }
 
-// FitError is how far predictions are off, weighted as the fit is: median of |predicted / measured - 1|, and the mean with its sign.
+// FitError is how far predictions are off, weighted as in the fit: the median of |predicted / measured - 1|, and the mean with its sign.
 type FitError struct{ Median, Bias float64 }
 
-// constantsOf are the constants behind each term, how far the logarithm of its time may be from that of the measured kernels, and
-// whether a constant is in the term as a rate: half of it takes twice the time.
+// constantsOf are the constants behind each term, the prior spread of the logarithm of the term's time around that of the measured
+// kernels, and whether the constant is a rate, so that half of it takes twice the time. Spreads are how far constants differ between the
+// engine versions and GPUs that were measured; host time per sequence changed most.
 var constantsOf = []struct {
 	term, name string
 	spread     float64
@@ -57,8 +68,7 @@ var constantsOf = []struct {
 	{"prefill", "prefill_share", 0.2, false},
 }
 
-// CalibrationPriors are how far each term of a deployment may be from its prediction before anything was measured: the spread
-// of the logarithm.
+// CalibrationPriors are the prior spreads of the logarithm of each term's time.
 func CalibrationPriors() map[string]float64 {
 	priors := map[string]float64{}
 	for _, c := range constantsOf {
@@ -67,9 +77,10 @@ func CalibrationPriors() map[string]float64 {
 	return priors
 }
 
+// Fewer requests than leastCalibrationRequests say less than the priors.
 const leastCalibrationRequests = 30
 
-// Calibrate fits the constants of a deployment to runs of it. It keeps nothing: Keep does.
+// Calibrate fits the constants of a deployment to runs on it. It stores nothing; Keep does.
 func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (Calibration, error) {
 	warnings, err := checkRuns(ctx, db, runs)
 	if err != nil {
@@ -109,19 +120,21 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	return c, nil
 }
 
-// IsWorse reports that the fitted constants predict the runs themselves worse than those before: what is off is no constant.
+// IsWorse reports that the fitted constants predict the runs themselves worse than the constants before. Then something is wrong that no
+// constant describes.
 func (c Calibration) IsWorse() bool { return c.After.Median > c.Before.Median }
 
+// nothingTold is the error when no constant can be determined.
 func nothingTold(held map[string]string) error {
 	var reasons []string
 	for _, term := range slices.Sorted(maps.Keys(held)) {
 		reasons = append(reasons, term+" "+held[term])
 	}
-	return hint.Errorf("calibrate: no constant can be told from these runs: %s", strings.Join(reasons, "; ")).
+	return hint.Errorf("calibrate: these runs determine no constant: %s", strings.Join(reasons, "; ")).
 		Hint("add a run of the same deployment at another batch, context or length of prompts")
 }
 
-// constantsFrom turns scales of times into values of constants, in each format that the deployment uses.
+// constantsFrom turns scales of times into values of constants, for each number format that the deployment uses.
 func constantsFrom(fit regression.Fit, held map[string]string, read calibrated) []CalibratedConstant {
 	d := read.deployments[0]
 	var all []CalibratedConstant
@@ -162,6 +175,7 @@ func constantsFrom(fit regression.Fit, held map[string]string, read calibrated) 
 	return all
 }
 
+// constant is the value before, that of bf16 where the format has none of its own.
 func (c calibrated) constant(name, format string) float64 {
 	if value, ok := c.constants[name][format]; ok {
 		return value
@@ -169,7 +183,7 @@ func (c calibrated) constant(name, format string) float64 {
 	return c.constants[name]["bf16"]
 }
 
-// errorOf is how far the sum of the terms, each as many times as long as scales say, is from what was measured.
+// errorOf compares the sum of the scaled terms with the measured times.
 func errorOf(rows []regression.Row, scales map[string]float64) FitError {
 	type weighted struct{ error, weight float64 }
 	var all []weighted
@@ -197,7 +211,8 @@ func errorOf(rows []regression.Row, scales map[string]float64) FitError {
 	return FitError{math.NaN(), math.NaN()}
 }
 
-// warningsOf names what is further from the measured kernels than calibrating is for.
+// warningsOf names the terms that are further than 2.5 prior spreads from the measured kernels: by chance that happens to one in eighty,
+// so something else is probably wrong.
 func warningsOf(fit regression.Fit) []string {
 	var all []string
 	priors := CalibrationPriors()

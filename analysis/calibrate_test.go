@@ -204,12 +204,12 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 		{[]string{"short", "short"}, "run short: named twice", "once"},
 		{[]string{"simulated"}, "run simulated: measured on a simulated server", "only a real server"},
 		{[]string{"draft"}, "run draft: what it ran on is not known", "--gpu"},
-		{[]string{"nowhere"}, `run nowhere: the model knows too little of what it ran on: no GPU named "X1"`, "catalogue"},
+		{[]string{"nowhere"}, `run nowhere: the bandwidth model does not know what it ran on: no GPU named "X1"`, "catalogue"},
 		{[]string{"broken"}, "run broken: not to be used: the run stopped by itself: it does not say why", "tidemark runs broken"},
 		{[]string{"short", "other"}, "runs short and other differ: tensor parallel size 2 and 4", "one deployment"},
 		{[]string{"short", "older"}, "runs short and older differ: engine version 0.24.0 and 0.12.1", "one deployment"},
 		{[]string{"shared"}, "run shared: the server was shared: it had 50.0 requests in flight", "nobody else"},
-		{[]string{"guessed"}, "run guessed: the engine guessed tokens", "without speculative"},
+		{[]string{"guessed"}, "run guessed: the engine decoded speculatively", "without speculative"},
 		{[]string{"short"}, "requests to compare, at least 30 are needed", "warm-up"},
 	} {
 		_, err := analysis.Calibrate(t.Context(), w.DB(), test.runs, someDay)

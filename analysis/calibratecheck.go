@@ -10,7 +10,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// checkRuns refuses runs that say nothing of a deployment's constants, and says what is not known of the others.
+// checkRuns refuses runs that cannot determine a deployment's constants, and warns about what is not known of the others. A calibration
+// from a bad run would make every later prediction wrong, so it is stricter than a verdict.
 func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []string, err error) {
 	for i, run := range runs {
 		if slices.Contains(runs[:i], run) {
@@ -44,6 +45,7 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 	return warnings, nil
 }
 
+// checkKind refuses drafts, whose deployment is not known, and simulated servers, which answer as predicted.
 func checkKind(ctx context.Context, db *sql.DB, run string) error {
 	var isSimulated, isDraft bool
 	err := db.QueryRowContext(ctx, "select is_simulated, is_draft from staging.runs where run_id = ?", run).Scan(&isSimulated, &isDraft)
@@ -62,7 +64,7 @@ func checkKind(ctx context.Context, db *sql.DB, run string) error {
 	return nil
 }
 
-// checkServer asks what the server said of itself: whether it was ours alone, what it ran, whether it guessed tokens.
+// checkServer looks at what the server reported: whether others used it, what it ran, whether it decoded speculatively.
 func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string, err error) {
 	var isShared bool
 	var theirs, ours float64
@@ -70,12 +72,12 @@ func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string
 		Scan(&isShared, &theirs, &ours)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		warnings = append(warnings, fmt.Sprintf("run %s: the server's metrics were not read; that nobody else was served is taken for granted", run))
+		warnings = append(warnings, fmt.Sprintf("run %s: the server's metrics were not read; it is assumed that nobody else used it", run))
 	case err != nil:
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	case isShared:
-		return nil, hint.Errorf("run %s: the server was shared: it had %.1f requests in flight, of which %.1f were ours", run, theirs, ours).
-			Hint("replay it when nobody else is served")
+		return nil, hint.Errorf("run %s: the server was shared: it had %.1f requests in flight, %.1f of them ours", run, theirs, ours).
+			Hint("replay it when nobody else uses the server")
 	}
 	told, err := ask(ctx, db, `
 select
@@ -94,14 +96,14 @@ where run_id = ?
 	}
 	switch {
 	case figures["differing_settings"] > 0:
-		return nil, hint.Errorf("run %s: the server says that it runs something else than the environment of the run", run).
+		return nil, hint.Errorf("run %s: the server reports other settings than the environment of the run", run).
 			Hint("%s", "tidemark diagnose "+run+" says which; send it again with what is true")
 	case figures["acceptance_length"] > 0:
-		return nil, hint.Errorf("run %s: the engine guessed tokens, so that a token is not a step", run).
+		return nil, hint.Errorf("run %s: the engine decoded speculatively, so that a token is not a step", run).
 			Hint("replay it without speculative decoding")
 	}
 	if figures["preemptions"] > 0 {
-		warnings = append(warnings, fmt.Sprintf("run %s: %.0f requests were preempted and computed again, which no term has", run, figures["preemptions"]))
+		warnings = append(warnings, fmt.Sprintf("run %s: %.0f requests were preempted and computed again, which no term predicts", run, figures["preemptions"]))
 	}
 	return warnings, nil
 }

@@ -11,7 +11,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// calibrated are what a calibration of some runs works from.
+// calibrated is the data that a calibration of some runs is made from.
 type calibrated struct {
 	deployments []deployed
 	rows        []regression.Row
@@ -19,7 +19,7 @@ type calibrated struct {
 	constants   map[string]map[string]float64 // by name and format, without any calibration
 }
 
-// deployed is a run's deployment, as far as its constants go.
+// deployed is a run's deployment, as far as constants depend on it.
 type deployed struct {
 	Run, GPU, CatalogModel, Quantization, KVCacheDtype, Engine string
 	TensorParallelSize, ExpertParallelSize, DataParallelSize   int64
@@ -29,8 +29,8 @@ type deployed struct {
 	IsKVByArithmetic                                           bool // a latent cache that heads multiply for longer than it is read
 }
 
-// readUncalibrated reads as if nothing had been calibrated before: a calibration is held near the measured kernels, not
-// near the calibration before it. What it takes away is rolled back.
+// readUncalibrated reads as if nothing had been calibrated before, because a calibration is kept near the measured kernels and not near
+// an earlier calibration. It deletes calibrations inside a transaction and rolls that back.
 func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibrated, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -62,12 +62,13 @@ func theseRuns(runs []string) (string, []any) {
 	return "(" + strings.TrimSuffix(strings.Repeat("?, ", len(runs)), ", ") + ")", args
 }
 
-// asker is a database, or a transaction in it.
-type asker interface {
+// queryer is a database or a transaction.
+type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-func readDeployed(ctx context.Context, from asker, runs []string) ([]deployed, error) {
+// readDeployed leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
+func readDeployed(ctx context.Context, from queryer, runs []string) ([]deployed, error) {
 	list, args := theseRuns(runs)
 	rows, err := from.QueryContext(ctx, `
 select
@@ -109,7 +110,7 @@ order by d.run_id`, args...)
 	return all, rows.Err()
 }
 
-// sameDeployment wants each run to be on the one deployment that constants can belong to.
+// sameDeployment is an error unless all runs are on one deployment: constants belong to a GPU, model, format and engine version.
 func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deployed) error {
 	known := map[string]deployed{}
 	for _, d := range all {
@@ -124,7 +125,7 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 			if unknown == "" {
 				unknown = "its GPU, model or format is not in the catalogue"
 			}
-			return hint.Errorf("run %s: the model knows too little of what it ran on: %s", run, unknown).
+			return hint.Errorf("run %s: the bandwidth model does not know what it ran on: %s", run, unknown).
 				Hint("the catalogue is in macros.gpus(), macros.models() and seeds.formats: tidemark schema macros.gpus")
 		}
 	}
@@ -154,8 +155,9 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 	return nil
 }
 
-// readTermRows gathers a run's requests by time, batch, context and share of prefill. Requests that
-// shared a queue are no measurements of their own: each stretch of five of the longest requests is one.
+// readTermRows groups a run's requests by time, batch, context and share of prefill, and takes the mean over tokens of each group.
+// Requests that were in the server together saw the same steps, so they are not independent measurements: each block of time as long as
+// five of the longest requests counts as one.
 func readTermRows(ctx context.Context, tx *sql.Tx, runs []string) (all []regression.Row, requests int64, err error) {
 	list, args := theseRuns(runs)
 	rows, err := tx.QueryContext(ctx, strings.ReplaceAll(termRowsQuery, "RUNS", list), append(args, args...)...)
@@ -226,20 +228,19 @@ select
     run_id,
     count(*),
     sum(decode_tokens) / sum(sum(decode_tokens)) over (partition by run_id, block),
-    sum(tpot_s * decode_tokens) / sum(decode_tokens),
-    sum(weights_s * decode_tokens) / sum(decode_tokens),
-    sum(batch_experts_s * decode_tokens) / sum(decode_tokens),
-    sum(
-        (
-            predicted_tpot_s - weights_s - batch_experts_s - arithmetic_s - layers_s - allreduce_s - host_s - prefill_s
-        ) * decode_tokens
-    ) / sum(decode_tokens),
-    sum(arithmetic_s * decode_tokens) / sum(decode_tokens),
-    sum(layers_s * decode_tokens) / sum(decode_tokens),
-    sum(allreduce_s * decode_tokens) / sum(decode_tokens),
-    sum(step_s * decode_tokens) / sum(decode_tokens),
-    sum((host_s - step_s) * decode_tokens) / sum(decode_tokens),
-    sum(prefill_s * decode_tokens) / sum(decode_tokens)
+    macros.token_mean(tpot_s, decode_tokens),
+    macros.token_mean(weights_s, decode_tokens),
+    macros.token_mean(batch_experts_s, decode_tokens),
+    macros.token_mean(
+        predicted_tpot_s - weights_s - batch_experts_s - arithmetic_s - layers_s - allreduce_s - host_s - prefill_s,
+        decode_tokens
+    ),
+    macros.token_mean(arithmetic_s, decode_tokens),
+    macros.token_mean(layers_s, decode_tokens),
+    macros.token_mean(allreduce_s, decode_tokens),
+    macros.token_mean(step_s, decode_tokens),
+    macros.token_mean(host_s - step_s, decode_tokens),
+    macros.token_mean(prefill_s, decode_tokens)
 from placed
 group by
     run_id,
@@ -249,6 +250,7 @@ group by
     floor(10 * prefill_s / predicted_tpot_s)
 order by all`
 
+// readConstants reads the constants of a deployment by name and format.
 func readConstants(ctx context.Context, tx *sql.Tx, d deployed) (map[string]map[string]float64, error) {
 	rows, err := tx.QueryContext(ctx, `
 select

@@ -10,15 +10,15 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Keep writes a calibration into the warehouse, where every later prediction of its deployment finds it, and gives it
-// its number. Constants that kept their value are not written.
+// Keep writes a calibration into the warehouse, where every later prediction for its deployment finds it, and gives it a number.
+// Constants that kept their value are not written.
 func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
 	defer tx.Rollback()
-	// A number is never given twice while any is kept: what a report names must not become another.
+	// The next number is above all kept ones, so that a number in a report never means another calibration.
 	err = tx.QueryRowContext(ctx, "select coalesce(max(calibration_id), 0) + 1 from raw.calibrations").Scan(&c.ID)
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -50,7 +50,7 @@ select
 	return nil
 }
 
-// Table is the calibration for programs: a row a constant; what keeps its value has no interval and says why.
+// Table is the calibration for programs: one row per constant. A constant that keeps its value has no interval, but the reason.
 func (c Calibration) Table() Table {
 	table := Table{}
 	for _, name := range []string{"calibration_id", "term", "name", "format", "before", "value", "low", "high", "held_because"} {
@@ -71,7 +71,7 @@ func (c Calibration) Table() Table {
 	return table
 }
 
-// Calibrations are those that are kept: a row a constant.
+// Calibrations are those that are kept, one row per constant.
 func Calibrations(ctx context.Context, db *sql.DB) (Table, error) {
 	return ask(ctx, db, `
 select
@@ -99,7 +99,7 @@ order by
     format`)
 }
 
-// ForgetCalibration removes a calibration; predictions of its deployment use the one before it, else the built-in constants.
+// ForgetCalibration removes a calibration. Predictions for its deployment then use the calibration before it, else the built-in constants.
 func ForgetCalibration(ctx context.Context, db *sql.DB, id int64) (constants int64, err error) {
 	done, err := db.ExecContext(ctx, "delete from raw.calibrations where calibration_id = ?", id)
 	if err != nil {

@@ -10,20 +10,23 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Diagnosis is what a run, a file of metrics or another tool's measurement shows of known symptoms.
+// A diagnosis compares figures of a subject with rules. Both are data: marts.evidence has the figures, seeds.symptoms and
+// seeds.symptom_conditions the rules, marts.symptoms what fired. This file finds the subject and puts the verdict next to it.
+
+// Diagnosis is the known symptoms that a run, a file of metrics or another tool's measurement shows.
 type Diagnosis struct {
 	Subject  string
 	Kind     string   // run, point or metrics
-	Figures  int      // that were measured and looked at
-	Regime   string   // what decoding is bound by, in words; empty where nothing is known
+	Figures  int      // number of figures that were known and compared with the rules
+	Regime   string   // what limits decoding, in words; empty if not known
 	Invalid  string   // why the run is neither pass nor fail; empty when it is valid
-	Failed   string   // what failed of a run of which too much did, and why it stopped
-	Notes    []string // what the comparison with the prediction rests on, or what it lacks
+	Failed   string   // if too many requests of a run failed: which, and why it stopped
+	Notes    []string // what the comparison with the prediction depends on, or why there is none
 	Symptoms Table    // rows of marts.symptoms
 }
 
-// Diagnose asks which symptoms a subject shows: a run by its id, a file of metrics by its name, or a measurement of another
-// tool by its file and place, as results.json#0. A file of measurements alone stands for all of them.
+// Diagnose asks which symptoms a subject shows: a run by its id, a file of metrics by its name, or a measurement of another tool by its
+// file and number, such as results.json#0. The name of a file of measurements stands for all of them.
 func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, error) {
 	subjects, kind, err := subjectsOf(ctx, db, subject)
 	if err != nil {
@@ -40,7 +43,7 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 	return all, nil
 }
 
-// diagnose asks all in one question: the figures behind it are worked out once.
+// diagnose asks everything in one query, so that DuckDB computes the figures once.
 func diagnose(ctx context.Context, db *sql.DB, subject, kind string) (Diagnosis, error) {
 	d := Diagnosis{Subject: subject, Kind: kind}
 	told, err := ask(ctx, db, `
@@ -55,7 +58,7 @@ where subject = ?`, subject)
 	if err != nil {
 		return d, err
 	}
-	const asked, seq = 2, 4 // the subject's own columns, and the order, which the rows have
+	const asked, seq = 2, 4 // where the subject's columns start, and the order column, which the rows already follow
 	d.Symptoms.Columns = slices.Concat(told.Columns[asked:seq], told.Columns[seq+1:])
 	for _, row := range told.Rows {
 		d.Figures = int(row[0].(int64))
@@ -78,11 +81,12 @@ where subject = ?`, subject)
 	return d, err
 }
 
-// IsDoubtful reports that the numbers are not what they seem: the run is invalid, or a symptom says so.
+// IsDoubtful reports that the numbers should not be trusted: the run is invalid, or a symptom says so.
 func (d Diagnosis) IsDoubtful() bool {
 	return d.Invalid != "" || d.count("invalid") > 0
 }
 
+// count is the number of symptoms of a kind.
 func (d Diagnosis) count(kind string) int {
 	n := 0
 	for _, row := range d.Symptoms.Rows {
@@ -93,7 +97,7 @@ func (d Diagnosis) count(kind string) int {
 	return n
 }
 
-// subjectsOf finds what is meant without working out any figure.
+// subjectsOf finds what a name means without computing any figure. A run goes before a measurement, and that before a file of metrics.
 func subjectsOf(ctx context.Context, db *sql.DB, subject string) (subjects []string, kind string, err error) {
 	found, err := ask(ctx, db, `
 select
@@ -140,6 +144,7 @@ order by point`, subject)
 	return subjects, kind, nil
 }
 
+// unknownSubject names the latest runs, the usual subjects.
 func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	known, err := ask(ctx, db, knownRuns)
 	if err != nil {
@@ -159,7 +164,7 @@ func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 // FirstLine says how many symptoms there are, and of which kind.
 func (d Diagnosis) FirstLine() string {
 	if d.Figures == 0 {
-		return d.Subject + ": nothing is known of it that a diagnosis looks at"
+		return d.Subject + ": none of the figures that a diagnosis looks at is known"
 	}
 	var parts []string
 	for _, kind := range []struct{ name, one, many string }{

@@ -12,14 +12,17 @@ import (
 	"tidemark/internal/hint"
 )
 
-// File is one file of a folder that is to be written.
+// A run is exported as a results folder in the layout that other teams publish: hardware, flags, the result in the keys of "vllm bench
+// serve", and an interpretation. export_bench.go makes the result file.
+
+// File is one file of a folder to be written.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// Export is a results folder: one that was taken in, to the byte, or a run in the
-// same layout. Left out are the files of it that were not kept.
+// Export is a results folder: one that was ingested, byte for byte, or a run in the same layout. leftOut names files of an ingested folder
+// whose content was not kept.
 func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
 	var kind string
 	err = db.QueryRowContext(ctx, `
@@ -54,8 +57,8 @@ func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut
 		Hint("a results folder or a run can be exported; for a trace there is \"tidemark privacy export\"")
 }
 
-// exportFolder gives the files as they were. What it holds comes from a warehouse,
-// and a name with a way in it would lead out of the folder.
+// exportFolder gives the files as they were. Their names come from a warehouse that somebody else may have made, so a name that would
+// lead out of the folder is an error.
 func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
 	rows, err := db.QueryContext(ctx, "select path, content from staging.documents where source_name = ? order by path", name)
 	if err != nil {
@@ -68,7 +71,7 @@ func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, l
 			return nil, nil, err
 		}
 		if !fs.ValidPath(file.Name) || strings.ContainsAny(file.Name, `/\`) || strings.HasPrefix(file.Name, ".") {
-			return nil, nil, fmt.Errorf("source %s: a file called %q leads out of the folder", name, file.Name)
+			return nil, nil, fmt.Errorf("source %s: a file named %q would be written outside of the folder", name, file.Name)
 		}
 		if file.Content == nil {
 			leftOut = append(leftOut, file.Name)
@@ -79,10 +82,10 @@ func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, l
 	return files, leftOut, rows.Err()
 }
 
+// notInAName are characters that a file name should not have on any system.
 var notInAName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// exportRun writes a run as others write theirs: what it ran on, with which flags,
-// what was measured in the keys of "vllm bench serve", and what it means.
+// exportRun makes the four files of a run.
 func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 	run, err := oneRow(ctx, db, "from marts.runs where run_id = ?", runID)
 	if err != nil {
@@ -119,6 +122,7 @@ func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 // record is one row by column.
 type record map[string]any
 
+// oneRow is the answer to a question that has exactly one row.
 func oneRow(ctx context.Context, db *sql.DB, query string, args ...any) (record, error) {
 	table, err := ask(ctx, db, query, args...)
 	if err != nil {
@@ -130,6 +134,7 @@ func oneRow(ctx context.Context, db *sql.DB, query string, args ...any) (record,
 	return table.Records()[0], nil
 }
 
+// text is a value as text; empty for null.
 func (r record) text(column string) string {
 	if r[column] == nil {
 		return ""
@@ -137,6 +142,7 @@ func (r record) text(column string) string {
 	return fmt.Sprint(r[column])
 }
 
+// serverFlags lists what was asked of the server and what it reports.
 func serverFlags(ctx context.Context, db *sql.DB, runID string) ([]byte, error) {
 	table, err := ask(ctx, db, `
 		select setting, coalesce(asked, ''), coalesce(effective, '')
@@ -150,6 +156,7 @@ func serverFlags(ctx context.Context, db *sql.DB, runID string) ([]byte, error) 
 	return markdown("Server flags", lines), err
 }
 
+// interpretation is the verdict and the certificate.
 func interpretation(ctx context.Context, db *sql.DB, run record) ([]byte, error) {
 	verdict, err := JudgeSLO(ctx, db, run.text("run_id"))
 	if err != nil {
@@ -188,7 +195,7 @@ func markdown(title string, lines [][]string) []byte {
 	return []byte(text.String())
 }
 
-// cell is a text on one line that ends no cell of a table, and that a terminal shows.
+// cell puts a text on one line and escapes what would end a table cell or control a terminal.
 func cell(text string) string {
 	return strings.ReplaceAll(escape.Controls(strings.Join(strings.Fields(text), " "), ""), "|", `\|`)
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// benchFile is a run in the keys of "vllm bench serve --save-result --save-detailed",
-// in its order and its units: milliseconds in names that end so, else seconds; the
-// arrays have one element a request, failed ones included.
+// benchFile is a run in the keys of "vllm bench serve --save-result --save-detailed", in their order and units, so that scripts for that
+// tool read it. Names that end in _ms are milliseconds, other times are seconds. Arrays have one element per request, including failed
+// requests.
 type benchFile struct {
 	Date                 string     `json:"date"`
 	EndpointType         string     `json:"endpoint_type"`
@@ -55,6 +55,7 @@ type benchFile struct {
 	P99E2ELMs            *float64   `json:"p99_e2el_ms"`
 }
 
+// benchResult is the JSON file. HTML escaping is off, because that tool does not escape.
 func benchResult(ctx context.Context, db *sql.DB, run record) ([]byte, error) {
 	b := benchFile{
 		EndpointType: "openai", Backend: "openai", ModelID: run.text("served_model"), TokenizerID: run.text("served_model"),
@@ -86,8 +87,7 @@ func benchResult(ctx context.Context, db *sql.DB, run record) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// counts: the rate of an open loop is the mean one of its plan, as a trace has no
-// other.
+// counts fills in totals and rates. request_rate of an open loop is the mean rate of its plan; a trace has no other.
 func (b *benchFile) counts(ctx context.Context, db *sql.DB, runID, mode string) error {
 	var rate sql.NullFloat64
 	err := db.QueryRowContext(ctx, `
@@ -120,8 +120,7 @@ func (b *benchFile) counts(ctx context.Context, db *sql.DB, runID, mode string) 
 	return err
 }
 
-// arrays: a request that failed has no time to its first token, and is written as
-// that tool does, with 0 and the kind of its failure.
+// arrays fills in the values of each request. A failed request has times of 0 and the kind of its failure, as in that tool.
 func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error {
 	rows, err := ask(ctx, db, `
 		with gaps as (
@@ -170,8 +169,8 @@ func (b *benchFile) arrays(ctx context.Context, db *sql.DB, runID string) error 
 	return nil
 }
 
-// statistics are over successful requests, numpy's way: linear percentiles, the
-// standard deviation of the population.
+// statistics are over successful requests, as numpy computes them: linearly interpolated percentiles and the standard deviation of the
+// population.
 func (b *benchFile) statistics(ctx context.Context, db *sql.DB, runID string) error {
 	return db.QueryRowContext(ctx, `
 		with ok as (

@@ -9,7 +9,10 @@ import (
 	"tidemark/internal/show"
 )
 
-// Outcomes of an SLO and of each of its objectives, as marts.slo says them.
+// marts.slo judges each objective by the interval of what was observed, not by the observed value: an objective is met or not met only if
+// the whole interval is on one side of the bound. This file reads these outcomes and makes one verdict and one line of them.
+
+// Outcomes of an SLO and of each of its objectives, in the words of marts.slo.
 const (
 	Met       = "met"
 	NotMet    = "not met"
@@ -17,38 +20,38 @@ const (
 	Invalid   = "invalid" // neither pass nor fail
 )
 
-// SLOVerdict is what became of a run's SLO.
+// SLOVerdict is the verdict on a run with its SLO.
 type SLOVerdict struct {
 	Verdict
 	Name       string // of the SLO
 	Objectives []ObjectiveVerdict
-	Outcome    string   // empty: the run has no SLO, and did not fail
-	Cost       *float64 // of a million accepted output tokens, by the SLO's own price; nil without one, or where the SLO is not met
+	Outcome    string   // empty: the run has no SLO and did not fail
+	Cost       *float64 // of a million accepted output tokens, by the SLO's own price; nil without a price, or if the SLO is not met
 }
 
-// ObjectiveVerdict is what became of one objective. A number that is nil is not known: there were
-// too few samples, or too few independent bursts among them. Times are seconds.
+// ObjectiveVerdict is the outcome of one objective. A number that is nil is not known: there were too few samples, or too few
+// independent bursts among them. Times are seconds.
 type ObjectiveVerdict struct {
 	Objective
-	Observed     *float64
-	Low, High    *float64 // ends of its 95 % interval
-	Samples      int64
-	Effective    int64 // independent samples that these are worth
-	Above        int64 // of the samples, above the bound, or failed
-	Outcome      string
-	Reason       string // why undecided, as marts.slo says it
-	MoreRequests *int64 // about so many more would decide
+	Observed         *float64
+	Low, High        *float64 // ends of its 95 % interval
+	Samples          int64
+	EffectiveSamples int64 // effective sample size: slow requests come in bursts, so samples are not independent
+	Above            int64 // of the samples, above the bound, or failed
+	Outcome          string
+	Reason           string // why undecided, as marts.slo says it
+	MoreRequests     *int64 // about so many more would decide it
 }
 
-// Reasons of marts.slo for an outcome that is undecided.
+// Reasons of marts.slo for an undecided outcome.
 const (
 	stopped   = "stopped"
 	fewBursts = "too few bursts"
 	onBound   = "on the bound"
 )
 
-// JudgeSLO gives a run's verdict by the SLO that it carries. A run without one has an empty
-// Outcome, and FirstLine is that of its Verdict.
+// JudgeSLO gives a run's verdict by the SLO that is stored with it. A run without one has an empty Outcome and the FirstLine of its
+// Verdict.
 func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error) {
 	verdict, err := Judge(ctx, db, runID)
 	if err != nil {
@@ -65,7 +68,7 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 	return v, nil
 }
 
-// cost is asked only of a run that met an SLO with a price: the view judges once more.
+// cost is asked only for a run that met an SLO with a price, because marts.goodput judges the SLO a second time.
 func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {
 	var isPriced bool
 	err := db.QueryRowContext(ctx, "select count(price_per_gpu_hour) > 0 from staging.slo_objectives where run_id = $1", v.RunID).Scan(&isPriced)
@@ -75,8 +78,9 @@ func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, "select cost_per_million_accepted_tokens from marts.goodput where run_id = $1", v.RunID).Scan(&v.Cost)
 }
 
+// objectives reads the outcome of each objective.
 func (v *SLOVerdict) objectives(ctx context.Context, db *sql.DB) error {
-	// The SLO's own text is asked first: judging it is dear, and most runs have none.
+	// Judging is expensive and most runs have no SLO: look for one first.
 	var planned int64
 	err := db.QueryRowContext(ctx, "select count(*) from staging.slo_objectives where run_id = $1", v.RunID).Scan(&planned)
 	if err != nil || planned == 0 {
@@ -108,7 +112,7 @@ order by objective`, v.RunID)
 	for rows.Next() {
 		var o ObjectiveVerdict
 		err := rows.Scan(&v.Name, &o.Metric, &o.Percentile, &o.AtMost, &o.Class, &o.Observed, &o.Low, &o.High,
-			&o.Samples, &o.Effective, &o.Above, &o.Outcome, &o.Reason, &o.MoreRequests)
+			&o.Samples, &o.EffectiveSamples, &o.Above, &o.Outcome, &o.Reason, &o.MoreRequests)
 		if err != nil {
 			return err
 		}
@@ -117,7 +121,8 @@ order by objective`, v.RunID)
 	return rows.Err()
 }
 
-// worst is the outcome of the whole: one objective that is not met decides it, then one that is undecided.
+// worst is the outcome of the whole SLO. An invalid run is neither met nor not met; then one objective that is not met decides, then one
+// that is undecided.
 func (v SLOVerdict) worst() string {
 	switch {
 	case len(v.Objectives) == 0 && v.IsValid && v.HasFailed:
@@ -134,6 +139,7 @@ func (v SLOVerdict) worst() string {
 	return Met
 }
 
+// having are the objectives with an outcome.
 func (v SLOVerdict) having(outcome string) []ObjectiveVerdict {
 	var found []ObjectiveVerdict
 	for _, o := range v.Objectives {
@@ -144,8 +150,7 @@ func (v SLOVerdict) having(outcome string) []ObjectiveVerdict {
 	return found
 }
 
-// FirstLine says what became of the SLO, and then what the run's own first line says. Where too many requests failed, that
-// comes before the SLO.
+// FirstLine says whether the SLO is met, then what the run's own first line says. If too many requests failed, that comes first.
 func (v SLOVerdict) FirstLine() string {
 	if v.Outcome == Invalid || len(v.Objectives) == 0 {
 		return v.Verdict.FirstLine()
@@ -168,7 +173,8 @@ func (v SLOVerdict) FirstLine() string {
 	return strings.Join([]string{slo, v.lead(), v.figures()}, "; ")
 }
 
-// outcomeText is the outcome in words; what would decide it is as much as the slowest objective wants.
+// outcomeText is the outcome in words, and if it is undecided how many more requests would decide it: as many as the objective that needs
+// most.
 func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	if v.Outcome != Undecided {
 		return v.Outcome
@@ -228,7 +234,7 @@ func (o ObjectiveVerdict) String() string {
 	return fmt.Sprintf("%s %s (%s) of at most %s (%s)", text, write(*o.Observed), interval, write(o.AtMost), o.basis())
 }
 
-// basis is how many samples the objective rests on, and of how much worth.
+// basis is how many samples the objective rests on, and their effective number.
 func (o ObjectiveVerdict) basis() string {
 	text := show.Count(o.Samples) + " samples"
 	switch {
@@ -237,13 +243,13 @@ func (o ObjectiveVerdict) basis() string {
 	case o.Low == nil || o.High == nil:
 		text = fmt.Sprintf("%s of %s samples beyond", show.Count(o.Above), show.Count(o.Samples))
 	}
-	if o.Effective < o.Samples {
-		text += fmt.Sprintf(", worth %s independent ones", show.Count(o.Effective))
+	if o.EffectiveSamples < o.Samples {
+		text += fmt.Sprintf(", worth %s independent ones", show.Count(o.EffectiveSamples))
 	}
 	return text
 }
 
-// Certificate is what could make a run's numbers wrong, line by line, as marts.certificate says it.
+// Certificate is everything that could make a run's numbers wrong, one line each, as marts.certificate judges it.
 func Certificate(ctx context.Context, db *sql.DB, runID string) (Table, error) {
 	table, err := ask(ctx, db, `
 select

@@ -16,9 +16,9 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint that has one, and gives the text
-// that a Deployment takes for its model. What the file lacks is an error that names the keys that were tried, and so is a
-// checkpoint whose weights do not weigh what the config says.
+// ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint, and gives the text that a Deployment takes as its
+// model. Reading is in SQL (macros.checkpoint), so that the catalogue and a user's file are read alike. A missing key is an error that
+// names the keys that were tried; so is a checkpoint whose weights are not as large as the config says.
 func ReadModelConfig(ctx context.Context, db *sql.DB, path string) (string, error) {
 	file := path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -52,12 +52,12 @@ from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::do
 	}
 	if problems != "" {
 		return "", hint.Errorf("model %s: %s", file, problems).
-			Hint("a config.json of Hugging Face's has these keys; the families that are known stand in queries/macros/architectures.sql")
+			Hint("a Hugging Face config.json has these keys; the known families are in queries/macros/architectures.sql")
 	}
 	return read.V, nil
 }
 
-// maxConfigBytes is the longest JSON that is read of a checkpoint; an index of a large one has 10 MB.
+// maxConfigBytes is the longest JSON file that is read. The index of a large checkpoint has 10 MB.
 const maxConfigBytes = 64 << 20
 
 // jsonFile reads one JSON object.
@@ -78,7 +78,7 @@ func jsonFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// totalSize is what an index says its weights weigh, bytes; nil where it does not.
+// totalSize is the size of all weights that an index states, bytes; nil if it does not.
 func totalSize(index []byte) any {
 	var size struct {
 		Metadata struct {
@@ -91,8 +91,7 @@ func totalSize(index []byte) any {
 	return *size.Metadata.TotalSize
 }
 
-// modelName calls a model after its folder, as checkpoints lie in folders of their names, or after a file that has a
-// name of its own.
+// modelName names a model after its folder, because a checkpoint's folder has its name, or after a file that is not called config.json.
 func modelName(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		file = path
@@ -104,7 +103,7 @@ func modelName(file string) string {
 	return name
 }
 
-// readModel gives the text of a model that is named by a path; any other name is left as it is.
+// readModel reads a model that is named by a path. Any other name is returned as it is.
 func readModel(ctx context.Context, db *sql.DB, model string) (string, error) {
 	if strings.HasPrefix(model, "{") || !isModelPath(model) {
 		return model, nil
@@ -112,7 +111,7 @@ func readModel(ctx context.Context, db *sql.DB, model string) (string, error) {
 	return ReadModelConfig(ctx, db, model)
 }
 
-// isModelPath tells a path from a name like meta-llama/Llama-3.1-8B: it ends in .json, or it is there.
+// isModelPath tells a path from a name like meta-llama/Llama-3.1-8B: a path ends in .json, or the folder exists.
 func isModelPath(model string) bool {
 	if strings.HasSuffix(model, ".json") {
 		return true

@@ -15,21 +15,24 @@ import (
 	"tidemark/internal/yamlfile"
 )
 
-// The first line of an SLO file. In the first schema ttft and e2e are judged from when a request was due, as ttft_from_due and
-// e2e_from_due are; in the second each word means what it says.
+// An SLO file is read strictly: an unknown key, a missing unit or a percentile written as a share would otherwise judge another SLO than
+// the one that was meant. Errors name the line.
+
+// The first line of an SLO file. In the first schema ttft and e2e were judged from when a request was due, as ttft_from_due and
+// e2e_from_due are now; in the second each word means what it says.
 const (
 	firstSLOSchema = "tidemark.slo/1"
 	sloSchema      = "tidemark.slo/2"
 )
 
-// failureRatio is the one metric that is a share of requests and no time.
+// failureRatio is the only metric that is a share of requests; all others are times.
 const failureRatio = "failure_ratio"
 
 var sloMetrics = []string{"ttft", "ttft_from_due", "tpot", "e2e", "e2e_from_due", "itl", failureRatio}
 
-// SLO is what a run is to keep to. Its JSON form is what run.json holds.
+// SLO is the service level objectives of a run. run.json holds its JSON form.
 type SLO struct {
-	Schema     string      `json:"schema"` // of its words: the second, whichever the file is of
+	Schema     string      `json:"schema"` // always the second: a file of the first is translated
 	Name       string      `json:"name"`
 	Objectives []Objective `json:"objectives"`
 	Cost       *SLOCost    `json:"cost,omitempty"`
@@ -45,7 +48,7 @@ type Objective struct {
 
 // SLOCost is what the hardware costs.
 type SLOCost struct {
-	PerGPUHour float64 `json:"per_gpu_hour"` // in whatever currency
+	PerGPUHour float64 `json:"per_gpu_hour"` // in any currency
 }
 
 // ReadSLO reads an SLO from a YAML file. An unknown key, or a value that makes no sense, is an error that names the line.
@@ -63,6 +66,7 @@ func ReadSLO(path string) (SLO, error) {
 
 const sloExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
 
+// parseSLO reads the text twice: strictly into sloFile, and as nodes that know their lines.
 func parseSLO(text []byte) (SLO, error) {
 	slo := SLO{Schema: sloSchema}
 	root, err := yamlfile.Parse(text)
@@ -163,7 +167,7 @@ func (o *Objective) bound(percentile float64, atMost string) error {
 	return nil
 }
 
-// fromDue is what a word of the first schema means.
+// fromDue is the metric that a word of the first schema means.
 func fromDue(metric string) string {
 	if metric == "ttft" || metric == "e2e" {
 		return metric + "_from_due"

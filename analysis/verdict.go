@@ -10,47 +10,51 @@ import (
 	"tidemark/internal/show"
 )
 
-// Fewer samples than these hold a p99 back, or flag it.
+// A verdict in one line answers three questions in this order: may the run be believed, how fast was it, how far is it from the
+// prediction. What makes a number doubtful is said before the number.
+
+// A p99 of fewer samples than withheldBelow is withheld: not even one lies beyond it. Below flaggedBelow it rests on fewer than five, and
+// the line says so.
 const (
 	withheldBelow = 100
 	flaggedBelow  = 500
 )
 
+// knownRuns are offered when a run is not found: the latest.
 const knownRuns = "select run_id from staging.runs order by started_at desc limit 10"
 
-// Verdict is a run in a few numbers. A number that is nil was not measured, or
-// was withheld. Times are seconds.
+// Verdict is a run in a few numbers. A number that is nil was not measured, or is withheld. Times are seconds.
 type Verdict struct {
 	RunID          string
 	MeasuredOn     string
 	IsSimulated    bool
-	IsDraft        bool   // not compared: GPU or model is not known
-	IsValid        bool   // neither the client nor the set-up spoilt it
+	IsDraft        bool   // not compared with the prediction: its GPU or model is not known
+	IsValid        bool   // neither the client nor the set-up distorted it
 	InvalidReason  string // why not
 	HasFailed      bool   // more requests failed than are allowed
-	IsOverLimit    bool   // the same, also where the SLO's own failure_ratio is to judge it
-	StopReason     string // why it ended before its plan did; empty: it did not
+	IsOverLimit    bool   // the same, also if an SLO has a failure_ratio of its own and so decides about failures
+	StopReason     string // why it ended before its plan; empty: it did not
 	Absences       string // which of its servers went away and when; empty: none did
-	IsBelowFloor   bool   // more than 1 % of its requests beat the floor: the deployment is not the one that was named
+	IsBelowFloor   bool   // more than 1 % of its requests beat the floor, which is impossible: the deployment is not the one that was named
 	Status         string // running, done, interrupted or aborted
 	Planned        int64
 	Completed      int64
 	Shortfall      string // what failed, by kind: 166 of 250 failed (155 timeout_first_byte, 11 not sent); empty: nothing
 	MostFailed     string // the commonest kind of failure; empty: none failed
-	MostFailedBy   int64  // requests that failed so
+	MostFailedBy   int64  // requests that failed this way
 	Example        string // what the server said of the first of them
 	P50TTFTS       *float64
 	P99TTFTS       *float64
 	P50TPOTS       *float64
 	P99TPOTS       *float64
 	SlowdownRatio  *float64 // median of measured over predicted time per token
-	CountsNoTokens bool     // of some successful request nobody knows how many tokens came, so its TPOT is unknown
-	NeverKept      int64    // of a closed loop: what it was to keep in flight, where the plan was too short for that; else 0
-	Unknown        string   // what of its deployment the catalogue lacks, where that is why there is no prediction
-	Notes          []string // what the comparison rests on: a server that others used, constants of a calibration
+	CountsNoTokens bool     // the server did not say how many tokens a successful request brought, so TPOT is unknown
+	NeverKept      int64    // requests that a closed loop should have kept in flight, if its plan was too short for that; else 0
+	Unknown        string   // what the catalogue lacks of its deployment, if that is why there is no prediction
+	Notes          []string // what the comparison depends on: a server that others used, constants of a calibration
 }
 
-// Judge gives a run's verdict.
+// Judge gives a run's verdict, by itself and without its SLO (JudgeSLO adds that).
 func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
 	v := Verdict{RunID: runID}
 	var reason, failure, example, stopReason, absences, shortfall sql.NullString
@@ -93,7 +97,7 @@ select
     runs.p50_tpot_s,
     runs.p99_tpot_s,
     runs.slowdown_ratio,
-    -- A closed loop that never filled a slot twice has not kept what was asked for.
+    -- A closed loop in which no slot was used twice did not keep the concurrency that was asked for.
     case when runs.mode = 'closed' and runs.sent > 0 and runs.kept_concurrency_ratio is null then coalesce(runs.max_concurrency, 0) else 0 end,
     exists (from staging.requests where requests.run_id = runs.run_id and requests.is_success and requests.received_tokens is null)
 from marts.runs
@@ -117,12 +121,12 @@ where runs.run_id = $1`, runID).Scan(
 	return v, nil
 }
 
-// FirstLine says first whether the run failed or may not be believed, then p99 TTFT and TPOT, then how far the run is
-// from the prediction, and what it was measured on.
+// FirstLine says whether the run failed or is invalid, then p99 TTFT and TPOT, then how far it is from the prediction, and last
+// what it was measured on.
 func (v Verdict) FirstLine() string { return v.lead() + "; " + v.figures() }
 
-// Unusable says why the run's figures are not those of the load that was planned: it is invalid, or too much of it failed.
-// Empty: they are.
+// Unusable says why the run's figures are not those of the planned load: the run is invalid, or too many requests failed. Empty: they
+// are usable.
 func (v Verdict) Unusable() string {
 	switch {
 	case !v.IsValid:
@@ -137,7 +141,7 @@ func (v Verdict) Unusable() string {
 	return ""
 }
 
-// lead is what a reader must know before any figure.
+// lead is what a reader must know before the figures.
 func (v Verdict) lead() string {
 	switch {
 	case !v.IsValid && v.IsBelowFloor:
@@ -152,12 +156,13 @@ func (v Verdict) lead() string {
 	return "valid"
 }
 
+// figures are the latencies, the comparison with the prediction, and what the reader must know about these.
 func (v Verdict) figures() string {
 	parts := v.latencies()
 	if v.IsOverLimit && v.P50TTFTS != nil {
 		parts[0] = "the others: " + parts[0]
 	}
-	if !v.IsBelowFloor { // how far it is from the prediction for another deployment says nothing
+	if !v.IsBelowFloor { // the prediction is for another deployment than the one that was measured
 		parts = append(parts, v.comparison())
 	}
 	parts = append(parts, v.Notes...)
@@ -192,6 +197,7 @@ func (v Verdict) shortfall() string {
 	return text
 }
 
+// latencies are p99 where there are enough samples, else medians.
 func (v Verdict) latencies() []string {
 	switch {
 	case v.P50TTFTS == nil:
@@ -207,6 +213,7 @@ func (v Verdict) latencies() []string {
 	}
 }
 
+// comparison is the median of measured over predicted time per token, or why there is none.
 func (v Verdict) comparison() string {
 	switch {
 	case v.IsDraft:

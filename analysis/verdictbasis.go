@@ -11,10 +11,10 @@ import (
 	"tidemark/internal/show"
 )
 
-// OfSimulator is what every comparison of a simulated server with the prediction says.
+// OfSimulator is said with every comparison of a simulated server with the prediction.
 const OfSimulator = "the simulator takes its times from the macros of the prediction, so that their agreement proves nothing about a GPU"
 
-// readBasis finds what the comparison with the prediction rests on, or why there is none.
+// readBasis finds what the comparison with the prediction depends on, or why there is none.
 func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	shared, err := sharedNote(ctx, db, v.RunID)
 	if err != nil {
@@ -43,7 +43,8 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// sharedNote says that others used the server, and how the run compares at the batch that the server says; empty where it was alone.
+// sharedNote says that others used the server, and how the run compares with the prediction at the batch that the server's metrics
+// show. Empty if the server was its own. By the client alone such a run looks slower than predicted, because others' requests made the batch larger.
 func sharedNote(ctx context.Context, db *sql.DB, run string) (string, error) {
 	var server, own float64
 	err := db.QueryRowContext(ctx, "select server_in_flight, own_in_flight from marts.shared_servers where run_id = ? and is_shared", run).Scan(&server, &own)

@@ -47,7 +47,8 @@ func (r *Result) need(columns ...string) error {
 	return nil
 }
 
-// inPlace writes the arguments into a query, for reading.
+// inPlace writes the arguments into a query, so that a reader can copy and ask it. It is never sent: ask uses parameters. Backward,
+// because $1 is the start of $10.
 func inPlace(query string, args []any) string {
 	for i, arg := range slices.Backward(args) {
 		query = strings.ReplaceAll(query, fmt.Sprintf("$%d", i+1), literal(arg))
@@ -55,6 +56,7 @@ func inPlace(query string, args []any) string {
 	return query
 }
 
+// literal is an argument as SQL.
 func literal(arg any) string {
 	many, isList := arg.([]any)
 	if !isList {
@@ -67,7 +69,7 @@ func literal(arg any) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// firstWords is a comment up to its first full stop or colon: what one row is.
+// firstWords is a comment up to its first full stop or colon. By convention that says what one row is.
 func firstWords(comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	for _, end := range []string{". ", ": "} {
@@ -79,7 +81,8 @@ func firstWords(comment string) string {
 // Len is the number of rows.
 func (r *Result) Len() int { return len(r.Rows) }
 
-// First is the value of a column in the first row, nil without one.
+// First is the value of a column in the first row; nil if there are no rows. A column that is not there is an error, so that a renamed
+// column does not turn into an empty section.
 func (r *Result) First(column string) (any, error) {
 	if err := r.need(column); err != nil {
 		return nil, err
@@ -105,7 +108,7 @@ func (r *Result) Where(column string, value any) (*Result, error) {
 	return &kept, nil
 }
 
-// Known is how many rows have a number in a column.
+// Known is the number of rows that have a number in a column.
 func (r *Result) Known(column string) (int, error) {
 	if err := r.need(column); err != nil {
 		return 0, err
@@ -134,6 +137,7 @@ func (r *Result) Sum(column string) (any, error) {
 	return r.fold(column, func(a, b float64) float64 { return a + b })
 }
 
+// fold combines the numbers of a column; nil when it holds none.
 func (r *Result) fold(column string, join func(a, b float64) float64) (any, error) {
 	if err := r.need(column); err != nil {
 		return nil, err
@@ -152,12 +156,12 @@ func (r *Result) fold(column string, join func(a, b float64) float64) (any, erro
 	return total, nil
 }
 
-// Points are two columns as places of a chart, y times factor. A missing value is a gap.
+// Points are two columns as points of a chart, y times factor. A missing value is a gap in the line.
 func (r *Result) Points(x, y string, factor float64) ([]chart.Point, error) {
 	return r.points(x, y, func(v float64) float64 { return v }, factor)
 }
 
-// Bins are Points of bins that begin at x: the last one gets its end, so that a step shows all of it.
+// Bins are Points of bins that start at x. One more point marks the end of the last bin, so that a step line shows all of it.
 func (r *Result) Bins(x, y string, width any) ([]chart.Point, error) {
 	points, err := r.Points(x, y, 1)
 	if w, ok := number(width); ok && len(points) > 0 {
@@ -167,7 +171,7 @@ func (r *Result) Bins(x, y string, width any) ([]chart.Point, error) {
 	return points, err
 }
 
-// Scaled are Points with x times factor too, and what each stands for in weight.
+// Scaled are Points with x times factor too, and a weight each: how many samples a point stands for.
 func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, error) {
 	points, err := r.points(x, y, func(v float64) float64 { return v * factor }, factor)
 	for i := range points {
@@ -176,7 +180,7 @@ func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, err
 	return points, err
 }
 
-// Nines are Points over quantiles, on the scale where each further nine takes the same room.
+// Nines are Points over quantiles, on a scale where 90 %, 99 % and 99.9 % are equally far apart.
 func (r *Result) Nines(quantile, y string, factor float64) ([]chart.Point, error) {
 	return r.points(quantile, y, chart.Nine, factor)
 }

@@ -17,7 +17,10 @@ var (
 	narrow = chart.Size{Width: 360, Height: 300}
 )
 
-// Figure is a chart with what it shows in words, where it comes from, and the numbers behind it.
+// A figure never stands alone: it has a caption in words, the view and the query that it came from, the runs and the number of samples, and
+// its numbers as a table, so that a reader can check it and a screen reader can read it.
+
+// Figure is a chart with what belongs to it.
 type Figure struct {
 	ID, Caption  string
 	Wide, Narrow template.HTML
@@ -25,16 +28,15 @@ type Figure struct {
 	Samples      string
 	Runs         []string
 	Results      []*Result
-	Views        []*Result // of each view one
+	Views        []*Result // one result of each view
 	Tables       []Table
 	Before       string // id of the figure that has the same numbers behind it; then there are no Tables
 }
 
-// figure draws a chart for a section. samples says how many of what it stands on. Of several results those after the first are
-// left out where they are empty.
+// figure draws a chart for a section. samples says in words how many samples it rests on. Empty results after the first are left out.
 func (p *page) figure(s section, name string, c chart.Chart, caption, samples string, results ...*Result) Figure {
 	if s.Run.ID != "" && !s.Run.IsValid {
-		samples += ", of an invalid run" // a chart may be copied without the page's first line
+		samples += ", of an invalid run" // a chart may be copied without the line that says so at the top of the page
 	}
 	results = append(results[:1:1], slices.DeleteFunc(slices.Clone(results[1:]), func(r *Result) bool { return r.Len() == 0 })...)
 	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, Runs: s.runNames(), Results: results}
@@ -47,7 +49,7 @@ func (p *page) figure(s section, name string, c chart.Chart, caption, samples st
 			f.Views = append(f.Views, r)
 		}
 	}
-	// A chart that cannot be drawn must not take the page with it: the table below has its numbers.
+	// A chart that cannot be drawn must not break the page: the table below it has the numbers.
 	var err error
 	if f.Wide, err = drawing(c, f.ID+"-w", caption, wide); err == nil {
 		f.Narrow, err = drawing(c, f.ID+"-n", caption, narrow)
@@ -58,7 +60,7 @@ func (p *page) figure(s section, name string, c chart.Chart, caption, samples st
 	return f
 }
 
-// shownWith is the figure that already has these results behind it: numbers stand on the page once.
+// shownWith is the figure that already shows these results as a table: the same numbers appear only once on the page.
 func (p *page) shownWith(results []*Result, id string) string {
 	if len(results) != 1 {
 		return ""
@@ -70,21 +72,22 @@ func (p *page) shownWith(results []*Result, id string) string {
 	return ""
 }
 
+// drawing is the chart as SVG. Charts with spans, such as waterfalls, are as high as they have rows.
 func drawing(c chart.Chart, id, label string, size chart.Size) (template.HTML, error) {
 	if len(c.Spans) > 0 {
 		size.Height = 60 + 32*len(c.Y.Categories)
 	}
 	svg, err := c.SVG(id, label, size)
-	return template.HTML(svg), err // chart lets only plain drawing through
+	return template.HTML(svg), err // chart removes everything except plain drawing elements
 }
 
-// newChart puts axes and parts together: series, limits and spans.
+// newChart makes a chart of axes and parts: series, limits, spans, and lists of these.
 func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
 	c := chart.Chart{X: x, Y: y}
 	for _, part := range parts {
 		switch v := part.(type) {
 		case chart.Series:
-			if hasPoint(v) { // a name in the legend promises a line
+			if hasPoint(v) { // a series without points would still have an entry in the legend
 				c.Series = append(c.Series, v)
 			}
 		case chart.Limit:
@@ -98,7 +101,7 @@ func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
 			}
 			c.Series, c.Limits = append(c.Series, more.Series...), append(c.Limits, more.Limits...)
 		default:
-			return c, fmt.Errorf("chart: a %T is no part of one", part)
+			return c, fmt.Errorf("chart: a %T cannot be a part of one", part)
 		}
 	}
 	return c, nil
@@ -108,6 +111,8 @@ func hasPoint(s chart.Series) bool {
 	return slices.ContainsFunc(s.Points, func(p chart.Point) bool { return !math.IsNaN(p.Y) })
 }
 
+// The words of a look, as templates write them. The colours are the ones of Okabe and Ito (2008), which colour-blind readers can tell
+// apart; measured is solid and predicted is dashed in every chart.
 var (
 	colours = map[string]chart.Colour{"blue": chart.Blue, "vermillion": chart.Vermillion, "green": chart.Green, "purple": chart.Purple, "black": chart.Black}
 	markers = map[string]chart.Marker{"circle": chart.Circle, "triangle": chart.Triangle, "square": chart.Square, "diamond": chart.Diamond, "unmarked": chart.NoMarker}
@@ -136,12 +141,13 @@ func series(name, look string, points []chart.Point) (chart.Series, error) {
 	return s, nil
 }
 
-// look gives the i-th of several runs (from 1) a colour and a shape of its own, as far as they last.
+// look gives the i-th of several runs (from 1) a colour and a marker of its own. There are five; the sixth run has those of the first.
 func look(i int) string {
 	looks := []string{"blue circle", "vermillion triangle", "green square", "purple diamond", "black circle"}
 	return looks[(i-1)%len(looks)]
 }
 
+// axis is an axis with a name and no fixed range.
 func axis(name string) chart.Axis { return chart.Axis{Name: name} }
 
 // ninesAxis is an axis of quantiles up to the highest that is known.
@@ -155,6 +161,7 @@ func ninesAxis(name string, highest any) chart.Axis {
 	return chart.Axis{Name: name, Ticks: ticks, Max: last}
 }
 
+// trimZeros writes 99.00000 as 99.
 func trimZeros(v float64) string {
 	text := fmt.Sprintf("%.5f", v)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
@@ -170,14 +177,14 @@ func diagonal(factor float64, ends ...any) []chart.Point {
 	return []chart.Point{{}, {X: far, Y: far}}
 }
 
-// Waterfall is parts that add up, each beginning where the one before ended.
+// Waterfall is parts that add up, each starting where the one before it ends.
 type Waterfall struct {
 	Categories []string
 	Spans      []chart.Span
 }
 
-// waterfall lays out the parts of a prediction and, beside their sum, what was measured: it is the parts and the last
-// row, named rest, added up.
+// waterfall lays out the parts of a prediction, their sum, the unexplained rest (the last row), and the measured time, which is all of
+// these added up.
 func waterfall(r *Result, name, value, rest string, names map[string]string, factor float64) (Waterfall, error) {
 	if err := r.need(name, value); err != nil {
 		return Waterfall{}, err

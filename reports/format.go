@@ -22,13 +22,16 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// unknown stands where there is no value; withheld where there are too few samples for one.
+// unknown is printed where there is no value, withheld where there are too few samples for one.
 const (
 	unknown  = "–"
 	withheld = "withheld"
 )
 
-// duration writes seconds with their unit, a missing value as withheld.
+// How numbers are written is decided in internal/show, for this page and for the command line alike. The functions here accept what a
+// template has: any value of a result, or none.
+
+// duration writes seconds with their unit, and a missing value as withheld.
 func duration(v any) string {
 	s, ok := number(v)
 	if !ok {
@@ -47,7 +50,7 @@ func durations(low, high any) string {
 	return show.Range(from, to)
 }
 
-// between says what least and most leave room for: "between 11.2 ms and 14.0 ms", or "at 11.2 ms".
+// between writes a range in words: "between 11.2 ms and 14.0 ms", or "at 11.2 ms" if both ends read the same.
 func between(least, most any) string {
 	from, to := duration(least), duration(most)
 	if from == to {
@@ -56,6 +59,7 @@ func between(least, most any) string {
 	return "between " + from + " and " + to
 }
 
+// percent writes a share.
 func percent(v any) string {
 	share, ok := number(v)
 	if !ok {
@@ -64,6 +68,7 @@ func percent(v any) string {
 	return show.Percent(share)
 }
 
+// times writes a ratio: 1.23×.
 func times(v any) string {
 	ratio, ok := number(v)
 	if !ok {
@@ -72,6 +77,7 @@ func times(v any) string {
 	return show.Figures(ratio) + "×"
 }
 
+// rate writes a number per second.
 func rate(v any) string {
 	perSecond, ok := number(v)
 	if !ok {
@@ -98,7 +104,7 @@ func plainFigures(v any) string {
 	return show.Figures(n)
 }
 
-// exact writes a number that was chosen, not measured: without figures that only claim precision.
+// exact writes a number that was chosen and not measured: 10, not 10.0, which would claim a precision.
 func exact(v float64) string {
 	if v == math.Trunc(v) {
 		return show.Count(v)
@@ -126,7 +132,7 @@ func counted(v any, noun string) string {
 	return count(v) + " " + noun + "s"
 }
 
-// plain writes what is no measured quantity.
+// plain writes any value that is not a measured quantity.
 func plain(v any) string {
 	switch x := v.(type) {
 	case nil:

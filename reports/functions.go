@@ -8,7 +8,8 @@ import (
 	"tidemark/reports/chart"
 )
 
-// functions are all that a section's template can do.
+// functions are everything that a section's template can do. A template has no loops over SQL and no arithmetic of its own except minus:
+// a quantity that needs more belongs into a view.
 func (p *page) functions() template.FuncMap {
 	return template.FuncMap{
 		// asking
@@ -31,7 +32,7 @@ func (p *page) functions() template.FuncMap {
 	}
 }
 
-// horizontal is a limit where there is one.
+// horizontal is a limit line, or nothing if the limit is not known.
 func horizontal(at any, factor float64, text string) any {
 	v, ok := number(at)
 	if !ok {
@@ -40,6 +41,7 @@ func horizontal(at any, factor float64, text string) any {
 	return chart.Limit{At: v * factor, Text: text}
 }
 
+// greatest is the largest number among values, from which a chart's unit is chosen.
 func greatest(values []any) float64 {
 	most := 0.0
 	for _, v := range values {
@@ -50,9 +52,10 @@ func greatest(values []any) float64 {
 	return most
 }
 
+// pairUp makes a map of keys and values that alternate.
 func pairUp(pairs []string) (map[string]string, error) {
 	if len(pairs)%2 != 0 {
-		return nil, fmt.Errorf("names: %d words are no pairs", len(pairs))
+		return nil, fmt.Errorf("names: %d words cannot be pairs", len(pairs))
 	}
 	out := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -61,7 +64,7 @@ func pairUp(pairs []string) (map[string]string, error) {
 	return out, nil
 }
 
-// heading is a section's title, one level lower under a run's own heading.
+// heading is a section's title, one level lower if the run has a heading of its own.
 func heading(s section, name, text string) template.HTML {
 	level := "h2"
 	if s.Level > 2 {

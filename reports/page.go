@@ -19,23 +19,27 @@ import (
 //go:embed sections
 var sections embed.FS
 
+// Templates run in the order of their file names: begin once, run once for each run, end once. A section that writes nothing is left out,
+// so that a template decides by itself whether it has something to say about a run.
+
 // page is one report while it is written.
 type page struct {
 	ctx     context.Context
 	db      *sql.DB
 	options Options
 	Runs    []Run
-	shown   map[*Result]string // the figure that each result stands behind
+	shown   map[*Result]string // the figure that shows a result's numbers
 }
 
-// section is what a template of sections/ gets as its dot.
+// section is the dot of a template in sections/.
 type section struct {
 	*page
-	Run    Run    // the run that it is about; zero in begin and end
-	Prefix string // begins every id, so that ids are unique in the page
+	Run    Run    // the run that the section is about; zero in begin and end
+	Prefix string // start of every id, so that ids are unique in the page
 	Level  int    // of its heading
 }
 
+// runNames are the runs that a figure of the section uses.
 func (s section) runNames() []string {
 	if s.Run.ID != "" {
 		return []string{s.Run.Name}
@@ -53,12 +57,13 @@ type group struct {
 	Sections []template.HTML
 }
 
+// document is the dot of page.html.
 type document struct {
 	Title, Generated, Version string
-	Subject                   *Run // the one run that the title is made of; nil: the title stands for itself
+	Subject                   *Run // the one run that the title is made from; nil: the title is not
 	Style                     template.CSS
 	Simulated                 []Run
-	Proves                    string // what an agreement with the prediction proves where the server was simulated
+	Proves                    string // what agreement with the prediction proves if the server was simulated
 	Runs                      []Run
 	Begin, End                []template.HTML
 	Groups                    []group
@@ -106,7 +111,8 @@ func (p *page) write(w io.Writer) error {
 	return shared.ExecuteTemplate(w, "page.html", d)
 }
 
-// execute runs every template of one folder, in the order of their names.
+// execute runs every template of one folder, in the order of their names. Each runs in a clone of the shared set, because a set that has
+// run accepts no more templates.
 func (p *page) execute(shared *template.Template, folder string, s section) ([]template.HTML, error) {
 	files, err := fs.Glob(sections, path.Join("sections", folder, "*.html"))
 	if err != nil {
@@ -118,7 +124,7 @@ func (p *page) execute(shared *template.Template, folder string, s section) ([]t
 		if err != nil {
 			return nil, err
 		}
-		set, err := shared.Clone() // once a set has run, it takes no more templates
+		set, err := shared.Clone()
 		if err != nil {
 			return nil, err
 		}
@@ -131,15 +137,16 @@ func (p *page) execute(shared *template.Template, folder string, s section) ([]t
 			return nil, err
 		}
 		if html := strings.TrimSpace(text.String()); html != "" {
-			out = append(out, template.HTML(html)) // made by html/template from escaped parts
+			out = append(out, template.HTML(html)) // safe: html/template made it and escaped every value
 		}
 	}
 	return out, nil
 }
 
-// sentence makes one of what is part of a line elsewhere.
+// sentence makes a sentence of a text that is part of a line elsewhere.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
+// title is the user's, or made from the runs.
 func (p *page) title() string {
 	if p.options.Title != "" {
 		return p.options.Title

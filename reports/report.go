@@ -1,13 +1,13 @@
 // Package reports writes what the warehouse knows of one or several runs as one self-contained HTML file: no script,
-// no request, nothing beside it.
+// no network requests, no other files.
 //
 // A section is one template in sections/begin, sections/run (once per run) or sections/end, in the order of the file
 // names. It asks a view, says what it found, and shows a chart with its numbers, through the functions in
 // functions.go; so a new section is a new template and nothing else. ask.go asks, figure.go draws, format.go writes
 // numbers for people, page.go puts the sections together.
 //
-// It refuses to compute a quantity of its own (that is a view's work) and to put into the page anything that could
-// differ between two reports of the same data.
+// It refuses to compute a quantity of its own (that is a view's job), and to put anything into the page that could differ between two
+// reports of the same data: two reports can be compared byte by byte.
 package reports
 
 import (
@@ -45,11 +45,11 @@ type Run struct {
 	HasFailed   bool // too many of its requests did
 	HasSLO      bool
 	FirstLine   string   // the verdict's
-	Notes       []string // what its comparison with the prediction rests on
+	Notes       []string // what its comparison with the prediction depends on
 	Facts       *Result  // its row of marts.runs
 }
 
-// Write writes the report. Nothing is written before all of it is made.
+// Write writes the report. Nothing is written before the whole page is made, so that an error leaves no half report.
 func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 	runs, err := findRuns(ctx, db, o.RunIDs)
 	if err != nil {
@@ -65,9 +65,9 @@ func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 }
 
 var errNoRuns = hint.Errorf("the warehouse holds no run").
-	Hint(`make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`)
+	Hint(`make one with "tidemark replay", or ingest one with "tidemark ingest runs/<id>"`)
 
-// unknownRun says which run is not there and names some that are.
+// unknownRun is the error for a run that is not there; it names some that are.
 func unknownRun(id string, known []string) error {
 	const shown = 5
 	names := strings.Join(known[:min(shown, len(known))], ", ")
@@ -80,6 +80,7 @@ func unknownRun(id string, known []string) error {
 	return hint.Misuse("no run %q", id).Hint("known runs are %s", names)
 }
 
+// findRuns finds the runs of a report in the order that was asked for.
 func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 	known, err := knownRuns(ctx, db)
 	if err != nil {
@@ -101,12 +102,12 @@ func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
 		}
 		runs[i].Index = i + 1
 	}
-	tellApart(runs)
+	makeNamesUnique(runs)
 	return runs, nil
 }
 
-// tellApart puts its id behind each name that several runs have.
-func tellApart(runs []Run) {
+// makeNamesUnique adds the run's id to a name that several runs have.
+func makeNamesUnique(runs []Run) {
 	named := map[string]int{}
 	for _, run := range runs {
 		named[run.Name]++
@@ -118,6 +119,7 @@ func tellApart(runs []Run) {
 	}
 }
 
+// knownRuns are all runs, oldest first.
 func knownRuns(ctx context.Context, db *sql.DB) ([]string, error) {
 	r, err := ask(ctx, db, "staging.runs", `select run_id
 from staging.runs
@@ -132,8 +134,9 @@ order by started_at, run_id`)
 	return ids, nil
 }
 
+// findRun reads one run and judges it.
 func findRun(ctx context.Context, db *sql.DB, id string) (Run, error) {
-	// Whole, because it is dear to compute and every section takes something else from it.
+	// All columns, because the row is expensive to compute and every section uses other columns.
 	facts, err := ask(ctx, db, "marts.runs", `select *
 from marts.runs
 where run_id = $1`, id)

@@ -7,7 +7,9 @@ import (
 	"tidemark/internal/show"
 )
 
-// Table is a result as people read it: columns named and formatted by what their names end in.
+// A column's name decides how it is shown, because names end in their unit: _s is a time, _ratio a percentage, _per_s a rate.
+
+// Table is a result as people read it.
 type Table struct {
 	Caption string
 	Heads   []string
@@ -17,10 +19,10 @@ type Table struct {
 	IsWide  bool // its headings have to break
 }
 
-// longTable is how many rows a printed page may spend on one table.
+// longTable is the number of rows above which a table is left out on paper.
 const longTable = 24
 
-// wideTable is how many columns stand side by side with their headings on one line.
+// wideTable is the number of columns above which headings break into several lines.
 const wideTable = 7
 
 func (r *Result) table(caption string) Table {
@@ -39,7 +41,7 @@ func (r *Result) table(caption string) Table {
 	return t
 }
 
-// cellText leaves words alone, and says withheld where a tail has too few samples.
+// cellText writes a cell. A missing p99 is withheld for too few samples; any other missing value is unknown.
 func cellText(column string, v any, write func(float64) string) string {
 	if n, ok := number(v); ok {
 		return write(n)
@@ -50,7 +52,7 @@ func cellText(column string, v any, write func(float64) string) string {
 	return plain(v)
 }
 
-// style is a column's heading, with its unit, and how its numbers are written. House names end in their unit.
+// style is a column's heading with its unit, and how its numbers are written.
 func (r *Result) style(column int) (head string, write func(float64) string) {
 	name := r.Columns[column].Name
 	switch {
@@ -72,7 +74,7 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 	return words(name), show.Figures
 }
 
-// isWhole says that a column counts something.
+// isWhole says that a column has only whole numbers: it counts something.
 func (r *Result) isWhole(column int) bool {
 	for _, row := range r.Rows {
 		if n, ok := number(row[column]); ok && n != math.Trunc(n) {
@@ -82,6 +84,7 @@ func (r *Result) isWhole(column int) bool {
 	return true
 }
 
+// largest is the largest absolute number of a column, from which its unit is chosen.
 func (r *Result) largest(column int) float64 {
 	largest := 0.0
 	for _, row := range r.Rows {
@@ -92,12 +95,13 @@ func (r *Result) largest(column int) float64 {
 	return largest
 }
 
+// spelled are the words of column names that are not written as they are.
 var spelled = map[string]string{
 	"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "itl": "ITL", "kv": "KV", "p50": "median", "gpu": "GPU", "id": "id", "cv": "cv",
 	"ok": "completed",
 }
 
-// words turns a column's name into a heading: p99_ttft is "p99 TTFT".
+// words turns a column's name into a heading: p99_ttft becomes "p99 TTFT".
 func words(name string) string {
 	parts := strings.Split(name, "_")
 	for i, part := range parts {

@@ -7,7 +7,7 @@ import (
 	"tidemark/analysis"
 )
 
-// judge gives a run its first line, which begins with its SLO where it has one.
+// judge gives a run its first line, which starts with its SLO if it has one.
 func (run *Run) judge(ctx context.Context, db *sql.DB) error {
 	verdict, err := analysis.JudgeSLO(ctx, db, run.ID)
 	if err != nil {
