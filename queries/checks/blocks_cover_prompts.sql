@@ -1,4 +1,4 @@
--- A trace's prefix blocks cover its prompts but for less than one block: some traces
+-- A trace's prefix blocks cover its prompts up to less than one block: some traces
 -- give no id to what is left behind the last whole block.
 -- One row per request of a trace whose blocks do not. Replayed, such a prompt
 -- would share less than the trace says, without any error. Where it is not known what

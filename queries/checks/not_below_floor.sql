@@ -1,5 +1,5 @@
 -- No request decodes faster than its bytes can be streamed at peak bandwidth: one that
--- does has a wrong GPU, model or format beside it, or a broken clock. 2 % are allowed for
+-- does has a wrong GPU, model or format stored with it, or a broken clock. 2 % are allowed for
 -- what the client cannot see of a step, and of an answer 10 ms, or the longest late read of the client, for a first token
 -- seen late.
 -- run_id         the replay

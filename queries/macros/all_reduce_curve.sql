@@ -1,6 +1,6 @@
 -- Measured times of one all-reduce as curves over the size of the message, and the nearest one.
 
--- All curves, built in and taken in.
+-- All curves, built in and ingested.
 create macro macros.all_reduce_curves() as table
 select
     'built in' as source,

@@ -1,6 +1,6 @@
 -- Measured times of attention of one layer as curves over the context, and the one nearest to a model's heads.
 
--- All curves, built in and taken in.
+-- All curves, built in and ingested.
 create macro macros.attention_curves() as table
 select
     'built in' as source,

@@ -21,7 +21,7 @@ create macro macros.kv_token_bytes(d) as
 create macro macros.kv_request_bytes(d, tokens) as
     macros.kv_bytes(d, tokens, least(tokens, coalesce(d.window_tokens, tokens)));
 
--- Tokens whose KV cache fits beside weights and whatever else the engine
+-- Tokens whose KV cache fits next to weights and whatever else the engine
 -- keeps; below zero the model does not fit.
 create macro macros.kv_capacity_tokens(d) as
     floor(
@@ -29,7 +29,7 @@ create macro macros.kv_capacity_tokens(d) as
         / macros.kv_token_bytes(d)
     );
 
--- Requests of so many tokens that fit at once, not whole; a prefix that all share is held once, but by windowed layers, whose
+-- Requests of so many tokens that fit at once, not whole; a prefix that all share is held once, except in windowed layers, whose
 -- window lies at the end. Below zero none fits.
 create macro macros.fitting_requests(d, room_bytes, tokens, shared_tokens) as
     (room_bytes - macros.kv_bytes(d, shared_tokens, 0))

@@ -9,7 +9,7 @@ select {
     'config': kept.config,
     'problems': case
         when len(kept.problems) > 0 then kept.problems
-        -- Models that see or hear have weights beside those of the language model.
+        -- Models that see or hear have more weights than those of the language model.
         when of_total_bytes / kept.bytes < 0.97e0
             or (of_total_bytes / kept.bytes > 1.03e0 and not kept.has_encoder)
             then [format(

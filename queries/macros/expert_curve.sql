@@ -1,6 +1,6 @@
 -- Measured times of all experts of one layer as curves over the tokens of a step, and the one nearest to a model's.
 
--- All curves, built in and taken in.
+-- All curves, built in and ingested.
 create macro macros.expert_curves() as table
 with curves as (
     select

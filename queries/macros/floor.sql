@@ -1,7 +1,7 @@
 -- What HBM alone needs for a decode step. `d` is a row of macros.deployment.
 
--- Bytes that one GPU streams at least: of the experts of a layer only those of
--- one token, because a skewed router may send all tokens to the same.
+-- Bytes that one GPU streams at least. Of the experts of a layer only those of one token count, because a skewed router may send all
+-- tokens to the same ones.
 create macro macros.floor_bytes(d, context, windowed) as
     d.plain_bytes + d.packed_bytes
     + d.expert_bytes * d.experts_per_token / d.expert_parallel_size
@@ -11,9 +11,9 @@ create macro macros.floor_bytes(d, context, windowed) as
 create macro macros.floor_s(d, context, windowed) as
     macros.floor_bytes(d, context, windowed) / d.hbm_bytes_per_s;
 
--- Mean of 1/y along a straight line from y_begin to y_end, both positive: the
--- logarithmic mean's inverse, as a series in their relative difference that is good
--- to 1e-5 up to a factor of two between them.
+-- Mean of 1/y along a straight line from y_begin to y_end, both positive: the inverse of their logarithmic mean,
+-- ln(y_end / y_begin) / (y_end - y_begin). Computed as a series in the relative difference, because the formula is 0/0 for equal ends;
+-- good to 1e-5 for a factor of up to two.
 create macro macros.mean_inverse(y_begin, y_end) as
     2 / (y_begin + y_end)
     * (
@@ -23,7 +23,7 @@ create macro macros.mean_inverse(y_begin, y_end) as
         + pow((y_end - y_begin) / (y_end + y_begin), 6) / 7
     );
 
--- A measurement below the floor: a wrong GPU, model, format or number of GPUs beside it, or a
+-- A measurement below the floor: a wrong GPU, model, format or number of GPUs stored with it, or a
 -- broken clock. 2 % are allowed for what the client cannot see of a step.
 -- A first token that the client saw late shortens the rest: late_s is the longest that a read of it may have been late,
 -- null where it does not say. On a short answer 10 ms are no proof either.

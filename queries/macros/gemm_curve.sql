@@ -1,7 +1,7 @@
 -- Measured times of multiplying by an n x k weight as curves over the tokens of a step, and one for any weight from the
 -- measured ones around it.
 
--- All curves, built in and taken in.
+-- All curves, built in and ingested.
 create macro macros.gemm_curves() as table
 select
     'built in' as source,

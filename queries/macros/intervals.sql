@@ -1,5 +1,5 @@
--- How far a measured percentile or share may be from the true one: 95 % intervals, how many
--- samples a verdict wants, and how many independent ones the samples of a run are worth.
+-- How far a measured percentile or share may be from the true one: 95 % intervals, how many samples a verdict needs, and the effective
+-- sample size of a run, whose samples are not independent.
 
 -- Fewest samples for a two-sided interval of a percentile: below them one of its ends lies beyond
 -- the samples, by the ranks below. 367 for p99.
@@ -10,9 +10,9 @@ create macro macros.fewest_samples(q) as
 create macro macros.binomial(n, k, q) as
     exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * ln(q) + (n - k) * ln(1 - q));
 
--- Ranks (1-based, of n samples in order) between which the q-quantile lies: at most 2.5 % that it
--- is below the lower one, to four digits, as much above the upper one. A rank of 0 or n + 1 is not there.
--- Ranks further than seven standard deviations from the middle have no weight.
+-- Ranks (1-based, of n sorted samples) between which the q-quantile lies: the distribution-free interval by the binomial (Thompson 1936).
+-- At most 2.5 %, to four digits, that it is below the lower rank, and as much above the upper one. A rank of 0 or n + 1 means that
+-- this end is not known. Ranks further than seven standard deviations from the middle have no weight.
 create macro macros.quantile_ranks(n, q) as (
     with weights as (
         select
@@ -40,32 +40,32 @@ create macro macros.quantile_ranks(n, q) as (
     from sums
 );
 
--- Ends of Wilson's interval for a share of k in n.
+-- Ends of Wilson's 95 % score interval (Wilson 1927) for a share of k in n.
 create macro macros.share_low(k, n) as
     greatest(0, (k + 1.92e0 - 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
 
 create macro macros.share_high(k, n) as
     least(1, (k + 1.92e0 + 1.96e0 * sqrt(k * (n - k) / n::double + 0.9604e0)) / (n + 3.8416e0));
 
--- Samples that would tell a share beyond the bound of k in n from the allowed share p, were it to
--- stay; null where it lies on the bound: within half a percent of it.
+-- Samples needed to distinguish a share of k in n from the allowed share p, if it stays as it is; null if it is within half a percent of
+-- the bound.
 create macro macros.samples_to_tell(k, n, p) as
     case when abs(k - n * p) >= 5e-3 * n * p then ceil(3.8416e0 * p * (1 - p) / pow(k / n::double - p, 2)) end;
 
--- How many times as far as independent samples some marked ones are spread between equal parts of the time: the variance of their
--- number in a part, given the samples there, over that of as many drawn one by one. Of the samples and the marked
+-- The design effect (Kish 1965) of samples that come in bursts: the variance of the number of marked samples in equal parts of the time,
+-- given the samples there, over that of independent samples. Of the samples and the marked
 -- ones of all parts, and the sums over parts of marked squared, marked times samples, and samples squared; null without marked ones.
 create macro macros.spread_ratio(parts, samples, marked, marked_squared, marked_samples, samples_squared) as
     parts / (parts - 1)
     * (marked_squared - 2 * (marked / samples) * marked_samples + pow(marked / samples, 2) * samples_squared)
     / nullif(marked * (1 - marked / samples), 0);
 
--- Independent samples that n are worth by that spread, which is taken to be one more than was seen: a run in which no long burst
+-- The effective size of n samples by that ratio, to which one is added: a run in which no long burst
 -- happened has a smaller percentile and looks quieter, both at once, so its interval would be too narrow and too low (docs/accuracy.md).
 -- Of few blocks the spread is not known well: wider by Student's t over the normal's 1.96, which is 1 + 1.2 over the degrees of freedom.
 create macro macros.effective_by_spread(n, spread_ratio, blocks) as
     floor(n / coalesce((1 + spread_ratio) * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1))::bigint;
 
--- Independent samples that n are worth when those beyond their q-quantile came in so many bursts, each of which counts once.
+-- The effective size of n samples if those beyond their q-quantile came in so many bursts: each burst counts once.
 create macro macros.effective_by_bursts(n, bursts, q) as
     floor(least(n, bursts / (1 - q) + 1e-6))::bigint;

@@ -64,11 +64,11 @@ create macro macros.loaded_prompt_s(d, l, batch) as
 create macro macros.answer_s(l, tpot_s) as
     greatest(1, l.output - 1) * tpot_s;
 
--- From the begin of a prompt's work to its first token: its chunks' steps, in which the others decode.
+-- From the start of a prompt's work to its first token: the steps that carry its chunks, in which the others decode too.
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
     prompt_s + macros.prefill_chunks(d, batch, macros.new_tokens(l)) * step_s;
 
--- Wait for the prompts before it in a closed loop: answers of like lengths end together, so that prompts come in bunches.
+-- Wait for the prompts before it in a closed loop: answers of similar lengths end together, so prompts arrive in bunches.
 create macro macros.bunch_wait_s(d, l, prompt_s) as
     d.bunch_ratio * l.clients * prompt_s;
 
@@ -76,8 +76,8 @@ create macro macros.bunch_wait_s(d, l, prompt_s) as
 create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
     step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
 
--- Mean wait of a prompt for those before it: Pollaczek-Khinchine with a service of work_s each, which
--- is stable below one second of work a second.
+-- Mean wait of a prompt for those before it, with a service of work_s each (Pollaczek 1930, Khinchine 1932, for M/D/1). Stable below
+-- one second of work per second.
 create macro macros.prompt_wait_s(requests_per_s, work_s) as
     requests_per_s * work_s * work_s / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
@@ -88,7 +88,7 @@ create macro macros.largest_chunk(d, l, batch) as
 --   batch             requests that decode at once
 --   step_s            of a step without prompts, seconds
 --   prompt_s          that a prompt adds to the steps it rides in, seconds
---   first_token_s     from the begin of a prompt's work to its first token, seconds
+--   first_token_s     from the start of a prompt's work to its first token, seconds
 --   closed_tpot_s     time per token in a closed loop: in the time of one answer each of the batch brings
 --                     one prompt, but no stream waits for its own
 --   closed_clients    clients that keep this batch running: the others wait for their first token

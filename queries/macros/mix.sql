@@ -1,4 +1,4 @@
--- What traffic of unequal lengths does to a deployment. `d` is a row of macros.deployment as one
+-- What a workload of unequal lengths does to a deployment. `d` is a row of macros.deployment as one
 -- struct, `parts` a list of {share, uncached, cached, output, context}, of which all requests of about one length are one:
 --   share     of all requests; the shares add up to 1
 --   uncached  prompt tokens to be computed
@@ -26,11 +26,11 @@ create macro macros.part_windowed(parts, window_tokens) as
     list_sum(list_transform(parts, lambda part: part.share * part.output * least(part.context, coalesce(window_tokens, part.context))))
     / list_sum(list_transform(parts, lambda part: part.share * part.output));
 
--- Mean wait for the prompts before, of Poisson arrivals: Pollaczek-Khinchine's requests_per_s * E[x^2] / (2 * (1 - share)).
+-- Mean wait for the prompts before it, for Poisson arrivals: requests_per_s * E[x^2] / (2 * (1 - share)) (Pollaczek 1930, Khinchine 1932).
 create macro macros.mix_wait_s(requests_per_s, work_s, square_s2) as
     requests_per_s * square_s2 / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
--- What is added to it for each unit by which the squared cv of the arrivals' gaps is above 1: Kingman's factor
+-- What is added to that wait for each unit by which the squared cv of the gaps between arrivals exceeds 1: Kingman's (1961) factor is
 -- (Ca^2 + Cs^2) / (1 + Cs^2), with 1 + Cs^2 = E[x^2] / E[x]^2.
 create macro macros.mix_burst_s(requests_per_s, work_s) as
     macros.mix_wait_s(requests_per_s, work_s, work_s * work_s);

@@ -1,7 +1,7 @@
 -- Measured times of a whole attention block with a latent cache, its matrices with it, as curves over the context, and
 -- the one nearest to a model's.
 
--- All curves, built in and taken in.
+-- All curves, built in and ingested.
 create macro macros.mla_curves() as table
 select
     'built in' as source,

@@ -19,7 +19,7 @@ create macro macros.model_config(config) as (
 
 -- The keys that are read, in all their spellings; one of another type is null. Models that
 -- see or hear keep the language model's keys in an object of their own, and some of them
--- (tie_word_embeddings, quantization_config) beside it.
+-- (tie_word_embeddings, quantization_config) next to it.
 create macro macros.model_keys(config) as
     json_transform(
         macros.with_class_defaults(json_merge_patch(config::json, coalesce(

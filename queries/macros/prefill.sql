@@ -1,6 +1,6 @@
--- What a prompt costs those who decode beside it. `d` is a row of macros.deployment.
+-- What a prompt costs the requests that decode at the same time. `d` is a row of macros.deployment.
 
--- Query-key pairs of a prompt: `tokens` computed after `cached` earlier ones.
+-- Query-key pairs of a prompt with causal attention, s p + s^2 / 2: `tokens` (s) computed after `cached` (p) earlier ones.
 create macro macros.prefill_pairs(tokens, cached) as
     tokens::double * cached + tokens::double * tokens / 2;
 

@@ -4,7 +4,8 @@ create macro macros.shown_quantiles() as [
     0.6e0, 0.7e0, 0.75e0, 0.8e0, 0.9e0, 0.95e0, 0.99e0, 0.999e0
 ];
 
--- The q-quantile of a list in order, by linear interpolation between the two nearest.
+-- The q-quantile of a sorted list, by linear interpolation between the two nearest (type 7 of Hyndman and Fan 1996, as quantile_cont and
+-- numpy have it).
 create macro macros.interpolated(sorted, q) as
     sorted[floor(q * (len(sorted) - 1))::bigint + 1]
     + (q * (len(sorted) - 1) - floor(q * (len(sorted) - 1)))

@@ -1,7 +1,8 @@
 -- Queues by formula, in seconds. The utilization is offered load over capacity, rate_per_s * service_s / servers:
 -- never how busy a GPU looks (SM_ACTIVE and its like are busy shares of hardware that serves a whole batch at once).
 -- A cv is a standard deviation over its mean: 1 for exponential times, 0 where all are equal.
--- Null where it is 1 or more, or negative: no wait is steady there, and a backlog grows.
+-- A wait is null where it is 1 or more, or negative: then there is no steady state and a backlog grows. Formulas and their limits are in
+-- any textbook, such as Kleinrock, Queueing Systems (1975), and Harchol-Balter, Performance Modeling (2013).
 
 -- Mean wait over mean service of one server, Poisson arrivals, exponential service (M/M/1).
 create macro macros.single_wait_ratio(utilization) as
@@ -15,8 +16,8 @@ create macro macros.pollaczek_khinchine_s(rate_per_s, service_s, service_cv) as
             then rate_per_s * service_s::double * service_s * (1 + service_cv * service_cv) / (2 * (1 - rate_per_s * service_s))
     end;
 
--- Mean time in a server that all share equally (M/G/1-PS), of a request that alone takes service_s: the same for every
--- distribution of service.
+-- Mean time in a server that all requests share equally (processor sharing, M/G/1-PS), for a request that takes service_s alone: it does
+-- not depend on the distribution of service.
 create macro macros.shared_time_s(service_s, utilization) as
     case when utilization >= 0 and utilization < 1 then service_s::double / (1 - utilization) end;
 
@@ -40,7 +41,7 @@ create macro macros.erlang_c(servers, load_servers) as
 create macro macros.slot_wait_s(rate_per_s, service_s, servers) as
     macros.erlang_c(servers, rate_per_s * service_s) * service_s / (servers - rate_per_s * service_s);
 
--- The same for uneven arrivals and any service (G/G/c, Kingman and Allen-Cunneen): an approximation, poor above a
+-- The same for uneven arrivals and any service (G/G/c, by Kingman 1961 and Allen and Cunneen 1978): an approximation, poor above a
 -- utilization of 0.95 and where the rate changes within minutes.
 create macro macros.uneven_wait_s(rate_per_s, service_s, servers, arrival_cv, service_cv) as
     (arrival_cv * arrival_cv + service_cv * service_cv) / 2 * macros.slot_wait_s(rate_per_s, service_s, servers);

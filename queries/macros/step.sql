@@ -6,16 +6,16 @@
 --   chunks          sequences that these belong to
 --   pairs           query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
 
--- Experts of one layer that a step of so many tokens hits, each token choosing
--- its own with equal chances.
+-- Experts of one layer that a step of so many tokens hits, if each token chooses its own with equal chances: the occupancy law
+-- E (1 - (1 - k/E)^n).
 create macro macros.distinct_experts(experts, experts_per_token, tokens) as
     case when experts = 0 then 0e0
         else experts * (1 - pow(1 - experts_per_token::double / experts, tokens))
     end;
 
--- Of them, those on the GPU that has most, as the step waits for it. Where whole experts are
--- spread over d.expert_parallel_size GPUs, the number on one scatters around its mean like
--- that of balls in bins: the largest of n normal values lies sqrt(2 ln n) deviations above.
+-- Those of them on the GPU that has most, because the step waits for it. With whole experts spread over
+-- d.expert_parallel_size GPUs, the number on one GPU scatters like balls in bins; the largest of n normal values
+-- lies about sqrt(2 ln n) deviations above the mean (extreme value theory).
 create macro macros.hit_experts(d, tokens) as
     macros.busiest_share(
         macros.distinct_experts(d.experts, d.experts_per_token, tokens * d.expert_tokens_ratio),
@@ -34,14 +34,13 @@ create macro macros.busiest_share(hit, experts, gpus) as
 create macro macros.weights_s(d, tokens) as
     d.plain_bytes / d.plain_bytes_per_s + d.packed_bytes / d.packed_bytes_per_s;
 
--- Multiplying, were the weights already there. Prefill needs the output head once
--- a sequence, decoding once a token.
+-- Arithmetic alone: 2 FLOP per weight and token. Prefill needs the output head once per sequence, decoding once per token.
 create macro macros.multiply_s(d, decode, prefill, chunks) as
     2 * (decode + prefill) * (d.plain_params / d.plain_flop_per_s + d.packed_params / d.packed_flop_per_s)
     + 2 * (decode + chunks) * d.head_params / d.plain_flop_per_s;
 
--- Weights and arithmetic under a soft roof: hardness 1 is their sum, infinity
--- the larger of the two.
+-- Weights and arithmetic under a soft roofline, the p-norm of both times with p = hardness: 1 is their sum (no overlap), infinity
+-- the larger of the two, which is the roofline of Williams, Waterman and Patterson (2009).
 create macro macros.roof_s(weights_s, multiply_s, hardness) as
     case when hardness = 1 then weights_s + multiply_s
         else pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness)
@@ -103,7 +102,7 @@ create macro macros.allreduce_s(d, tokens) as
             * macros.curve_s(d.all_reduce_first_s, d.all_reduce_bends, tokens * d.hidden * 2)
     end;
 
--- What no bandwidth removes: the fixed time of a layer's kernels.
+-- The fixed time of a layer's kernels, which no bandwidth removes.
 create macro macros.layers_s(d) as
     d.layers * d.layer_s;
 

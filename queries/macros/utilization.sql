@@ -41,6 +41,6 @@ create macro macros.decode_alone_s(measured_s, prompts_s, stream_s, is_below_flo
     end;
 
 -- A share of the peak as far as it can be known. Above 1 it was counted over too short a time, as of prompts whose work began
--- before it, but for what is below the floor: there the data are wrong.
+-- before it, except below the floor: there the data are wrong.
 create macro macros.share_of_peak(ratio, is_below_floor) as
     case when ratio <= 1 or is_below_floor then ratio end;

@@ -1,6 +1,6 @@
 -- One row per replay and thing that could make its numbers wrong: what was found, what is
 -- allowed, and whether it holds. The first line is how the run ended, the last one the verdict: a run with a line that
--- breaks has failed, or is invalid, neither pass nor fail. A note spoils nothing by itself; whoever uses the numbers
+-- breaks has failed, or is invalid, neither pass nor fail. A note breaks nothing by itself; who uses the numbers
 -- should know it. Of a run that has failed, how the client kept time is a note.
 -- run_id     the replay
 -- seq        order in which the lines are read

@@ -1,4 +1,4 @@
--- One row per replay in a closed loop of which a slot was used twice: what it kept in flight beside what was asked for. Warm-up is in.
+-- One row per replay in a closed loop in which a slot was used twice: what it kept in flight compared with what was asked for. Warm-up is in.
 --
 -- It is looked at from when each slot had been used once until the last request was sent: the ramp before and the drain after are no
 -- fault. Of what is missing in between, the client lost what it sent late; the rest its plan, whose next turn was not due yet.

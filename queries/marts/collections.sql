@@ -3,7 +3,7 @@
 -- sources          files
 -- requests         of all of them
 -- has_starts       the files have instants; else each counts from its own begin, and when it began is not known
--- copies           files that say the same as another one before, but for names of sessions and ids of blocks
+-- copies           files that say the same as another one before, except for names of sessions and ids of blocks
 -- groups           of files that say the same
 -- without_answer   requests whose answer has no token
 -- beyond_128k      requests of more than 131,072 tokens, prompt and answer

@@ -1,5 +1,4 @@
--- One row per instant of a run at which one of its decode segments begins: what there was from the run's
--- begin up to that instant. The difference of two rows is what was in between: a request takes those of its first
+-- One row per instant of a run at which one of its decode segments starts: sums from the run's start up to that instant. The difference of two rows is what was in between: a request takes those of its first
 -- and of its last token.
 --
 -- Between two changes of the batch a step's time y is known, so that the engine would have made dt / y steps there. Terms
@@ -102,7 +101,7 @@ changes as (
     from works
 )
 
--- What a segment brings lies after its begin, what ends there before it.
+-- What a segment brings lies after its start, what ends there before it.
 select
     run_id,
     endpoint,

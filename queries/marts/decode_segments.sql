@@ -2,8 +2,8 @@
 -- instants at which a request brings its first or its last token or at which a second begins.
 --
 -- All that streamed counts, failed or not: it took its share of the steps. A request
--- grows at its own average rate. At the begin of a stretch its context stands half
--- a token below the count, because a step reads what stood at its begin: over a step
+-- grows at its own average rate. At the start of a stretch its context stands half
+-- a token below the count, because a step reads what stood at its start: over a step
 -- this is right on average. Costs are of one step and null where the run's deployment
 -- is not known or nothing decodes.
 -- Where data parallelism puts several engines behind one address, they are taken to share its requests evenly: batch and
@@ -183,7 +183,7 @@ shared as (
     ) as runs on runs.run_id = stretches.run_id
 ),
 
--- What a step costs, but for reading the KV cache: that is so much for each token in it.
+-- What a step costs without reading the KV cache, which costs the same for each token in it.
 steps as (
     select
         shared.*,

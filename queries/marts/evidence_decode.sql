@@ -1,4 +1,4 @@
--- One row per run and figure of its decoding that a diagnosis looks at: the measured time per token beside floor and prediction,
+-- One row per run and figure of its decoding that a diagnosis looks at: the measured time per token compared with floor and prediction,
 -- term by term. Means are over decoded tokens, as in marts.tpot_terms, and that of the batch over the time that requests decoded, as in
 -- marts.tpot_gap_runs. staging.evidence_figures says what each figure is.
 -- run_id   the replay

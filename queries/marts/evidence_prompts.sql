@@ -2,7 +2,7 @@
 -- for it. Warm-up is left out. staging.evidence_figures says what each figure is.
 --
 -- A prompt is alone when nothing of this client was in flight while it was computed. Long prompts are the longest tenth, the others
--- short; a slow first token is one of a short prompt that took more than three medians of these. It stood beside a long prompt when one
+-- short; a slow first token is one of a short prompt that took more than three medians of these. It was next to a long prompt when one
 -- was between sent and first token at some time of its own wait. The wait for others' prompts is Pollaczek and Khinchine's, lam E[x^2] / 2 (1 - lam E[x]), with the exponential
 -- tail of that mean, x being the predicted work of a prompt.
 -- run_id   the replay
@@ -72,7 +72,7 @@ shorts as (
     where uncached_tokens <= long_tokens
 ),
 
-beside as (
+neighbours as (
     select
         shorts.run_id,
         median(shorts.ttft_s) as p50_ttft_s,
@@ -107,12 +107,12 @@ known as (
         waits.run_id,
         waits,
         alone,
-        beside,
+        neighbours,
         -- Of an exponential tail from a share busy_ratio of those that wait at all.
         waits.wait_s / waits.busy_ratio * greatest(ln(100 * waits.busy_ratio), 0) as p99_wait_s
     from waits
     left join alone on alone.run_id = waits.run_id
-    left join beside on beside.run_id = waits.run_id
+    left join neighbours on neighbours.run_id = waits.run_id
 )
 
 select
@@ -126,10 +126,10 @@ select
         {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
         {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},
         {'figure': 'p50_prefill_s', 'value': waits.p50_prefill_s},
-        {'figure': 'prefill_wait_ratio', 'value': p99_wait_s / nullif(beside.p99_ttft_s, 0)},
-        {'figure': 'p99_short_ttft_s', 'value': beside.p99_ttft_s},
-        {'figure': 'short_tail_ratio', 'value': beside.p99_ttft_s / nullif(beside.p50_ttft_s, 0)},
-        {'figure': 'slow_beside_long_ratio', 'value': beside.slow_beside_long_ratio},
-        {'figure': 'beside_long_ratio', 'value': beside.beside_long_ratio}
+        {'figure': 'prefill_wait_ratio', 'value': p99_wait_s / nullif(neighbours.p99_ttft_s, 0)},
+        {'figure': 'p99_short_ttft_s', 'value': neighbours.p99_ttft_s},
+        {'figure': 'short_tail_ratio', 'value': neighbours.p99_ttft_s / nullif(neighbours.p50_ttft_s, 0)},
+        {'figure': 'slow_beside_long_ratio', 'value': neighbours.slow_beside_long_ratio},
+        {'figure': 'beside_long_ratio', 'value': neighbours.beside_long_ratio}
     ]), recursive := true)
 from known

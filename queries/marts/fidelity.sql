@@ -1,4 +1,4 @@
--- One row per replay: the load that was planned beside the load that was played, in numbers.
+-- One row per replay: the load that was planned and the load that was sent, in numbers.
 -- marts.certificate says the same in words. Warm-up is left out, but of what is in flight.
 --
 -- What would have been in flight is worked out as if each request had gone out when it was due and
@@ -15,18 +15,18 @@
 -- peak_in_flight               most requests in flight
 -- mean_in_flight               mean of the same, over the time from the first to the last
 -- held                         requests that waited behind a cap
--- compared_prompts             requests of which the server said its prompt tokens
+-- compared_prompts             requests for which the server reported prompt tokens
 -- input_tokens_asked           their prompts as planned, tokens
 -- input_tokens_got             the same as the server counts, tokens
 -- inputs_short, inputs_long    requests whose prompt the server counts shorter, or longer
--- compared_answers             requests of which the tokens received are known
+-- compared_answers             requests for which the received tokens are known
 -- output_tokens_asked          their answers as planned, tokens
 -- output_tokens_got            the same as received, tokens
 -- outputs_short, outputs_long  requests with fewer, or more, tokens than asked for
 -- outputs_clamped              of the short ones, those that the server ended by length: it has a limit of its own
 -- planned_reuse_ratio          share of prompt tokens that an earlier prompt of the plan had; null without blocks
 -- cached_ratio                 share of prompt tokens that the server says it had; null where it does not say
--- server_timed                 successful requests of which the server told its own times
+-- server_timed                 successful requests for which the server reported its own times
 -- ttft_over_server_s           median of TTFT less the server's queue and TTFT: network and HTTP, seconds
 -- server_ttft_ratio            median of the server's queue and TTFT over ours, less 1
 -- server_tpot_ratio            median of the server's time per token over ours, less 1

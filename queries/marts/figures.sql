@@ -1,4 +1,4 @@
--- One row per number that another tool printed, beside what it was measured on. Ask
+-- One row per number that another tool printed, compared with what it was measured on. Ask
 -- for one definition_id of a quantity: numbers of two are not the same thing.
 -- source_name         file that it came from
 -- point               measurement, 0-based place in the file

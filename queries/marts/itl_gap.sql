@@ -1,4 +1,4 @@
--- One row per run and class of its requests, and one of all of a run together: the 99th percentile of the gaps between tokens beside
+-- One row per run and class of its requests, and one of all of a run together: the 99th percentile of the gaps between tokens compared with
 -- what the model predicts for the steps that the run made. Failed requests and warm-up are left out of what is measured.
 --
 -- A step that decodes alone takes its predicted time at the batch it had, one that carries a chunk of a prompt takes longer, and all who
@@ -36,7 +36,7 @@ measured as (
     group by grouping sets ((run_id), (run_id, class))
 ),
 
--- Stretches of one batch have steps of one time, but for their contexts: a mean will do.
+-- Stretches of one batch have steps of one time, except for their contexts: a mean will do.
 batches as (
     select
         segments.run_id,

@@ -1,4 +1,4 @@
--- One row per request whose first token came: the work of its prompt, at the batch that decoded beside it.
+-- One row per request whose first token came: the work of its prompt, at the batch that decoded at the same time.
 --
 -- Predictions are null without a known deployment. Uncached tokens are prompt less what the server says it had; when it does
 -- not say, nothing was cached. Two prompts in one step are costed apart.
@@ -32,7 +32,7 @@ with prompts as (
 ),
 
 -- A first token ends the stretch of those that decoded before it.
-beside as (
+neighbours as (
     select
         prompts.*,
         coalesce(segments.batch, 0) as batch,
@@ -46,20 +46,20 @@ beside as (
 )
 
 select
-    beside.run_id,
-    beside.seq,
-    beside.endpoint,
-    beside.class,
-    beside.sent_s,
-    beside.first_token_s,
-    beside.cached_tokens,
-    beside.uncached_tokens,
-    beside.batch,
-    beside.context_tokens,
-    case when d.max_num_batched_tokens is not null then macros.prefill_chunks(d, beside.batch, beside.uncached_tokens) end
+    neighbours.run_id,
+    neighbours.seq,
+    neighbours.endpoint,
+    neighbours.class,
+    neighbours.sent_s,
+    neighbours.first_token_s,
+    neighbours.cached_tokens,
+    neighbours.uncached_tokens,
+    neighbours.batch,
+    neighbours.context_tokens,
+    case when d.max_num_batched_tokens is not null then macros.prefill_chunks(d, neighbours.batch, neighbours.uncached_tokens) end
         as chunks,
-    macros.decode_s(d, beside.batch, beside.context_tokens, beside.windowed_tokens) as step_s,
-    macros.prompt_s(d, beside.batch, beside.uncached_tokens, beside.cached_tokens) as prompt_s,
-    macros.prompt_flop(d, beside.uncached_tokens, beside.cached_tokens) as prompt_flop
-from beside
-left join staging.deployments as d on d.run_id = beside.run_id
+    macros.decode_s(d, neighbours.batch, neighbours.context_tokens, neighbours.windowed_tokens) as step_s,
+    macros.prompt_s(d, neighbours.batch, neighbours.uncached_tokens, neighbours.cached_tokens) as prompt_s,
+    macros.prompt_flop(d, neighbours.uncached_tokens, neighbours.cached_tokens) as prompt_flop
+from neighbours
+left join staging.deployments as d on d.run_id = neighbours.run_id

@@ -1,7 +1,7 @@
 -- One row per run that decoded: what binds its decoding, as far as that is known.
 --
 -- The prediction says how much of the time per token is streaming weights and KV cache. That is no proof: only the counter
--- DRAM_ACTIVE shows that memory was busy. It is held against the floor's share of the prediction: 0.7 of that confirms the
+-- DRAM_ACTIVE shows that memory was busy. It is compared with the floor's share of the prediction: 0.7 of that confirms the
 -- label, less refutes it, and without the counter the label is not confirmed. GPU utilization (SM_ACTIVE) is not looked at.
 -- run_id              the replay
 -- is_memory_bound     half of the predicted time or more is streaming; null without a prediction

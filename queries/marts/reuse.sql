@@ -5,7 +5,7 @@
 -- capacity_blocks   blocks that the cache holds; null: without end
 -- capacity_tokens   the same in tokens; null: without end, or the size of a block is not known
 -- uses              prompt blocks of all requests; of a trace with more than 524,288 of them, of its first requests
--- reused            of these, found at the begin of their prompt
+-- reused            of these, found at the start of their prompt
 -- reused_ratio      their share
 with totals as (
     select

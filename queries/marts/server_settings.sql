@@ -1,4 +1,4 @@
--- One row per run and setting of its server: what was asked for, or assumed where nothing was, beside what the
+-- One row per run and setting of its server: what was asked for, or assumed where nothing was, compared with what the
 -- server says it really runs with. A default that nobody set shows here, and so does a flag that had no effect.
 -- run_id         the replay
 -- setting        its name, as vLLM calls it

@@ -4,7 +4,7 @@
 -- source_name       what the user calls it
 -- from_s            instant of the last request before it, seconds since the first arrival
 -- until_s           of the first one after it
--- requests_before   requests up to its begin
+-- requests_before   requests up to its start
 -- requests_after    from its end on
 with gaps as (
     select

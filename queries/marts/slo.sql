@@ -151,7 +151,7 @@ counts as (
         objective
 ),
 
--- Blocks put together to 60, 30 and 20 parts of the time.
+-- Blocks merged into 60, 30 and 20 parts of the time.
 parts as (
     select
         blocks.run_id,

@@ -1,9 +1,9 @@
--- One row per trace: what was taken in, how long and how fast it is, and how much of
+-- One row per trace: what was ingested, how long and how fast it is, and how much of
 -- its prompts an engine has seen before.
 -- source_name            what the user calls it
 -- format                 the reader that took it in
 -- rows_read              lines or records read
--- rows_kept              of these, taken in
+-- rows_kept              of these, kept
 -- rows_rejected          of these, refused
 -- first_at               instant of the first arrival; null for relative times
 -- duration_s             from first to last arrival, seconds

@@ -10,7 +10,7 @@
 -- variable                the setting that it varies
 -- series_row              0-based place of the level in the experiment
 -- value                   of the setting, as written
--- load                    the same as a number; null where it is none
+-- load                    the same as a number; null if it is not a number
 -- runs                    runs of the level
 -- stopped_runs            of these, interrupted, aborted or killed: their status is not 'done'
 -- valid_runs              of these, done, valid and not failed: the rest of the row is of them

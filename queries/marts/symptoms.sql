@@ -7,7 +7,7 @@
 -- rule             of the table of rules that it is from
 -- kind             'invalid': the numbers are not of what they seem; 'problem': something to repair; 'by design': the hardware does what it can
 -- title            in a few words
--- evidence         the figures that it fired on, with what they were held against
+-- evidence         the figures that it fired on, with what they were compared with
 -- is_confirmed     the confirming figures agree; false: at least one does not; null: not all were measured, or there are none
 -- confirmation     the same in words
 -- meaning          what it says about the server

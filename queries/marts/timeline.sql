@@ -32,7 +32,7 @@ with dues as (
         or runs.mode = 'open'
 ),
 
--- A run of which nothing was due or sent is a second long.
+-- A run in which nothing was due or sent is one second long.
 spans as (
     select
         run_id,

@@ -1,5 +1,5 @@
 -- One row per successful request that streamed at least two tokens, not all in one
--- chunk (warm-up left out): its time per token beside what the memory allows and what the model predicts, at
+-- chunk (warm-up left out): its time per token compared with what the memory allows and what the model predicts, at
 -- the batch and context that it really shared.
 --
 -- Its predicted decode time is its time over the steps that the engine would have made in it

@@ -1,4 +1,4 @@
--- One row per request of marts.tpot_gap, beside the prediction that it is judged by: at the batch of the run's own events where the
+-- One row per request of marts.tpot_gap, with the prediction that it is compared with: at the batch of the run's own events where the
 -- server was its own, at what the server's /metrics say where it was shared and they cover the request.
 --
 -- The floor stays that of the own events: others can only add bytes, so it is a bound still. The terms of a prediction are in

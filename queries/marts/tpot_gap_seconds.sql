@@ -1,4 +1,4 @@
--- One row per run and second in which something decoded: measured time per token beside what memory allows and what the
+-- One row per run and second in which something decoded: measured time per token compared with what memory allows and what the
 -- model predicts, at the batch of that second. Servers of one run are added up.
 --
 -- All that streamed counts, failed and warm-up too: it shared the steps. A request brings its tokens evenly between its first and

@@ -2,7 +2,7 @@
 -- it decoded, measured and as predicted.
 --
 -- There is no absolute threshold: what a configuration can reach follows from its bytes and its fixed times, so the measured ratio is
--- read beside the predicted one. Bytes are of the steps at the batch that ran, and the time is that of decoding alone: the predicted
+-- read next to the predicted one. Bytes are of the steps at the batch that ran, and the time is that of decoding alone: the predicted
 -- share of others' prompts is taken off, where it leaves enough to be known. FLOP are those of all who decoded and of the prompts whose
 -- first token came in between. Above 0.95 of the bandwidth or 0.85 of the arithmetic something in the data is wrong.
 -- run_id                    the replay
@@ -70,7 +70,7 @@ spans as (
         and cumulated.first_token_s = requests.first_token_s
 ),
 
-beside as (
+neighbours as (
     select
         spans.run_id,
         spans.seq,
@@ -96,12 +96,12 @@ streamed as (
         gaps.predicted_tpot_s - gaps.prefill_s as predicted_decode_s,
         (
             gaps.mean_batch * macros.token_flop(known.d, gaps.mean_context_tokens)
-            + beside.prompt_flop / known.d.data_parallel_size / gaps.decode_tokens
+            + neighbours.prompt_flop / known.d.data_parallel_size / gaps.decode_tokens
         ) / gaps.tpot_s / known.d.peak_flop_per_s as mfu_ratio
     from marts.tpot_gap as gaps
     inner join known on known.run_id = gaps.run_id
     left join staging.clients on clients.run_id = gaps.run_id
-    inner join beside on beside.run_id = gaps.run_id and beside.seq = gaps.seq
+    inner join neighbours on neighbours.run_id = gaps.run_id and neighbours.seq = gaps.seq
 )
 
 select

@@ -6,7 +6,7 @@
 -- engine_version  as measured, or the first of several; '*': where no version is known
 -- gpu             a name in seeds.gpus or '*'
 -- format          a name in seeds.formats or '*'
--- value           in the unit beside it
+-- value           in the unit of its column
 -- unit            's', 'bytes', 'ratio' or '1'
 -- source          measured how, or fitted on what
 -- kernel_value    of a fitted one: what kernels alone would make it, near which the fit is held; null: not fitted

@@ -27,7 +27,7 @@
 -- dense_intermediate       width of the MLP of those; 0 where there are none
 -- shared_intermediate      width of all shared experts of a layer together; 0: none
 -- attention_layers         layers that have a KV cache
--- query_matrices           matrices of the queries' size beside the output's: 2 where attention is gated
+-- query_matrices           matrices of the queries' size, without the output's: 2 where attention is gated
 -- is_mla                   the KV cache is latent (MLA)
 -- q_lora                   rank of the queries; 0: not compressed, or no MLA
 -- kv_lora                  rank of the latent cache; 0 without MLA

@@ -1,4 +1,4 @@
--- One row per GPU and list of prices: what an hour of it is rented for, to set the cost of an answer beside its speed.
+-- One row per GPU and list of prices: what an hour of it is rented for, to compare the cost of an answer with its speed.
 -- Prices move: take your own in with "tidemark ingest".
 -- gpu               name in seeds.gpus
 -- usd_per_gpu_hour  US dollars for an hour of one GPU

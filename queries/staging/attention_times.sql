@@ -1,4 +1,4 @@
--- One row per measured time of attention of one layer on one GPU, built in or taken in; prefill behind a cached prefix is not among them.
+-- One row per measured time of attention of one layer on one GPU, built in or ingested; prefill behind a cached prefix is not among them.
 -- macros.decode_attention_curve and macros.prefill_attention_curve find those with the nearest heads.
 -- source                      'built in', or the source's name
 -- gpu                         name in seeds.gpus; of a GPU that is not there, as its file says it

@@ -1,4 +1,4 @@
--- One row per measured time of all experts of one layer on one GPU, built in or taken in.
+-- One row per measured time of all experts of one layer on one GPU, built in or ingested.
 -- macros.expert_curve finds the nearest ones to a model's experts.
 -- source                  'built in', or the source's name
 -- gpu                     name in seeds.gpus; of a GPU that is not there, as its file says it

@@ -54,7 +54,7 @@ counted as (
     group by all
 ),
 
--- Bounds that a counter lacks would make a step where there is none.
+-- Bounds that a counter lacks would makes a step that does not exist.
 common as (
     select *
     from counted

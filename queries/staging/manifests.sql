@@ -1,4 +1,4 @@
--- One row per source that was exported under privacy rules: the manifest that lay beside it.
+-- One row per source that was exported under privacy rules: the manifest that was stored with it.
 -- source_id   number of the source
 -- document    the manifest, whole
 select

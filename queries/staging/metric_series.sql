@@ -7,7 +7,7 @@
 -- metric        the family it belongs to, with vllm: for ray_vllm: and vllm_, without _bucket, _sum, _count, _total
 -- part          'bucket', 'sum' or 'count' of a histogram or summary, else 'value'
 -- le            upper bound of a bucket, in the family's own unit
--- is_counter    it only grows, but for a restart
+-- is_counter    it only grows, except after a restart
 -- model         served name; null where the labels have none
 -- engine        which of several engines of one server; null where the labels have none
 -- target        which server, by the labels that a collector adds (instance, pod, ...); '' where there are none

@@ -2,7 +2,7 @@
 --
 -- Instants are seconds since the run began, on one monotonic clock. A request that
 -- was never sent keeps its row. Quantities are of failed requests too, as far as
--- they got; whoever takes a percentile takes is_success and not is_warm_up.
+-- they got; a percentile should be over is_success and not is_warm_up.
 -- run_id                   the replay
 -- seq                      the request's place in its plan
 -- session_id               requests of one session share it

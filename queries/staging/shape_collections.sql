@@ -7,7 +7,7 @@
 -- output_up_to     longest answer, tokens; null: not said
 -- windows          of time, with a rate each
 -- requests         in them, all together
--- span_s           from the begin of the first window to the end of the last, seconds; null without windows
+-- span_s           from the start of the first window to the end of the last, seconds; null without windows
 -- without_lengths  clients with rates and no lengths
 -- without_rates    clients with lengths and no rates
 with cells as (

@@ -1,11 +1,11 @@
--- One row per file or stream that was taken in.
+-- One row per file or stream that was ingested.
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder' or 'run'
 -- format          the reader that took it in
 -- sha256          fingerprint of the file's bytes, unpacked
 -- rows_read       lines or records read
--- rows_kept       of these, taken in
+-- rows_kept       of these, kept
 -- rows_rejected   of these, refused: raw.rejects says where and why
 -- origin_at       instant of offset zero of the file's own clock; null for relative times
 -- block_tokens    tokens of a prefix block; null where the trace has none
@@ -15,7 +15,7 @@
 -- time_unit       how the file writes time: 'datetime', 's', 'ms', 'us', 'ns'; null without times
 -- zone_assumption  what was assumed of its time zone; null for nothing
 -- licence         of the data, as the user said it; null: not said
--- ingested_at     when it was taken in
+-- ingested_at     when it was ingested
 select
     sources.source_id,
     sources.name as source_name,
