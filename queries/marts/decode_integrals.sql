@@ -1,10 +1,12 @@
--- One row per instant of a run at which one of its decode segments starts: sums from the run's start up to that instant. The difference of two rows is what was in between: a request takes those of its first
--- and of its last token.
+-- One row per instant of a run at which one of its decode segments starts: sums from the run's start up to that instant. The
+-- difference of two rows is what was in between, so that a request takes the rows of its first and of its last token and needs no join
+-- over time.
 --
--- Between two changes of the batch a step's time y is known, so that the engine would have made dt / y steps there. Terms
--- that differ between batches are weighted by the same steps; host time follows from their tokens. Each prompt's work is laid just before its first token, one second of work a
--- second, whatever the measured steps took. Uncached tokens are prompt less what the server says it had; when it does
--- not say, nothing was cached.
+-- Between two changes of the batch the predicted time y of a step is known, so the engine would have made dt / y steps there; as y
+-- changes along a line, the mean of 1/y is used (macros.mean_inverse). Terms that differ between batches are weighted by these steps; host
+-- time follows from their tokens. Each prompt's work is placed just before its first token, at a rate of one second of work per
+-- second, however long the measured steps took: its sum up to t is the sum of rate * (t - start). Uncached tokens are the prompt's
+-- tokens less those that the server reports as cached; without a report none were.
 -- run_id             the replay
 -- endpoint           base url of the server; '' where the run had one only
 -- begin_s            the instant, seconds since the run began

@@ -1,13 +1,11 @@
--- One row per stretch of a run in which the same requests of one server decode: between two
--- instants at which a request brings its first or its last token or at which a second begins.
+-- One row per stretch of a run in which the same requests of one server decode: between two instants at which a request brings its
+-- first or its last token, or at which a second starts.
 --
--- All that streamed counts, failed or not: it took its share of the steps. A request
--- grows at its own average rate. At the start of a stretch its context stands half
--- a token below the count, because a step reads what stood at its start: over a step
--- this is right on average. Costs are of one step and null where the run's deployment
--- is not known or nothing decodes.
--- Where data parallelism puts several engines behind one address, they are taken to share its requests evenly: batch and
--- contexts are of one engine, as its steps are. token_per_s is of all.
+-- Every request that streamed counts, failed or not: it took its share of the steps. A request grows at its own average rate. At the
+-- start of a stretch its context is half a token below the count, because a step reads what was there at its start: over a step this
+-- is right on average. Costs are of one step, and null if the run's deployment is not known or nothing decodes.
+-- If data parallelism puts several engines behind one address, they are assumed to share its requests evenly: batch and contexts are
+-- of one engine, as its steps are. token_per_s is of all engines together.
 -- run_id                    the replay
 -- endpoint                  base url of the server; '' where the run had one only
 -- begin_s                   seconds since the run began

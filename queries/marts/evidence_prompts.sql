@@ -1,10 +1,10 @@
 -- One row per run and figure of its first tokens that a diagnosis looks at: what computing the prompts takes, and what waits
 -- for it. Warm-up is left out. staging.evidence_figures says what each figure is.
 --
--- A prompt is alone when nothing of this client was in flight while it was computed. Long prompts are the longest tenth, the others
--- short; a slow first token is one of a short prompt that took more than three medians of these. It was next to a long prompt when one
--- was between sent and first token at some time of its own wait. The wait for others' prompts is Pollaczek and Khinchine's, lam E[x^2] / 2 (1 - lam E[x]), with the exponential
--- tail of that mean, x being the predicted work of a prompt.
+-- A prompt is alone if nothing else of this client was in flight while it was computed. Long prompts are the longest tenth, the others are
+-- short. A slow first token is one of a short prompt that took more than three medians of these. It was next to a long prompt if one
+-- was between sent and first token at some time of its own wait. The wait for other prompts is lam E[x^2] / (2 (1 - lam E[x])), x being the
+-- predicted work of a prompt (Pollaczek 1930, Khinchine 1932), with an exponential tail of that mean.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

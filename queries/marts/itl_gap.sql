@@ -1,10 +1,10 @@
 -- One row per run and class of its requests, and one of all of a run together: the 99th percentile of the gaps between tokens compared with
 -- what the model predicts for the steps that the run made. Failed requests and warm-up are left out of what is measured.
 --
--- A step that decodes alone takes its predicted time at the batch it had, one that carries a chunk of a prompt takes longer, and all who
--- decode see it. The prediction is the time that one in a hundred of the gaps exceeds: with chunks in more steps
--- than that it is the step with a large chunk, else the step alone. Every class sees the same steps. Prompts that share a step are taken apart.
--- A chunk of a stream may hold several tokens: with speculative decoding compare no gaps, but TPOT.
+-- A step that only decodes takes its predicted time at the batch it had; one that also carries a chunk of a prompt takes longer, and every
+-- request that decodes sees it. The prediction is the time that one in a hundred gaps exceeds: if more steps than that carry a
+-- chunk, it is the step with a large chunk, else the step alone. Every class sees the same steps. Prompts that share a step are
+-- counted one by one. A chunk of a stream may hold several tokens: with speculative decoding compare TPOT, not gaps.
 -- run_id                  the replay
 -- is_all                  all of the run's requests together
 -- class                   what the trace calls their kind; null where it has none, and for all

@@ -1,15 +1,15 @@
--- One row per replay: what was sent where, what came back, how late the client was,
--- and how far decoding is from what the memory allows. Warm-up is left out of all but
--- what identifies the run.
+-- One row per replay: what was sent where, what came back, how late the client was, and how far decoding is from what the memory allows.
+-- Warm-up is left out of everything except what identifies the run.
 --
--- Percentiles are over successful requests, p99 withheld (null) below 100 samples;
--- lateness is over all that were sent. A run is invalid, neither pass nor fail, when the client or its
--- set-up spoilt it: when it never ended, lost measurements or sent nothing, when more than 1 % of
--- its requests beat the floor, however late its reads (it is not the deployment that was named), when its p99 lateness (waits
--- behind a cap left out) or the p99 lag of its own reads is above its limit, however few the samples (a closed loop, whose slots
--- come free together, is judged by what it kept in flight instead of its lateness: marts.closed_loops), and
--- when the client stood still for too long or was short of files, ports or disk. A run of which too many requests
--- failed is no such run: it has failed, and how exactly the client kept time is of no account.
+-- Percentiles are over successful requests, and a p99 is withheld (null) below 100 samples; lateness is over all requests that were sent.
+--
+-- A run is invalid, neither pass nor fail, if the client or its set-up distorted it:
+-- it never ended, lost measurements or sent nothing;
+-- more than 1 % of its requests beat the floor, however late its reads (it is not the deployment that was named);
+-- its p99 lateness (without waits for a concurrency cap) or the p99 lag of its own reads is above the limit, however few the samples (a
+-- closed loop, whose slots become free together, is judged by what it kept in flight instead: marts.closed_loops);
+-- the client stood still for too long, or was short of files, ports or disk.
+-- A run in which too many requests failed is not invalid: it has failed, and it does not matter how exactly the client kept time.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it

@@ -1,15 +1,14 @@
 -- One row per run and objective of its SLO: what was observed, how sure that is, and whether the
 -- objective is met. Warm-up is left out.
 --
--- Neighbours in time share a queue, so requests of one burst are not independent. The time of the samples is cut into sixty
--- blocks, and the bunching of the slowest samples (those at or beyond the observed percentile; of failure_ratio: the failed ones)
--- says how many independent samples they are worth: effective_samples. Where at least ten blocks hold one of the slowest, the
--- spread between blocks gives it: the largest of that of 60, 30 and 20 blocks, plus one, since a run in which no long burst
--- happened looks quieter than its load is, and widened as Student's t is for few blocks. The order statistics of so many samples
--- give the 95 % interval: the objective is met when its upper end is within the bound, not met when its lower end is above it.
--- Where fewer blocks hold one, or the samples are worth too few for an interval, there is none, and bursts are counted instead:
--- as many samples as bursts / (1 - percentile), of which blocks_above are above the bound, decide by the binomial at 2.5 % on
--- each side.
+-- Requests that are near each other in time share a queue, so requests of one burst are not independent samples. The time of the samples is
+-- cut into sixty blocks, and how the slowest samples (those at or beyond the observed percentile; for failure_ratio the failed
+-- ones) bunch in blocks gives the effective sample size: effective_samples. If at least ten blocks hold one of the slowest, it comes from
+-- the spread between blocks: the largest of that of 60, 30 and 20 blocks, plus one, because a run in which no long burst happened
+-- looks quieter than its load is, and widened for few blocks as Student's t is. The order statistics of that many samples give the
+-- 95 % interval: the objective is met if its upper end is within the bound, and not met if its lower end is above it.
+-- If fewer blocks hold one, or there are too few effective samples for an interval, bursts are counted instead: of bursts / (1 - percentile)
+-- samples, blocks_above are above the bound, and the binomial at 2.5 % on each side decides.
 -- So none above the bound is "met" when the slowest 1 % came in at least four bursts, and 60 of 60 above it are "not met".
 --
 -- A percentile is never met below the fewest samples that an interval wants (367 for p99). failure_ratio is of all requests that

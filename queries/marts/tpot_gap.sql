@@ -1,11 +1,10 @@
--- One row per successful request that streamed at least two tokens, not all in one
--- chunk (warm-up left out): its time per token compared with what the memory allows and what the model predicts, at
--- the batch and context that it really shared.
+-- One row per successful request that streamed at least two tokens, not all in one chunk (warm-up left out): its time per token
+-- compared with what the memory allows and with what the model predicts, at the batch and context that it really shared.
 --
--- Its predicted decode time is its time over the steps that the engine would have made in it
--- (marts.decode_integrals): a harmonic mean, so that the floor is a true bound whenever each step is above its own
--- floor. Terms are weighted by the same steps and add up to the prediction. The prefill of others is added as seconds per
--- token: what falls between the request's first and last token counts.
+-- The predicted time per token is the request's decode time divided by the number of steps that the engine would have made in it
+-- (marts.decode_integrals). That is a harmonic mean, so the floor is a true bound if each step is above its own floor. Terms are weighted by
+-- the same steps and add up to the prediction. Prefill of other requests is added in seconds per token: all of it between the request's
+-- first and last token counts.
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- is_simulated            measured on a simulated server

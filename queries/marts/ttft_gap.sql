@@ -1,10 +1,9 @@
 -- One row per successful request (warm-up left out): its time to first token compared with what the model predicts at the
 -- batch that decoded at the same time and with the prompts that were before it.
 --
--- The server takes prompts in the order in which they were sent, a place of max_num_seqs each. A place is
--- free when enough of the earlier have ended, at the instants that were measured. From then on the prompts are a queue with
--- one server: each takes its own work and its share of the steps that it rides in. Waits for room in the KV cache are not in
--- it, and neither is the network.
+-- The server takes prompts in the order in which they were sent, if one of max_num_seqs places is free. A place becomes free when enough of
+-- the earlier requests have ended, at the instants that were measured. From then on the prompts are a queue with one server: each takes
+-- its own work and its share of the steps that it is computed in. Waits for room in the KV cache and the network are not included.
 -- run_id               the replay
 -- seq                  the request's place in its plan
 -- is_simulated         measured on a simulated server

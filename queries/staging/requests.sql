@@ -1,8 +1,7 @@
 -- One row per planned request of a run: the definition of every latency.
 --
--- Instants are seconds since the run began, on one monotonic clock. A request that
--- was never sent keeps its row. Quantities are of failed requests too, as far as
--- they got; a percentile should be over is_success and not is_warm_up.
+-- Instants are seconds since the run began, on one monotonic clock. A request that was never sent has a row too. Failed requests have the
+-- quantities that they reached, so take percentiles where is_success and not is_warm_up.
 -- run_id                   the replay
 -- seq                      the request's place in its plan
 -- session_id               requests of one session share it
