@@ -12,8 +12,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// found is one file, or one run's folder, to take in.
-type found struct {
+// Which files the paths name. A folder may be one source (a run, a results folder)
+// or a tree of files, each a source of its own.
+
+// candidate is one file, or one folder that is one source, to take in.
+type candidate struct {
 	path   string
 	source int64  // its number in the warehouse, if it is taken in
 	size   int64  // on disk, bytes; 0 where that is not known
@@ -29,12 +32,12 @@ type found struct {
 	isAfter bool // no other file is being read any more
 }
 
-// gather lists what the paths name. Folders are walked; a folder with a run.json
-// is one run, one with row-*.json and their hardware.md a results folder.
-func gather(paths []string) (files []found, passedOver []Result, errs []error) {
+// gather lists what the paths name. Folders are walked; a folder with a run.json is
+// one run, and one with row-*.json and their hardware.md is a results folder.
+func gather(paths []string) (files []candidate, passedOver []Result, errs []error) {
 	for _, path := range paths {
 		if path == "-" {
-			files = append(files, found{path: path})
+			files = append(files, candidate{path: path})
 			continue
 		}
 		info, err := os.Stat(path)
@@ -42,7 +45,7 @@ func gather(paths []string) (files []found, passedOver []Result, errs []error) {
 		case err != nil:
 			errs = append(errs, missing(path, err))
 		case !info.IsDir():
-			files = append(files, found{path: path})
+			files = append(files, candidate{path: path})
 		default:
 			inside, passed, err := walk(path)
 			if err == nil && len(inside) == 0 {
@@ -58,10 +61,10 @@ func gather(paths []string) (files []found, passedOver []Result, errs []error) {
 	return files, passedOver, errs
 }
 
-// walk lists a folder's files by name. Hidden ones are left out, and so is what is
-// no regular file (a pipe). A link to a file is that file; one to a folder is not
-// followed, so that there is an end.
-func walk(root string) (files []found, passedOver []Result, err error) {
+// walk lists a folder's files by name. Hidden files are left out, as is what is not
+// a regular file (a pipe would block). A link to a file is that file; a link to a
+// folder is not followed, so that the walk ends.
+func walk(root string) (files []candidate, passedOver []Result, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -72,17 +75,17 @@ func walk(root string) (files []found, passedOver []Result, err error) {
 			}
 		case entry.IsDir():
 			if _, err := os.Stat(filepath.Join(path, runs.RunFile)); err == nil {
-				files = append(files, found{path: path, isRun: true})
+				files = append(files, candidate{path: path, isRun: true})
 				return fs.SkipDir
 			}
 			if isResultsFolder(path) {
-				files = append(files, found{path: path, isResults: true})
+				files = append(files, candidate{path: path, isResults: true})
 			}
 		case !isFile(path, entry):
 			passedOver = append(passedOver, Result{Path: path, Notes: []string{"passed over: neither a file nor a link to one"}})
-		case isPart(entry) && slices.ContainsFunc(files, func(f found) bool { return f.isResults && f.path == filepath.Dir(path) }):
+		case isPart(entry) && slices.ContainsFunc(files, func(f candidate) bool { return f.isResults && f.path == filepath.Dir(path) }):
 		default:
-			files = append(files, found{path: path, inFolder: true})
+			files = append(files, candidate{path: path, inFolder: true})
 		}
 		return nil
 	})
@@ -98,6 +101,7 @@ func isFile(path string, entry fs.DirEntry) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// missing is the error of a path that cannot be read, in the system's words.
 func missing(path string, err error) error {
 	var pathError *fs.PathError
 	reason := err
@@ -107,7 +111,7 @@ func missing(path string, err error) error {
 	return hint.Errorf("ingest %s: %v", path, reason).Hint("check the path")
 }
 
-// sizeOf is a regular file's size on disk; 0 of anything else.
+// sizeOf is a regular file's size on disk; 0 for anything else.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -1,23 +1,31 @@
-// Package ingest takes traces and runs into the warehouse: bytes -> checked rows
-// -> Arrow batches -> one transaction.
+// Package ingest takes traces, results, metrics, hardware and runs into the warehouse:
+// bytes -> checked rows -> Arrow batches -> one transaction for each file.
 //
-//	open.go    a file, folder or stdin; gzip and zstd undone; sha256 of what they unpack to
-//	blocks.go  blocks of whole lines, each with the number of its first line
-//	road.go    blocks -> parse workers -> batches in the order of the file
-//	head.go detect.go      what a file is, from its begin
-//	many.go load.go        several files at a time, each in one transaction with its source row and its rejects
-//	document.go rows.go tables.go   a reader of a whole document puts rows into any raw table
-//	azure.go mooncake.go burstgpt.go ...   one file per format; azure and mooncake go down the road, all others are documents
-//	settings.go            which words of a result may be kept
+//	ingest.go       Load: what the program calls
+//	folders.go      which files the paths name; what is in a folder
+//	loader.go       several files at a time, progress, the order in which they are taken in
+//	formats.go      all formats, in the order in which they are asked
+//	recognise.go    which of them a file is
+//	load.go         one file, from opening it to its row in raw.sources
+//	known.go names.go sources.go   what is in the warehouse already; what a source is called
+//	parquet.go      Parquet, whose columns any of several formats may read
+//	runfolder.go resultsfolder.go  folders that are one source
+//	prefixreuse.go  how far back each prompt block was last used, once a trace is in
 //
-// A file is in the warehouse whole or not at all, once, whatever it is called:
-// the same bytes, packed or not, are one source. A row that cannot be read is a reject with line,
-// column and reason, never its text; rows read = kept + rejected, always.
+// The formats are in wings, one file per format: ingest/traces, results, metrics,
+// hardware and runs. A wing imports the toolkit ingest/read, never another wing and
+// never this package. To follow one row, read formats.go, load.go, the format's
+// file (traces/azure.go), and of the toolkit read/parallel.go or read/rows.go.
 //
-// Kept arrival times are integer nanoseconds since the source's origin_at. A
-// dated trace has its first row's instant as origin, cut to the microsecond that
-// an SQL timestamp can hold; a row before it (the file is unsorted) is negative.
-// A trace with relative times has no origin_at: its zero is the file's own.
+// A file is in the warehouse whole or not at all, and once, whatever it is called:
+// the same bytes, packed or not, are one source. A row that cannot be read is a
+// reject with line, column and reason, never its text; rows read = kept + rejected,
+// always.
+//
+// Kept arrival times are integer nanoseconds since the source's origin_at. A dated
+// trace has its first row's instant as origin, cut to the microsecond that an SQL
+// timestamp can hold; a row before it (the file is unsorted) is negative. A trace
+// with relative times has no origin_at: its zero is the file's own.
 package ingest
 
 import (
@@ -31,7 +39,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Options say how files are taken in. The zero value is fit for use.
+// Options say how files are taken in. The zero value is ready for use.
 type Options struct {
 	Format           string            // "" recognises it from the content; Formats has the names
 	Name             string            // the source's name; "" makes one from the file's. For one file only
@@ -65,14 +73,16 @@ type Result struct {
 	Seconds      float64
 }
 
+// defaultMaxRejectedRatio allows one bad row in a thousand: more than that is a
+// file of another kind.
 const defaultMaxRejectedRatio = 0.001
 
-// Load takes in the paths, several files at a time. A path that fails does not
-// keep the others out: its error is joined to the end, and its result is not
-// listed. Results are in the order of the paths, and of the names in a folder.
+// Load takes in the paths, several files at a time. A path that fails does not keep
+// the others out: its error is joined to the errors at the end, and its result is
+// not listed. Results are in the order of the paths, and of the names in a folder.
 //
-// A warehouse that was made for this, and in which nothing lies when it fails, is
-// gone after its Close.
+// A warehouse that was made for this call, and is still empty when the call fails,
+// is removed by its Close.
 func Load(ctx context.Context, w *warehouse.Warehouse, paths []string, opts Options) ([]Result, error) {
 	results, err := loadAll(ctx, w, paths, opts)
 	if err != nil {
@@ -96,7 +106,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := w.DB().QueryRowContext(ctx, "select coalesce(max(source_id), 0) from raw.sources").Scan(&last); err != nil {
 		return nil, err
 	}
-	m := &loader{w: w, opts: opts, names: newNames(), sums: newNames(), meter: &meter{told: opts.Progress}}
+	m := &loader{w: w, opts: opts, names: newClaims(), sums: newClaims(), meter: &meter{told: opts.Progress}}
 	m.meter.sum.Files = len(files)
 	for i := range files {
 		files[i].isOneOfMany = len(files) > 1
@@ -104,7 +114,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		files[i].size = sizeOf(files[i].path)
 		m.meter.sum.Size += files[i].size
 	}
-	christen(files, m.names)
+	nameFiles(files, m.names)
 	if err := boundMemory(ctx, w, m.meter.sum.Size); err != nil {
 		return nil, err
 	}
@@ -112,9 +122,10 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
 }
 
-// boundMemory keeps DuckDB from holding on to what it has written of large files: it
-// would take four fifths of the machine before it gives any of it back. Each of its
-// threads needs some to work in. Of less it does not hold much, and is faster so.
+// boundMemory keeps DuckDB from holding on to what it has written of large files:
+// it would take four fifths of the machine's memory before it gives any back. Each
+// of its threads needs some to work in. For small files the limit is left alone,
+// because that is faster.
 func boundMemory(ctx context.Context, w *warehouse.Warehouse, size int64) error {
 	const largeBytes, leastMB, threadMB = 1 << 30, 600, 150
 	if size < largeBytes {

@@ -9,7 +9,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// knownSource says that the same bytes are in the warehouse.
+// knownSource is a source with the same bytes that is in the warehouse already. As
+// an error it rolls back a transaction whose file turned out to be known.
 type knownSource struct {
 	name, format         string
 	read, kept, rejected int64
@@ -25,10 +26,12 @@ func (k *knownSource) result() Result {
 		RowsRead: k.read, RowsKept: k.kept, RowsRejected: k.rejected}
 }
 
+// rowQuerier is a transaction or the connection pool.
 type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// knownSums finds the source with these fingerprints; nil where there is none.
 func knownSums(ctx context.Context, tx rowQuerier, known read.Sums) (*knownSource, error) {
 	var k knownSource
 	err := tx.QueryRow(ctx, "select name, format, rows_read, rows_kept, rows_rejected from raw.sources where sha256 in (?, ?) limit 1", known.Content, known.Disk).
@@ -39,15 +42,17 @@ func knownSums(ctx context.Context, tx rowQuerier, known read.Sums) (*knownSourc
 	return &k, err
 }
 
+// pool is a rowQuerier outside of any transaction.
 type pool struct{ db *sql.DB }
 
 func (p pool) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
 	return p.db.QueryRowContext(ctx, query, args...)
 }
 
-// knownFile spares reading a file that is known: where a source has its size or its name (it may be the same rows,
-// packed otherwise), it is hashed first. Any other file that is known is found out at its end.
-func knownFile(ctx context.Context, db *sql.DB, file found, size int64) (*knownSource, error) {
+// knownFile saves reading a file that is known: where a source has its size or its
+// name (it may be the same rows, packed otherwise), the file is hashed first. Any
+// other known file is found out at its end.
+func knownFile(ctx context.Context, db *sql.DB, file candidate, size int64) (*knownSource, error) {
 	var same int
 	err := db.QueryRowContext(ctx, "select count(*) from raw.sources where size_bytes = ? or name = ?", size, file.name).Scan(&same)
 	if err != nil || same == 0 || size == 0 {

@@ -15,7 +15,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-func (m *loader) loadOne(ctx context.Context, file found) (Result, error) {
+// loadOne takes in one candidate of any kind. What no format recognises is an error
+// if the user named it, and is passed over if it was found in a folder.
+func (m *loader) loadOne(ctx context.Context, file candidate) (Result, error) {
 	began := time.Now()
 	var result Result
 	var err error
@@ -39,13 +41,16 @@ func (m *loader) loadOne(ctx context.Context, file found) (Result, error) {
 	return result, err
 }
 
-// errBeingRead is of a file whose rows another file of the same Load has that is being taken in.
+// errBeingRead is for a file with the rows of another file that the same Load is
+// taking in. It is tried again after that one.
 var errBeingRead = errors.New("the same rows are being read")
 
 var errEmpty = hint.Errorf("the file is empty").Hint("check where it came from")
 
-// loadFile takes in one file.
-func (m *loader) loadFile(ctx context.Context, file found) (Result, error) {
+// loadFile takes in one file: open it, look whether its bytes are known, recognise
+// its format by its first block, and read it in one transaction. A stream has no
+// size and cannot be read twice, so whether it is known is found out at its end.
+func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	w, opts := m.w, m.opts
 	in, err := read.Open(ctx, file.path, opts.Stdin)
 	if err != nil {
@@ -99,7 +104,7 @@ func (m *loader) loadFile(ctx context.Context, file found) (Result, error) {
 			return Result{}, err
 		}
 	}
-	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.run(ctx, tx) })
+	err = w.Write(ctx, func(tx *warehouse.Tx) error { return l.write(ctx, tx) })
 	if errors.As(err, &known) {
 		return known.result(), nil
 	}
@@ -115,19 +120,20 @@ func (m *loader) loadFile(ctx context.Context, file found) (Result, error) {
 	return result, err
 }
 
-// noLastEnd is all that can be seen of a table that was cut inside its last number. Whole files lack the end too.
+// noLastEnd is all that can be seen of a table that was cut inside its last number.
+// Whole files may lack the line end, too, so it is a note.
 const noLastEnd = "the last line has no line end: if the file was cut, its last value may be too"
 
 // fileLoad is one file on its way into the warehouse.
 type fileLoad struct {
-	file   found
+	file   candidate
 	in     *read.File
 	format read.Format
 	doc    *read.Document
 	trace  *read.Arrivals // of a format of lines; nil for any other
 	opts   Options
-	names  *names
-	sums   *names
+	names  *claims
+	sums   *claims
 	result *Result
 
 	progress func(bytes, rows int64) // nil where nobody asks
@@ -135,11 +141,17 @@ type fileLoad struct {
 
 // name settles what the source is called.
 func (l *fileLoad) name(ctx context.Context, db rowQuerier) (err error) {
-	l.result.Name, err = l.names.free(ctx, db, l.file, l.result.Name)
+	l.result.Name, err = l.names.freeName(ctx, db, l.file, l.result.Name)
 	return err
 }
 
-func (l *fileLoad) run(ctx context.Context, tx *warehouse.Tx) error {
+// write takes the file in, within one transaction: its rows, then the checks that
+// need all of them, then its row in raw.sources. Any error rolls everything back.
+//
+// The fingerprint is complete only when the last byte has been read. Two copies of
+// one file may be read at the same time; the first to claim the fingerprint becomes
+// the source.
+func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	id := l.file.source
 	take := l.document
 	if l.trace != nil {
@@ -183,10 +195,10 @@ func (l *fileLoad) run(ctx context.Context, tx *warehouse.Tx) error {
 	})
 }
 
-// stream sends a file of lines down the road.
+// stream reads a file of lines with many workers, straight into raw.arrivals.
 func (l *fileLoad) stream(ctx context.Context, tx *warehouse.Tx, id int64) (read.Counts, read.About, error) {
 	t := l.trace
-	road := read.StartPipeline(ctx, t.Parser, l.doc.Rest, l.doc.First, l.told())
+	road := read.StartPipeline(ctx, t.Parser, l.doc.Rest, l.doc.First, l.progressOf())
 	view := fmt.Sprintf("arriving_%d", id)
 	err := tx.Stream(ctx, road, view, fmt.Sprintf(
 		"insert into raw.arrivals (source_id, %s) select %d, %s from %s", t.Columns, id, t.Columns, view))
@@ -201,10 +213,10 @@ func (l *fileLoad) stream(ctx context.Context, tx *warehouse.Tx, id int64) (read
 	return road.Counts, t.About, nil
 }
 
-// document lets the format's own reader take the file.
+// document lets the format's own reader read the file.
 func (l *fileLoad) document(ctx context.Context, tx *warehouse.Tx, id int64) (read.Counts, read.About, error) {
 	out := read.NewRows(ctx, tx, id, l.doc)
-	out.Progress = l.told()
+	out.Progress = l.progressOf()
 	defer out.Close()
 	err := l.format.Read(l.doc, out)
 	if err == nil {
@@ -214,15 +226,15 @@ func (l *fileLoad) document(ctx context.Context, tx *warehouse.Tx, id int64) (re
 	return out.Sum, out.About, err
 }
 
-func (l *fileLoad) told() func(read.Counts) {
+// progressOf reports how far the file has been read, after each batch.
+func (l *fileLoad) progressOf() func(read.Counts) {
 	if l.progress == nil {
 		return nil
 	}
 	return func(sum read.Counts) { l.progress(l.in.Disk.Bytes.Load(), sum.Kept) }
 }
 
-// accept decides whether what was read is good enough to keep, and writes the
-// result.
+// accept decides whether what was read is good enough to keep, and fills in the result.
 func (l *fileLoad) accept(sum read.Counts, about read.About) error {
 	r := l.result
 	r.RowsRead, r.RowsKept, r.RowsRejected = sum.Read, sum.Kept, sum.Rejected
@@ -244,13 +256,14 @@ func (l *fileLoad) accept(sum read.Counts, about read.About) error {
 	return nil
 }
 
-// Duplicates are counted by grouping, which costs memory and time with the rows.
+// countDuplicatesUpTo rows. Duplicates are counted by grouping, which costs memory
+// and time with the number of rows.
 const countDuplicatesUpTo = 2_000_000
 
-// noteDuplicates says how many rows are there already, with the same time, the
-// same tokens and all else that is kept of them. They may be two requests that
-// came together, so they stay. Where each row is later than the one before it
-// there are none, and nothing needs to be counted.
+// noteDuplicates says how many rows are there already, with the same time, the same
+// tokens and everything else that is kept of them. They may be two requests that
+// came together, so they stay. Where each row is later than the row before it there
+// are none, and nothing is counted.
 func (l *fileLoad) noteDuplicates(ctx context.Context, tx *warehouse.Tx, source int64, sum read.Counts) error {
 	if sum.Ties == 0 && sum.Backwards == 0 {
 		return nil

@@ -13,41 +13,45 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// A file of this size keeps all cores busy by itself: only one such is read at a
-// time, which also bounds the memory.
+// largeBytes is the size from which a file keeps all cores busy by itself: only one
+// such file is read at a time, which also bounds the memory.
 const largeBytes = 64 << 20
 
-// mostAtOnce are read together; each holds some blocks and a connection.
+// mostAtOnce files are read together; each holds some blocks and a connection to
+// the warehouse.
 const mostAtOnce = 4
 
-// loader takes in several files at a time, each in its own transaction.
+// loader takes in several files at a time, each in its own transaction. Its workers
+// share the claims and the meter, which have locks of their own.
 type loader struct {
 	w     *warehouse.Warehouse
 	opts  Options
-	names *names
-	sums  *names // of the contents that are being taken in, in place of names
+	names *claims
+	sums  *claims // of the contents that are being taken in, in place of names
 	meter *meter
 	large sync.Mutex // held by the one large file that is read
-	kept  sync.Mutex // held by who has it worked out again what is kept from runs and from what they ran on
+	kept  sync.Mutex // one goroutine at a time recomputes the kept tables
 }
 
-// outcome is what became of one file: a result or an error, or nothing where it
-// was not begun.
+// outcome is what became of one file: a result or an error, or nothing where it was
+// not started.
 type outcome struct {
 	result Result
 	err    error
 	isDone bool
 }
 
-func (m *loader) load(ctx context.Context, files []found) []outcome {
+// load takes in the files. Those that may be copies of others come last, one at a
+// time, so that it is always the same copy that becomes the source.
+func (m *loader) load(ctx context.Context, files []candidate) []outcome {
 	outcomes := make([]outcome, len(files))
-	alone, after := apart(ctx, files)
+	alone, after := setAside(ctx, files)
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(len(alone), mostAtOnce, max(2, runtime.GOMAXPROCS(0))) {
 		workers.Go(func() {
 			for i := range next {
-				outcomes[i] = m.one(ctx, files[i])
+				outcomes[i] = m.loadAndRefresh(ctx, files[i])
 			}
 		})
 	}
@@ -67,13 +71,15 @@ func (m *loader) load(ctx context.Context, files []found) []outcome {
 	for _, i := range after {
 		files[i].isAfter = true
 		if ctx.Err() == nil {
-			outcomes[i] = m.one(ctx, files[i])
+			outcomes[i] = m.loadAndRefresh(ctx, files[i])
 		}
 	}
 	return outcomes
 }
 
-func (m *loader) one(ctx context.Context, file found) outcome {
+// loadAndRefresh takes in one file and, where predictions depend on it, recomputes
+// the kept tables, even if the user stops meanwhile: old figures must not stay.
+func (m *loader) loadAndRefresh(ctx context.Context, file candidate) outcome {
 	if file.size >= largeBytes || file.path == "-" {
 		m.large.Lock()
 		defer m.large.Unlock()
@@ -82,7 +88,7 @@ func (m *loader) one(ctx context.Context, file found) outcome {
 	if errors.Is(err, errBeingRead) {
 		return outcome{err: err, isDone: true} // it has its turn again, after the others
 	}
-	if err == nil && !result.AlreadyKnown && slices.Contains(changesKept, result.Format) {
+	if err == nil && !result.AlreadyKnown && slices.Contains(refreshing, result.Format) {
 		m.kept.Lock()
 		err = warehouse.Refresh(context.WithoutCancel(ctx), m.w.DB())
 		m.kept.Unlock()
@@ -94,12 +100,13 @@ func (m *loader) one(ctx context.Context, file found) outcome {
 	return outcome{result, err, true}
 }
 
-// changesKept are the formats that a prediction is made from: who is killed after one must not leave old figures.
-var changesKept = []string{"run", "model-config", "gpus", "kernel-times", "parquet"}
+// refreshing are the formats that predictions are made from.
+var refreshing = []string{"run", "model-config", "gpus", "kernel-times", "parquet"}
 
-// apart finds the files whose content may be that of a file before them: of the same size, or of the same name but for
-// the ending of its packing. They are taken in after it, so that it is the same one each time that becomes the source.
-func apart(ctx context.Context, files []found) (alone, after []int) {
+// setAside finds the files whose content may be that of a file before them: of the
+// same size, or of the same name except for the ending of its packing. Only those
+// are hashed in advance.
+func setAside(ctx context.Context, files []candidate) (alone, after []int) {
 	alike := newLikeness(files)
 	seen := map[string]bool{}
 	for i, file := range files {
@@ -125,7 +132,7 @@ type likeness struct {
 	packed map[string]bool // names that a packed file has
 }
 
-func newLikeness(files []found) likeness {
+func newLikeness(files []candidate) likeness {
 	l := likeness{map[int64]int{}, map[string]int{}, map[string]bool{}}
 	for _, file := range files {
 		name := read.UnpackedName(file.path)
@@ -138,7 +145,8 @@ func newLikeness(files []found) likeness {
 	return l
 }
 
-func (l likeness) hasOthers(file found) bool {
+// hasOthers says that another file may have the same content.
+func (l likeness) hasOthers(file candidate) bool {
 	name := read.UnpackedName(file.path)
 	return file.size > 0 && (l.bySize[file.size] > 1 || l.packed[name] && l.byName[name] > 1)
 }
@@ -156,8 +164,8 @@ func (m *loader) results(outcomes []outcome) (results []Result, errs []error) {
 	return results, errs
 }
 
-// stopped leaves one error of a Load that was stopped, not one for each file
-// that was being read.
+// stopped leaves one error of a Load that was stopped, not one for each file that
+// was being read.
 func stopped(ctx context.Context, errs []error) []error {
 	if ctx.Err() == nil {
 		return errs

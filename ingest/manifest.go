@@ -16,8 +16,9 @@ const (
 	manifestEnding = ".privacy.json"
 )
 
-// insertManifest keeps what an export under privacy rules says of how it was made,
-// for the reports. A manifest that is of other bytes is none of this file's.
+// insertManifest keeps what an export under privacy rules says about how it was
+// made, for the reports. The manifest is a file next to the trace; one that names
+// other bytes does not belong to this file.
 func (l *fileLoad) insertManifest(ctx context.Context, tx *warehouse.Tx, source int64, sha256 string) error {
 	name := filepath.Base(l.file.path)
 	for _, name := range []string{name, strings.Replace(name, read.RatesEnding, ".csv", 1)} {

@@ -12,9 +12,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// christen settles what the files would be called if the warehouse were empty: by
-// their own names or, where several have the same, with the folder behind.
-func christen(files []found, names *names) {
+// nameFiles settles what the files would be called if the warehouse were empty: by
+// their own names or, where several have the same name, with the folder after it.
+func nameFiles(files []candidate, names *claims) {
 	alike := map[string]int{}
 	for _, file := range files {
 		alike[read.SourceName(file.path)]++
@@ -33,8 +33,8 @@ func christen(files []found, names *names) {
 	}
 }
 
-// candidates are a file's names, the best first, without an end. What tells them apart comes last, so that a pattern
-// such as chat-* finds them all.
+// candidates are a file's names, the best first, without end. What distinguishes
+// them comes last, so that a pattern such as chat-* finds them all.
 func candidates(path, name string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		longer := name
@@ -49,9 +49,9 @@ func candidates(path, name string) iter.Seq2[int, string] {
 	}
 }
 
-// free is the name that the file is to have or, where another file has taken
-// that and this one is one of many, the next of its candidates.
-func (n *names) free(ctx context.Context, db rowQuerier, file found, name string) (string, error) {
+// freeName is the name that the file is to have or, where another file has it
+// already and this one is one of many, the next of its candidates.
+func (n *claims) freeName(ctx context.Context, db rowQuerier, file candidate, name string) (string, error) {
 	taken := nameIsFree(ctx, db, name)
 	if taken == nil || !file.isOneOfMany || !errors.Is(taken, errNameTaken) {
 		return name, taken
@@ -67,17 +67,17 @@ func (n *names) free(ctx context.Context, db rowQuerier, file found, name string
 	panic("unreachable: numbers do not end")
 }
 
-// names are those that the files of one Load have, so that two that are read at
-// the same time do not take the same.
-type names struct {
+// claims are the names (or fingerprints) that the files of one Load have taken, so
+// that two that are read at the same time do not take the same.
+type claims struct {
 	mutex   sync.Mutex
 	claimed map[string]string // name -> path
 }
 
-func newNames() *names { return &names{claimed: map[string]string{}} }
+func newClaims() *claims { return &claims{claimed: map[string]string{}} }
 
-// claim says whether the name is the path's to use.
-func (n *names) claim(name, path string) bool {
+// claim says whether the name is the path's to use; the first who asks gets it.
+func (n *claims) claim(name, path string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if other, ok := n.claimed[name]; ok {

@@ -18,10 +18,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Parquet of any maker. Its reader is native code that a file can be made to
-// crash, so it works in a process of its own (parquet_child.go), which hands the
-// columns that are of use back as JSON lines, or as CSV where it is a table of kernel
-// times; from there on it is a table like any other.
+// parquetFormat reads Parquet of any maker. Its reader is native code, which a
+// hostile file can crash, so it runs in a process of its own (parquet_child.go)
+// without access to anything else. That process hands back the columns that are of
+// use as JSON lines, or as CSV where it is a table of kernel times. From there on
+// the rows are read by the format that the columns belong to.
 var parquetFormat = read.Format{
 	Name:         "parquet",
 	Sees:         seesParquet,
@@ -38,12 +39,12 @@ func seesParquet(h *read.Head) string {
 	return "a Parquet file"
 }
 
-// errand is what the other process is told; parquetHead is what it answers before
-// the rows.
-type errand struct {
+// parquetErrand is what the other process is told, as JSON in its environment.
+type parquetErrand struct {
 	Columns map[string]string `json:"columns"`
 }
 
+// parquetHead is what it answers before the rows.
 type parquetHead struct {
 	Names []string `json:"names"` // all columns
 	Read  []string `json:"read"`  // those of use, in the rows
@@ -56,7 +57,7 @@ func readParquet(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	defer file.Close()
-	other, err := send(out, errand{d.Columns}, file)
+	other, err := startParquetChild(out, parquetErrand{d.Columns}, file)
 	if err != nil {
 		return err
 	}
@@ -67,8 +68,8 @@ func readParquet(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// onDisk is the file itself, or what it unpacks to in a file that has no name any
-// more, so that nothing stays behind.
+// onDisk is the file itself, or what it unpacks to, in a file without a name, so
+// that nothing stays behind. Parquet is read from its end, so a pipe will not do.
 func onDisk(d *read.Document) (*os.File, error) {
 	if sizeOf(d.Path) > 0 { // a pipe cannot be read twice
 		file, err := os.Open(d.Path)
@@ -93,8 +94,8 @@ func onDisk(d *read.Document) (*os.File, error) {
 	return file, nil
 }
 
-// otherProcess reads a foreign file for this one.
-type otherProcess struct {
+// parquetChild is the other process as this one sees it.
+type parquetChild struct {
 	cmd    *exec.Cmd
 	answer *bufio.Reader
 	pipe   io.ReadCloser
@@ -102,10 +103,11 @@ type otherProcess struct {
 	hung   atomic.Bool
 }
 
-// errandVariable makes this program the reader of a foreign file, for its caller.
+// errandVariable in the environment makes this program the reader of a Parquet file
+// for its caller. See Child.
 const errandVariable = "TIDEMARK_READ_PARQUET"
 
-func send(out *read.Rows, of errand, file *os.File) (*otherProcess, error) {
+func startParquetChild(out *read.Rows, of parquetErrand, file *os.File) (*parquetChild, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func send(out *read.Rows, of errand, file *os.File) (*otherProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	other := &otherProcess{cmd: exec.CommandContext(out.Context, self), said: &bytes.Buffer{}}
+	other := &parquetChild{cmd: exec.CommandContext(out.Context, self), said: &bytes.Buffer{}}
 	other.cmd.Args = os.Args[:1]
 	other.cmd.Env = []string{errandVariable + "=" + string(told)}
 	other.cmd.ExtraFiles = []*os.File{file} // number 3
@@ -129,11 +131,12 @@ func send(out *read.Rows, of errand, file *os.File) (*otherProcess, error) {
 	return other, nil
 }
 
-// silence is how long the other process may take for its next rows.
-const silence = 2 * time.Minute
+// longestSilence is how long the other process may take for its next rows before it
+// is killed.
+const longestSilence = 2 * time.Minute
 
-func (o *otherProcess) Read(p []byte) (int, error) {
-	watch := time.AfterFunc(silence, func() {
+func (o *parquetChild) Read(p []byte) (int, error) {
+	watch := time.AfterFunc(longestSilence, func() {
 		o.hung.Store(true)
 		_ = o.cmd.Process.Kill()
 	})
@@ -141,7 +144,8 @@ func (o *otherProcess) Read(p []byte) (int, error) {
 	return o.pipe.Read(p)
 }
 
-func (o *otherProcess) read(d *read.Document, out *read.Rows) error {
+// read takes the rows, by the format that their columns belong to.
+func (o *parquetChild) read(d *read.Document, out *read.Rows) error {
 	line, err := o.answer.ReadBytes('\n')
 	if err != nil {
 		return err // what it is, end tells
@@ -165,9 +169,9 @@ func (o *otherProcess) read(d *read.Document, out *read.Rows) error {
 	return traces.ReadColumns(d, head.Names, o.answer, out)
 }
 
-// end waits for the other process, and says what became of it. Where rows are
-// left, this process had enough, and that is no fault of the other.
-func (o *otherProcess) end() error {
+// end waits for the other process and says what became of it. If rows are left,
+// this process had enough, and that is not the other's fault.
+func (o *parquetChild) end() error {
 	_, err := o.answer.ReadByte()
 	hadEnough := err == nil
 	if hadEnough {
@@ -178,7 +182,7 @@ func (o *otherProcess) end() error {
 	var exit *exec.ExitError
 	switch {
 	case o.hung.Load():
-		return hint.Errorf("Parquet: no row for %v", silence).Hint("write it again with another tool, or as CSV")
+		return hint.Errorf("Parquet: no row for %v", longestSilence).Hint("write it again with another tool, or as CSV")
 	case err == nil || hadEnough:
 		return nil
 	case errors.As(err, &exit) && exit.ExitCode() == exitUnreadable:

@@ -20,8 +20,8 @@ import (
 // stderr says why, without a word of the file's content.
 const exitUnreadable = 3
 
-// Child does the work of a process that was started to read a foreign file, and
-// ends it there. A program that takes files in calls it before anything else.
+// Child does the work of a process that was started to read a Parquet file, and
+// ends the process. A program that takes files in calls it before anything else.
 func Child() {
 	told := os.Getenv(errandVariable)
 	if told == "" {
@@ -35,8 +35,8 @@ func Child() {
 	os.Exit(0)
 }
 
-// limitChild keeps the process from growing, from writing files, and from leaving
-// its memory on disk when it falls.
+// limitChild keeps the process from growing, from writing files, and from leaving a
+// core dump.
 func limitChild() {
 	const addresses = 16 << 30 // bytes; most of it is never used
 	for kind, limit := range map[int]uint64{unix.RLIMIT_AS: addresses, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0} {
@@ -44,7 +44,7 @@ func limitChild() {
 	}
 }
 
-// kindOfError is the kind of an error of DuckDB's, whose words may hold values.
+// kindOfError is the kind of a DuckDB error, whose words may hold values of the file.
 func kindOfError(err error) string {
 	kind, _, _ := strings.Cut(err.Error(), ":")
 	if !read.NameLike.MatchString(kind) {
@@ -53,10 +53,14 @@ func kindOfError(err error) string {
 	return kind
 }
 
+// foreignFile is the open file that the parent passes on; the process needs no
+// right to open any.
 const foreignFile = "/dev/fd/3"
 
+// runErrand writes the head, then the rows. DuckDB may open nothing but the file
+// and stdout, and cannot be told otherwise later.
 func runErrand(told string) error {
-	var of errand
+	var of parquetErrand
 	if err := json.Unmarshal([]byte(told), &of); err != nil {
 		return err
 	}
@@ -95,8 +99,9 @@ func runErrand(told string) error {
 	return err
 }
 
-// lookAt says what the columns are, and which of them are of use.
-func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err error) {
+// lookAt says what the columns are and which of them are of use. A column of words
+// is a text if its first 1,000 values are longer than 64 bytes on average.
+func lookAt(db *sql.DB, of parquetErrand) (head parquetHead, columns []string, err error) {
 	use, err := traces.ColumnUse(of.Columns)
 	if err != nil {
 		return head, nil, errors.New("the columns that were said")
@@ -150,7 +155,7 @@ func lookAt(db *sql.DB, of errand) (head parquetHead, columns []string, err erro
 	return head, columns, nil
 }
 
-// kernelHead hands over the columns of a table of kernel times that are read.
+// kernelHead picks the columns of a table of kernel times that are read.
 func kernelHead(names []string) (head parquetHead, columns []string) {
 	head.Names = names
 	for _, name := range names {

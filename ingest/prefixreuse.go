@@ -12,14 +12,16 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// mostBlockUses are measured of a trace, from its begin: each costs up to a microsecond, and some 40 bytes while it is
-// read.
+// mostBlockUses are measured of a trace, from its begin: each costs up to a
+// microsecond, and some 40 bytes while it is read.
 const mostBlockUses = 1 << 19
 
-// reuse finds how far back each prompt block was last used, exactly: the place of the block in the order of last use
-// as its request arrives, the block that was used last being the first. A cache that holds C blocks and drops the one
-// used longest ago has the first C of them. Of a prompt only the leading blocks that are there help, so a block counts
-// as no nearer than the ones before it. As in an engine, the end of a prompt is dropped before its begin.
+// reuse finds how far back each prompt block was last used, exactly: the place of
+// the block in the order of last use as its request arrives, the block that was
+// used last being the first. A cache that holds C blocks and drops the one used
+// longest ago has the first C of them. Of a prompt only the leading blocks that are
+// there help, so a block counts as no nearer than the ones before it. As in an
+// engine, the end of a prompt is dropped before its begin.
 type reuse struct {
 	last   map[uint64]int32 // block -> its place on the line of uses, the latest at the end
 	line   []int32          // Fenwick tree: how many blocks have their last use at a place
@@ -47,7 +49,8 @@ func (r *reuse) prompt(blocks []uint64) {
 	}
 }
 
-// distance is the block's place in the order of last use, as the power of two that it is not beyond.
+// distance is the block's place in the order of last use, as the power of two that
+// it is not beyond.
 func (r *reuse) distance(block uint64) int {
 	place, isKnown := r.last[block]
 	if !isKnown {
@@ -57,6 +60,7 @@ func (r *reuse) distance(block uint64) int {
 	return bits.Len(uint(from - 1))
 }
 
+// use makes a block the one that was used last.
 func (r *reuse) use(block uint64) {
 	if place, isKnown := r.last[block]; isKnown {
 		r.add(place, -1)
@@ -70,7 +74,8 @@ func (r *reuse) use(block uint64) {
 	r.end++
 }
 
-// shorten leaves out the places that are no block's last use any more, and makes room for as many again.
+// shorten leaves out the places that are no block's last use any more, and makes
+// room for as many again.
 func (r *reuse) shorten() {
 	places := make([]uint64, r.end)
 	isLast := make([]bool, r.end)
@@ -88,6 +93,7 @@ func (r *reuse) shorten() {
 	}
 }
 
+// add changes the Fenwick tree by n at a place.
 func (r *reuse) add(place, n int32) {
 	for i := int(place) + 1; i < len(r.line); i += i & -i {
 		r.line[i] += n
@@ -108,6 +114,7 @@ type blockDistanceRow struct {
 	Uses       int64
 }
 
+// rows are the uses by distance, as raw.block_distances has them.
 func (r *reuse) rows() []blockDistanceRow {
 	var rows []blockDistanceRow
 	for k, uses := range r.counts {
@@ -122,6 +129,7 @@ func (r *reuse) rows() []blockDistanceRow {
 	return rows
 }
 
+// measureReuse runs once a trace is in.
 func (l *fileLoad) measureReuse(ctx context.Context, tx *warehouse.Tx, source int64) error {
 	if l.format.Kind != "arrivals" {
 		return nil
@@ -133,7 +141,8 @@ func (l *fileLoad) measureReuse(ctx context.Context, tx *warehouse.Tx, source in
 	return err
 }
 
-// insertDistances measures a trace's reuse, if it has prefix blocks. Where that is not all of it, the note says so.
+// insertDistances measures a trace's reuse, if it has prefix blocks. Where that is
+// not all of it, the note says so.
 func insertDistances(ctx context.Context, tx *warehouse.Tx, source int64) (note string, err error) {
 	var uses int64
 	err = tx.QueryRow(ctx, "select coalesce(sum(len(blocks)), 0)::bigint from raw.arrivals where source_id = ?", source).Scan(&uses)
@@ -165,7 +174,8 @@ func insertDistances(ctx context.Context, tx *warehouse.Tx, source int64) (note 
 	return note, nil
 }
 
-// eachPrompt gives the blocks of each request in order of arrival, of about that share of them, until it is enough.
+// eachPrompt gives the blocks of each request in order of arrival, of about that
+// share of them, until it is enough.
 func eachPrompt(ctx context.Context, tx *warehouse.Tx, source int64, share float64, give func([]uint64) bool) error {
 	return tx.Arrow(func(conn *duckdb.Arrow) error {
 		reader, err := conn.QueryContext(ctx, `
@@ -190,6 +200,7 @@ func eachPrompt(ctx context.Context, tx *warehouse.Tx, source int64, share float
 	})
 }
 
+// givePrompts hands out the lists of one batch without copying them.
 func givePrompts(batch arrow.RecordBatch, give func([]uint64) bool) bool {
 	lists := batch.Column(0).(*array.List)
 	ids := lists.ListValues().(*array.Uint64).Uint64Values()

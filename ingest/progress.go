@@ -4,15 +4,16 @@ import (
 	"sync"
 )
 
-// meter adds up how far all files have been read.
+// meter adds up how far all files have been read. Workers report to it at the same
+// time.
 type meter struct {
 	mutex sync.Mutex
 	told  func(Progress)
 	sum   Progress
 }
 
-// of is the progress of one file: it is told how far that is, and adds what came
-// since it was told before.
+// of is the meter of one file: it is told how far that file is, and adds what is
+// new since it was told before.
 func (m *meter) of() func(bytes, rows int64) {
 	if m.told == nil {
 		return nil
@@ -28,6 +29,7 @@ func (m *meter) of() func(bytes, rows int64) {
 	}
 }
 
+// ended counts a file as done.
 func (m *meter) ended() {
 	if m.told == nil {
 		return

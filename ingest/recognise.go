@@ -8,6 +8,7 @@ import (
 	"tidemark/internal/hint"
 )
 
+// checkFormat refuses a --format that does not exist.
 func checkFormat(name string) error {
 	if name == "" || name == "run" || name == folderFormat || slices.ContainsFunc(formats, func(f read.Format) bool { return f.Name == name }) {
 		return nil
@@ -26,8 +27,9 @@ func Formats() []string {
 	return names
 }
 
-// recognise says which format the file's first block is of. Told a format, it
-// holds the file to that.
+// recognise says which format the head of a file is: the first that sees itself in
+// it, or the one that the user says. A user who says another format than the file
+// has is told which one it is, because reading it as that would give wrong numbers.
 func recognise(h *read.Head, told string) (read.Format, string, error) {
 	for _, f := range formats {
 		if len(h.Said) > 0 && !f.TakesColumns {

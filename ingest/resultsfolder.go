@@ -67,7 +67,7 @@ type folderPart struct {
 	content []byte
 }
 
-// partsOf reads a folder's files by name, and says what they are together.
+// partsOf reads a folder's files by name, with the fingerprint of all of them.
 func partsOf(folder string) (parts []folderPart, sum string, size int64, err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -106,7 +106,8 @@ func readPart(path string) ([]byte, error) {
 	return content, err
 }
 
-func (m *loader) loadFolder(ctx context.Context, file found) (Result, error) {
+// loadFolder takes in a results folder as one source.
+func (m *loader) loadFolder(ctx context.Context, file candidate) (Result, error) {
 	if m.opts.Format != "" && m.opts.Format != folderFormat {
 		return Result{}, hint.Errorf("told %s, but it is a results folder: it has %s or %s, and row-*.json", m.opts.Format, hardwareFile, flagsFile).
 			Hint("leave --format out, or name its files")
@@ -125,7 +126,7 @@ func (m *loader) loadFolder(ctx context.Context, file found) (Result, error) {
 	l := &fileLoad{file: file, names: m.names, opts: m.opts, result: &result,
 		doc: &read.Document{Path: file.path, RefusesText: m.opts.RefuseText}}
 	err = m.w.Write(ctx, func(tx *warehouse.Tx) error {
-		// Another that was read meanwhile may have been the same.
+		// Another folder that was read meanwhile may have been the same.
 		if known, err := knownSums(ctx, tx, read.Sums{Content: sum, Disk: sum}); err != nil || known != nil {
 			if err == nil {
 				err = known
@@ -156,7 +157,7 @@ func (m *loader) loadFolder(ctx context.Context, file found) (Result, error) {
 	return result, err
 }
 
-// parts takes in the files: what is measured as points, and the files themselves.
+// parts takes in the files: what was measured as points, and the files themselves.
 func (l *fileLoad) parts(ctx context.Context, tx *warehouse.Tx, parts []folderPart) (read.Counts, error) {
 	out := read.NewRows(ctx, tx, l.file.source, l.doc)
 	defer out.Close()
@@ -188,15 +189,15 @@ func (l *fileLoad) parts(ctx context.Context, tx *warehouse.Tx, parts []folderPa
 	return out.Sum, err
 }
 
-// row takes in what a row-NAME.json measured. keep says whether the file itself
-// may be kept: only what a reader knows to hold no text.
+// row takes in what a row-NAME.json measured. keep says whether the file itself may
+// be kept: only one whose reader found no text in it. The file is read twice, first
+// without a sink, so that a file that breaks in its middle leaves nothing.
 func (l *fileLoad) row(ctx context.Context, out *read.Rows, p folderPart) (keep bool, err error) {
 	f, err := l.formatOfPart(p)
 	if err != nil {
 		l.result.Notes = append(l.result.Notes, fmt.Sprintf("%s is left out: %v", p.name, err))
 		return false, nil
 	}
-	// Read once for nothing, so that a file that breaks in its middle leaves nothing.
 	trial := read.NewRows(ctx, nil, 0, l.doc)
 	defer trial.Close()
 	if err := f.Read(l.partDocument(p), trial); err != nil {
@@ -217,6 +218,7 @@ func (l *fileLoad) row(ctx context.Context, out *read.Rows, p folderPart) (keep 
 	return !trial.HoldsText, nil
 }
 
+// formatOfPart recognises a row's format, which must be one of results.
 func (l *fileLoad) formatOfPart(p folderPart) (read.Format, error) {
 	f, _, err := recognise(read.NewHead(p.content[:min(len(p.content), read.BlockSize)], p.name), "")
 	if err == nil && (f.Kind != "results" || f.Read == nil) {
@@ -233,6 +235,7 @@ func (l *fileLoad) partDocument(p folderPart) *read.Document {
 	}
 }
 
+// keptFile is a file of the folder, kept to the byte for export.
 type keptFile struct {
 	Path    string `sql:"path"`
 	Content []byte `sql:"content"`

@@ -10,8 +10,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// loadRun takes in a run's folder.
-func loadRun(ctx context.Context, w *warehouse.Warehouse, file found, opts Options) (Result, error) {
+// loadRun takes in a run's folder. A run is known by the fingerprint of all its
+// files; its rows are read by ingest/runs.
+func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts Options) (Result, error) {
 	if opts.Format != "" && opts.Format != "run" {
 		return Result{}, hint.Errorf("told %s, but it is a run: a folder with a %s", opts.Format, runs.RunFile).
 			Hint("leave --format out, or say --format run")

@@ -12,8 +12,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// readerVersion says by which state of the readers a source was read. It grows
-// when the same file would come out differently.
+// readerVersion is the state of the readers that a source was read by. It grows
+// when the same file would come out differently, so that a user can see which
+// sources to take in again.
 const readerVersion = 3
 
 // sourceRow is what raw.sources says of a file, a run or a results folder.
@@ -49,7 +50,7 @@ var rejectSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "reason", Type: arrow.BinaryTypes.String},
 }, nil)
 
-// insertRejects writes them beside their source, in the same transaction.
+// insertRejects writes the rejects of a source.
 func insertRejects(ctx context.Context, tx *warehouse.Tx, source int64, rejects []read.Reject) error {
 	if len(rejects) == 0 {
 		return nil

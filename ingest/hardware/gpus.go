@@ -6,8 +6,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// GPUs reads GPUs of the user's own: a CSV with the columns of seeds.gpus. A GPU whose name is
-// built in replaces that one.
+// GPUs reads GPUs of the user's own: a CSV with the columns of seeds.gpus. A GPU
+// whose name is built in replaces that one.
 var GPUs = read.Format{
 	Name: "gpus",
 	Sees: func(h *read.Head) string {

@@ -7,9 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// KernelRules reads a user's own rules for kernels: a CSV of category,pattern. The first pattern
-// that is found in a kernel's name says its category. They are tried before those of
-// queries/seeds/kernel_rules.csv.
+// KernelRules reads a user's own rules for kernels: a CSV of category,pattern. The
+// first pattern that is found in a kernel's name says its category. They are tried
+// before those of queries/seeds/kernel_rules.csv.
 var KernelRules = read.Format{
 	Name: "kernel-rules",
 	Sees: func(h *read.Head) string {

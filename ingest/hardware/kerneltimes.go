@@ -12,9 +12,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// KernelTimes reads tables of measured kernel times in the layout of NVIDIA's aiconfigurator: one
-// operation per file, a row for each shape, of any GPU and engine. They come as Parquet, whose
-// reader (ingest/parquet.go) hands them over as CSV; before 2026 also as CSV.
+// KernelTimes reads tables of measured kernel times in the layout of NVIDIA's
+// aiconfigurator: one operation per file, a row for each shape, of any GPU and
+// engine. They come as Parquet, whose reader (ingest/parquet.go) hands them over as
+// CSV; before 2026 also as CSV.
 var KernelTimes = read.Format{
 	Name: "kernel-times",
 	Sees: func(h *read.Head) string {
@@ -34,7 +35,8 @@ const KindKernelTimes = "kernel times" // kind of such a source
 // KernelTableMarks are the columns that all such tables have.
 var KernelTableMarks = []string{"framework", "version", "device", "op_name", "latency"}
 
-// KernelColumns are all columns that are read; of a Parquet file no others are handed over.
+// KernelColumns are all columns that are read; of a Parquet file no others are
+// handed over.
 var KernelColumns = append([]string{
 	"kernel_source", "gemm_dtype", "m", "n", "k",
 	"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "distribution",
@@ -54,8 +56,8 @@ func ReadKernelParquet(d *read.Document, from io.Reader, out *read.Rows) error {
 	return readKernelCSV(lines, out)
 }
 
-// readKernelCSV makes a row of each line, by its operation. Lines of one GPU, engine and version
-// share a row of raw.kernel_tables that says so.
+// readKernelCSV makes a row of each line, by its operation. Lines of one GPU,
+// engine and version share a row of raw.kernel_tables that says so.
 func readKernelCSV(d *read.Document, out *read.Rows) error {
 	tables := map[kernelTableRow]int32{}
 	err := d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {

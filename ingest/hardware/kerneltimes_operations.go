@@ -8,8 +8,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What a line of kernel times means depends on its operation: each has its own columns, and its own
-// table in the warehouse.
+// What a line of kernel times means depends on its operation: each has its own
+// columns, and its own table in the warehouse.
 
 // kernelLine reads the cells of one line.
 type kernelLine struct {
@@ -36,8 +36,8 @@ func gemmTime(l kernelLine) read.Row {
 	}
 }
 
-// expertTime reads a mixture of experts. Its distribution is how the router spreads tokens over
-// experts: balanced, or by a power law.
+// expertTime reads a mixture of experts. Its distribution is how the router spreads
+// tokens over experts: balanced, or by a power law.
 func expertTime(l kernelLine) read.Row {
 	return expertTimeRow{
 		TableSeq: l.seq, Format: l.Word("moe_dtype"), Kernel: l.kernel(), Router: l.Word("distribution"), Tokens: l.count("num_tokens"),
@@ -46,8 +46,8 @@ func expertTime(l kernelLine) read.Row {
 	}
 }
 
-// attentionTime reads attention. No number of key-value heads means as many as query heads; no
-// window means the whole context.
+// attentionTime reads attention. No number of key-value heads means as many as
+// query heads; no window means the whole context.
 func attentionTime(l kernelLine, phase string) read.Row {
 	added, past := l.newAndPast(phase)
 	row := attentionTimeRow{
@@ -73,8 +73,8 @@ func mlaTime(l kernelLine, phase string) read.Row {
 	}
 }
 
-// newAndPast tells the tokens that a sequence adds from those in its cache. A decode step adds one:
-// what "isl" counts beyond it is cached already.
+// newAndPast tells the tokens that a sequence adds from those in its cache. A
+// decode step adds one: what "isl" counts beyond it is cached already.
 func (l kernelLine) newAndPast(phase string) (added, past int64) {
 	added, past = l.count("isl"), l.Whole("step")
 	if phase == "decode" {
@@ -86,7 +86,8 @@ func (l kernelLine) newAndPast(phase string) (added, past int64) {
 // elementSizes are the bytes of the formats that are sent between GPUs.
 var elementSizes = map[string]int64{"bfloat16": 2, "float16": 2, "half": 2, "float32": 4}
 
-// allReduceTime reads an all-reduce. Its message_size counts elements of the format, not bytes.
+// allReduceTime reads an all-reduce. Its message_size counts elements of the
+// format, not bytes.
 func allReduceTime(l kernelLine) read.Row {
 	size, known := elementSizes[l.Word("allreduce_dtype")]
 	if !known {

@@ -9,13 +9,14 @@ import (
 	"tidemark/internal/hint"
 )
 
-// ModelConfig reads a model by its config.json, as Hugging Face's checkpoints have one. Two files
-// of its folder are read with it: hf_quant_config.json, which says how the weights are quantized,
-// and model.safetensors.index.json, whose size of the weights must agree with the config. Only the
-// keys that the bandwidth model reads are kept.
+// ModelConfig reads a model by its config.json, as Hugging Face's checkpoints have
+// one. Two files of its folder are read with it: hf_quant_config.json, which says
+// how the weights are quantized, and model.safetensors.index.json, whose size of
+// the weights must agree with the config. Only the keys that the bandwidth model
+// reads are kept.
 //
-// The rules for configs are SQL macros (macros.checkpoint), which also serve models that are built
-// in.
+// The rules for configs are SQL macros (macros.checkpoint), which also serve models
+// that are built in.
 var ModelConfig = read.Format{
 	Name: "model-config",
 	Sees: func(h *read.Head) string {
@@ -30,12 +31,12 @@ var ModelConfig = read.Format{
 	Kind:  "model",
 }
 
-// maxBesideBytes is the longest file next to a config that is read; the index of a large model has
-// 10 MB.
+// maxBesideBytes is the longest file next to a config that is read; the index of a
+// large model has 10 MB.
 const maxBesideBytes = 64 << 20
 
-// readModelConfig asks the warehouse to check the config. Without a transaction (fuzzing) only its
-// JSON is checked.
+// readModelConfig asks the warehouse to check the config. Without a transaction
+// (fuzzing) only its JSON is checked.
 func readModelConfig(d *read.Document, out *read.Rows) error {
 	config, err := d.Whole()
 	if err != nil {
@@ -75,8 +76,9 @@ from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::do
 	return out.Add(row)
 }
 
-// modelNameOf is what a config's model is called: its folder, if the file has the usual name. In
-// the cache of the hub that is models--publisher--name/snapshots/<commit>.
+// modelNameOf is what a config's model is called: its folder, if the file has the
+// usual name. In the cache of the hub that is
+// models--publisher--name/snapshots/<commit>.
 func modelNameOf(d *read.Document) string {
 	path := d.Path
 	if absolute, err := filepath.Abs(path); err == nil && path != "-" {
@@ -93,7 +95,8 @@ func modelNameOf(d *read.Document) string {
 	return strings.ReplaceAll(strings.TrimPrefix(filepath.Base(folder), "models--"), "--", "/")
 }
 
-// weightBytes is the size of the weights by the index next to the config; nil where there is none.
+// weightBytes is the size of the weights by the index next to the config; nil where
+// there is none.
 func weightBytes(d *read.Document) any {
 	var index struct {
 		Metadata struct {

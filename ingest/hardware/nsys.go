@@ -9,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Nsys reads kernel summaries of Nsight Systems as CSV: nsys stats --report cuda_gpu_kern_sum
-// (gpukernsum before 2023), also with memory copies (cuda_gpu_sum, cuda_gpu_mem_time_sum). What
-// nsys prints before and between the tables is passed over; tables of other things are not read.
+// Nsys reads kernel summaries of Nsight Systems as CSV: nsys stats --report
+// cuda_gpu_kern_sum (gpukernsum before 2023), also with memory copies
+// (cuda_gpu_sum, cuda_gpu_mem_time_sum). What nsys prints before and between the
+// tables is passed over; tables of other things are not read.
 var Nsys = read.Format{
 	Name:  "nsys",
 	Sees:  seesNsys,
@@ -40,8 +41,8 @@ var nsysTotal = regexp.MustCompile(`^total time \((ns|us|ms|s)\)$`)
 
 var perSecond = map[string]float64{"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1}
 
-// nsysTable reads the header of a table of kernels or copies; nil where the line is not one. A
-// table of API calls counts them in "Num Calls" and is not recognised.
+// nsysTable reads the header of a table of kernels or copies; nil where the line is
+// not one. A table of API calls counts them in "Num Calls" and is not recognised.
 func nsysTable(line []byte) *nsysColumns {
 	if !bytes.Contains(bytes.ToLower(line), []byte("total time (")) {
 		return nil
@@ -83,7 +84,8 @@ func nsysTable(line []byte) *nsysColumns {
 	return c
 }
 
-// readNsys reads every table of kernels in the file. A table ends at a blank line or at words.
+// readNsys reads every table of kernels in the file. A table ends at a blank line
+// or at words.
 func readNsys(d *read.Document, out *read.Rows) error {
 	var table *nsysColumns
 	seq := int32(-1)
@@ -112,7 +114,8 @@ func readNsys(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// kernel reads one row. Names of C++ templates have commas, and older versions do not quote them.
+// kernel reads one row. Names of C++ templates have commas, and older versions do
+// not quote them.
 func (c *nsysColumns) kernel(seq int32, line []byte) (row kernelRow, problem *read.Reject) {
 	fields, reason := read.CSVFields(line)
 	if reason != "" {

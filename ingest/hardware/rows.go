@@ -1,6 +1,7 @@
 package hardware
 
-// Rows of the raw tables that only this package fills. queries/raw says what each column means.
+// Rows of the raw tables that only this package fills. queries/raw says what each
+// column means.
 
 // kernelRow is one kernel of a profile: how often it ran, and how long, in seconds.
 type kernelRow struct {
@@ -49,7 +50,8 @@ type gemmTimeRow struct {
 
 func (gemmTimeRow) Table() string { return "gemm_times" }
 
-// expertTimeRow is one layer of a mixture of experts, on the GPUs of its parallel sizes.
+// expertTimeRow is one layer of a mixture of experts, on the GPUs of its parallel
+// sizes.
 type expertTimeRow struct {
 	TableSeq           int32   `sql:"table_seq"`
 	Format             string  `sql:"format"`
@@ -67,8 +69,8 @@ type expertTimeRow struct {
 
 func (expertTimeRow) Table() string { return "expert_times" }
 
-// attentionTimeRow is one attention kernel: NewTokens are added to PastTokens in the cache of each
-// of Batch sequences.
+// attentionTimeRow is one attention kernel: NewTokens are added to PastTokens in
+// the cache of each of Batch sequences.
 type attentionTimeRow struct {
 	TableSeq     int32   `sql:"table_seq"`
 	Phase        string  `sql:"phase"`
@@ -86,7 +88,8 @@ type attentionTimeRow struct {
 
 func (attentionTimeRow) Table() string { return "attention_times" }
 
-// mlaTimeRow is one module of multi-head latent attention, as DeepSeek's models have it.
+// mlaTimeRow is one module of multi-head latent attention, as DeepSeek's models
+// have it.
 type mlaTimeRow struct {
 	TableSeq   int32   `sql:"table_seq"`
 	Phase      string  `sql:"phase"`
@@ -115,8 +118,8 @@ type allReduceTimeRow struct {
 
 func (allReduceTimeRow) Table() string { return "all_reduce_times" }
 
-// modelConfigRow is a model: the keys of its config that predictions read, and its parameters in
-// words.
+// modelConfigRow is a model: the keys of its config that predictions read, and its
+// parameters in words.
 type modelConfigRow struct {
 	Model  string `sql:"model"`
 	Config string `sql:"config"`

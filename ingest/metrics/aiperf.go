@@ -10,10 +10,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerfServerMetrics reads server_metrics_export.jsonl, AIPerf's record of the servers' metrics
-// during a run: a scrape per line, counters without their _total, histograms as objects. The
-// address that was asked is kept as the label instance, because one server may be seen through two
-// endpoints.
+// AIPerfServerMetrics reads server_metrics_export.jsonl, AIPerf's record of the
+// servers' metrics during a run: a scrape per line, counters without their _total,
+// histograms as objects. The address that was asked is kept as the label instance,
+// because one server may be seen through two endpoints.
 var AIPerfServerMetrics = read.Format{
 	Name: "aiperf-server-metrics",
 	Sees: func(h *read.Head) string {
@@ -27,8 +27,9 @@ var AIPerfServerMetrics = read.Format{
 	Kind:  "metrics",
 }
 
-// AIPerfGPUTelemetry reads gpu_telemetry_export.jsonl: a look at one GPU per line. Power is in W,
-// energy in MJ, memory in GB, clocks in MHz; the values are kept as they are, under AIPerf's names.
+// AIPerfGPUTelemetry reads gpu_telemetry_export.jsonl: a look at one GPU per line.
+// Power is in W, energy in MJ, memory in GB, clocks in MHz; the values are kept as
+// they are, under AIPerf's names.
 var AIPerfGPUTelemetry = read.Format{
 	Name: "aiperf-gpu-telemetry",
 	Sees: func(h *read.Head) string {
@@ -60,8 +61,8 @@ type aiperfSample struct {
 	Count     *float64           `json:"count"`
 }
 
-// readAIPerfServer reads scrape after scrape. Names are sorted, so that the same file always makes
-// the same rows.
+// readAIPerfServer reads scrape after scrape. Names are sorted, so that the same
+// file always makes the same rows.
 func readAIPerfServer(d *read.Document, out *read.Rows) error {
 	e := newExposition(out)
 	first := true
@@ -93,8 +94,8 @@ func readAIPerfServer(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// aiperf writes one series back as the server exposed it: a histogram becomes its buckets, sum and
-// count.
+// aiperf writes one series back as the server exposed it: a histogram becomes its
+// buckets, sum and count.
 func (e *exposition) aiperf(url, name string, s aiperfSample) (*read.Reject, error) {
 	pairs := []read.Label{{Key: "instance", Value: url}}
 	for key, value := range s.Labels {

@@ -7,8 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// EngineCSV reads a sampler's CSV of a vLLM server's gauges and counters: "time [s]" since the
-// sampler began, then the metrics by their names, without the prefix vllm:.
+// EngineCSV reads a sampler's CSV of a vLLM server's gauges and counters: "time
+// [s]" since the sampler began, then the metrics by their names, without the prefix
+// vllm:.
 var EngineCSV = read.Format{
 	Name:  "engine-csv",
 	Sees:  seesEngineCSV,
@@ -17,7 +18,8 @@ var EngineCSV = read.Format{
 	Kind:  "metrics",
 }
 
-// engineColumns are names by which such a table is recognised; all its other columns are read, too.
+// engineColumns are names by which such a table is recognised; all its other
+// columns are read, too.
 var engineColumns = []string{"num_requests_running", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc", "prompt_tokens_total",
 	"generation_tokens_total", "request_success_total", "num_preemptions_total"}
 

@@ -9,13 +9,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Grafana reads a panel's CSV: the first column is the time, in the browser's zone or as Unix
-// milliseconds, and each other column a series under its legend; or, as "series to rows",
-// Series;Time;Value.
+// Grafana reads a panel's CSV: the first column is the time, in the browser's zone
+// or as Unix milliseconds, and each other column a series under its legend; or, as
+// "series to rows", Series;Time;Value.
 //
-// Values may be formatted, with a unit that changes from row to row (900 ms, 1.2 s). Those are
-// converted to seconds, bytes and ones; a unit that is not known is a reject, because a wrong
-// factor would not show.
+// Values may be formatted, with a unit that changes from row to row (900 ms, 1.2
+// s). Those are converted to seconds, bytes and ones; a unit that is not known is a
+// reject, because a wrong factor would not show.
 var Grafana = read.Format{
 	Name:    "grafana",
 	Sees:    seesGrafana,
@@ -45,7 +45,8 @@ func seesGrafana(h *read.Head) string {
 	return fmt.Sprintf("a Grafana panel: Time and %d series", len(header)-1)
 }
 
-// looksLikeRequests says that a table with a column Time has a row per request, and is a trace.
+// looksLikeRequests says that a table with a column Time has a row per request, and
+// is a trace.
 func looksLikeRequests(header []string) bool {
 	input, output := false, false
 	for _, name := range header {
@@ -56,8 +57,8 @@ func looksLikeRequests(header []string) bool {
 	return input && output && !strings.Contains(strings.Join(header, ""), "{")
 }
 
-// grafanaFields cuts a line at commas or, without any, at semicolons, which Grafana writes in some
-// locales.
+// grafanaFields cuts a line at commas or, without any, at semicolons, which Grafana
+// writes in some locales.
 func grafanaFields(line []byte) ([]string, string) {
 	if bytes.IndexByte(line, ',') < 0 && bytes.IndexByte(line, ';') >= 0 {
 		line = bytes.ReplaceAll(line, []byte(";"), []byte(","))
@@ -97,8 +98,8 @@ func readGrafana(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// header names the series of the columns. A legend that could be a sentence is passed over, with a
-// note.
+// header names the series of the columns. A legend that could be a sentence is
+// passed over, with a note.
 func (g *grafana) header(fields []string) error {
 	g.isRows = len(fields) == 3 && fields[0] == "Series"
 	columns := make([]wideColumn, len(fields))
@@ -131,7 +132,8 @@ func (g *grafana) legend(text string) (name, labels, reason string) {
 	return text, "", ""
 }
 
-// braced reads {k="v"} without a name, which is what rate() and sum() leave of a series.
+// braced reads {k="v"} without a name, which is what rate() and sum() leave of a
+// series.
 func braced(text string) ([]read.Label, string, bool) {
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
 		return nil, "", false
@@ -170,8 +172,8 @@ func (g *grafana) sample(fields []string) (*read.Reject, error) {
 	return nil, g.out.Add(Sample{Scrape: place, AtNs: at, Name: name, Labels: labels, Value: value})
 }
 
-// grafanaUnits are the units that change with a value's size, as factors to base units. kB is 1,000
-// bytes and KiB 1,024.
+// grafanaUnits are the units that change with a value's size, as factors to base
+// units. kB is 1,000 bytes and KiB 1,024.
 var grafanaUnits = map[string]float64{"": 1, "ns": 1e-9, "µs": 1e-6, "μs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "mins": 60, "hour": 3600, "hours": 3600,
 	"B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 	"K": 1e3, "Mil": 1e6, "Bil": 1e9, "%": 1e-2, "W": 1, "kW": 1e3, "Hz": 1, "MHz": 1e6, "GHz": 1e9,

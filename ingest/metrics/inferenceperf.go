@@ -9,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// InferencePerfPrometheus reads inference-perf's *_prometheus_metrics.json: what the tool read back
-// from Prometheus about a stage, as means and quantiles. The window of its queries is not exactly
-// the stage, so nothing is derived from these; each figure is kept under the tool's own word.
+// InferencePerfPrometheus reads inference-perf's *_prometheus_metrics.json: what
+// the tool read back from Prometheus about a stage, as means and quantiles. The
+// window of its queries is not exactly the stage, so nothing is derived from these;
+// each figure is kept under the tool's own word.
 var InferencePerfPrometheus = read.Format{
 	Name:  "inference-perf-prometheus",
 	Sees:  seesInferencePerfMetrics,

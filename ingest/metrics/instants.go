@@ -8,8 +8,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// instants turns stamps into nanoseconds since the first of them, which becomes the source's
-// origin. The origin is cut to the microsecond that an SQL timestamp can hold.
+// instants turns stamps into nanoseconds since the first of them, which becomes the
+// source's origin. The origin is cut to the microsecond that an SQL timestamp can
+// hold.
 type instants struct {
 	out    *read.Rows
 	origin int64

@@ -8,12 +8,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// NvidiaSMI reads what nvidia-smi samples: dmon (a header, then a line of units, both repeated
-// every so often) and --query-gpu (units in the header and in every cell). Columns keep their
-// names, with the unit in brackets.
+// NvidiaSMI reads what nvidia-smi samples: dmon (a header, then a line of units,
+// both repeated every so often) and --query-gpu (units in the header and in every
+// cell). Columns keep their names, with the unit in brackets.
 //
-// Times come in four forms: a date and a time in one column, in two columns (dmon -o DT), a Unix
-// time of a sampler, or a time of day alone, which passes midnight unmarked.
+// Times come in four forms: a date and a time in one column, in two columns (dmon
+// -o DT), a Unix time of a sampler, or a time of day alone, which passes midnight
+// unmarked.
 var NvidiaSMI = read.Format{
 	Name:  "nvidia-smi",
 	Sees:  seesNvidiaSMI,
@@ -41,7 +42,8 @@ func seesNvidiaSMI(h *read.Head) string {
 // queried are properties that only nvidia-smi calls so.
 var queried = regexp.MustCompile(`^(utilization\.(gpu|memory)|memory\.(used|free|total)|power\.draw(\.\w+)?|clocks(\.current)?\.(sm|gr|mem)|temperature\.gpu)( \[.*\])?$`)
 
-// smiHeader are the columns of a header, with # or without, separated by commas or blanks.
+// smiHeader are the columns of a header, with # or without, separated by commas or
+// blanks.
 func smiHeader(line []byte) []string {
 	if len(line) > 16<<10 {
 		return nil
@@ -120,8 +122,8 @@ func (s *smi) line(number int64, line []byte) error {
 	return s.row(number, at, labels, fields)
 }
 
-// smiLabels are columns that say which GPU a row is about, and the labels that DCGM has for the
-// same.
+// smiLabels are columns that say which GPU a row is about, and the labels that DCGM
+// has for the same.
 var smiLabels = map[string]string{"gpu": "gpu", "gpu_idx": "gpu", "index": "gpu", "uuid": "UUID", "gpu_uuid": "UUID",
 	"name": "modelName", "gpu_name": "modelName", "pci.bus_id": "pci_bus_id", "gpu_bus_id": "pci_bus_id"}
 
@@ -172,8 +174,8 @@ func (s *smi) units(units []string) bool {
 	return true
 }
 
-// when is the instant of a row. A time of day that falls by more than half a day has passed
-// midnight.
+// when is the instant of a row. A time of day that falls by more than half a day
+// has passed midnight.
 func (s *smi) when(fields []string) (at *int64, column, reason string) {
 	if s.time < 0 || s.time >= len(fields) {
 		return nil, "", ""

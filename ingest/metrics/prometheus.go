@@ -7,9 +7,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Prometheus reads Prometheus text and OpenMetrics, as a server's /metrics answers: vLLM, SGLang,
-// TGI, DCGM and every other exporter. A file may hold several scrapes, one after the other, with
-// nothing between them: a new scrape begins at # EOF, or where a family or a series comes again.
+// Prometheus reads Prometheus text and OpenMetrics, as a server's /metrics answers:
+// vLLM, SGLang, TGI, DCGM and every other exporter. A file may hold several
+// scrapes, one after the other, with nothing between them: a new scrape begins at #
+// EOF, or where a family or a series comes again.
 var Prometheus = read.Format{
 	Name:  "prometheus",
 	Sees:  seesExposition,
@@ -18,8 +19,8 @@ var Prometheus = read.Format{
 	Kind:  "metrics",
 }
 
-// PrometheusDump reads what "promtool tsdb dump" writes: series after series, each with all its
-// samples and their milliseconds.
+// PrometheusDump reads what "promtool tsdb dump" writes: series after series, each
+// with all its samples and their milliseconds.
 var PrometheusDump = read.Format{
 	Name:  "prometheus-dump",
 	Sees:  seesDump,
@@ -28,8 +29,8 @@ var PrometheusDump = read.Format{
 	Kind:  "metrics",
 }
 
-// seesExposition asks for a # HELP or # TYPE at the start, or for three samples of which one has
-// labels: "name 1" alone could be any text.
+// seesExposition asks for a # HELP or # TYPE at the start, or for three samples of
+// which one has labels: "name 1" alone could be any text.
 func seesExposition(h *read.Head) string {
 	if bytes.HasPrefix(h.Line, []byte("# HELP ")) || bytes.HasPrefix(h.Line, []byte("# TYPE ")) {
 		return "Prometheus text: # HELP and # TYPE"
@@ -65,9 +66,10 @@ func seesDump(h *read.Head) string {
 	return ""
 }
 
-// exposition takes the lines of one scrape after another. Series are remembered by a hash: a file
-// with a million of them would not fit otherwise, and of two that collide one scrape would begin
-// early, once in 10^7 files.
+// exposition takes the lines of one scrape after another. Series are remembered by
+// a hash: a file with a million of them would not fit otherwise, and two of two
+// million series collide once in 10^7 scrapes, and a scrape would then begin too
+// early.
 type exposition struct {
 	out     *read.Rows
 	book    *read.Labels
@@ -113,8 +115,8 @@ func (e *exposition) again(parts ...string) bool {
 	return false
 }
 
-// line takes a sample or a comment. A sample with a stamp of its own needs no scrape to be ordered
-// by.
+// line takes a sample or a comment. A sample with a stamp of its own needs no
+// scrape to be ordered by.
 func (e *exposition) line(line []byte) (*read.Reject, error) {
 	line = bytes.TrimSpace(line)
 	switch {
@@ -143,7 +145,8 @@ func (e *exposition) line(line []byte) (*read.Reject, error) {
 	return nil, e.out.Add(Sample{Scrape: e.scrape, AtNs: at, Name: s.Name, Labels: s.Labels, Value: s.Value})
 }
 
-// comment sees where a scrape ends: at # EOF, or where a family is described for the second time.
+// comment sees where a scrape ends: at # EOF, or where a family is described for
+// the second time.
 func (e *exposition) comment(line []byte) {
 	if bytes.Equal(line, []byte("# EOF")) {
 		e.next()

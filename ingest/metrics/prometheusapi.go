@@ -7,11 +7,13 @@ import (
 	"tidemark/internal/hint"
 )
 
-// PrometheusAPI reads answers of Prometheus' HTTP API, and of what speaks it (Thanos, Mimir,
-// VictoriaMetrics): instant vectors and range matrices, one or several in a file. Series come one
-// after the other, so a sample's place in its series is its scrape, and its time is what orders it.
+// PrometheusAPI reads answers of Prometheus' HTTP API, and of what speaks it
+// (Thanos, Mimir, VictoriaMetrics): instant vectors and range matrices, one or
+// several in a file. Series come one after the other, so a sample's place in its
+// series is its scrape, and its time is what orders it.
 //
-// An answer over a day has hundreds of megabytes in one line, so it is walked in a stream.
+// An answer over a day has hundreds of megabytes in one line, so it is walked in a
+// stream.
 var PrometheusAPI = read.Format{
 	Name:  "prometheus-api",
 	Sees:  seesPromAPI,
@@ -125,8 +127,8 @@ func (p *promAPI) result() error {
 	})
 }
 
-// series is one element: its labels, then its samples. The labels must come first, as Prometheus
-// writes them, because samples are not held.
+// series is one element: its labels, then its samples. The labels must come first,
+// as Prometheus writes them, because samples are not held.
 func (p *promAPI) series() error {
 	var name, labels, reason string
 	known := false
@@ -161,7 +163,8 @@ func (p *promAPI) series() error {
 	})
 }
 
-// metric reads the labels. A reason to refuse them is that of all samples of the series.
+// metric reads the labels. A reason to refuse them is that of all samples of the
+// series.
 func (p *promAPI) metric() (name, labels, reason string, err error) {
 	var pairs []read.Label
 	err = p.Members(func(key string) error {
@@ -235,9 +238,9 @@ func (p *promAPI) instant(text []byte) (*int64, string) {
 	return p.at.since(ns, unit), ""
 }
 
-// histogram is [seconds, {"count": "3", "sum": "4.5", "buckets": [...]}], a native histogram. Count
-// and sum are kept, so its mean is exact; its exponential buckets are of another kind than ours and
-// are not read.
+// histogram is [seconds, {"count": "3", "sum": "4.5", "buckets": [...]}], a native
+// histogram. Count and sum are kept, so its mean is exact; its exponential buckets
+// are of another kind than ours and are not read.
 func (p *promAPI) histogram(place int32, name, labels, refused string) error {
 	var at *int64
 	reason, part := refused, 0

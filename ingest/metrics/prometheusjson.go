@@ -10,9 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// PrometheusJSON reads scrapes wrapped in JSON, {"timestamp": 1772387523, "captured_at": "...",
-// "content": "# HELP ..."}: one of them, one per line, or an array. The wrapping says when each
-// scrape was taken.
+// PrometheusJSON reads scrapes wrapped in JSON, {"timestamp": 1772387523,
+// "captured_at": "...", "content": "# HELP ..."}: one of them, one per line, or an
+// array. The wrapping says when each scrape was taken.
 var PrometheusJSON = read.Format{
 	Name:  "prometheus-json",
 	Sees:  seesWrapped,

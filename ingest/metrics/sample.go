@@ -1,8 +1,8 @@
 package metrics
 
-// Sample is one value of one series. Scrape numbers the looks at a server within a file, so that
-// samples of one look belong together even where no stamp says when it was. AtNs is nanoseconds
-// since the source's first stamp; nil without stamps.
+// Sample is one value of one series. Scrape numbers the looks at a server within a
+// file, so that samples of one look belong together even where no stamp says when
+// it was. AtNs is nanoseconds since the source's first stamp; nil without stamps.
 type Sample struct {
 	Scrape int32   `sql:"scrape"`
 	AtNs   *int64  `sql:"at_ns"`

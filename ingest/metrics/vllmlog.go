@@ -11,8 +11,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// VLLMLog reads what a vLLM server logs. Its line of averages (every 5 s in V0, every 10 s in V1)
-// becomes metrics under the names that the same gauges have in /metrics.
+// VLLMLog reads what a vLLM server logs. Its line of averages (every 5 s in V0,
+// every 10 s in V1) becomes metrics under the names that the same gauges have in
+// /metrics.
 var VLLMLog = read.Format{
 	Name:  "vllm-log",
 	Sees:  seesStats,
@@ -21,9 +22,10 @@ var VLLMLog = read.Format{
 	Wants: `lines such as "INFO 07-25 02:41:21 [loggers.py:118] Engine 000: Avg prompt throughput: 148.8 tokens/s, ..."`,
 }
 
-// VLLMRequests reads the same log where it has a line for each request (--enable-log-requests): a
-// rate per minute, because the line tells when a request came, to the second, and not how long it
-// was. Where both kinds of lines are there, both are read.
+// VLLMRequests reads the same log where it has a line for each request
+// (--enable-log-requests): a rate per minute, because the line tells when a request
+// came, to the second, and not how long it was. Where both kinds of lines are
+// there, both are read.
 var VLLMRequests = read.Format{
 	Name:  "vllm-requests",
 	Sees:  seesRequestLog,
@@ -61,8 +63,8 @@ func seesRequestLog(h *read.Head) string {
 	return "a vLLM server's log, with a line for each request"
 }
 
-// vllmLog is one log on its way. Its stamps have no year: times are seconds since its first line,
-// and a month that falls by half a year begins another year.
+// vllmLog is one log on its way. Its stamps have no year: times are seconds since
+// its first line, and a month that falls by half a year begins another year.
 type vllmLog struct {
 	out     *read.Rows
 	zero    time.Time
@@ -137,8 +139,8 @@ var (
 	logEngine = regexp.MustCompile(`Engine (\d+): `)
 )
 
-// gauges are what the words of the line are called in /metrics. What the log writes as a percentage
-// is a share of 1 there.
+// gauges are what the words of the line are called in /metrics. What the log writes
+// as a percentage is a share of 1 there.
 var gauges = map[string]string{
 	"Avg prompt throughput":          "vllm:avg_prompt_throughput_toks_per_s",
 	"Avg generation throughput":      "vllm:avg_generation_throughput_toks_per_s",

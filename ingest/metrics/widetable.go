@@ -20,7 +20,8 @@ type wideColumn struct {
 	unit   string // that each cell may repeat; "" where the header has none
 }
 
-// wideTable reads the rows of such a table. Its format settles the columns and how a cell is read.
+// wideTable reads the rows of such a table. Its format settles the columns and how
+// a cell is read.
 type wideTable struct {
 	out     *read.Rows
 	at      *instants
@@ -35,7 +36,8 @@ func newWideTable(out *read.Rows, columns []wideColumn) *wideTable {
 	return &wideTable{out: out, at: &instants{out: out}, columns: columns, cell: plainCell, scrape: -1}
 }
 
-// row takes the cells of one line. Labels of the row, as of its GPU, go before those of the column.
+// row takes the cells of one line. Labels of the row, as of its GPU, go before
+// those of the column.
 func (t *wideTable) row(line int64, at *int64, labels string, fields []string) error {
 	t.scrape++
 	if len(fields) > len(t.columns) {
@@ -101,7 +103,8 @@ func (t *wideTable) instant(text string) (*int64, string) {
 	return t.at.since(ns, "datetime"), ""
 }
 
-// earliestUnixSeconds is in September 2001; a smaller number counts from a zero of the file's own.
+// earliestUnixSeconds is in September 2001; a smaller number counts from a zero of
+// the file's own.
 const earliestUnixSeconds = 1_000_000_000
 
 // absentCells are how tools write that there is no number.

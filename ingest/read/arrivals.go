@@ -4,6 +4,8 @@ package read
 // column, a nil pointer is null. queries/raw says what each column means, and in
 // which unit.
 
+// Arrival is one request of a trace. ArrivalNs counts from About.OriginAt, or from
+// the file's own zero. Blocks are the ids of the prompt's prefix blocks.
 type Arrival struct {
 	Line         int64    `sql:"line"`
 	ArrivalNs    int64    `sql:"arrival_ns"`
@@ -17,8 +19,7 @@ type Arrival struct {
 
 func (Arrival) Table() string { return "arrivals" }
 
-// ArrivalDetail is added beside the arrivalRow of the same line, and only
-// where there is something to say.
+// ArrivalDetail is what only some traces say about the request of the same line.
 type ArrivalDetail struct {
 	Line            int64    `sql:"line"`
 	ThinkS          *float64 `sql:"think_s"`
@@ -34,6 +35,8 @@ type ArrivalDetail struct {
 
 func (ArrivalDetail) Table() string { return "arrival_details" }
 
+// LengthCell is a cell of a histogram: so many requests with lengths above one
+// bound and up to the other, in tokens. An open bound is nil.
 type LengthCell struct {
 	WindowFromS  *float64 `sql:"window_from_s"`
 	WindowUntilS *float64 `sql:"window_until_s"`
@@ -48,6 +51,8 @@ type LengthCell struct {
 
 func (LengthCell) Table() string { return "length_cells" }
 
+// RateWindow is how many requests came in a window of time, and the distribution of
+// the gaps between them, where that is known.
 type RateWindow struct {
 	WindowFromS  float64  `sql:"window_from_s"`
 	WindowUntilS float64  `sql:"window_until_s"`
@@ -62,7 +67,7 @@ type RateWindow struct {
 
 func (RateWindow) Table() string { return "rate_windows" }
 
-// AddRequest puts in a request and, where the trace says more of it, its details.
+// AddRequest adds a request and, where the trace says more about it, its details.
 func (r *Rows) AddRequest(arrival Arrival, detail ArrivalDetail) error {
 	if err := r.Add(arrival); err != nil || detail == (ArrivalDetail{}) {
 		return err

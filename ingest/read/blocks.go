@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A parse worker gets as many lines as DuckDB puts into a row group, so that a
-// batch is written as it is and not put together with its neighbours first; or
+// A parse worker gets as many lines as DuckDB puts into a row group (122,880), so
+// that a batch is written as it is and not merged with its neighbours first; or
 // fewer, where the lines are long. A line longer than the limit is rejected.
 const (
 	linesInBlock = 122_880
@@ -16,8 +16,7 @@ const (
 	RunLineLimit = 4 << 20 // a run's lines hold every chunk of an answer, or a whole exposition
 )
 
-// Block is some whole lines of a file. The last line of the file may lack its
-// Line end.
+// Block is some whole lines of a file. The last line of the file may lack its line end.
 type Block struct {
 	Data []byte
 	Line int64 // number of its first line, from 1
@@ -30,7 +29,8 @@ type Block struct {
 	Overlong bool
 }
 
-// Blocks cuts a stream into blocks of whole lines.
+// Blocks cuts a stream into blocks of whole lines. One goroutine calls Next; parse
+// workers give the memory of their blocks back.
 type Blocks struct {
 	reader io.Reader
 	size   int
@@ -47,6 +47,8 @@ type Blocks struct {
 	WholeLines bool
 }
 
+// NewBlocks cuts into blocks of up to size bytes, and allows lines of up to limit
+// bytes.
 func NewBlocks(reader io.Reader, size, limit int) *Blocks {
 	return &Blocks{reader: reader, size: size, limit: limit, line: 1, pool: &sync.Pool{New: func() any {
 		buffer := make([]byte, size)
@@ -114,6 +116,7 @@ func linesOf(text []byte) (ends, end int) {
 	return ends, bytes.LastIndexByte(text[:end], '\n') + 1
 }
 
+// Newline ends a line; a carriage return before it belongs to it.
 var Newline = []byte{'\n'}
 
 // overlong is a block for a line that does not fit one.
@@ -155,7 +158,7 @@ func (b *Blocks) done(used Block) {
 }
 
 // Rows calls use with every line that is not blank, without its line end, and
-// counts what use says of it.
+// counts what use says about it.
 func (b Block) Rows(made *Batch, use func(number int64, line []byte) *Reject) {
 	data, number := b.Data, b.Line
 	for ; len(data) > 0; number++ {
@@ -192,7 +195,7 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// TakeHeader cuts the header off, with the blank lines before it.
+// TakeHeader cuts the first line off, with the blank lines before it.
 func TakeHeader(first Block) (header []byte, rest Block) {
 	for len(first.Data) > 0 && len(header) == 0 {
 		line, after, _ := bytes.Cut(first.Data, []byte("\n"))

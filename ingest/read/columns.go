@@ -7,12 +7,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 )
 
-// Memory is memory that the garbage collector does not own: DuckDB holds on to
-// batches after the call that brought them.
+// Columns that parse workers write straight into the memory that DuckDB reads: no
+// row struct, no copy. It is memory of the C heap, because DuckDB keeps batches
+// after the call that brought them, and Go memory must not be kept by C.
+
+// Memory is allocated outside of Go's garbage collector.
 var Memory memory.Allocator = mallocator.NewMallocator()
 
-// Column is a column under construction, written straight into the memory that
-// DuckDB will read.
+// Column is a column under construction.
 type Column[T int64 | uint64 | int32] struct {
 	buffer *memory.Buffer
 	values []T
@@ -21,6 +23,7 @@ type Column[T int64 | uint64 | int32] struct {
 	width  int
 }
 
+// NewInt64s is a column of 64-bit integers; it grows beyond its capacity.
 func NewInt64s(capacity int) *Column[int64] {
 	return newColumn(capacity, arrow.Int64SizeBytes, arrow.Int64Traits.CastFromBytes)
 }
@@ -36,6 +39,7 @@ func (c *Column[T]) grow(capacity int) {
 	c.values = c.view(c.buffer.Bytes())
 }
 
+// Append adds a value.
 func (c *Column[T]) Append(value T) {
 	if c.n == len(c.values) {
 		c.grow(2 * c.n)
@@ -50,6 +54,7 @@ func (c *Column[T]) data(kind arrow.DataType) arrow.ArrayData {
 	return array.NewData(kind, c.n, []*memory.Buffer{nil, c.buffer}, nil, 0, 0)
 }
 
+// Array ends the column.
 func (c *Column[T]) Array(kind arrow.DataType) arrow.Array {
 	data := c.data(kind)
 	defer data.Release()
@@ -65,13 +70,15 @@ func NewRecord(schema *arrow.Schema, columns ...arrow.Array) arrow.RecordBatch {
 	return batch
 }
 
-// blockLists is the column of block ids under construction.
+// blockLists is the column of prefix block ids under construction: a list of 64-bit
+// ids per row, null where a row has none.
 type blockLists struct {
 	offsets *Column[int32]
 	values  *Column[uint64]
 	absent  []int // rows without ids
 }
 
+// NewBlockLists has room for so many rows, and so many ids in all of them.
 func NewBlockLists(rows, values int) *blockLists {
 	l := &blockLists{
 		offsets: newColumn(rows+1, arrow.Int32SizeBytes, arrow.Int32Traits.CastFromBytes),
@@ -81,6 +88,7 @@ func NewBlockLists(rows, values int) *blockLists {
 	return l
 }
 
+// Append adds the ids of one row.
 func (l *blockLists) Append(ids []uint64) {
 	if len(ids) == 0 {
 		l.absent = append(l.absent, l.offsets.n-1)
@@ -91,6 +99,7 @@ func (l *blockLists) Append(ids []uint64) {
 	l.offsets.Append(int32(l.values.n))
 }
 
+// Array ends the column.
 func (l *blockLists) Array() arrow.Array {
 	rows := l.offsets.n - 1
 	values := l.values.data(arrow.PrimitiveTypes.Uint64)

@@ -9,6 +9,8 @@ import (
 	"tidemark/internal/hint"
 )
 
+// TooManyRejects refuses a file of which a larger share than allowed was rejected.
+// The hint says the share that would take it in.
 func TooManyRejects(sum Counts, allowed float64) error {
 	ratio := float64(sum.Rejected) / float64(max(sum.Read, 1))
 	switch {
@@ -55,8 +57,10 @@ type Batch struct {
 }
 
 // Limits on what is worth keeping of a file that is not what it seems to be.
-
-const maxRejects = 1_000_000
+const (
+	maxRejects   = 1_000_000
+	hopelessFrom = 1_000 // rejects without one kept row
+)
 
 // Counts is the sum of the batches so far.
 type Counts struct {
@@ -67,7 +71,7 @@ type Counts struct {
 	Rejects              []Reject
 }
 
-// hopeless ends a file that is not what it seems to be.
+// hopeless ends a file early that is not what it seems to be.
 func (t *Counts) hopeless() error {
 	switch {
 	case t.Kept == 0 && t.Rejected >= hopelessFrom:

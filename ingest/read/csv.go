@@ -9,9 +9,9 @@ import (
 // parallel, so a quoted field with a line break in it is a reject on each of the
 // lines that its quotes stand on.
 
-// CSVField takes the field that begins at an index of the line: what is between
-// its quotes (a doubled quote in it stays doubled) or else between the commas.
-// next is where the field after it begins; past the line's length there is none.
+// CSVField reads the field that starts at an index of the line: what is between its
+// quotes (a doubled quote stays doubled) or else between the commas. next is where
+// the field after it starts; past the line's length there is none.
 func CSVField(line []byte, at int) (field []byte, next int, reason string) {
 	return FieldAt(line, at, ',')
 }
@@ -44,7 +44,7 @@ func FieldAt(line []byte, at int, separator byte) (field []byte, next int, reaso
 	return text[from:end], at + len(text) - len(rest) + 1, ""
 }
 
-// closingQuote finds the quote that ends a field; a doubled one does not.
+// closingQuote finds the quote that ends a field; a doubled quote does not.
 func closingQuote(text []byte, from int) int {
 	for i := from; i < len(text); i++ {
 		switch {
@@ -58,7 +58,7 @@ func closingQuote(text []byte, from int) int {
 	return -1
 }
 
-// CSVFields takes a whole line.
+// CSVFields cuts a whole line, and undoubles its quotes.
 func CSVFields(line []byte) (fields []string, reason string) {
 	for at := 0; at <= len(line); {
 		field, next, reason := CSVField(line, at)
@@ -71,6 +71,7 @@ func CSVFields(line []byte) (fields []string, reason string) {
 	return fields, ""
 }
 
+// CSVProblem is what is wrong with a line as CSV.
 func CSVProblem(line []byte) string {
 	_, reason := CSVFields(line)
 	return reason

@@ -25,6 +25,7 @@ type Document struct {
 // Base is the file's name without the endings of its packing.
 func (d *Document) Base() string { return UnpackedName(d.Path) }
 
+// UnpackedName is a file's name without its folder and without .gz or .zst.
 func UnpackedName(path string) string {
 	name := filepath.Base(path)
 	for _, ending := range []string{".gz", ".zst"} {
@@ -33,8 +34,7 @@ func UnpackedName(path string) string {
 	return name
 }
 
-// Beside reads a file of the same folder, at most limit bytes; nil where there is
-// none.
+// Beside reads a file of the same folder, at most limit bytes; nil where there is none.
 func (d *Document) Beside(name string, limit int64) []byte {
 	if d.Path == "-" {
 		return nil
@@ -72,8 +72,8 @@ func (d *Document) Whole() ([]byte, error) {
 	return text, nil
 }
 
-// Lines calls use with every line that is not blank, without its line end. What
-// use says of a line is its reject; its error ends the file.
+// Lines calls use with every line that is not blank, without its line end. What use
+// returns about a line is its reject; an error ends the file.
 func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject, error)) error {
 	for next := d.First; ; {
 		next.Data = bytes.TrimPrefix(next.Data, ByteOrderMark)
@@ -110,8 +110,9 @@ func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject
 	}
 }
 
-// RatesEnding is that of a table of rates whose lengths stand beside it, in a file
-// of the same name without it. The two are played together by that name.
+// RatesEnding is the ending of a table of rates whose lengths are in the same
+// folder, in a file of the same name without it. The two are played together by
+// that name.
 const RatesEnding = ".rates.csv"
 
 // WithLines is the same file by lines that another process makes of it; io.EOF where it
@@ -122,8 +123,7 @@ func (d *Document) WithLines(from io.Reader) (*Document, error) {
 	return &Document{Path: d.Path, First: first, Rest: lines, RefusesText: d.RefusesText, Columns: d.Columns}, err
 }
 
-// Collection is what the files of one folder are called together: the folder's
-// name.
+// Collection is what the files of one folder are called together: the folder's name.
 func (d *Document) Collection() string {
 	path, err := filepath.Abs(d.Path)
 	if d.Path == "-" || err != nil {

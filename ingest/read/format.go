@@ -4,32 +4,37 @@ import (
 	"errors"
 )
 
-// Format is one way to write a trace. A new one is a file that registers it.
+// Format is one way to write a file. A wing declares one as a variable, and
+// ingest/formats.go lists it. Exactly one of Open and Read is set.
 type Format struct {
+	// Name is what --format takes and raw.sources keeps.
 	Name string
-	// Sees says what in the head of a file makes it this format, or "".
+	// Sees says what in the head of a file makes it this format, or "". The answer
+	// is shown to the user; it may quote names of columns, never values.
 	Sees func(h *Head) string
-	// A format of lines that are requests each is read by many workers: open reads
+	// Open is for lines that are one request each, read by many workers: it reads
 	// what must be known before the first row, and returns the block without what
 	// comes before the rows.
 	Open func(first Block) (*Arrivals, Block, error)
-	// Every other format is read from its begin to its end: read puts what it finds
-	// into out.
+	// Read is for every other format: it reads the file from start to end and puts
+	// what it finds into out.
 	Read func(d *Document, out *Rows) error
 	// Wants is the least that such a file has, for people.
 	Wants string
-	// IsGuess puts a format behind those that are sure of what they see.
+	// IsGuess is set where other files may have the same marks: such formats are
+	// asked last.
 	IsGuess bool
-	// TakesColumns is set for tables whose columns the user may say: then, all other
-	// formats are out of question.
+	// TakesColumns is set for tables whose columns the user may name. Where the
+	// user does, no other format is asked.
 	TakesColumns bool
-	// Kind of the sources that come of it: arrivals, lengths, metrics, kernels, kernel
-	// rules, kernel times, results.
+	// Kind of the sources that come of it: arrivals, lengths, metrics, kernels,
+	// kernel rules, kernel times, model, gpus, prices, results. About.Kind
+	// overrides it for one file.
 	Kind string
 }
 
-// Arrivals is a file that was recognised: how its rows are read, and what holds for
-// all of them.
+// Arrivals is a file that was opened: how its rows are read, and what holds for all
+// of them.
 type Arrivals struct {
 	Parser  Parser
 	Columns string // of raw.arrivals that the parser fills, in its order
@@ -37,5 +42,5 @@ type Arrivals struct {
 	Notes   func(Counts) []string // what a reader of the numbers must know, once all rows are read
 }
 
-// ErrUnknownFormat marks what a folder's walk passes over.
+// ErrUnknownFormat marks files that are passed over where they are found in a folder.
 var ErrUnknownFormat = errors.New("no format that is known")

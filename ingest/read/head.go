@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Head is the begin of a file, which its format is recognised by. What several
-// formats ask of it is worked out once.
+// Head is the start of a file, by which its format is recognised. What several
+// formats ask about it is computed once: sixty formats look at every file.
 type Head struct {
 	Data []byte // up to blockSize bytes, without a byte order mark
 	name string // of the file, without its folder and the endings of its packing; "-" for stdin
@@ -24,6 +24,7 @@ type Head struct {
 	Element []string
 }
 
+// NewHead looks at up to one block of a file.
 func NewHead(data []byte, name string) *Head {
 	h := &Head{Data: bytes.TrimPrefix(data, ByteOrderMark), name: name}
 	h.Line = FirstLine(h.Data)
@@ -39,8 +40,8 @@ func NewHead(data []byte, name string) *Head {
 	return h
 }
 
-// Has says whether the first JSON object has all of these keys. It may be the
-// whole file or its first line.
+// Has says whether the first JSON object has all of these keys. It may be the whole
+// file or its first line.
 func (h *Head) Has(keys ...string) bool { return HasAll(h.Keys, keys...) }
 
 // ElementHas says the same of the first object of a JSON array.
@@ -54,14 +55,14 @@ func (h *Head) IsLines() bool {
 	return bytes.HasPrefix(h.Line, []byte("{")) && json.Valid(h.Line)
 }
 
-// IsLinesOfText says that the file is neither JSON, whose end shows, nor binary.
+// IsLinesOfText says that the file is neither JSON, whose end can be seen, nor binary.
 func (h *Head) IsLinesOfText() bool {
 	text := bytes.TrimSpace(h.Data)
 	return len(text) > 0 && text[0] != '{' && text[0] != '[' && bytes.IndexByte(h.Line, 0) < 0 && utf8.Valid(h.Line)
 }
 
-// TopKeys are the keys of the JSON object that a text begins with, in their
-// order, as far as the text goes; nil where it begins with something else.
+// TopKeys are the keys of the JSON object that a text starts with, in their order,
+// as far as the text goes; nil where it starts with something else.
 func TopKeys(text []byte) []string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
@@ -83,9 +84,10 @@ func TopKeys(text []byte) []string {
 	return keys
 }
 
+// ByteOrderMark is what Windows programs put before UTF-8.
 var ByteOrderMark = []byte("\xef\xbb\xbf")
 
-// DescribeHead says what a head looks like, without a word of its data: names of
+// DescribeHead says what a head looks like without a word of its data: names of
 // columns and keys only where they look like names.
 func DescribeHead(head []byte) string {
 	switch {
@@ -146,8 +148,11 @@ func jsonKeys(line []byte) []string {
 	return keys
 }
 
+// NameLike matches what can be shown to the user as the name of a column or key.
+// Anything else might be data.
 var NameLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_ .-]{0,40}$`)
 
+// ListNames lists names for a message, or only counts them where one might be data.
 func ListNames(names []string) string {
 	if len(names) > 12 || slices.ContainsFunc(names, func(name string) bool { return !NameLike.MatchString(name) }) {
 		return fmt.Sprintf("%d columns", len(names))
@@ -167,7 +172,7 @@ func HasAll(keys []string, wanted ...string) bool {
 
 var yamlKey = regexp.MustCompile(`(?m)^['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?:`)
 
-// YAMLKeys are the names at the begin of lines, as far as the text goes.
+// YAMLKeys are the names at the start of lines, as far as the text goes.
 func YAMLKeys(text []byte) []string {
 	var keys []string
 	for _, found := range yamlKey.FindAllSubmatch(text, 200) {
@@ -176,4 +181,5 @@ func YAMLKeys(text []byte) []string {
 	return keys
 }
 
+// ParquetMagic are the first bytes of every Parquet file.
 var ParquetMagic = []byte("PAR1")

@@ -4,11 +4,14 @@ import (
 	"time"
 )
 
+// Values that cannot be true are left out of results, never in silence: a note
+// counts them by key and reason. The value itself is not quoted.
+
 // What cannot be is left out of results, never kept in silence: a negative time, a
 // total past all totals, a date that no calendar has. How often and under which
 // key goes into a note; the value does not.
 
-// implausible is one kind of it.
+// implausible is one kind of such values.
 type implausible struct{ key, why string }
 
 // Implausible counts values that were left out.
@@ -21,7 +24,7 @@ func (r *Rows) Implausible(key, why string, times int) {
 	}
 }
 
-func (r *Rows) noteNonsense() {
+func (r *Rows) noteImplausible() {
 	byText := map[string]int{}
 	for kind, times := range r.implausible {
 		byText[kind.why+": "+kind.key] += times
@@ -37,9 +40,10 @@ func (r *Rows) noteNonsense() {
 	r.implausible = nil
 }
 
+// IsOfThisAge says that a benchmark can have been run then.
 func IsOfThisAge(at time.Time) bool { return at.Year() >= 2000 && at.Year() < 2100 }
 
-// OddNumber notes a figure of a tree that is NaN, infinite or past all numbers.
+// OddNumber notes a number of a tree that is NaN, infinite, or too large for a float64.
 func (r *Rows) OddNumber(name string, of map[string]any, key string) {
 	if text, isText := of[key].(string); isText && text == "" {
 		r.Implausible(name, "no finite number", 1)

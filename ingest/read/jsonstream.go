@@ -13,17 +13,19 @@ import (
 )
 
 // JSONStream walks through a JSON text of any length and holds no more of it than
-// the value in hand. encoding/json's tokens cost ten times as much, and its
-// values are whole.
+// the current value. encoding/json's tokens cost ten times as much, and its values
+// are held whole. It accepts Python's NaN and Infinity as bare words.
 type JSONStream struct {
 	reader *bufio.Reader
 	hand   []byte // the last text or number
 }
 
+// NewJSONStream starts at the first byte of a text.
 func NewJSONStream(from io.Reader) *JSONStream {
 	return &JSONStream{reader: bufio.NewReaderSize(from, 256<<10)}
 }
 
+// ErrNotJSON is all that is said about broken JSON; the text is not quoted.
 var ErrNotJSON = errors.New("not JSON from here on, or cut")
 
 const (
@@ -31,7 +33,7 @@ const (
 	maxJSONDepth = 64
 )
 
-// Next is the next byte that is no blank, left unread. At the end it is 0.
+// Next is the next byte that is not a blank, without consuming it. At the end it is 0.
 func (j *JSONStream) Next() (byte, error) {
 	for {
 		c, err := j.reader.ReadByte()
@@ -47,7 +49,7 @@ func (j *JSONStream) Next() (byte, error) {
 	}
 }
 
-// Take wants one byte.
+// Take consumes one byte, which must be the wanted one.
 func (j *JSONStream) Take(want byte) error {
 	c, err := j.Next()
 	if err == nil && c != want {
@@ -59,7 +61,7 @@ func (j *JSONStream) Take(want byte) error {
 	return err
 }
 
-// Members calls use with each key of an object; use reads the value.
+// Members calls use with each key of an object; use must consume the value.
 func (j *JSONStream) Members(use func(key string) error) error {
 	return j.inside('{', '}', func() error {
 		key, err := j.Text()
@@ -74,9 +76,10 @@ func (j *JSONStream) Members(use func(key string) error) error {
 	})
 }
 
-// Elements calls use before each element of an array; use reads it.
+// Elements calls use before each element of an array; use must consume it.
 func (j *JSONStream) Elements(use func() error) error { return j.inside('[', ']', use) }
 
+// inside consumes what is between two brackets, with commas between.
 func (j *JSONStream) inside(open, close byte, use func() error) error {
 	if err := j.Take(open); err != nil {
 		return err
@@ -99,7 +102,7 @@ func (j *JSONStream) inside(open, close byte, use func() error) error {
 	}
 }
 
-// Text reads a string. It holds until the next is read.
+// Text reads a string. It is valid until the next call.
 func (j *JSONStream) Text() ([]byte, error) {
 	if err := j.Take('"'); err != nil {
 		return nil, err
@@ -127,6 +130,7 @@ func (j *JSONStream) Text() ([]byte, error) {
 	}
 }
 
+// escaped reads what follows a backslash.
 func (j *JSONStream) escaped() error {
 	c, err := j.reader.ReadByte()
 	if err != nil {
@@ -161,6 +165,7 @@ func (j *JSONStream) escaped() error {
 	return nil
 }
 
+// lowSurrogate reads the second half of a character outside the 16-bit range.
 func (j *JSONStream) lowSurrogate() (rune, error) {
 	var prefix [2]byte
 	if _, err := io.ReadFull(j.reader, prefix[:]); err != nil || prefix != [2]byte{'\\', 'u'} {
@@ -181,7 +186,7 @@ func (j *JSONStream) unicode() (rune, error) {
 	return rune(value), nil
 }
 
-// Bare reads a number, or a word such as null. It holds until the next is read.
+// Bare reads a number, or a word such as null. It is valid until the next call.
 func (j *JSONStream) Bare() ([]byte, error) {
 	if _, err := j.Next(); err != nil {
 		return nil, err
@@ -207,7 +212,7 @@ func (j *JSONStream) Bare() ([]byte, error) {
 	}
 }
 
-// Number reads a number, written bare or in quotes.
+// Number reads a number, bare or in quotes.
 func (j *JSONStream) Number() ([]byte, error) {
 	c, err := j.Next()
 	if err == nil && c == '"' {
@@ -241,6 +246,7 @@ func (j *JSONStream) skipAt(depth int) error {
 	return err
 }
 
+// skipText passes over a string without holding it.
 func (j *JSONStream) skipText() error {
 	if err := j.Take('"'); err != nil {
 		return err
@@ -260,10 +266,11 @@ func (j *JSONStream) skipText() error {
 	}
 }
 
+// MaxResultBytes is how much of a value is held as text.
 const MaxResultBytes = 16 << 20
 
-// Value reads a value of any kind as JSON, Python's Infinity as "inf" and NaN as
-// null.
+// Value reads a value of any kind as strict JSON: Python's Infinity as "inf" and
+// NaN as null.
 func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, error) {
 	c, err := j.Next()
 	switch {
@@ -304,7 +311,7 @@ func (j *JSONStream) Value(into json.RawMessage, depth int) (json.RawMessage, er
 	return append(into, text...), nil
 }
 
-// betweenValues is with a comma where one value stands already.
+// betweenValues adds a comma where one value stands already.
 func betweenValues(into json.RawMessage) json.RawMessage {
 	if last := into[len(into)-1]; last == '{' || last == '[' {
 		return into

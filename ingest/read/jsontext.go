@@ -6,6 +6,8 @@ import (
 	"errors"
 )
 
+// JSONReject is what is wrong with a line by encoding/json's error, without what
+// that quotes.
 func JSONReject(err error) *Reject {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -15,7 +17,7 @@ func JSONReject(err error) *Reject {
 }
 
 // WithoutNaN writes an empty text over each NaN and Infinity outside of texts,
-// which Python puts into JSON that no strict reader takes. In place.
+// which Python puts into JSON and no strict reader takes. It works in place.
 func WithoutNaN(text []byte) []byte {
 	inText := false
 	for i := 0; i < len(text); i++ {
@@ -40,6 +42,8 @@ func WithoutNaN(text []byte) []byte {
 	return text
 }
 
+// JSONNumber reads a number as times 10^digits; with no digits it is a number of
+// tokens.
 func JSONNumber(raw json.RawMessage, digits int) (int64, string) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return 0, Missing
@@ -58,7 +62,7 @@ func JSONNumber(raw json.RawMessage, digits int) (int64, string) {
 	return value, reason
 }
 
-// JSONText is a string's content or a number as it is written; nil for the rest.
+// JSONText is a string's content, or a number as it is written; nil for anything else.
 func JSONText(raw json.RawMessage) []byte {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {

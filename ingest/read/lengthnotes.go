@@ -4,10 +4,14 @@ import (
 	"strconv"
 )
 
-// marginals counts what the cells of a source's histograms say, prompts and answers
-// each on its own.
+// What a reader of histograms of lengths must know: whether both lengths are there,
+// and whether some requests have no token at all.
+
+// marginals counts what the cells of a source say about prompts and answers, each
+// on its own.
 type marginals struct{ prompts, answers marginal }
 
+// marginal is one of the two lengths.
 type marginal struct {
 	cells           int
 	requests, empty float64 // empty: of no token
@@ -54,8 +58,8 @@ func (r *Rows) noteEmpty(of string, m marginal) {
 	}
 }
 
-// Class is a word that a row is of. What is too long for one, or a sentence, is left
-// out and counted.
+// Class is a word by which rows are grouped. What is too long for a word, or a
+// sentence, is left out and counted.
 func (r *Rows) Class(text string) *string {
 	is := OrNil(Word(text))
 	if is == nil && text != "" {

@@ -28,7 +28,8 @@ const (
 	compressedBufSize = 256 << 10
 )
 
-// File is an open file: Read yields its decompressed bytes. One hash sees these, another the bytes as they lie on disk.
+// File is an open file: Read yields its decompressed bytes. One hash sees these,
+// another the bytes as they are on disk.
 type File struct {
 	ctx     context.Context
 	Disk    *counted // below the decompression
@@ -59,6 +60,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Open opens a file or, for "-", stdin. Whether it is packed is seen by its first
+// bytes, whatever its name.
 func Open(ctx context.Context, path string, stdin io.Reader) (*File, error) {
 	in := &File{ctx: ctx}
 	if path == "-" {
@@ -119,7 +122,7 @@ func (in *File) attach(raw io.Reader) error {
 	return nil
 }
 
-// Read is where a cancelled context and a bomb are noticed.
+// Read is where a cancelled context and a decompression bomb are noticed.
 func (in *File) Read(p []byte) (int, error) {
 	if err := in.ctx.Err(); err != nil {
 		return 0, err
@@ -150,6 +153,7 @@ func (in *File) Read(p []byte) (int, error) {
 // errCut marks a compressed stream that ends before its end.
 var errCut = errors.New("the file is cut: it ends in the middle of the compressed stream")
 
+// unpackError puts the decompressors' errors into the words of a user.
 func unpackError(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -161,11 +165,12 @@ func unpackError(err error) error {
 	}
 }
 
-// Sums are the fingerprints of a file. The same rows are one source, whether they are packed or not, so content is what
-// a source goes by. disk is what a warehouse goes by that was made when packed files were known by their packed bytes.
+// Sums are the fingerprints of a file. The same rows are one source, whether they
+// are packed or not, so a source is identified by Content. Disk identifies it in
+// warehouses that were made when packed files were known by their packed bytes.
 type Sums struct{ Content, Disk string }
 
-// Sums reads what is left of the file.
+// Sums reads what is left of the file and returns its fingerprints.
 func (in *File) Sums() (Sums, error) {
 	if _, err := io.Copy(io.Discard, struct{ io.Reader }{in}); err != nil {
 		return Sums{}, err
@@ -180,13 +185,14 @@ func (in *File) Sums() (Sums, error) {
 	return Sums{hex.EncodeToString(in.sum.Sum(nil)), disk}, nil
 }
 
+// Close closes what Open opened, the last first.
 func (in *File) Close() {
 	for i := len(in.closers) - 1; i >= 0; i-- {
 		_ = in.closers[i]() // only read from: nothing can be lost
 	}
 }
 
-// SumsOf hashes a file without reading it as anything.
+// SumsOf hashes a file without parsing it.
 func SumsOf(ctx context.Context, path string) (Sums, error) {
 	in, err := Open(ctx, path, nil)
 	if err != nil {

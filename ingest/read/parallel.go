@@ -11,17 +11,23 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// Parser makes batches of blocks. It is called from several goroutines at once.
+// Parser makes a batch of rows from a block of lines. It is called from several
+// goroutines at once, so it must not change.
 type Parser interface {
 	Schema() *arrow.Schema
 	Parse(b Block) *Batch
 }
 
-const hopelessFrom = 1_000 // rejects without one kept row
-
-// Pipeline carries a file's blocks through the parse workers, and hands the batches
+// Pipeline carries a file's blocks through the parse workers and hands the batches
 // out in the order of the file, as the record reader that DuckDB pulls from.
-// Memory is bounded by the length of the queue.
+//
+// One goroutine (feed) cuts the file into blocks. For each block it first puts a
+// channel into queue, which fixes the order, and then hands the block and the
+// channel to any free worker. Next takes the channels from queue in that order and
+// waits for the batch of each. Memory is bounded by the length of queue: when
+// DuckDB is slow, feed blocks on it, and the workers run dry. An error of the
+// reader is sent on failed after the last block, so that all rows before it arrive
+// first. Close cancels feed, drains queue and waits for all goroutines.
 type Pipeline struct {
 	parser Parser
 	blocks *Blocks
@@ -37,13 +43,14 @@ type Pipeline struct {
 	failure  error
 }
 
+// job is a block and where its batch is awaited.
 type job struct {
 	block Block
 	done  chan *Batch
 }
 
-// StartPipeline sends the first block, which has been read to recognise the file, and
-// everything after it down the road.
+// StartPipeline starts with the first block, which has been read to recognise the
+// file. told is called after each batch, from DuckDB's thread; it may be nil.
 func StartPipeline(ctx context.Context, p Parser, from *Blocks, first Block, told func(Counts)) *Pipeline {
 	ctx, cancel := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
@@ -69,7 +76,7 @@ func StartPipeline(ctx context.Context, p Parser, from *Blocks, first Block, tol
 	return r
 }
 
-// feed sends blocks until the file ends, nil, or it cannot go on.
+// feed sends blocks until the file ends (nil) or cannot be read any further.
 func (r *Pipeline) feed(ctx context.Context, next Block) error {
 	for {
 		done := make(chan *Batch, 1)
@@ -89,6 +96,7 @@ func (r *Pipeline) feed(ctx context.Context, next Block) error {
 	}
 }
 
+// parseBlock rejects a line that is longer than a block without parsing it.
 func parseBlock(p Parser, b Block) *Batch {
 	if !b.Overlong {
 		return p.Parse(b)
@@ -96,7 +104,7 @@ func parseBlock(p Parser, b Block) *Batch {
 	return &Batch{Read: 1, Rejects: []Reject{{b.Line, "", TooLong}}}
 }
 
-// Close ends the goroutines and frees what was not pulled.
+// Close ends the goroutines and frees the batches that were not pulled.
 func (r *Pipeline) Close() {
 	r.cancel()
 	for done := range r.queue {
@@ -108,6 +116,7 @@ func (r *Pipeline) Close() {
 	r.drop()
 }
 
+// drop frees the batch that DuckDB had last; it is valid only until the next one.
 func (r *Pipeline) drop() {
 	if r.current != nil {
 		r.current.Release()
@@ -140,6 +149,7 @@ func (r *Pipeline) Next() bool {
 	return false
 }
 
+// add sums up a batch. Rows out of order are also looked for between two batches.
 func (r *Pipeline) add(made *Batch) {
 	t := &r.Counts
 	if made.Kept > 0 {
@@ -165,21 +175,28 @@ func (r *Pipeline) add(made *Batch) {
 	}
 }
 
+// Schema is that of the parser. This and what follows is the interface of Arrow's
+// record readers.
 func (r *Pipeline) Schema() *arrow.Schema { return r.parser.Schema() }
 
+// RecordBatch is the batch that the last Next took.
 func (r *Pipeline) RecordBatch() arrow.RecordBatch { return r.current }
 
+// Record is RecordBatch by its older name.
 func (r *Pipeline) Record() arrow.RecordBatch { return r.current }
 
+// Err is why the rows ended early.
 func (r *Pipeline) Err() error { return r.failure }
 
-func (r *Pipeline) Retain() {} // close frees, whoever still holds on
+// Retain does nothing: Close frees, whoever still holds on.
+func (r *Pipeline) Retain() {}
 
+// Release does nothing, for the same reason.
 func (r *Pipeline) Release() {}
 
 var _ array.RecordReader = (*Pipeline)(nil)
 
-// Keep counts a row that is taken in.
+// Keep counts a row that is taken in, by its arrival in nanoseconds.
 func (b *Batch) Keep(arrival int64) {
 	if b.Kept == 0 {
 		b.first = arrival

@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// Prometheus text, a line at a time. This parser serves the metrics that users hand over
-// and the scrapes of our own runs alike. It is used in place of Prometheus' own
-// (common/expfmt) for two reasons: expfmt holds a whole exposition and refuses all of it
-// for one bad line, where here a line is a reject of its own; and a file repeats the
-// labels of a few hundred series in every scrape, which are parsed once and remembered.
+// Prometheus text, a line at a time. This parser serves the metrics that users hand
+// over and the scrapes of our own runs alike. It is used in place of Prometheus'
+// own (common/expfmt) for two reasons: expfmt holds a whole exposition and refuses
+// all of it for one bad line, where here a line is a reject of its own; and a file
+// repeats the labels of a few hundred series in every scrape, which are parsed once
+// and remembered.
 
 // Label is one pair of a sample's labels.
 type Label struct{ Key, Value string }
@@ -76,6 +77,7 @@ func (b *Labels) Write(pairs []Label) (text, reason string) {
 // maxPeople bounds what is remembered of a file; all others are one.
 const maxPeople = 100_000
 
+// person is the number of a person, or of a text.
 func (b *Labels) person(name string) string {
 	number, known := b.people[name]
 	if !known && len(b.people) < maxPeople {
@@ -270,7 +272,8 @@ func MetricValue(text []byte) (float64, string) {
 	return value, ""
 }
 
-// PlainBound writes a bound the same way whoever exposed it: 1, not 1.0.
+// PlainBound writes a bound in one way, whoever exposed it: 1, not 1.0. Infinity is
+// +Inf, as Prometheus writes it.
 func PlainBound(bound float64) string {
 	return strconv.FormatFloat(bound, 'g', -1, 64) // "+Inf" is as Prometheus writes it
 }

@@ -1,13 +1,15 @@
 package read
 
-// Reject is a line that was not taken in: where and why, never its text.
+// Reject is a line that was not taken in: where and why, never its text. A column
+// is a name of the file's header or key.
 type Reject struct {
 	Line   int64
 	Column string
 	Reason string
 }
 
-// The reasons of rejects. They are few, so that they can be counted.
+// The reasons of rejects. They are few and fixed, so that they can be counted, and
+// so that no reason can carry a piece of the file.
 const (
 	NotAnInteger   = "not an integer"
 	NotATime       = "not a time"

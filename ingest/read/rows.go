@@ -15,8 +15,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Rows is where a reader of whole documents puts what it reads: rows of any raw
-// table, in the transaction of its file. It holds a bounded number of them.
+// Rows is where a reader of a whole document puts what it reads: rows of any raw
+// table, in the transaction of its file. It holds a bounded number of rows: a full
+// batch goes to the warehouse at once. One goroutine uses it.
 type Rows struct {
 	Context  context.Context
 	Sink     Sink
@@ -30,8 +31,8 @@ type Rows struct {
 	Progress func(Counts)     // after each batch; may be nil
 	people   Numbered         // sessions of results that may be called after somebody
 
-	// Several results may make one source: points of each are numbered on, and are
-	// called as it is.
+	// Several results may make one source (a results folder): the points of each
+	// are numbered from FirstPoint on and are labelled Label.
 	FirstPoint int32
 	Label      string
 	textNames  map[string]bool // told by TextIn
@@ -43,14 +44,15 @@ type Rows struct {
 }
 
 // Sink takes what is read into the warehouse, in the transaction of one file.
+// warehouse.Tx is one.
 type Sink interface {
 	Stream(ctx context.Context, reader array.RecordReader, view, statement string, args ...any) error
 	Exec(ctx context.Context, statement string, args ...any) error
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// NewRows begins a file. Without a transaction, nothing is written: that is for
-// fuzzing.
+// NewRows starts a file. Without a sink nothing is written: that is for a trial,
+// and for fuzzing.
 func NewRows(ctx context.Context, tx Sink, source int64, doc *Document) *Rows {
 	return &Rows{Context: ctx, Sink: tx, source: source, doc: doc, tables: map[string]*table{}, Counts: map[string]int64{}}
 }
@@ -66,18 +68,21 @@ type About struct {
 }
 
 // Row is one row of a raw table: a struct whose fields are the columns that their
-// sql tags name. A nil pointer is null. queries/raw says what each column means.
+// sql tags name. A nil pointer is null. queries/raw says what each column means. A
+// wing declares the rows that only it makes; arrivals.go has those of several
+// wings.
 type Row interface{ Table() string }
 
-// checkedRow says itself what in it cannot be, and its place where several results
-// make one source; false where nothing is left of it.
+// checkedRow is a row that drops from itself what cannot be true; false where
+// nothing is left of it.
 type checkedRow interface{ Check(out *Rows) (Row, bool) }
 
-// ofOtherRows are the tables that say more of rows of another table: they are not
-// counted as rows of the source.
+// ofOtherRows are the tables that say more about rows of another table. Their rows
+// are not counted as rows of the source.
 var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true}
 
-// Add takes in one row of tables.go. Its error ends the file.
+// Add takes in one row. Its error ends the file: the warehouse refused it, or the
+// user stopped.
 func (r *Rows) Add(one Row) error {
 	if checked, isChecked := one.(checkedRow); isChecked {
 		var isKept bool
@@ -109,8 +114,8 @@ func (r *Rows) Add(one Row) error {
 	return nil
 }
 
-// Session is a session's id as it is, or a number in its place where it may be a
-// name. Beyond what numbers are kept of, it is left out.
+// Session is a session's id as it is, or a number in its place where the id may be
+// somebody's name. Beyond the memory for numbers it is left out.
 func (r *Rows) Session(id *string) *string {
 	if id == nil || PlainID.MatchString(*id) {
 		return id
@@ -124,6 +129,8 @@ func (r *Rows) Session(id *string) *string {
 	return &number
 }
 
+// arrived counts rows that are earlier than the row before them, and rows of the
+// same instant: only among those can there be duplicates.
 func (r *Rows) arrived(at int64) {
 	switch {
 	case r.Counts["arrivals"] == 1:
@@ -136,7 +143,7 @@ func (r *Rows) arrived(at int64) {
 	r.Sum.Last = at
 }
 
-// Reject says that a row was not taken in: where and why, never its text. A
+// Reject counts a row that was not taken in: where and why, never its text. A
 // document without lines counts its records from 1.
 func (r *Rows) Reject(line int64, column, reason string) error {
 	r.Sum.Read++
@@ -145,16 +152,15 @@ func (r *Rows) Reject(line int64, column, reason string) error {
 	return r.Sum.hopeless()
 }
 
-// Note is something that a reader of the numbers must know; the same is said
-// once.
+// Note is something that a reader of the numbers must know. The same note is kept once.
 func (r *Rows) Note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
 		r.Notes = append(r.Notes, text)
 	}
 }
 
-// Text tells of a field that holds what people or models wrote. It is left out,
-// or the file is refused, as the user says. The name is a key's, never data.
+// Text tells of a field that holds what people or models wrote. It is left out, or
+// the file is refused, as the user says. The field is a key, never data.
 func (r *Rows) Text(field string) error {
 	r.HoldsText = true
 	if r.doc.RefusesText {
@@ -186,6 +192,8 @@ const (
 	bytesInBatch = 32 << 20
 )
 
+// flush hands the rows of one table to the warehouse, as one Arrow batch and one
+// statement.
 func (r *Rows) flush(t *table) error {
 	if t.rows == 0 {
 		return nil
@@ -213,7 +221,7 @@ func (r *Rows) flush(t *table) error {
 func (r *Rows) End() error {
 	r.noteShape()
 	r.noteClasses()
-	r.noteNonsense()
+	r.noteImplausible()
 	for _, t := range r.tables {
 		if err := r.flush(t); err != nil {
 			return err
@@ -222,6 +230,7 @@ func (r *Rows) End() error {
 	return nil
 }
 
+// Close frees the batches under construction.
 func (r *Rows) Close() {
 	for _, t := range r.tables {
 		t.builder.Release()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Settings makes the JSON of pointRow.Settings: numbers and booleans of any name,
-// and words of the keys that are known to take one of few. Whatever else a file
-// says in words (notes, people, keys of servers, prompts) is left out.
+// Settings makes the JSON of a point's settings: numbers and booleans of any name,
+// and words under keys that are known to take one of few words. Whatever else a
+// file says in words (notes, people, keys of servers, prompts) is left out.
 func Settings(of map[string]any) *string {
 	kept := map[string]any{}
 	for key, value := range of {
@@ -35,8 +35,8 @@ func Settings(of map[string]any) *string {
 	return new(string(text))
 }
 
-// takesAWord are the keys whose words say how something was measured, by the end
-// of their name.
+// takesAWord matches keys whose words say how something was measured, by the end of
+// their names.
 var takesAWord = regexp.MustCompile(`(?i)(^|[._ -])(` + strings.Join([]string{
 	"backend", "framework", "engine", "harness", "tool", "dtype", "precision", "quant(ization)?", "format", "type", "kind", "mode", "strategy",
 	"profile", "policy", "scheduler", "scheduling_policy", "dataset(_name)?", "split", "endpoint_type", "version", "image", "gpu", "gpus", "hw", "hardware",
@@ -48,19 +48,19 @@ var takesAWord = regexp.MustCompile(`(?i)(^|[._ -])(` + strings.Join([]string{
 // saysNothing are words that may stand under any key.
 var saysNothing = regexp.MustCompile(`(?i)^(true|false|none|null|auto|maximi[sz]e|minimi[sz]e|yes|no|on|off|[-+]?inf|nan|[-+]?[0-9.]+(e[-+]?[0-9]+)?)$`)
 
-// looksSecret is a key of a server, whatever it is called.
+// looksSecret matches a key of a server, whatever it is called.
 var looksSecret = regexp.MustCompile(`(?i)(bearer\s|\bsk-|\bhf_|\bghp_|\bglpat-|\bAKIA|\beyJ|[0-9a-f]{32}|[A-Za-z0-9]{36})`)
 
-// KeepsSecret finds a key of a server in a text that would be kept as it is.
+// KeepsSecret finds a server's key in a text that would be kept as it is.
 var KeepsSecret = regexp.MustCompile(`(?i)(--?-?api[-_]?key[ =]+\S|authorization["']?\s*[:=]\s*\S|bearer\s+[A-Za-z0-9._-]{8}|\bsk-[A-Za-z0-9_-]{6}|\bhf_[A-Za-z0-9]{8}|\bghp_[A-Za-z0-9]{8}|(api[-_]?key|secret|password)["']?\s*[:=]\s*["']?[^\s"']{4})`)
 
-// notSettings are keys of settings that name people, places or secrets, or hold
+// notSettings matches keys of settings that name people, places or secrets, or hold
 // texts.
 var notSettings = regexp.MustCompile(`(?i)(^|[._-])(api_?key|token|secret|password|authorization|headers?|user(name)?|url|base_url|target|host(name)?|address|description|keywords|labels?|prompt|path|cwd|cmd|command|str|envars|environ|location|email|node|namespace|proxy|logs?|id_?|uid|cid|eid|pid)$`)
 
-// Flatten puts what a tree says of how something was measured into settings, under
-// dotted keys: numbers, booleans and words. Places on disks and in networks are
-// left out.
+// Flatten puts what a tree says about how something was measured into settings,
+// under dotted keys: numbers, booleans and words. Places on disks and in networks
+// are left out.
 func Flatten(into map[string]any, prefix string, value any) {
 	const enough, deep = 400, 8
 	if len(into) >= enough || strings.Count(prefix, ".") >= deep {

@@ -191,7 +191,8 @@ func (s *Sheet) OptionalTokens(column string) *int64 {
 	return new(s.Tokens(column))
 }
 
-// OptionalNumber is a finite number that is not below zero; nil where the cell is empty.
+// OptionalNumber is a finite number that is not below zero; nil where the cell is
+// empty.
 func (s *Sheet) OptionalNumber(column string) *float64 {
 	text := s.Text(column)
 	if text == "" {

@@ -9,7 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// ArrowColumn is how a field's type, or what its pointer points at, is kept.
+// ArrowColumn is the Arrow type of a field, or of what its pointer points at, and
+// how a value is appended. Text that is not UTF-8 would be refused by DuckDB, with
+// the whole file; its bad bytes are replaced.
 func ArrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect.Value)) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
@@ -49,6 +51,7 @@ func ArrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect
 	panic("ingest: no column for a " + kind.String())
 }
 
+// ColumnNames are the names of a schema's columns, in order.
 func ColumnNames(schema *arrow.Schema) []string {
 	var names []string
 	for _, field := range schema.Fields() {
@@ -57,7 +60,8 @@ func ColumnNames(schema *arrow.Schema) []string {
 	return names
 }
 
-// table is the rows of one raw table that are on their way.
+// table is the rows of one raw table that are on their way, in column builders made
+// from the fields of its row type.
 type table struct {
 	name    string
 	shape   *arrow.Schema

@@ -53,7 +53,8 @@ func (c *Clock) Instant(text []byte) (ns int64, used int, zoned bool, reason str
 	return ns - offset*1e9, used + width, true, ""
 }
 
-// turnTo makes another day the remembered one.
+// turnTo makes another day the remembered one. Nanoseconds in 64 bits end in the
+// year 2262.
 func (c *Clock) turnTo(day []byte) string {
 	century, ok1 := twoDigits(day)
 	years, ok2 := twoDigits(day[2:])
@@ -80,8 +81,8 @@ func twoDigits(text []byte) (int64, bool) {
 	return int64(tens)*10 + int64(ones), tens <= 9 && ones <= 9
 }
 
-// nineDigits reads a fraction as billionths. Digits past the ninth are read and
-// cut off.
+// nineDigits reads a fraction as billionths. Digits past the ninth are read and cut
+// off.
 func nineDigits(text []byte) (billionths int64, digits int) {
 	for digits < len(text) && digits < 9 && text[digits]-'0' <= 9 {
 		billionths = billionths*10 + int64(text[digits]-'0')
@@ -120,8 +121,9 @@ func zone(text []byte) (seconds int64, used int, ok bool) {
 }
 
 // Decimal reads a number such as 0.052 at the start of text and returns it times
-// 10^digits, exactly where it has no more digits than that. Any other way to
-// write a number (1e3) goes by float64. It stops at a comma, a brace or a blank.
+// 10^digits, exactly where it has no more digits than that: a float64 holds a Unix
+// time only to a quarter of a microsecond. Any other way to write a number (1e3)
+// goes through float64. It stops at a comma, a brace or a blank.
 func Decimal(text []byte, digits int) (value int64, used int, reason string) {
 	whole, used, reason := Integer(text)
 	if reason == "" {
@@ -139,6 +141,7 @@ func Decimal(text []byte, digits int) (value int64, used int, reason string) {
 	return float(text, digits)
 }
 
+// PowersOfTen up to 10^9, nanoseconds in a second.
 var PowersOfTen = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 
 // roundTo turns billionths into the unit that has the given number of digits.
@@ -147,10 +150,12 @@ func roundTo(billionths int64, digits int) int64 {
 	return (billionths + unit/2) / unit
 }
 
+// IsEnd says that a number ends before this byte.
 func IsEnd(c byte) bool {
 	return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\t' || c == '\r'
 }
 
+// float reads a number that is not plain digits and a point.
 func float(text []byte, digits int) (value int64, used int, reason string) {
 	for used < len(text) && !IsEnd(text[used]) {
 		used++
@@ -186,7 +191,8 @@ func TokenCount(text []byte) (value int64, used int, reason string) {
 	return value, used, reason
 }
 
-// Integer reads digits at the start of text. What follows them is the caller's.
+// Integer reads digits at the start of text. What follows them is for the caller to
+// check.
 func Integer(text []byte) (value int64, used int, reason string) {
 	for used < len(text) && text[used]-'0' <= 9 {
 		if used >= 18 && (value > math.MaxInt64/10 || value*10 > math.MaxInt64-int64(text[used]-'0')) {
@@ -206,7 +212,8 @@ func Integer(text []byte) (value int64, used int, reason string) {
 	return 0, 0, NotAnInteger
 }
 
-// UnixInstant is an instant of Unix seconds; nil where it is none of this age.
+// UnixInstant is an instant of Unix seconds between 2001 and 2286; nil for any
+// other number.
 func UnixInstant(m Number) *time.Time {
 	if !m.Known || m.Value < 1e9 || m.Value > 1e10 {
 		return nil
@@ -216,7 +223,7 @@ func UnixInstant(m Number) *time.Time {
 }
 
 // ISOTime is an instant as ISO 8601 or Python's str() writes it; without a zone it
-// is taken for UTC.
+// is read as UTC.
 func ISOTime(text string) *time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
 		if at, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {

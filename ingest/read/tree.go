@@ -15,12 +15,16 @@ import (
 	"tidemark/internal/hint"
 )
 
-// MaxTreeBytes is the longest report that is held as a tree, which takes many
-// times its text.
+// Trees: small reports held as maps and lists, JSON and YAML alike. A report
+// changes its keys from version to version, so a format asks for a path (At,
+// TextAt, NumberAt) and gets nothing where there is nothing.
+
+// MaxTreeBytes is the longest report that is held as a tree, which takes many times
+// the bytes of its text.
 const MaxTreeBytes = 8 << 20
 
-// Tree is a report that is small: JSON or YAML as maps, lists, float64, bool and
-// string. What is none of these, or no finite number, is left out.
+// Tree is a small report: maps, lists, float64, bool and string. What is none of
+// these, or not a finite number, is left out.
 func (d *Document) Tree() (map[string]any, error) {
 	text, err := io.ReadAll(io.LimitReader(d.Reader(), MaxTreeBytes+1))
 	if err != nil {
@@ -32,6 +36,7 @@ func (d *Document) Tree() (map[string]any, error) {
 	return ParseTree(text)
 }
 
+// ParseTree reads JSON, with Python's NaN and Infinity, or YAML.
 func ParseTree(text []byte) (map[string]any, error) {
 	var value any
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {
@@ -50,6 +55,8 @@ func ParseTree(text []byte) (map[string]any, error) {
 	return root, nil
 }
 
+// plainTree brings the types of both decoders to the few of a tree, and bounds its
+// depth.
 func plainTree(value any, depth int) any {
 	const deepest = 64
 	if depth > deepest {
@@ -99,17 +106,19 @@ func At(value any, keys ...string) any {
 	return value
 }
 
+// TextAt is the text at the end of a path, or "".
 func TextAt(value any, keys ...string) string {
 	text, _ := At(value, keys...).(string)
 	return text
 }
 
+// NumberAt is the number at the end of a path.
 func NumberAt(value any, keys ...string) Number {
 	number, is := At(value, keys...).(float64)
 	return Number{number, is}
 }
 
-// TreeOfPart is a tree of a small part of a document; nil where there is none.
+// TreeOfPart is the tree of a small part of a document; nil where there is none.
 func TreeOfPart(raw json.RawMessage) any {
 	if len(raw) == 0 || len(raw) > MaxTreeBytes {
 		return nil
@@ -123,7 +132,8 @@ func TreeOfPart(raw json.RawMessage) any {
 	return plainTree(value, 0)
 }
 
-// SortedKeys are a map's keys in order, so that the same file makes the same rows.
+// SortedKeys are a map's keys in order, so that the same file always makes the same
+// rows.
 func SortedKeys[V any](of map[string]V) []string {
 	keys := make([]string, 0, len(of))
 	for key := range of {
@@ -133,9 +143,10 @@ func SortedKeys[V any](of map[string]V) []string {
 	return keys
 }
 
+// IsList says that a JSON value is an array.
 func IsList(text json.RawMessage) bool { return bytes.HasPrefix(text, []byte("[")) }
 
-// VersionOf is a version that YAML may have taken for a number.
+// VersionOf is a version that YAML may have read as a number: 0.2.
 func VersionOf(value any) string {
 	if number, isNumber := value.(float64); isNumber {
 		return strconv.FormatFloat(number, 'f', -1, 64)
@@ -144,6 +155,7 @@ func VersionOf(value any) string {
 	return text
 }
 
+// ListAt is the list at the end of a path.
 func ListAt(value any, keys ...string) []any {
 	list, _ := At(value, keys...).([]any)
 	return list
@@ -162,6 +174,7 @@ func OnlyOne(list []any, key string) (string, bool) {
 	return first, len(list) > 0
 }
 
+// Int32Of is a small count.
 func Int32Of(m Number) *int32 {
 	if count := m.Count(); count != nil && *count < 1<<31 {
 		return new(int32(*count))

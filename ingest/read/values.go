@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Values that are a whole cell of a table or a whole JSON value, with the column's
+// name for the reject.
+
 // WholeTokens reads a number of tokens that is all of a text; 12.0 is one too.
 func WholeTokens(column, text string, into *int64) *Reject {
 	text = strings.TrimSuffix(text, ".0")
@@ -20,8 +23,8 @@ func WholeTokens(column, text string, into *int64) *Reject {
 	return nil
 }
 
-// NanosOf reads a number of units of time that is all of a text, in nanoseconds;
-// a unit is 10^digits of them.
+// NanosOf reads a number of units of time that is all of a text, in nanoseconds; a
+// unit is 10^digits of them.
 func NanosOf(column, text string, digits int, into *int64) *Reject {
 	value, used, reason := Decimal([]byte(text), digits)
 	if reason == "" && used != len(text) {
@@ -34,8 +37,8 @@ func NanosOf(column, text string, digits int, into *int64) *Reject {
 	return nil
 }
 
-// Seconds is a measured time of a trace, in seconds when scaled; nil where there
-// is none, or no time at all.
+// Seconds is a time that a trace measured, in seconds after scaling; nil where
+// there is none, or it cannot be a time.
 func Seconds(text string, scale float64) *float64 {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || value < 0 || math.IsInf(value, 0) || math.IsNaN(value) {
@@ -45,7 +48,7 @@ func Seconds(text string, scale float64) *float64 {
 }
 
 // SinceNs is a think time: from one instant to another, in seconds; nil where the
-// other is not after it.
+// second is before the first.
 func SinceNs(from, to int64) *float64 {
 	if to < from {
 		return nil

@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// Words: short texts that name something. A file's words are kept only where they
+// cannot be a sentence, a person or a place; these functions decide that, in one
+// place for all formats.
+
 // Word is a short string that names something and cannot be a text: a model, a
 // version, a flag. Anything else is "".
 func Word(text string) string {
@@ -17,7 +21,8 @@ func Word(text string) string {
 	return text
 }
 
-// NamedOrHashed is an identifier as it is, or its hash where it might be a text.
+// NamedOrHashed is an identifier as it is, or its hash where it might be a text:
+// equal ones stay equal.
 func NamedOrHashed(id string) string {
 	if id == "" || Word(id) != "" {
 		return id
@@ -28,8 +33,8 @@ func NamedOrHashed(id string) string {
 // WordOrNil is a word or null.
 func WordOrNil(text string) *string { return OrNil(Word(text)) }
 
-// ModelName is a model as it is called. Of a folder on somebody's disk only the
-// last part is kept: what is before it may name a person.
+// ModelName is a model as it is called. Of a path on somebody's disk only the last
+// part is kept: the folders before it may name a person. org/model is not a path.
 func ModelName(text string) *string {
 	text = strings.TrimRight(text, `/\`)
 	isPath := strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || strings.HasPrefix(text, ".")
@@ -39,7 +44,7 @@ func ModelName(text string) *string {
 	return WordOrNil(text)
 }
 
-// IsNoPlace says that a word is no place: no path, no address.
+// IsNoPlace says that a word is neither a path nor an address.
 func IsNoPlace(text string) bool {
 	host, _, err := net.SplitHostPort(text)
 	if err != nil {
@@ -50,19 +55,21 @@ func IsNoPlace(text string) bool {
 		!strings.Contains(text, "://") && !strings.Contains(text, "object at 0x")
 }
 
-// PlainID is an id that cannot be a name of somebody with a blank or an @ in it.
+// PlainID matches an id that cannot be somebody's name with a blank or an @ in it.
 var PlainID = regexp.MustCompile(`^[A-Za-z0-9._:/#+-]{1,128}$`)
 
-// Numbered gives each name a number, in the order of their first use, so that
-// equal ones stay equal and none is kept.
+// Numbered gives each name a number, in the order of first use, so that equal names
+// stay equal and none is kept.
 type Numbered struct {
 	Prefix string
 	known  map[string]string
 	bytes  int
 }
 
+// numberedBytes bounds the memory for names.
 const numberedBytes = 32 << 20
 
+// Of is the number of a name; false where the memory for names is full.
 func (n *Numbered) Of(name string) (string, bool) {
 	if number, ok := n.known[name]; ok {
 		return number, true
@@ -78,7 +85,8 @@ func (n *Numbered) Of(name string) (string, bool) {
 	return number, true
 }
 
-// HashText is FNV-1a with its bits mixed: the same on every machine.
+// HashText is FNV-1a with its bits mixed (the finalizer of splitmix64), so that the
+// low bits are as good as the high ones. It is the same on every machine.
 func HashText(text string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := range len(text) {

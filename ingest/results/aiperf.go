@@ -10,13 +10,15 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerf reads what AIPerf writes as JSON: profile_export_aiperf.json of one run and, over several
-// runs, the aggregate, the collated file and the sweep. The unit of a number stands next to it.
+// AIPerf reads what AIPerf writes as JSON: profile_export_aiperf.json of one run
+// and, over several runs, the aggregate, the collated file and the sweep. The unit
+// of a number stands next to it.
 //
-// The traps: "avg" of a metric without a spread is the value itself, not a mean; the file's
-// start_time is the client's local time with no zone, so the start is taken from the requests in
-// profile_export.jsonl where that lies in the same folder; and a cancelled run looks like a whole
-// one, except for was_cancelled, which is kept as a setting.
+// The traps: "avg" of a metric without a spread is the value itself, not a mean;
+// the file's start_time is the client's local time with no zone, so the start is
+// taken from the requests in profile_export.jsonl where that lies in the same
+// folder; and only was_cancelled, which is kept as a setting, tells a cancelled run
+// from a whole one.
 var AIPerf = read.Format{
 	Name:  "aiperf",
 	Sees:  seesAIPerf,
@@ -74,7 +76,8 @@ type aiperfPoint struct {
 	figures []Figure
 }
 
-// aiperfPoints are one point for a run or an aggregate, and one for each combination of a sweep.
+// aiperfPoints are one point for a run or an aggregate, and one for each
+// combination of a sweep.
 func (o resultObject) aiperfPoints(out *read.Rows) ([]aiperfPoint, error) {
 	if combinations, ok := o["per_combination_metrics"]; ok {
 		return aiperfCombinations(out, combinations)
@@ -90,8 +93,8 @@ func (o resultObject) aiperfPoints(out *read.Rows) ([]aiperfPoint, error) {
 	return []aiperfPoint{p}, nil
 }
 
-// aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object of them by the
-// combination's name.
+// aiperfCombinations reads a sweep: a list of {parameters, metrics}, or an object
+// of them by the combination's name.
 func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPoint, err error) {
 	var list []resultObject
 	if bytes.HasPrefix(text, []byte("{")) {
@@ -133,15 +136,15 @@ func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPo
 // aiperfStatistic matches the percentiles, which have the same names here.
 var aiperfStatistic = regexp.MustCompile(`^p\d{1,2}(\.\d{1,6})?$`)
 
-// aiperfNames are AIPerf's names of statistics and ours; ci_ is the confidence interval over runs,
-// se its standard error, cv the coefficient of variation.
+// aiperfNames are AIPerf's names of statistics and ours; ci_ is the confidence
+// interval over runs, se its standard error, cv the coefficient of variation.
 var aiperfNames = map[string]string{
 	"avg": "mean", "mean": "mean", "min": "min", "max": "max", "std": "std", "count": "count", "sum": "sum",
 	"cv": "cv", "se": "se", "ci_low": "ci_low", "ci_high": "ci_high",
 }
 
-// aiperfFigures reads every metric. A metric with an average and no spread is one number. The
-// instants at which a run began and ended are not figures.
+// aiperfFigures reads every metric. A metric with an average and no spread is one
+// number. The instants at which a run began and ended are not figures.
 func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
 	for _, name := range read.SortedKeys(metrics) {
 		metric := metrics.object(name)
@@ -169,7 +172,8 @@ func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
 	return figures
 }
 
-// aiperfPoint reads the counts and times of a run. Failed requests are not in request_count.
+// aiperfPoint reads the counts and times of a run. Failed requests are not in
+// request_count.
 func (o resultObject) aiperfPoint(metrics resultObject) Point {
 	scalar := func(name string) *float64 { return metrics.object(name).number("avg") }
 	row := Point{Tool: "aiperf", ToolVersion: o.word("aiperf_version"), DurationS: metricSeconds(metrics.object("benchmark_duration"))}
@@ -188,8 +192,8 @@ func (o resultObject) aiperfPoint(metrics resultObject) Point {
 	return row
 }
 
-// startedWith takes the start of the run from its requests in the file next to it. The same instant
-// identifies both files, so that their points can be matched.
+// startedWith takes the start of the run from its requests in the file next to it.
+// The same instant identifies both files, so that their points can be matched.
 func (row *Point) startedWith(d *read.Document) {
 	if at := earliestStart(d.Beside("profile_export.jsonl", maxBeside)); at != nil {
 		row.StartedAt = at

@@ -6,10 +6,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// How AIPerf was told to run, in input_config: "loadgen" up to version 0.5, "phases" since.
+// How AIPerf was told to run, in input_config: "loadgen" up to version 0.5,
+// "phases" since.
 
-// aiperfConfig fills in what was asked of the server. Addresses, paths and the command line are not
-// kept.
+// aiperfConfig fills in what was asked of the server. Addresses, paths and the
+// command line are not kept.
 func (o resultObject) aiperfConfig(row *Point) {
 	config := o.object("input_config")
 	kept := map[string]any{}
@@ -58,8 +59,8 @@ func (o resultObject) aiperfConfig(row *Point) {
 	row.Settings = read.Settings(kept)
 }
 
-// runSeconds is the time from start_time to end_time, by which newer versions divide their rates.
-// benchmark_duration is shorter: it ends with the last request that was sent.
+// runSeconds is the time from start_time to end_time, by which newer versions
+// divide their rates.
 func (o resultObject) runSeconds() float64 {
 	var c read.Clock
 	begin, end := o.word("start_time"), o.word("end_time")

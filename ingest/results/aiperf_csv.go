@@ -9,10 +9,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerfCSV reads AIPerf's profile_export_aiperf.csv: a table of metrics by statistic, a blank
-// line, a table of single numbers, and at times one of GPUs. The CSV of several runs has the unit
-// in a column of its own; otherwise it is in the name, "Time to First Token (ms)". Numbers are
-// rounded to two places, so the JSON is the better source.
+// AIPerfCSV reads AIPerf's profile_export_aiperf.csv: a table of metrics by
+// statistic, a blank line, a table of single numbers, and at times one of GPUs. The
+// CSV of several runs has the unit in a column of its own; otherwise it is in the
+// name, "Time to First Token (ms)". Numbers are rounded to two places, so the JSON
+// is the better source.
 var AIPerfCSV = read.Format{
 	Name:  "aiperf-csv",
 	Sees:  seesAIPerfCSV,

@@ -10,9 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerfRequests reads AIPerf's profile_export.jsonl: one line per request, instants in Unix
-// nanoseconds, and every number with its unit. Requests of the warm-up are marked and not counted
-// among the run's.
+// AIPerfRequests reads AIPerf's profile_export.jsonl: one line per request,
+// instants in Unix nanoseconds, and every number with its unit. Requests of the
+// warm-up are marked and not counted among the run's.
 var AIPerfRequests = read.Format{
 	Name:  "aiperf-requests",
 	Sees:  seesAIPerfRequests,
@@ -28,8 +28,8 @@ func seesAIPerfRequests(h *read.Head) string {
 	return "requests of AIPerf: metadata.request_start_ns, metrics"
 }
 
-// aiperfLine is one request. credit_issued_ns is when the client's scheduler let it go: that is
-// when it was due.
+// aiperfLine is one request. credit_issued_ns is when the client's scheduler let it
+// go: that is when it was due.
 type aiperfLine struct {
 	Metadata struct {
 		Session    read.Text `json:"conversation_id"`
@@ -147,9 +147,9 @@ func (l *aiperfLine) failure() *string {
 	return failureOf(string(l.Error.Type))
 }
 
-// earliestStart is the first instant at which a request of the lines was sent; nil where none says
-// so. It searches the text instead of parsing it, because the file may be cut in the middle of a
-// line.
+// earliestStart is the first instant at which a request of the lines was sent; nil
+// where none says so. It searches the text instead of parsing it, because the file
+// may be cut in the middle of a line.
 func earliestStart(lines []byte) *time.Time {
 	key := []byte(`"request_start_ns":`)
 	earliest := int64(0)

@@ -9,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Argonne reads the results of Argonne's LLM-Inference-Bench: one table of offline runs on many
-// machines, a row per batch. Rows repeat, some are blank, and names have blanks around them. In
-// rows of llama.cpp the throughput is that of one sequence, in all others that of the whole batch.
+// Argonne reads the results of Argonne's LLM-Inference-Bench: one table of offline
+// runs on many machines, a row per batch. Rows repeat, some are blank, and names
+// have blanks around them. In rows of llama.cpp the throughput is that of one
+// sequence, in all others that of the whole batch.
 var Argonne = read.Format{
 	Name:  "argonne",
 	Sees:  seesArgonne,

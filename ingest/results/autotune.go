@@ -9,11 +9,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// AutoTune reads the result.txt of vLLM's auto_tune.sh: one line for each pair of --max-num-seqs
-// and --max-num-batched-tokens that was tried, and one with the script's choice. e2el is the p99 of
-// the whole latency in milliseconds; throughput and goodput are requests per second. The script
-// knows only a bound on the whole latency, so its choice is kept as a setting of the point and
-// never as a verdict.
+// AutoTune reads the result.txt of vLLM's auto_tune.sh: one line for each pair of
+// --max-num-seqs and --max-num-batched-tokens that was tried, and one with the
+// script's choice. e2el is the p99 of the whole latency in milliseconds; throughput
+// and goodput are requests per second. The script knows only a bound on the whole
+// latency, so its choice is kept as a setting of the point and never as a verdict.
 var AutoTune = read.Format{
 	Name: "auto-tune",
 	Sees: func(h *read.Head) string {

@@ -9,8 +9,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// BLIS reads BLIS's TraceV2: a CSV of requests with every time in microseconds, and a YAML header
-// in a file next to it. A table that was sent and timed is a result.
+// BLIS reads BLIS's TraceV2: a CSV of requests with every time in microseconds, and
+// a YAML header in a file next to it. A table that was sent and timed is a result.
 var BLIS = read.Format{
 	Name: "blis",
 	Sees: func(h *read.Head) string {
@@ -23,8 +23,8 @@ var BLIS = read.Format{
 	Wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
 }
 
-// BLISTrace is the same table where it was only generated: all its times but the arrivals are zero.
-// It is a trace.
+// BLISTrace is the same table where it was only generated: all its times but the
+// arrivals are zero. It is a trace.
 var BLISTrace = read.Format{
 	Name: "blis-trace",
 	Sees: func(h *read.Head) string {
@@ -43,8 +43,8 @@ func isBLIS(h *read.Head) bool {
 	return h.ColumnsHave("request_id", "input_tokens", "output_tokens", "arrival_time_us", "first_chunk_time_us", "last_chunk_time_us")
 }
 
-// isTimedBLIS looks for a measured time among the first thousand rows; the first requests may have
-// failed.
+// isTimedBLIS looks for a measured time among the first thousand rows; the first
+// requests may have failed.
 func isTimedBLIS(h *read.Head) bool {
 	column := slices.Index(h.Columns, "last_chunk_time_us")
 	rows := 0
@@ -60,8 +60,8 @@ func isTimedBLIS(h *read.Head) bool {
 	return false
 }
 
-// blisHeader is the YAML next to the CSV; nil where there is none. Its name differs between
-// versions.
+// blisHeader is the YAML next to the CSV; nil where there is none. Its name differs
+// between versions.
 func blisHeader(d *read.Document) map[string]any {
 	name := strings.TrimSuffix(d.Base(), path.Ext(d.Base()))
 	for _, beside := range []string{name + ".yaml", name + ".yml", strings.TrimSuffix(name, "_data") + "_header.yaml", "trace_header.yaml", "header.yaml"} {
@@ -118,9 +118,9 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// blisRow is one request. Arrivals count from the trace's zero and sending from the wall clock's,
-// so it cannot be told when a request was due. The tokens that the server counted go before those
-// that were planned.
+// blisRow is one request. Arrivals count from the trace's zero and sending from the
+// wall clock's, so it cannot be told when a request was due. The tokens that the
+// server counted go before those that were planned.
 func blisRow(s *read.Sheet, sent, zero read.Number) Request {
 	row := Request{
 		StartedS: new((sent.Value - zero.Value) / 1e6), InputTokens: s.Number("input_tokens").Count(), OutputTokens: s.Number("output_tokens").Count(),

@@ -7,17 +7,17 @@
 //	Figure    one number that the tool worked out, under the tool's own name and with its unit
 //	Request   one request, where the file has them, in seconds and tokens
 //
-// Go carries over what a tool says and derives nothing from it: what a tool's word means,
-// and how it converts, is data in queries/seeds/definitions.csv. A format file therefore
-// knows only where a tool writes a number and in which unit.
+// Go carries over what a tool says and derives nothing from it: what a tool's word
+// means, and how it converts, is data in queries/seeds/definitions.csv. A format
+// file therefore knows only where a tool writes a number and in which unit.
 //
-// The formats share a few files. object.go reads large JSON whose requests are arrays of
-// numbers, as vLLM's and SGLang's clients write it, in a stream; the trees of ingest/read
-// serve the small reports of all other tools. figures.go has the names of statistics and
-// units, requests.go what a request of any tool needs, plausible.go the bounds of what a
-// measurement can be.
+// The formats share a few files. object.go reads large JSON whose requests are
+// arrays of numbers, as vLLM's and SGLang's clients write it, in a stream; the
+// trees of ingest/read serve the small reports of all other tools. figures.go has
+// the names of statistics and units, requests.go what a request of any tool needs,
+// plausible.go the bounds of what a measurement can be.
 //
-// Texts are never kept: neither prompts and answers nor error messages, names of people,
-// keys and addresses. Of a file with texts the numbers are read, or it is refused, as the
-// user says.
+// Texts are never kept: neither prompts and answers nor error messages, names of
+// people, keys and addresses. Of a file with texts the numbers are read, or it is
+// refused, as the user says.
 package results

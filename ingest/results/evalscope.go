@@ -11,9 +11,9 @@ import (
 )
 
 // Evalscope reads the summary of "evalscope perf". The tool writes a folder:
-// benchmark_summary.json, benchmark_percentile.json and benchmark_args.json, whose names carry
-// their units ("TTFT (ms)"; older versions have seconds), and an SQLite file of all requests. The
-// summary brings the two other JSON files with it.
+// benchmark_summary.json, benchmark_percentile.json and benchmark_args.json, whose
+// names carry their units ("TTFT (ms)"; older versions have seconds), and an SQLite
+// file of all requests. The summary brings the two other JSON files with it.
 var Evalscope = read.Format{
 	Name: "evalscope",
 	Sees: func(h *read.Head) string {
@@ -30,8 +30,8 @@ var Evalscope = read.Format{
 	Wants: `a JSON object with "Total Requests" and "Success Requests" (evalscope's benchmark_summary.json)`,
 }
 
-// evalscopeSummary brings the other files of its folder with it, which are then passed over by
-// themselves.
+// evalscopeSummary brings the other files of its folder with it, which are then
+// passed over by themselves.
 const evalscopeSummary = "benchmark_summary.json"
 
 func readEvalscope(d *read.Document, out *read.Rows) error {
@@ -93,7 +93,7 @@ func nameAndUnit(key string) (name, unit string) {
 	return parts[1], strings.NewReplacer("tok/s", "tokens/s", "req/s", "requests/s").Replace(parts[2])
 }
 
-// evalscopePoint reads the run; the names of its counts changed with version 1.0.
+// evalscopePoint reads the run; the names of its counts differ between versions.
 func evalscopePoint(summary, args map[string]any) Point {
 	number := func(keys ...string) read.Number {
 		for _, key := range keys {
@@ -124,8 +124,8 @@ func evalscopePoint(summary, args map[string]any) Point {
 	return row
 }
 
-// evalscopePercentiles reads a list of records, one per percentile. They are nearest-rank
-// percentiles: values that were measured.
+// evalscopePercentiles reads a list of records, one per percentile. They are
+// nearest-rank percentiles: values that were measured.
 func evalscopePercentiles(out *read.Rows, text []byte) error {
 	return read.EachElement(bytes.NewReader(read.WithoutNaN(text)), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 		record, _ := read.TreeOfPart(element).(map[string]any)
@@ -148,8 +148,9 @@ func evalscopePercentiles(out *read.Rows, text []byte) error {
 	})
 }
 
-// EvalscopeRequests reads an export of evalscope's benchmark_data.db, as CSV or JSON, in seconds.
-// The answers in it are pickled Python objects and are never opened.
+// EvalscopeRequests reads an export of evalscope's benchmark_data.db, as CSV or
+// JSON, in seconds. The answers in it are pickled Python objects and are never
+// opened.
 var EvalscopeRequests = read.Format{
 	Name: "evalscope-requests",
 	Sees: func(h *read.Head) string {

@@ -8,10 +8,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Names and units of figures. Tools agree on little: avg is mean, 99% is p99, a median is a p50.
-// Here they become the few names that raw.figures has.
+// Names and units of figures. Tools agree on little: avg is mean, 99% is p99, a
+// median is a p50. Here they become the few names that raw.figures has.
 
-// wholeNumber is a count that JSON carries as a float; nil for anything that is not one.
+// wholeNumber is a count that JSON carries as a float; nil for anything that is not
+// one.
 func wholeNumber(value *float64) *int64 {
 	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
 		return nil
@@ -19,8 +20,8 @@ func wholeNumber(value *float64) *int64 {
 	return new(int64(*value))
 }
 
-// instantInNanoseconds is an instant of Unix nanoseconds, of the years from 2001 to 2096. A float64
-// holds such a number to about a quarter of a microsecond.
+// instantInNanoseconds is an instant of Unix nanoseconds, of the years from 2001 to
+// 2096. A float64 holds such a number to about a quarter of a microsecond.
 func instantInNanoseconds(value *float64, unit *string) *time.Time {
 	if value == nil || unit == nil || *unit != "ns" || *value < 1e18 || *value > 4e18 {
 		return nil
@@ -43,8 +44,8 @@ func metricSeconds(metric resultObject) *float64 {
 // secondsIn are the units of time as AIPerf writes them, in seconds.
 var secondsIn = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "seconds": 1, "min": 60, "hours": 3600}
 
-// unitFor is the unit of a statistic: a count of samples has none, and a variance would have its
-// square.
+// unitFor is the unit of a statistic: a count of samples has none, and a variance
+// would have its square.
 func unitFor(statistic, unit string) string {
 	switch statistic {
 	case "count", "variance":
@@ -53,14 +54,15 @@ func unitFor(statistic, unit string) string {
 	return unit
 }
 
-// leaves turns every number of a tree into a figure. words gives the path to a number its name and
-// unit; a key that is a statistic of a distribution (p99 in ttft.p99) is not part of that path.
+// leaves turns every number of a tree into a figure. words gives the path to a
+// number its name and unit; a key that is a statistic of a distribution (p99 in
+// ttft.p99) is not part of that path.
 func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) error {
 	return leavesAt(out, point, []string{key}, node, words)
 }
 
-// leavesAt walks down one level. The depth is bounded because a file can be made to nest without
-// end.
+// leavesAt walks down one level. The depth is bounded because a file can be made to
+// nest without end.
 func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) error {
 	const deepest = 10
 	object, isObject := node.(map[string]any)
@@ -88,7 +90,8 @@ func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]
 	return nil
 }
 
-// isoSpan is a duration of ISO 8601 without days or months, which are of no fixed length.
+// isoSpan is a duration of ISO 8601 without days or months, which are of no fixed
+// length.
 var isoSpan = regexp.MustCompile(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
 
 // isoDuration reads PT1H2M3.5S as seconds.
@@ -103,7 +106,8 @@ func isoDuration(text string) *float64 {
 // percentileName matches p99, p99.9, p99_9 and p99th.
 var percentileName = regexp.MustCompile(`^p(\d{1,3})(?:[._p](\d+))?(?:th)?$`)
 
-// statistic is the name that raw.figures has for a tool's statistic; "" for a word that is not one.
+// statistic is the name that raw.figures has for a tool's statistic; "" for a word
+// that is not one.
 func statistic(name string) string {
 	switch name {
 	case "mean", "avg", "average":
@@ -127,7 +131,8 @@ func statistic(name string) string {
 	return "p" + parts[1]
 }
 
-// addFigure adds a number where the tool has one. A name that could be a sentence is not kept.
+// addFigure adds a number where the tool has one. A name that could be a sentence
+// is not kept.
 func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) error {
 	if !value.Known || read.Word(name) == "" {
 		return nil

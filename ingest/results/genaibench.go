@@ -8,10 +8,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// GenAIBench reads a folder of genai-bench: experiment_metadata.json, and one file for each
-// scenario and load with the figures of all requests and each request's own. Times are seconds
-// unless _time_unit says ms. Its tpot leaves the first token out, as ours does; its requests have
-// no instants. The metadata come in with each of the other files.
+// GenAIBench reads a folder of genai-bench: experiment_metadata.json, and one file
+// for each scenario and load with the figures of all requests and each request's
+// own. Times are seconds unless _time_unit says ms. Its tpot leaves the first token
+// out, as ours does; its requests have no instants. The metadata come in with each
+// of the other files.
 var GenAIBench = read.Format{
 	Name: "genai-bench",
 	Sees: func(h *read.Head) string {
@@ -86,7 +87,8 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
-// genaiPoint reads the run. num_concurrency is the rate where iteration_type is request_rate.
+// genaiPoint reads the run. num_concurrency is the rate where iteration_type is
+// request_rate.
 func genaiPoint(d *read.Document, aggregated map[string]any) Point {
 	number := func(key string) read.Number { return read.NumberAt(aggregated, key) }
 	flat := map[string]any{"scenario": read.TextAt(aggregated, "scenario"), "iteration_type": read.TextAt(aggregated, "iteration_type"), "batch_size": read.Finite(number("batch_size"))}

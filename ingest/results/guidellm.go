@@ -11,13 +11,15 @@ import (
 	"tidemark/internal/hint"
 )
 
-// GuideLLM reads GuideLLM's benchmarks.json: one benchmark is one point. Version 2 of its report
-// (0.6 and later) and the shape before it differ in where the settings lie; both are read.
+// GuideLLM reads GuideLLM's benchmarks.json: one benchmark is one point. Version 2
+// of its report (0.6 and later) and the shape before it differ in where the
+// settings lie; both are read.
 //
-// Three traps. "p001" is the 0.1th percentile and "p01" the first. A distribution of no samples is
-// written as zeros, so it is not a figure. time_per_output_token_ms is the whole latency over all
-// tokens, the first included; what others call TPOT is inter_token_latency_ms, and only that
-// becomes a request's tpot_s.
+// Three traps. "p001" is the 0.1th percentile and "p01" the first. A distribution
+// of no samples is written as zeros, so it is not a figure.
+// time_per_output_token_ms is the whole latency over all tokens, the first
+// included; what others call TPOT is inter_token_latency_ms, and only that becomes
+// a request's tpot_s.
 var GuideLLM = read.Format{
 	Name:  "guidellm",
 	Sees:  seesGuideLLM,
@@ -38,8 +40,8 @@ func seesGuideLLM(h *read.Head) string {
 	return ""
 }
 
-// guideReport is the file. Benchmarks are read one at a time, because each may hold a million
-// requests.
+// guideReport is the file. Benchmarks are read one at a time, because each may hold
+// a million requests.
 type guideReport struct {
 	Metadata struct {
 		Version read.Text `json:"guidellm_version"`
@@ -162,7 +164,8 @@ func (b *guideBenchmark) settings(r *guideReport) map[string]any {
 	}
 }
 
-// point reads what was asked and how many requests there were. Totals moved twice between versions.
+// point reads what was asked and how many requests there were. Totals moved twice
+// between versions.
 func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any) Point {
 	flat := map[string]any{}
 	for _, part := range []string{"spec", "worker", "loader", "args", "config"} { // a benchmark's own say comes last
@@ -252,8 +255,8 @@ func guideTokens(from map[string]any, key string) *float64 {
 // guideStatuses divide each metric by what became of its requests.
 var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
 
-// guideFigures walks the metrics down to the distributions. Those of successful requests have the
-// metric's name; others have their status after it.
+// guideFigures walks the metrics down to the distributions. Those of successful
+// requests have the metric's name; others have their status after it.
 func guideFigures(out *read.Rows, point int32, path string, node map[string]any) error {
 	for _, key := range read.SortedKeys(node) {
 		inner, isObject := node[key].(map[string]any)
@@ -281,7 +284,8 @@ func guideFigures(out *read.Rows, point int32, path string, node map[string]any)
 	return nil
 }
 
-// guideDistribution reads one distribution. Its median is left out: p50 is the same number.
+// guideDistribution reads one distribution. Its median is left out: p50 is the same
+// number.
 func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) error {
 	for _, key := range read.SortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
@@ -360,8 +364,8 @@ func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 // maxGuideRequests bounds the requests of one benchmark.
 const maxGuideRequests = 2 << 20
 
-// row gives seconds since the benchmark began. The file overwrites scheduled_at with the target, so
-// targeted_start is when a request was due.
+// row gives seconds since the benchmark began. The file overwrites scheduled_at
+// with the target, so targeted_start is when a request was due.
 func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) Request {
 	start := firstOf(q.Info.Timings.Start, q.RequestStart, q.Start)
 	end := firstOf(q.Info.Timings.End, q.RequestEnd, q.End)

@@ -13,10 +13,11 @@ import (
 // InferencePerf reads inference-perf's reports, stage_N_lifecycle_metrics and
 // summary_lifecycle_metrics, as JSON or YAML. All times are seconds.
 //
-// Rates differ by what they divide: requests_per_sec is the completed requests over the time until
-// the last answer, achieved_rate the sent requests over the time of sending. The summary has no
-// rate that was asked for. normalized_time_per_output_token is the whole latency over all output
-// tokens; time_per_output_token leaves the first token out.
+// Rates differ by what they divide: requests_per_sec is the completed requests over
+// the time until the last answer, achieved_rate the sent requests over the time of
+// sending. The summary has no rate that was asked for.
+// normalized_time_per_output_token is the whole latency over all output tokens;
+// time_per_output_token leaves the first token out.
 var InferencePerf = read.Format{
 	Name:  "inference-perf",
 	Sees:  seesInferencePerf,
@@ -37,7 +38,8 @@ func seesInferencePerf(h *read.Head) string {
 	return "an inference-perf report with load_summary, successes and failures"
 }
 
-// stageOfName finds the number of a stage in the file's name; the report does not say it.
+// stageOfName finds the number of a stage in the file's name; the report does not
+// say it.
 var stageOfName = regexp.MustCompile(`stage_(\d{1,6})_`)
 
 func readInferencePerf(d *read.Document, out *read.Rows) error {
@@ -117,8 +119,9 @@ func inferencePerfWords(way []string) (name, unit string) {
 	return name, unit
 }
 
-// InferencePerfRequests reads per_request_lifecycle_metrics.json: a list of all requests, with
-// their texts. Its times are of the client's perf_counter, a clock with an arbitrary zero.
+// InferencePerfRequests reads per_request_lifecycle_metrics.json: a list of all
+// requests, with their texts. Its times are of the client's perf_counter, a clock
+// with an arbitrary zero.
 var InferencePerfRequests = read.Format{
 	Name: "inference-perf-requests",
 	Sees: func(h *read.Head) string {
@@ -132,8 +135,8 @@ var InferencePerfRequests = read.Format{
 	Wants: `a JSON array of objects with "start_time", "end_time", "request" and "info" (inference-perf's per_request_lifecycle_metrics)`,
 }
 
-// inferencePerfRequest is one request; the counts moved into response_metrics and request_metrics
-// with version 0.3.
+// inferencePerfRequest is one request; newer versions have the counts in
+// response_metrics and request_metrics.
 type inferencePerfRequest struct {
 	Start    read.Number   `json:"start_time"`
 	End      read.Number   `json:"end_time"`
@@ -188,8 +191,8 @@ func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
 	return seen.addPoint(out, Point{Tool: "inference-perf", Label: new("per request")})
 }
 
-// row takes TTFT and the gaps from the times of the tokens: the first is the first token, the last
-// one the end.
+// row takes TTFT and the gaps from the times of the tokens: the first is the first
+// token, the last one the end.
 func (q *inferencePerfRequest) row(zero read.Number) Request {
 	row := Request{StartedS: since(zero, q.Start), E2ES: since(q.Start, q.End)}
 	row.InputTokens = firstOf(q.Info.InputTokens, q.Info.RequestMetrics.InputTokens, q.Info.RequestMetrics.Text.InputTokens).Count()

@@ -9,10 +9,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// InferenceX reads results of InferenceX (InferenceMAX before). It runs vLLM's client and changes
-// what that writes: latencies are in seconds with no unit in their names, so median_ttft here and
-// median_ttft_ms of vLLM differ by a factor of 1,000. Its raw files say parallelism and lengths
-// only in the file's name; its agg_*.json say them in keys.
+// InferenceX reads results of InferenceX (InferenceMAX before). It runs vLLM's
+// client and changes what that writes: latencies are in seconds with no unit in
+// their names, so median_ttft here and median_ttft_ms of vLLM differ by a factor of
+// 1,000. Its raw files say parallelism and lengths only in the file's name; its
+// agg_*.json say them in keys.
 var InferenceX = read.Format{
 	Name:  "inferencex",
 	Sees:  seesInferenceX,
@@ -78,8 +79,8 @@ func (o resultObject) inferenceXKeys(row *Point) {
 // inferenceXName is the name of a raw file, MODEL_ENGINE_tp8_isl1024_osl1024_conc64...
 var inferenceXName = regexp.MustCompile(`_(vllm|sglang|trtllm|trt|atom)_(tp|tep|dep|dp|ep)(\d{1,4})_isl(\d{1,7})_osl(\d{1,7})_conc\d`)
 
-// nameSays reads what a raw file's name says: tep is tensor-parallel attention with expert-parallel
-// MLPs, dep data-parallel attention with the same.
+// nameSays reads what a raw file's name says: tep is tensor-parallel attention with
+// expert-parallel MLPs, dep data-parallel attention with the same.
 func nameSays(name string, row *Point) {
 	parts := inferenceXName.FindStringSubmatch(name)
 	if parts == nil {

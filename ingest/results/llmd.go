@@ -9,13 +9,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// LLMDReport reads llm-d's benchmark report, schemas 0.1, 0.2 and 0.2.1, as YAML or JSON: one
-// report is one point, and each node states its own unit.
+// LLMDReport reads llm-d's benchmark report, schemas 0.1, 0.2 and 0.2.1, as YAML or
+// JSON: one report is one point, and each node states its own unit.
 //
-// What it reports was measured by another tool, its harness, which is kept in the settings. A name
-// means what that tool means by it, so the names of a harness that means something else have the
-// harness in front. Names of people, addresses and values of environment variables are not kept;
-// series over time are not read.
+// What it reports was measured by another tool, its harness, which is kept in the
+// settings. A name means what that tool means by it, so the names of a harness that
+// means something else have the harness in front. Names of people, addresses and
+// values of environment variables are not kept; series over time are not read.
 var LLMDReport = read.Format{
 	Name:  "llm-d-report",
 	Sees:  seesLLMD,
@@ -71,8 +71,8 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
-// llmdNames is the prefix of each name: nothing where the harness means by the report's words what
-// vLLM's client and inference-perf mean.
+// llmdNames is the prefix of each name: nothing where the harness means by the
+// report's words what vLLM's client and inference-perf mean.
 func llmdNames(report map[string]any) string {
 	harness := strings.ToLower(read.TextAt(report, "scenario", "load", "name"))
 	if report["results"] != nil {
@@ -88,8 +88,8 @@ func llmdNames(report map[string]any) string {
 	return harness + "."
 }
 
-// llmd01 reads the run of schema 0.1. Several accelerators or engines are named only where all are
-// the same.
+// llmd01 reads the run of schema 0.1. Several accelerators or engines are named
+// only where all are the same.
 func llmd01(report map[string]any) Point {
 	scenario, metrics := read.At(report, "scenario"), read.At(report, "metrics")
 	row := Point{
@@ -120,7 +120,8 @@ func llmd01(report map[string]any) Point {
 	return row
 }
 
-// llmd02 reads the run of schema 0.2; the first inference engine of its stack is the engine.
+// llmd02 reads the run of schema 0.2; the first inference engine of its stack is
+// the engine.
 func llmd02(report map[string]any) Point {
 	load := read.At(report, "scenario", "load")
 	asked := read.At(load, "standardized")
@@ -154,8 +155,8 @@ func llmd02(report map[string]any) Point {
 	return row
 }
 
-// llmdFigures walks down to the numbers. A node with "units" is a distribution, or one number of
-// that unit.
+// llmdFigures walks down to the numbers. A node with "units" is a distribution, or
+// one number of that unit.
 func llmdFigures(out *read.Rows, names string, way []string, node any) error {
 	const deepest = 12
 	if len(way) > deepest {
@@ -192,8 +193,8 @@ func llmdFigures(out *read.Rows, names string, way []string, node any) error {
 	return nil
 }
 
-// llmdNumber adds one number. The path that all reports share is cut from its name. Schema 0.1
-// writes throughputs without a unit.
+// llmdNumber adds one number. The path that all reports share is cut from its name.
+// Schema 0.1 writes throughputs without a unit.
 func llmdNumber(out *read.Rows, names string, way []string, key, unit string, value float64) error {
 	is, at := statistic(key), way
 	if is == "" || unit == "" {

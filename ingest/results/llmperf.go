@@ -9,12 +9,12 @@ import (
 	"tidemark/internal/hint"
 )
 
-// LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_, and
-// NAME_individual_responses.json, one object per request. The second comes in with the first where
-// both are in one folder. All times are seconds.
+// LLMPerf writes two files: NAME_summary.json, flat keys that begin with results_,
+// and NAME_individual_responses.json, one object per request. The second comes in
+// with the first where both are in one folder. All times are seconds.
 //
-// Its inter_token_latency_s is the sum of all gaps, the one before the first token included, over
-// the output tokens: the whole latency per token, not a TPOT.
+// Its inter_token_latency_s is the sum of all gaps, the one before the first token
+// included, over the output tokens: the whole latency per token, not a TPOT.
 var LLMPerf = read.Format{
 	Name: "llmperf",
 	Sees: func(h *read.Head) string {
@@ -74,8 +74,8 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// llmperfSummaryRow reads the run. The file has no duration; the completed requests per minute give
-// it.
+// llmperfSummaryRow reads the run. The file has no duration; the completed requests
+// per minute give it.
 func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) error {
 	number := func(key string) read.Number { return read.NumberAt(summary, key) }
 	flat := map[string]any{}
@@ -147,8 +147,8 @@ type llmperfRequest struct {
 	Start        read.Number     `json:"request_start_time"`
 }
 
-// llmperfRequests reads the individual responses. The times of a failed one are zeros and are left
-// out.
+// llmperfRequests reads the individual responses. The times of a failed one are
+// zeros and are left out.
 func llmperfRequests(out *read.Rows, text []byte) (seen outcomes, err error) {
 	err = read.EachElement(bytes.NewReader(read.WithoutNaN(text)), read.MaxElementBytes, func(number int64, element json.RawMessage) error {
 		var request llmperfRequest

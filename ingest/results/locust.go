@@ -8,9 +8,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Locust reads Locust's CSVs: stats (one row per request name, and one called Aggregated),
-// stats_history (the same over time). Response times are milliseconds, of the whole response;
-// Locust knows no first token. N/A is no number.
+// Locust reads Locust's CSVs: stats (one row per request name, and one called
+// Aggregated), stats_history (the same over time). Response times are milliseconds,
+// of the whole response; Locust knows no first token. N/A is no number.
 var Locust = read.Format{
 	Name: "locust",
 	Sees: func(h *read.Head) string {
@@ -75,9 +75,9 @@ func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
 	return locustPercentiles(out, point, s)
 }
 
-// locustPercentiles reads the columns named 50%, 99%, ... In the history they cover its last ten
-// seconds, while its other columns cover all the time until then, so they have another name. 100%
-// is the maximum.
+// locustPercentiles reads the columns named 50%, 99%, ... In the history they cover
+// its last ten seconds, while its other columns cover all the time until then, so
+// they have another name. 100% is the maximum.
 func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 	name := "Response Time"
 	if s.Has("Total Request Count") {
@@ -100,9 +100,9 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 	return addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
 }
 
-// LocustRequests reads a log of requests as a listener of Locust's request event writes it: the
-// event's own words are columns (request_type, name, response_time), with whatever the listener
-// adds.
+// LocustRequests reads a log of requests as a listener of Locust's request event
+// writes it: the event's own words are columns (request_type, name, response_time),
+// with whatever the listener adds.
 var LocustRequests = read.Format{
 	Name: "locust-requests",
 	Sees: func(h *read.Head) string {
@@ -118,8 +118,9 @@ var LocustRequests = read.Format{
 	Wants:        "a CSV with request_type, name and response_time (ms): a log of Locust's request event",
 }
 
-// locustColumns are the names that a listener may use for what we want; --column names another.
-// Times are milliseconds, except for instants and for columns that end in _s.
+// locustColumns are the names that a listener may use for what we want; --column
+// names another. Times are milliseconds, except for instants and for columns that
+// end in _s.
 var locustColumns = map[string][]string{
 	"started_s":     {"start_time", "timestamp", "time", "started_s"},
 	"e2e_s":         {"response_time", "e2e_ms", "e2e_s"},

@@ -13,18 +13,19 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Result files of other clients are JSON as Python writes it: one object, several one after
-// another, or an array of them, with Infinity and NaN as they come. A run saved in detail holds
-// every gap between every two tokens, hundreds of megabytes of numbers, so objects are read in a
-// stream: arrays of requests go into requestArrays as numbers, and only what is left is kept as
-// text.
+// Result files of other clients are JSON as Python writes it: one object, several
+// one after another, or an array of them, with Infinity and NaN as they come. A run
+// saved in detail holds every gap between every two tokens, hundreds of megabytes
+// of numbers, so objects are read in a stream: arrays of requests go into
+// requestArrays as numbers, and only what is left is kept as text.
 
-// resultObject is one JSON object whose values are still text: which of them are of use depends on
-// the tool.
+// resultObject is one JSON object whose values are still text: which of them are of
+// use depends on the tool.
 type resultObject map[string]json.RawMessage
 
-// resultObjects calls use with every object of the document and with the requests that its arrays
-// hold; number counts the objects from 1. An element that is not an object is a reject.
+// resultObjects calls use with every object of the document and with the requests
+// that its arrays hold; number counts the objects from 1. An element that is not an
+// object is a reject.
 func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o resultObject, r *requestArrays) error) error {
 	stream := read.NewJSONStream(d.Reader())
 	number := int64(0)
@@ -65,8 +66,8 @@ func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o re
 	}
 }
 
-// readObject reads one result: arrays of requests into r, everything else as text into o. The text
-// is bounded; the arrays bound themselves.
+// readObject reads one result: arrays of requests into r, everything else as text
+// into o. The text is bounded; the arrays bound themselves.
 func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
 	size := 0
 	return j.Members(func(key string) error {
@@ -86,8 +87,8 @@ func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
 	})
 }
 
-// number is nil where the key is missing or holds no finite number. A number may be written as a
-// string, as vLLM's --metadata does.
+// number is nil where the key is missing or holds no finite number. A number may be
+// written as a string, as vLLM's --metadata does.
 func (o resultObject) number(key string) *float64 {
 	text := bytes.Trim(o[key], `"`)
 	if len(text) == 0 || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
@@ -152,8 +153,8 @@ func (o resultObject) scalar(key string) any {
 	return nil
 }
 
-// clientDate reads a date as the clients write it: Python's in the client's local time, the Rust
-// client's in UTC. Local time is read as UTC, and a note says so.
+// clientDate reads a date as the clients write it: Python's in the client's local
+// time, the Rust client's in UTC. Local time is read as UTC, and a note says so.
 func (o resultObject) clientDate(key string, out *read.Rows) *time.Time {
 	text := o.word(key)
 	if text == nil {
@@ -171,8 +172,9 @@ func (o resultObject) clientDate(key string, out *read.Rows) *time.Time {
 	return &at
 }
 
-// resultKeys are the keys of a head's first object, or of the first object of its array.
-// encoding/json stops at Infinity and NaN, so a head that has them is walked by our own reader.
+// resultKeys are the keys of a head's first object, or of the first object of its
+// array. encoding/json stops at Infinity and NaN, so a head that has them is walked
+// by our own reader.
 func resultKeys(h *read.Head) []string {
 	if !bytes.HasPrefix(h.Line, []byte("{")) && !bytes.HasPrefix(h.Line, []byte("[")) {
 		return nil
@@ -247,8 +249,8 @@ func (o resultObject) odd(out *read.Rows, keys ...string) {
 	}
 }
 
-// floats is an array of finite numbers; false where the key holds anything else. It is taken out of
-// the object, so that it is not listed among the settings.
+// floats is an array of finite numbers; false where the key holds anything else. It
+// is taken out of the object, so that it is not listed among the settings.
 func (o resultObject) floats(key string) ([]float64, bool) {
 	if len(o[key]) == 0 || string(o[key]) == "null" {
 		return nil, true

@@ -14,14 +14,14 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Optuna reads the trials of an Optuna study: what trials_dataframe() writes as CSV or JSON
-// (records or columns), what "optuna trials --format json" prints, and the JSON lines of a journal
-// storage. A trial is a point: its parameters are settings, its objectives and user attributes are
-// figures.
+// Optuna reads the trials of an Optuna study: what trials_dataframe() writes as CSV
+// or JSON (records or columns), what "optuna trials --format json" prints, and the
+// JSON lines of a journal storage. A trial is a point: its parameters are settings,
+// its objectives and user attributes are figures.
 //
-// Only a journal says which objectives are maximized. For the other files the user says so with
-// --column maximize=values_0,values_2; without that all are minimized, which is Optuna's own
-// default.
+// Only a journal says which objectives are maximized. For the other files the user
+// says so with --column maximize=values_0,values_2; without that all are minimized,
+// which is Optuna's own default.
 var Optuna = read.Format{
 	Name: "optuna",
 	Sees: func(h *read.Head) string {

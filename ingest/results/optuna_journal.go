@@ -9,9 +9,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// The journal of a study: one operation per line, in the order in which they happened. Trials are
-// numbered as they were created. One file may hold several studies; the trials of all are points,
-// each with the directions of its own study.
+// The journal of a study: one operation per line, in the order in which they
+// happened. Trials are numbered as they were created. One file may hold several
+// studies; the trials of all are points, each with the directions of its own study.
 
 var trialStates = []string{"RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"}
 
@@ -33,8 +33,8 @@ type journalLine struct {
 	SystemAttr read.Presence  `json:"system_attr"`
 }
 
-// begins says that a line creates a trial. Versions number the operations in two ways, but what
-// they carry is the same; numbers below 4 are about studies.
+// begins says that a line creates a trial. Versions number the operations in two
+// ways, but what they carry is the same; numbers below 4 are about studies.
 func (l *journalLine) begins() bool {
 	return !l.Trial.Known && l.Study.Known && l.Op.Value >= 4 && l.Directions == nil && l.UserAttr == nil && !bool(l.SystemAttr)
 }
@@ -133,8 +133,8 @@ func (l *journalLine) apply(t *trial) {
 	}
 }
 
-// parameter is the value that was chosen. For a categorical parameter the journal has only the
-// index of the choice.
+// parameter is the value that was chosen. For a categorical parameter the journal
+// has only the index of the choice.
 func (l *journalLine) parameter() any {
 	var distribution struct {
 		Name       string `json:"name"`

@@ -7,16 +7,16 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What cannot be true is left out, and a note counts it: a negative latency, a total past all
-// totals, a date that no calendar has. Silence would hide a broken file, and one such number spoils
-// every mean. A figure of an unknown unit stays, because the unit may be added to
-// queries/seeds/definitions.csv later.
+// What cannot be true is left out, and a note counts it: a negative latency, a
+// total past all totals, a date that no calendar has. Silence would hide a broken
+// file, and one such number spoils every mean. A figure of an unknown unit stays,
+// because the unit may be added to queries/seeds/definitions.csv later.
 
 // longest is the longest time that anything here can take, in seconds: 30 years.
 const longest = 1e9
 
-// sanePoint drops times, counts and dates that cannot be. A duration of zero would make every rate
-// infinite.
+// sanePoint drops times, counts and dates that cannot be. A duration of zero would
+// make every rate infinite.
 func sanePoint(r *read.Rows, row *Point) {
 	if row.DurationS != nil && *row.DurationS == 0 {
 		r.Implausible("duration", "zero", 1)
@@ -68,9 +68,9 @@ func saneCount(r *read.Rows, value **int64, key string) {
 // largest is beyond every figure of a benchmark, in any unit.
 const largest = 1e15
 
-// saneFigure says whether a figure can be true. Two kinds may be negative: a delay (a client may
-// send early) and the bounds of a confidence interval. So may what an optimizer searches, whose
-// unit is not known here.
+// saneFigure says whether a figure can be true. Two kinds may be negative: a delay
+// (a client may send early) and the bounds of a confidence interval. So may what an
+// optimizer searches, whose unit is not known here.
 func saneFigure(r *read.Rows, row Figure) bool {
 	switch {
 	case math.IsNaN(row.Value) || math.Abs(row.Value) > largest:
@@ -85,8 +85,8 @@ func saneFigure(r *read.Rows, row Figure) bool {
 	return true
 }
 
-// knownUnit is true for a unit that macros.si_factor or seeds.definitions can convert, and for
-// units of things that are never a quantity there.
+// knownUnit is true for a unit that macros.si_factor or seeds.definitions can
+// convert, and for units of things that are never a quantity there.
 func knownUnit(unit string) bool {
 	switch unit = strings.ToLower(unit); unit {
 	case "s", "sec", "second", "seconds", "ms", "millisecond", "milliseconds", "us", "µs", "microsecond", "microseconds", "ns", "nanosecond", "nanoseconds",

@@ -10,19 +10,20 @@ import (
 	"tidemark/internal/hint"
 )
 
-// The arrays of a run that was saved in detail: one array per quantity, one element per request. A
-// run of a million requests has hundreds of millions of gaps, so each element is converted as it is
-// read (gaps to 32-bit microseconds) and the memory of all arrays is bounded.
+// The arrays of a run that was saved in detail: one array per quantity, one element
+// per request. A run of a million requests has hundreds of millions of gaps, so
+// each element is converted as it is read (gaps to 32-bit microseconds) and the
+// memory of all arrays is bounded.
 
-// arrayKeys are the arrays of a run that was saved in detail, with one element for each request, in
-// the order of the requests.
+// arrayKeys are the arrays of a run that was saved in detail, with one element for
+// each request, in the order of the requests.
 var arrayKeys = []string{
 	"input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times", "generated_texts", "errors",
 	"cached_tokens", "cached_tokens_details",
 }
 
-// requestArrays are the requests of a run. A slice is empty where the file has no such array; NaN
-// stands for null.
+// requestArrays are the requests of a run. A slice is empty where the file has no
+// such array; NaN stands for null.
 type requestArrays struct {
 	inputs, outputs, ttfts, latencies, starts, queues, cached []float64
 	gaps                                                      []int32   // of all requests, whole microseconds
@@ -34,17 +35,18 @@ type requestArrays struct {
 	negatives                                                 map[string]int // by array: elements that cannot be
 }
 
-// gapsOf is where the gaps of a request end among those of all requests, and their sum in seconds
-// before rounding: rounding each gap first would add up to an error of half a microsecond per
-// token.
+// gapsOf is where the gaps of a request end among those of all requests, and their
+// sum in seconds before rounding: rounding each gap first would add up to an error
+// of half a microsecond per token.
 type gapsOf struct {
 	end   int
 	sum   float64
 	areIn bool
 }
 
-// maxHeldBytes bounds what the arrays of one result may take: some 12 million gaps, or six million
-// other numbers. While the slices grow, it is about three times as much.
+// maxHeldBytes bounds what the arrays of one result may take: some 12 million gaps,
+// or six million other numbers. While the slices grow, it is about three times as
+// much.
 const maxHeldBytes = 48 << 20
 
 // hold counts the bytes of one more element, so that an array cannot fill the memory.
@@ -113,9 +115,9 @@ func (r *requestArrays) gapsOfOne(j *read.JSONStream, first byte) error {
 	return err
 }
 
-// number reads an element. Anything but a number or null spoils its array, because the elements
-// behind it can no longer be trusted. A negative number is dropped and counted, except in
-// start_times, whose clock has a zero of its own.
+// number reads an element. Anything but a number or null spoils its array, because
+// the elements behind it can no longer be trusted. A negative number is dropped and
+// counted, except in start_times, whose clock has a zero of its own.
 func (r *requestArrays) number(j *read.JSONStream, key string) (float64, error) {
 	c, err := j.Next()
 	if err != nil {
@@ -160,9 +162,10 @@ func (r *requestArrays) failure(j *read.JSONStream, first byte) error {
 	return err
 }
 
-// addTo adds a row for each request. Latencies alone, which newer clients write without being asked
-// for details, make rows too. Arrays of different lengths do not say which element belongs to which
-// request: then there are no rows, and a note.
+// addTo adds a row for each request. Latencies alone, which newer clients write
+// without being asked for details, make rows too. Arrays of different lengths do
+// not say which element belongs to which request: then there are no rows, and a
+// note.
 func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
 	if err := tellTexts(out, textField{"generated_texts", read.Presence(r.hasTexts)}, textField{"errors", read.Presence(r.hasErrors)}); err != nil {
 		return err
@@ -200,7 +203,8 @@ func (r *requestArrays) count() (count int, areEqual bool) {
 	return count, areEqual
 }
 
-// row is one request. Without latencies, its end is that of its last chunk, TTFT plus all gaps.
+// row is one request. Without latencies, its end is that of its last chunk, TTFT
+// plus all gaps.
 func (r *requestArrays) row(point int32, i int) Request {
 	row := Request{
 		Point: point, Seq: int32(i),
@@ -229,8 +233,8 @@ func (r *requestArrays) row(point int32, i int) Request {
 	return row
 }
 
-// e2eFromGaps says that the file has no latencies, so that e2e_s ends with the last chunk and not
-// with the end of the stream. A setting of the point records that.
+// e2eFromGaps says that the file has no latencies, so that e2e_s ends with the last
+// chunk and not with the end of the stream. A setting of the point records that.
 func (r *requestArrays) e2eFromGaps() bool {
 	return len(r.latencies) == 0 && len(r.gapsOf) > 0 && len(r.ttfts) > 0
 }

@@ -7,8 +7,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// What the requests of any tool need: counting them, the gaps between their chunks, and a kind for
-// a failure in place of its message.
+// What the requests of any tool need: counting them, the gaps between their chunks,
+// and a kind for a failure in place of its message.
 
 // outcomes counts the requests of a file that says no totals.
 type outcomes struct{ all, failed int64 }
@@ -51,8 +51,8 @@ func tellTexts(out *read.Rows, fields ...textField) error {
 	return nil
 }
 
-// firstOf is the first number that is known. Versions of a tool write the same number under
-// different keys.
+// firstOf is the first number that is known. Versions of a tool write the same
+// number under different keys.
 func firstOf(measures ...read.Number) read.Number {
 	for _, m := range measures {
 		if m.Known {
@@ -70,8 +70,9 @@ func since(from, to read.Number) *float64 {
 	return new(to.Value - from.Value)
 }
 
-// gapsUs are the gaps between successive instants given in seconds, in microseconds; nil where an
-// instant is missing or goes back, because a sum over such gaps would be wrong.
+// gapsUs are the gaps between successive instants given in seconds, in
+// microseconds; nil where an instant is missing or goes back, because a sum over
+// such gaps would be wrong.
 func gapsUs(times []read.Number) []int32 {
 	gaps := make([]int32, 0, len(times)-1)
 	for i := 1; i < len(times); i++ {
@@ -84,8 +85,8 @@ func gapsUs(times []read.Number) []int32 {
 	return gaps
 }
 
-// wholeMicroseconds converts gaps of a unit of so many seconds. Raw gaps are kept as 32-bit
-// microseconds, so a gap of more than 35 minutes is cut to that.
+// wholeMicroseconds converts gaps of a unit of so many seconds. Raw gaps are kept
+// as 32-bit microseconds, so a gap of more than 35 minutes is cut to that.
 func wholeMicroseconds(values []float64, unit float64) []int32 {
 	gaps := make([]int32, len(values))
 	for i, value := range values {
@@ -102,8 +103,9 @@ func microseconds(seconds float64) int32 {
 	return int32(min(max(math.Round(seconds*1e6), 0), math.MaxInt32))
 }
 
-// failureOf is the kind of a failure, from what a client wrote about it. The message itself may
-// hold a prompt or an address and is not kept. nil is no failure.
+// failureOf is the kind of a failure, from what a client wrote about it. The
+// message itself may hold a prompt or an address and is not kept. nil is no
+// failure.
 func failureOf(text string) *string {
 	if text == "" {
 		return nil

@@ -6,8 +6,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// The rows that every format of this package makes. A nil pointer is null: the tool does not say.
-// queries/raw has a table of the same name for each, and says what a column means.
+// The rows that every format of this package makes. A nil pointer is null: the tool
+// does not say. queries/raw has a table of the same name for each, and says what a
+// column means.
 
 // requests fills in how many there were, and of which lengths.
 func (row *Point) requests(of any) {
@@ -20,8 +21,9 @@ func (row *Point) requests(of any) {
 	}
 }
 
-// Check drops what cannot be from the point, and gives it its place where several results make one
-// source: the files of a results folder are numbered on and labelled by their names.
+// Check drops what cannot be from the point, and gives it its place where several
+// results make one source: the files of a results folder are numbered on and
+// labelled by their names.
 func (r Point) Check(out *read.Rows) (read.Row, bool) {
 	sanePoint(out, &r)
 	r.Point += out.FirstPoint
@@ -38,8 +40,8 @@ func (r Figure) Check(out *read.Rows) (read.Row, bool) {
 	return r, isSane
 }
 
-// Check drops what cannot be from the request. A session's id that may be somebody's name is
-// replaced by a number.
+// Check drops what cannot be from the request. A session's id that may be
+// somebody's name is replaced by a number.
 func (r Request) Check(out *read.Rows) (read.Row, bool) {
 	saneRequest(out, &r)
 	r.Point += out.FirstPoint
@@ -47,8 +49,9 @@ func (r Request) Check(out *read.Rows) (read.Row, bool) {
 	return r, true
 }
 
-// Point is one run of a benchmark, or one step of a sweep. Load says how requests went out: "open"
-// at a rate, "closed" with a fixed number in flight, "at once", "sessions" or "offline".
+// Point is one run of a benchmark, or one step of a sweep. Load says how requests
+// went out: "open" at a rate, "closed" with a fixed number in flight, "at once",
+// "sessions" or "offline".
 type Point struct {
 	Point              int32      `sql:"point"`
 	Tool               string     `sql:"tool"`
@@ -75,9 +78,9 @@ type Point struct {
 // Table is where points are kept.
 func (Point) Table() string { return "points" }
 
-// Figure is one number that a tool computed over a run. Name is the tool's own word, Statistic one
-// of mean, p50, p99, min, max, std, sum, count or value, and Unit the tool's unit, not converted:
-// SQL does that.
+// Figure is one number that a tool computed over a run. Name is the tool's own
+// word, Statistic one of mean, p50, p99, min, max, std, sum, count or value, and
+// Unit the tool's unit, not converted: SQL does that.
 type Figure struct {
 	Point     int32   `sql:"point"`
 	Name      string  `sql:"name"`
@@ -89,8 +92,9 @@ type Figure struct {
 // Table is where figures are kept.
 func (Figure) Table() string { return "figures" }
 
-// Request is one request as the client measured it. Instants (DueS, StartedS) count from a zero of
-// the file's own; with DueS a reader can tell how late a request was sent.
+// Request is one request as the client measured it. Instants (DueS, StartedS) count
+// from a zero of the file's own; with DueS a reader can tell how late a request was
+// sent.
 type Request struct {
 	Point        int32    `sql:"point"`
 	Seq          int32    `sql:"seq"`
@@ -110,5 +114,6 @@ type Request struct {
 	FinishReason *string  `sql:"finish_reason"`
 }
 
-// Table is where requests of results are kept; those of our own runs are in raw.requests.
+// Table is where requests of results are kept; those of our own runs are in
+// raw.requests.
 func (Request) Table() string { return "result_requests" }

@@ -7,9 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// SGLangBench reads the results of SGLang's bench_serving, which appends one line per run. Infinity
-// stands there without quotes, and old lines name neither the model nor the day. The client came
-// from vLLM's and shares most of its keys.
+// SGLangBench reads the results of SGLang's bench_serving, which appends one line
+// per run. Infinity stands there without quotes, and old lines name neither the
+// model nor the day. The client came from vLLM's and shares most of its keys.
 var SGLangBench = read.Format{
 	Name:  "sglang-bench",
 	Sees:  seesSGLang,
@@ -50,8 +50,8 @@ func readSGLang(d *read.Document, out *read.Rows) error {
 	})
 }
 
-// sglangPoint reads a run. Of the server's own description (server_info) the words that name it are
-// kept.
+// sglangPoint reads a run. Of the server's own description (server_info) the words
+// that name it are kept.
 func (o resultObject) sglangPoint(out *read.Rows, point int32) Point {
 	row := o.vllmPoint(out, point, "sglang-bench")
 	row.Label = o.word("tag")

@@ -7,8 +7,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// SQLite refuses SQLite files and says how to export them: reading them would need a second
-// database engine for two tools.
+// SQLite refuses SQLite files and says how to export them: reading them would need
+// a second database engine for two tools.
 var SQLite = read.Format{
 	Name: "sqlite",
 	Sees: func(h *read.Head) string {
@@ -24,8 +24,8 @@ var SQLite = read.Format{
 	Wants: "nothing: an export of it is read",
 }
 
-// sqliteHint knows evalscope's and Optuna's tables by the names in the file's schema, which stands
-// at its start.
+// sqliteHint knows evalscope's and Optuna's tables by the names in the file's
+// schema, which stands at its start.
 func sqliteHint(head []byte) string {
 	switch {
 	case bytes.Contains(head, []byte("first_chunk_latency")):

@@ -7,9 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// TraceReplayer reads what trace-replayer writes: one JSON object per request, all of whose values
-// are texts. Times are milliseconds since it began. s_time_drift is how late a request was sent, so
-// that it was due at s_time less the drift.
+// TraceReplayer reads what trace-replayer writes: one JSON object per request, all
+// of whose values are texts. Times are milliseconds since it began. s_time_drift is
+// how late a request was sent, so that it was due at s_time less the drift.
 var TraceReplayer = read.Format{
 	Name: "trace-replayer",
 	Sees: func(h *read.Head) string {
@@ -23,7 +23,8 @@ var TraceReplayer = read.Format{
 	Wants: "JSON lines with s_time, s_time_drift, input_length and output_length (trace-replayer)",
 }
 
-// replayerLine is one request. Output is what was asked for: the tool does not count what came.
+// replayerLine is one request. Output is what was asked for: the tool does not
+// count what came.
 type replayerLine struct {
 	Status  read.Text     `json:"status"`
 	Start   read.Number   `json:"s_time"`

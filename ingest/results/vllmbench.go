@@ -12,9 +12,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// VLLMBenchServe reads what "vllm bench serve" saves, and benchmark_serving.py before it: one
-// object per run, several in one file with --append-result, an array of them in a sweep. Keys came
-// and went over the years, so each is read where it is there.
+// VLLMBenchServe reads what "vllm bench serve" saves, and benchmark_serving.py
+// before it: one object per run, several in one file with --append-result, an array
+// of them in a sweep. Keys came and went over the years, so each is read where it
+// is there.
 var VLLMBenchServe = read.Format{
 	Name:  "vllm-bench-serve",
 	Sees:  seesVLLMServe,
@@ -23,7 +24,8 @@ var VLLMBenchServe = read.Format{
 	Kind:  "results",
 }
 
-// seesVLLMServe refuses latencies without _ms in their names: those are InferenceX's, in seconds.
+// seesVLLMServe refuses latencies without _ms in their names: those are
+// InferenceX's, in seconds.
 func seesVLLMServe(h *read.Head) string {
 	keys := resultKeys(h)
 	if !isVLLMServe(keys) || slices.ContainsFunc(keys, isInferenceXKey) {
@@ -32,7 +34,8 @@ func seesVLLMServe(h *read.Head) string {
 	return "a result of vllm bench serve: date, model_id, tokenizer_id, num_prompts, request_rate"
 }
 
-// isVLLMServe asks for no latency, because a large file's head may end in its arrays, before them.
+// isVLLMServe asks for no latency, because a large file's head may end in its
+// arrays, before them.
 func isVLLMServe(keys []string) bool {
 	return read.HasAll(keys, "date", "model_id", "tokenizer_id", "num_prompts", "request_rate", "duration", "completed") ||
 		read.HasAll(keys, "date", "mode", "model_id", "num_conversations", "multi_turn_concurrency", "duration", "completed") // the Rust client
@@ -64,7 +67,8 @@ func (o resultObject) addVLLMServe(out *read.Rows, number int64, point int32, r 
 	return addPoint(out, row, figures)
 }
 
-// saysOf keeps with the settings what staging.result_requests must know about the requests.
+// saysOf keeps with the settings what staging.result_requests must know about the
+// requests.
 func (o resultObject) saysOf(r *requestArrays) {
 	if delete(o, "e2e_from_gaps"); r.e2eFromGaps() {
 		o["e2e_from_gaps"] = json.RawMessage("true")
@@ -104,8 +108,8 @@ func (o resultObject) engine() *string {
 	return nil
 }
 
-// load is how requests were sent. A request_rate of "inf" sends all at once, or as many as
-// max_concurrency allows.
+// load is how requests were sent. A request_rate of "inf" sends all at once, or as
+// many as max_concurrency allows.
 func (o resultObject) load() *string {
 	var load string
 	switch {
@@ -142,9 +146,9 @@ var vllmUnits = map[string]string{
 	"tput_per_gpu": "tokens/s/gpu", "output_tput_per_gpu": "tokens/s/gpu", "input_tput_per_gpu": "tokens/s/gpu",
 }
 
-// vllmFigures are the numbers that the tool computed, and the keys that they were read from.
-// Latencies without _ms in their names are in the unit given. median_ and p50_ are the same number;
-// where both are there, one is taken.
+// vllmFigures are the numbers that the tool computed, and the keys that they were
+// read from. Latencies without _ms in their names are in the unit given. median_
+// and p50_ are the same number; where both are there, one is taken.
 func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (figures []Figure, used []string) {
 	for _, key := range read.SortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
@@ -184,8 +188,9 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 	return figures, used
 }
 
-// partFigures are the figures of a part of the run, as the Rust client computes them: of the time
-// in which all slots were taken, and of each turn of the conversations.
+// partFigures are the figures of a part of the run, as the Rust client computes
+// them: of the time in which all slots were taken, and of each turn of the
+// conversations.
 func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure) {
 	part := func(name string, of resultObject) {
 		inside, _ := of.vllmFigures(out, point, "ms")

@@ -8,10 +8,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// VLLMBenchLog reads what "vllm bench serve" prints at its end, as auto_tune keeps it in
-// bm_log_*.txt and people in their notes. Figures have the names of the tool's own JSON. Several
-// reports in one file are several points. SGLang prints under the same title, but also its backend,
-// by which it is told apart.
+// VLLMBenchLog reads what "vllm bench serve" prints at its end, as auto_tune keeps
+// it in bm_log_*.txt and people in their notes. Figures have the names of the
+// tool's own JSON. Several reports in one file are several points. SGLang prints
+// under the same title, but also its backend, by which it is told apart.
 var VLLMBenchLog = read.Format{
 	Name: "vllm-bench-log",
 	Sees: func(h *read.Head) string {
@@ -37,8 +37,8 @@ var (
 	nameOfLog  = regexp.MustCompile(`^bm_log_(\d+)_(\d+)_`)
 )
 
-// benchWords are the lines that are figures: the JSON's name and its unit. "Total Token" became
-// "Total token" in 2025.
+// benchWords are the lines that are figures: the JSON's name and its unit. Versions
+// differ in the capitals of "Total Token".
 var benchWords = map[string][2]string{
 	"Request throughput (req/s)":           {"request_throughput", "requests/s"},
 	"Request goodput (req/s)":              {"request_goodput", "requests/s"},

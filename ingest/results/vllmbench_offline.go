@@ -6,8 +6,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// VLLMBenchThroughput reads what "vllm bench throughput" writes: one small object that does not say
-// what was run. If anything does, it is the file's name.
+// VLLMBenchThroughput reads what "vllm bench throughput" writes: one small object
+// that does not say what was run. If anything does, it is the file's name.
 var VLLMBenchThroughput = read.Format{
 	Name:  "vllm-bench-throughput",
 	Sees:  seesKeys("a result of vllm bench throughput", "elapsed_time", "num_requests", "total_num_tokens", "requests_per_second", "tokens_per_second"),
@@ -16,8 +16,8 @@ var VLLMBenchThroughput = read.Format{
 	Kind:  "results",
 }
 
-// VLLMBenchLatency reads what "vllm bench latency" writes. Each of its latencies is that of a whole
-// batch, so a batch is one request.
+// VLLMBenchLatency reads what "vllm bench latency" writes. Each of its latencies is
+// that of a whole batch, so a batch is one request.
 var VLLMBenchLatency = read.Format{
 	Name:  "vllm-bench-latency",
 	Sees:  seesKeys("a result of vllm bench latency", "avg_latency", "latencies", "percentiles"),

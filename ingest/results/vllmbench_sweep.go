@@ -7,9 +7,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// VLLMBenchSweep reads the summary.csv of "vllm bench sweep": a table of the same runs as its
-// summary.json files, with a column for each key. The first column is pandas' index and has no
-// name.
+// VLLMBenchSweep reads the summary.csv of "vllm bench sweep": a table of the same
+// runs as its summary.json files, with a column for each key. The first column is
+// pandas' index and has no name.
 var VLLMBenchSweep = read.Format{
 	Name:  "vllm-bench-sweep",
 	Sees:  seesVLLMSweep,
@@ -30,7 +30,8 @@ func readVLLMSweep(d *read.Document, out *read.Rows) error {
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {
 		o := resultObject{}
 		for _, name := range s.Names() {
-			// Arrays stand there as Python prints them, of no use and at times with text.
+			// Arrays stand there as Python prints them, of no use and at times with
+			// text.
 			if text := s.Text(name); name != "" && text != "" && !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "{") {
 				o[name] = cell(text)
 			}

@@ -1,8 +1,9 @@
 // Package runs reads the folder of a run, as replay writes it: run.json, the plan, the
 // requests that ended, and samples of the server and the client.
 //
-// A run is taken in like any foreign file, after the fact and from files alone: that is why
-// replay needs no database, and why a recorded run is a fixture. Four rules follow:
+// A run is taken in like any foreign file, after the fact and from files alone:
+// that is why replay needs no database, and why a recorded run is a fixture. Four
+// rules follow:
 //
 //   - The writer may still be at work, or may have been killed. A file may end in the middle
 //     of a line or of a zstd frame; what is whole is taken in, and a note says so.

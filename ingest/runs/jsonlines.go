@@ -96,7 +96,8 @@ func (c jsonColumn) problem(value reflect.Value) string {
 	return ""
 }
 
-// countsTokens says that a key counts tokens, by its name: input_tokens, output_tokens_reported.
+// countsTokens says that a key counts tokens, by its name: input_tokens,
+// output_tokens_reported.
 func countsTokens(key string, kind reflect.Type) bool {
 	return kind == reflect.TypeFor[*int64]() && strings.Contains(key+"_", "_tokens_")
 }

@@ -33,8 +33,8 @@ const (
 	MaxDocumentBytes = 16 << 20
 )
 
-// runDocument is what is needed of run.json here. The whole document is stored as text; SQL reads
-// the rest.
+// runDocument is what is needed of run.json here. The whole document is stored as
+// text; SQL reads the rest.
 type runDocument struct {
 	Schema    string    `json:"schema"`
 	RunID     string    `json:"run_id"`
@@ -43,7 +43,8 @@ type runDocument struct {
 	text      []byte
 }
 
-// readRunDocument refuses a document of another schema, because its keys may mean something else.
+// readRunDocument refuses a document of another schema, because its keys may mean
+// something else.
 func readRunDocument(folder string) (runDocument, error) {
 	var document runDocument
 	file, err := userfile.Open(filepath.Join(folder, RunFile))
@@ -83,8 +84,8 @@ func Open(folder string) (*Run, error) {
 	return &Run{Folder: folder, Document: document}, err
 }
 
-// Load takes in what the run's files hold. It replaces what was taken in of the run while it ran.
-// The order matters: neverSent adds what requests has not.
+// Load takes in what the run's files hold. It replaces what was taken in of the run
+// while it ran. The order matters: neverSent adds what requests has not.
 func (l *Run) Load(ctx context.Context, tx read.Sink, source int64) (read.Counts, error) {
 	l.source = source
 	for _, step := range []func(context.Context, read.Sink) error{l.makeRoom, l.requests, l.neverSent, l.samples} {
@@ -136,8 +137,8 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// makeRoom removes what was taken in of the run while it ran. All of it is in one transaction, so a
-// reader sees the old rows or the new ones.
+// makeRoom removes what was taken in of the run while it ran. All of it is in one
+// transaction, so a reader sees the old rows or the new ones.
 func (l *Run) makeRoom(ctx context.Context, tx read.Sink) error {
 	var status sql.NullString
 	var source int64
@@ -166,8 +167,8 @@ func (l *Run) makeRoom(ctx context.Context, tx read.Sink) error {
 	return nil
 }
 
-// file sends one of the run's files through the parse workers into a table. A file that is not
-// there has no rows.
+// file sends one of the run's files through the parse workers into a table. A file
+// that is not there has no rows.
 func (l *Run) file(ctx context.Context, tx read.Sink, name string, p read.Parser, header func([]byte) error, statement string) (read.Counts, error) {
 	in, err := read.Open(ctx, filepath.Join(l.Folder, name), nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,7 +273,8 @@ func (l *Run) count(ctx context.Context, tx read.Sink) (rows int64, err error) {
 	return rows, err
 }
 
-// readPlanHeader reads how many requests the plan says it has, to tell a cut plan from a short one.
+// readPlanHeader reads how many requests the plan says it has, to tell a cut plan
+// from a short one.
 func readPlanHeader(line []byte) (requests int64, err error) {
 	var header struct {
 		Schema   string `json:"schema"`
@@ -285,8 +287,8 @@ func readPlanHeader(line []byte) (requests int64, err error) {
 	return header.Requests, nil
 }
 
-// samples takes in what the server and the client said about themselves. Lines that cannot be read
-// count as rejects; the values are not rows of the source.
+// samples takes in what the server and the client said about themselves. Lines that
+// cannot be read count as rejects; the values are not rows of the source.
 func (l *Run) samples(ctx context.Context, tx read.Sink) error {
 	p := samples{}
 	sum, err := l.file(ctx, tx, samplesFile, p, nil, fmt.Sprintf(

@@ -11,8 +11,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// samples parses samples.jsonl.zst. A line is one look at the server's /metrics, kept as it was
-// answered, or at the client's own state; one line makes many rows.
+// samples parses samples.jsonl.zst. A line is one look at the server's /metrics,
+// kept as it was answered, or at the client's own state; one line makes many rows.
 type samples struct{}
 
 // sampleLine is one look, in seconds since the run began.
@@ -37,8 +37,8 @@ func (samples) Schema() *arrow.Schema { return sampleSchema }
 
 func (samples) names() string { return strings.Join(read.ColumnNames(sampleSchema), ", ") }
 
-// Parse reads the lines of one block, in a worker of its own. Labels that repeat from look to look
-// are parsed once per block.
+// Parse reads the lines of one block, in a worker of its own. Labels that repeat
+// from look to look are parsed once per block.
 func (samples) Parse(b read.Block) *read.Batch {
 	builder := array.NewRecordBuilder(read.Memory, sampleSchema)
 	defer builder.Release()
@@ -76,8 +76,8 @@ func (samples) Parse(b read.Block) *read.Batch {
 	return made
 }
 
-// series are the values of one look. One line that is not Prometheus text spoils its look, because
-// a scrape with holes would show as a fall of a counter.
+// series are the values of one look. One line that is not Prometheus text spoils
+// its look, because a scrape with holes would show as a fall of a counter.
 func (l sampleLine) series(book *read.Labels) (rows []read.PromSample, problem *read.Reject) {
 	switch l.Origin {
 	case "client":

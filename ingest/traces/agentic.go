@@ -10,14 +10,15 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Agentic reads sessions of coding agents as callanjfox/kv-cache-tester publishes them; aiperf
-// calls the format a WEKA trace. One JSON document is one session: requests with seconds since it
-// began, and sub-agents that hold requests of their own, with seconds since they began. There is no
-// absolute start, so the sessions of a folder are a collection, and whoever replays it says at
-// which rate they start.
+// Agentic reads sessions of coding agents as callanjfox/kv-cache-tester publishes
+// them; aiperf calls the format a WEKA trace. One JSON document is one session:
+// requests with seconds since it began, and sub-agents that hold requests of their
+// own, with seconds since they began. There is no absolute start, so the sessions
+// of a folder are a collection, and whoever replays it says at which rate they
+// start.
 //
-// Block ids mean nothing outside their file, and stand only for whole blocks: the last, partial
-// block of a prompt has none.
+// Block ids mean nothing outside their file, and stand only for whole blocks: the
+// last, partial block of a prompt has none.
 var Agentic = read.Format{
 	Name:  "agentic",
 	Sees:  seesAgentic,
@@ -33,8 +34,8 @@ func seesAgentic(h *read.Head) string {
 	return "a session with " + read.ListNames(h.Keys)
 }
 
-// agenticSession is the whole document. Totals are the publisher's own sums, which are compared
-// with what was read.
+// agenticSession is the whole document. Totals are the publisher's own sums, which
+// are compared with what was read.
 type agenticSession struct {
 	ID        string           `json:"id"`
 	BlockSize int              `json:"block_size"`
@@ -66,8 +67,8 @@ type agenticRequest struct {
 	Requests     []agenticRequest `json:"requests"`
 }
 
-// readAgentic holds the whole session, because its requests and those of its sub-agents are
-// interleaved in time and rows are wanted in that order.
+// readAgentic holds the whole session, because its requests and those of its
+// sub-agents are interleaved in time and rows are wanted in that order.
 func readAgentic(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {
@@ -129,7 +130,8 @@ type agentThread struct {
 	depth      int
 }
 
-// deepest is how far sub-agents of sub-agents are followed. Published sessions have one level.
+// deepest is how far sub-agents of sub-agents are followed. Published sessions have
+// one level.
 const deepest = 8
 
 // read takes the requests of one agent, then those of its sub-agents.
@@ -182,9 +184,10 @@ func (a *agentic) lengths(r agenticRequest, arrival *read.Arrival) *read.Reject 
 	return read.JSONWhole("out", r.Out, &arrival.OutputTokens)
 }
 
-// readAgents reads the sub-agents of a thread, whose own requests came at the instants of begun.
-// The time written for a sub-agent is when it ended, so its start is that less its duration: two
-// that were started together differ in their times by as much as in how long they took.
+// readAgents reads the sub-agents of a thread, whose own requests came at the
+// instants of begun. The time written for a sub-agent is when it ended, so its
+// start is that less its duration: two that were started together differ in their
+// times by as much as in how long they took.
 func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int64) error {
 	if t.depth == deepest && len(agents) > 0 {
 		return hint.Errorf("sub-agents of sub-agents, too deep").Hint("check where it came from")
@@ -227,9 +230,10 @@ func lastUpTo(instants []int64, at int64) int {
 	return -1
 }
 
-// think is how long the agent and its user took before a request. The file's own figure counts from
-// the last answer whose end is known. Where that is not the answer just before, it reaches back
-// past a request, and is cut to the gap since that request.
+// think is how long the agent and its user took before a request. The file's own
+// figure counts from the last answer whose end is known. Where that is not the
+// answer just before, it reaches back past a request, and is cut to the gap since
+// that request.
 func (a *agentic) think(r, before agenticRequest, gapNs int64) *float64 {
 	gap := float64(gapNs) / 1e9
 	switch {
@@ -262,8 +266,8 @@ func orNone(seconds float64) *float64 {
 	return &seconds
 }
 
-// blocks makes ids of a session distinct from those of every other one, unless the file says that
-// they are global.
+// blocks makes ids of a session distinct from those of every other one, unless the
+// file says that they are global.
 func (a *agentic) blocks(ids []uint64) []uint64 {
 	if a.session.Scope == "global" || ids == nil {
 		return ids

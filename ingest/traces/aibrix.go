@@ -8,8 +8,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIBrix reads AIBrix's workloads: JSON lines, one per instant in milliseconds since the trace
-// began, each with the requests that came then. The prompts are in the file; they are not kept.
+// AIBrix reads AIBrix's workloads: JSON lines, one per instant in milliseconds
+// since the trace began, each with the requests that came then. The prompts are in
+// the file; they are not kept.
 var AIBrix = read.Format{
 	Name:  "aibrix",
 	Sees:  seesAIBrix,
@@ -28,7 +29,7 @@ func seesAIBrix(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys)
 }
 
-// aibrixLine is one instant; its keys were renamed in 2025.
+// aibrixLine is one instant, with the keys of older and newer versions.
 type aibrixLine struct {
 	Timestamp json.Number `json:"timestamp"`
 	Requests  []struct {

@@ -8,10 +8,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// AIPerfTurns reads sessions in Mooncake's keys, as aiperf's mooncake_trace has them: the first
-// turn has a timestamp, every later one a delay instead, in milliseconds since the answer before
-// it. When a later turn came is not known, only its think time; it is placed as if answers took no
-// time.
+// AIPerfTurns reads sessions in Mooncake's keys, as aiperf's mooncake_trace has
+// them: the first turn has a timestamp, every later one a delay instead, in
+// milliseconds since the answer before it. When a later turn came is not known,
+// only its think time; it is placed as if answers took no time.
 var AIPerfTurns = read.Format{
 	Name:  "aiperf-turns",
 	Sees:  seesTurns,
@@ -20,8 +20,8 @@ var AIPerfTurns = read.Format{
 	Kind:  "arrivals",
 }
 
-// seesTurns searches the first megabyte for a delay, because the first lines of a file may all be
-// first turns.
+// seesTurns searches the first megabyte for a delay, because the first lines of a
+// file may all be first turns.
 func seesTurns(h *read.Head) string {
 	if !h.IsLines() || !h.Has("session_id", "input_length", "output_length") || h.Has("chat_id") ||
 		!bytes.Contains(h.Data[:min(len(h.Data), 1<<20)], []byte(`"delay"`)) {

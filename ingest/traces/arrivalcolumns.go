@@ -20,7 +20,8 @@ var arrivalSchema = arrow.NewSchema([]arrow.Field{
 // arrivalColumns are the columns of arrivalSchema under construction.
 type arrivalColumns struct{ lines, arrivals, inputs, outputs *read.Column[int64] }
 
-// newArrivalColumns has room for every line of a block, the last of which may have no end.
+// newArrivalColumns has room for every line of a block, the last of which may have
+// no end.
 func newArrivalColumns(b read.Block) arrivalColumns {
 	capacity := b.Ends + 1
 	return arrivalColumns{read.NewInt64s(capacity), read.NewInt64s(capacity), read.NewInt64s(capacity), read.NewInt64s(capacity)}

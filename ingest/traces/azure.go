@@ -22,10 +22,10 @@ import (
 //	Vidur           arrived_at,num_prefill_tokens,num_decode_tokens     seconds from the first row
 //	splitwise-sim   ...,arrival_timestamp,batch_size,prompt_size,token_size   seconds
 //
-// The path of one row: seesAzure recognises the header; openAzure settles which column is
-// what, and the origin of time; Parse reads a block of lines in one of several workers,
-// with plainRow for a row that is written as Azure writes it and anyRow for every other;
-// the columns go to DuckDB as they are.
+// The path of one row: seesAzure recognises the header; openAzure settles which
+// column is what, and the origin of time; Parse reads a block of lines in one of
+// several workers, with plainRow for a row that is written as Azure writes it and
+// anyRow for every other; the columns go to DuckDB as they are.
 var Azure = read.Format{
 	Name:  "azure",
 	Sees:  seesAzure,
@@ -58,7 +58,8 @@ var roles = map[string]role{
 	"token_size":         outputColumn,
 }
 
-// seesAzure asks for two known columns. Both lengths without an arrival are a LengthList.
+// seesAzure asks for two known columns. Both lengths without an arrival are a
+// LengthList.
 func seesAzure(h *read.Head) string {
 	known := 0
 	for _, name := range h.Columns {
@@ -72,8 +73,8 @@ func seesAzure(h *read.Head) string {
 	return "its header is " + strings.Join(h.Columns, ",")
 }
 
-// azure reads the rows of one file. It is not changed after openAzure, so that workers can share
-// it.
+// azure reads the rows of one file. It is not changed after openAzure, so that
+// workers can share it.
 type azure struct {
 	names  []string
 	roles  []role
@@ -133,9 +134,9 @@ func (p *azure) complete(line int64) error {
 	return nil
 }
 
-// findOrigin takes the instant of the first row that can be read. It is needed before any worker
-// starts, because every arrival is counted from it. A file with no such row in its first block is
-// refused later, by its rejects.
+// findOrigin takes the instant of the first row that can be read. It is needed
+// before any worker starts, because every arrival is counted from it. A file with
+// no such row in its first block is refused later, by its rejects.
 func (p *azure) findOrigin(first read.Block) (*time.Time, string) {
 	var at time.Time
 	zone := ""
@@ -162,8 +163,8 @@ func (p *azure) findOrigin(first read.Block) (*time.Time, string) {
 
 func (p *azure) Schema() *arrow.Schema { return arrivalSchema }
 
-// Parse reads the rows of one block, in a worker of its own. The clock remembers the last day, so
-// that each worker has one.
+// Parse reads the rows of one block, in a worker of its own. The clock remembers
+// the last day, so that each worker has one.
 func (p *azure) Parse(b read.Block) *read.Batch {
 	columns, made := newArrivalColumns(b), &read.Batch{}
 	var c read.Clock
@@ -181,8 +182,8 @@ func (p *azure) Parse(b read.Block) *read.Batch {
 	return made
 }
 
-// azureRow is one row. Its arrival is in Unix nanoseconds or, of a relative trace, in nanoseconds
-// since the trace began.
+// azureRow is one row. Its arrival is in Unix nanoseconds or, of a relative trace,
+// in nanoseconds since the trace began.
 type azureRow struct {
 	arrival, input, output int64
 	zoned                  bool
@@ -198,8 +199,9 @@ func (p *azure) row(c *read.Clock, line []byte) (azureRow, *read.Reject) {
 	return p.anyRow(c, line)
 }
 
-// plainRow reads a row that is written exactly as Azure writes it, which nearly every row is, in
-// about 100 ns. It returns false for every other row, right or wrong; anyRow then says which.
+// plainRow reads a row that is written exactly as Azure writes it, which nearly
+// every row is. It returns false for every other row, right or wrong; anyRow then
+// says which.
 func plainRow(c *read.Clock, line []byte) (r azureRow, ok bool) {
 	at, used, zoned, reason := c.Instant(line)
 	if reason != "" || used >= len(line) || line[used] != ',' {
@@ -215,8 +217,8 @@ func plainRow(c *read.Clock, line []byte) (r azureRow, ok bool) {
 	return azureRow{at, in, out, zoned}, reason == "" && used == len(rest)
 }
 
-// anyRow reads a row with other columns, with blanks around its values, or with something wrong in
-// it.
+// anyRow reads a row with other columns, with blanks around its values, or with
+// something wrong in it.
 func (p *azure) anyRow(c *read.Clock, line []byte) (r azureRow, problem *read.Reject) {
 	if bytes.IndexByte(line, '"') >= 0 {
 		return p.quotedRow(c, line)

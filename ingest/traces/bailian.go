@@ -9,10 +9,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Bailian reads Qwen-Bailian's anonymous traces, which aiperf calls bailian_trace: JSON lines,
-// seconds since the trace began, one id per 16 prompt tokens, and chats that are chained turn by
-// turn through parent_chat_id; -1 starts one. A turn may lack tokens of the answer before it,
-// because the model's reasoning was stripped from the history.
+// Bailian reads Qwen-Bailian's anonymous traces, which aiperf calls bailian_trace:
+// JSON lines, seconds since the trace began, one id per 16 prompt tokens, and chats
+// that are chained turn by turn through parent_chat_id; -1 starts one. A turn may
+// lack tokens of the answer before it, because the model's reasoning was stripped
+// from the history.
 var Bailian = read.Format{
 	Name:  "bailian",
 	Sees:  seesBailian,
@@ -100,8 +101,8 @@ func readBailian(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// place finds a chat's session. The first child of a chat continues its session; every other child
-// is a branch, a session of its own that began there.
+// place finds a chat's session. The first child of a chat continues its session;
+// every other child is a branch, a session of its own that began there.
 func (c *bailianChains) place(arrival *read.Arrival, row bailianRow) (read.Arrival, read.ArrivalDetail) {
 	var detail read.ArrivalDetail
 	id := row.ChatID.String()

@@ -5,9 +5,10 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Conversations refuses conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M. They do not say
-// how many tokens a turn has, and most do not say when it came. Both would have to be invented
-// here, so the file is refused with what is missing, and with what to do.
+// Conversations refuses conversations as text: ShareGPT, WildChat, LMSYS-Chat-1M.
+// They do not say how many tokens a turn has, and most do not say when it came.
+// Both would have to be invented here, so the file is refused with what is missing,
+// and with what to do.
 var Conversations = read.Format{
 	Name:  "conversations",
 	Sees:  seesConversations,

@@ -9,9 +9,10 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Dynamo reads NVIDIA Dynamo's request traces: JSON lines, each an event, bare or in an
-// envelope {"timestamp": ..., "event": {...}}. A request is reported when it ends, so rows
-// come in the order of their ends. Events of tools and payloads are passed over.
+// Dynamo reads NVIDIA Dynamo's request traces: JSON lines, each an event, bare or
+// in an envelope {"timestamp": ..., "event": {...}}. A request is reported when it
+// ends, so rows come in the order of their ends. Events of tools and payloads are
+// passed over.
 //
 //	dynamo.request.trace.v1   agent_context.session_id, parent_session_id
 //	dynamo.agent.trace.v1     trajectory_id or program_id in their place
@@ -107,8 +108,8 @@ func readDynamo(d *read.Document, out *read.Rows) error {
 	return err
 }
 
-// request adds one request. The first one's arrival becomes the origin, although an earlier request
-// may end later.
+// request adds one request. The first one's arrival becomes the origin, although an
+// earlier request may end later.
 func (r *dynamo) request(number int64, event dynamoEvent) (*read.Reject, error) {
 	request := event.Request
 	arrival := read.Arrival{Line: number}
@@ -144,8 +145,8 @@ func (r *dynamo) request(number int64, event dynamoEvent) (*read.Reject, error) 
 	return nil, r.out.AddRequest(arrival, detail)
 }
 
-// received is when a request came. A trace that does not say so has when it ended, and how long it
-// took.
+// received is when a request came. A trace that does not say so has when it ended,
+// and how long it took.
 func (r *dynamo) received(event dynamoEvent, into *int64) *read.Reject {
 	if event.Request.ReceivedMs != "" {
 		return read.NanosOf("request_received_ms", event.Request.ReceivedMs.String(), 6, into)

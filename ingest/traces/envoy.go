@@ -6,10 +6,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Envoy reads access logs of Envoy AI Gateway: JSON lines whose keys an operator chose; these are
-// the keys of its documentation. A duration is milliseconds. A line of another protocol has null
-// under all gen_ai keys and is not a request to a model. Who asked (keys, users, teams, addresses,
-// metadata) is not among the columns that are read.
+// Envoy reads access logs of Envoy AI Gateway: JSON lines whose keys an operator
+// chose; these are the keys of its documentation. A duration is milliseconds. A
+// line of another protocol has null under all gen_ai keys and is not a request to a
+// model. Who asked (keys, users, teams, addresses, metadata) is not among the
+// columns that are read.
 var Envoy = read.Format{
 	Name:         "envoy",
 	Sees:         seesEnvoy,

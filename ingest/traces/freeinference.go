@@ -10,9 +10,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// FreeInference reads the freeinference agentic trace: JSON lines, a session each, whose requests
-// have Unix milliseconds and the provider's token counts. Who the user was is not kept. The same
-// table also comes as Parquet.
+// FreeInference reads the freeinference agentic trace: JSON lines, a session each,
+// whose requests have Unix milliseconds and the provider's token counts. Who the
+// user was is not kept. The same table also comes as Parquet.
 var FreeInference = read.Format{
 	Name:  "freeinference",
 	Sees:  seesFreeInference,
@@ -44,9 +44,9 @@ type freeSession struct {
 	} `json:"requests"`
 }
 
-// ReadFreeInference counts requests, not lines: raw.arrivals.line is a request's place in the file.
-// A session may be longer than the longest line of other formats, so sessions are decoded from the
-// stream.
+// ReadFreeInference counts requests, not lines: raw.arrivals.line is a request's
+// place in the file. A session may be longer than the longest line of other
+// formats, so sessions are decoded from the stream.
 func ReadFreeInference(from io.Reader, out *read.Rows) error {
 	t := newRequestTable(out)
 	t.is(meaning{part: arrivesAt, unit: inMillis}, "start_ms")

@@ -101,7 +101,8 @@ func mustRise[T int64 | float64](s *read.Sheet, column string, from, until *T) {
 	}
 }
 
-// gapFamily is the distribution of the gaps between requests; a plan can draw from these three.
+// gapFamily is the distribution of the gaps between requests; a plan can draw from
+// these three.
 func gapFamily(s *read.Sheet) *string {
 	switch family := strings.ToLower(s.Text("gap_family")); family {
 	case "exponential", "gamma", "weibull":

@@ -7,10 +7,11 @@ import (
 	"tidemark/ingest/read"
 )
 
-// LiteLLM reads LiteLLM's spend logs, as CSV of its table or as JSON of /spend/logs. Its
-// completionStartTime is the instant of the first token, or of the end where nothing was streamed.
-// Requests that it answered from its own cache never reached a server; they are kept, and a note
-// counts them. Keys, users and metadata are not read.
+// LiteLLM reads LiteLLM's spend logs, as CSV of its table or as JSON of
+// /spend/logs. Its completionStartTime is the instant of the first token, or of the
+// end where nothing was streamed. Requests that it answered from its own cache
+// never reached a server; they are kept, and a note counts them. Keys, users and
+// metadata are not read.
 var LiteLLM = read.Format{
 	Name:         "litellm",
 	Sees:         seesLiteLLM,

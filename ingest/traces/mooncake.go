@@ -17,14 +17,15 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Mooncake reads Mooncake's traces, which aiperf calls mooncake_trace: JSON lines with milliseconds
-// since the trace began, and one id per block of 512 prompt tokens. Ids are kept exactly, as 64-bit
-// integers. They are chained: an id stands for its block and all blocks before it, so equal leading
-// ids are an equal prefix.
+// Mooncake reads Mooncake's traces, which aiperf calls mooncake_trace: JSON lines
+// with milliseconds since the trace began, and one id per block of 512 prompt
+// tokens. Ids are kept exactly, as 64-bit integers. They are chained: an id stands
+// for its block and all blocks before it, so equal leading ids are an equal prefix.
 //
-// LMBench's trace replayer (GMI) has the same keys with other stamps: Unix nanoseconds as strings,
-// too large for a float64, or any other unit. The unit is then recognised by its magnitude, and a
-// note says which. Its ids stand for no fixed number of tokens.
+// LMBench's trace replayer (GMI) has the same keys with other stamps: Unix
+// nanoseconds as strings, too large for a float64, or any other unit. The unit is
+// then recognised by its magnitude, and a note says which. Its ids stand for no
+// fixed number of tokens.
 var Mooncake = read.Format{
 	Name:  "mooncake",
 	Sees:  seesMooncake,
@@ -33,8 +34,8 @@ var Mooncake = read.Format{
 	Kind:  "arrivals",
 }
 
-// mooncakeBlock is how many tokens an id stands for. The file does not say; where the number of ids
-// fits another size better, that one is used, and a note says so.
+// mooncakeBlock is how many tokens an id stands for. The file does not say; where
+// the number of ids fits another size better, that one is used, and a note says so.
 const mooncakeBlock = 512
 
 func seesMooncake(h *read.Head) string {
@@ -45,8 +46,8 @@ func seesMooncake(h *read.Head) string {
 	return "JSON lines with " + read.ListNames(h.Keys)
 }
 
-// mooncake reads the rows of one file. Except for the counter it is not changed after openMooncake,
-// so that workers can share it.
+// mooncake reads the rows of one file. Except for the counter it is not changed
+// after openMooncake, so that workers can share it.
 type mooncake struct {
 	blockTokens int64
 	hasBlocks   bool
@@ -56,8 +57,8 @@ type mooncake struct {
 	foreign     atomic.Int64 // rows with keys that were passed over
 }
 
-// openMooncake looks at the first block: which columns there are, the unit of the stamps, and the
-// size of a prefix block.
+// openMooncake looks at the first block: which columns there are, the unit of the
+// stamps, and the size of a prefix block.
 func openMooncake(first read.Block) (*read.Arrivals, read.Block, error) {
 	first.Data = bytes.TrimPrefix(first.Data, read.ByteOrderMark)
 	p := &mooncake{}
@@ -96,9 +97,9 @@ func (p *mooncake) notes(sum read.Counts) []string {
 	return notes
 }
 
-// looksLikeUnixSeconds doubts stamps that were read as milliseconds since the trace began: the
-// first would be eleven days into the trace. As Unix seconds they would be of this century, with a
-// request at least every quarter of an hour.
+// looksLikeUnixSeconds doubts stamps that were read as milliseconds since the trace
+// began: the first would be eleven days into the trace. As Unix seconds they would
+// be of this century, with a request at least every quarter of an hour.
 func looksLikeUnixSeconds(sum read.Counts) bool {
 	const stamp, least, most, meanGap = int64(1e6), int64(1e9), int64(1e10), int64(900)
 	first, last := sum.First/stamp, sum.Last/stamp
@@ -108,9 +109,9 @@ func looksLikeUnixSeconds(sum read.Counts) bool {
 // blockSizes are the usual ones. Of two that fit equally well, the first is used.
 var blockSizes = []int64{mooncakeBlock, 16, 32, 64, 128, 256, 1024}
 
-// look decides from the first block which columns there are, what a stamp counts, and how many
-// tokens a prefix block has: the size that fits the most rows exactly. Where none fits half of at
-// least twenty rows, ids are of no fixed size.
+// look decides from the first block which columns there are, what a stamp counts,
+// and how many tokens a prefix block has: the size that fits the most rows exactly.
+// Where none fits half of at least twenty rows, ids are of no fixed size.
 func (p *mooncake) look(first read.Block) {
 	const many = 20
 	fits := make([]int, len(blockSizes))
@@ -202,8 +203,8 @@ func (p *mooncake) Parse(b read.Block) *read.Batch {
 	return made
 }
 
-// check compares a row's number of ids with its length. Too few cannot be; more than the prompt has
-// blocks are counted.
+// check compares a row's number of ids with its length. Too few cannot be; more
+// than the prompt has blocks are counted.
 func (p *mooncake) check(r *mooncakeRow, made *read.Batch) *read.Reject {
 	count := int64(len(r.ids))
 	switch {
@@ -217,8 +218,8 @@ func (p *mooncake) check(r *mooncakeRow, made *read.Batch) *read.Reject {
 	return nil
 }
 
-// mooncakeRow is one row. Its memory is used again for the next row, so that a row costs no
-// allocation.
+// mooncakeRow is one row. Its memory is used again for the next row, so that a row
+// costs no allocation.
 type mooncakeRow struct {
 	arrival, input, output int64
 	ids                    []uint64
@@ -227,8 +228,9 @@ type mooncakeRow struct {
 	unit                   *stampUnit // nil: milliseconds
 }
 
-// parse reads a line by hand, which is ten times as fast, and by encoding/json where the line is
-// written in another way than usual. FuzzMooncakeByHand checks that both read the same.
+// parse reads a line by hand, which is much faster, and by encoding/json where the
+// line is written in another way than usual. FuzzMooncakeByHand checks that both
+// read the same.
 func (r *mooncakeRow) parse(line []byte) *read.Reject {
 	if r.fast(line) {
 		return nil
@@ -329,8 +331,8 @@ func (s *scanner) key() []byte {
 	return name
 }
 
-// number reads a number times 10^digits; with no digits it is a number of tokens. It refuses
-// fractions, which parse reads exactly.
+// number reads a number times 10^digits; with no digits it is a number of tokens.
+// It refuses fractions, which parse reads exactly.
 func (s *scanner) number(into *int64, digits int) bool {
 	s.blanks()
 	rest := s.text[s.at:]
@@ -402,7 +404,8 @@ func (r *mooncakeRow) slow(line []byte) *read.Reject {
 	return nil
 }
 
-// readIDs reads a list of 64-bit numbers; encoding/json's float64 would round those above 2^53.
+// readIDs reads a list of 64-bit numbers; encoding/json's float64 would round those
+// above 2^53.
 func (r *mooncakeRow) readIDs(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"tidemark/ingest/read"
 )
 
-// The stamps of Mooncake's keys. Mooncake writes milliseconds since the trace began; replayers of
-// other makers write Unix times of any unit under the same key.
+// The stamps of Mooncake's keys. Mooncake writes milliseconds since the trace
+// began; replayers of other makers write Unix times of any unit under the same key.
 
 // stampUnit is what a stamp counts: 10^digits nanoseconds.
 type stampUnit struct {
@@ -19,9 +19,9 @@ type stampUnit struct {
 	isText bool // written as a string
 }
 
-// unixUnits are tried in order; as Unix times they all begin in 1973. A bare number of seconds
-// could as well be milliseconds since the trace began and is read as that; a string of seconds is a
-// Unix time.
+// unixUnits are tried in order; as Unix times they all begin in 1973. A bare number
+// of seconds could as well be milliseconds since the trace began and is read as
+// that; a string of seconds is a Unix time.
 var unixUnits = []stampUnit{
 	{"ns", 0, true, 1e17, false, false},
 	{"us", 3, true, 1e14, false, false},

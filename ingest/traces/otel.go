@@ -11,10 +11,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// OTel reads spans of OpenTelemetry as JSON: OTLP's own form, one document or one per line as the
-// collector's file exporter writes it; inference-perf's list of spans; and Jaeger's export. A span
-// with token counts is a request. otel_spans.go says what becomes of spans inside spans,
-// otel_sessions.go which session a request belongs to.
+// OTel reads spans of OpenTelemetry as JSON: OTLP's own form, one document or one
+// per line as the collector's file exporter writes it; inference-perf's list of
+// spans; and Jaeger's export. A span with token counts is a request. otel_spans.go
+// says what becomes of spans inside spans, otel_sessions.go which session a request
+// belongs to.
 var OTel = read.Format{
 	Name:  "otel",
 	Sees:  seesOTel,
@@ -38,8 +39,8 @@ func seesOTel(h *read.Head) string {
 // maxSpansBytes is the longest list of the spans of one resource that is held.
 const maxSpansBytes = 64 << 20
 
-// readOTel reads the documents of a file one after another, then writes the requests: which span is
-// one is only known at the end.
+// readOTel reads the documents of a file one after another, then writes the
+// requests: which span is one is only known at the end.
 func readOTel(d *read.Document, out *read.Rows) error {
 	s := &spans{out: out}
 	source := read.Capped(d.Reader(), maxSpansBytes)
@@ -63,8 +64,8 @@ func readOTel(d *read.Document, out *read.Rows) error {
 	return s.end()
 }
 
-// document reads the lists of spans of one object, an element at a time, so that a file of any
-// length can be read.
+// document reads the lists of spans of one object, an element at a time, so that a
+// file of any length can be read.
 func (s *spans) document(decoder *json.Decoder, source *read.CappedReader) error {
 	for decoder.More() {
 		key, err := decoder.Token()
@@ -103,8 +104,8 @@ func (s *spans) document(decoder *json.Decoder, source *read.CappedReader) error
 	return err
 }
 
-// otlpSpan is a span in OTLP's JSON. Times are strings, because nanoseconds since 1970 exceed what
-// a float64 holds exactly.
+// otlpSpan is a span in OTLP's JSON. Times are strings, because nanoseconds since
+// 1970 exceed what a float64 holds exactly.
 type otlpSpan struct {
 	TraceID      string          `json:"traceId"`
 	SpanID       string          `json:"spanId"`
@@ -137,8 +138,8 @@ func (a otlpAttribute) text() []byte {
 	return nil
 }
 
-// resource reads the spans of one resource. Before 2022 scopes were called instrumentation
-// libraries.
+// resource reads the spans of one resource. Before 2022 scopes were called
+// instrumentation libraries.
 func (s *spans) resource(decoder *json.Decoder) error {
 	type scope struct {
 		Spans []otlpSpan `json:"spans"`
@@ -186,7 +187,8 @@ func (s *spans) otlp(from otlpSpan) error {
 	return nil
 }
 
-// flat reads a span whose attributes are one object and whose times are written as dates.
+// flat reads a span whose attributes are one object and whose times are written as
+// dates.
 func (s *spans) flat(decoder *json.Decoder) error {
 	var from struct {
 		TraceID      string                     `json:"trace_id"`

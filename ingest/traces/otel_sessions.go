@@ -14,9 +14,9 @@ type spanPlace struct {
 	think            *float64
 }
 
-// sessions puts requests into sessions: a conversation, as the spans name it, or else a trace of
-// several requests. What an agent inside another agent asks for is a session of its own, called
-// conversation/span, that the other one began.
+// sessions puts requests into sessions: a conversation, as the spans name it, or
+// else a trace of several requests. What an agent inside another agent asks for is
+// a session of its own, called conversation/span, that the other one began.
 func (s *spans) sessions(requests []*span) map[*span]spanPlace {
 	several := map[string]int{}
 	for _, one := range requests {
@@ -59,8 +59,8 @@ func (s *spans) sessions(requests []*span) map[*span]spanPlace {
 	return places
 }
 
-// session names the session of a request, the session that began it, and the agent that it belongs
-// to.
+// session names the session of a request, the session that began it, and the agent
+// that it belongs to.
 func (s *spans) session(of *span, isOneOfSeveral bool) (in spanPlace, agent *span) {
 	conversation := of.conversation
 	var agents []*span // the innermost first

@@ -10,10 +10,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// spans are what a file of OpenTelemetry holds. Which of them are requests is known only when all
-// are there: a gateway, a client and the server may each have a span with the token counts of the
-// same request, and an agent's span may carry the sum of all of its requests. The innermost spans
-// count, so that each request counts once.
+// spans are what a file of OpenTelemetry holds. Which of them are requests is known
+// only when all are there: a gateway, a client and the server may each have a span
+// with the token counts of the same request, and an agent's span may carry the sum
+// of all of its requests. The innermost spans count, so that each request counts
+// once.
 type spans struct {
 	out    *read.Rows
 	all    []*span
@@ -61,8 +62,8 @@ func (s *spans) newSpan(trace, id, parent, name string) *span {
 // modelCalls are the operations that ask a model for tokens.
 var modelCalls = []string{"chat", "text_completion", "generate_content", "completion"}
 
-// spanAttributes tell of a request, by the names of the semantic conventions old and new, of vLLM,
-// Traceloop and OpenInference. Latencies are seconds.
+// spanAttributes tell of a request, by the names of the semantic conventions old
+// and new, of vLLM, Traceloop and OpenInference. Latencies are seconds.
 var spanAttributes = map[string]func(s *span, value []byte) bool{
 	"gen_ai.usage.input_tokens":                   func(s *span, v []byte) bool { return tokensInto(&s.input, v) },
 	"gen_ai.usage.prompt_tokens":                  func(s *span, v []byte) bool { return tokensInto(&s.input, v) },
@@ -129,8 +130,8 @@ func (s *spans) attribute(of *span, key string, value []byte) error {
 	return nil
 }
 
-// isSpanText knows keys that carry text under names of their own, such as gen_ai.prompt.0.content
-// and gen_ai.tool.call.arguments.
+// isSpanText knows keys that carry text under names of their own, such as
+// gen_ai.prompt.0.content and gen_ai.tool.call.arguments.
 func isSpanText(key string, value []byte) bool {
 	for _, begin := range []string{"gen_ai.prompt", "gen_ai.completion", "gen_ai.input.", "gen_ai.output.", "gen_ai.system_instructions", "gen_ai.tool.call.", "llm.input_messages", "llm.output_messages", "traceloop.entity."} {
 		if strings.HasPrefix(key, begin) {
@@ -155,7 +156,8 @@ func (s *spans) around(of *span) func(func(*span) bool) {
 	}
 }
 
-// hasTokens says that the span tells the lengths of a request. Embeddings have no output.
+// hasTokens says that the span tells the lengths of a request. Embeddings have no
+// output.
 func (s *span) hasTokens() bool {
 	return s.input >= 0 && (s.output >= 0 || s.operation == "embeddings")
 }
@@ -246,7 +248,8 @@ func (s *spans) timesAlone() error {
 	return s.out.RatesOf(minutes, float64(last-first)/1e9+1)
 }
 
-// write adds the requests, in the order of the file, and rejects the calls that cannot be read.
+// write adds the requests, in the order of the file, and rejects the calls that
+// cannot be read.
 func (s *spans) write(requests []*span) error {
 	first := requests[0].start
 	for _, one := range requests {

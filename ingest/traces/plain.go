@@ -12,10 +12,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Plain reads any table of requests: CSV with a header (comma, semicolon, tab or bar), JSON lines,
-// or a JSON array of objects. Columns are recognised by their names, or are what the user says:
-// --column input_tokens=prompt_len. A nested key is its path, as usage.prompt_tokens. A log without
-// a header has columns #1, #2, ...
+// Plain reads any table of requests: CSV with a header (comma, semicolon, tab or
+// bar), JSON lines, or a JSON array of objects. Columns are recognised by their
+// names, or are what the user says: --column input_tokens=prompt_len. A nested key
+// is its path, as usage.prompt_tokens. A log without a header has columns #1, #2,
+// ...
 //
 // It is a guess, because many other formats have such columns: it is asked last.
 var Plain = read.Format{
@@ -52,8 +53,8 @@ func isTable(h *read.Head) bool {
 	return len(line) > 0 && !bytes.HasPrefix(h.Data, read.ParquetMagic) && (h.IsLines() || h.Element != nil || line[0] != '{' && line[0] != '[' && bytes.IndexByte(h.Data[:min(len(h.Data), 4096)], 0) < 0)
 }
 
-// tableColumns are the names of a CSV header's columns, or the paths of the keys of the first JSON
-// object.
+// tableColumns are the names of a CSV header's columns, or the paths of the keys of
+// the first JSON object.
 func tableColumns(h *read.Head) (names []string) {
 	switch {
 	case h.IsLines():
@@ -83,7 +84,8 @@ type dialect struct {
 	isNone func(r *request) bool
 }
 
-// readTable reads a table of requests in any of its forms, by what its first line begins with.
+// readTable reads a table of requests in any of its forms, by what its first line
+// begins with.
 func readTable(d *read.Document, out *read.Rows, of dialect) error {
 	names, err := newColumnNames(d.Columns, of.words)
 	if err != nil {
@@ -157,8 +159,8 @@ func (c *columnMeanings) unseen(names []string) error {
 // commonLog is a line of a web server's log, as Apache's common format has it.
 var commonLog = regexp.MustCompile(`^\S+ \S+ \S+ \[`)
 
-// separatorOf is what stands between the fields of a line: the most frequent of the usual
-// characters. A web server's log has blanks.
+// separatorOf is what stands between the fields of a line: the most frequent of the
+// usual characters. A web server's log has blanks.
 func separatorOf(line []byte) byte {
 	if commonLog.Match(line) {
 		return ' '
@@ -183,8 +185,8 @@ func fieldNames(fields [][]byte) []string {
 	return names
 }
 
-// splitFields cuts a line into its fields, without their quotes. Blanks as separators may be
-// several, and brackets quote as in a web server's log.
+// splitFields cuts a line into its fields, without their quotes. Blanks as
+// separators may be several, and brackets quote as in a web server's log.
 func splitFields(line []byte, separator byte, into [][]byte) (fields [][]byte, reason string) {
 	fields = into[:0]
 	if separator == ' ' {
@@ -218,7 +220,8 @@ func splitLog(line []byte, fields [][]byte) ([][]byte, string) {
 	return fields, ""
 }
 
-// unseenIn is unseen for columns that hold structures: a path in a column counts as that column.
+// unseenIn is unseen for columns that hold structures: a path in a column counts as
+// that column.
 func (c *columnMeanings) unseenIn(names []string) error {
 	there := append([]string{}, names...)
 	for theirs := range c.said {

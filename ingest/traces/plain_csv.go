@@ -42,8 +42,8 @@ func readCSVTable(d *read.Document, t *requestTable, names *columnMeanings) erro
 	return err
 }
 
-// header settles which column is what. A log without a header has numbers for names, and its first
-// line is a row like all others.
+// header settles which column is what. A log without a header has numbers for
+// names, and its first line is a row like all others.
 func (p *separated) header(line []byte, names *columnMeanings, d *read.Document) error {
 	p.separator = separatorOf(line)
 	fields, reason := splitFields(line, p.separator, nil)

@@ -8,12 +8,12 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Tables of requests as JSON objects, one per line or in an array. A log of a gateway has a hundred
-// keys per request of which ten are of use, so the walk over an object (eachValue) allocates
-// nothing and unescapes only what has escapes.
+// Tables of requests as JSON objects, one per line or in an array. A log of a
+// gateway has a hundred keys per request of which ten are of use, so the walk over
+// an object (eachValue) allocates nothing and unescapes only what has escapes.
 
-// objects reads objects that are requests. Which key is which is settled by the first object that
-// has it.
+// objects reads objects that are requests. Which key is which is settled by the
+// first object that has it.
 type objects struct {
 	*requestTable
 	columns *columnMeanings
@@ -60,8 +60,8 @@ func readJSONArray(d *read.Document, t *requestTable, names *columnMeanings) err
 	return err
 }
 
-// object takes in one object. Of two keys that mean the same, the surer one counts, in each object
-// anew.
+// object takes in one object. Of two keys that mean the same, the surer one counts,
+// in each object anew.
 func (p *objects) object(number int64, object []byte) error {
 	var r request
 	var failed error
@@ -122,9 +122,9 @@ func (p *objects) notePassedOver() {
 	}
 }
 
-// eachValue calls use with the path and the text of each value of an object that is not an object
-// itself; strings come without their quotes. The object must be valid JSON. The path is valid until
-// the next call.
+// eachValue calls use with the path and the text of each value of an object that is
+// not an object itself; strings come without their quotes. The object must be valid
+// JSON. The path is valid until the next call.
 func eachValue(object, prefix []byte, depth int, use func(path, value []byte)) {
 	const deepest = 6
 	if depth > deepest {
@@ -155,7 +155,8 @@ func eachValue(object, prefix []byte, depth int, use func(path, value []byte)) {
 	}
 }
 
-// unquotedText is a JSON string without its quotes. It is copied only where it has escapes.
+// unquotedText is a JSON string without its quotes. It is copied only where it has
+// escapes.
 func unquotedText(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 && len(quoted) > 1 {
 		return quoted[1 : len(quoted)-1]

@@ -11,9 +11,10 @@ import (
 // chose, are read by the names of their columns. This file says which name means what;
 // requesttable.go says what becomes of the values.
 //
-// A name is looked up three ways: as it is (prompt_tokens), with the unit at its end cut
-// off (latency_ms), and by its last parts where it is a path
-// (response.usage.prompt_tokens). Two columns may mean the same; then the surer name wins.
+// A name is looked up three ways: as it is (prompt_tokens), with the unit at its
+// end cut off (latency_ms), and by its last parts where it is a path
+// (response.usage.prompt_tokens). Two columns may mean the same; then the surer
+// name wins.
 
 // part is what a column tells of a request.
 type part int
@@ -61,8 +62,8 @@ const (
 
 var unitNames = map[timeUnit]string{inNanos: "ns", inMicros: "us", inMillis: "ms", inSeconds: "s", asWritten: "datetime"}
 
-// ourNames are what --column takes on its left side, and what our own exports write. A time has its
-// unit at the end: arrival_ms, ttft_us.
+// ourNames are what --column takes on its left side, and what our own exports
+// write. A time has its unit at the end: arrival_ms, ttft_us.
 var ourNames = map[string]part{
 	"arrival": arrivesAt, "arrival_at": arrivesAt, "first_token_at": firstTokenAt, "end_at": endsAt,
 	"input_tokens": inputLength, "output_tokens": outputLength, "total_tokens": totalLength, "cached_tokens": cachedLength,
@@ -72,8 +73,8 @@ var ourNames = map[string]part{
 	"blocks": blocksIn, "block_tokens": blockLength,
 }
 
-// otherNames are what others call the same thing, the surest first: of two columns that tell one
-// thing, the earlier in this list is read.
+// otherNames are what others call the same thing, the surest first: of two columns
+// that tell one thing, the earlier in this list is read.
 var otherNames = map[part]string{
 	arrivesAt: `arrival arrival_at arrival_time arrival_timestamp arrived_at arrived request_arrival request_arrival_time start_time request_start
 		request_start_time start_timestamp started_at start time_iso8601 time_local timestamp request_timestamp request_time_at ts time event_time
@@ -107,7 +108,8 @@ var otherNames = map[part]string{
 	blockLength:  "block_tokens block_size hash_block_size",
 }
 
-// meaning is a column's part, the unit of its times, and how sure its name is: lower is surer.
+// meaning is a column's part, the unit of its times, and how sure its name is:
+// lower is surer.
 type meaning struct {
 	part part
 	unit timeUnit
@@ -140,9 +142,9 @@ var unitEndings = []struct {
 // isTime are the parts that have a unit of time.
 var isTime = []part{arrivesAt, firstTokenAt, endsAt, thinksFor, ttftFor, e2eFor}
 
-// meaningOf tells what a column is by its name: Request Start (ms), promptTokens and
-// response.usage.prompt_tokens are all known. The zero meaning is none. Each part of a path that
-// had to be dropped makes a name less sure.
+// meaningOf tells what a column is by its name: Request Start (ms), promptTokens
+// and response.usage.prompt_tokens are all known. The zero meaning is none. Each
+// part of a path that had to be dropped makes a name less sure.
 func meaningOf(name string, of map[string]meaning) meaning {
 	words := snake(name)
 	for dropped := 0; ; dropped += 100 {
@@ -230,9 +232,9 @@ var textNames = func() map[string]bool {
 // lastOf is the last key of a path.
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// isText says whether a value in a column that is not read is text: by the column's name or, from
-// 120 bytes on, by having a blank for at least every twenty bytes. It only decides whether the user
-// is told; the value is dropped either way.
+// isText says whether a value in a column that is not read is text: by the column's
+// name or, from 120 bytes on, by having a blank for at least every twenty bytes. It
+// only decides whether the user is told; the value is dropped either way.
 func isText[N string | []byte](name N, value []byte) bool {
 	if len(value) == 0 || isNull(value) {
 		return false

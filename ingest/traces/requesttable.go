@@ -8,16 +8,18 @@ import (
 	"tidemark/internal/hint"
 )
 
-// What becomes of the values of a table of requests, whatever it came from: CSV, JSON or Parquet. A
-// reader fills a request with the text of each part and calls add; requestTable checks the parts in
-// order, and the first that is wrong is the reject.
+// What becomes of the values of a table of requests, whatever it came from: CSV,
+// JSON or Parquet. A reader fills a request with the text of each part and calls
+// add; requestTable checks the parts in order, and the first that is wrong is the
+// reject.
 
-// request is one record: the text of each part, nil where the table says nothing of it. The texts
-// are valid until the next record.
+// request is one record: the text of each part, nil where the table says nothing of
+// it. The texts are valid until the next record.
 type request [partCount][]byte
 
-// requestTable turns records into rows of raw.arrivals and raw.arrival_details. What it has to
-// assume (units, zones, null tokens of failed requests) it notes once.
+// requestTable turns records into rows of raw.arrivals and raw.arrival_details.
+// What it has to assume (units, zones, null tokens of failed requests) it notes
+// once.
 type requestTable struct {
 	out     *read.Rows
 	names   [partCount]string // what the file calls each part that it has
@@ -89,8 +91,8 @@ func (t *requestTable) add(line int64, r *request) error {
 	return t.out.Add(detail)
 }
 
-// read checks the parts in the order in which they depend on each other: whether a request failed
-// decides whether its tokens may be missing.
+// read checks the parts in the order in which they depend on each other: whether a
+// request failed decides whether its tokens may be missing.
 func (t *requestTable) read(r *request, row *read.Arrival, detail *read.ArrivalDetail) *read.Reject {
 	for p, text := range r {
 		if isNull(text) {
@@ -120,8 +122,8 @@ func (t *requestTable) read(r *request, row *read.Arrival, detail *read.ArrivalD
 	return nil
 }
 
-// begin settles the origin with the first row: its instant in a dated table, zero in a relative
-// one.
+// begin settles the origin with the first row: its instant in a dated table, zero
+// in a relative one.
 func (t *requestTable) begin(first int64) {
 	t.begun = true
 	unit := t.units[arrivesAt]
@@ -133,8 +135,8 @@ func (t *requestTable) begin(first int64) {
 	}
 }
 
-// instant reads a time as nanoseconds: since 1970 where it is dated or large, since the trace began
-// otherwise. The first value settles how a column is written.
+// instant reads a time as nanoseconds: since 1970 where it is dated or large, since
+// the trace began otherwise. The first value settles how a column is written.
 func (t *requestTable) instant(r *request, p part) (int64, *read.Reject) {
 	text := r[p]
 	if text == nil {
@@ -177,8 +179,8 @@ func (t *requestTable) settle(p part, text []byte) {
 	}
 }
 
-// lengths reads the tokens. A request that failed may lack those of its answer. Where only the
-// total is given, the answer is the total less the prompt.
+// lengths reads the tokens. A request that failed may lack those of its answer.
+// Where only the total is given, the answer is the total less the prompt.
 func (t *requestTable) lengths(r *request, row *read.Arrival, detail *read.ArrivalDetail) (problem *read.Reject) {
 	if row.InputTokens, problem = t.tokens(r, inputLength); problem != nil {
 		return problem
@@ -240,8 +242,8 @@ func (t *requestTable) status(r *request, detail *read.ArrivalDetail) *read.Reje
 	return nil
 }
 
-// session reads who is who: sessions, turns, tenants. Tenants are always numbered, because their
-// names are customers.
+// session reads who is who: sessions, turns, tenants. Tenants are always numbered,
+// because their names are customers.
 func (t *requestTable) session(r *request, row *read.Arrival, detail *read.ArrivalDetail) (problem *read.Reject) {
 	if r[sessionIn] != nil {
 		if row.SessionID, problem = t.id(r, sessionIn, &t.people); problem != nil {
@@ -295,7 +297,8 @@ func (t *requestTable) small(r *request, p part) (*int32, *read.Reject) {
 	return new(int32(value)), nil
 }
 
-// latencies reads durations, or computes them from the instants of the first token and of the end.
+// latencies reads durations, or computes them from the instants of the first token
+// and of the end.
 func (t *requestTable) latencies(r *request, at int64, detail *read.ArrivalDetail) *read.Reject {
 	for p, target := range map[part]**float64{thinksFor: &detail.ThinkS, ttftFor: &detail.TTFTS, e2eFor: &detail.E2ES} {
 		if r[p] == nil || t.units[p] < 0 {
@@ -324,8 +327,8 @@ func (t *requestTable) latencies(r *request, at int64, detail *read.ArrivalDetai
 	return nil
 }
 
-// prefix reads the blocks of the prompt. Ids are of no use without the number of tokens that each
-// stands for.
+// prefix reads the blocks of the prompt. Ids are of no use without the number of
+// tokens that each stands for.
 func (t *requestTable) prefix(r *request, row *read.Arrival) *read.Reject {
 	if r[blockLength] != nil && t.blocks == 0 {
 		size, problem := t.tokens(r, blockLength)

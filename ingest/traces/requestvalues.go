@@ -45,8 +45,8 @@ func isNumber(text []byte) bool {
 	return err == nil
 }
 
-// wholeTokens reads a number of tokens, also as 128.0 or 1.28e2: pandas writes a column of integers
-// as floats once one cell of it is empty.
+// wholeTokens reads a number of tokens, also as 128.0 or 1.28e2: pandas writes a
+// column of integers as floats once one cell of it is empty.
 func wholeTokens(text []byte) (int64, string) {
 	value, used, reason := read.TokenCount(text)
 	if reason == read.TooLarge || reason == "" && used == len(text) {
@@ -78,8 +78,9 @@ func duration(text []byte, unit timeUnit) (float64, string) {
 	return number * float64(read.PowersOfTen[unit]) / 1e9, ""
 }
 
-// stamp reads a number of seconds, or of parts of them, as nanoseconds. It is exact where float64
-// would round: a Unix time in seconds has 10 digits before the point and up to 9 after it.
+// stamp reads a number of seconds, or of parts of them, as nanoseconds. It is exact
+// where float64 would round: a Unix time in seconds has 10 digits before the point
+// and up to 9 after it.
 func stamp(text []byte, unit timeUnit) (int64, string) {
 	ns, used, reason := read.Decimal(text, int(unit))
 	switch {
@@ -91,8 +92,8 @@ func stamp(text []byte, unit timeUnit) (int64, string) {
 	return ns, ""
 }
 
-// unitOfStamp tells a unit by the size of a Unix time between the years 2001 and 2286. Any smaller
-// number is read as seconds since the trace began.
+// unitOfStamp tells a unit by the size of a Unix time between the years 2001 and
+// 2286. Any smaller number is read as seconds since the trace began.
 func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	number, err := strconv.ParseFloat(string(text), 64)
 	switch {
@@ -108,8 +109,9 @@ func unitOfStamp(text []byte) (unit timeUnit, isUnix bool) {
 	return inNanos, true
 }
 
-// writtenLayouts are the ways to write an instant that Clock.Instant does not read: of web servers,
-// Python's logging, spreadsheets. Go accepts a fraction after the seconds, with a point or a comma.
+// writtenLayouts are the ways to write an instant that Clock.Instant does not read:
+// of web servers, Python's logging, spreadsheets. Go accepts a fraction after the
+// seconds, with a point or a comma.
 var writtenLayouts = []struct {
 	layout string
 	zoned  bool
@@ -161,8 +163,8 @@ func truth(text []byte) *bool {
 	return nil
 }
 
-// failed reads a status, as an HTTP code or a word; nil where it says neither. stop and length are
-// finish reasons, which only an answer has.
+// failed reads a status, as an HTTP code or a word; nil where it says neither. stop
+// and length are finish reasons, which only an answer has.
 func failed(text []byte) *bool {
 	if code, err := strconv.Atoi(string(text)); err == nil {
 		if code < 100 || code > 999 {
@@ -179,8 +181,8 @@ func failed(text []byte) *bool {
 	return nil
 }
 
-// blockIDs reads a JSON list of ids: 64-bit numbers, or hexadecimal digits, of which the first 16
-// count.
+// blockIDs reads a JSON list of ids: 64-bit numbers, or hexadecimal digits, of
+// which the first 16 count.
 func blockIDs(text []byte) ([]uint64, string) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {

@@ -36,9 +36,9 @@ var ServeGenLengths = read.Format{
 	Wants: `one JSON object of windows, {"0": {"input_tokens": "{39: 0.1, ...}", "output_tokens": "{...}"}, ...}`,
 }
 
-// A window of rates lasts 600 s, or as long as the shortest time from one window's start to the
-// next: nothing is known of the time between two windows that are farther apart. Lengths hold until
-// the next lengths, the last ones for six hours.
+// A window of rates lasts 600 s, or as long as the shortest time from one window's
+// start to the next: nothing is known of the time between two windows that are
+// farther apart. Lengths hold until the next lengths, the last ones for six hours.
 const (
 	rateWindowS   = 600
 	lengthWindowS = 21600
@@ -50,7 +50,8 @@ const maxRateWindows = 1_000_000
 // chunkName has the number of a client, and which of its two files this is.
 var chunkName = regexp.MustCompile(`^chunk-([0-9]{1,9})-(trace|dataset)\.`)
 
-// servegenClient is the number in a file's name, and the name of the file that belongs to it.
+// servegenClient is the number in a file's name, and the name of the file that
+// belongs to it.
 func servegenClient(d *read.Document, partner string) (number *string, beside string) {
 	match := chunkName.FindStringSubmatch(d.Base())
 	if match == nil {
@@ -67,8 +68,8 @@ func noteMissingPartner(d *read.Document, out *read.Rows, partner, lacks string)
 	out.Note("no %s beside it: this client has no %s", partner, lacks)
 }
 
-// seesServeGenRates has no header to go by: every line of the first 4 kB must be a window, later
-// than the one before.
+// seesServeGenRates has no header to go by: every line of the first 4 kB must be a
+// window, later than the one before.
 func seesServeGenRates(h *read.Head) string {
 	before := math.Inf(-1)
 	lines := 0
@@ -222,7 +223,8 @@ func readServeGenLengths(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
-// windowsOf puts the windows in order of time; as text "108000" would stand before "21600".
+// windowsOf puts the windows in order of time; as text "108000" would stand before
+// "21600".
 func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, error) {
 	var windows []shareWindow
 	for key, fields := range document {
@@ -236,8 +238,8 @@ func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, e
 	return windows, nil
 }
 
-// addShares adds a window's two distributions separately: nothing says which prompt had which
-// answer.
+// addShares adds a window's two distributions separately: nothing says which prompt
+// had which answer.
 func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) error {
 	for _, column := range []string{"input_tokens", "output_tokens"} {
 		shares, reason := pythonShares(w.fields[column])
@@ -273,8 +275,8 @@ type tokenShare struct {
 	share  float64
 }
 
-// pythonShares parses a dictionary that Python printed, as "{39: 0.5, 41: 1e-05}". Nothing of it is
-// evaluated.
+// pythonShares parses a dictionary that Python printed, as "{39: 0.5, 41: 1e-05}".
+// Nothing of it is evaluated.
 func pythonShares(raw json.RawMessage) (shares []tokenShare, reason string) {
 	var text string
 	if len(raw) == 0 || string(raw) == "null" {
