@@ -147,6 +147,7 @@ type aiperfGPU struct {
 	Data        map[string]json.RawMessage `json:"telemetry_data"`
 }
 
+// readAIPerfGPU reads a look at one GPU per line; each is a scrape.
 func readAIPerfGPU(d *read.Document, out *read.Rows) error {
 	book, at := read.NewLabels(), &instants{out: out}
 	scrape := int32(-1)

@@ -23,6 +23,7 @@ var EngineCSV = read.Format{
 var engineColumns = []string{"num_requests_running", "num_requests_waiting", "gpu_cache_usage_perc", "kv_cache_usage_perc", "prompt_tokens_total",
 	"generation_tokens_total", "request_success_total", "num_preemptions_total"}
 
+// isEngineColumn says that a column is one of vLLM's.
 func isEngineColumn(name string) bool {
 	return slices.Contains(engineColumns, strings.TrimPrefix(name, "vllm:"))
 }
@@ -32,6 +33,7 @@ func isTimeColumn(name string) bool {
 	return slices.Contains([]string{"time [s]", "time", "timestamp", "time_s"}, strings.ToLower(name))
 }
 
+// seesEngineCSV asks for a time first and for one name that only vLLM has.
 func seesEngineCSV(h *read.Head) string {
 	if len(h.Columns) < 2 || !isTimeColumn(h.Columns[0]) {
 		return ""
@@ -44,6 +46,7 @@ func seesEngineCSV(h *read.Head) string {
 	return ""
 }
 
+// readEngineCSV reads a scrape per line.
 func readEngineCSV(d *read.Document, out *read.Rows) error {
 	var table *wideTable
 	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {

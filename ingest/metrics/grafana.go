@@ -75,6 +75,7 @@ type grafana struct {
 	places map[string]int32 // of the last sample of each series
 }
 
+// readGrafana reads either form; the header decides which.
 func readGrafana(d *read.Document, out *read.Rows) error {
 	g := &grafana{out: out, book: read.NewLabels(), places: map[string]int32{}}
 	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {

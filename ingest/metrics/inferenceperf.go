@@ -21,6 +21,7 @@ var InferencePerfPrometheus = read.Format{
 	Kind:  "metrics",
 }
 
+// seesInferencePerfMetrics asks for two figures that only Prometheus has.
 func seesInferencePerfMetrics(h *read.Head) string {
 	if h.Has("load_summary", "successes") && bytes.Contains(h.Data, []byte(`"queue_len"`)) && bytes.Contains(h.Data, []byte(`"num_preemptions_total"`)) {
 		return "inference-perf's figures from Prometheus: successes, queue_len"
@@ -28,6 +29,7 @@ func seesInferencePerfMetrics(h *read.Head) string {
 	return ""
 }
 
+// readInferencePerfMetrics keeps each figure as a series with its statistic as a label.
 func readInferencePerfMetrics(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {

@@ -23,6 +23,8 @@ var NvidiaSMI = read.Format{
 	Kind:  "metrics",
 }
 
+// seesNvidiaSMI asks for gpu and another column of dmon, or for a property of
+// --query-gpu.
 func seesNvidiaSMI(h *read.Head) string {
 	fields := smiHeader(h.Line)
 	switch {
@@ -72,6 +74,7 @@ type smi struct {
 	day, time int   // columns of dates and times; -1 without
 }
 
+// readNvidiaSMI reads line by line, with headers in between.
 func readNvidiaSMI(d *read.Document, out *read.Rows) error {
 	s := &smi{wideTable: newWideTable(out, nil), book: read.NewLabels()}
 	s.cell = smiCell

@@ -59,6 +59,7 @@ func seesExposition(h *read.Head) string {
 	return "Prometheus text: series with labels"
 }
 
+// seesDump asks for the name inside the braces, which only a dump writes first.
 func seesDump(h *read.Head) string {
 	if bytes.HasPrefix(h.Line, []byte(`{__name__="`)) || bytes.HasPrefix(h.Line, []byte("{__name__='")) {
 		return "series, value and milliseconds, as promtool dumps them"
@@ -81,6 +82,7 @@ type exposition struct {
 	seen    map[uint64]bool // families and series of this scrape
 }
 
+// newExposition starts a file.
 func newExposition(out *read.Rows) *exposition {
 	return &exposition{out: out, book: read.NewLabels(), at: &instants{out: out}, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 }
@@ -163,6 +165,7 @@ func (e *exposition) comment(line []byte) {
 	}
 }
 
+// readExposition reads line by line.
 func readExposition(d *read.Document, out *read.Rows) error {
 	e := newExposition(out)
 	return d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) { return e.line(line) })

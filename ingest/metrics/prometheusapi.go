@@ -22,6 +22,7 @@ var PrometheusAPI = read.Format{
 	Kind:  "metrics",
 }
 
+// seesPromAPI recognises errors, too, so that the user is told that the query failed.
 func seesPromAPI(h *read.Head) string {
 	switch {
 	case h.Has("status", "errorType"):

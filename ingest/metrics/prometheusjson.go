@@ -44,6 +44,8 @@ type wrappedScrape struct {
 // maxRecordBytes is the longest scrape that is held.
 const maxRecordBytes = 64 << 20
 
+// readWrapped reads record by record from the stream; a record holds a whole scrape
+// in one string.
 func readWrapped(d *read.Document, out *read.Rows) error {
 	source := read.Capped(d.Reader(), maxRecordBytes)
 	decoder := json.NewDecoder(source)

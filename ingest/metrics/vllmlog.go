@@ -49,6 +49,7 @@ func isLog(h *read.Head, mark []byte) bool {
 	return at >= 0 && logStamp.Match(h.Data[bytes.LastIndexByte(h.Data[:at], '\n')+1:at+2])
 }
 
+// seesStats leaves a log with both kinds of lines to VLLMRequests.
 func seesStats(h *read.Head) string {
 	if !isLog(h, statsMark) || isLog(h, requestMark) {
 		return ""
@@ -56,6 +57,7 @@ func seesStats(h *read.Head) string {
 	return "a vLLM server's log, with its lines of averages"
 }
 
+// seesRequestLog asks for one line for a request.
 func seesRequestLog(h *read.Head) string {
 	if !isLog(h, requestMark) {
 		return ""
@@ -75,6 +77,7 @@ type vllmLog struct {
 	minutes map[int64]int64 // requests in each minute
 }
 
+// readVLLMLog reads both kinds of lines, whichever format was recognised.
 func readVLLMLog(d *read.Document, out *read.Rows) error {
 	l := &vllmLog{out: out, minutes: map[int64]int64{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {

@@ -32,6 +32,7 @@ type wideTable struct {
 	scrape int32
 }
 
+// newWideTable reads plain numbers; a format may set another cell.
 func newWideTable(out *read.Rows, columns []wideColumn) *wideTable {
 	return &wideTable{out: out, at: &instants{out: out}, columns: columns, cell: plainCell, scrape: -1}
 }

@@ -27,6 +27,8 @@ var AIPerf = read.Format{
 	Kind:  "results",
 }
 
+// seesAIPerf tells the three kinds of files apart by their keys. An export has
+// input_config and at least one of the metrics that every run has.
 func seesAIPerf(h *read.Head) string {
 	keys := resultKeys(h)
 	isMetric := func(key string) bool {
@@ -43,6 +45,7 @@ func seesAIPerf(h *read.Head) string {
 	return ""
 }
 
+// readAIPerf reads the points of each object in the file.
 func readAIPerf(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {

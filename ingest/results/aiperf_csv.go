@@ -22,6 +22,7 @@ var AIPerfCSV = read.Format{
 	Kind:  "results",
 }
 
+// seesAIPerfCSV recognises the table of one run and that of several.
 func seesAIPerfCSV(h *read.Head) string {
 	switch {
 	case h.ColumnsHave("Metric", "avg", "min", "max", "p99", "std"):
@@ -32,6 +33,8 @@ func seesAIPerfCSV(h *read.Head) string {
 	return ""
 }
 
+// readAIPerfCSV reads table after table; only those that begin with Metric hold
+// figures.
 func readAIPerfCSV(d *read.Document, out *read.Rows) error {
 	var columns []string // of the table that the lines belong to; nil in one that is passed over
 	var figures []Figure

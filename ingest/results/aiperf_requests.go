@@ -21,6 +21,8 @@ var AIPerfRequests = read.Format{
 	Kind:  "results",
 }
 
+// seesAIPerfRequests looks into the first line, because metadata and metrics alone
+// are keys of an aggregate, too.
 func seesAIPerfRequests(h *read.Head) string {
 	if !h.Has("metadata", "metrics") || !bytes.Contains(h.Line, []byte(`"request_start_ns"`)) {
 		return ""
@@ -49,6 +51,8 @@ type aiperfLine struct {
 	} `json:"error"`
 }
 
+// readAIPerfRequests counts the run while it reads its requests: the file has no
+// totals.
 func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 	point := Point{Tool: "aiperf", Completed: new(int64(0)), Failed: new(int64(0)), Requests: new(int64(0))}
 	var origin, first int64 // Unix ns: of the first line, and the earliest

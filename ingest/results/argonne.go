@@ -24,6 +24,7 @@ var Argonne = read.Format{
 // argonneColumns must all be there; the table has more.
 var argonneColumns = []string{"Hardware", "Num of Hardware", "Framework", "Model", "Input Output Length", "Batch Size", "Latency", "Throughput"}
 
+// seesArgonne compares trimmed names.
 func seesArgonne(h *read.Head) string {
 	columns := slices.Clone(h.Columns)
 	for i := range columns {
@@ -35,6 +36,7 @@ func seesArgonne(h *read.Head) string {
 	return "LLM-Inference-Bench: columns " + strings.Join(argonneColumns, ", ")
 }
 
+// readArgonne makes a point of each row.
 func readArgonne(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {

@@ -42,6 +42,7 @@ type tuned struct {
 	limit read.Number // that it did not meet, milliseconds
 }
 
+// readAutoTune holds the pairs until the line with the choice, which comes last.
 func readAutoTune(d *read.Document, out *read.Rows) error {
 	var found []tuned
 	var hash string
@@ -88,6 +89,7 @@ func readAutoTune(d *read.Document, out *read.Rows) error {
 	return nil
 }
 
+// add writes one pair as a point. The choice is marked on the pair that it names.
 func (t *tuned) add(out *read.Rows, point int32, hash string, best map[string]string) error {
 	number := func(key string) read.Number { return read.ParseNumber(t.pairs[key]) }
 	seqs, tokens := number("max_num_seqs"), number("max_num_batched_tokens")

@@ -76,6 +76,7 @@ func blisHeader(d *read.Document) map[string]any {
 	return nil
 }
 
+// readBLIS reads the requests, then adds the run with what the header says.
 func readBLIS(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "us"
 	header := blisHeader(d)
@@ -149,6 +150,7 @@ func blisRow(s *read.Sheet, sent, zero read.Number) Request {
 	return row
 }
 
+// readBLISTrace reads the same table as a trace.
 func readBLISTrace(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "us"
 	return d.Sheets(out, func(line int64, s *read.Sheet) (*read.Reject, error) {

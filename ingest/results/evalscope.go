@@ -34,6 +34,8 @@ var Evalscope = read.Format{
 // passed over by themselves.
 const evalscopeSummary = "benchmark_summary.json"
 
+// readEvalscope reads the summary with the files next to it. Percentiles alone,
+// without their summary, become a point of their own.
 func readEvalscope(d *read.Document, out *read.Rows) error {
 	if bytes.HasPrefix(read.FirstLine(d.First.Data), []byte("[")) {
 		if d.Beside(evalscopeSummary, 1) != nil {
@@ -179,6 +181,7 @@ type evalscopeRequest struct {
 	Responses read.Presence   `json:"response_messages"`
 }
 
+// readEvalscopeRequests reads either form of the export.
 func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	var zero read.Number

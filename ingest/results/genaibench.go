@@ -50,6 +50,7 @@ type genaiRequest struct {
 // genaiMetadata is read with every report of its folder.
 const genaiMetadata = "experiment_metadata.json"
 
+// readGenAIBench holds the whole report, whose requests are small: they have no gaps.
 func readGenAIBench(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {
@@ -153,6 +154,7 @@ func genaiUnit(name, unit string) string {
 	return ""
 }
 
+// add writes one request; toSeconds is the factor of the file.
 func (q *genaiRequest) add(out *read.Rows, seq int32, toSeconds float64) error {
 	row := Request{
 		Seq: seq, TTFTS: q.TTFT.Times(toSeconds), TPOTS: q.TPOT.Times(toSeconds), E2ES: q.E2E.Times(toSeconds),

@@ -28,6 +28,8 @@ var GuideLLM = read.Format{
 	Wants: `a JSON object with "benchmarks", each with "metrics" and a strategy (GuideLLM's benchmarks.json)`,
 }
 
+// seesGuideLLM asks for a key that only GuideLLM has, because "benchmarks" is a
+// common word.
 func seesGuideLLM(h *read.Head) string {
 	if !h.Has("benchmarks") {
 		return ""
@@ -100,6 +102,8 @@ type guideRequest struct {
 	OutputTokens read.Number `json:"output_tokens"`
 }
 
+// readGuideLLM reads benchmark after benchmark. The file is held once: its text is
+// dropped as soon as the parts are cut out.
 func readGuideLLM(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {
@@ -124,6 +128,7 @@ func readGuideLLM(d *read.Document, out *read.Rows) error {
 	return err
 }
 
+// benchmark adds one step of the sweep: its point, its figures, its requests.
 func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage) error {
 	var b guideBenchmark
 	if json.Unmarshal(raw, &b) != nil {
@@ -332,6 +337,8 @@ func guideUnit(name string) string {
 	return ""
 }
 
+// requests adds those of all three outcomes, numbered through. Incomplete ones were
+// cut off at the end of the step.
 func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 	seq := int32(0)
 	for _, part := range []struct {

@@ -26,6 +26,7 @@ var InferencePerf = read.Format{
 	Wants: `a JSON or YAML object with "load_summary", "successes" and "failures" (inference-perf's lifecycle metrics)`,
 }
 
+// seesInferencePerf reads YAML by the names at the start of lines.
 func seesInferencePerf(h *read.Head) string {
 	keys := h.Keys
 	if keys == nil {
@@ -42,6 +43,8 @@ func seesInferencePerf(h *read.Head) string {
 // say it.
 var stageOfName = regexp.MustCompile(`stage_(\d{1,6})_`)
 
+// readInferencePerf adds the report of one stage. Where the client itself sent
+// late, a note warns: then the latencies are partly its own.
 func readInferencePerf(d *read.Document, out *read.Rows) error {
 	report, err := d.Tree()
 	if err != nil {
@@ -167,6 +170,8 @@ type inferencePerfResponse struct {
 	TokenTimes   []read.Number `json:"output_token_times"`
 }
 
+// readInferencePerfRequests reads the list an element at a time, because each has
+// its prompt in it.
 func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	var zero read.Number

@@ -22,6 +22,8 @@ var InferenceX = read.Format{
 	Kind:  "results",
 }
 
+// seesInferenceX recognises a raw file by latencies without _ms, an aggregate by
+// its own keys.
 func seesInferenceX(h *read.Head) string {
 	keys := resultKeys(h)
 	switch {
@@ -39,6 +41,7 @@ func isInferenceXKey(key string) bool {
 	return parts != nil && parts[4] == "" && slices.Contains([]string{"ttft", "tpot", "e2el", "itl"}, parts[3])
 }
 
+// readInferenceX reads the same keys as vLLM, in seconds.
 func readInferenceX(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {

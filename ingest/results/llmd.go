@@ -27,6 +27,7 @@ var LLMDReport = read.Format{
 // llmdVersion finds the schema's version in the head, quoted or not.
 var llmdVersion = regexp.MustCompile(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
 
+// seesLLMD asks for the keys of either schema and for a version that begins with 0.
 func seesLLMD(h *read.Head) string {
 	keys := h.Keys
 	if keys == nil {
@@ -42,6 +43,7 @@ func seesLLMD(h *read.Head) string {
 	return "an llm-d benchmark report " + string(found[1])
 }
 
+// readLLMD reads the run by its schema, then all numbers below metrics or results.
 func readLLMD(d *read.Document, out *read.Rows) error {
 	report, err := d.Tree()
 	if err != nil {

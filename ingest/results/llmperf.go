@@ -37,6 +37,8 @@ const (
 	maxPartner     = 64 << 20 // bytes of a file that comes in with another
 )
 
+// readLLMPerf reads either file; the responses alone are read only if their summary
+// is missing.
 func readLLMPerf(d *read.Document, out *read.Rows) error {
 	text, err := d.Whole()
 	if err != nil {

@@ -29,6 +29,8 @@ var Locust = read.Format{
 	Wants: "a CSV with Type, Name, Request Count and Failure Count (Locust's --csv)",
 }
 
+// readLocust makes a point of each row. Files of failures hold messages alone and
+// are refused.
 func readLocust(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	point := int32(0)
@@ -142,6 +144,7 @@ type locustLog struct {
 	seen    outcomes
 }
 
+// readLocustRequests reads the log; a request without a response time is a reject.
 func readLocustRequests(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	var log *locustLog
@@ -188,6 +191,7 @@ func newLocustLog(d *read.Document, s *read.Sheet) (*locustLog, error) {
 	return log, nil
 }
 
+// row reads one request, by the columns that were settled.
 func (l *locustLog) row(s *read.Sheet) Request {
 	seconds := func(ours string) *float64 {
 		column := l.columns[ours]

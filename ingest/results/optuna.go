@@ -44,6 +44,7 @@ var Optuna = read.Format{
 	Wants:        "a CSV or JSON with number, state and value or values_0 (Optuna's trials), or an Optuna journal",
 }
 
+// isTrial says that names of columns or keys include an objective.
 func isTrial(keys []string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool { return key == "value" || key == "values" || strings.HasPrefix(key, "values_") })
 }
@@ -65,6 +66,7 @@ type directions struct {
 	isKnown  bool
 }
 
+// readOptuna reads any of the four forms.
 func readOptuna(d *read.Document, out *read.Rows) error {
 	goals, err := statedDirections(d)
 	if err != nil {
@@ -172,10 +174,12 @@ func (t *trial) set(key, text string) {
 	}
 }
 
+// newTrial is a trial of which nothing is known yet.
 func newTrial() trial {
 	return trial{values: map[string]read.Number{}, params: map[string]any{}, attributes: map[string]read.Number{}}
 }
 
+// trialOfSheet is a row of trials_dataframe().
 func trialOfSheet(s *read.Sheet) trial {
 	t := newTrial()
 	for _, key := range s.Names() {
@@ -243,6 +247,8 @@ func eachTrial(d *read.Document, use func(number int64, t trial) error) error {
 	return nil
 }
 
+// trialOfTree is a JSON record. pandas writes instants as milliseconds and
+// durations, too.
 func trialOfTree(record map[string]any) trial {
 	t := newTrial()
 	for key, value := range record {

@@ -13,6 +13,7 @@ import (
 // happened. Trials are numbered as they were created. One file may hold several
 // studies; the trials of all are points, each with the directions of its own study.
 
+// trialStates are Optuna's states, in the order of their codes.
 var trialStates = []string{"RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"}
 
 // journalLine is one operation, with the keys of all of them.

@@ -18,6 +18,8 @@ var SGLangBench = read.Format{
 	Kind:  "results",
 }
 
+// seesSGLang asks for lengths of both kinds of data sets, which the client always
+// writes.
 func seesSGLang(h *read.Head) string {
 	keys := resultKeys(h)
 	if !read.HasAll(keys, "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len") {
@@ -32,6 +34,7 @@ var sglangPointKeys = []string{
 	"cache_report",
 }
 
+// readSGLang reads a run per line, with its requests where details were saved.
 func readSGLang(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {

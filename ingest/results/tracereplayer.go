@@ -39,6 +39,7 @@ type replayerLine struct {
 	Text    read.Presence `json:"output_text"`
 }
 
+// readTraceReplayer reads the requests, then adds the run.
 func readTraceReplayer(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	var seen outcomes

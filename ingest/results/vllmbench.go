@@ -41,6 +41,7 @@ func isVLLMServe(keys []string) bool {
 		read.HasAll(keys, "date", "mode", "model_id", "num_conversations", "multi_turn_concurrency", "duration", "completed") // the Rust client
 }
 
+// readVLLMServe makes a point of each object.
 func readVLLMServe(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, r *requestArrays) error {

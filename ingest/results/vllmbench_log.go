@@ -58,6 +58,8 @@ type benchLog struct {
 	figures []Figure
 }
 
+// readBenchLog goes through a log: settings that the tool prints at its start, then
+// a report, up to the next report's title.
 func readBenchLog(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	asked, model := map[string]string{}, ""
@@ -98,6 +100,7 @@ func readBenchLog(d *read.Document, out *read.Rows) error {
 	return end()
 }
 
+// newBenchLog starts a report with what the log said before it.
 func newBenchLog(asked map[string]string, model string) *benchLog {
 	number := func(key string) read.Number { return read.ParseNumber(asked[key]) }
 	return &benchLog{
@@ -109,6 +112,7 @@ func newBenchLog(asked map[string]string, model string) *benchLog {
 	}
 }
 
+// take reads one line of the report; lines between the figures are passed over.
 func (l *benchLog) take(text string) {
 	found := benchLine.FindStringSubmatch(text)
 	if found == nil {
@@ -136,6 +140,8 @@ func (l *benchLog) take(text string) {
 	}
 }
 
+// add writes the report as a point. In the name of an auto_tune log are the two
+// settings that it tried.
 func (l *benchLog) add(out *read.Rows, point int32, name string) error {
 	switch {
 	case l.row.MaxConcurrency != nil && l.row.RequestRatePerS == nil:

@@ -36,6 +36,7 @@ func seesKeys(what string, keys ...string) func(*read.Head) string {
 	}
 }
 
+// readVLLMThroughput makes a point of each object.
 func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return resultObjects(d, out, func(number int64, o resultObject, _ *requestArrays) error {

@@ -18,6 +18,7 @@ var VLLMBenchSweep = read.Format{
 	Kind:  "results",
 }
 
+// seesVLLMSweep asks for the same keys as columns.
 func seesVLLMSweep(h *read.Head) string {
 	if !isVLLMServe(h.Columns) {
 		return ""
@@ -25,6 +26,7 @@ func seesVLLMSweep(h *read.Head) string {
 	return "a summary of vllm bench sweep: columns date, model_id, num_prompts, request_rate, duration"
 }
 
+// readVLLMSweep turns each row into the object that it was made from.
 func readVLLMSweep(d *read.Document, out *read.Rows) error {
 	point := int32(0)
 	return d.Sheets(out, func(_ int64, s *read.Sheet) (*read.Reject, error) {

@@ -24,6 +24,7 @@ type sampleLine struct {
 	Values     map[string]float64 `json:"values"`
 }
 
+// sampleSchema are the columns of raw.samples, except for the run.
 var sampleSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "at_s", Type: arrow.PrimitiveTypes.Float64},
 	{Name: "origin", Type: arrow.BinaryTypes.String},

@@ -27,6 +27,7 @@ var Agentic = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesAgentic asks for the three keys that make a session of it.
 func seesAgentic(h *read.Head) string {
 	if !h.Has("block_size", "hash_id_scope", "requests") {
 		return ""

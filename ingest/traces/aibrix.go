@@ -19,6 +19,7 @@ var AIBrix = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesAIBrix looks for a request in the head, by either name of its length.
 func seesAIBrix(h *read.Head) string {
 	if !h.IsLines() || !h.Has("timestamp", "requests") {
 		return ""
@@ -43,6 +44,7 @@ type aibrixLine struct {
 	} `json:"requests"`
 }
 
+// readAIBrix counts requests, not lines: several share an instant.
 func readAIBrix(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	requests := int64(0) // so far; several have one line

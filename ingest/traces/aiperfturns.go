@@ -42,6 +42,7 @@ type turnRow struct {
 	Messages  json.RawMessage `json:"messages"`
 }
 
+// readTurns reads the turns in the order of the file, which is that of each session.
 func readTurns(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	chats := map[string]sessionSoFar{}

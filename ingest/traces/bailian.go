@@ -29,6 +29,7 @@ const bailianBlock = 16
 // blockInName finds the size of a block in a file's name.
 var blockInName = regexp.MustCompile(`blksz_([1-9][0-9]{0,4})`)
 
+// seesBailian asks for chat_id, which Mooncake does not have.
 func seesBailian(h *read.Head) string {
 	if !h.IsLines() || !h.Has("chat_id", "timestamp", "input_length", "output_length") {
 		return ""

@@ -22,6 +22,7 @@ var BurstGPT = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesBurstGPT compares names without their capitals.
 func seesBurstGPT(h *read.Head) string {
 	var names []string
 	for _, name := range h.Columns {
@@ -35,6 +36,8 @@ func seesBurstGPT(h *read.Head) string {
 	return "its header is " + strings.Join(h.Columns, ",")
 }
 
+// readBurstGPT numbers the turns of a session as they come. The elapsed time gives
+// the end of an answer, and so the think time before the next turn.
 func readBurstGPT(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	sessions := map[string]sessionSoFar{}

@@ -17,6 +17,7 @@ var Conversations = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesConversations tells the three collections apart, for the message.
 func seesConversations(h *read.Head) string {
 	switch {
 	case h.ElementHas("conversations"), h.IsLines() && h.Has("conversations"):
@@ -29,6 +30,7 @@ func seesConversations(h *read.Head) string {
 	return ""
 }
 
+// refuseConversations says which of the two things is missing.
 func refuseConversations(d *read.Document, _ *read.Rows) error {
 	h := read.NewHead(d.First.Data, d.Base())
 	missing := "token counts and arrival times"

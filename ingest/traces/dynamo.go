@@ -24,6 +24,7 @@ var Dynamo = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesDynamo looks for the name of a schema in the first line.
 func seesDynamo(h *read.Head) string {
 	if !h.IsLines() || !(h.Has("event") || h.Has("schema", "event_type")) {
 		return ""
@@ -82,6 +83,7 @@ type dynamo struct {
 	other    int // events that are no requests
 }
 
+// readDynamo reads the events that end a request.
 func readDynamo(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
 	r := &dynamo{out: out, chats: map[string]sessionSoFar{}}

@@ -20,6 +20,7 @@ var Envoy = read.Format{
 	Kind:         "arrivals",
 }
 
+// seesEnvoy asks for fewer keys where the user names the columns.
 func seesEnvoy(h *read.Head) string {
 	if len(h.Said) > 0 && !h.Has("response_code", "gen_ai.usage.input_tokens") {
 		return ""
@@ -33,6 +34,8 @@ func seesEnvoy(h *read.Head) string {
 // envoyWords adds the one column whose unit its name does not say.
 var envoyWords = with(map[string]meaning{"duration": {part: e2eFor, unit: inMillis}})
 
+// readEnvoy passes over lines that are no requests to a model. A response code of 0
+// is a client that left, which is 499 in nginx's counting.
 func readEnvoy(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: envoyWords, isNone: func(r *request) bool {
 		// 0 is a client that left before the answer began.

@@ -21,6 +21,7 @@ var FreeInference = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesFreeInference asks for the keys of a session.
 func seesFreeInference(h *read.Head) string {
 	if !h.Has("session_id", "start_ms", "requests") {
 		return ""
@@ -76,6 +77,8 @@ func ReadFreeInference(from io.Reader, out *read.Rows) error {
 	return nil
 }
 
+// freeSession adds the requests of one session. The think time is from the end of
+// an answer to the next request, where both are known.
 func (t *requestTable) freeSession(session *freeSession, place *int64) error {
 	ended := int64(-1) // the turn before, milliseconds
 	for turn, from := range session.Requests {

@@ -18,6 +18,7 @@ var LengthList = read.Format{
 	Wants: "a CSV header such as num_prefill_tokens,num_decode_tokens",
 }
 
+// seesLengthList tells it from a trace by what is missing: an arrival.
 func seesLengthList(h *read.Head) string {
 	if !isLengthList(h.Columns) {
 		return ""

@@ -26,6 +26,7 @@ var Lengths = read.Format{
 // bounds are the columns that make a table of lengths; a table of rates has none.
 var bounds = []string{"input_above", "input_up_to", "output_above", "output_up_to"}
 
+// seesLengths tells the two tables apart by whether there is a bound.
 func seesLengths(h *read.Head) string {
 	hasBound := slices.ContainsFunc(bounds, func(name string) bool { return h.ColumnsHave(name) })
 	switch {
@@ -38,6 +39,7 @@ func seesLengths(h *read.Head) string {
 	return ""
 }
 
+// readLengths reads either table; the header decides which row is made.
 func readLengths(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "s"
 	if base, isRates := strings.CutSuffix(d.Base(), read.RatesEnding); isRates {

@@ -21,6 +21,7 @@ var LiteLLM = read.Format{
 	Kind:         "arrivals",
 }
 
+// seesLiteLLM asks for five columns that only LiteLLM has together.
 func seesLiteLLM(h *read.Head) string {
 	wanted := []string{"startTime", "endTime", "prompt_tokens", "completion_tokens", "call_type"}
 	if !read.HasAll(tableColumns(h), wanted...) {
@@ -32,6 +33,8 @@ func seesLiteLLM(h *read.Head) string {
 // liteLLMWords adds two columns to the usual names.
 var liteLLMWords = with(map[string]meaning{"call_type": {part: classIn, rank: -1}, "cache_hit": {part: answeredIf}})
 
+// readLiteLLM drops the first token of requests that were not streamed: there it is
+// the end.
 func readLiteLLM(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: liteLLMWords, isNone: func(r *request) bool {
 		if bytes.Equal(r[firstTokenAt], r[endsAt]) {

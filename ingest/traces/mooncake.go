@@ -38,6 +38,8 @@ var Mooncake = read.Format{
 // the number of ids fits another size better, that one is used, and a note says so.
 const mooncakeBlock = 512
 
+// seesMooncake leaves files with chat_id to Bailian, whose times are seconds and
+// whose blocks have 16 tokens.
 func seesMooncake(h *read.Head) string {
 	// chat_id is Bailian's, whose times are seconds and whose blocks are of 16.
 	if h.Has("chat_id") || !h.IsLines() || !h.Has("input_length", "output_length", "timestamp") {

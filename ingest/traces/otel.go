@@ -24,6 +24,7 @@ var OTel = read.Format{
 	Kind:  "arrivals",
 }
 
+// seesOTel recognises the three forms by their outermost keys.
 func seesOTel(h *read.Head) string {
 	switch {
 	case h.Has("resourceSpans"):

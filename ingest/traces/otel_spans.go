@@ -46,6 +46,7 @@ type span struct {
 	hasInner        bool
 }
 
+// newSpan adds a span of which only its place in the trace is known; -1 is unknown.
 func (s *spans) newSpan(trace, id, parent, name string) *span {
 	made := &span{line: int64(len(s.all)) + 1, trace: trace, id: id, parent: parent, input: -1, output: -1, cached: -1, ttft: -1, e2e: -1}
 	made.isModel = name == "llm_request" || strings.HasPrefix(name, "chat ") || strings.HasPrefix(name, "text_completion ")
@@ -91,12 +92,14 @@ var spanAttributes = map[string]func(s *span, value []byte) bool{
 	"error":                                       func(s *span, v []byte) bool { s.hasFailed = s.hasFailed || string(v) == "true"; return true },
 }
 
+// operationOf takes the operation, which says whether a model was called.
 func operationOf(s *span, value []byte) bool {
 	s.operation = read.Word(string(value))
 	s.isModel = s.isModel || slices.Contains(modelCalls, s.operation)
 	return true
 }
 
+// tokensInto reads a number of tokens; false for anything else.
 func tokensInto(target *int64, value []byte) bool {
 	tokens, reason := wholeTokens(value)
 	if reason == "" {
@@ -105,6 +108,7 @@ func tokensInto(target *int64, value []byte) bool {
 	return reason == ""
 }
 
+// secondsInto reads a latency; false for anything else.
 func secondsInto(target *float64, value []byte) bool {
 	took, reason := duration(value, inSeconds)
 	if reason == "" {

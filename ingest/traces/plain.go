@@ -29,6 +29,8 @@ var Plain = read.Format{
 	Kind:         "arrivals",
 }
 
+// seesPlain asks for an arrival and both lengths. Where the user names the columns,
+// any table will do.
 func seesPlain(h *read.Head) string {
 	if len(h.Said) > 0 {
 		if isTable(h) {
@@ -73,6 +75,7 @@ func tableColumns(h *read.Head) (names []string) {
 	return names
 }
 
+// readPlain reads by the usual names alone.
 func readPlain(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: meanings})
 }
@@ -177,6 +180,7 @@ func separatorOf(line []byte) byte {
 	return best
 }
 
+// fieldNames are the names of a header, unquoted.
 func fieldNames(fields [][]byte) []string {
 	names := make([]string, len(fields))
 	for i, field := range fields {
@@ -203,6 +207,7 @@ func splitFields(line []byte, separator byte, into [][]byte) (fields [][]byte, r
 	return fields, ""
 }
 
+// splitLog cuts a line of a web server's log.
 func splitLog(line []byte, fields [][]byte) ([][]byte, string) {
 	for line = bytes.TrimLeft(line, " "); len(line) > 0; line = bytes.TrimLeft(line, " ") {
 		closing := map[byte]byte{'"': '"', '[': ']'}[line[0]]

@@ -28,6 +28,7 @@ type separated struct {
 // heldBytes is the longest row whose quoted field goes over several lines.
 const heldBytes = 1 << 20
 
+// readCSVTable reads the header, then a row or a part of one per line.
 func readCSVTable(d *read.Document, t *requestTable, names *columnMeanings) error {
 	p := &separated{requestTable: t}
 	err := d.Lines(t.out, func(number int64, line []byte) (*read.Reject, error) {
@@ -98,6 +99,7 @@ func (c *columnMeanings) numbered() bool {
 	return len(c.said) > 0
 }
 
+// notePassedOver lists the columns that were not read.
 func (p *separated) notePassedOver() {
 	var passed []string
 	for i, name := range p.names {

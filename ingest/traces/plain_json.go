@@ -24,6 +24,7 @@ type objects struct {
 	checked bool
 }
 
+// newObjects starts with what the user says; names are looked up as they come.
 func newObjects(t *requestTable, names *columnMeanings) *objects {
 	p := &objects{requestTable: t, columns: names, known: map[string]meaning{}, path: make([]byte, 0, 1<<10)}
 	for theirs, m := range names.said {
@@ -32,6 +33,7 @@ func newObjects(t *requestTable, names *columnMeanings) *objects {
 	return p
 }
 
+// readJSONTable reads an object per line.
 func readJSONTable(d *read.Document, t *requestTable, names *columnMeanings) error {
 	p := newObjects(t, names)
 	err := d.Lines(t.out, func(number int64, line []byte) (*read.Reject, error) {
@@ -104,6 +106,7 @@ func (p *objects) object(number int64, object []byte) error {
 // mostPaths are remembered; a hostile file may have a new key in every object.
 const mostPaths = 10_000
 
+// meaning looks a path up once.
 func (p *objects) meaning(path string) meaning {
 	m := p.columns.of(path)
 	if len(p.known) < mostPaths {
@@ -115,6 +118,7 @@ func (p *objects) meaning(path string) meaning {
 	return m
 }
 
+// notePassedOver lists the first keys that were not read.
 func (p *objects) notePassedOver() {
 	if len(p.passed) > 0 {
 		slices.Sort(p.passed)
@@ -164,6 +168,7 @@ func unquotedText(quoted []byte) []byte {
 	return read.Unquoted(quoted)
 }
 
+// afterBlanks is the place of the next byte that is not a blank.
 func afterBlanks(text []byte, at int) int {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r') {
 		at++

@@ -39,6 +39,7 @@ type requestTable struct {
 	untimed   int64 // rows without output tokens of requests that failed
 }
 
+// newRequestTable starts with no part known.
 func newRequestTable(out *read.Rows) *requestTable {
 	t := &requestTable{out: out, tenants: read.Numbered{Prefix: "tenant-"}, people: read.Numbered{Prefix: "session-"}}
 	for i := range t.units {
@@ -206,6 +207,7 @@ func (t *requestTable) lengths(r *request, row *read.Arrival, detail *read.Arriv
 	return problem
 }
 
+// tokens reads a number of tokens that must be there.
 func (t *requestTable) tokens(r *request, p part) (int64, *read.Reject) {
 	if r[p] == nil {
 		return 0, &read.Reject{Column: t.name(p), Reason: read.Missing}
@@ -286,6 +288,7 @@ func (t *requestTable) id(r *request, p part, names *read.Numbered) (*string, *r
 	return &number, nil
 }
 
+// small reads a turn; a number that no turn can have is left out.
 func (t *requestTable) small(r *request, p part) (*int32, *read.Reject) {
 	if r[p] == nil {
 		return nil, nil

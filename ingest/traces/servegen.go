@@ -28,6 +28,7 @@ var ServeGenRates = read.Format{
 	Wants: "CSV without a header: t,rate,cv,pattern,arg1,arg2",
 }
 
+// ServeGenLengths reads the other file of a client: the shares of lengths.
 var ServeGenLengths = read.Format{
 	Name:  "servegen-lengths",
 	Kind:  "lengths",
@@ -119,6 +120,8 @@ func servegenRate(line []byte) (row read.RateWindow, problem *read.Reject) {
 	return row, nil
 }
 
+// readServeGenRates holds the windows until all are read: how long they last is
+// seen by their distances.
 func readServeGenRates(d *read.Document, out *read.Rows) error {
 	client, partner := servegenClient(d, "dataset.json")
 	out.About.TimeUnit, out.About.Collection = "s", d.Collection()
@@ -166,6 +169,8 @@ func addRates(r *read.Rows, windows []read.RateWindow, client *string) error {
 	return nil
 }
 
+// seesServeGenLengths asks for a first key that is a number of seconds, with the
+// two distributions below it.
 func seesServeGenLengths(h *read.Head) string {
 	if len(h.Keys) == 0 || strings.Trim(h.Keys[0], "0123456789.") != "" || h.Keys[0] == "" {
 		return ""
