@@ -101,8 +101,8 @@ func TestResultsFolderRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, open(t), folder, ingest.Options{RefuseText: true}, "row-B.json", "holds text")
-	refused(t, open(t), folder, ingest.Options{Format: "azure"}, "told azure, but it is a results folder")
-	refused(t, open(t), filepath.Join(folder, "hardware.md"), ingest.Options{Format: "folder"}, "told folder, but it is a file")
+	refused(t, open(t), folder, ingest.Options{Format: "azure"}, "--format says azure, but it is a results folder")
+	refused(t, open(t), filepath.Join(folder, "hardware.md"), ingest.Options{Format: "folder"}, "--format says folder, but it is a file")
 }
 
 func joined(rows [][]string) string {

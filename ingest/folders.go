@@ -20,16 +20,16 @@ type candidate struct {
 	path   string
 	source int64  // its number in the warehouse, if it is taken in
 	size   int64  // on disk, bytes; 0 where that is not known
-	name   string // that it is to have, if nobody says another
+	name   string // that it is to have, unless the user names another
 	isRun  bool
 	// isResults is a results folder, see folder.go.
 	isResults bool
-	inFolder  bool // came from a folder: what is no data is passed over
+	inFolder  bool // came from a folder: what is not data is passed over
 
 	// isOneOfMany files cannot be named by hand: a name that is taken gives way.
 	isOneOfMany bool
 
-	isAfter bool // no other file is being read any more
+	isAfter bool // all other files have been read
 }
 
 // gather lists what the paths name. Folders are walked; a folder with a run.json is

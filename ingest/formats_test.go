@@ -13,7 +13,7 @@ import (
 	"tidemark/ingest"
 )
 
-// Every file of fixtures/traces comes out as the .want.csv beside it says.
+// Every file of fixtures/traces comes out as the .want.csv next to it says.
 func TestFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../fixtures/traces/*.want.csv")
 	if err != nil || len(paths) == 0 {

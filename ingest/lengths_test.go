@@ -56,10 +56,10 @@ func TestServeGenWithoutItsPartner(t *testing.T) {
 	w := open(t)
 	alone := load(t, w, "../fixtures/traces/servegen/chunk-7-trace.csv", ingest.Options{})
 	whole := load(t, w, "../fixtures/traces/servegen/chunk-3-trace.csv", ingest.Options{})
-	if want := "no chunk-7-dataset.json beside it: this client has no lengths"; !strings.Contains(strings.Join(alone.Notes, "\n"), want) {
+	if want := "no chunk-7-dataset.json next to it: this client has no lengths"; !strings.Contains(strings.Join(alone.Notes, "\n"), want) {
 		t.Errorf("got %q, want %q", alone.Notes, want)
 	}
-	if strings.Contains(strings.Join(whole.Notes, "\n"), "beside it") {
+	if strings.Contains(strings.Join(whole.Notes, "\n"), "next to it") {
 		t.Errorf("got %q of a client that has both files", whole.Notes)
 	}
 	if got := lines(table(t, w, "select distinct collection, kind from raw.sources")); got != "servegen,lengths" {

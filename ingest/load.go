@@ -136,7 +136,7 @@ type fileLoad struct {
 	sums   *claims
 	result *Result
 
-	progress func(bytes, rows int64) // nil where nobody asks
+	progress func(bytes, rows int64) // nil where progress is not wanted
 }
 
 // name settles what the source is called.

@@ -37,13 +37,13 @@ func TestResultsOfNonsense(t *testing.T) {
 		{"a negative latency", good + `,"mean_ttft_ms":-7}`, "1 times, as negative: ttft", "select count(*) from raw.figures", "0"},
 		{"a day that no month has", strings.Replace(good, "20260301", "20260230", 1) + "}", "1 times, as no possible date: date",
 			"select started_at is null from raw.points", "true"},
-		{"a unit that nobody has", llmd, "no unit that is known, so no value in seconds or tokens: guidellm.time_to_first_token",
+		{"a unit that nobody has", llmd, "unknown unit, so no value in seconds or tokens: guidellm.time_to_first_token",
 			"select value is null from staging.figures where unit = 'fortnights'", "true"},
 		{"no number in a tree", llmd, "1 times, as no finite number: metrics.latency.time_to_first_token", "select duration_s is null from raw.points", "true"},
 		{"a unit that nobody has, of a request", `{"metadata":{"request_start_ns":1700000000000000000,"benchmark_phase":"profiling"},"metrics":{"request_latency":{"value":3,"unit":"fortnights"}}}`,
-			"1 times, as no number in a unit that is known: request_latency", "select e2e_s is null from raw.result_requests", "true"},
+			"1 times, as no number in a known unit: request_latency", "select e2e_s is null from raw.result_requests", "true"},
 		{"minutes for milliseconds", `{"input_config":{},"request_latency":{"unit":"min","avg":3,"p50":2,"std":1}}`,
-			"no unit that is known, so no value in seconds or tokens: request_latency", "select count(value) from staging.figures", "0"},
+			"unknown unit, so no value in seconds or tokens: request_latency", "select count(value) from staging.figures", "0"},
 	}
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {

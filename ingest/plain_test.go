@@ -19,7 +19,7 @@ var logFormats = map[string]string{
 	"litellm": "litellm", "litellm-api": "litellm", "freeinference": "freeinference",
 }
 
-// Every file of fixtures/logs comes out as the .want.csv beside it says, and no
+// Every file of fixtures/logs comes out as the .want.csv next to it says, and no
 // text of it is in the warehouse.
 func TestLogFixtures(t *testing.T) {
 	paths, err := filepath.Glob("../fixtures/logs/*.want.csv")

@@ -40,24 +40,24 @@ func recognise(h *read.Head, told string) (read.Format, string, error) {
 		case why == "":
 			continue
 		case told != "" && told != f.Name:
-			return read.Format{}, "", hint.Errorf("told %s, but it is %s: %s", told, f.Name, why).
+			return read.Format{}, "", hint.Errorf("--format says %s, but it is %s: %s", told, f.Name, why).
 				Hint("%s", "leave --format out, or say --format "+f.Name)
 		default:
 			return f, why, nil
 		}
 	}
 	if told == "run" {
-		return read.Format{}, "", hint.Errorf("%s", "told run, but it is a file; saw "+read.DescribeHead(h.Data)).
+		return read.Format{}, "", hint.Errorf("%s", "--format says run, but it is a file; saw "+read.DescribeHead(h.Data)).
 			Hint("name the run's folder (it has a run.json)")
 	}
 	if told == folderFormat {
-		return read.Format{}, "", hint.Errorf("%s", "told folder, but it is a file; saw "+read.DescribeHead(h.Data)).
+		return read.Format{}, "", hint.Errorf("%s", "--format says folder, but it is a file; saw "+read.DescribeHead(h.Data)).
 			Hint("name the folder (it has row-*.json and hardware.md)")
 	}
 	if told != "" {
 		f := formats[slices.IndexFunc(formats, func(f read.Format) bool { return f.Name == told })]
-		return read.Format{}, "", hint.Errorf("told %s, but saw %s", told, read.DescribeHead(h.Data)).Hint("%s has %s", f.Name, f.Wants)
+		return read.Format{}, "", hint.Errorf("--format says %s, but saw %s", told, read.DescribeHead(h.Data)).Hint("%s has %s", f.Name, f.Wants)
 	}
-	return read.Format{}, "", hint.Errorf("%s", "no format that is known; saw "+read.DescribeHead(h.Data)).
+	return read.Format{}, "", hint.Errorf("%s", "no known format; saw "+read.DescribeHead(h.Data)).
 		Hint("\"tidemark ingest --help\" lists the formats; say which column is what with --column, as in --column input_tokens=prompt_len").Mark(read.ErrUnknownFormat)
 }

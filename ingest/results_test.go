@@ -16,7 +16,7 @@ import (
 	"tidemark/ingest"
 )
 
-// Every file of fixtures/results comes out as the .want.txtar beside it says: its
+// Every file of fixtures/results comes out as the .want.txtar next to it says: its
 // points, figures, requests and rejects; a part that is not there is empty.
 func TestResultFixtures(t *testing.T) {
 	tables := []struct{ part, from, order string }{

@@ -109,7 +109,7 @@ func readPart(path string) ([]byte, error) {
 // loadFolder takes in a results folder as one source.
 func (m *loader) loadFolder(ctx context.Context, file candidate) (Result, error) {
 	if m.opts.Format != "" && m.opts.Format != folderFormat {
-		return Result{}, hint.Errorf("told %s, but it is a results folder: it has %s or %s, and row-*.json", m.opts.Format, hardwareFile, flagsFile).
+		return Result{}, hint.Errorf("--format says %s, but it is a results folder: it has %s or %s, and row-*.json", m.opts.Format, hardwareFile, flagsFile).
 			Hint("leave --format out, or name its files")
 	}
 	parts, sum, size, err := partsOf(file.path)
@@ -119,7 +119,7 @@ func (m *loader) loadFolder(ctx context.Context, file candidate) (Result, error)
 	if known, err := knownSums(ctx, pool{m.w.DB()}, read.Sums{Content: sum, Disk: sum}); err != nil || known != nil {
 		return known.result(), err
 	}
-	result := Result{Name: m.opts.Name, Format: folderFormat, FormatWhy: "a results folder, with row-*.json beside " + hardwareFile + " or " + flagsFile}
+	result := Result{Name: m.opts.Name, Format: folderFormat, FormatWhy: "a results folder, with row-*.json and " + hardwareFile + " or " + flagsFile}
 	if result.Name == "" {
 		result.Name = file.name
 	}

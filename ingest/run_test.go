@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What newer runs say beside it: where a request went, and the server's own times of it.
+// What newer runs say in addition: where a request went, and the server's own times of it.
 func TestRunWithTheServersOwnTimes(t *testing.T) {
 	folder := runFolder(t, "three-planned")
 	edit(t, folder, "requests.jsonl.zst", func(text string) string {
@@ -221,7 +221,7 @@ func TestBrokenRuns(t *testing.T) {
 		{"no run_id", replace("run.json", `"run_id"`, `"id"`), "run.json: no run_id"},
 		{"a plan without its header", replace("plan.jsonl.zst", "tidemark.plan/1", "x"), "plan.jsonl.zst: its first line is not the header"},
 		{"a line that is no JSON", replace("requests.jsonl.zst", `{"seq":1`, `"seq":1`), "1 of 4 rows rejected, more than 0.001 of them: line 1: not a JSON object"},
-		{"a number that is a string", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":"20"`), "line 1: input_tokens: not of the kind that it has to be"},
+		{"a number that is a string", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":"20"`), "line 1: input_tokens: not of the expected type"},
 		{"tokens whose sums wrap", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":9223372036854775807`), "line 1: input_tokens: too large"},
 		{"an exposition that is none", replace("samples.jsonl.zst", "# TYPE vllm:num_requests_running gauge", "<html>"), "line 2: exposition: not Prometheus text"},
 	}

@@ -14,7 +14,7 @@ import (
 // files; its rows are read by ingest/runs.
 func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts Options) (Result, error) {
 	if opts.Format != "" && opts.Format != "run" {
-		return Result{}, hint.Errorf("told %s, but it is a run: a folder with a %s", opts.Format, runs.RunFile).
+		return Result{}, hint.Errorf("--format says %s, but it is a run: a folder with a %s", opts.Format, runs.RunFile).
 			Hint("leave --format out, or say --format run")
 	}
 	r, err := runs.Open(file.path)

@@ -41,7 +41,7 @@ func TestWhatHistogramsLack(t *testing.T) {
 		{header + "300,0,,1\n300,10,,2\n", "33.3 % of its answers have no token: they cannot be sent, and a plan leaves them out"},
 		{"input_up_to,requests\n10,1\n", "it says nothing of the lengths of answers: a plan takes both lengths of another source, --lengths-of SOURCE"},
 		{"output_up_to,requests\n10,1\n", "it says nothing of the lengths of prompts: a plan takes both lengths of another source, --lengths-of SOURCE"},
-		{header + "100,10,what is the best thing to do,3\n200,20,chat,1\n", "1 rows have a class that is no short word: it may be text, so they are taken in without it"},
+		{header + "100,10,what is the best thing to do,3\n200,20,chat,1\n", "1 rows have a class that is not a short word: it may be text, so it was left out"},
 		{`{"0": {"input_tokens": "{0: 0.5, 300: 0.5}", "output_tokens": "{5: 1.0}"}}`, "50 % of its prompts have no token: they cannot be sent, and a plan leaves them out"},
 	} {
 		result := load(t, open(t), write(t, "l.csv", []byte(c.content)), ingest.Options{})

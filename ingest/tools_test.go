@@ -16,7 +16,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// Each small file of another tool comes in as what lies beside it says: points,
+// Each small file of another tool comes in as the file next to it says: points,
 // figures with their units as they stand, requests, rejects.
 func TestToolsFixtures(t *testing.T) {
 	cases := []struct {

@@ -154,7 +154,7 @@ func TestBurstGPTKeepsFailuresAndDuplicates(t *testing.T) {
 // A chat whose parent is not there begins a session, and that is said.
 func TestBailianNotesWhatIsNotThere(t *testing.T) {
 	result := load(t, open(t), "../fixtures/traces/bailian.jsonl", ingest.Options{})
-	if got := strings.Join(result.Notes, "\n"); got != "1 rows name a parent that no earlier row is: each begins a session" {
+	if got := strings.Join(result.Notes, "\n"); got != "1 rows name a parent that is not an earlier row: each starts a session" {
 		t.Errorf("notes: got %q", got)
 	}
 }

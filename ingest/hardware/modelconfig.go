@@ -51,7 +51,7 @@ func readModelConfig(d *read.Document, out *read.Rows) error {
 	var quantization any
 	if beside := d.Beside("hf_quant_config.json", maxBesideBytes); json.Valid(beside) {
 		quantization = string(beside)
-		out.Note("hf_quant_config.json beside it says how the weights are quantized")
+		out.Note("hf_quant_config.json next to it says how the weights are quantized")
 	}
 	var row modelConfigRow
 	var problems, format string

@@ -83,7 +83,7 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		isStats := bytes.Contains(line, statsMark)
 		if !isStats && !l.zero.IsZero() && !bytes.Contains(line, requestMark) {
-			return nil, nil // no row: a log says many other things
+			return nil, nil // not a row: a log has many other lines
 		}
 		stamp := logStamp.FindSubmatchIndex(line[:min(len(line), 256)])
 		if stamp == nil {

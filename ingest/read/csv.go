@@ -4,14 +4,14 @@ import (
 	"bytes"
 )
 
-// Fields of CSV lines as RFC 4180 has them, but for one thing: a field ends on
+// Fields of CSV lines as RFC 4180 has them, except for one thing: a field ends on
 // the line that it begins on. Lines are what files are cut at to be read in
 // parallel, so a quoted field with a line break in it is a reject on each of the
 // lines that its quotes stand on.
 
 // CSVField reads the field that starts at an index of the line: what is between its
 // quotes (a doubled quote stays doubled) or else between the commas. next is where
-// the field after it starts; past the line's length there is none.
+// the field after it starts; beyond the length of the line there is no other.
 func CSVField(line []byte, at int) (field []byte, next int, reason string) {
 	return FieldAt(line, at, ',')
 }

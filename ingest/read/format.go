@@ -43,4 +43,4 @@ type Arrivals struct {
 }
 
 // ErrUnknownFormat marks files that are passed over where they are found in a folder.
-var ErrUnknownFormat = errors.New("no format that is known")
+var ErrUnknownFormat = errors.New("no known format")

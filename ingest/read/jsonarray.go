@@ -81,7 +81,7 @@ func WithoutText(err error) error {
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s: %s", kind.Field, notItsKind)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON ends before its end")
+		return errors.New("the JSON is cut")
 	}
 	return err
 }

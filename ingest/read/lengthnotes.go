@@ -70,6 +70,6 @@ func (r *Rows) Class(text string) *string {
 
 func (r *Rows) noteClasses() {
 	if r.wordless > 0 {
-		r.Note("%d rows have a class that is no short word: it may be text, so they are taken in without it", r.wordless)
+		r.Note("%d rows have a class that is not a short word: it may be text, so it was left out", r.wordless)
 	}
 }

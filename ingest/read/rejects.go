@@ -33,5 +33,5 @@ const (
 	NotInBaseUnits = "too small to be in bytes, bytes/s or FLOP/s"
 	NotAKnownWord  = "not a known word"
 	NotADictionary = "not a dictionary"
-	notItsKind     = "not of the kind that it has to be"
+	notItsKind     = "not of the expected type"
 )

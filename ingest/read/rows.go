@@ -120,7 +120,7 @@ func (r *Rows) Session(id *string) *string {
 	if id == nil || PlainID.MatchString(*id) {
 		return id
 	}
-	r.Note("sessions: what is no plain id was numbered")
+	r.Note("sessions: ids that might be names were numbered")
 	r.people.Prefix = "session-"
 	number, ok := r.people.Of(*id)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 // nearly every row is of the same day as the row before it.
 type Clock struct {
 	day      [10]byte
-	midnight int64 // Unix nanoseconds of that day's begin, UTC
+	midnight int64 // Unix nanoseconds at the start of that day, UTC
 }
 
 // Instant reads "2023-11-16 18:17:03.9799600" at the start of text, with up to

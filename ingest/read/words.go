@@ -111,5 +111,5 @@ func KeyName(key string) string {
 	if NameLike.MatchString(key) {
 		return key
 	}
-	return "one that is no name"
+	return "one that does not look like a name"
 }

@@ -62,7 +62,7 @@ func readAIPerfCSV(d *read.Document, out *read.Rows) error {
 	if err != nil || len(figures) == 0 {
 		return err
 	}
-	out.Note("numbers are rounded to two places; the JSON beside it has them whole")
+	out.Note("numbers are rounded to two places; the JSON next to it has all digits")
 	return addPoint(out, Point{Tool: "aiperf"}, figures)
 }
 

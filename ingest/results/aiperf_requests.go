@@ -83,7 +83,7 @@ func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 		seq++
 		for name, value := range map[string]*float64{"time_to_first_token": row.TTFTS, "request_latency": row.E2ES, "inter_token_latency": row.TPOTS} {
 			if value == nil && request.Metrics.object(name) != nil {
-				out.Implausible(name, "no number in a unit that is known", 1)
+				out.Implausible(name, "no number in a known unit", 1)
 			}
 		}
 		if row.IsWarmUp == nil || !*row.IsWarmUp {

@@ -110,7 +110,7 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 	flat := map[string]any{}
 	read.Flatten(flat, "", header)
 	if header == nil && seen.all > 0 {
-		out.Note("no header (YAML) beside it: what it was measured on is not known")
+		out.Note("no header (YAML) next to it: the hardware is not known")
 	}
 	return seen.addPoint(out, Point{
 		Tool: "blis", ToolVersion: read.WordOrNil(read.VersionOf(read.At(header, "trace_version"))), Model: read.ModelName(cmp.Or(model, read.TextAt(header, "server", "model"))),

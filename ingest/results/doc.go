@@ -4,7 +4,7 @@
 // Whatever a tool calls things, its files become three kinds of rows (rows.go):
 //
 //	Point     one run, or one step of a sweep: what was asked of the server, and of which server
-//	Figure    one number that the tool worked out, under the tool's own name and with its unit
+//	Figure    one number that the tool computed, under the tool's own name and with its unit
 //	Request   one request, where the file has them, in seconds and tokens
 //
 // Go carries over what a tool says and derives nothing from it: what a tool's word

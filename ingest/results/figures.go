@@ -94,7 +94,7 @@ func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]
 // length.
 var isoSpan = regexp.MustCompile(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
 
-// isoDuration reads PT1H2M3.5S as seconds.
+// isoDuration reads PT1H2M3.5S as seconds; nil where the text is anything else.
 func isoDuration(text string) *float64 {
 	parts := isoSpan.FindStringSubmatch(text)
 	if parts == nil || text == "PT" {

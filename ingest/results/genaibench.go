@@ -62,7 +62,7 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 	}
 	if report.Aggregated == nil {
 		return hint.Errorf("genai-bench's metadata alone: no result in it").
-			Hint("take in the files beside it; it is read with them").Mark(read.ErrUnknownFormat)
+			Hint("take in the files next to it; it is read with them").Mark(read.ErrUnknownFormat)
 	}
 	unit := "s"
 	if report.TimeUnit == "ms" {

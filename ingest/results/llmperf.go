@@ -69,7 +69,7 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 	}
 	partner := d.Beside(name+llmperfEach, maxPartner)
 	if partner == nil {
-		out.Note("no %s beside it: figures alone, no requests", name+llmperfEach)
+		out.Note("no %s next to it: figures only, no requests", name+llmperfEach)
 		return nil
 	}
 	_, err = llmperfRequests(out, partner)

@@ -57,7 +57,7 @@ func resultObjects(d *read.Document, out *read.Rows, use func(number int64, o re
 		default:
 			err = one()
 		}
-		if errors.Is(err, read.ErrNotJSON) { // what follows cannot be told apart any more
+		if errors.Is(err, read.ErrNotJSON) { // what follows cannot be read
 			return out.Reject(max(number, 1), "", read.NotJSON)
 		}
 		if err != nil {
@@ -79,7 +79,7 @@ func readObject(j *read.JSONStream, o resultObject, r *requestArrays) error {
 			return err
 		}
 		if size += len(key) + len(value); size > read.MaxResultBytes {
-			return hint.Errorf("a result with more than %d MB beside its requests", read.MaxResultBytes>>20).
+			return hint.Errorf("a result with more than %d MB apart from its requests", read.MaxResultBytes>>20).
 				Hint("check where the file came from")
 		}
 		o[key] = value
@@ -110,7 +110,8 @@ func (o resultObject) count(key string) *int64 {
 	return new(int64(*value))
 }
 
-// word is a short string that names something; nil for anything else.
+// word is a short string that names something; nil for anything else, such as an
+// object where an older version has a name.
 func (o resultObject) word(key string) *string {
 	var text string
 	if json.Unmarshal(o[key], &text) != nil {
@@ -128,7 +129,8 @@ func (o resultObject) modelName(key string) *string {
 	return read.ModelName(*name)
 }
 
-// size is a small count, as of the GPUs that share a model.
+// size is a small count, as of the GPUs that share a model; nil where the key is
+// missing.
 func (o resultObject) size(key string) *int32 {
 	if count := o.count(key); count != nil {
 		return new(int32(*count))
@@ -197,7 +199,7 @@ func resultKeys(h *read.Head) []string {
 	return keys
 }
 
-// object is an object inside this one; empty where there is none.
+// object is an object inside this one; nil, which has no keys, where there is none.
 func (o resultObject) object(key string) resultObject {
 	var inner resultObject
 	if json.Unmarshal(o[key], &inner) != nil {

@@ -80,7 +80,7 @@ func saneFigure(r *read.Rows, row Figure) bool {
 		r.Implausible(row.Name, "negative", 1)
 		return false
 	case row.Unit != nil && !knownUnit(*row.Unit):
-		r.Note("no unit that is known, so no value in seconds or tokens: %s", read.KeyName(row.Name))
+		r.Note("unknown unit, so no value in seconds or tokens: %s", read.KeyName(row.Name))
 	}
 	return true
 }

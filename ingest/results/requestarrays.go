@@ -58,7 +58,8 @@ func (r *requestArrays) hold(bytes int) error {
 	return nil
 }
 
-// array reads the value of a key that is one of arrayKeys.
+// array reads the value of a key that is one of arrayKeys. Of generated_texts only
+// whether one is not empty is of interest; the texts are skipped byte by byte.
 func (r *requestArrays) array(j *read.JSONStream, key string) (isArray bool, err error) {
 	if !slices.Contains(arrayKeys, key) {
 		return false, nil

@@ -223,7 +223,8 @@ func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure
 // listedPercentiles holds pairs of a percentile and its value.
 var listedPercentiles = regexp.MustCompile(`^percentiles_(\w{1,60})_ms$`)
 
-// settings are all other keys: how it was measured.
+// settings are all other keys: how it was measured. Names of models and tokenizers
+// lose the folders before them.
 func (o resultObject) settings(out *read.Rows, used []string) *string {
 	kept := map[string]any{}
 	for _, key := range read.SortedKeys(o) {
@@ -237,7 +238,7 @@ func (o resultObject) settings(out *read.Rows, used []string) *string {
 			}
 		}
 		if value == nil || read.Word(key) == "" {
-			out.Note("keys passed over that hold no number and no word: %s", read.KeyName(key))
+			out.Note("keys passed over that hold neither a number nor a word: %s", read.KeyName(key))
 			continue
 		}
 		kept[key] = value

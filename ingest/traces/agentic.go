@@ -137,7 +137,7 @@ const deepest = 8
 
 // read takes the requests of one agent, then those of its sub-agents.
 func (a *agentic) read(t agentThread) error {
-	var begun []int64 // when this agent's own requests came
+	var starts []int64 // when this agent's own requests came
 	var before agenticRequest
 	var agents []agenticRequest
 	for _, r := range t.requests {
@@ -146,7 +146,7 @@ func (a *agentic) read(t agentThread) error {
 			continue
 		}
 		a.line++
-		arrival := read.Arrival{Line: a.line, SessionID: &t.id, Class: &t.class, Turn: new(int32(len(begun))), Blocks: a.blocks(r.HashIDs)}
+		arrival := read.Arrival{Line: a.line, SessionID: &t.id, Class: &t.class, Turn: new(int32(len(starts))), Blocks: a.blocks(r.HashIDs)}
 		problem := a.lengths(r, &arrival)
 		if problem == nil {
 			problem = read.NanosOf("t", r.T.String(), 9, &arrival.ArrivalNs)
@@ -162,16 +162,16 @@ func (a *agentic) read(t agentThread) error {
 		}
 		arrival.ArrivalNs += t.beginNs
 		detail := read.ArrivalDetail{Model: read.OrNil(read.Word(r.Model)), E2ES: measured(r.APITime), TTFTS: measured(r.TTFT)}
-		if len(begun) > 0 {
-			detail.ThinkS = a.think(r, before, arrival.ArrivalNs-begun[len(begun)-1])
+		if len(starts) > 0 {
+			detail.ThinkS = a.think(r, before, arrival.ArrivalNs-starts[len(starts)-1])
 		} else if t.parent != "" {
 			detail.ParentSessionID, detail.ParentTurn = &t.parent, t.parentTurn
 		}
-		begun, before = append(begun, arrival.ArrivalNs), r
+		starts, before = append(starts, arrival.ArrivalNs), r
 		a.input, a.output = a.input+arrival.InputTokens, a.output+arrival.OutputTokens
 		a.made = append(a.made, agenticRow{arrival, detail})
 	}
-	return a.readAgents(t, agents, begun)
+	return a.readAgents(t, agents, starts)
 }
 
 // lengths reads the tokens of a request and checks them against its block ids.
@@ -186,10 +186,10 @@ func (a *agentic) lengths(r agenticRequest, arrival *read.Arrival) *read.Reject 
 }
 
 // readAgents reads the sub-agents of a thread, whose own requests came at the
-// instants of begun. The time written for a sub-agent is when it ended, so its
+// instants of starts. The time written for a sub-agent is when it ended, so its
 // start is that less its duration: two that were started together differ in their
 // times by as much as in how long they took.
-func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int64) error {
+func (a *agentic) readAgents(t agentThread, agents []agenticRequest, starts []int64) error {
 	if t.depth == deepest && len(agents) > 0 {
 		return hint.Errorf("sub-agents of sub-agents, too deep").Hint("check where it came from")
 	}
@@ -203,7 +203,7 @@ func (a *agentic) readAgents(t agentThread, agents []agenticRequest, begun []int
 			continue
 		}
 		beginNs := t.beginNs + endNs - int64(agent.DurationMs*1e6)
-		turn := int32(max(0, lastUpTo(begun, beginNs)))
+		turn := int32(max(0, lastUpTo(starts, beginNs)))
 		err := a.read(agentThread{id: t.id + "/" + read.Word(agent.AgentID), class: kindOf(agent), beginNs: beginNs,
 			requests: agent.Requests, parent: t.id, parentTurn: &turn, depth: t.depth + 1})
 		if err != nil {

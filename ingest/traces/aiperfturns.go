@@ -45,7 +45,7 @@ type turnRow struct {
 // readTurns reads the turns in the order of the file, which is that of each session.
 func readTurns(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
-	chats := map[string]sessionSoFar{}
+	sessions := map[string]sessionSoFar{}
 	return d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var row turnRow
 		if err := json.Unmarshal(line, &row); err != nil {
@@ -67,7 +67,7 @@ func readTurns(d *read.Document, out *read.Rows) error {
 		if !covers(row.HashIDs, mooncakeBlock, arrival.InputTokens) {
 			return &read.Reject{Column: "hash_ids", Reason: read.TooFewBlocks}, nil
 		}
-		detail, problem := row.place(chats, &arrival)
+		detail, problem := row.place(sessions, &arrival)
 		if problem != nil {
 			return problem, nil
 		}
@@ -79,9 +79,9 @@ func readTurns(d *read.Document, out *read.Rows) error {
 }
 
 // place puts a turn after the turn before it in its session.
-func (row turnRow) place(chats map[string]sessionSoFar, arrival *read.Arrival) (detail read.ArrivalDetail, problem *read.Reject) {
+func (row turnRow) place(sessions map[string]sessionSoFar, arrival *read.Arrival) (detail read.ArrivalDetail, problem *read.Reject) {
 	session := read.NamedOrHashed(string(read.JSONText(row.Session)))
-	before := chats[session]
+	before := sessions[session]
 	if row.Delay != "" && before.turns > 0 {
 		var delay int64
 		if problem := read.NanosOf("delay", row.Delay.String(), 6, &delay); problem != nil {
@@ -99,7 +99,7 @@ func (row turnRow) place(chats map[string]sessionSoFar, arrival *read.Arrival) (
 	}
 	if session != "" {
 		arrival.SessionID, arrival.Turn = &session, new(before.turns)
-		chats[session] = sessionSoFar{turns: before.turns + 1, endNs: arrival.ArrivalNs}
+		sessions[session] = sessionSoFar{turns: before.turns + 1, endNs: arrival.ArrivalNs}
 	}
 	return detail, nil
 }

@@ -94,7 +94,7 @@ func readBailian(d *read.Document, out *read.Rows) error {
 		return nil, out.AddRequest(c.place(&arrival, row))
 	})
 	if c.lost > 0 {
-		out.Note("%d rows name a parent that no earlier row is: each begins a session", c.lost)
+		out.Note("%d rows name a parent that is not an earlier row: each starts a session", c.lost)
 	}
 	if c.misordered > 0 {
 		out.Note("%d rows have another turn than their parent's and one; they are counted by their place", c.misordered)

@@ -79,14 +79,14 @@ type dynamo struct {
 	out      *read.Rows
 	origin   int64 // Unix nanoseconds of arrival_ns = 0
 	hasBegun bool
-	chats    map[string]sessionSoFar
-	other    int // events that are no requests
+	sessions map[string]sessionSoFar
+	other    int // events that are not requests
 }
 
 // readDynamo reads the events that end a request.
 func readDynamo(d *read.Document, out *read.Rows) error {
 	out.About.TimeUnit = "ms"
-	r := &dynamo{out: out, chats: map[string]sessionSoFar{}}
+	r := &dynamo{out: out, sessions: map[string]sessionSoFar{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
 		var event dynamoEvent
 		if err := json.Unmarshal(line, &event); err != nil {
@@ -105,7 +105,7 @@ func readDynamo(d *read.Document, out *read.Rows) error {
 		return r.request(number, event)
 	})
 	if r.other > 0 {
-		out.Note("%d events that are no requests were passed over", r.other)
+		out.Note("%d events that are not requests were passed over", r.other)
 	}
 	return err
 }
@@ -191,13 +191,13 @@ func (r *dynamo) session(agent dynamoAgent, arrival *read.Arrival, detail *read.
 	if id == "" {
 		return
 	}
-	before := r.chats[id]
+	before := r.sessions[id]
 	arrival.SessionID, arrival.Turn = &id, new(before.turns)
 	if before.turns > 0 {
 		detail.ThinkS = read.SinceNs(before.endNs, arrival.ArrivalNs)
 	} else if parent := read.NamedOrHashed(cmp.Or(agent.ParentTrajectory, agent.ParentProgram, agent.ParentSession)); parent != "" && parent != id {
 		detail.ParentSessionID = &parent
-		if turns := r.chats[parent].turns; turns > 0 {
+		if turns := r.sessions[parent].turns; turns > 0 {
 			detail.ParentTurn = new(turns - 1)
 		}
 	}
@@ -205,5 +205,5 @@ func (r *dynamo) session(agent dynamoAgent, arrival *read.Arrival, detail *read.
 	if detail.E2ES != nil {
 		endNs += int64(min(*detail.E2ES, 1e9) * 1e9)
 	}
-	r.chats[id] = sessionSoFar{turns: before.turns + 1, endNs: endNs}
+	r.sessions[id] = sessionSoFar{turns: before.turns + 1, endNs: endNs}
 }

@@ -34,7 +34,7 @@ func seesEnvoy(h *read.Head) string {
 // envoyWords adds the one column whose unit its name does not say.
 var envoyWords = with(map[string]meaning{"duration": {part: e2eFor, unit: inMillis}})
 
-// readEnvoy passes over lines that are no requests to a model. A response code of 0
+// readEnvoy passes over lines that are not requests to a model. A response code of 0
 // is a client that left, which is 499 in nginx's counting.
 func readEnvoy(d *read.Document, out *read.Rows) error {
 	return readTable(d, out, dialect{words: envoyWords, isNone: func(r *request) bool {

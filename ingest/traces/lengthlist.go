@@ -6,8 +6,9 @@ import (
 	"tidemark/ingest/read"
 )
 
-// A list of lengths without times, as Vidur has one beside its traces: CSV with the
-// columns of a trace but for its arrivals. Each row is a cell of its own.
+// LengthList reads a list of lengths without times, as Vidur has one next to its
+// traces: CSV with the columns of a trace, except for its arrivals. Each row is a
+// cell of its own.
 //
 //	num_prefill_tokens,num_decode_tokens,num_total_tokens,pd_ratio
 var LengthList = read.Format{

@@ -7,13 +7,13 @@ import (
 	"tidemark/ingest/read"
 )
 
-// Shapes of traffic without a trace, as this program writes and reads them: CSV
-// with a header, its columns in any order, an empty cell saying nothing.
+// Lengths reads traffic by its distributions, as this program writes and reads it:
+// CSV with a header, its columns in any order, an empty cell saying nothing.
 //
 //	lengths   window_from_s,window_until_s,class,client,input_above,input_up_to,output_above,output_up_to,requests
 //	rates     window_from_s,window_until_s,class,client,requests,gap_cv,gap_family,gap_shape,gap_scale_s
 //
-// Of lengths a header needs requests and one upper bound; of rates it needs
+// A header of lengths needs requests and one upper bound; one of rates needs
 // requests and the window.
 var Lengths = read.Format{
 	Name:  "lengths",

@@ -89,7 +89,7 @@ func (s *spans) document(decoder *json.Decoder, source *read.CappedReader) error
 			continue
 		}
 		if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
-			return hint.Errorf("%s is no list", key).Hint("check where it came from")
+			return hint.Errorf("%s is not a list", key).Hint("check where it came from")
 		}
 		for decoder.More() {
 			source.Next()

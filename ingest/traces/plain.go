@@ -83,7 +83,7 @@ func readPlain(d *read.Document, out *read.Rows) error {
 // dialect is what the log of one maker adds to the usual names.
 type dialect struct {
 	words map[string]meaning
-	// isNone tells of records that are no requests to a model.
+	// isNone tells of records that are not requests to a model.
 	isNone func(r *request) bool
 }
 

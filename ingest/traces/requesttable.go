@@ -31,7 +31,7 @@ type requestTable struct {
 	tenants read.Numbered
 	people  read.Numbered // sessions whose ids are more than ids
 	blocks  int64
-	isNone  func(r *request) bool // tells of records that are no requests to a model; may be nil
+	isNone  func(r *request) bool // tells of records that are not requests to a model; may be nil
 
 	others    int64 // records that are none
 	answered  int64 // rows that a gateway answered itself
@@ -176,7 +176,7 @@ func (t *requestTable) settle(p part, text []byte) {
 	case isUnix:
 		t.out.Note("%s: read as Unix time in %s, by its size", t.name(p), unitNames[unit])
 	case p == arrivesAt:
-		t.out.Note("%s: no unit is said; read as seconds since the trace began, --column arrival_ms=%s says otherwise", t.name(p), t.name(p))
+		t.out.Note("%s: no unit is given; read as seconds since the trace began, --column arrival_ms=%s says otherwise", t.name(p), t.name(p))
 	}
 }
 
@@ -280,7 +280,7 @@ func (t *requestTable) id(r *request, p part, names *read.Numbered) (*string, *r
 	if read.PlainID.Match(r[p]) {
 		return new(string(r[p])), nil
 	}
-	t.out.Note("%s: what is no plain id was numbered", t.name(p))
+	t.out.Note("%s: ids that might be names were numbered", t.name(p))
 	number, ok := names.Of(string(r[p]))
 	if !ok {
 		return nil, &read.Reject{Column: t.name(p), Reason: read.OutOfRange}
@@ -372,11 +372,11 @@ func (t *requestTable) end() {
 	for _, p := range []part{thinksFor, ttftFor, e2eFor} {
 		if t.names[p] != "" && t.units[p] < 0 {
 			ours := map[part]string{thinksFor: "think", ttftFor: "ttft", e2eFor: "e2e"}[p]
-			t.out.Note("%s: passed over, because no unit is said; --column %s_ms=%s takes it as milliseconds", t.names[p], ours, t.names[p])
+			t.out.Note("%s: passed over, because no unit is given; --column %s_ms=%s takes it as milliseconds", t.names[p], ours, t.names[p])
 		}
 	}
 	if t.others > 0 {
-		t.out.Note("%d lines are no requests to a model, or failed before one; passed over", t.others)
+		t.out.Note("%d lines are not requests to a model, or failed before there was one; passed over", t.others)
 	}
 	if t.answered > 0 {
 		t.out.Note("%d requests were answered from the gateway's own cache: no server saw them; kept", t.answered)

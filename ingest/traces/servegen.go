@@ -66,7 +66,7 @@ func noteMissingPartner(d *read.Document, out *read.Rows, partner, lacks string)
 	if partner == "" || d.Path == "-" || d.Beside(partner, 1) != nil || d.Beside(partner+".gz", 1) != nil || d.Beside(partner+".zst", 1) != nil {
 		return
 	}
-	out.Note("no %s beside it: this client has no %s", partner, lacks)
+	out.Note("no %s next to it: this client has no %s", partner, lacks)
 }
 
 // seesServeGenRates has no header to go by: every line of the first 4 kB must be a
@@ -235,7 +235,7 @@ func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, e
 	for key, fields := range document {
 		from, reason := read.PlainNumber(key)
 		if reason != "" {
-			return nil, fmt.Errorf("a window's begin: %s", reason)
+			return nil, fmt.Errorf("a window's start: %s", reason)
 		}
 		windows = append(windows, shareWindow{from, fields})
 	}
