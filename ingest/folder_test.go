@@ -55,7 +55,7 @@ func TestResultsFolder(t *testing.T) {
 		t.Fatalf("got %+v", results)
 	}
 	notes := strings.Join(results[0].Notes, "\n")
-	for _, want := range []string{"row-B.json holds text", "row-D.json is left out", "row-E.json is left out: no format that is known"} {
+	for _, want := range []string{"row-B.json holds text", "row-D.json is left out", "row-E.json is left out: no known format"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes: no %q in %q", want, notes)
 		}

@@ -59,7 +59,7 @@ func TestClassesThatAreText(t *testing.T) {
 	} {
 		w := open(t)
 		result := load(t, w, write(t, name+".csv", []byte(content)), ingest.Options{})
-		if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "1 rows have a class that is no short word") {
+		if got := strings.Join(result.Notes, "\n"); !strings.Contains(got, "1 rows have a class that is not a short word") {
 			t.Errorf("%s: notes %q", name, got)
 		}
 		if got := lines(table(t, w, "select count(*), count(class) from raw.arrivals")); got != "2,1" {
