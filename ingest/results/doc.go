@@ -20,4 +20,12 @@
 // Texts are never kept: neither prompts and answers nor error messages, names of
 // people, keys and addresses. Of a file with texts the numbers are read, or it is
 // refused, as the user says.
+//
+// To read another tool: look at a real file of every version that is in use, and write down
+// in the format's comment what its numbers are divided by and where they begin. Most tools
+// disagree there and nowhere else: whether a latency includes the first token, whether a
+// rate counts failed requests, whether the duration ends with the last request or with the
+// last answer. Make the point first, then the figures, then the requests; name the unit of
+// every figure; and add the tool's words to queries/seeds/definitions.csv, or its numbers
+// cannot be compared with those of another tool.
 package results
