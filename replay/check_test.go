@@ -26,7 +26,7 @@ func TestSettingsThatCannotBeMeantAreRefusedBeforeAnythingIsWritten(t *testing.T
 		{"a password in the metrics url", func(s *Settings) { s.MetricsURLs = []string{"http://u:canary@host/metrics"} }, "metrics url: must not carry a password"},
 		{"no metrics url", func(s *Settings) { s.MetricsURLs = []string{"host/metrics?canary"} }, "metrics url: not an http or https address"},
 		{"a nameless header", header("", "canary"), "without a name"},
-		{"a header with a space", header("X A", "canary"), "no name of a header"},
+		{"a header with a space", header("X A", "canary"), "not a valid header name"},
 		{"a header of two lines", header("X-A", "canary\r\nX-B: c"), "X-A: its value is not one line"},
 		{"a header of framing", header("transfer-encoding", "chunked"), "belongs to the connection"},
 		{"a header of length", header("Content-Length", "5"), "belongs to the connection"},

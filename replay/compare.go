@@ -26,6 +26,7 @@ type difference struct {
 	Said    string `json:"said"`
 }
 
+// String is told to whoever waits for the run, before anything is sent.
 func (d difference) String() string {
 	return fmt.Sprintf("not what was named: %s is %s at %s, and %s was named", d.Setting, d.Said, d.BaseURL, d.Asked)
 }
@@ -117,6 +118,7 @@ func plainFormat(name string) string {
 	return strings.NewReplacer("bfloat", "bf", "float", "fp").Replace(formatEnds.ReplaceAllString(strings.ToLower(name), ""))
 }
 
+// shownCount is empty for 0, which means that the number is not said.
 func shownCount(n int) string {
 	if n == 0 {
 		return ""

@@ -47,6 +47,7 @@ func newControlClient(s Settings, targets []target) *controlClient {
 	}
 }
 
+// close gives up idle connections, so that a test sees no goroutine left.
 func (a *controlClient) close() { a.client.CloseIdleConnections() }
 
 const (

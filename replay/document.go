@@ -130,6 +130,8 @@ type clientRecord struct {
 	GOMAXPROCS int    `json:"gomaxprocs"`
 }
 
+// newDocument is written before anything is sent, so it holds no result yet. Everything in it that the user or a server
+// wrote has gone through the scrubber.
 func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) document {
 	server := ready.servers[0]
 	countedBy := "token_ids"
@@ -194,6 +196,7 @@ func shownTarget(address string) string {
 	return t.shown()
 }
 
+// stamp is an instant of the wall clock in UTC; all other times of a run are relative to its zero.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // write puts run.json in place as a whole: a reader sees the old one or the new one.

@@ -53,6 +53,7 @@ func (a *controlClient) drain(ctx context.Context, s Settings, first []expositio
 	}
 }
 
+// stillBusy ends a run before it began: figures taken together with an unknown load are nobody's.
 func stillBusy(at engines.Load, waited time.Duration) error {
 	return hint.Errorf("replay: after %v the server still runs %d requests and has %d waiting, none of them ours: nothing was sent",
 		waited, at.Running, at.Waiting).Hint("find out who else uses it, wait longer with --drain-timeout, or leave it out to measure together with that load")

@@ -142,7 +142,7 @@ func (l *eventLoop) at(socket int) *exchange {
 
 // receive reads once; what is left is reported again by the poller, after the other sockets had their turn.
 func (l *eventLoop) receive(x *exchange) {
-	n, arrived, isKnown, err := l.receiver.Read(x.conn.Socket, l.buf)
+	n, arrived, isKnown, err := l.receiver.Receive(x.conn.Socket, l.buf)
 	now := l.now()
 	if l.streak++; now-l.lastRead > linger {
 		l.streak = 0
@@ -201,6 +201,7 @@ func (l *eventLoop) reach(x *exchange) {
 	})
 }
 
+// wrote treats a full socket as no error: the rest follows when the poller says that there is room.
 func (l *eventLoop) wrote(x *exchange, n int, err error) {
 	if err == unix.EAGAIN || err == unix.EINTR {
 		err = nil

@@ -168,9 +168,9 @@ func (x *exchange) answered(h wire.Head) {
 // takeBody takes the answer out of its framing.
 func (x *exchange) takeBody(data []byte) {
 	for len(data) > 0 && !x.framing.IsOver() {
-		part, rest, err := x.framing.Next(data)
+		part, rest, err := x.framing.Split(data)
 		if err == nil && x.phase == inStream {
-			err = x.parser.Feed(part)
+			err = x.parser.Parse(part)
 		}
 		if err != nil {
 			x.close(protocolError{err}, x.at)
@@ -258,6 +258,7 @@ func (x *exchange) settle() {
 	}
 }
 
+// fail cleans the words of others before they reach the row.
 func (x *exchange) fail(kind, detail string) {
 	x.row.failure, x.row.detail = kind, x.scrub.Detail(detail)
 }

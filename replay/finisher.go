@@ -18,6 +18,7 @@ type finisher struct {
 	running sync.WaitGroup
 }
 
+// newFinisher starts the goroutine; end must be called for it to stop.
 func newFinisher(s *runState) *finisher {
 	f := &finisher{state: s, more: make(chan struct{}, 1)}
 	f.running.Go(f.run)

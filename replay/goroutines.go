@@ -48,6 +48,7 @@ func (g *goroutineDriver) wait(d time.Duration) {
 	}
 }
 
+// send starts the request's goroutine. Its row is finished there too: a slow row delays no other request.
 func (g *goroutineDriver) send(x *exchange) {
 	g.live++
 	g.inFlight.Go(func() {

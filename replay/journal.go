@@ -28,6 +28,7 @@ type file interface {
 
 type createFunc func(path string) (file, error)
 
+// createFile truncates: the only file that is written twice under one name is run.json.new.
 func createFile(path string) (file, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 }
@@ -144,6 +145,7 @@ func (l *lineLog) run(out *plan.LineWriter) {
 	}
 }
 
+// check keeps the first error and reports it once.
 func (l *lineLog) check(err error) {
 	if err == nil || l.err != nil {
 		return

@@ -48,6 +48,7 @@ func (m *meter) addSent(lateness time.Duration) {
 	m.late.Add(lateness)
 }
 
+// end counts a row that is complete. A request that never left counts as failed and not as in flight.
 func (m *meter) end(r *row) {
 	if r.sent != unknown {
 		m.answeredSent.Add(1)

@@ -21,6 +21,7 @@ func (x *exchange) buildEarly() {
 	}
 }
 
+// build makes the bytes in a pooled buffer.
 func (x *exchange) build() {
 	x.body, _ = x.bodies.Get().(*[]byte)
 	if x.body == nil {

@@ -13,6 +13,7 @@ import (
 	"tidemark/replay/wire"
 )
 
+// errorBodyLimit is enough for any error in words; a longer body is a page of a proxy.
 const errorBodyLimit = 16 << 10
 
 // rejection is what an answer that is no stream comes to.

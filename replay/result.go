@@ -99,6 +99,7 @@ func sharedReads(offsets []int32) (n int64) {
 // long as its output, and half of that is there on average. It may be read while it is added to.
 type contextMean struct{ tokens, weight atomic.Int64 }
 
+// add weights each request by its output, which is about how long it was in flight.
 func (c *contextMean) add(req plan.Request) {
 	output := int64(req.OutputTokens)
 	c.tokens.Add(output * (int64(req.InputTokens) + output/2))

@@ -42,6 +42,7 @@ type row struct {
 	reads    int
 }
 
+// newRow is a row in which nothing has happened yet: every instant and count is unknown.
 func newRow(req plan.Request) row {
 	return row{req: req, sent: unknown, written: unknown, headers: unknown, first: unknown, last: unknown,
 		done: unknown, connect: unknown, usage: wire.EmptyChunk().Usage, timing: wire.EmptyChunk().Timing, counted: wire.UnknownCount}

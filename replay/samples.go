@@ -163,6 +163,7 @@ func (p *sampler) scrape(ctx context.Context, address string) []byte {
 	return text
 }
 
+// keep writes the exposition as it came, secrets taken out, with the instant at which the answer was there.
 func (p *sampler) keep(address string, text []byte, at time.Duration) {
 	exposition := p.control.scrub.Exposition(string(text))
 	p.log.add(func(dst []byte) []byte {

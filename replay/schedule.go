@@ -145,6 +145,7 @@ func (s *schedule) prepare(now time.Duration) *ticket {
 	return t
 }
 
+// startPreparing takes a request off those that nobody prepares; it counts as ahead until it is released.
 func (s *schedule) startPreparing(t *ticket) {
 	t.isPreparing = true
 	s.ahead++

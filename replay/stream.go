@@ -122,6 +122,7 @@ func (s *stream) take(c wire.Chunk, at time.Duration) {
 	}
 }
 
+// chunk keeps the token ids only where a later turn repeats them.
 func (s *stream) chunk(data []byte) (wire.Chunk, error) {
 	if s.keepsIDs {
 		return wire.ParseChunk(data, &s.ids)

@@ -107,7 +107,7 @@ func read(text []byte, size func() int) seen {
 	for len(text) > 0 {
 		n := copy(buf, text[:min(size(), len(text))])
 		text = text[n:]
-		if err := p.Feed(buf[:n]); err != nil {
+		if err := p.Parse(buf[:n]); err != nil {
 			s.protocol = err
 		}
 		for i := range buf[:n] {
@@ -132,7 +132,7 @@ func TestALineWithoutEndIsRefused(t *testing.T) {
 	p.Reset(1000, func(_, _ []byte) {})
 	var err error
 	for range 20 {
-		if err = p.Feed(bytes.Repeat([]byte("x"), 100)); err != nil {
+		if err = p.Parse(bytes.Repeat([]byte("x"), 100)); err != nil {
 			return
 		}
 	}
@@ -148,9 +148,9 @@ func TestParsingDoesNotAllocate(t *testing.T) {
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	half := len(text) / 2
 	allocs := testing.AllocsPerRun(1000, func() {
-		p.Feed(text[:half])
-		p.Feed(text[half:])
-		p.Feed(text)
+		p.Parse(text[:half])
+		p.Parse(text[half:])
+		p.Parse(text)
 		s.offsets, s.counts = s.offsets[:0], s.counts[:0]
 	})
 	if allocs > 0 {
@@ -167,7 +167,7 @@ func BenchmarkParse(b *testing.B) {
 	text := []byte("data: " + tokenChunk(5, "") + "\n\n")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		p.Feed(text)
+		p.Parse(text)
 		s.offsets, s.counts = s.offsets[:0], s.counts[:0]
 	}
 }

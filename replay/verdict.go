@@ -82,6 +82,7 @@ func connectFailure(err error) string {
 	return "connect"
 }
 
+// allZero says that the server counted no chunk's tokens; the row then leaves the counts out.
 func allZero(counts []int32) bool {
 	for _, n := range counts {
 		if n != 0 {

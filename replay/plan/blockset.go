@@ -16,6 +16,7 @@ const (
 	farID     = 1 << 40
 )
 
+// newBlockSet is empty and costs nothing until blocks are added.
 func newBlockSet() blockSet {
 	return blockSet{map[uint64]*[pageWords]uint64{}, map[uint64]struct{}{}, map[uint64]int32{}}
 }

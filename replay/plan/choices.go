@@ -59,6 +59,7 @@ func (c Choices) settled() (Choices, error) {
 	return c, nil
 }
 
+// orOne: 0 is the zero value of a factor and means that nothing is scaled.
 func orOne(x float64) float64 {
 	if x == 0 {
 		return 1
@@ -141,6 +142,7 @@ func (d *draft) atSpeed(req Request) Request {
 	return req
 }
 
+// divided rounds to the nanosecond; what two due times lose by it is less than sameInstant.
 func divided(d time.Duration, speed float64) time.Duration {
 	return time.Duration(math.Round(float64(d) / speed))
 }

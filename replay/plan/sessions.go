@@ -55,6 +55,7 @@ func (d *draft) inTime(requests iter.Seq2[Request, error]) iter.Seq2[Request, er
 	}
 }
 
+// isInTime keeps a session whole: once its first turn is in time, so are the others.
 func (d *draft) isInTime(req Request, begun map[uint64]bool) bool {
 	inTime := req.Due < d.choices.Duration
 	if d.choices.Mode != "sessions" || req.Session == "" {

@@ -46,6 +46,7 @@ type sorter struct {
 	spools []*lineFile
 }
 
+// add limits both requests and block ids: prompts of a million tokens have thousands of ids each.
 func (s *sorter) add(req Request) error {
 	s.part = append(s.part, req)
 	s.blocks += len(req.Blocks)
@@ -132,6 +133,7 @@ func (h *mergeHead) advance() (bool, error) {
 
 type mergeHeads []*mergeHead
 
+// merge yields the smallest head until all parts are empty; at equal times the earlier part comes first.
 func (m mergeHeads) merge(yield func(Request, error) bool) error {
 	var full mergeHeads
 	for _, head := range m {

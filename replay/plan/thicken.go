@@ -199,6 +199,7 @@ func (f *lineFile) add(req Request) error {
 
 func (f *lineFile) close() error { return f.lines.Close() }
 
+// remove closes and deletes the file; it may be called after an error anywhere.
 func (f *lineFile) remove() {
 	f.lines.Close()
 	f.file.Close()

@@ -27,6 +27,7 @@ type totals struct {
 	last     time.Duration
 }
 
+// newTotals counts into a header.
 func newTotals(header *Header) *totals {
 	return &totals{header: header, had: newBlockSet(), sessions: map[uint64]previousTurn{}}
 }

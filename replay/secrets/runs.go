@@ -83,6 +83,7 @@ func foldedByte(b byte) byte {
 	return b
 }
 
+// isAlphanumeric says which bytes of a key survive when a server puts blanks or dashes between them.
 func isAlphanumeric(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }

@@ -53,9 +53,9 @@ func (r *Receiver) CompareClocks() {
 	}
 }
 
-// Read returns at once, so the scheduler is not told. arrived is since the run's zero; isKnown is false where the kernel
+// Receive returns at once, so the scheduler is not told. arrived is since the run's zero; isKnown is false where the kernel
 // does not say it, or not reliably.
-func (r *Receiver) Read(socket int, p []byte) (n int, arrived time.Duration, isKnown bool, err error) {
+func (r *Receiver) Receive(socket int, p []byte) (n int, arrived time.Duration, isKnown bool, err error) {
 	r.vector.Base = &p[0]
 	r.vector.SetLen(len(p))
 	r.message.Control = (*byte)(unsafe.Pointer(&r.control))

@@ -29,7 +29,7 @@ func TestReadBearsTheInstantOfItsArrival(t *testing.T) {
 		for time.Since(begin) < there+time.Millisecond { // the client has something else to do
 		}
 		r.CompareClocks()
-		n, at, isKnown, err := r.Read(socket, make([]byte, 64))
+		n, at, isKnown, err := r.Receive(socket, make([]byte, 64))
 		if err != nil || n != len("token") {
 			t.Fatalf("read %d bytes, %v", n, err)
 		}
@@ -47,12 +47,12 @@ func TestReadBearsTheInstantOfItsArrival(t *testing.T) {
 	r.zero += int64(5 * time.Second)
 	write()
 	r.CompareClocks()
-	if _, at, isKnown, _ := r.Read(socket, make([]byte, 64)); isKnown {
+	if _, at, isKnown, _ := r.Receive(socket, make([]byte, 64)); isKnown {
 		t.Errorf("the wall clock was set, and yet the read says %v", at)
 	}
 	before, there := write()
 	r.CompareClocks()
-	if _, at, isKnown, _ := r.Read(socket, make([]byte, 64)); isKnown && (at < before-clockStep || at > there+clockStep || at < arrived) {
+	if _, at, isKnown, _ := r.Receive(socket, make([]byte, 64)); isKnown && (at < before-clockStep || at > there+clockStep || at < arrived) {
 		t.Errorf("afterwards, written after %v, there at %v: the read says %v", before, there, at)
 	}
 }

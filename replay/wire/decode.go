@@ -160,6 +160,7 @@ func ErrorBody(body []byte) *ServerError {
 	return decodeError(top)
 }
 
+// isNull treats an absent key and null alike, as all servers do.
 func isNull(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" }
 
 // plainText is a string as it reads, or any other value as one line.

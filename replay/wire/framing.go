@@ -90,8 +90,8 @@ func (f *Framing) IsOver() bool { return f.state == ended }
 // EndsWithConnection says that the body has no length: the connection's end is its end.
 func (f *Framing) EndsWithConnection() bool { return f.state == untilClosed }
 
-// Next splits off the first run of body bytes in p; rest is what comes after it.
-func (f *Framing) Next(p []byte) (data, rest []byte, err error) {
+// Split cuts off the first run of body bytes in p; rest is what comes after it.
+func (f *Framing) Split(p []byte) (data, rest []byte, err error) {
 	for len(p) > 0 {
 		switch f.state {
 		case untilClosed:

@@ -77,6 +77,7 @@ const (
 // maxDepth of nested values; deeper ones are left to encoding/json, which has a limit of its own.
 const maxDepth = 64
 
+// space skips JSON's four blanks; servers send none, but they are legal between any two tokens.
 func (s *scanner) space() {
 	for s.at < len(s.data) {
 		switch s.data[s.at] {
@@ -103,6 +104,7 @@ func (s *scanner) take(b byte) bool {
 	return false
 }
 
+// peek is 0 at the end, which no JSON value starts with.
 func (s *scanner) peek() byte {
 	s.space()
 	if s.at < len(s.data) {

@@ -198,6 +198,7 @@ func (s *scanner) listIDs() (n int, ok bool) {
 	}
 }
 
+// promptIDs only notes that the prompt is repeated: such a chunk is an opening and bears no token.
 func (s *scanner) promptIDs() bool {
 	if s.peek() == 'n' {
 		return s.word("null")

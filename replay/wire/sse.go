@@ -30,8 +30,8 @@ func (p *SSE) Reset(limit int, event func(name, data []byte)) {
 	*p = SSE{limit: limit, event: event, carry: p.carry[:0], kept: p.kept[:0], name: p.name[:0]}
 }
 
-// Feed takes the next bytes, which may end anywhere.
-func (p *SSE) Feed(in []byte) error {
+// Parse takes the next bytes, which may end anywhere.
+func (p *SSE) Parse(in []byte) error {
 	for len(in) > 0 {
 		if p.skip {
 			p.skip = false
