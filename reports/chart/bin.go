@@ -72,6 +72,7 @@ func thinCloud(points []Point, columns, rows int) []Point {
 	return out
 }
 
+// cell is the number of the cell, from 0, in which v lies; the largest value belongs to the last cell.
 func cell(v, low, high float64, cells int) int {
 	if high <= low {
 		return 0
@@ -79,6 +80,7 @@ func cell(v, low, high float64, cells int) int {
 	return min(int((v-low)/(high-low)*float64(cells)), cells-1)
 }
 
+// bounds are the smallest and largest coordinates of all points that can be drawn.
 func bounds(points []Point) (lowX, highX, lowY, highY float64) {
 	lowX, lowY, highX, highY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, p := range points {
@@ -91,6 +93,7 @@ func bounds(points []Point) (lowX, highX, lowY, highY float64) {
 	return lowX, highX, lowY, highY
 }
 
+// isFinite is false for a gap: SVG has no number for NaN or infinity.
 func isFinite(p Point) bool {
 	return !math.IsNaN(p.X) && !math.IsNaN(p.Y) && !math.IsInf(p.X, 0) && !math.IsInf(p.Y, 0)
 }

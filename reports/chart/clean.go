@@ -72,6 +72,8 @@ func clean(drawn, id, label string, size Size) (string, error) {
 	}
 }
 
+// writeStart writes an opening tag with the attributes that are allowed. The root gets the id and the label, so that a screen reader
+// reads what the chart shows instead of its shapes.
 func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size Size) error {
 	name := t.Name.Local
 	if !allowedElements[name] {
@@ -154,6 +156,8 @@ func writeDot(out *strings.Builder, name string, attributes map[string]string) b
 	return true
 }
 
+// value is an attribute's value made safe and small. Ids and references to them become unique, because several charts are in one page and
+// ECharts numbers its ids from 0 in each; any other url(...) is removed, so that nothing is loaded; coordinates are rounded.
 func value(a xml.Attr, id string) string {
 	switch a.Name.Local {
 	case "style":
@@ -185,6 +189,7 @@ func fontSizeOf(style string) string {
 	return ""
 }
 
+// roundTenth rounds a coordinate to a tenth of a pixel, which nobody sees and which makes a page much smaller.
 func roundTenth(number string) string {
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
@@ -204,6 +209,7 @@ func escape(text string) string {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
+// set is a set of the words in a text.
 func set(words string) map[string]bool {
 	out := map[string]bool{}
 	for word := range strings.FieldsSeq(words) {

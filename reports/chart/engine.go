@@ -24,6 +24,7 @@ type engine struct {
 // loaded is made at the first drawing and kept: parsing ECharts takes a good part of a second.
 var loaded = sync.OnceValues(load)
 
+// load compiles ECharts and render.js in a JavaScript interpreter. It takes a third of a second, so it is done once per process.
 func load() (*engine, error) {
 	vm := goja.New()
 	for _, script := range []struct{ name, source string }{
@@ -48,6 +49,7 @@ func load() (*engine, error) {
 	return e, vm.ExportTo(function, &e.render)
 }
 
+// draw renders one option. The interpreter is not safe for concurrent use, so charts are drawn one after the other.
 func draw(o option, size Size) (string, error) {
 	options, err := json.Marshal(o)
 	if err != nil {

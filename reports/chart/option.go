@@ -22,23 +22,27 @@ type option struct {
 	Series    []series       `json:"series"`
 }
 
+// grid keeps labels inside of the drawing (ECharts 6): without it long labels are cut off at the edge.
 type grid struct {
 	opts.Grid
 	OuterBoundsMode    string `json:"outerBoundsMode"`
 	OuterBoundsContain string `json:"outerBoundsContain"`
 }
 
+// axis serves as both x and y axis.
 type axis struct {
 	opts.XAxis
 	NameTextStyle nameStyle `json:"nameTextStyle"`
 	Ticks         []Tick    `json:"ticks,omitempty"` // read by render.js, which hands ECharts a formatter
 }
 
+// nameStyle adds the padding of an axis name.
 type nameStyle struct {
 	opts.TextStyle
 	Padding []int `json:"padding,omitempty"`
 }
 
+// series has only the fields that are used here: what is not set must not appear in the JSON, because ECharts' defaults depend on that.
 type series struct {
 	Type       string          `json:"type"`
 	Name       string          `json:"name"`
@@ -57,11 +61,13 @@ type series struct {
 	MarkLine   *markLines      `json:"markLine,omitempty"`
 }
 
+// markLines are limits. They are silent: an SVG has no mouse.
 type markLines struct {
 	opts.MarkLines
 	Silent bool `json:"silent"`
 }
 
+// datum is a point with a style of its own.
 type datum struct {
 	Value      []any       `json:"value"`
 	Symbol     string      `json:"symbol,omitempty"`
@@ -70,11 +76,13 @@ type datum struct {
 	Label      *opts.Label `json:"label,omitempty"`
 }
 
+// itemStyle adds the dashed border of predicted bars.
 type itemStyle struct {
 	opts.ItemStyle
 	BorderType string `json:"borderType,omitempty"`
 }
 
+// Sizes are pixels of a drawing as wide as Size says; the page scales it.
 const (
 	font      = "system-ui,sans-serif"
 	fontSize  = 13
@@ -85,8 +93,10 @@ const (
 	legendRow = 29 // height of one row of the legend, pixels
 )
 
+// noEmphasis turns off hover effects, which would add invisible shapes to the SVG.
 var noEmphasis = map[string]bool{"disabled": true}
 
+// option is the chart as ECharts takes it.
 func (c Chart) option(size Size) option {
 	named := c.named()
 	top := 6
@@ -151,16 +161,19 @@ func shorten(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
+// legendOption adds the gap between entries.
 type legendOption struct {
 	opts.Legend
 	ItemGap int `json:"itemGap"`
 }
 
+// legendEntry is a name with the style of its icon.
 type legendEntry struct {
 	Name      string          `json:"name"`
 	ItemStyle *opts.ItemStyle `json:"itemStyle,omitempty"`
 }
 
+// legend has an entry for each series, and is shown if there are two or more.
 func legend(named []Series) legendOption {
 	entries := make([]legendEntry, len(named))
 	for i, s := range named {
@@ -188,6 +201,7 @@ func legendRows(named []Series, width int) int {
 	return rows
 }
 
+// option is the axis as ECharts takes it: numbers, logarithms or categories. Names of categories come from users and are cut.
 func (a Axis) option() axis {
 	out := axis{
 		XAxis: opts.XAxis{
@@ -217,6 +231,8 @@ func (a Axis) option() axis {
 	return out
 }
 
+// option is the series as ECharts takes it. Too many points for the size are thinned; a line has markers only every so many points, at its
+// end, and where a point stands alone between gaps.
 func (s Series) option(x, y Axis, size Size) series {
 	points := thin(s, size)
 	out := series{
@@ -263,6 +279,7 @@ func (s Series) option(x, y Axis, size Size) series {
 // hollow is the outline of a shape, as ECharts names it: emptyCircle.
 func hollow(symbol string) string { return "empty" + strings.ToUpper(symbol[:1]) + symbol[1:] }
 
+// dash is the line style of a meaning: measured is solid, predicted is dashed.
 func (m Meaning) dash() string {
 	if m == Predicted {
 		return "dashed"
@@ -297,6 +314,7 @@ func finite(v float64, on Axis) any {
 	return v
 }
 
+// limitLines are the horizontal lines of limits with their texts.
 func limitLines(limits []Limit) *markLines {
 	out := &markLines{Silent: true}
 	out.Symbol = []string{"none", "none"}
@@ -337,6 +355,7 @@ func spanSeries(spans []Span) []series {
 	return []series{base, bars}
 }
 
+// style is a bar in full colour if it was measured, pale with a dashed border if it is predicted.
 func (s Span) style() *itemStyle {
 	style := &itemStyle{BorderType: s.Meaning.dash()}
 	style.Color, style.BorderColor, style.BorderWidth = string(s.Colour), string(s.Colour), 1.5
