@@ -21,7 +21,7 @@ func tellIngested(c *cli.Context, r ingest.Result) {
 			tell(c, "%s: the name %s is not used", r.Path, name)
 		}
 	case r.Format != "":
-		tell(c, "%s: taken for %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
+		tell(c, "%s: recognised as %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
 	}
 	for _, note := range r.Notes {
 		tell(c, "%s: %s", r.Path, note)

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the tables of docs/accuracy.md an
 const page = "../../docs/accuracy.md"
 
 // gates are the largest errors that a change may bring: what was measured when docs/accuracy.md was last written, and half a
-// point for what another machine rounds. All lie below what the model was asked to reach, which stands beside them.
+// point for what another machine rounds. All lie below what the model was asked to reach, given in the comments.
 var gates = map[string]accuracy.Score{
 	"vLLM, configuration left out":        {Median: 0.047, Mean: 0.069, P90: 0.153, Bias: 0.011}, // 6.5, 9, 20, 3 %
 	"vLLM, model left out":                {Median: 0.053, Mean: 0.070, P90: 0.150, Bias: 0.007}, // 6.5, 9, 20, 3 %

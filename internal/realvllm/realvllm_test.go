@@ -81,7 +81,7 @@ func sharedBlocks(t *testing.T, s *server, program *tidemark) {
 	}
 }
 
-// replay is one run, as tidemark tells it, beside what the server counted
+// replay is one run, as tidemark reports it, and what the server counted
 // meanwhile.
 type replay struct {
 	requests []request

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSoak runs episodes in lanes beside one long replay until the time is over.
+// TestSoak runs episodes in lanes, next to one long replay, until the time is over.
 //
 //	SOAK_MINUTES=10    how long
 //	SOAK_SEED=N        of everything that is drawn; printed

@@ -191,7 +191,7 @@ func TestSchedulerChunksAPromptByTheBudget(t *testing.T) {
 	r.add(ids(0, 10), 50)
 	r.step() // the first sequence now decodes
 	r.add(ids(500, 250), 2)
-	// 99 tokens a step stay beside the decode: 99, 99, 52, and then both
+	// 99 tokens of a step are left next to the decode: 99, 99, 52, and then both
 	// decode.
 	for i, want := range []Step{
 		{DecodeSequences: 1, ContextTokens: 11, WindowTokens: 11, PrefillTokens: 99, PrefillChunks: 1, PrefillPairs: 99 * 99 / 2.0},

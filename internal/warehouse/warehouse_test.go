@@ -127,7 +127,7 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 }
 
 // While views are made, tables stand in for those that others read. None may be
-// left, in the file or in the log that a killed process leaves beside it.
+// left, in the file or in the log that a killed process leaves next to it.
 func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "views.duckdb")
 	w := open(t, path, warehouse.ReadWrite)

@@ -252,7 +252,7 @@ func TestSessionsAreOneStream(t *testing.T) {
 	}
 }
 
-// Another class beside it changes none of a class's lengths and think times.
+// A second class changes none of a class's lengths and think times.
 func TestClassesDoNotDisturbEachOther(t *testing.T) {
 	p, _ := Builtin("spoc-coding")
 	only, err := p.Only("P1")
