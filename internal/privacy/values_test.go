@@ -34,7 +34,7 @@ func TestValuesOfOtherTools(t *testing.T) {
 		if err != nil || len(verdicts) != 1 {
 			t.Fatalf("%s: %+v, %v", c.sentence, verdicts, err)
 		}
-		isWell := c.want == "" || strings.HasPrefix(c.want, "1 file of")
+		isWell := c.want == "" || strings.HasPrefix(c.want, "1 file in")
 		if !strings.Contains(verdicts[0].Figures, c.want) || isWell != (verdicts[0].Verdict == Holds) {
 			t.Errorf("%s: got %+v, want %q", c.sentence, verdicts[0], c.want)
 		}
