@@ -57,7 +57,7 @@ func TestPointOfARow(t *testing.T) {
 			func(p *analysis.Point) { p.TensorParallelSize, p.DataParallelSize = 4, 2 }, ""},
 		{"a count as a float", "tp,max_num_seqs", "2.0,None", func(p *analysis.Point) { p.TensorParallelSize = 2 }, ""},
 		{"speculation", "num_speculative_tokens,acceptance_rate", "3,0.5", func(p *analysis.Point) { p.Drafts, p.AcceptanceRate = 3, &rate }, ""},
-		{"half a GPU", "tp", "0.5", nil, "tensor parallel size: 0.5 is not a whole number"},
+		{"half a GPU", "tp", "0.5", nil, "tensor_parallel_size: 0.5 is not a whole number"},
 		{"a batch of 0", "concurrency", "0", nil, "concurrency: 0, more than 0 is needed"},
 		{"no number", "concurrency", "NaN", nil, "concurrency: NaN is not a number"},
 		{"an answer of no tokens", "output_len", "0", nil, "output tokens: 0, more than 0 is needed"},

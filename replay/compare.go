@@ -8,9 +8,10 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
+	"tidemark/internal/deployment"
 	"tidemark/replay/engines"
 )
 
@@ -45,45 +46,57 @@ func (s Settings) compareAll(servers []Server, all []engines.Configuration) (fou
 	return found
 }
 
-// compare finds the settings in which one server is not the named deployment. A setting that a server does not say is not
-// compared. The limits of a step, the engine and the version are compared only where the user named them: otherwise they are
-// our own defaults.
+// onlyWhereNamed are fields that are compared only where the user named them: otherwise they are our own defaults.
+var onlyWhereNamed = []string{"engine", "engine_version", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"}
+
+// compare finds the fields in which one server is not the named deployment. A field that the server does not say is not
+// compared, and neither is --max-model-len: it also chooses the requests, so that a server may well take longer ones.
 func (s Settings) compare(server Server, e engines.Configuration) (found []difference) {
-	asked, said := *s.Environment, said(server, e)
-	said.CatalogModel = cmp.Or(said.CatalogModel, s.catalogName(e.Model))
-	add := func(setting, asked, said string, isSame bool) {
-		if asked != "" && said != "" && !isSame {
-			found = append(found, difference{Setting: setting, Asked: asked, Said: said})
+	asked, said := *s.Environment, s.said(server, e)
+	engines.SetDefault(&asked.DataParallelSize, 1)
+	engines.SetDefault(&asked.ExpertParallelSize, 1)
+	for _, f := range deployment.Fields {
+		of := asked
+		if slices.Contains(onlyWhereNamed, f.Name) {
+			of = s.Named
 		}
+		a, b := f.Get(of), f.Get(said)
+		if a == nil || b == nil || f.Name == "max_model_len" || isSame(f.Name, fmt.Sprint(a), fmt.Sprint(b)) {
+			continue
+		}
+		found = append(found, difference{Setting: f.Name, Asked: fmt.Sprint(a), Said: fmt.Sprint(b)})
 	}
-	words := func(setting, asked, said string) { add(setting, asked, said, strings.EqualFold(asked, said)) }
-	numbers := func(setting string, asked, said int) { words(setting, shownCount(asked), shownCount(said)) }
-	words("gpu", asked.GPU, said.GPU)
-	if !strings.HasPrefix(asked.CatalogModel, "{") { // a model by its config alone has no name to compare
-		words("catalog_model", asked.CatalogModel, said.CatalogModel)
-	}
-	numbers("tensor_parallel_size", asked.TensorParallelSize, said.TensorParallelSize)
-	add("quantization", asked.Quantization, said.Quantization, sameFormat(asked.Quantization, said.Quantization))
-	add("kv_cache_dtype", asked.KVCacheDtype, said.KVCacheDtype, sameFormat(asked.KVCacheDtype, said.KVCacheDtype))
-	numbers("max_num_seqs", s.Named.MaxNumSeqs, said.MaxNumSeqs)
-	numbers("max_num_batched_tokens", s.Named.MaxNumBatchedTokens, said.MaxNumBatchedTokens)
-	if server.engine.Name != engines.OpenAI.Name { // which only says that nothing else is known
-		words("engine", s.Named.Engine, said.Engine)
-	}
-	version := s.Named.EngineVersion
-	add("engine_version", version, said.EngineVersion, strings.HasPrefix(said.EngineVersion+".", version+"."))
 	return found
 }
 
+// isSame compares two values as their field wants it.
+func isSame(field, asked, said string) bool {
+	switch field {
+	case "quantization", "kv_cache_dtype":
+		return sameFormat(asked, said)
+	case "engine_version": // 0.24 is any 0.24
+		return strings.HasPrefix(said+".", asked+".")
+	case "catalog_model":
+		return strings.HasPrefix(asked, "{") || strings.EqualFold(asked, said) // a model by its config alone has no name to compare
+	}
+	return strings.EqualFold(asked, said)
+}
+
 // said is the deployment that a server claims to be: what it simulates, and what its configuration says.
-func said(server Server, e engines.Configuration) (d Environment) {
+func (s Settings) said(server Server, e engines.Configuration) (d deployment.Deployment) {
 	if server.Simulates != nil {
 		d = *server.Simulates
 	}
+	engines.SetDefault(&d.CatalogModel, s.catalogName(e.Model))
 	engines.SetDefault(&d.TensorParallelSize, int(e.TensorParallelSize))
+	engines.SetDefault(&d.DataParallelSize, int(e.DataParallelSize))
+	engines.SetDefault(&d.ExpertParallelSize, int(e.ExpertParallelSize))
 	engines.SetDefault(&d.MaxNumSeqs, int(e.MaxNumSeqs))
 	engines.SetDefault(&d.MaxNumBatchedTokens, int(e.MaxNumBatchedTokens))
-	engines.SetDefault(&d.Engine, server.engine.Name)
+	engines.SetDefault(&d.GPUMemoryUtilization, e.GPUMemoryUtilization)
+	if server.engine.Name != engines.OpenAI.Name { // which only says that nothing else is known
+		engines.SetDefault(&d.Engine, server.engine.Name)
+	}
 	engines.SetDefault(&d.EngineVersion, e.EngineVersion)
 	engines.SetDefault(&d.Quantization, cmp.Or(e.Quantization, e.Dtype)) // weights that nothing quantizes are of the model's type
 	engines.SetDefault(&d.KVCacheDtype, e.KVCacheDtype)
@@ -116,12 +129,4 @@ var formatEnds = regexp.MustCompile(`^torch\.|_e[45]m[23](fn)?$`)
 // plainFormat writes torch.bfloat16, bfloat16 and bf16 alike, and drops the layout of fp8 (e4m3, e5m2).
 func plainFormat(name string) string {
 	return strings.NewReplacer("bfloat", "bf", "float", "fp").Replace(formatEnds.ReplaceAllString(strings.ToLower(name), ""))
-}
-
-// shownCount is empty for 0, which means that the number is not said.
-func shownCount(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }

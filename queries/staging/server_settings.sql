@@ -13,16 +13,16 @@ with asked as (
     union all
     select
         run_id,
-        unnest(['engine_version', 'tensor_parallel_size', 'quantization', 'kv_cache_dtype', 'max_num_seqs', 'max_num_batched_tokens']),
-        unnest([
-            document ->> '$.environment.engine_version',
-            nullif(document ->> '$.environment.tensor_parallel_size', '0'),
-            document ->> '$.environment.quantization',
-            document ->> '$.environment.kv_cache_dtype',
-            nullif(document ->> '$.environment.max_num_seqs', '0'),
-            nullif(document ->> '$.environment.max_num_batched_tokens', '0')
-        ])
-    from raw.runs
+        setting,
+        nullif(document ->> ('$.environment."' || setting || '"'), '0')
+    from (
+        select
+            run_id,
+            document,
+            unnest(json_keys(document -> '$.environment')) as setting
+        from raw.runs
+    ) as named
+    where setting not in ('gpu', 'catalog_model', 'engine', 'compute_dtype', 'hbm_bytes_per_s')
 ),
 
 -- What no configuration names: the GPU and the model that a server simulates, or else were seen to differ before the run.

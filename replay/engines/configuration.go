@@ -21,6 +21,8 @@ type Configuration struct {
 	MaxNumSeqs           int64   `json:"max_num_seqs,omitempty"`
 	MaxNumBatchedTokens  int64   `json:"max_num_batched_tokens,omitempty"`
 	TensorParallelSize   int64   `json:"tensor_parallel_size,omitempty"`
+	DataParallelSize     int64   `json:"data_parallel_size,omitempty"`   // engines behind one address
+	ExpertParallelSize   int64   `json:"expert_parallel_size,omitempty"` // GPUs that share out whole experts; 1: each expert is cut
 	Quantization         string  `json:"quantization,omitempty"`
 	Dtype                string  `json:"dtype,omitempty"`
 	EnforceEager         *bool   `json:"enforce_eager,omitempty"` // no CUDA graphs

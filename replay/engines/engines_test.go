@@ -71,3 +71,24 @@ func TestTheLoadOfEachEngine(t *testing.T) {
 		t.Error("a GPU exporter has a load")
 	}
 }
+
+// Degrees of parallelism as each engine writes them. SGLang's tp_size counts all GPUs where data-parallel attention is on.
+func TestTheDegreesOfParallelism(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		engine Engine
+		answer string
+		want   [3]int64 // tensor, expert, data
+	}{
+		{"vLLM, experts spread over all GPUs", VLLM, `{"vllm_config":{"parallel_config":{"tensor_parallel_size":2,"data_parallel_size":4,"enable_expert_parallel":true}}}`, [3]int64{2, 8, 4}},
+		{"vLLM, experts cut", VLLM, `{"vllm_config":{"parallel_config":{"tensor_parallel_size":2,"data_parallel_size":1,"enable_expert_parallel":false}}}`, [3]int64{2, 1, 1}},
+		{"vLLM says nothing of experts", VLLM, `{"vllm_config":{"parallel_config":{"tensor_parallel_size":2}}}`, [3]int64{2, 0, 0}},
+		{"SGLang, data-parallel attention", SGLang, `{"tp_size":8,"dp_size":8,"ep_size":8,"enable_dp_attention":true}`, [3]int64{1, 8, 8}},
+		{"SGLang, whole replicas", SGLang, `{"tp_size":2,"dp_size":4,"ep_size":1,"enable_dp_attention":false}`, [3]int64{2, 1, 4}},
+	} {
+		got := c.engine.Configuration([]byte(c.answer))
+		if degrees := [3]int64{got.TensorParallelSize, got.ExpertParallelSize, got.DataParallelSize}; degrees != c.want {
+			t.Errorf("%s: got %v, want %v", c.what, degrees, c.want)
+		}
+	}
+}

@@ -60,7 +60,10 @@ func readServerArgs(c *Configuration, answer []byte) {
 	c.EngineVersion, c.Model, c.MaxModelLen = wordIn(v["version"]), wordIn(v["model_path"]), countIn(v["context_length"])
 	c.Quantization, c.Dtype, c.KVCacheDtype = wordIn(v["quantization"]), decided("dtype"), wordIn(v["kv_cache_dtype"])
 	c.BlockSize, c.KVCacheTokens = countIn(v["page_size"]), countIn(v["max_total_num_tokens"])
-	c.TensorParallelSize = countIn(v["tp_size"])
+	c.TensorParallelSize, c.DataParallelSize, c.ExpertParallelSize = countIn(v["tp_size"]), countIn(v["dp_size"]), countIn(v["ep_size"])
+	if isShared := flagIn(v["enable_dp_attention"]); isShared != nil && *isShared && c.DataParallelSize > 0 {
+		c.TensorParallelSize /= c.DataParallelSize // tp_size counts all GPUs then, and attention is cut in fewer pieces
+	}
 	c.MaxNumSeqs, c.MaxNumBatchedTokens = countIn(v["max_running_requests"]), max(countIn(v["chunked_prefill_size"]), 0) // -1: not chunked
 	if states, _ := v["internal_states"].([]any); len(states) > 0 && c.MaxNumSeqs == 0 {
 		first, _ := states[0].(map[string]any)

@@ -83,6 +83,8 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 			} `json:"scheduler_config"`
 			Parallel struct {
 				Tensor   any `json:"tensor_parallel_size"`
+				Data     any `json:"data_parallel_size"`
+				Experts  any `json:"enable_expert_parallel"`
 				NoCustom any `json:"disable_custom_all_reduce"`
 			} `json:"parallel_config"`
 		} `json:"vllm_config"`
@@ -94,7 +96,13 @@ func readVLLMConfig(c *Configuration, answer []byte) {
 	c.Model, c.MaxModelLen = wordIn(v.Model.Model), countIn(v.Model.MaxModelLen)
 	c.Quantization, c.Dtype = wordIn(v.Model.Quantization), strings.TrimPrefix(wordIn(v.Model.Dtype), "torch.")
 	c.MaxNumSeqs, c.MaxNumBatchedTokens = countIn(v.Scheduler.Seqs), countIn(v.Scheduler.Tokens)
-	c.TensorParallelSize = countIn(v.Parallel.Tensor)
+	c.TensorParallelSize, c.DataParallelSize = countIn(v.Parallel.Tensor), countIn(v.Parallel.Data)
+	if isSpread := flagIn(v.Parallel.Experts); isSpread != nil { // over all GPUs, or each expert is cut
+		c.ExpertParallelSize = 1
+		if *isSpread {
+			c.ExpertParallelSize = c.TensorParallelSize * max(c.DataParallelSize, 1)
+		}
+	}
 	c.EnforceEager, c.NoCustomAllReduce = flagIn(v.Model.Eager), flagIn(v.Parallel.NoCustom)
 	readCacheLabels(c, v.Cache)
 }
