@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"tidemark/internal/deployment"
+)
+
+// A verb that can be told the GPU can be told everything else about a deployment.
+func TestEveryVerbTakesEveryField(t *testing.T) {
+	for _, command := range newApp(nil, io.Discard, io.Discard).Commands {
+		known := map[string]bool{}
+		for _, flag := range command.Flags {
+			for _, name := range flag.Names() {
+				known[name] = true
+			}
+		}
+		if !known["gpu"] {
+			continue
+		}
+		for _, f := range deployment.Fields {
+			if !known[f.Flag] && !(f.Name == "catalog_model" && known["model"]) {
+				t.Errorf("%s has no --%s", command.Name, f.Flag)
+			}
+		}
+	}
+}
+
+// Each kind of value that no deployment can have is named with its flag, before anything is asked or sent.
+func TestAFlagOfADeploymentThatCannotBe(t *testing.T) {
+	for command, says := range map[string]string{
+		"predict --gpu H100 --model llama-3.1-8b --data-parallel-size 0":                            "--data-parallel-size: 0 is not a whole number of at least 1",
+		"simulate --expert-parallel-size half":                                                      "--expert-parallel-size: half is not a number",
+		"what-if x --gpu H100 --model llama-3.1-8b --gpu-memory-utilization 0.9,95":                 "--gpu-memory-utilization 95: 95: at most 1 is possible",
+		"replay x --base-url http://h:1 --model m --gpu H100 --catalog-model a --hbm-bandwidth 600": "--hbm-bandwidth: 600 is not a bandwidth",
+		"replay x --base-url http://h:1 --model m --gpu H100 --catalog-model a --engine tgi":        "known are vllm, sglang, tensorrt-llm, openai",
+		"plan x --gpu H100 --catalog-model llama-3.1-8b --engine-version newest":                    "--engine-version newest: no number in it",
+	} {
+		var said strings.Builder
+		code := run(append([]string{"tidemark"}, strings.Fields(command)...), strings.NewReader(""), io.Discard, &said)
+		if code != exitMisuse || !strings.Contains(said.String(), says) {
+			t.Errorf("tidemark %s: got code %d and\n%swant %d and %q", command, code, said.String(), exitMisuse, says)
+		}
+	}
+}
