@@ -313,7 +313,7 @@ func TestAPageNamesItsWarmUp(t *testing.T) {
 		"done: 50 sent": 1,
 		"<figcaption>60 requests were due and 60 were sent":        1,
 		"This is the whole run: 10 requests of warm-up are in it.": 3,
-		"Each request stands in the bin in which it was sent.":     1,
+		"Each request is counted in the bin in which it was sent.": 1,
 		"<bdi>vllm</bdi> <bdi>0.32.0</bdi>, max-num-seqs":          1,
 		"<figcaption>At most 5 ran and 2 waited in the engine":     1,
 	} {
@@ -356,7 +356,7 @@ func TestRunsThatAreNotThere(t *testing.T) {
 		text, hint string
 	}{
 		"an unknown run":     {database(), []string{"r9"}, `report: no run "r9"`, "known runs are r1, r2, r3"},
-		"an empty warehouse": {record(t), nil, "report: the warehouse holds no run", `make one with "tidemark replay", or take one in with "tidemark ingest runs/<id>"`},
+		"an empty warehouse": {record(t), nil, "report: the warehouse holds no run", `make one with "tidemark replay", or ingest one with "tidemark ingest runs/<id>"`},
 	} {
 		err := reports.Write(context.Background(), c.db, reports.Options{RunIDs: c.ids}, nothing{t})
 		if err == nil || err.Error() != c.text || hint.Of(err) != c.hint {

@@ -77,32 +77,38 @@ group by
     asked.format;
 
 create macro macros.deployment(asked, of_constants := null) as table
-with named as (
+with said as (
+    select macros.deployment_fields(asked) as fields
+),
+
+named as (
     select
+        said.fields,
         gpus as gpu,
         models as model,
         weight_formats as weight,
         kv_formats as kv,
-        coalesce(nullif(macros.deployment_fields(asked).tensor_parallel_size, 0), 1)::double as tp,
-        coalesce(nullif(macros.deployment_fields(asked).data_parallel_size, 0), 1)::double as dp,
-        coalesce(nullif(macros.deployment_fields(asked).expert_parallel_size, 0), 1)::double as ep,
-        coalesce(nullif(lower(macros.deployment_fields(asked).engine), ''), 'vllm') as engine,
+        coalesce(nullif(said.fields.tensor_parallel_size, 0), 1)::double as tp,
+        coalesce(nullif(said.fields.data_parallel_size, 0), 1)::double as dp,
+        coalesce(nullif(said.fields.expert_parallel_size, 0), 1)::double as ep,
+        coalesce(nullif(lower(said.fields.engine), ''), 'vllm') as engine,
         weight_formats.format = models.native_format as is_native,
         -- What multiplies the weights: a GPU without FP8 or FP4 unpacks to BF16.
         case
-            when coalesce(nullif(macros.deployment_fields(asked).compute_dtype, ''), weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
-            when coalesce(nullif(macros.deployment_fields(asked).compute_dtype, ''), weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
+            when coalesce(nullif(said.fields.compute_dtype, ''), weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
+            when coalesce(nullif(said.fields.compute_dtype, ''), weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from (select * replace (coalesce(nullif(macros.deployment_fields(asked).hbm_bytes_per_s, 0), hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(macros.deployment_fields(asked).gpu)) as gpus
-    cross join macros.models_named(macros.deployment_fields(asked).catalog_model) as models
+    from said
+    cross join lateral (select * replace (coalesce(nullif(said.fields.hbm_bytes_per_s, 0), hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(said.fields.gpu)) as gpus
+    cross join macros.models_named(said.fields.catalog_model) as models
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats
     where macros.is_weight_format(
-            weight_formats.format, weight_formats.aliases, nullif(nullif(macros.deployment_fields(asked).quantization, ''), 'auto'), models.named_format, models.native_format
+            weight_formats.format, weight_formats.aliases, nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format
         )
         and (weight_formats.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(macros.deployment_fields(asked).kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16'))
+        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(said.fields.kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16'))
         and kv_formats.kv_bytes is not null
 ),
 
@@ -140,7 +146,7 @@ constant as (
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration
     from parts
     cross join lateral macros.constants_for(
-        parts.gpu.gpu, parts.engine, nullif(macros.deployment_fields(asked).engine_version, ''),
+        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''),
         list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key
     ) as nearest
 ),
@@ -162,7 +168,7 @@ expert_points as (
         parts.weight.format as asked_format
     from parts
     cross join lateral macros.expert_curve(
-        parts.gpu.gpu, parts.engine, nullif(macros.deployment_fields(asked).engine_version, ''), parts.weight.format,
+        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), parts.weight.format,
         parts.model.hidden, parts.model.expert_intermediate, parts.model.experts, parts.model.experts_per_token,
         parts.expert_pieces, parts.ep, 'power_law_1.01'
     ) as points
@@ -193,11 +199,11 @@ made as (
         parts.compute as compute_format,
         parts.kv.format as kv_format,
         parts.engine,
-        nullif(macros.deployment_fields(asked).engine_version, '') as engine_version,
-        coalesce(nullif(macros.deployment_fields(asked).max_num_seqs, 0), constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
-        coalesce(nullif(macros.deployment_fields(asked).max_num_batched_tokens, 0), constant.value_of['max_num_batched_tokens bf16'])::bigint
+        nullif(parts.fields.engine_version, '') as engine_version,
+        coalesce(nullif(parts.fields.max_num_seqs, 0), constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
+        coalesce(nullif(parts.fields.max_num_batched_tokens, 0), constant.value_of['max_num_batched_tokens bf16'])::bigint
             as max_num_batched_tokens,
-        least(nullif(macros.deployment_fields(asked).max_model_len, 0), parts.model.max_context_tokens) as max_context_tokens,
+        least(nullif(parts.fields.max_model_len, 0), parts.model.max_context_tokens) as max_context_tokens,
 
         parts.model.layers,
         parts.model.attention_layers,
@@ -301,7 +307,7 @@ made as (
         case when parts.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
         * all_reduce.first_s as all_reduce_first_s,
         all_reduce.bends as all_reduce_bends,
-        coalesce(nullif(macros.deployment_fields(asked).gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
+        coalesce(nullif(parts.fields.gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
         constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
         case
             when constant.calibrated > 0 then constant.value_of['calibrated_band_ratio bf16']
