@@ -1,6 +1,6 @@
 // Package commandline makes urfave/cli behave as users expect: flags may stand behind arguments (args.go), help keeps to 80
 // columns (help.go), and a wrong flag, value or verb gets an error that names the right one, in the words of other tools
-// too (words.go).
+// too (mistakes.go).
 //
 // It knows the flags of a verb only from the verb itself and does none of its work.
 package commandline
