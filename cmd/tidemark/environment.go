@@ -38,7 +38,7 @@ func environmentFlags(has ...cli.Flag) []cli.Flag {
 		case len(flag.Aliases) > 0:
 			flag.Name, flag.Aliases = flag.Aliases[0], nil
 		case flag.Name == "engine":
-			flag.Usage = "`NAME` of the engine: vllm, sglang, tensorrt-llm; openai where it is none of them (default: the server is asked)"
+			flag.Usage = "`NAME` of the engine: " + strings.Join(servedEngines(), ", ") + " (default: the server is asked)"
 		}
 		flags = append(flags, flag)
 	}
@@ -66,12 +66,23 @@ func givenDeployment(c *cli.Context) (d deployment.Deployment, err error) {
 	d = d.Normal()
 	known := deployment.Engines
 	if modelFlag(c) == "catalog-model" { // a verb that speaks to a server
-		known = append(slices.Clone(known), engines.OpenAI.Name)
+		known = servedEngines()
 	}
 	if d.Engine != "" && !slices.Contains(known, d.Engine) {
 		return d, hint.Misuse("%s: no engine named %q: known are %s", c.Command.Name, d.Engine, strings.Join(known, ", "))
 	}
 	return d, nil
+}
+
+// servedEngines are those that a server can be: engines of the bandwidth model, and those that the load engine has a file for.
+func servedEngines() []string {
+	all := slices.Clone(deployment.Engines)
+	for _, name := range engines.Names {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // deploymentOf is the deployment that the flags name; ok is false when they name neither GPU nor model.

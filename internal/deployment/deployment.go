@@ -23,7 +23,7 @@ import (
 //
 // Tags: json is the field's name everywhere outside Go. flag is its flag's name where that is not the name with hyphens.
 // value is what the flag's help shows for the value. also are other columns that say the same in tables of points.
-// label is how a row of what-if names a value. unit and most are of numbers.
+// label is how a row of what-if names a value. unit and most, the largest possible value, are of numbers.
 type Deployment struct {
 	GPU                  string  `json:"gpu" value:"GPU" also:"gpu_name" usage:"as in seeds.gpus: H100, H200, ..."`
 	CatalogModel         string  `json:"catalog_model" value:"MODEL" also:"model model_id" usage:"as in seeds.models (llama-3.1-8b, ...), or the path of its config.json"`

@@ -69,9 +69,12 @@ var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "t
 	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
 
 type listed struct {
-	ImportPath string
-	Imports    []string
-	Deps       []string
+	ImportPath     string
+	GoFiles        []string
+	CgoFiles       []string
+	IgnoredGoFiles []string
+	Imports        []string
+	Deps           []string
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {
@@ -116,9 +119,26 @@ func TestRoomsThatStandAloneBuildWithoutCgo(t *testing.T) {
 	}
 }
 
+// mostFiles keeps a package small enough to be read: its files, tests not counted, fit in one listing.
+const mostFiles = 40
+
+func TestPackagesAreSmall(t *testing.T) {
+	for _, pkg := range ours(t) {
+		count := len(pkg.GoFiles) + len(pkg.CgoFiles)
+		for _, file := range pkg.IgnoredGoFiles { // of other systems
+			if !strings.HasSuffix(file, "_test.go") {
+				count++
+			}
+		}
+		if count > mostFiles {
+			t.Errorf("%s has %d files, at most %d: move what belongs together to a package of its own", pkg.ImportPath, count, mostFiles)
+		}
+	}
+}
+
 func ours(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "-tags", "duckdb_arrow", "tidemark/...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps", "-tags", "duckdb_arrow", "tidemark/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

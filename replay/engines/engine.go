@@ -8,7 +8,7 @@ import (
 // Engine is one kind of server.
 type Engine struct {
 	Name  string // as in run.json, in --engine and in the catalogue's engine constants
-	Owner string // owned_by of the models in /v1/models; empty: whatever stands there says nothing
+	Owner string // owned_by in /v1/models that only this engine answers; empty: its owned_by differs from server to server
 	signs []sign // answers that give it away where its models do not
 
 	VersionPath   string   // answers {"version": ...}; empty: there is none
@@ -31,7 +31,7 @@ type sign struct{ path, text string }
 // _sum and _count of histograms, as the seed has it.
 type Metric struct {
 	Name, Quantity, Kind string
-	Priority             int // where a server says a quantity under several names, the smallest counts
+	Priority             int // if a server exposes several names of one quantity, the one with the smallest number is read
 }
 
 // CacheReset is how a prefix cache is emptied.
@@ -52,8 +52,15 @@ type Fields struct {
 // The engines, in the order in which they are looked for: those with the clearest signs first.
 var All = []Engine{SGLang, VLLM, OpenAI}
 
-// Names are the words of --engine.
-var Names = []string{VLLM.Name, SGLang.Name, OpenAI.Name}
+// Names are the words that replay's --engine takes, with the engines of the bandwidth model (deployment.Engines).
+var Names = namesOf(All)
+
+func namesOf(all []Engine) (names []string) {
+	for _, e := range all {
+		names = append(names, e.Name)
+	}
+	return names
+}
 
 // Named is the engine of a name.
 func Named(name string) (Engine, bool) {
