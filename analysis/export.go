@@ -91,7 +91,7 @@ func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := benchResult(ctx, db, run)
+	result, err := benchResult(ctx, db, runID)
 	if err != nil {
 		return nil, err
 	}

@@ -59,13 +59,31 @@ type Prediction struct {
 	Calibration                string // which calibration the constants are from; empty: none
 }
 
-// terms of a time per token, as columns of macros.at_batch.
+// terms of a time per token, as columns of macros.prediction.
 var terms = [...]string{
 	"weights_s", "experts_s", "kv_s", "arithmetic_s", "layers_s", "allreduce_s", "host_s", "draft_s", "prefill_s",
 }
 
 // TermNames are the columns that Prediction.Terms stands for.
 func TermNames() []string { return terms[:] }
+
+// numberColumns are the numbers of a prediction as columns of macros.prediction, in the order in which a table of predictions has them.
+// The last is not of the load but of the deployment.
+var numberColumns = slices.Concat(
+	[]string{"floor_tpot_s", "predicted_tpot_s", "low_s", "high_s"}, TermNames(),
+	[]string{"ttft_s", "itl_p99_s", "batch", "context_tokens", "mbu_ratio", "mfu_ratio", "requests_per_s", "output_tokens_per_s",
+		"kv_capacity_tokens"},
+)
+
+// numbers are where a prediction keeps the values of numberColumns, one by one. Reading, blanking and printing a prediction all go
+// through this list, so that no two of them can differ in their order.
+func (p *Prediction) numbers() []*float64 {
+	all := []*float64{&p.FloorTPOT, &p.TPOT, &p.Low, &p.High}
+	for i := range p.Terms {
+		all = append(all, &p.Terms[i])
+	}
+	return append(all, &p.TTFT, &p.ITLP99, &p.Batch, &p.ContextTokens, &p.MBU, &p.MFU, &p.RequestsPerS, &p.OutputPerS, &p.KVCapacityTokens)
+}
 
 // Predict asks the model about many points at once. A point that it cannot do says
 // why; an error is of the warehouse.
@@ -172,11 +190,9 @@ func whyNot(ctx context.Context, db *sql.DB, d deployment.Deployment) (string, e
 
 // nothing is a prediction that says nothing.
 func nothing(why string) Prediction {
-	nan := math.NaN()
-	p := Prediction{Why: why, WeightsOverPeak: nan, FloorTPOT: nan, TPOT: nan, Low: nan, High: nan, Batch: nan, ContextTokens: nan, TTFT: nan, ITLP99: nan,
-		MBU: nan, MFU: nan, RequestsPerS: nan, OutputPerS: nan, KVCapacityTokens: nan}
-	for i := range p.Terms {
-		p.Terms[i] = nan
+	p := Prediction{Why: why, WeightsOverPeak: math.NaN()}
+	for _, number := range p.numbers() {
+		*number = math.NaN()
 	}
 	return p
 }
@@ -275,28 +291,23 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 	answered := map[int]bool{}
 	for rows.Next() {
 		var seq int
-		var origin, calibration sql.NullString
 		var p Prediction
-		to := []any{&seq, &p.KVCapacityTokens, &p.WeightsOverPeak, &origin, &calibration,
-			&p.Batch, &p.ContextTokens, &p.FloorTPOT, &p.TPOT, &p.Low, &p.High, &p.TTFT, &p.ITLP99, &p.MBU, &p.MFU,
-			&p.RequestsPerS, &p.OutputPerS, &p.IsFull, &p.IsMixed, &p.IsStable}
-		for i := range p.Terms {
-			to = append(to, &p.Terms[i])
+		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
+		for _, number := range p.numbers() {
+			to = append(to, number)
 		}
-		var why sql.NullString
-		if err := rows.Scan(append(to, &why)...); err != nil {
+		if err := rows.Scan(to...); err != nil {
 			return nil, fmt.Errorf("predict: %w", err)
 		}
-		p.ExpertsFrom, p.Calibration = origin.String, calibration.String
-		if why.Valid {
-			p = nothing(why.String)
+		if p.Why != "" {
+			p = nothing(p.Why)
 		}
 		into[seq], answered[seq] = p, true
 	}
 	return answered, rows.Err()
 }
 
-const predictQuery = `
+var predictQuery = `
 with asked_deployments as (
     select
         unnest(range(len(asked))) as place,
@@ -337,34 +348,12 @@ predicted as (
 
 select
     seq,
-    macros.kv_capacity_tokens(d),
     macros.floor_s(d, 0, 0),
-    d.experts_from,
-    d.calibration,
-    p.batch,
-    p.context_tokens,
-    p.floor_tpot_s,
-    p.predicted_tpot_s,
-    p.low_s,
-    p.high_s,
-    p.ttft_s,
-    p.itl_p99_s,
-    p.mbu_ratio,
-    p.mfu_ratio,
-    p.requests_per_s,
-    p.output_tokens_per_s,
+    coalesce(d.experts_from, ''),
+    coalesce(d.calibration, ''),
     p.is_full,
     p.is_mixed,
     p.is_stable,
-    p.weights_s,
-    p.experts_s,
-    p.kv_s,
-    p.arithmetic_s,
-    p.layers_s,
-    p.allreduce_s,
-    p.host_s,
-    p.draft_s,
-    p.prefill_s,
     coalesce(macros.sharing_problem(d), case
         when macros.kv_capacity_tokens(d) <= 0
             then 'does not fit: the weights leave no memory for a KV cache; take more GPUs, a larger one, or a smaller weight format'
@@ -377,5 +366,7 @@ select
                 'does not fit: one request of {:.0f} tokens is more than the KV cache holds, {:.0f}',
                 l.input + l.output, macros.kv_capacity_tokens(d)
             )
-    end)
+    end, ''),
+    p.` + strings.Join(numberColumns[:len(numberColumns)-1], ", p.") + `,
+    macros.kv_capacity_tokens(d) as kv_capacity_tokens
 from predicted`

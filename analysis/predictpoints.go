@@ -110,23 +110,18 @@ func (p *Points) given(column int, text string) any {
 
 // PredictionColumns are the names of what Cells gives.
 func PredictionColumns() []string {
-	return slices.Concat(
-		[]string{"floor_tpot_s", "predicted_tpot_s", "low_s", "high_s"}, TermNames(),
-		[]string{"ttft_s", "itl_p99_s", "batch", "context_tokens", "mbu_ratio", "mfu_ratio", "requests_per_s", "output_tokens_per_s",
-			"kv_capacity_tokens", "is_full", "is_stable", "experts_from", "calibration", "why"},
-	)
+	return slices.Concat(numberColumns, []string{"is_full", "is_stable", "experts_from", "calibration", "why"})
 }
 
 // Cells are a prediction in the order of PredictionColumns; what is not known or has no end is nil. Requests and tokens a second are of
 // all replicas.
 func (p Prediction) Cells(of Point) []any {
 	replicas := float64(max(of.DataParallelSize, 1))
-	cells := []any{known(p.FloorTPOT), known(p.TPOT), known(p.Low), known(p.High)}
-	for _, term := range p.Terms {
-		cells = append(cells, known(term))
+	p.RequestsPerS, p.OutputPerS = p.RequestsPerS*replicas, p.OutputPerS*replicas
+	var cells []any
+	for _, number := range p.numbers() {
+		cells = append(cells, known(*number))
 	}
-	cells = append(cells, known(p.TTFT), known(p.ITLP99), known(p.Batch), known(p.ContextTokens), known(p.MBU), known(p.MFU),
-		known(p.RequestsPerS*replicas), known(p.OutputPerS*replicas), known(p.KVCapacityTokens))
 	if p.Why == "" {
 		cells = append(cells, p.IsFull, p.IsStable)
 	} else {

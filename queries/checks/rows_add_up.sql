@@ -10,90 +10,59 @@
 -- stored_rows     what lies in the raw tables
 -- stored_rejects  what lies in raw.rejects
 with rows_of_tables as (
-    select arrivals.source_id, count(*) as stored_rows
-    from raw.arrivals
-    group by arrivals.source_id
+    select source_id from raw.arrivals
     union all
-    select length_cells.source_id, count(*) as stored_rows
-    from raw.length_cells
-    group by length_cells.source_id
+    select source_id from raw.length_cells
     union all
-    select rate_windows.source_id, count(*) as stored_rows
-    from raw.rate_windows
-    group by rate_windows.source_id
+    select source_id from raw.rate_windows
     union all
-    select metrics.source_id, count(*) as stored_rows
-    from raw.metrics
-    group by metrics.source_id
+    select source_id from raw.metrics
     union all
-    select kernels.source_id, count(*) as stored_rows
-    from raw.kernels
-    group by kernels.source_id
+    select source_id from raw.kernels
     union all
-    select kernel_rules.source_id, count(*) as stored_rows
-    from raw.kernel_rules
-    group by kernel_rules.source_id
+    select source_id from raw.kernel_rules
     union all
-    select gemm_times.source_id, count(*) as stored_rows
-    from raw.gemm_times
-    group by gemm_times.source_id
+    select source_id from raw.gemm_times
     union all
-    select expert_times.source_id, count(*) as stored_rows
-    from raw.expert_times
-    group by expert_times.source_id
+    select source_id from raw.expert_times
     union all
-    select attention_times.source_id, count(*) as stored_rows
-    from raw.attention_times
-    group by attention_times.source_id
+    select source_id from raw.attention_times
     union all
-    select mla_times.source_id, count(*) as stored_rows
-    from raw.mla_times
-    group by mla_times.source_id
+    select source_id from raw.mla_times
     union all
-    select all_reduce_times.source_id, count(*) as stored_rows
-    from raw.all_reduce_times
-    group by all_reduce_times.source_id
+    select source_id from raw.all_reduce_times
     union all
-    select gpus.source_id, count(*) as stored_rows
-    from raw.gpus
-    group by gpus.source_id
+    select source_id from raw.gpus
     union all
-    select prices.source_id, count(*) as stored_rows
-    from raw.prices
-    group by prices.source_id
+    select source_id from raw.prices
     union all
-    select model_configs.source_id, count(*) as stored_rows
-    from raw.model_configs
-    group by model_configs.source_id
+    select source_id from raw.model_configs
     union all
-    select points.source_id, count(*) as stored_rows
-    from raw.points
-    group by points.source_id
+    select source_id from raw.points
     union all
-    select result_requests.source_id, count(*) as stored_rows
-    from raw.result_requests
-    group by result_requests.source_id
+    select source_id from raw.result_requests
     union all
-    select documents.source_id, count(*) as stored_rows
-    from raw.documents
-    group by documents.source_id
+    select source_id from raw.documents
     union all
-    select runs.source_id, count(*) as stored_rows
+    select runs.source_id
     from raw.requests
-    join raw.runs using (run_id)
-    group by runs.source_id
+    inner join raw.runs on runs.run_id = requests.run_id
 ),
 
 stored_rows as (
-    select rows_of_tables.source_id, sum(rows_of_tables.stored_rows)::bigint as stored_rows
+    select
+        source_id,
+        count(*) as stored_rows
     from rows_of_tables
-    group by rows_of_tables.source_id
+    group by source_id
 ),
 
 stored_rejects as (
-    select rejects.source_id, count(*) as stored_rejects
+    select
+        source_id,
+        count(*) as stored_rejects
     from raw.rejects
-    group by rejects.source_id
+    group by source_id
 )
 
 select
@@ -102,7 +71,7 @@ select
     sources.rows_kept,
     sources.rows_rejected,
     coalesce(stored_rows.stored_rows, 0) as stored_rows,
-    coalesce(stored_rejects.stored_rejects, 0) as stored_rejects,
+    coalesce(stored_rejects.stored_rejects, 0) as stored_rejects
 from raw.sources
 left join stored_rows using (source_id)
 left join stored_rejects using (source_id)

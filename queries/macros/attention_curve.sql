@@ -96,21 +96,14 @@ nearest as (
     where macros.is_portable(near.gpu, of_gpu, peak)
 ),
 
-batches as (
-    select
-        found,
-        unnest(found.curves) as curve
-    from nearest
-    where found is not null
-),
-
 points as (
     select
-        batches.found,
+        nearest.found,
         batches.curve.batch as batch,
         unnest(batches.curve.contexts) as context,
         unnest(batches.curve.seconds) as measured_s
-    from batches
+    from nearest
+    cross join unnest(nearest.found.curves) as batches (curve)
 )
 
 select

@@ -92,23 +92,16 @@ nearest as (
         and greatest(of_n::double / weighed.n, weighed.n::double / of_n) * greatest(of_k::double / weighed.k, weighed.k::double / of_k) <= 4
 ),
 
-corners as (
-    select
-        found,
-        unnest(found.corners) as corner
-    from nearest
-    where found is not null
-),
-
 points as (
     select
-        corners.found,
+        nearest.found,
         corners.corner.n as n,
         corners.corner.k as k,
         corners.corner.kernel as kernel,
         unnest(corners.corner.tokens) as tokens,
         unnest(corners.corner.seconds) as measured_s
-    from corners
+    from nearest
+    cross join unnest(nearest.found.corners) as corners (corner)
 ),
 
 shares as (

@@ -124,50 +124,43 @@ known as (
 
 select
     run_id,
-    each.figure as figure,
-    each.value as value
-from (
-    select
-        run_id,
-        unnest([
-            {'figure': 'paired_looks', 'value': servers.looks::double},
-            {'figure': 'server_in_flight_ratio', 'value': servers.server_in_flight / nullif(servers.own_in_flight, 0)},
-            {'figure': 'server_in_flight_more', 'value': servers.server_in_flight - servers.own_in_flight},
-            -- As the run is judged; there is nothing to it where the server was its own.
-            {'figure': 'others_in_flight', 'value': case when servers.is_shared then servers.server_in_flight - servers.own_in_flight end},
-            {'figure': 'queue_depth', 'value': told.queue_depth},
-            {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
-            {'figure': 'p99_queue_above_s', 'value': told.p99_queue_above_s},
-            {'figure': 'p99_queue_up_to_s', 'value': told.p99_queue_up_to_s},
-            {'figure': 'batch_size_avg', 'value': told.batch_size_avg},
-            {'figure': 'queued_ratio', 'value': told.queued_ratio},
-            {'figure': 'running_while_queued', 'value': told.running_while_queued},
-            {'figure': 'slots', 'value': slots},
-            {'figure': 'kv_usage_max_ratio', 'value': told.kv_usage_max_ratio},
-            {'figure': 'preemptions', 'value': counted.preemptions},
-            {'figure': 'server_rejections', 'value': counted.rejections},
-            {'figure': 'kv_said_tokens', 'value': settings.kv_tokens},
-            {'figure': 'kv_predicted_tokens', 'value': kv_predicted_tokens},
-            {'figure': 'kv_said_ratio', 'value': case when kv_predicted_tokens > 0 then settings.kv_tokens / kv_predicted_tokens end},
-            {'figure': 'max_model_len', 'value': settings.max_model_len},
-            {'figure': 'longest_request_tokens', 'value': longest_request_tokens},
-            {'figure': 'max_model_len_ratio', 'value': settings.max_model_len / nullif(longest_request_tokens, 0)},
-            {'figure': 'differing_formats', 'value': settings.differing_formats},
-            {'figure': 'differing_settings', 'value': settings.differing_settings},
-            {'figure': 'is_eager', 'value': settings.is_eager},
-            {'figure': 'is_custom_all_reduce_off', 'value': settings.is_custom_all_reduce_off},
-            {'figure': 'gpus', 'value': told.gpus},
-            {'figure': 'sm_active_ratio', 'value': told.sm_active_ratio},
-            {'figure': 'dram_active_ratio', 'value': told.dram_active_ratio},
-            {'figure': 'throttled_ratio', 'value': told.throttled_ratio},
-            {'figure': 'slowest_clock_ratio', 'value': told.slowest_clock_ratio},
-            {'figure': 'sm_clock_ratio', 'value': told.sm_clock_ratio},
-            {'figure': 'max_temperature_c', 'value': told.max_temperature_c},
-            {'figure': 'nvlink_byte_per_s', 'value': counted.nvlink_byte_per_s},
-            {'figure': 'pcie_byte_per_s', 'value': counted.pcie_byte_per_s},
-            -- vLLM counts what was drafted and accepted, SGLang says the mean itself.
-            {'figure': 'acceptance_length', 'value': coalesce(1 + counted.accepted_tokens / nullif(counted.drafts, 0), counted.acceptance_length)}
-        ]) as each
-    from known
-) as figures
-where each.value is not null
+    unnest(macros.known_figures([
+        {'figure': 'paired_looks', 'value': servers.looks::double},
+        {'figure': 'server_in_flight_ratio', 'value': servers.server_in_flight / nullif(servers.own_in_flight, 0)},
+        {'figure': 'server_in_flight_more', 'value': servers.server_in_flight - servers.own_in_flight},
+        -- As the run is judged; there is nothing to it where the server was its own.
+        {'figure': 'others_in_flight', 'value': case when servers.is_shared then servers.server_in_flight - servers.own_in_flight end},
+        {'figure': 'queue_depth', 'value': told.queue_depth},
+        {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
+        {'figure': 'p99_queue_above_s', 'value': told.p99_queue_above_s},
+        {'figure': 'p99_queue_up_to_s', 'value': told.p99_queue_up_to_s},
+        {'figure': 'batch_size_avg', 'value': told.batch_size_avg},
+        {'figure': 'queued_ratio', 'value': told.queued_ratio},
+        {'figure': 'running_while_queued', 'value': told.running_while_queued},
+        {'figure': 'slots', 'value': slots},
+        {'figure': 'kv_usage_max_ratio', 'value': told.kv_usage_max_ratio},
+        {'figure': 'preemptions', 'value': counted.preemptions},
+        {'figure': 'server_rejections', 'value': counted.rejections},
+        {'figure': 'kv_said_tokens', 'value': settings.kv_tokens},
+        {'figure': 'kv_predicted_tokens', 'value': kv_predicted_tokens},
+        {'figure': 'kv_said_ratio', 'value': case when kv_predicted_tokens > 0 then settings.kv_tokens / kv_predicted_tokens end},
+        {'figure': 'max_model_len', 'value': settings.max_model_len},
+        {'figure': 'longest_request_tokens', 'value': longest_request_tokens},
+        {'figure': 'max_model_len_ratio', 'value': settings.max_model_len / nullif(longest_request_tokens, 0)},
+        {'figure': 'differing_formats', 'value': settings.differing_formats},
+        {'figure': 'differing_settings', 'value': settings.differing_settings},
+        {'figure': 'is_eager', 'value': settings.is_eager},
+        {'figure': 'is_custom_all_reduce_off', 'value': settings.is_custom_all_reduce_off},
+        {'figure': 'gpus', 'value': told.gpus},
+        {'figure': 'sm_active_ratio', 'value': told.sm_active_ratio},
+        {'figure': 'dram_active_ratio', 'value': told.dram_active_ratio},
+        {'figure': 'throttled_ratio', 'value': told.throttled_ratio},
+        {'figure': 'slowest_clock_ratio', 'value': told.slowest_clock_ratio},
+        {'figure': 'sm_clock_ratio', 'value': told.sm_clock_ratio},
+        {'figure': 'max_temperature_c', 'value': told.max_temperature_c},
+        {'figure': 'nvlink_byte_per_s', 'value': counted.nvlink_byte_per_s},
+        {'figure': 'pcie_byte_per_s', 'value': counted.pcie_byte_per_s},
+        -- vLLM counts what was drafted and accepted, SGLang says the mean itself.
+        {'figure': 'acceptance_length', 'value': coalesce(1 + counted.accepted_tokens / nullif(counted.drafts, 0), counted.acceptance_length)}
+    ]), recursive := true)
+from known
