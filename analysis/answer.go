@@ -1,6 +1,12 @@
 package analysis
 
-import "tidemark/analysis/answers"
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"tidemark/analysis/answers"
+)
 
 // Table and Column are the answers to every question here, so that callers need not import answers for them.
 type (
@@ -11,5 +17,15 @@ type (
 // Nearly every file here asks the warehouse or reports an unknown name; these are short names for it.
 var (
 	ask     = answers.Ask
+	each    = answers.Each
 	unknown = answers.Unknown
 )
+
+// askFor is ask for a verb of the command line, whose name leads the error.
+func askFor(ctx context.Context, verb string, db *sql.DB, query string, args ...any) (Table, error) {
+	table, err := ask(ctx, db, query, args...)
+	if err != nil {
+		return Table{}, fmt.Errorf("%s: %w", verb, err)
+	}
+	return table, nil
+}

@@ -33,7 +33,7 @@ type Calibration struct {
 	Deployment deployment.Deployment
 	Constants  []CalibratedConstant // in the order of terms; those that keep their value too
 	Requests   int64                // that were compared
-	Weight     float64              // independent measurements among them
+	Weight     float64              // independent measurements that these are worth
 	// Errors of the predictions for the fitted measurements themselves, with the constants before and after.
 	Before, After FitError
 	Warnings      []string
@@ -49,9 +49,10 @@ type CalibratedConstant struct {
 // FitError is how far predictions are off, weighted as in the fit: the median of |predicted / measured - 1|, and the mean with its sign.
 type FitError struct{ Median, Bias float64 }
 
-// constantsOf are the constants behind each term, the prior spread of the logarithm of the term's time around that of the measured
-// kernels, and whether the constant is a rate, so that half of it takes twice the time. Spreads are how far constants differ between the
-// engine versions and GPUs that were measured; host time per sequence changed most.
+// constantsOf lists the constants behind each term. spread is the prior: the standard deviation of the logarithm of the term's time around
+// that of the measured kernels, taken from how far constants differ between the measured engine versions and GPUs. Bandwidths hardly
+// differ (6 %), host time per sequence most (70 %: 20-140 us on engines of late 2025, about nothing since; physics.md 0). isRate means
+// that half of the constant takes twice the time.
 var constantsOf = []struct {
 	term, name string
 	spread     float64
@@ -77,10 +78,11 @@ func CalibrationPriors() map[string]float64 {
 	return priors
 }
 
-// Fewer requests than leastCalibrationRequests say less than the priors.
+// leastCalibrationRequests is the smallest number of requests to fit: fewer say less than the priors do.
 const leastCalibrationRequests = 30
 
-// Calibrate fits the constants of a deployment to runs on it. It stores nothing; Keep does.
+// Calibrate fits the constants of a deployment to runs on it. It stores nothing; Keep does. A run that is invalid, shared, simulated or
+// of another deployment is an error, and so are runs that determine no constant.
 func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (Calibration, error) {
 	warnings, err := checkRuns(ctx, db, runs)
 	if err != nil {
@@ -108,20 +110,16 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	}
 	c := Calibration{
 		MadeAt: now.UTC(), Runs: runs, Requests: read.requests, Weight: fit.Weight,
-		Deployment: deployment.Deployment{
-			GPU: first.GPU, CatalogModel: first.CatalogModel, TensorParallelSize: int(first.TensorParallelSize),
-			ExpertParallelSize: int(first.ExpertParallelSize), DataParallelSize: int(first.DataParallelSize), Quantization: first.Quantization,
-			KVCacheDtype: first.KVCacheDtype, Engine: first.Engine, EngineVersion: first.EngineVersion.String,
-		},
-		Before: errorOf(read.rows, nil), After: errorOf(read.rows, fit.Scales),
+		Deployment: first.Deployment,
+		Before:     errorOf(read.rows, nil), After: errorOf(read.rows, fit.Scales),
 	}
 	c.Constants = constantsFrom(fit, held, read)
 	c.Warnings = append(warnings, warningsOf(fit)...)
 	return c, nil
 }
 
-// IsWorse reports that the fitted constants predict the runs themselves worse than the constants before. Then something is wrong that no
-// constant describes.
+// IsWorse reports that the fitted constants predict even the fitted runs worse than the constants before. Then something is wrong that
+// no constant describes.
 func (c Calibration) IsWorse() bool { return c.After.Median > c.Before.Median }
 
 // nothingTold is the error when no constant can be determined.
@@ -134,7 +132,8 @@ func nothingTold(held map[string]string) error {
 		Hint("add a run of the same deployment at another batch, context or length of prompts")
 }
 
-// constantsFrom turns scales of times into values of constants, for each number format that the deployment uses.
+// constantsFrom turns scales of times into values of constants, for each number format that the deployment uses: a time is multiplied by
+// the scale, a rate divided by it. The ends of a rate's interval change places.
 func constantsFrom(fit regression.Fit, held map[string]string, read calibrated) []CalibratedConstant {
 	d := read.deployments[0]
 	var all []CalibratedConstant
@@ -175,7 +174,7 @@ func constantsFrom(fit regression.Fit, held map[string]string, read calibrated) 
 	return all
 }
 
-// constant is the value before, that of bf16 where the format has none of its own.
+// constant is the value before the calibration. A format without a value of its own has that of bf16.
 func (c calibrated) constant(name, format string) float64 {
 	if value, ok := c.constants[name][format]; ok {
 		return value
@@ -183,7 +182,7 @@ func (c calibrated) constant(name, format string) float64 {
 	return c.constants[name]["bf16"]
 }
 
-// errorOf compares the sum of the scaled terms with the measured times.
+// errorOf compares the sum of the scaled terms with the measured times. The median is weighted: half of the weight lies below it.
 func errorOf(rows []regression.Row, scales map[string]float64) FitError {
 	type weighted struct{ error, weight float64 }
 	var all []weighted

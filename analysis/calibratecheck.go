@@ -10,8 +10,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// checkRuns refuses runs that cannot determine a deployment's constants, and warns about what is not known of the others. A calibration
-// from a bad run would make every later prediction wrong, so it is stricter than a verdict.
+// Which runs may calibrate. Every later prediction for the deployment uses the fitted constants, so a bad run would do harm for a long time,
+// and this file is stricter than a verdict: a draft, a simulated server, an invalid or failed run, a shared server, a server with other
+// settings than the run states, and speculative decoding are refused. Metrics that were not read and preemptions only warn.
+
+// checkRuns refuses runs that cannot determine a deployment's constants, and warns about doubts that remain.
 func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []string, err error) {
 	for i, run := range runs {
 		if slices.Contains(runs[:i], run) {

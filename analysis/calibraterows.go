@@ -6,10 +6,19 @@ import (
 	"fmt"
 	"strings"
 
+	"tidemark/analysis/answers"
 	"tidemark/analysis/regression"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
+
+// The measurements that a calibration is fitted to. A measurement is the time per token of a group of requests with the terms that the model
+// predicts for it (marts.tpot_gap). The fit needs groups that differ in batch, context and prefill, because only then can the terms be
+// told apart; and it needs to know how many of them are independent, because requests in one queue all see the same steps.
+//
+// Everything is read as if no calibration had been made before (readUncalibrated). Otherwise each calibration would start from the last one
+// and its priors would drift away from the measured kernels.
 
 // calibrated is the data that a calibration of some runs is made from.
 type calibrated struct {
@@ -21,12 +30,11 @@ type calibrated struct {
 
 // deployed is a run's deployment, as far as constants depend on it.
 type deployed struct {
-	Run, GPU, CatalogModel, Quantization, KVCacheDtype, Engine string
-	TensorParallelSize, ExpertParallelSize, DataParallelSize   int64
-	EngineVersion                                              sql.NullString
-	Minor                                                      sql.NullFloat64 // of the version, as macros.version_number has it
-	IsMLA                                                      bool
-	IsKVByArithmetic                                           bool // a latent cache that heads multiply for longer than it is read
+	deployment.Deployment
+	Run              string
+	Minor            sql.NullFloat64 // of the engine's version, as macros.version_number gives it
+	IsMLA            bool
+	IsKVByArithmetic bool // a latent cache that the heads take longer to multiply than to read
 }
 
 // readUncalibrated reads as if nothing had been calibrated before, because a calibration is kept near the measured kernels and not near
@@ -62,15 +70,11 @@ func theseRuns(runs []string) (string, []any) {
 	return "(" + strings.TrimSuffix(strings.Repeat("?, ", len(runs)), ", ") + ")", args
 }
 
-// queryer is a database or a transaction.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// readDeployed leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
-func readDeployed(ctx context.Context, from queryer, runs []string) ([]deployed, error) {
+// readDeployed reads the deployments of runs. It leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
+// A latent cache counts as bound by arithmetic if reading it is slower than the bandwidth constant alone would make it.
+func readDeployed(ctx context.Context, from answers.Asker, runs []string) (all []deployed, err error) {
 	list, args := theseRuns(runs)
-	rows, err := from.QueryContext(ctx, `
+	err = each(ctx, from, `
 select
     d.run_id,
     d.gpu,
@@ -81,7 +85,7 @@ select
     d.tensor_parallel_size,
     d.expert_parallel_size,
     d.data_parallel_size,
-    d.engine_version,
+    coalesce(d.engine_version, ''),
     floor(macros.version_number(d.engine_version))::double,
     models.is_mla,
     d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
@@ -93,24 +97,18 @@ from staging.deployments as d
 inner join staging.runs on runs.run_id = d.run_id
 cross join lateral macros.models_named(runs.catalog_model) as models
 where d.run_id in `+list+`
-order by d.run_id`, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []deployed
-	for rows.Next() {
+order by d.run_id`, args, func(scan func(...any) error) error {
 		var d deployed
-		if err := rows.Scan(&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize, &d.ExpertParallelSize, &d.DataParallelSize,
-			&d.EngineVersion, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic); err != nil {
-			return nil, err
-		}
+		err := scan(&d.Run, &d.GPU, &d.CatalogModel, &d.Quantization, &d.KVCacheDtype, &d.Engine, &d.TensorParallelSize,
+			&d.ExpertParallelSize, &d.DataParallelSize, &d.EngineVersion, &d.Minor, &d.IsMLA, &d.IsKVByArithmetic)
 		all = append(all, d)
-	}
-	return all, rows.Err()
+		return err
+	})
+	return all, err
 }
 
-// sameDeployment is an error unless all runs are on one deployment: constants belong to a GPU, model, format and engine version.
+// sameDeployment is an error unless all runs are on one deployment, because constants belong to a GPU, model, format and engine version.
+// Patch versions may differ: 0.12.1 and 0.12.3 count as one.
 func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deployed) error {
 	known := map[string]deployed{}
 	for _, d := range all {
@@ -146,7 +144,7 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 				continue
 			}
 			if field.name == "engine version" {
-				field.a, field.b = first.EngineVersion.String, known[run].EngineVersion.String
+				field.a, field.b = first.EngineVersion, known[run].EngineVersion
 			}
 			return hint.Errorf("runs %s and %s differ: %s %v and %v", runs[0], run, field.name, field.a, field.b).
 				Hint("constants belong to one deployment; calibrate each on its own")
@@ -160,29 +158,23 @@ func sameDeployment(ctx context.Context, db *sql.DB, runs []string, all []deploy
 // five of the longest requests counts as one.
 func readTermRows(ctx context.Context, tx *sql.Tx, runs []string) (all []regression.Row, requests int64, err error) {
 	list, args := theseRuns(runs)
-	rows, err := tx.QueryContext(ctx, strings.ReplaceAll(termRowsQuery, "RUNS", list), append(args, args...)...)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var row regression.Row
-		var n int64
-		s := make([]float64, 9)
-		if err := rows.Scan(&row.Run, &n, &row.Weight, &row.TPOT,
-			&s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &s[7], &s[8]); err != nil {
-			return nil, 0, err
+	table, err := ask(ctx, tx, strings.ReplaceAll(termRowsQuery, "RUNS", list), append(args, args...)...)
+	for _, found := range table.Records() {
+		row := regression.Row{
+			Run: found["run_id"].(string), Weight: number(found["weight"]), TPOT: number(found["tpot"]), Terms: map[string]float64{},
 		}
-		row.Terms = map[string]float64{}
-		for i, term := range []string{"weights", "experts", "kv", "arithmetic", "layers", "allreduce", "step", "sequences", "prefill"} {
-			row.Terms[term] = max(0, s[i])
+		for _, term := range []string{"weights", "experts", "kv", "arithmetic", "layers", "allreduce", "step", "sequences", "prefill"} {
+			row.Terms[term] = max(0, number(found[term])) // what is left over for a term may be below 0 by rounding
 		}
 		all = append(all, row)
-		requests += n
+		requests += found["requests"].(int64)
 	}
-	return all, requests, rows.Err()
+	return all, requests, err
 }
 
+// termRowsQuery groups requests to a factor of 1.4 in batch (half a power of two), of 2 in context, and by tenths of the share of prefill.
+// A group's weight is its share of the tokens of its block of time, so that the weights of a block add up to 1: one measurement. KV is
+// what the other terms leave of the prediction.
 const termRowsQuery = `
 with requests as (
     select
@@ -226,21 +218,21 @@ placed as (
 
 select
     run_id,
-    count(*),
-    sum(decode_tokens) / sum(sum(decode_tokens)) over (partition by run_id, block),
-    macros.token_mean(tpot_s, decode_tokens),
-    macros.token_mean(weights_s, decode_tokens),
-    macros.token_mean(batch_experts_s, decode_tokens),
+    count(*) as requests,
+    sum(decode_tokens) / sum(sum(decode_tokens)) over (partition by run_id, block) as weight,
+    macros.token_mean(tpot_s, decode_tokens) as tpot,
+    macros.token_mean(weights_s, decode_tokens) as weights,
+    macros.token_mean(batch_experts_s, decode_tokens) as experts,
     macros.token_mean(
         predicted_tpot_s - weights_s - batch_experts_s - arithmetic_s - layers_s - allreduce_s - host_s - prefill_s,
         decode_tokens
-    ),
-    macros.token_mean(arithmetic_s, decode_tokens),
-    macros.token_mean(layers_s, decode_tokens),
-    macros.token_mean(allreduce_s, decode_tokens),
-    macros.token_mean(step_s, decode_tokens),
-    macros.token_mean(host_s - step_s, decode_tokens),
-    macros.token_mean(prefill_s, decode_tokens)
+    ) as kv,
+    macros.token_mean(arithmetic_s, decode_tokens) as arithmetic,
+    macros.token_mean(layers_s, decode_tokens) as layers,
+    macros.token_mean(allreduce_s, decode_tokens) as allreduce,
+    macros.token_mean(step_s, decode_tokens) as step,
+    macros.token_mean(host_s - step_s, decode_tokens) as sequences,
+    macros.token_mean(prefill_s, decode_tokens) as prefill
 from placed
 group by
     run_id,
@@ -252,31 +244,25 @@ order by all`
 
 // readConstants reads the constants of a deployment by name and format.
 func readConstants(ctx context.Context, tx *sql.Tx, d deployed) (map[string]map[string]float64, error) {
-	rows, err := tx.QueryContext(ctx, `
+	all := map[string]map[string]float64{}
+	err := each(ctx, tx, `
 select
     name,
     format,
     constant.value
-from macros.constants_for(?::varchar, ?::varchar, ?::varchar, list_distinct(['bf16', ?, ?]), '')`,
-		d.GPU, d.Engine, d.EngineVersion, d.Quantization, d.KVCacheDtype)
-	if err != nil {
-		return nil, err
+from macros.constants_for(?::varchar, ?::varchar, nullif(?::varchar, ''), list_distinct(['bf16', ?, ?]), '')`,
+		[]any{d.GPU, d.Engine, d.EngineVersion, d.Quantization, d.KVCacheDtype}, func(scan func(...any) error) error {
+			var name, format string
+			var value float64
+			err := scan(&name, &format, &value)
+			if all[name] == nil {
+				all[name] = map[string]float64{}
+			}
+			all[name][format] = value
+			return err
+		})
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("constants: none for %s", d.GPU)
 	}
-	defer rows.Close()
-	all := map[string]map[string]float64{}
-	for rows.Next() {
-		var name, format string
-		var value float64
-		if err := rows.Scan(&name, &format, &value); err != nil {
-			return nil, err
-		}
-		if all[name] == nil {
-			all[name] = map[string]float64{}
-		}
-		all[name][format] = value
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("constants: none for %s", d.GPU)
-	}
-	return all, rows.Err()
+	return all, err
 }

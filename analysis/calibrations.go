@@ -10,6 +10,9 @@ import (
 	"tidemark/internal/warehouse"
 )
 
+// Keeping, listing and forgetting calibrations. The tables that the warehouse keeps ready (staging.deployments and what follows from it)
+// hold values that depend on the constants, so every change refreshes them, in the same transaction when one is kept.
+
 // Keep writes a calibration into the warehouse, where every later prediction for its deployment finds it, and gives it a number.
 // Constants that kept their value are not written.
 func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
@@ -71,7 +74,7 @@ func (c Calibration) Table() Table {
 	return table
 }
 
-// Calibrations are those that are kept, one row per constant.
+// Calibrations lists the kept calibrations, one row per constant.
 func Calibrations(ctx context.Context, db *sql.DB) (Table, error) {
 	return ask(ctx, db, `
 select

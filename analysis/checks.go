@@ -15,10 +15,10 @@ type Check struct {
 	First   Table  // the first of them
 }
 
-// shownRows are enough to see what is wrong.
+// shownRows is how many failing rows are kept: enough to see what is wrong.
 const shownRows = 5
 
-// RunChecks asks every check. A check that fails is a result, not an error.
+// RunChecks asks every view of the schema checks, in the order of their names. A check that fails is a result, not an error.
 func RunChecks(ctx context.Context, db *sql.DB) ([]Check, error) {
 	views, err := ask(ctx, db, `
 select
@@ -41,6 +41,7 @@ order by view_name`)
 	return checks, nil
 }
 
+// run counts the rows that break the check, and keeps the first of them.
 func (c *Check) run(ctx context.Context, db *sql.DB) error {
 	err := db.QueryRowContext(ctx, "select count(*) from checks."+c.Name).Scan(&c.Rows)
 	if err != nil || c.Rows == 0 {

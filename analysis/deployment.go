@@ -11,13 +11,17 @@ import (
 	"tidemark/internal/hint"
 )
 
-// fromDeployment is the macro's row as d. Its argument is deployment.Deployment.SQL.
+// A deployment in the catalogue's words. Users name GPUs, models and formats as they paste them (from nvidia-smi, Hugging Face, a vLLM command
+// line); macros.deployment finds what they mean. If it finds nothing, one query after another asks which of the names is unknown, or
+// which two contradict each other, so that the error says what to change. Nothing is guessed from a part of a name.
+
+// fromDeployment ends a query that needs a deployment: it makes the macro's row available as d. The query's first argument is
+// deployment.Deployment.SQL.
 const fromDeployment = `
 from macros.deployment($1::json) as d`
 
-// Resolve checks a deployment against the catalogue and gives it with its names and
-// with the defaults filled in. An unknown GPU, model or format is an error that names
-// the known ones; a model that is a path is read.
+// Resolve checks a deployment against the catalogue and returns it with the catalogue's names and with the defaults filled in. An unknown
+// GPU, model or format is an error that names the known ones. A model that is a path is read.
 func Resolve(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, error) {
 	d = d.Normal()
 	if err := d.Check(); err != nil {
@@ -55,13 +59,13 @@ select
 			Hint("take a number of GPUs that divides the heads, as vLLM does")
 	}
 	if strings.HasPrefix(d.CatalogModel, "{") {
-		resolved.CatalogModel = d.CatalogModel // the name of a model by its config alone would not be found again
+		resolved.CatalogModel = d.CatalogModel // a model that is given by its config has no name that could be found again
 	}
 	return resolved, nil
 }
 
-// Spelled is a deployment with the names that the catalogue has for what was pasted, and with the format that its model's name
-// says. What is not known stays as it is, for Resolve to say so.
+// Spelled is a deployment with the catalogue's names for the pasted ones, and with the weight format that the model's name states. Unknown
+// names stay as they are; Resolve reports them.
 func Spelled(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, error) {
 	if strings.HasPrefix(d.CatalogModel, "{") || isModelPath(d.CatalogModel) {
 		return d, nil
@@ -89,7 +93,8 @@ select
 	return d, nil
 }
 
-// mistake finds which of its names is not in the catalogue, or which two contradict each other.
+// mistake is the error for a deployment that macros.deployment does not find: it looks for the name that the catalogue lacks, or for two
+// names that contradict each other.
 func mistake(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	for _, n := range []struct {
 		thing, name, query, known, otherwise string
@@ -120,7 +125,8 @@ func mistake(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	return contradiction(ctx, db, d)
 }
 
-// unknownModel says of a known model in a format that is not known that the format is why.
+// unknownModel is the error for a model that is not in the catalogue. If the catalogue has the model without the format that the name ends in,
+// it says that the format is unknown.
 func unknownModel(ctx context.Context, db *sql.DB, name string) error {
 	var model sql.NullString
 	err := db.QueryRowContext(ctx, `
@@ -143,7 +149,8 @@ where macros.format_words(asked.spelling) <> ''
 		Hint("name the model %s, and the nearest format by --quantization; seeds.formats has those that are known", model.String)
 }
 
-// contradiction is of names that are all known.
+// contradiction is the error for names that are all known but do not go together: two formats for the weights, or a format for experts on
+// a model without experts.
 func contradiction(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	var named sql.NullString
 	err := db.QueryRowContext(ctx, "select named_format from macros.models_named(?)", d.CatalogModel).Scan(&named)

@@ -97,7 +97,8 @@ func (d Diagnosis) count(kind string) int {
 	return n
 }
 
-// subjectsOf finds what a name means without computing any figure. A run goes before a measurement, and that before a file of metrics.
+// subjectsOf finds what a name means, without computing any figure. If a name means several things, a run wins over a measurement, and a
+// measurement over a file of metrics.
 func subjectsOf(ctx context.Context, db *sql.DB, subject string) (subjects []string, kind string, err error) {
 	found, err := ask(ctx, db, `
 select
@@ -144,7 +145,7 @@ order by point`, subject)
 	return subjects, kind, nil
 }
 
-// unknownSubject names the latest runs, the usual subjects.
+// unknownSubject is the error for a name that means nothing; its hint has the latest runs, which are the usual subjects.
 func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	known, err := ask(ctx, db, knownRuns)
 	if err != nil {

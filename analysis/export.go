@@ -21,8 +21,8 @@ type File struct {
 	Content []byte
 }
 
-// Export is a results folder: one that was ingested, byte for byte, or a run in the same layout. leftOut names files of an ingested folder
-// whose content was not kept.
+// Export makes the files of a results folder: an ingested folder byte for byte, or a run in the same layout. leftOut names files of an
+// ingested folder whose content was not kept, because it held text of users. A trace is refused; it is exported under privacy rules.
 func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
 	var kind string
 	err = db.QueryRowContext(ctx, `
@@ -60,29 +60,26 @@ func Export(ctx context.Context, db *sql.DB, name string) (files []File, leftOut
 // exportFolder gives the files as they were. Their names come from a warehouse that somebody else may have made, so a name that would
 // lead out of the folder is an error.
 func exportFolder(ctx context.Context, db *sql.DB, name string) (files []File, leftOut []string, err error) {
-	rows, err := db.QueryContext(ctx, "select path, content from staging.documents where source_name = ? order by path", name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := "select path, content from staging.documents where source_name = ? order by path"
+	err = each(ctx, db, query, []any{name}, func(scan func(...any) error) error {
 		var file File
-		if err := rows.Scan(&file.Name, &file.Content); err != nil {
-			return nil, nil, err
+		if err := scan(&file.Name, &file.Content); err != nil {
+			return err
 		}
 		if !fs.ValidPath(file.Name) || strings.ContainsAny(file.Name, `/\`) || strings.HasPrefix(file.Name, ".") {
-			return nil, nil, fmt.Errorf("source %s: a file named %q would be written outside of the folder", name, file.Name)
+			return fmt.Errorf("source %s: a file named %q would be written outside of the folder", name, file.Name)
 		}
 		if file.Content == nil {
 			leftOut = append(leftOut, file.Name)
-			continue
+		} else {
+			files = append(files, file)
 		}
-		files = append(files, file)
-	}
-	return files, leftOut, rows.Err()
+		return nil
+	})
+	return files, leftOut, err
 }
 
-// notInAName are characters that a file name should not have on any system.
+// notInAName matches characters that are not safe in a file name on every system.
 var notInAName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // exportRun makes the four files of a run.
@@ -122,7 +119,7 @@ func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 // record is one row by column.
 type record map[string]any
 
-// oneRow is the answer to a question that has exactly one row.
+// oneRow asks a question that must have exactly one row.
 func oneRow(ctx context.Context, db *sql.DB, query string, args ...any) (record, error) {
 	table, err := ask(ctx, db, query, args...)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	Invalid   = "invalid" // neither pass nor fail
 )
 
-// SLOVerdict is the verdict on a run with its SLO.
+// SLOVerdict is a run's verdict together with its SLO's.
 type SLOVerdict struct {
 	Verdict
 	Name       string // of the SLO
@@ -37,13 +37,14 @@ type ObjectiveVerdict struct {
 	Low, High        *float64 // ends of its 95 % interval
 	Samples          int64
 	EffectiveSamples int64 // effective sample size: slow requests come in bursts, so samples are not independent
-	Above            int64 // of the samples, above the bound, or failed
+	Above            int64 // samples above the bound, or failed
 	Outcome          string
 	Reason           string // why undecided, as marts.slo says it
 	MoreRequests     *int64 // about so many more would decide it
 }
 
-// Reasons of marts.slo for an undecided outcome.
+// Reasons of marts.slo for an undecided outcome that the first line mentions: the run ended early, slow requests came in too few bursts for
+// an interval, or the observed value is so near the bound that no number of requests would decide.
 const (
 	stopped   = "stopped"
 	fewBursts = "too few bursts"
@@ -86,7 +87,7 @@ func (v *SLOVerdict) objectives(ctx context.Context, db *sql.DB) error {
 	if err != nil || planned == 0 {
 		return err
 	}
-	rows, err := db.QueryContext(ctx, `
+	return each(ctx, db, `
 select
     coalesce(slo_name, ''),
     metric,
@@ -104,21 +105,13 @@ select
     more_requests
 from marts.slo
 where run_id = $1
-order by objective`, v.RunID)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+order by objective`, []any{v.RunID}, func(scan func(...any) error) error {
 		var o ObjectiveVerdict
-		err := rows.Scan(&v.Name, &o.Metric, &o.Percentile, &o.AtMost, &o.Class, &o.Observed, &o.Low, &o.High,
+		err := scan(&v.Name, &o.Metric, &o.Percentile, &o.AtMost, &o.Class, &o.Observed, &o.Low, &o.High,
 			&o.Samples, &o.EffectiveSamples, &o.Above, &o.Outcome, &o.Reason, &o.MoreRequests)
-		if err != nil {
-			return err
-		}
 		v.Objectives = append(v.Objectives, o)
-	}
-	return rows.Err()
+		return err
+	})
 }
 
 // worst is the outcome of the whole SLO. An invalid run is neither met nor not met; then one objective that is not met decides, then one

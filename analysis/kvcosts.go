@@ -12,13 +12,23 @@ import (
 	"tidemark/internal/userfile"
 )
 
-// KVCosts is what contexts of so many tokens cost in KV cache: one row per format of the cache and length, in each format that
-// there is unless the deployment names one. Its GPU may be empty: then no time to read is given.
+// What a context costs in KV cache: bytes per token, per request and per GPU, and the time to read it once. The formula is
+// 2 * layers * KV heads * head size * bytes of an element (physics.md 1.4), with these exceptions, which macros.kv_request_bytes knows:
+//
+//   - a layer with a sliding window keeps only its window;
+//   - a latent cache (MLA) keeps one vector per token instead of heads, and every GPU holds all of it;
+//   - a layer without attention keeps a state of constant size;
+//   - with more GPUs than KV heads the heads are repeated, so that a further GPU saves nothing.
+//
+// A context longer than the model was made for is an error.
+
+// KVCosts is what contexts of given lengths cost in KV cache: one row per length and format of the cache. All formats are listed unless
+// the deployment names one. The deployment's GPU may be empty: then no time to read the cache is given.
 func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []int64) (Table, error) {
 	isTimed := d.GPU != ""
 	if !isTimed {
 		if err := db.QueryRowContext(ctx, "select min(gpu) from macros.gpus()").Scan(&d.GPU); err != nil {
-			return Table{}, fmt.Errorf("kv: %w", err) // the cache is as large on any
+			return Table{}, fmt.Errorf("kv: %w", err) // any GPU will do: the cache has the same size on all
 		}
 	}
 	model, err := readModel(ctx, db, d.CatalogModel)
@@ -34,14 +44,10 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 			return Table{}, err
 		}
 	}
-	table, err := ask(ctx, db, kvQuery, d.SQL(), isTimed, tokens)
-	if err != nil {
-		return Table{}, fmt.Errorf("kv: %w", err)
-	}
-	return table, nil
+	return askFor(ctx, "kv", db, kvQuery, d.SQL(), isTimed, tokens)
 }
 
-// The cache of all GPUs together is that of one GPU that does without others.
+// kvQuery asks each deployment twice: on one GPU, which holds the whole cache (whole), and as it is (shared), for one GPU's part of it.
 const kvQuery = `
 with formats as (
     select format
@@ -76,7 +82,7 @@ order by
     tokens,
     token_bytes desc`
 
-// ModelShape are the numbers of a model that its KV cache depends on.
+// ModelShape holds the numbers of a model that decide how large its KV cache is.
 type ModelShape struct {
 	Model            string
 	Layers           int // that have a cache
@@ -85,13 +91,13 @@ type ModelShape struct {
 	HeadDim          int
 	WindowTokens     sql.NullInt64
 	WindowedLayers   int
-	LatentDim        int     // of a latent cache (MLA), numbers a token and layer; 0: keys and values
+	LatentDim        int     // of a latent cache (MLA): numbers per token and layer; 0: the cache holds keys and values
 	LinearLayers     int     // with a constant state in place of a cache
-	StateBytes       float64 // of a sequence, in all of these
+	StateBytes       float64 // of a sequence, in all linear layers together
 	MaxContextTokens sql.NullInt64
 }
 
-// ShapeOf looks a model up.
+// ShapeOf looks up a model of the catalogue, or reads one that is a path. An unknown model is an error that names the known ones.
 func ShapeOf(ctx context.Context, db *sql.DB, model string) (s ModelShape, err error) {
 	if model, err = readModel(ctx, db, model); err != nil {
 		return s, err
@@ -117,7 +123,7 @@ from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s
 	return s, err
 }
 
-// HeadKV are the bytes of the plain formula, 2 * layers * heads * head size * bytes of an element, for a number of tokens.
+// HeadKV is the plain formula, 2 * layers * heads * head size * bytes of an element * tokens, for a model that is not in the catalogue.
 func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementBytes int, tokens int64) (bytes float64, err error) {
 	if layers < 1 || heads < 1 || headDim < 1 || tokens < 1 {
 		return 0, hint.Misuse("kv: layers, heads, their size and tokens are at least 1")
@@ -127,7 +133,7 @@ func HeadKV(ctx context.Context, db *sql.DB, layers, heads, headDim, elementByte
 	return bytes, err
 }
 
-// checkContext refuses what is longer than the model was made for.
+// checkContext refuses a context that is longer than the model was made for. verb leads the message.
 func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Deployment, tokens int64) error {
 	if tokens < 1 {
 		return hint.Misuse("%s: a context of %d tokens", verb, tokens)
@@ -143,8 +149,8 @@ func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Dep
 	return nil
 }
 
-// LacksKVHeads says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads: then its
-// attention heads are taken, as its loader does, and the cache is too large if the model groups them after all.
+// LacksKVHeads says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads. Then the model's
+// attention heads are used, as its loader does, and the computed cache is too large if the model groups its heads after all.
 func LacksKVHeads(ctx context.Context, db *sql.DB, model string) (lacks bool, err error) {
 	text, err := userfile.ReadAll(filepath.Join(model, "config.json"))
 	if err != nil {

@@ -3,24 +3,36 @@ package analysis
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 )
 
-// Memory is what is asked about the memory of a deployment. What is nil is taken from the catalogue.
+// Whether a model fits on a GPU, and how many requests fit next to it. The sum is (physics.md 1.13)
+//
+//	room = memory * gpu_memory_utilization - resident weights - other use        bytes for the KV cache, per GPU
+//	tokens = room / bytes of one token in the cache
+//
+// Memory is what the driver reports (150.75e9 bytes for an H200), never the number on the box. "Other use" (activations, CUDA graphs,
+// NCCL) is the only term that no formula gives: either the engine's log says it, by its own "GPU KV cache size: N tokens", or it is
+// assumed, and then a low and a high figure are given too. The sums themselves are macros (queries/macros/capacity.sql), so that a
+// prediction, a diagnosis and this file agree.
+//
+// A request longer than the model's context, or parts of a request that contradict each other, are an error.
+
+// Memory is what is asked about the memory of a deployment. A nil field takes the catalogue's value.
 type Memory struct {
 	MemoryBytes *float64 // of a GPU, as its driver reports it
 	WeightBytes *float64 // on one GPU, as the engine's log says
-	OtherBytes  *float64 // kept beside weights and KV cache, on one GPU
-	KVTokens    *float64 // as the engine's log says; what is kept beside follows from it
+	OtherBytes  *float64 // used for anything except weights and KV cache, on one GPU
+	KVTokens    *float64 // as the engine's log says; OtherBytes follows from it
 
-	Tokens       int64 // of one request, its answer in it
+	Tokens       int64 // of one request, prompt and answer
 	OutputTokens int64 // of its answer
 	SharedTokens int64 // of a prefix that all requests have in common
 }
 
+// check refuses sizes that contradict each other.
 func (m Memory) check() error {
 	switch {
 	case m.Tokens < 1:
@@ -37,8 +49,8 @@ func (m Memory) check() error {
 	return nil
 }
 
-// Fit is one row: what a GPU's memory goes to and what is left for the KV cache, and how many requests that holds.
-// Verdict is 'fits', 'no room for one request' or 'does not fit'; kv_heads is 0 for a latent cache.
+// Fit answers with one row: what uses a GPU's memory, what is left for the KV cache, and how many requests that holds.
+// verdict is 'fits', 'no room for one request' or 'does not fit'; kv_heads is 0 for a latent cache.
 func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Table, error) {
 	if err := m.check(); err != nil {
 		return Table{}, err
@@ -50,16 +62,12 @@ func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Ta
 	if err := checkContext(ctx, db, "fit", d, m.Tokens); err != nil {
 		return Table{}, err
 	}
-	table, err := ask(ctx, db, fitQuery, d.SQL(), m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
+	return askFor(ctx, "fit", db, fitQuery, d.SQL(), m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
 		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens))
-	if err != nil {
-		return Table{}, fmt.Errorf("fit: %w", err)
-	}
-	return table, nil
 }
 
-// What vLLM on an H200 was seen to keep beside weights and KV cache: 3.9 GiB at 128 sequences, 5.5 GiB at 1024. The low
-// and the high figure are of 5.5 and 3.5 GiB.
+// vLLM on an H200 was seen to use 3.9 GiB for anything except weights and KV cache at 128 sequences, and 5.5 GiB at 1024. The low
+// figure assumes 5.5 GiB, the high one 3.5 GiB.
 const fitQuery = `
 with asked as (
     select
@@ -144,18 +152,14 @@ select
     case when shared_requests > d.max_num_seqs then 'max_num_seqs' else 'KV cache' end as limited_by
 from requests`
 
-// FitOptions are changes of one thing with which one request at least would fit: more GPUs, a smaller format, another
-// GPU, the smallest change of each kind first.
+// FitOptions lists single changes with which at least one request would fit: more GPUs, a smaller weight format, or another GPU. The two
+// smallest changes of each kind are listed, the smallest first.
 func FitOptions(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Table, error) {
 	d, err := Resolve(ctx, db, d)
 	if err != nil {
 		return Table{}, err
 	}
-	table, err := ask(ctx, db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
-	if err != nil {
-		return Table{}, fmt.Errorf("fit: %w", err)
-	}
-	return table, nil
+	return askFor(ctx, "fit", db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
 }
 
 const optionsQuery = `

@@ -28,12 +28,12 @@ type MixChoice struct {
 	MaxConcurrency int    // of a closed loop; 0: open
 }
 
-// takes says whether a request is one of the chosen.
+// takes says whether the choice includes a request.
 func (m MixChoice) takes(r plan.Request) bool {
 	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
 }
 
-// mostArrivals are kept, from the first on: enough to tell how bursty a day of traffic is.
+// mostArrivals is how many arrivals are kept, from the first on. A million (24 MB) is enough to tell how bursty a day of traffic is.
 const mostArrivals = 1_000_000
 
 // lengthSteps is the number of length buckets in a factor of two: neighbours differ by 9 %.
@@ -48,6 +48,7 @@ type lengthKey struct {
 // Prompts of up to shortPrompt tokens take about the same time, because weights are streamed anyway: they share a bucket.
 const shortPrompt = 128
 
+// keyOf is the bucket of a length.
 func keyOf(class string, tokens int) lengthKey {
 	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
 }
@@ -125,7 +126,7 @@ func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.
 // busiestOf divides the time into up to twenty equal parts with at least 30 requests on average, and tests with chi-squared whether
 // their counts are those of a steady Poisson rate. The bound is three standard deviations of chi-squared, about 1 in 700 by chance.
 func busiestOf(dues []float64) queueing.Busiest {
-	const least = 30 // requests of a part, on the mean
+	const least = 30 // requests per part on average: with fewer, chi-squared is a poor approximation
 	parts := min(20, len(dues)/least)
 	if parts < 2 {
 		return queueing.Busiest{}
@@ -149,6 +150,7 @@ func busiestOf(dues []float64) queueing.Busiest {
 	return queueing.Busiest{RateRatio: slices.Max(counts) / mean, LengthS: length}
 }
 
+// sumsOf is the bucket's sums, made on first use.
 func sumsOf(sums map[lengthKey]*partSums, key lengthKey) *partSums {
 	if sums[key] == nil {
 		sums[key] = &partSums{}
@@ -156,6 +158,7 @@ func sumsOf(sums map[lengthKey]*partSums, key lengthKey) *partSums {
 	return sums[key]
 }
 
+// add counts one request. Each uncached token is paired with every cached one; pairs among the uncached follow from their number.
 func (s *partSums) add(input, uncached, output int) {
 	s.requests++
 	s.uncached += float64(uncached)
@@ -164,7 +167,8 @@ func (s *partSums) add(input, uncached, output int) {
 	s.decoding += float64(output) * (float64(input) + float64(output)/2)
 }
 
-// settle turns the sums into parts and answers, in a fixed order, and says at which place each bucket went.
+// settle turns the sums into parts and answers, and says which place each bucket got. The order is fixed, because a map's order would change
+// the last digits of a prediction from call to call.
 func settle(m *queueing.Mix, parts, answers map[lengthKey]*partSums) (places map[lengthKey]int32) {
 	places = map[lengthKey]int32{}
 	for _, key := range slices.SortedFunc(maps.Keys(parts), lengthKey.compare) {

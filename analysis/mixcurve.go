@@ -14,6 +14,9 @@ import (
 	"tidemark/internal/deployment"
 )
 
+// The curve of a mix on a deployment: what the warehouse says about each batch size (macros.mix_curve), handed to package queueing, which knows
+// no database. A curve has a point per batch, from one that is mostly idle to the largest that fits; neighbours differ by a seventh.
+
 // mixCurve is a mix on one replica of a deployment, and what the warehouse knows of that deployment.
 type mixCurve struct {
 	queueing.Curve
@@ -67,7 +70,7 @@ order by
     curve.batch`
 
 // mixCurves asks for all curves in one query, because DuckDB takes longer to plan it than to run it. The questions go in as one JSON
-// parameter. A deployment that is not known has no curve: nil.
+// parameter. The curve of a deployment that the catalogue does not know is nil.
 func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mixCurve, error) {
 	type asked struct {
 		Deployment json.RawMessage `json:"deployment"` // the argument of macros.deployment
@@ -131,7 +134,7 @@ func pointOf(row map[string]any) queueing.Point {
 	}
 }
 
-// number is a value of a Table; NaN where there is none.
+// number is a number of a Table's row, whole or not; NaN for null.
 func number(value any) float64 {
 	switch v := value.(type) {
 	case float64:
@@ -143,6 +146,7 @@ func number(value any) float64 {
 	}
 }
 
+// numbers is a list of a Table's row.
 func numbers(value any) []float64 {
 	list, _ := value.([]any)
 	all := make([]float64, len(list))
@@ -168,8 +172,8 @@ func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 	}
 }
 
-// mostCalmWaiting is the share of requests that may wait for a slot without affecting a p99: how long they wait is not predicted, so
-// with more of them the p99 is withheld.
+// mostCalmWaiting is the share of requests that may wait for a slot without affecting a p99. How long they wait is not predicted, so with
+// more of them the p99 is withheld.
 const mostCalmWaiting = 0.01
 
 // calmestPerS is the largest rate at which waits for a slot affect none of an SLO's objectives.

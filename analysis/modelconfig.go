@@ -16,6 +16,11 @@ import (
 	"tidemark/internal/userfile"
 )
 
+// A model that the catalogue lacks, from a user's file. Go only finds and reads the files; what their keys mean is in SQL
+// (macros.model_config, macros.model_problems; physics.md 3.1). Next to config.json two more files matter: hf_quant_config.json, where
+// ModelOpt writes how it quantized, and the index of the weights, whose total size checks the parameters that were derived: more than 3 % off
+// means that the config was misread, and then nothing is predicted.
+
 // ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint, and gives the text that a Deployment takes as its
 // model. Reading is in SQL (macros.checkpoint), so that the catalogue and a user's file are read alike. A missing key is an error that
 // names the keys that were tried; so is a checkpoint whose weights are not as large as the config says.
@@ -103,7 +108,7 @@ func modelName(file string) string {
 	return name
 }
 
-// readModel reads a model that is named by a path. Any other name is returned as it is.
+// readModel reads a model that is named by a path. Any other name, and the text of a config (it starts with a brace), is returned unchanged.
 func readModel(ctx context.Context, db *sql.DB, model string) (string, error) {
 	if strings.HasPrefix(model, "{") || !isModelPath(model) {
 		return model, nil

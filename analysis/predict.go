@@ -17,6 +17,17 @@ import (
 	"tidemark/internal/hint"
 )
 
+// Many predictions at once. The bandwidth model is in SQL (queries/macros/load.sql, step.sql; the laws are in physics.md 1.8): a load makes
+// a batch, a batch makes a step time, and the step time makes the load's times. This file hands deployments and loads over as two JSON
+// lists, because DuckDB needs longer to plan such a question than to answer it, so that a thousand points cost little more than one. Equal
+// deployments are handed over once. It reads the answers back and says why a point has none:
+//
+//   - the point contradicts itself (Load.Check, Deployment.Check);
+//   - the catalogue lacks its GPU, model or format (whyNot, by Resolve);
+//   - the model does not fit the memory, or the request does not fit the cache or the context (in predictQuery).
+//
+// Such a point is an answer and not an error, because a table of a thousand points should not fail for one of them.
+
 // Load is the traffic of one deployment: a closed loop of Clients, or else an open
 // one of RequestsPerS. Lengths are means.
 type Load struct {
@@ -26,9 +37,9 @@ type Load struct {
 	OutputTokens  float64 `json:"output"`
 	CachedTokens  float64 `json:"cached"`          // of the prompt, found in a cache
 	Drafts        float64 `json:"drafts"`          // tokens that a speculating engine guesses a step
-	TokensPerStep float64 `json:"tokens_per_step"` // that it keeps, the certain one with them; 0: one
+	TokensPerStep float64 `json:"tokens_per_step"` // that a step yields, the one certain token included; 0: one
 
-	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // chance of a draft to be kept once those before it were; TokensPerStep follows
+	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // chance that a draft is kept if all before it were; TokensPerStep follows from it
 }
 
 // Point is one configuration to predict.
@@ -38,9 +49,8 @@ type Point struct {
 	Constants map[string]float64 // values that come before those of the warehouse, by name or by "name format"
 }
 
-// Prediction is what the bandwidth model says of a Point: macros.at_batch documents its
-// figures. Times are seconds, per token where they are terms. Why is what keeps it from
-// saying anything; the figures are then NaN.
+// Prediction is what the bandwidth model says of a Point; macros.prediction documents its numbers. Times are seconds, and the terms are
+// seconds per token. If Why is not empty it says why there is no prediction, and all numbers are NaN.
 type Prediction struct {
 	Why string
 
@@ -85,8 +95,8 @@ func (p *Prediction) numbers() []*float64 {
 	return append(all, &p.TTFT, &p.ITLP99, &p.Batch, &p.ContextTokens, &p.MBU, &p.MFU, &p.RequestsPerS, &p.OutputPerS, &p.KVCapacityTokens)
 }
 
-// Predict asks the model about many points at once. A point that it cannot do says
-// why; an error is of the warehouse.
+// Predict asks the model about many points at once and answers in their order. A point that cannot be predicted has a Why; an error means
+// that the warehouse could not be asked.
 func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, error) {
 	predictions := make([]Prediction, len(points))
 	var asked []askedLoad
@@ -131,7 +141,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	return predictions, nil
 }
 
-// readModels puts the text of its config.json in the place of a model that is a path, and says which could not be read.
+// readModels replaces each model that is a path by the text of its config.json, and says for which places that failed and why.
 func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) (whys map[int]string, err error) {
 	whys = map[int]string{}
 	for i, d := range deployments {
@@ -149,12 +159,14 @@ func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) 
 	return whys, nil
 }
 
+// oneLine joins the lines of several errors, because a cell of a table holds one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// partPoints are worth a connection of their own: planning the question takes as long as answering it for so many.
+// partPoints is the number of points from which a further connection pays: answering so many takes as long as planning the question.
 const partPoints = 1500
 
-// fillInParts asks on as many processors as there are: DuckDB takes a few thousand rows for the work of one.
+// fillInParts asks on several connections at once, at most one per processor. DuckDB itself works on a few thousand rows with a single
+// thread. Each part writes to places of its own in into; only the map of answered places is shared and needs the lock.
 func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	parts := min(runtime.NumCPU(), 1+len(asked)/partPoints)
 	size := (len(asked) + parts - 1) / parts
@@ -175,7 +187,7 @@ func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment,
 	return answered, failed
 }
 
-// whyNot says what keeps the model from knowing a deployment.
+// whyNot says why the model does not know a deployment.
 func whyNot(ctx context.Context, db *sql.DB, d deployment.Deployment) (string, error) {
 	_, err := Resolve(ctx, db, d)
 	var answer *hint.Error
@@ -188,7 +200,7 @@ func whyNot(ctx context.Context, db *sql.DB, d deployment.Deployment) (string, e
 	return "", err
 }
 
-// nothing is a prediction that says nothing.
+// nothing is a prediction without numbers, and why.
 func nothing(why string) Prediction {
 	p := Prediction{Why: why, WeightsOverPeak: math.NaN()}
 	for _, number := range p.numbers() {
@@ -197,6 +209,7 @@ func nothing(why string) Prediction {
 	return p
 }
 
+// askedDeployment is one deployment of predictQuery, used by all points that have it.
 type askedDeployment struct {
 	deployment.Deployment
 	constants map[string]float64
@@ -207,13 +220,14 @@ func (d askedDeployment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"deployment": json.RawMessage(d.SQL()), "constants": d.constants})
 }
 
+// askedLoad is one point of predictQuery: its place among the points, and the place of its deployment among the deployments.
 type askedLoad struct {
 	Seq        int  `json:"seq"`
 	Deployment int  `json:"deployment"`
 	Load       Load `json:"load"`
 }
 
-// perReplica shares the load out evenly.
+// perReplica is the load of one replica: data parallelism shares requests evenly.
 func (l Load) perReplica(d deployment.Deployment) Load {
 	replicas := float64(max(d.DataParallelSize, 1))
 	l.Clients /= replicas
@@ -224,7 +238,7 @@ func (l Load) perReplica(d deployment.Deployment) Load {
 	return l
 }
 
-// Check says what of a load cannot be.
+// Check refuses a load that contradicts itself, such as more cached tokens than prompt tokens.
 func (l Load) Check() error { return l.check() }
 
 func (l Load) check() error {
@@ -273,7 +287,8 @@ const loadColumns = `[{
     }
 }]`
 
-// fillPredictions asks once for all, and says which were answered.
+// fillPredictions asks one question for all of asked, and says which places were answered. A deployment that the catalogue does not know
+// has no row in the answer.
 func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	deploymentText, err := json.Marshal(deployments)
 	if err != nil {
@@ -283,28 +298,28 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
-	rows, err := db.QueryContext(ctx, predictQuery, string(deploymentText), string(loadText), loadColumns)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
-	}
-	defer rows.Close()
 	answered := map[int]bool{}
-	for rows.Next() {
+	args := []any{string(deploymentText), string(loadText), loadColumns}
+	err = each(ctx, db, predictQuery, args, func(scan func(...any) error) error {
 		var seq int
 		var p Prediction
 		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
 		for _, number := range p.numbers() {
 			to = append(to, number)
 		}
-		if err := rows.Scan(to...); err != nil {
-			return nil, fmt.Errorf("predict: %w", err)
+		if err := scan(to...); err != nil {
+			return err
 		}
 		if p.Why != "" {
 			p = nothing(p.Why)
 		}
 		into[seq], answered[seq] = p, true
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("predict: %w", err)
 	}
-	return answered, rows.Err()
+	return answered, nil
 }
 
 var predictQuery = `

@@ -8,7 +8,12 @@ import (
 	"tidemark/internal/deployment"
 )
 
-// Argument is one prediction with what it rests on.
+// One prediction with everything that it rests on, for a reader who wants to check it by hand: the bytes of a step, the limits of the
+// batch, and each constant with its source. The numbers come from the same macros as every other prediction; this file only asks for
+// more of them. The other answer here, weights over peak bandwidth, is the usual rule of thumb: it is too fast by 60-70 % in the median
+// (physics.md 0), and it is printed next to the prediction to show that.
+
+// Argument is one prediction together with its bytes, limits and constants.
 type Argument struct {
 	Prediction
 	Point    Point // with the catalogue's names and the defaults filled in
@@ -16,7 +21,8 @@ type Argument struct {
 	Constant Table // rows of macros.assumptions
 }
 
-// Argue predicts one point, and shows the bytes, the limits and the constants. What keeps it from an answer is an error.
+// Argue predicts one point and gives the bytes, the limits and the constants behind it. A deployment that cannot be resolved is an error;
+// one that is known but cannot serve the load has an answer with Why and nothing else.
 func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	resolved, err := Resolve(ctx, db, p.Deployment)
 	if err != nil {
@@ -26,7 +32,7 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 		return Argument{}, err
 	}
 	p.Deployment = resolved
-	flood := p // more than any server can do: what it serves is the most
+	flood := p // more requests than any server can serve: the rate that comes out is the largest possible
 	flood.Clients, flood.RequestsPerS = 0, 1e12
 	predictions, err := Predict(ctx, db, []Point{p, flood})
 	if err != nil {
@@ -39,13 +45,11 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	load := p.Load.perReplica(p.Deployment)
 	args := []any{p.Deployment.SQL(), load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
 		load.AcceptanceRate, a.Batch, predictions[1].RequestsPerS}
-	if a.Bytes, err = ask(ctx, db, argumentQuery, args...); err != nil {
-		return a, fmt.Errorf("predict: %w", err)
+	if a.Bytes, err = askFor(ctx, "predict", db, argumentQuery, args...); err != nil {
+		return a, err
 	}
-	if a.Constant, err = ask(ctx, db, constantsQuery, p.Deployment.SQL()); err != nil {
-		return a, fmt.Errorf("predict: %w", err)
-	}
-	return a, nil
+	a.Constant, err = askFor(ctx, "predict", db, constantsQuery, p.Deployment.SQL())
+	return a, err
 }
 
 const argumentQuery = `
@@ -126,8 +130,8 @@ from (select d` + fromDeployment + `) as deployments
 cross join lateral macros.assumptions(deployments.d) as a
 order by a.seq, a.name`
 
-// WeightsOverPeak is the habit of one term: so many parameters in a format over the peak bandwidth of the deployment's GPUs.
-// It needs no model, and no GPU where the bandwidth is given.
+// WeightsOverPeak is the rule of thumb: the bytes of so many parameters divided by the peak bandwidth of the deployment's GPUs. It needs
+// no model, and no GPU if the bandwidth is given.
 func WeightsOverPeak(ctx context.Context, db *sql.DB, d deployment.Deployment, parameters float64) (Table, error) {
 	if err := d.Check(); err != nil {
 		return Table{}, err
@@ -144,11 +148,7 @@ func WeightsOverPeak(ctx context.Context, db *sql.DB, d deployment.Deployment, p
 			return Table{}, unknown(ctx, db, name.thing, name.name, name.known, "")
 		}
 	}
-	table, err := ask(ctx, db, weightsQuery, d.GPU, d.Quantization, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
-	if err != nil {
-		return Table{}, fmt.Errorf("predict: %w", err)
-	}
-	return table, nil
+	return askFor(ctx, "predict", db, weightsQuery, d.GPU, d.Quantization, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
 }
 
 const weightsQuery = `

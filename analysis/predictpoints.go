@@ -10,23 +10,28 @@ import (
 	"strings"
 )
 
-// Given is a cell of a user's table, which is handed back as it was.
+// Predictions for a table of configurations, written next to the user's own columns, and how far they are from measurements that stand in
+// the table. A measurement below the floor is an error in the data (a wrong GPU, model or format), so it is named and left out of the
+// errors: with it, the model would be judged by a typing mistake.
+
+// Given is a cell of the user's table. It is handed back as it was written.
 type Given string
 
-// Errors are what predictions missed measurements by: predicted over measured, less 1.
+// Errors say how far predictions are from measurements. An error is predicted / measured - 1.
 type Errors struct {
-	Rows, Predicted, Measured int     // Measured: those that were compared
-	Median, Mean, P90         float64 // of the absolute errors
-	Bias                      float64 // mean of the errors with their signs
-	InBand                    float64 // share of the measurements inside the predicted band
-	BelowFloor                []int   // lines of measurements that the hardware does not allow: these are not compared
-	Renewed                   []string
-	FirstWhy                  string
+	Rows, Predicted, Measured int      // Measured: rows that were compared
+	Median, Mean, P90         float64  // of the absolute errors
+	Bias                      float64  // mean of the errors with their signs
+	InBand                    float64  // share of the measurements inside the predicted band
+	BelowFloor                []int    // lines of measurements that the hardware does not allow: these are not compared
+	Renewed                   []string // columns of the input that were computed anew
+	FirstWhy                  string   // why the first row without a prediction has none
 	FirstWhyLine              int
 }
 
-// PredictPoints is Points with the model's columns behind its own, row by row. A column of the input that has a name of
-// the model's is made anew where it stands.
+// PredictPoints answers with the user's rows and the model's columns after them. An input column with the name of one of the model's columns is
+// computed anew in its place, so that the output of one prediction can be the input of the next. A cell that cannot be predicted is empty, and
+// the row's "why" says the reason.
 func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) (Table, Errors, error) {
 	asked := make([]Point, len(points.Rows))
 	whys := make([]error, len(points.Rows))
@@ -97,10 +102,10 @@ func PredictPoints(ctx context.Context, db *sql.DB, points *Points, base Point) 
 	return table, summary, nil
 }
 
-// lacks is what a point cannot do without and does not say.
+// lacks names what a prediction needs and the point does not say.
 func (p Point) lacks() []string { return (&Points{}).Lacks(p) }
 
-// given keeps a number a number where it is read as one.
+// given is a cell of the input: a number if its column is read as numbers and the text is one, else the text.
 func (p *Points) given(column int, text string) any {
 	if p.IsNumber(column) && json.Valid([]byte(text)) && strings.Trim(text, "+-.0123456789eE") == "" {
 		return json.Number(text)
@@ -113,8 +118,8 @@ func PredictionColumns() []string {
 	return slices.Concat(numberColumns, []string{"is_full", "is_stable", "experts_from", "calibration", "why"})
 }
 
-// Cells are a prediction in the order of PredictionColumns; what is not known or has no end is nil. Requests and tokens a second are of
-// all replicas.
+// Cells are a prediction in the order of PredictionColumns; an unknown or infinite number is nil. Requests and tokens per second are of
+// all replicas together.
 func (p Prediction) Cells(of Point) []any {
 	replicas := float64(max(of.DataParallelSize, 1))
 	p.RequestsPerS, p.OutputPerS = p.RequestsPerS*replicas, p.OutputPerS*replicas
@@ -137,8 +142,8 @@ func (p Prediction) Cells(of Point) []any {
 	return cells
 }
 
-// missed is the error of a prediction, whether the measurement is in its band, and whether it is below the floor, which
-// makes the error one of the data.
+// missed is the error of a prediction, whether the measurement is in the predicted band, and whether it is below the floor. Below the
+// floor the error is the data's.
 func (p Prediction) missed(measured float64) []any {
 	if math.IsNaN(measured) || math.IsNaN(p.TPOT) {
 		return []any{nil, nil, nil}
@@ -146,6 +151,7 @@ func (p Prediction) missed(measured float64) []any {
 	return []any{p.TPOT/measured - 1, p.Low <= measured && measured <= p.High, p.isBelowFloor(measured)}
 }
 
+// known is nil for a number that a CSV or JSON file cannot hold.
 func known(figure float64) any {
 	if math.IsNaN(figure) || math.IsInf(figure, 0) {
 		return nil
@@ -153,11 +159,12 @@ func known(figure float64) any {
 	return figure
 }
 
-// floorSlack is what a measurement may lie below the floor by for being rounded.
+// floorSlack is how far a measurement may lie below the floor: 2 % for what a client cannot see of a step, as in macros.is_below_floor.
 const floorSlack = 0.02
 
 func (p Prediction) isBelowFloor(measured float64) bool { return measured < (1-floorSlack)*p.FloorTPOT }
 
+// add counts one row, and adds its error to ratios if it can be compared.
 func (e *Errors) add(p Prediction, points *Points, row int, ratios *[]float64) {
 	if p.Why != "" {
 		if e.FirstWhy == "" {
@@ -181,6 +188,7 @@ func (e *Errors) add(p Prediction, points *Points, row int, ratios *[]float64) {
 	}
 }
 
+// close computes the summary once all rows are there.
 func (e *Errors) close(ratios []float64) {
 	if len(ratios) == 0 {
 		return
@@ -196,7 +204,8 @@ func (e *Errors) close(ratios []float64) {
 	e.InBand /= float64(len(ratios))
 }
 
-// quantileOf is between the two nearest of sorted values, as quantile_cont has it.
+// quantileOf interpolates linearly between the two nearest of the sorted values (type 7 of Hyndman and Fan 1996), as DuckDB's
+// quantile_cont does.
 func quantileOf(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	below := int(at)
@@ -204,6 +213,7 @@ func quantileOf(sorted []float64, q float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
 }
 
+// String is the summary in one line: rows, how many are compared, and the errors in percent.
 func (e Errors) String() string {
 	text := fmt.Sprintf("%d rows, %d predicted", e.Rows, e.Predicted)
 	if e.Rows == 1 {

@@ -12,8 +12,15 @@ import (
 	"tidemark/internal/hint"
 )
 
-// QueueModels are the waits of a load by each formula for so many servers, one per row, and what each formula is good for. The
-// formulas are macros.queue_models; here only arguments are checked.
+// Queueing formulas for people, and the stages of a measured run or a recorded trace as queues (physics.md 1.14). A server has two stages: a
+// prefill stage, which works on one prompt after the other, and slots, one per sequence that can run at once. Service times are predicted by
+// the bandwidth model; arrivals are the recorded ones. Each stage is answered twice: by the formulas for its rate and its variation, and by
+// serving the recorded requests one by one (queueing.Serve). Where the two differ, the arrivals are burstier than the formulas assume.
+//
+// A run whose hardware is not known has no service times, and that is an error.
+
+// QueueModels gives the wait of a load by each formula for so many servers, one formula per row, with what it is good for. The formulas are
+// macros.queue_models; only the arguments are checked here.
 func QueueModels(ctx context.Context, db *sql.DB, load queueing.Load) (Table, error) {
 	for _, given := range []struct {
 		what  string
@@ -28,7 +35,7 @@ func QueueModels(ctx context.Context, db *sql.DB, load queueing.Load) (Table, er
 				Hint("give a number that is not negative; service time and servers above 0")
 		}
 	}
-	table, err := ask(ctx, db, `
+	return askFor(ctx, "queue", db, `
 select
     model,
     servers,
@@ -45,20 +52,17 @@ select
     not_for
 from macros.queue_models(?::double, ?::double, ?::bigint, ?::double, ?::double)
 order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.ServiceCV)
-	if err != nil {
-		return Table{}, fmt.Errorf("queue: %w", err)
-	}
-	return table, nil
 }
 
 // Overload is the backlog that grows while more requests arrive than can be served, and how long it takes to work off.
 type Overload struct {
 	BacklogRequests float64
 	WaitS           float64  // of the last request
-	RecoveryS       *float64 // nil: the backlog never goes away
+	RecoveryS       *float64 // until the backlog is gone; nil: it never is
 }
 
-// Overloaded treats requests as a fluid: ratePerS for forS seconds, then thenPerS. Randomness does not matter while a queue grows for long.
+// Overloaded treats requests as a fluid: they arrive at ratePerS for forS seconds, then at thenPerS. Over a long overload the backlog grows
+// by rate - capacity, and randomness no longer matters.
 func Overloaded(ctx context.Context, db *sql.DB, ratePerS, capacityPerS, forS, thenPerS float64) (o Overload, err error) {
 	err = db.QueryRowContext(ctx, `
 select
@@ -88,8 +92,7 @@ const prefillStage = "prefill"
 // slotStage has as many servers as sequences run at once. Service is from the start of the prefill to the last token.
 const slotStage = "slots"
 
-// QueuesOfRun are the stages that a run's requests passed. It is an error if the run's hardware is not known, because service times
-// are predicted.
+// QueuesOfRun gives both stages of a run. A run whose hardware is not known is an error, because service times are predicted.
 func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue, error) {
 	var servers sql.NullInt64
 	err := db.QueryRowContext(ctx, slotsQuery, runID).Scan(&servers)
@@ -116,7 +119,8 @@ func QueuesOfRun(ctx context.Context, db *sql.DB, runID string) ([]MeasuredQueue
 	return queues, nil
 }
 
-// Slots are the sequences that fit both the engine's limit and its KV cache at the run's mean context.
+// slotsQuery counts the sequences that both the engine's limit and its KV cache allow, at the run's mean context. A sequence decodes with
+// half of its answer there on average.
 const slotsQuery = `
 select least(deployments.max_num_seqs, floor(macros.kv_capacity_tokens(deployments) / mean.tokens))::bigint as servers
 from staging.deployments
@@ -130,6 +134,8 @@ cross join (
 where deployments.run_id = $1
     and servers > 0`
 
+// servicesOfRun lists when each request was sent and how long a stage worked on it. A prompt has at least one token to compute, because
+// engines always compute the last one.
 const servicesOfRun = `
 select
     prompts.sent_s,
@@ -155,8 +161,8 @@ order by
     prompts.sent_s,
     prompts.seq`
 
-// QueueOfSource is the prefill stage of a trace replayed on a deployment. Slots are left out: a trace does not say how long answers
-// take.
+// QueueOfSource is the prefill stage of a trace replayed on a deployment. There are no slots, because a trace does not say how long an
+// answer takes.
 func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.Deployment) (MeasuredQueue, error) {
 	d, err := Resolve(ctx, db, d)
 	if err != nil {
@@ -208,24 +214,17 @@ select
 	return runs > 0, nil
 }
 
-// measured reads arrivals in order, each with its service time, and serves them. Three requests are the fewest that have a rate and
-// a cv.
+// measured reads arrivals in order, each with its service time, and serves them. It needs three requests: fewer have no variation of gaps.
 func measured(ctx context.Context, db *sql.DB, stage string, servers int, query string, args ...any) (MeasuredQueue, error) {
 	queue := MeasuredQueue{Stage: stage}
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return queue, err
-	}
-	defer rows.Close()
 	var arrivals, services []float64
-	for rows.Next() {
+	err := each(ctx, db, query, args, func(scan func(...any) error) error {
 		var arrival, service float64
-		if err := rows.Scan(&arrival, &service); err != nil {
-			return queue, err
-		}
+		err := scan(&arrival, &service)
 		arrivals, services = append(arrivals, arrival), append(services, service)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return queue, err
 	}
 	if len(arrivals) < 3 || arrivals[len(arrivals)-1] == arrivals[0] {

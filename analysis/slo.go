@@ -38,7 +38,7 @@ type SLO struct {
 	Cost       *SLOCost    `json:"cost,omitempty"`
 }
 
-// Objective is one bound.
+// Objective is one bound on one number of a run.
 type Objective struct {
 	Metric     string  `json:"metric"`
 	Percentile float64 `json:"percentile,omitempty"` // 99 for p99; none for failure_ratio
@@ -46,7 +46,7 @@ type Objective struct {
 	Class      string  `json:"class,omitempty"`      // of requests; empty: all
 }
 
-// SLOCost is what the hardware costs.
+// SLOCost is what the hardware costs, for the price of a million accepted tokens.
 type SLOCost struct {
 	PerGPUHour float64 `json:"per_gpu_hour"` // in any currency
 }
@@ -102,6 +102,7 @@ func parseSLO(text []byte) (SLO, error) {
 	return slo, nil
 }
 
+// readCost reads the price of the hardware.
 func (s *SLO) readCost(where string, node *yamlfile.Node) error {
 	s.Cost = &SLOCost{}
 	isCost := func(v float64) bool { return v > 0 }
@@ -112,6 +113,7 @@ func (s *SLO) readCost(where string, node *yamlfile.Node) error {
 	return yamlfile.Require(where, node, "per_gpu_hour")
 }
 
+// addObjective reads one objective. Its error names the line.
 func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
 	var o Objective
 	percentile, atMost := math.NaN(), ""

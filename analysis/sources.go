@@ -12,7 +12,11 @@ import (
 	"tidemark/internal/hint"
 )
 
-// everyName are the names of all sources and collections.
+// What is known of an ingested source: facts for a reader, the shape of its arrivals, what a prefix cache would find in it, and what is
+// odd about it (marts.audit). A source can be a trace, a collection of traces, or any other kind; each question simply has no rows for a
+// kind that it does not apply to.
+
+// everyName lists the names of all sources and collections, for the hint of an unknown one.
 const everyName = `
 select source_name as name
 from staging.sources
@@ -55,7 +59,7 @@ type Audit struct {
 	IsTrace  bool  // a trace or a collection of traces: only these are audited
 }
 
-// AuditOf is all that is known of a source of any kind, or of a collection. A name that is not there is an error.
+// AuditOf gives everything that is known of a source of any kind, or of a collection. An unknown name is an error.
 func AuditOf(ctx context.Context, db *sql.DB, name string) (Audit, error) {
 	a := Audit{Name: name}
 	for _, part := range []struct {
@@ -110,6 +114,7 @@ select
 from marts.metric_uses
 where source_name = $1`
 
+// factsQuery has the facts in the order in which a reader wants them.
 const factsQuery = `
 select
     fact,
@@ -118,6 +123,7 @@ from marts.source_facts
 where source_name = $1
 order by seq`
 
+// windowsQuery compares the arrivals with a Poisson stream, whose index of dispersion is 1 at every width.
 const windowsQuery = `
 select
     width_s || ' s' as width,
@@ -149,6 +155,7 @@ where capacity_blocks is null
     and reused_ratio > 1.05 * coalesce(smaller_ratio, 0)
 order by capacity_blocks nulls last`
 
+// findingsQuery lists alarms before things to know.
 const findingsQuery = `
 select
     subject,
@@ -163,7 +170,8 @@ order by
     is_alarm desc,
     seq`
 
-// Tick is the resolution of a trace's clock, as its arrival times show it; an error if they show none.
+// Tick is the resolution of a trace's clock, as its arrival times show it. A trace whose times show no tick is an error, because its requests
+// cannot be spread over one.
 func Tick(ctx context.Context, db *sql.DB, name string) (time.Duration, error) {
 	var tick sql.NullFloat64
 	err := db.QueryRowContext(ctx, "select tick_s from marts.sources where source_name = ?", name).Scan(&tick)

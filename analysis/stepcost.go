@@ -25,15 +25,17 @@ type StepCost struct {
 	expertsS   []float64 // seconds of the experts at each of them
 	allreduceS []float64
 
-	weightsS                           float64 // streaming all weights but the experts
-	decodeS, prefillS, chunkS          float64 // arithmetic of one token or one prompt's head
-	contextS, windowS                  float64 // reading the KV cache of one token
-	fixedS, sequenceS                  float64 // layers and host of a step; host of each sequence
-	pairS, windowedPairS, roofHardness float64
+	weightsS                  float64 // streaming all weights except the experts'
+	decodeS, prefillS, chunkS float64 // arithmetic of a decoded token, of a prompt token, and of the output head once per prompt chunk
+	contextS, windowS         float64 // reading the KV cache of one token, in layers without and with a window
+	fixedS, sequenceS         float64 // layers and host of a step; host of each sequence
+	pairS, windowedPairS      float64 // prefill attention of one query-key pair, in layers without and with a window
+	roofHardness              float64 // p of the soft roofline, see roof
 }
 
-// Every number of tokens up to denseTokens is kept; beyond, points lie 2 % apart, up to lastTokens. Between them a line is exact to
-// about 0.01 %, since the curves bend in powers of two.
+// Every number of tokens up to denseTokens is kept: small batches are the most frequent, and experts and all-reduces bend there. Beyond,
+// points lie 2 % apart, up to lastTokens, which is more than any step has. A line between two points is exact to about 0.01 %, because
+// the curves bend only at powers of two.
 const (
 	denseTokens = 128
 	lastTokens  = 1 << 18
@@ -55,8 +57,8 @@ func grid() []float64 {
 // leastKVTokens is the KV cache of one request of a sensible length: an engine with less would start and then serve no request.
 const leastKVTokens = 2048
 
-// LoadStepCost evaluates the step macros for a deployment. A model that does not
-// fit the GPUs' memory, or leaves no room there for one request, is an error.
+// LoadStepCost evaluates the step macros for a deployment. A model that does not fit the GPUs' memory, or that leaves no room for one
+// request, is an error, because a simulator with it would start and then serve nothing.
 func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
 	if _, err := Resolve(ctx, db, d); err != nil {
 		return StepCost{}, err
@@ -154,7 +156,8 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		pairs*c.pairS + windowedPairs*c.windowedPairS
 }
 
-// roof is macros.roof_s: weights and arithmetic under a soft roofline. Hardness 1 is their sum, infinity their maximum.
+// roof is macros.roof_s: the time for streaming weights and for arithmetic under a soft roofline, (w^p + c^p)^(1/p) (physics.md 1.8).
+// Hardness p = 1 is their sum, which fits measurements best; infinity is their maximum, the textbook roofline.
 func (c StepCost) roof(weights, multiply float64) float64 {
 	if c.roofHardness == 1 {
 		return weights + multiply
@@ -162,7 +165,8 @@ func (c StepCost) roof(weights, multiply float64) float64 {
 	return math.Pow(math.Pow(weights, c.roofHardness)+math.Pow(multiply, c.roofHardness), 1/c.roofHardness)
 }
 
-// at interpolates linearly between the points, and extrapolates beyond the last.
+// at interpolates both curves linearly between two points, and extrapolates beyond the last. Up to denseTokens the place follows from the
+// number itself; beyond, it is searched for.
 func (c StepCost) at(tokens float64) (experts, allreduce float64) {
 	i := int(tokens)
 	if i > denseTokens {

@@ -54,11 +54,9 @@ type Verdict struct {
 	Notes          []string // what the comparison depends on: a server that others used, constants of a calibration
 }
 
-// Judge gives a run's verdict, by itself and without its SLO (JudgeSLO adds that).
+// Judge gives a run's verdict without its SLO, which JudgeSLO adds. All figures are from marts.runs, so that a report and a verdict agree.
 func Judge(ctx context.Context, db *sql.DB, runID string) (Verdict, error) {
 	v := Verdict{RunID: runID}
-	var reason, failure, example, stopReason, absences, shortfall sql.NullString
-	var failed sql.NullInt64
 	err := db.QueryRowContext(ctx, `
 with commonest_failure as (
     select
@@ -79,19 +77,19 @@ select
     runs.is_simulated,
     runs.is_draft,
     runs.is_valid,
-    runs.invalid_reason,
+    coalesce(runs.invalid_reason, ''),
     runs.has_failed,
     coalesce(runs.is_valid and (runs.has_failed or runs.failed_ratio > runs.failure_limit_ratio), false),
-    runs.stop_reason,
-    runs.absences,
-    runs.shortfall,
+    coalesce(runs.stop_reason, ''),
+    coalesce(runs.absences, ''),
+    coalesce(runs.shortfall, ''),
     coalesce(runs.below_floor > 1e-2 * runs.completed, false),
     coalesce(runs.status, ''),
     runs.planned,
     runs.completed,
-    commonest_failure.failure,
-    commonest_failure.requests,
-    commonest_failure.example,
+    coalesce(commonest_failure.failure, ''),
+    coalesce(commonest_failure.requests, 0),
+    coalesce(commonest_failure.example, ''),
     runs.p50_ttft_s,
     runs.p99_ttft_s,
     runs.p50_tpot_s,
@@ -103,8 +101,9 @@ select
 from marts.runs
 left join commonest_failure using (run_id)
 where runs.run_id = $1`, runID).Scan(
-		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &reason, &v.HasFailed, &v.IsOverLimit, &stopReason, &absences, &shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
-		&failure, &failed, &example,
+		&v.MeasuredOn, &v.IsSimulated, &v.IsDraft, &v.IsValid, &v.InvalidReason, &v.HasFailed, &v.IsOverLimit,
+		&v.StopReason, &v.Absences, &v.Shortfall, &v.IsBelowFloor, &v.Status, &v.Planned, &v.Completed,
+		&v.MostFailed, &v.MostFailedBy, &v.Example,
 		&v.P50TTFTS, &v.P99TTFTS, &v.P50TPOTS, &v.P99TPOTS, &v.SlowdownRatio, &v.NeverKept, &v.CountsNoTokens,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -113,8 +112,6 @@ where runs.run_id = $1`, runID).Scan(
 	if err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
 	}
-	v.InvalidReason, v.StopReason, v.Absences, v.Shortfall = reason.String, stopReason.String, absences.String, shortfall.String
-	v.MostFailed, v.MostFailedBy, v.Example = failure.String, failed.Int64, example.String
 	if err := v.readBasis(ctx, db); err != nil {
 		return Verdict{}, fmt.Errorf("run %s: %w", runID, err)
 	}
@@ -227,8 +224,8 @@ func (v Verdict) comparison() string {
 	}
 }
 
-// shownTPOT says why a TPOT is unknown where the server counts no tokens: neither usage nor token ids came, as from a plain
-// OpenAI server without stream_options.
+// shownTPOT writes a TPOT. If the server counted no tokens it says that this is why TPOT is unknown: neither usage nor token ids came,
+// as from a plain OpenAI server without stream_options.
 func (v Verdict) shownTPOT(s *float64) string {
 	if s == nil && v.CountsNoTokens {
 		return "unknown (the server does not say how many tokens it sent)"

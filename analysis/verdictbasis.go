@@ -11,6 +11,10 @@ import (
 	"tidemark/internal/show"
 )
 
+// What a run's comparison with the prediction depends on. "1.3 times the prediction" means something else if others used the server, if
+// constants were calibrated, or if a simulator answered with the prediction's own numbers. A verdict says so in its notes, and if there is
+// no prediction it says why.
+
 // OfSimulator is said with every comparison of a simulated server with the prediction.
 const OfSimulator = "the simulator takes its times from the macros of the prediction, so that their agreement proves nothing about a GPU"
 
@@ -43,8 +47,9 @@ func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// sharedNote says that others used the server, and how the run compares with the prediction at the batch that the server's metrics
-// show. Empty if the server was its own. By the client alone such a run looks slower than predicted, because others' requests made the batch larger.
+// sharedNote says that others used the server, and how the run compares with the prediction at the batch that the server's metrics show. It
+// is empty if the run had the server to itself. Seen from the client alone such a run looks slower than predicted, because others' requests
+// made the batch larger.
 func sharedNote(ctx context.Context, db *sql.DB, run string) (string, error) {
 	var server, own float64
 	err := db.QueryRowContext(ctx, "select server_in_flight, own_in_flight from marts.shared_servers where run_id = ? and is_shared", run).Scan(&server, &own)
@@ -67,7 +72,7 @@ where run_id = ?
 	return note + fmt.Sprintf("; judged by its metrics the median is %s times the prediction", show.Figures(*judged)), nil
 }
 
-// unknownOfRun names the GPU, model or format of a run that the catalogue lacks; empty where it has all of them.
+// unknownOfRun names the GPU, model or format of a run that the catalogue lacks. It is empty if the catalogue has all of them.
 func unknownOfRun(ctx context.Context, db *sql.DB, run string) (string, error) {
 	var t RunTraffic
 	if err := t.readManifest(ctx, db, run); err != nil {

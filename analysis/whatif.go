@@ -15,7 +15,19 @@ import (
 	"tidemark/internal/show"
 )
 
-// Scenario is traffic on a deployment that is asked about before anybody rents it.
+// What a workload would do on a deployment that nobody has rented yet. A Scenario's traffic is a mix of lengths (mix.go). One question to
+// the warehouse gives a curve per deployment: what each batch size costs and which load makes it (mixcurve.go, macros.mix_curve). Package
+// queueing finds the load on the curve and turns means into percentiles. This file asks about every scenario at the low end of the
+// prediction's 90 % band, as predicted, and at its high end, compares the three with the objectives, and searches for the largest rate that
+// keeps them.
+//
+//   - An objective is met only if the high end is within its bound, and not met only if even the low end is beyond it; else undecided.
+//   - Times of requests that wait for a slot are withheld (NaN), because the model does not predict how long such a wait is.
+//   - Replicas share the load evenly. Data parallelism inside one server counts like replicas, because its engines batch separately.
+//
+// A class that no request has, or traffic without a rate, is an error. A deployment that cannot serve the traffic is an answer with Why.
+
+// Scenario is traffic on a deployment, as a question.
 type Scenario struct {
 	deployment.Deployment
 	Replicas int     // that share the traffic evenly; 0: one
@@ -26,18 +38,18 @@ type Scenario struct {
 // Range is a prediction with its 90 % band.
 type Range struct{ Value, Low, High float64 }
 
-// Outlook is what the bandwidth model expects of a Scenario: of all replicas together where it is about requests and
-// money, of a request where it is about time. Why is what keeps it from saying anything.
+// Outlook is what the bandwidth model expects of a Scenario. Rates, counts and costs are of all replicas together; times are of one
+// request. If Why is not empty it says why the model has no answer, and only GPU, GPUs and Replicas are set.
 type Outlook struct {
 	Why string
 
 	GPU           string // as the catalogue calls it
 	GPUs          int
-	RequestsPerS  float64 // asked for; in a closed loop those that are served
-	Running       float64 // decode at once
-	InFlight      float64 // between sending and the last token; NaN like TTFT
+	RequestsPerS  float64 // asked for; in a closed loop, served
+	Running       float64 // requests that decode at once
+	InFlight      float64 // requests between sending and their last token; NaN where TTFT is
 	FloorTPOT     float64
-	TPOT, TTFT    Range // means over tokens and over requests; TTFT is NaN like P99TTFT
+	TPOT, TTFT    Range // means over tokens and over requests; TTFT is NaN where P99TTFT is
 	P99TTFT       Range // NaN where more than 1 % of the requests wait for a slot: how long is not predicted
 	P99TPOT       Range // of requests' own means
 	ITLP99        Range
@@ -45,9 +57,9 @@ type Outlook struct {
 	SlotsBy       string  // what limits them
 	SlotWaitRatio float64 // share of the requests that wait for a slot
 	IsStable      bool    // the load can be served at all
-	StablePerS    float64 // the largest rate that is, SLO or not
-	CapacityPerS  Range   // the largest rate that is stable and keeps to the SLO, without waits for a slot that would say something about it; Low is the careful end. NaN where that is withheld at the load
-	Headroom      float64 // capacity over rate, less 1
+	StablePerS    float64 // the largest rate that can be served, whatever the SLO
+	CapacityPerS  Range   // the largest rate that is stable, keeps the SLO, and has too few waits for a slot to matter to it; Low is the careful end; NaN if too many wait at the load itself
+	Headroom      float64 // capacity / rate - 1
 	Replicas      int
 	Needed        int // replicas that the rate needs, by the careful end of the capacity; 0: no number is enough, or it is withheld
 	Objectives    []Expectation
@@ -59,14 +71,14 @@ type Outlook struct {
 	Calibration   string
 }
 
-// Expectation is what is to be expected of one objective.
+// Expectation is one objective with what the model expects of it.
 type Expectation struct {
 	Objective
 	At         Range  // at the load
-	Unloaded   Range  // of a request that nobody disturbs
+	Unloaded   Range  // of a request that is alone
 	IsPossible bool   // the bound is not below the unloaded time
-	Outcome    string // Met, NotMet, or Undecided where the bound lies within the band, or requests wait for a slot
-	IsWithheld bool   // requests wait for a slot, at least at the slow end of the band: it is not predicted
+	Outcome    string // Met, NotMet, or Undecided: the bound lies within the band, or too many requests wait for a slot
+	IsWithheld bool   // too many requests wait for a slot, at least at the slow end of the band, so a time is not predicted
 }
 
 // Impossible says why an objective cannot be kept at any load.
@@ -75,7 +87,8 @@ func (e Expectation) Impossible() string {
 		e.Objective, show.Duration(e.AtMost), show.Duration(e.Unloaded.Value), show.Duration(e.Unloaded.Low))
 }
 
-// WhatIf asks the model about many scenarios at once. One that it cannot do says why; an error is of the warehouse.
+// WhatIf asks the model about many scenarios at once and answers in their order. A scenario without an answer says why; an error means that
+// the question makes no sense or that the warehouse could not be asked.
 func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]Outlook, error) {
 	outlooks := make([]Outlook, len(scenarios))
 	if err := check(scenarios, slo); err != nil {
@@ -88,7 +101,7 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	if err := findImpossible(ctx, db, scenarios, outlooks); err != nil {
 		return nil, err
 	}
-	// Replicas and rates of one deployment share a curve.
+	// Scenarios that differ only in replicas or rate share a curve, because a curve is of one replica and of every rate.
 	var questions []mixQuestion
 	places := map[string]int{}
 	keyOf := func(s Scenario) string {
@@ -115,7 +128,7 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 		if curve == nil {
 			return nil, fmt.Errorf("what-if: the deployment on %s is known, but nothing came of it", s.GPU)
 		}
-		// Of a stream that is shared out by chance less of its burstiness is left.
+		// Sharing arrivals out among n replicas at random leaves 1/n of their excess burstiness.
 		curve.Replicas = s.engines()
 		curve.Burst = (s.Mix.ArrivalCV*s.Mix.ArrivalCV - 1) / curve.Replicas
 		outlooks[i] = s.outlook(curve, slo)
@@ -123,7 +136,7 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	return outlooks, nil
 }
 
-// check refuses what no answer can be given to.
+// check refuses questions that have no answer.
 func check(scenarios []Scenario, slo SLO) error {
 	for _, s := range scenarios {
 		if rate, clients := s.Mix.RequestsPerS*s.scale(), s.Mix.Clients*s.scale(); !(rate > 0) && !(clients > 0) {
@@ -140,7 +153,7 @@ func check(scenarios []Scenario, slo SLO) error {
 	return nil
 }
 
-// withModels reads models that are named by a path.
+// withModels reads models that are named by a path, each of them once.
 func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenario, error) {
 	read := map[string]string{}
 	all := slices.Clone(scenarios)
@@ -157,7 +170,8 @@ func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenar
 	return all, nil
 }
 
-// findImpossible finds deployments that the model does not know, or where the longest request has no place.
+// findImpossible finds deployments that the model does not know, or whose KV cache cannot hold the longest request. It predicts a load of
+// one request a fortnight of that length, so that nothing but the length can be in the way.
 func findImpossible(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
 	points := make([]Point, len(scenarios))
 	for i, s := range scenarios {
@@ -174,6 +188,7 @@ func findImpossible(ctx context.Context, db *sql.DB, scenarios []Scenario, outlo
 	return nil
 }
 
+// scale is the factor on the mix's rate or clients.
 func (s Scenario) scale() float64 {
 	if s.Scale == 0 {
 		return 1
@@ -187,6 +202,7 @@ func (s Scenario) engines() float64 { return float64(max(1, s.Replicas) * max(1,
 // clients are those of one engine.
 func (s Scenario) clients() float64 { return s.Mix.Clients * s.scale() / s.engines() }
 
+// outlook puts the answer together from the curve of one replica.
 func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	engines, servers := s.engines(), max(1, s.Replicas)
 	isOpen := s.Mix.Clients == 0
@@ -221,7 +237,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	o.SLO = worstOf(o.Objectives)
 	o.StablePerS = engines * c.MostPerS(1)
 	capacity := c.capacity(slo)
-	if calm := c.calmestPerS(slo); calm < capacity.Value { // what it is above that is not known
+	if calm := c.calmestPerS(slo); calm < capacity.Value { // above that rate waits for a slot matter, and the capacity is not known
 		capacity = capacity.atMost(calm, c.slower())
 		if isOpen && load > calm {
 			capacity = Range{math.NaN(), math.NaN(), math.NaN()}
@@ -236,12 +252,14 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	return o
 }
 
-// atMost limits each end of a capacity to what a rate is where all times are longer by its factor.
+// atMost limits each end of a capacity by a rate that was found for the predicted times. Where all times are longer by a factor, the
+// rate is lower by the same factor.
 func (r Range) atMost(perS float64, slower [3]float64) Range {
 	return Range{Low: min(r.Low, perS/slower[2]), Value: min(r.Value, perS/slower[1]), High: min(r.High, perS/slower[0])}
 }
 
-// price says what the load costs, by the SLO's price before the catalogue's.
+// price says what the load costs. The SLO's own price goes before that of the catalogue. A price per million tokens has a meaning only
+// where the load is stable and the SLO is met.
 func (o *Outlook) price(c *mixCurve, slo SLO, tokensPerS float64) {
 	perGPUHour, label := c.usdPerGPUHour, c.priceLabel
 	if slo.Cost != nil {
@@ -258,6 +276,7 @@ func (o *Outlook) price(c *mixCurve, slo SLO, tokensPerS float64) {
 	}
 }
 
+// times multiplies the value and both ends.
 func (r Range) times(factor float64) Range {
 	return Range{r.Value * factor, r.Low * factor, r.High * factor}
 }
@@ -269,8 +288,10 @@ type rangedState struct {
 	isOpen  bool
 }
 
+// slower is the factor on all times at the low end of the band, as predicted, and at its high end.
 func (c *mixCurve) slower() [3]float64 { return [3]float64{1 / (1 + c.band), 1, 1 + c.band} }
 
+// ranged finds a load on the curve at the three factors.
 func (c *mixCurve) ranged(load float64, isOpen bool) (r rangedState) {
 	for i, slower := range c.slower() {
 		r.states[i] = c.At(load, isOpen, slower)
@@ -278,6 +299,7 @@ func (c *mixCurve) ranged(load float64, isOpen bool) (r rangedState) {
 	return r
 }
 
+// rangedWithSlots is ranged with the share of requests that wait for a slot. It is separate because that share takes thousands of events.
 func (c *mixCurve) rangedWithSlots(load float64, isOpen bool) rangedState {
 	r := c.ranged(load, isOpen)
 	r.isOpen = isOpen
@@ -287,7 +309,8 @@ func (c *mixCurve) rangedWithSlots(load float64, isOpen bool) rangedState {
 	return r
 }
 
-// waitsForSlot says where too many requests wait for a slot. Where the queue grows for ever no time is left to withhold.
+// waitsForSlot says at which of the three factors too many requests wait for a slot. Where the queue grows for ever the times are infinite
+// anyway, and nothing needs to be withheld.
 func (r rangedState) waitsForSlot(most float64) (waits [3]bool) {
 	for i, share := range r.waiting {
 		waits[i] = share > most && !(r.isOpen && r.states[i].IsFull)
@@ -306,6 +329,7 @@ func (r rangedState) withheld(of Range, most float64) Range {
 	return of
 }
 
+// of is a figure at the three factors.
 func (r rangedState) of(figure func(queueing.State) float64) Range {
 	return Range{Value: figure(r.states[1]), Low: figure(r.states[0]), High: figure(r.states[2])}
 }
@@ -313,6 +337,8 @@ func (r rangedState) of(figure func(queueing.State) float64) Range {
 // unloadedPerS is a rate at which no request meets another.
 const unloadedPerS = 1e-9
 
+// expect judges one objective at a load. At the low end of the band the time without a wait for a slot decides: a wait would only add to it,
+// so if that time is beyond the bound, the objective is surely not met.
 func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
 	figure := func(s queueing.State) float64 { return c.of(s, o) }
 	e := Expectation{Objective: o, At: at.of(figure), Unloaded: c.ranged(unloadedPerS, true).of(figure)}
@@ -325,7 +351,7 @@ func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
 	switch {
 	case e.At.High <= o.AtMost:
 		e.Outcome = Met
-	case withoutWait > o.AtMost: // a wait would only add to it
+	case withoutWait > o.AtMost:
 		e.Outcome = NotMet
 	default:
 		e.Outcome = Undecided
@@ -333,7 +359,7 @@ func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
 	return e
 }
 
-// worstOf is the outcome of all objectives together.
+// worstOf is the outcome of all objectives together: one that is not met decides, then one that is undecided. Empty: there are none.
 func worstOf(all []Expectation) string {
 	worst := ""
 	for _, e := range all {
@@ -347,7 +373,7 @@ func worstOf(all []Expectation) string {
 	return worst
 }
 
-// capacity is the largest rate of one replica that is stable and keeps to the SLO; 0: none does.
+// capacity is the largest rate of one replica that is stable and keeps the SLO; 0: none does.
 func (c *mixCurve) capacity(slo SLO) Range {
 	var most [3]float64
 	for i, slower := range c.slower() {
@@ -356,6 +382,7 @@ func (c *mixCurve) capacity(slo SLO) Range {
 	return Range{Value: most[1], Low: most[2], High: most[0]}
 }
 
+// mostWithin searches for that rate by bisection between 0 and the largest stable rate, because every time rises with the rate.
 func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	isKept := func(perS float64) bool {
 		state := c.At(perS, true, slower)
@@ -370,7 +397,7 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	if len(slo.Objectives) == 0 || isKept(high*(1-1e-9)) {
 		return high
 	}
-	for range 20 { // to a millionth
+	for range 20 { // halvings: to a millionth of the largest rate
 		if middle := (low + high) / 2; isKept(middle) {
 			low = middle
 		} else {

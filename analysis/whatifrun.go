@@ -15,7 +15,10 @@ import (
 	"tidemark/replay/plan"
 )
 
-// RunTraffic is what a run sent and on what, to be asked about elsewhere.
+// A run as a workload: what it sent, when, and on what, so that what-if can ask how another deployment would have served the same requests,
+// and how well the model would have predicted this one. Lengths are those that the server counted, not those that were planned.
+
+// RunTraffic is what a run sent and what it ran on.
 type RunTraffic struct {
 	deployment.Deployment
 	Name           string // as the user called it, else its id
@@ -24,7 +27,7 @@ type RunTraffic struct {
 	Invalid        string // why the run is no measurement; empty: it is one
 	Replicas       int    // servers that it was sent to
 	MaxConcurrency int    // of a closed loop; 0: it was an open one
-	IsCacheKnown   bool   // the server said what it found in its cache; else the plan's shared blocks are taken
+	IsCacheKnown   bool   // the server reported what it found in its cache; else the plan's shared blocks stand for it
 	Requests       []plan.Request
 	TPOT, TTFT     float64 // measured means, over tokens and over requests
 }
@@ -34,13 +37,14 @@ func TrafficOfRun(ctx context.Context, db *sql.DB, runID string) (t RunTraffic, 
 	if err := t.readManifest(ctx, db, runID); err != nil {
 		return t, err
 	}
-	// What is below the floor only the mart knows, not the run's own engine.
+	// Only the mart knows whether requests beat the floor; run.json does not.
 	if verdict, err := Judge(ctx, db, runID); err != nil {
 		return t, err
 	} else if why := verdict.Unusable(); why != "" {
 		t.Invalid = why
 	}
-	rows, err := db.QueryContext(ctx, `
+	var decodeS, gaps, ttftS float64
+	err = each(ctx, db, `
 select
     due_s,
     coalesce(input_tokens_reported, input_tokens),
@@ -57,25 +61,18 @@ where run_id = ?
     and received_tokens > 0
 order by
     due_s,
-    seq`, runID)
-	if err != nil {
-		return t, fmt.Errorf("run %s: %w", runID, err)
-	}
-	defer rows.Close()
-	var decodeS, gaps, ttftS float64
-	for rows.Next() {
+    seq`, []any{runID}, func(scan func(...any) error) error {
 		var r plan.Request
 		var dueS, ttft, decode float64
 		var isSaid bool
-		if err := rows.Scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &ttft, &decode); err != nil {
-			return t, fmt.Errorf("run %s: %w", runID, err)
-		}
+		err := scan(&dueS, &r.InputTokens, &r.OutputTokens, &r.SharedTokens, &isSaid, &r.Class, &ttft, &decode)
 		r.Due = time.Duration(dueS * float64(time.Second))
 		t.IsCacheKnown = t.IsCacheKnown || isSaid
 		t.Requests = append(t.Requests, r)
 		decodeS, gaps, ttftS = decodeS+decode, gaps+float64(r.OutputTokens-1), ttftS+ttft
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return t, fmt.Errorf("run %s: %w", runID, err)
 	}
 	if len(t.Requests) == 0 {

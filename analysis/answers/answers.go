@@ -39,12 +39,12 @@ type Column struct {
 	Type    string
 }
 
-// Place is where a column stands, -1 where there is none of that name.
+// Place is the position of a column, -1 if there is none of that name.
 func (t Table) Place(column string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == column })
 }
 
-// At is one cell; nil where there is no such row or column.
+// At is one cell; nil if there is no such row or column.
 func (t Table) At(row int, column string) any {
 	if i := t.Place(column); i >= 0 && row < len(t.Rows) {
 		return t.Rows[row][i]
@@ -64,7 +64,7 @@ func (t Table) Records() []map[string]any {
 	return records
 }
 
-// Query asks a user's SQL: one statement that only reads. Others are refused, also those that would write files.
+// Query asks a user's SQL, which must be one statement that only reads. Everything else is refused, also statements that would write files.
 func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
 	if err := allowed(ctx, db, query); err != nil {
 		return Table{}, err
@@ -72,8 +72,29 @@ func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, e
 	return Ask(ctx, db, query, args...)
 }
 
+// Asker is what can be asked: a database, or a transaction where the answer must follow from what was changed in it.
+type Asker interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Each asks SQL that is written in this program and calls row once for each row of the answer. scan reads the columns of that row into
+// variables, as sql.Rows.Scan does. It is for typed rows and for answers too long for a Table.
+func Each(ctx context.Context, db Asker, query string, args []any, row func(scan func(...any) error) error) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // Ask asks SQL that is written in this program. It is not checked for being read-only.
-func Ask(ctx context.Context, db *sql.DB, query string, args ...any) (Table, error) {
+func Ask(ctx context.Context, db Asker, query string, args ...any) (Table, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return Table{}, err

@@ -27,6 +27,7 @@ var byDefinition = regexp.MustCompile(
 	`(?:\b(?:select|by)\b|,)\s*(?:all\s+|distinct\s+)?(?:\w+\.)?"?definition_id"?\s*(?:,|\bas\b|\bfrom\b|\border\b|\bhaving\b|\blimit\b|\)|;|$)` +
 		`|\bdefinition_id"?\s*(?:=|in\b|like\b)`)
 
+// texts matches quoted texts, which must not be mistaken for names of relations.
 var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
 
 // MixedDefinitions is a warning for a query that may average figures of different meaning: it reads figures of other tools without
@@ -80,6 +81,8 @@ where exists (
         and result_requests.point = points.point
 )`
 
+// mixedQuery finds quantities with several definitions among the figures that the query can reach: those of the tools and quantities that
+// it names as texts, or all if it names none.
 const mixedQuery = `
 with figures as (
     select distinct

@@ -36,6 +36,7 @@ func macro(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	return table, err
 }
 
+// macroQuery has one row per parameter, then the comment and the definition.
 const macroQuery = `
 with macro as (
     select
@@ -66,7 +67,7 @@ from parts
 where text is not null
 order by place`
 
-// relations leaves out the views named _now, which compute what the kept table of that name holds.
+// relations lists tables and views. It leaves out views whose name ends in _now: each computes what the kept table of the same name holds.
 const relations = `
     select
         schema_name || '.' || table_name as relation,
@@ -85,6 +86,7 @@ const relations = `
         and schema_name in ('staging', 'marts', 'checks')
         and not ends_with(view_name, '_now')`
 
+// relationsQuery lists relations and macros, what users ask most first.
 const relationsQuery = `
 select
     relation,
@@ -105,6 +107,7 @@ order by
 
 const relationNames = `select relation from (` + relations + `) order by relation`
 
+// columnsQuery has the columns of one relation with their comments, which come from the header of its file.
 const columnsQuery = `
 select
     column_name as "column",

@@ -17,6 +17,11 @@ import (
 	"tidemark/replay/plan"
 )
 
+// The requests of a trace in order of arrival, for a plan of any length. A trace may have hundreds of millions of requests, so they are
+// read in parts while the caller iterates: statistics first, in one pass that DuckDB does by itself, then the cuts between the parts, then
+// one part after the other. A part begins at an arrival time, so that requests of one instant are never separated and the order within the
+// instant (by source and line) is the file's.
+
 // SourceStats describe the part of a trace that was asked for.
 type SourceStats struct {
 	SHA256          string   // of the file; of a collection, of its files' fingerprints
@@ -33,8 +38,8 @@ type SourceStats struct {
 	DrawnSessions   int64
 }
 
-// partRows are read at once: so many that asking for a part costs little compared with its rows, and so few that a plan of any length
-// needs only tens of megabytes.
+// partRows is how many rows are read at once: enough that asking for a part costs little compared with its rows, and few enough that a
+// plan of any length needs only tens of megabytes.
 const partRows = 1 << 16
 
 // Arrivals yields the requests of a trace, or of the sessions of a collection, in order of arrival. Due is the offset since the window's
@@ -55,19 +60,11 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 		stats.SessionRatePerS, stats.DrawnSessions = starts.RatePerS, int64(len(t.members))
 		s.begin = nil // the clock was drawn, so it has no instants
 	}
-	from, until, err := window.resolve(s)
+	p, from, until, err := t.within(window, s)
 	if err != nil {
 		return nil, SourceStats{}, err
 	}
-	p := part{trace: t, begin: 0, end: s.length + 1}
-	if from != nil {
-		p.begin = *from
-		stats.FromS = seconds(*from)
-	}
-	if until != nil {
-		p.end = min(*until, p.end)
-		stats.UntilS = seconds(*until)
-	}
+	stats.FromS, stats.UntilS = seconds(from), seconds(until)
 	if err := count(ctx, w.DB(), p, until != nil, &stats); err != nil {
 		return nil, SourceStats{}, err
 	}
@@ -82,11 +79,15 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 	return requests(ctx, w, parts), stats, nil
 }
 
-func seconds(d time.Duration) *float64 {
-	s := d.Seconds()
-	return &s
+// seconds is a bound for the statistics; nil where there is none.
+func seconds(bound *time.Duration) *float64 {
+	if bound == nil {
+		return nil
+	}
+	return new(bound.Seconds())
 }
 
+// or is a bound as the user wrote it, or what an empty one means.
 func or(text, otherwise string) string {
 	if text == "" {
 		return otherwise
@@ -129,6 +130,21 @@ type part struct {
 	origin     time.Duration
 }
 
+// within is the part of a trace in a window, with the bounds that the window names (nil: it names none). s is the trace's span.
+func (t trace) within(window Window, s span) (p part, from, until *time.Duration, err error) {
+	if from, until, err = window.resolve(s); err != nil {
+		return p, nil, nil, err
+	}
+	p = part{trace: t, end: s.length + 1} // a nanosecond more, because the end is excluded and the last arrival is not
+	if from != nil {
+		p.begin = *from
+	}
+	if until != nil {
+		p.end = min(*until, p.end)
+	}
+	return p, from, until, nil
+}
+
 // split cuts at arrival times so that each part has about partRows rows. A part is larger only where more requests than that arrive at
 // one instant, because a cut cannot fall between them.
 func (p part) split(ctx context.Context, db *sql.DB, rows int64) ([]part, error) {
@@ -162,7 +178,7 @@ where offset_ns >= ?
 	return parts, nil
 }
 
-// requests numbers the requests of all parts through; each part is read when the one before is used up.
+// requests yields the requests of all parts, numbered from 0. A part is read only when the one before it is used up.
 func requests(ctx context.Context, w *warehouse.Warehouse, parts []part) iter.Seq2[plan.Request, error] {
 	return func(yield func(plan.Request, error) bool) {
 		var seq int64

@@ -17,6 +17,14 @@ import (
 	"tidemark/replay/profile"
 )
 
+// A plan from a source that has no single requests: a server's own histograms of prompt and answer lengths, request counts per time window,
+// or both. Rates say how many requests come in a window and how uneven their gaps are; cells say how long prompts and answers are. Both are
+// kept per sender (a class of one client), because a batch job's long prompts must not get the chat users' rate. Package profile draws the
+// requests, so that the same seed gives the same plan.
+//
+// A sender with a rate but no lengths borrows them: from its class, else from everybody. A source without rates needs one from the user,
+// and a source with only one of the two lengths needs another source's.
+
 // SampleOptions say how requests are drawn from a source without single arrivals.
 type SampleOptions struct {
 	Seed      uint64
@@ -80,11 +88,12 @@ func Sample(ctx context.Context, db *sql.DB, name string, window Window, o Sampl
 	}
 	begin, end := s.extent()
 	options := profile.StreamOptions{Seed: o.Seed, From: begin, Until: end}
+	d.Stats.FromS, d.Stats.UntilS = seconds(from), seconds(until)
 	if from != nil {
-		options.From, d.Stats.FromS = begin+*from, seconds(*from)
+		options.From = begin + *from
 	}
 	if until != nil {
-		options.Until, d.Stats.UntilS = min(begin+*until, end), seconds(*until)
+		options.Until = min(begin+*until, end)
 	}
 	streams := s.streams()
 	s.count(streams, options, &d.Stats)
@@ -128,7 +137,7 @@ type histograms struct {
 // sender is one class of requests of one client; both are empty where the source does not tell them apart.
 type sender struct{ class, client string }
 
-// forever is later than every plan's end, and small enough that adding to it does not overflow.
+// forever is later than every plan's end (31 years), and small enough that adding to it does not overflow a time.Duration.
 const forever = 999_999_999 * time.Second
 
 // setRate gives a source without rates the one that the user asks for, divided among senders by their share of the histogram.
@@ -162,6 +171,7 @@ func (s *histograms) extent() (begin, end time.Duration) {
 	return begin, end
 }
 
+// span is the extent of the rates, for the bounds of a window.
 func (s *histograms) span(name string) span {
 	begin, end := s.extent()
 	made := span{source: name, length: end - begin}
@@ -202,7 +212,7 @@ func (s *histograms) streams() (streams []profile.Stream) {
 	return streams
 }
 
-// standIns are the senders whose lengths stand for those of who.
+// standIns are the senders whose lengths a sender without lengths uses.
 func (s *histograms) standIns(who sender) []sender {
 	var ofClass []sender
 	for _, other := range sendersOf(s.lengths) {

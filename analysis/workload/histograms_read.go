@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/replay/profile"
 )
@@ -48,12 +49,13 @@ where name = $1
 	return s, nil
 }
 
+// ofSources limits a query to one source, or to the files of a collection.
 const ofSources = `
 where source_id in (select source_id from raw.sources where name = $1 or collection = $1)`
 
 // readRates reads how many requests came in each time window, and how uneven the gaps between them were.
 func (s *histograms) readRates(ctx context.Context, db *sql.DB, name string) error {
-	rows, err := db.QueryContext(ctx, `
+	return answers.Each(ctx, db, `
 select
     coalesce(class, ''),
     coalesce(client, ''),
@@ -66,30 +68,27 @@ select
 from staging.rate_windows`+ofSources+`
     and window_until_s > window_from_s
 order by
-    window_from_s`, name)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+    window_from_s`, []any{name}, func(scan func(...any) error) error {
 		var who sender
 		var from, until, requests float64
 		var w profile.RateWindow
-		if err := rows.Scan(&who.class, &who.client, &from, &until, &requests, &w.CV, &w.Family, &w.Shape); err != nil {
+		if err := scan(&who.class, &who.client, &from, &until, &requests, &w.CV, &w.Family, &w.Shape); err != nil {
 			return err
 		}
 		w.From, w.Until, w.RatePerS = durationOf(from), durationOf(until), requests/(until-from)
 		s.rates[who] = append(s.rates[who], w)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
+// durationOf rounds seconds to nanoseconds.
 func durationOf(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // readLengths reads the cells of the histograms. A cell with bounds for both lengths is one of a joint histogram; cells with one
 // length each are marginals, whose lengths are then drawn independently, which the plan's notes say.
 func (s *histograms) readLengths(ctx context.Context, db *sql.DB, name string) error {
-	rows, err := db.QueryContext(ctx, `
+	isOpen, isApart := false, false
+	err := answers.Each(ctx, db, `
 select
     coalesce(class, ''),
     coalesce(client, ''),
@@ -102,17 +101,11 @@ select
     requests
 from staging.length_cells`+ofSources+`
     and requests > 0
-order by all`, name)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	isOpen, isApart := false, false
-	for rows.Next() {
+order by all`, []any{name}, func(scan func(...any) error) error {
 		var who sender
 		var from, until, requests float64
 		var inAbove, inUpTo, outAbove, outUpTo sql.NullInt64
-		if err := rows.Scan(&who.class, &who.client, &from, &until, &inAbove, &inUpTo, &outAbove, &outUpTo, &requests); err != nil {
+		if err := scan(&who.class, &who.client, &from, &until, &inAbove, &inUpTo, &outAbove, &outUpTo, &requests); err != nil {
 			return err
 		}
 		in, inOpen := boundsOf(inAbove, inUpTo)
@@ -131,7 +124,8 @@ order by all`, name)
 			isApart = true
 			l.Output = append(l.Output, profile.Bucket{From: float64(out[0] - 1), Until: float64(out[1]), Count: requests})
 		}
-	}
+		return nil
+	})
 	s.drop()
 	if isApart {
 		s.notes = append(s.notes, "lengths of prompts and answers are drawn independently of each other: the source does not say which go together")
@@ -139,7 +133,7 @@ order by all`, name)
 	if isOpen {
 		s.notes = append(s.notes, "the highest bucket has no upper bound: lengths in it are drawn up to twice its lower one")
 	}
-	return rows.Err()
+	return err
 }
 
 // window is the sender's lengths of a time window, added if it is new.

@@ -10,15 +10,16 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
 	"tidemark/replay/profile"
 )
 
 const (
-	// So many different pairs of lengths are kept exactly. For a trace with more, lengths above 100 that differ by less than 1 % are
-	// merged, which bounds memory and changes no fitted distribution.
+	// mostPairs is how many different pairs of lengths are kept exactly. In a trace with more, lengths above 100 that differ by less than
+	// 1 % are merged, which bounds memory and changes no fitted distribution.
 	mostPairs = 200_000
-	// So many gaps between arrivals are kept, from the first on.
+	// mostGaps is how many gaps between arrivals are kept, from the first on: a fit of their distribution needs no more.
 	mostGaps = 1_000_000
 )
 
@@ -37,16 +38,9 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 		}
 	}
 	s := t.span()
-	from, until, err := window.resolve(s)
+	p, _, _, err := t.within(window, s)
 	if err != nil {
 		return profile.Lengths{}, err
-	}
-	p := part{trace: t, end: s.length + 1}
-	if from != nil {
-		p.begin = *from
-	}
-	if until != nil {
-		p.end = min(*until, p.end)
 	}
 	var l profile.Lengths
 	if err = p.pairs(ctx, db, &l); err == nil {
@@ -72,8 +66,10 @@ where offset_ns >= ?
     and output_tokens > 0`
 }
 
+// hourOf is the hour of the day in UTC; for relative times, of the day that begins with the trace.
 const hourOf = `coalesce(date_part('hour', arrival_at at time zone 'UTC'), offset_ns // 3600000000000 % 24)::bigint`
 
+// args are the bounds of a part, for the two placeholders of its queries.
 func (p part) args() []any { return []any{int64(p.begin), int64(p.end)} }
 
 // pairs reads the lengths hour by hour, merged where there are too many different ones.
@@ -92,7 +88,7 @@ from (select distinct `+hourOf+`, input_tokens, output_tokens`+p.sendable()+`)`,
 			return fmt.Sprintf("case when %[1]s <= 100 then %[1]s else 100 + floor(ln(%[1]s / 100.0) / %[2]v)::bigint end", column, math.Log(1.01))
 		}
 	}
-	rows, err := db.QueryContext(ctx, `
+	err = answers.Each(ctx, db, `
 select
     `+hourOf+` as hour,
     round(avg(input_tokens))::bigint as input,
@@ -105,21 +101,15 @@ group by
 order by
     hour,
     input,
-    output`, p.args()...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+    output`, p.args(), func(scan func(...any) error) error {
 		var hour int
 		var pair profile.Pair
-		if err := rows.Scan(&hour, &pair.Input, &pair.Output, &pair.Count); err != nil {
-			return err
-		}
+		err := scan(&hour, &pair.Input, &pair.Output, &pair.Count)
 		l.Hours[hour] = append(l.Hours[hour], pair)
-	}
+		return err
+	})
 	l.Pairs = together(l.Hours[:])
-	return rows.Err()
+	return err
 }
 
 // together adds up the pairs of all hours, in order of input and output.
@@ -144,24 +134,17 @@ func together(hours [][]profile.Pair) []profile.Pair {
 
 // gaps reads the differences between neighbouring arrivals.
 func (p part) gaps(ctx context.Context, db *sql.DB, l *profile.Lengths) error {
-	rows, err := db.QueryContext(ctx, `
+	before := time.Duration(-1)
+	return answers.Each(ctx, db, `
 select offset_ns`+p.sendable()+`
 order by offset_ns
-limit `+fmt.Sprint(mostGaps+1), p.args()...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	before := int64(-1)
-	for rows.Next() {
-		var offset int64
-		if err := rows.Scan(&offset); err != nil {
-			return err
-		}
+limit `+fmt.Sprint(mostGaps+1), p.args(), func(scan func(...any) error) error {
+		var offset time.Duration
+		err := scan(&offset)
 		if before >= 0 {
-			l.GapsS = append(l.GapsS, time.Duration(offset-before).Seconds())
+			l.GapsS = append(l.GapsS, (offset - before).Seconds())
 		}
 		before = offset
-	}
-	return rows.Err()
+		return err
+	})
 }

@@ -5,8 +5,10 @@ package workload
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
+	"tidemark/analysis/answers"
 	"tidemark/replay/profile"
 )
 
@@ -16,7 +18,7 @@ func LengthsOfRun(ctx context.Context, db *sql.DB, runID string) (l profile.Leng
 	if err := db.QueryRowContext(ctx, "select count(*) > 0 from staging.runs where run_id = ?", runID).Scan(&isRun); err != nil || !isRun {
 		return l, isRun, err
 	}
-	rows, err := db.QueryContext(ctx, `
+	err = answers.Each(ctx, db, `
 select
     coalesce(input_tokens_reported, input_tokens)::bigint as input,
     coalesce(output_tokens_reported, received_tokens, output_tokens)::bigint as output,
@@ -30,23 +32,17 @@ group by
     output
 order by
     input,
-    output`, runID)
-	if err != nil {
-		return l, true, fmt.Errorf("run %s: %w", runID, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+    output`, []any{runID}, func(scan func(...any) error) error {
 		var pair profile.Pair
-		if err := rows.Scan(&pair.Input, &pair.Output, &pair.Count); err != nil {
-			return l, true, err
-		}
+		err := scan(&pair.Input, &pair.Output, &pair.Count)
 		l.Pairs = append(l.Pairs, pair)
+		return err
+	})
+	if err == nil && len(l.Pairs) == 0 {
+		err = errors.New("no request of it succeeded")
 	}
-	if err := rows.Err(); err != nil {
-		return l, true, err
+	if err != nil {
+		err = fmt.Errorf("run %s: %w", runID, err)
 	}
-	if len(l.Pairs) == 0 {
-		return l, true, fmt.Errorf("run %s: no request of it succeeded", runID)
-	}
-	return l, true, nil
+	return l, true, err
 }

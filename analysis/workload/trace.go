@@ -18,6 +18,10 @@ import (
 	"tidemark/internal/hint"
 )
 
+// A name means one trace, or a collection of traces such as the sessions of a folder. The files of a collection need one clock before they
+// can be played together: absolute times if every file has them; otherwise their starts are drawn as a Poisson process at a rate that the
+// user must give, because no file says when its session began. A drawn plan says that it was drawn.
+
 // Starts say when the sessions of a collection start if they have no absolute times, as files of a folder whose times each count from
 // their own first request.
 type Starts struct {
@@ -44,7 +48,7 @@ type member struct {
 // traceOf finds a trace or a collection by its name. If both exist, it is the trace.
 func traceOf(ctx context.Context, db *sql.DB, name string) (trace, error) {
 	t := trace{name: name}
-	rows, err := db.QueryContext(ctx, `
+	err := answers.Each(ctx, db, `
 select
     sources.source_id,
     any_value(sources.sha256),
@@ -58,21 +62,13 @@ where sources.kind = 'arrivals'
 group by
     sources.source_id,
     sources.name
-order by sources.name`, name)
-	if err != nil {
-		return t, fmt.Errorf("source %s: %w", name, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+order by sources.name`, []any{name}, func(scan func(...any) error) error {
 		var m member
-		var lengthNs int64
-		if err := rows.Scan(&m.source, &m.sha256, &m.at, &lengthNs, &t.isCollection); err != nil {
-			return t, fmt.Errorf("source %s: %w", name, err)
-		}
-		m.length = time.Duration(lengthNs)
+		err := scan(&m.source, &m.sha256, &m.at, &m.length, &t.isCollection)
 		t.members = append(t.members, m)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return t, fmt.Errorf("source %s: %w", name, err)
 	}
 	if len(t.members) == 0 {
@@ -115,7 +111,8 @@ func (t trace) start(starts Starts) error {
 	return t.draw(starts)
 }
 
-// draw starts the sessions in a seeded order with exponential gaps, the first one at 0.
+// draw starts the sessions in a seeded order with exponential gaps (a Poisson process), the first one at 0. The sum of the gaps must fit a
+// time.Duration, with room for the sessions' own length.
 func (t trace) draw(starts Starts) error {
 	random := rand.New(rand.NewPCG(starts.Seed, 0x5e55109))
 	random.Shuffle(len(t.members), func(i, j int) { t.members[i], t.members[j] = t.members[j], t.members[i] })
@@ -144,7 +141,7 @@ func (t trace) sha256() string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// span is its extent. Call start before.
+// span is the extent of all files on the common clock. Call start first.
 func (t trace) span() span {
 	s := span{source: t.name}
 	var first sql.Null[int64]
@@ -160,7 +157,7 @@ func (t trace) span() span {
 	return s
 }
 
-// rows is a relation, as SQL, that holds its requests: staging.trace_rows with offsets on the common clock.
+// rows is SQL for a relation with the requests of all files: staging.trace_rows with offsets on the common clock.
 func (t trace) rows() string {
 	if !t.isCollection {
 		return "(from staging.trace_rows where source_id = " + strconv.FormatInt(t.members[0].source, 10) + ")"

@@ -84,6 +84,7 @@ func (s span) instant(flag, text string) (time.Time, error) {
 	return day.Add(clock), nil
 }
 
+// timeOfDay reads a clock time as the time since midnight.
 func timeOfDay(text string) (time.Duration, error) {
 	for _, layout := range []string{"15:04", "15:04:05", "15:04:05.999999999"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -93,6 +94,7 @@ func timeOfDay(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("no time of day: %q", text)
 }
 
+// readable writes an instant in UTC, to the second.
 func readable(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
 
 // String is the extent in words, for errors.
