@@ -8,7 +8,7 @@ import (
 	"tidemark/analysis/answers"
 )
 
-// Table and Column are the answers to every question here, so that callers need not import answers for them.
+// Table and Column are answers' own types under the names of this package, so that callers who only pass answers on need not import both.
 type (
 	Table  = answers.Table
 	Column = answers.Column

@@ -25,7 +25,8 @@ import (
 //	calibraterows.go   the measurements that are fitted
 //	calibrations.go    keeping, listing and forgetting
 
-// Calibration is the constants of a deployment as runs on it determine them.
+// Calibration is the constants of a deployment as runs on it determine them. It belongs to the deployment: GPU, model, formats, degrees of
+// parallelism, engine and its minor version. Predictions for any other deployment ignore it.
 type Calibration struct {
 	ID         int64 // once it is kept
 	MadeAt     time.Time
@@ -39,7 +40,8 @@ type Calibration struct {
 	Warnings      []string
 }
 
-// CalibratedConstant is one constant for one format. If the runs do not determine it, Value is Before.
+// CalibratedConstant is one constant for one format, with the 90 % interval from Low to High. If the runs do not determine it, Value is Before
+// and the interval is NaN.
 type CalibratedConstant struct {
 	Term, Name, Format       string
 	Before, Value, Low, High float64
@@ -69,7 +71,8 @@ var constantsOf = []struct {
 	{"prefill", "prefill_share", 0.2, false},
 }
 
-// CalibrationPriors are the prior spreads of the logarithm of each term's time.
+// CalibrationPriors gives the prior spread of the logarithm of each term's time. Constants of one term share it: the fit cannot tell them
+// apart, so it scales all of them alike.
 func CalibrationPriors() map[string]float64 {
 	priors := map[string]float64{}
 	for _, c := range constantsOf {
@@ -122,7 +125,7 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 // no constant describes.
 func (c Calibration) IsWorse() bool { return c.After.Median > c.Before.Median }
 
-// nothingTold is the error when no constant can be determined.
+// nothingTold is the error when the runs determine no constant. It says for each term why not.
 func nothingTold(held map[string]string) error {
 	var reasons []string
 	for _, term := range slices.Sorted(maps.Keys(held)) {
@@ -210,8 +213,8 @@ func errorOf(rows []regression.Row, scales map[string]float64) FitError {
 	return FitError{math.NaN(), math.NaN()}
 }
 
-// warningsOf names the terms that are further than 2.5 prior spreads from the measured kernels: by chance that happens to one in eighty,
-// so something else is probably wrong.
+// warningsOf names the terms that are more than 2.5 prior spreads away from the measured kernels. By chance that happens to one in eighty, so
+// something else is probably wrong: a throttled GPU, eager mode, or a wrong format in the environment.
 func warningsOf(fit regression.Fit) []string {
 	var all []string
 	priors := CalibrationPriors()

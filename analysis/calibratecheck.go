@@ -67,7 +67,8 @@ func checkKind(ctx context.Context, db *sql.DB, run string) error {
 	return nil
 }
 
-// checkServer looks at what the server reported: whether others used it, what it ran, whether it decoded speculatively.
+// checkServer looks at what the server reported: whether others used it, whether it ran with other settings than the run states, and whether it
+// decoded speculatively. Speculation is refused because a step then yields several tokens, and the terms are per step.
 func checkServer(ctx context.Context, db *sql.DB, run string) (warnings []string, err error) {
 	var isShared bool
 	var theirs, ours float64

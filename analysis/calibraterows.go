@@ -20,7 +20,7 @@ import (
 // Everything is read as if no calibration had been made before (readUncalibrated). Otherwise each calibration would start from the last one
 // and its priors would drift away from the measured kernels.
 
-// calibrated is the data that a calibration of some runs is made from.
+// calibrated is what a calibration is made from: the runs' deployments, their measurements, and the constants before.
 type calibrated struct {
 	deployments []deployed
 	rows        []regression.Row
@@ -37,8 +37,8 @@ type deployed struct {
 	IsKVByArithmetic bool // a latent cache that the heads take longer to multiply than to read
 }
 
-// readUncalibrated reads as if nothing had been calibrated before, because a calibration is kept near the measured kernels and not near
-// an earlier calibration. It deletes calibrations inside a transaction and rolls that back.
+// readUncalibrated reads as if nothing had been calibrated before. It deletes all calibrations in a transaction, refreshes what depends on
+// them, reads, and always rolls back, so that other connections never see the deletion.
 func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibrated, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -61,7 +61,7 @@ func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibra
 	return c, err
 }
 
-// theseRuns is a list of placeholders for runs, with their values.
+// theseRuns is a list of placeholders for an "in", as (?, ?), with the runs as its values.
 func theseRuns(runs []string) (string, []any) {
 	args := make([]any, len(runs))
 	for i, run := range runs {
@@ -242,7 +242,7 @@ group by
     floor(10 * prefill_s / predicted_tpot_s)
 order by all`
 
-// readConstants reads the constants of a deployment by name and format.
+// readConstants reads the constants of a deployment by name and format: of 16-bit weights, of its own weight format and of its KV format.
 func readConstants(ctx context.Context, tx *sql.Tx, d deployed) (map[string]map[string]float64, error) {
 	all := map[string]map[string]float64{}
 	err := each(ctx, tx, `

@@ -13,8 +13,8 @@ import (
 // Keeping, listing and forgetting calibrations. The tables that the warehouse keeps ready (staging.deployments and what follows from it)
 // hold values that depend on the constants, so every change refreshes them, in the same transaction when one is kept.
 
-// Keep writes a calibration into the warehouse, where every later prediction for its deployment finds it, and gives it a number.
-// Constants that kept their value are not written.
+// Keep writes a calibration into the warehouse, where every later prediction for its deployment finds it, and gives it a number. Constants that
+// kept their value are not written. A later calibration of the same deployment comes before an earlier one, but both stay.
 func (c *Calibration) Keep(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -53,7 +53,8 @@ select
 	return nil
 }
 
-// Table is the calibration for programs: one row per constant. A constant that keeps its value has no interval, but the reason.
+// Table is the calibration for programs, one row per constant. A constant that keeps its value has the reason in place of an interval. Before
+// Keep the number of the calibration is null.
 func (c Calibration) Table() Table {
 	table := Table{}
 	for _, name := range []string{"calibration_id", "term", "name", "format", "before", "value", "low", "high", "held_because"} {

@@ -7,7 +7,7 @@ import (
 )
 
 // Check is the result of one view of the schema checks. Such a view states something that must be true of the data and returns the rows
-// that break it.
+// that break it, so an empty answer is a pass. A new check is a new file in queries/checks; nothing here needs to change.
 type Check struct {
 	Name    string // of the view, without its schema
 	Comment string // what must be true

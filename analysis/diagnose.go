@@ -43,7 +43,8 @@ func Diagnose(ctx context.Context, db *sql.DB, subject string) ([]Diagnosis, err
 	return all, nil
 }
 
-// diagnose asks everything in one query, so that DuckDB computes the figures once.
+// diagnose asks everything in one query, so that DuckDB computes the figures once. The symptoms come as one list of structs, which the query
+// spreads over rows and columns again; a subject without symptoms has one row of nulls.
 func diagnose(ctx context.Context, db *sql.DB, subject, kind string) (Diagnosis, error) {
 	d := Diagnosis{Subject: subject, Kind: kind}
 	told, err := ask(ctx, db, `
@@ -162,7 +163,8 @@ func unknownSubject(ctx context.Context, db *sql.DB, subject string) error {
 	return hint.Misuse("no run named %q, nor a file of metrics or measurements", subject).Hint("%s", todo)
 }
 
-// FirstLine says how many symptoms there are, and of which kind.
+// FirstLine says how many symptoms there are of each kind, and how many figures were known. Without that number "no symptom" could mean that
+// nothing was measured.
 func (d Diagnosis) FirstLine() string {
 	if d.Figures == 0 {
 		return d.Subject + ": none of the figures that a diagnosis looks at is known"

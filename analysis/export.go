@@ -13,7 +13,8 @@ import (
 )
 
 // A run is exported as a results folder in the layout that other teams publish: hardware, flags, the result in the keys of "vllm bench
-// serve", and an interpretation. export_bench.go makes the result file.
+// serve", and an interpretation. export_bench.go makes the result file. The same run always gives the same bytes, and an exported folder can
+// be ingested again like any other. Texts of users and servers become Markdown cells here, so they are put on one line and escaped.
 
 // File is one file of a folder to be written.
 type File struct {
@@ -153,7 +154,8 @@ func serverFlags(ctx context.Context, db *sql.DB, runID string) ([]byte, error) 
 	return markdown("Server flags", lines), err
 }
 
-// interpretation is the verdict and the certificate.
+// interpretation is the verdict, the user's note and the certificate, with the definitions of TTFT and TPOT that the numbers use: other tools
+// mean other things by these words.
 func interpretation(ctx context.Context, db *sql.DB, run record) ([]byte, error) {
 	verdict, err := JudgeSLO(ctx, db, run.text("run_id"))
 	if err != nil {

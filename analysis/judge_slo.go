@@ -114,8 +114,8 @@ order by objective`, []any{v.RunID}, func(scan func(...any) error) error {
 	})
 }
 
-// worst is the outcome of the whole SLO. An invalid run is neither met nor not met; then one objective that is not met decides, then one
-// that is undecided.
+// worst is the outcome of the whole SLO. An invalid run neither meets nor misses it. Otherwise one objective that is not met decides, then one
+// that is undecided. A run in which too many requests failed does not meet an SLO, whatever its latencies: they are of the survivors.
 func (v SLOVerdict) worst() string {
 	switch {
 	case len(v.Objectives) == 0 && v.IsValid && v.HasFailed:
@@ -143,7 +143,8 @@ func (v SLOVerdict) having(outcome string) []ObjectiveVerdict {
 	return found
 }
 
-// FirstLine says whether the SLO is met, then what the run's own first line says. If too many requests failed, that comes first.
+// FirstLine says whether the SLO is met, with the objectives that decided it, and then what the run's own first line says. If too many requests
+// failed, that comes first.
 func (v SLOVerdict) FirstLine() string {
 	if v.Outcome == Invalid || len(v.Objectives) == 0 {
 		return v.Verdict.FirstLine()
@@ -242,7 +243,8 @@ func (o ObjectiveVerdict) basis() string {
 	return text
 }
 
-// Certificate is everything that could make a run's numbers wrong, one line each, as marts.certificate judges it.
+// Certificate lists everything that could make a run's numbers wrong, one line each, as marts.certificate judges it. It is for a reader who
+// wants to know how far to trust the numbers, so lines that are in order are listed too.
 func Certificate(ctx context.Context, db *sql.DB, runID string) (Table, error) {
 	table, err := ask(ctx, db, `
 select

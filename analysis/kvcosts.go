@@ -47,7 +47,8 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 	return askFor(ctx, "kv", db, kvQuery, d.SQL(), isTimed, tokens)
 }
 
-// kvQuery asks each deployment twice: on one GPU, which holds the whole cache (whole), and as it is (shared), for one GPU's part of it.
+// kvQuery asks for each deployment twice: on one GPU, which holds the whole cache (whole), and as it is (shared), for one GPU's part of it.
+// The time to read is at the reached bandwidth, which is below the peak, and is null if no GPU was named.
 const kvQuery = `
 with formats as (
     select format

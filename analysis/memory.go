@@ -162,6 +162,9 @@ func FitOptions(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memo
 	return askFor(ctx, "fit", db, optionsQuery, d.SQL(), m.OtherBytes, float64(m.Tokens), float64(m.SharedTokens))
 }
 
+// optionsQuery tries tensor parallelism over 2 to 64 GPUs, every weight format and every GPU of the catalogue, one change at a time, and keeps
+// those with which at least one request fits. Changes of a kind are ordered by the number of GPUs, by how
+// little the weights shrink, or by the GPU's memory.
 const optionsQuery = `
 with choices as (
     select 'more GPUs' as change, gpus as size, json_object('tensor_parallel_size', gpus) as patch

@@ -33,10 +33,11 @@ func (m MixChoice) takes(r plan.Request) bool {
 	return r.InputTokens > m.InputAbove && (m.InputUpTo == 0 || r.InputTokens <= m.InputUpTo) && (m.Class == "" || m.Class == r.Class)
 }
 
-// mostArrivals is how many arrivals are kept, from the first on. A million (24 MB) is enough to tell how bursty a day of traffic is.
+// mostArrivals is how many arrivals are kept, from the first on. A million is enough to tell how bursty a day of
+// traffic is, and takes tens of megabytes.
 const mostArrivals = 1_000_000
 
-// lengthSteps is the number of length buckets in a factor of two: neighbours differ by 9 %.
+// lengthSteps is the number of length buckets in a factor of two. Neighbours differ by 9 %, about as much as predictions are off.
 const lengthSteps = 8
 
 // lengthKey names a bucket of lengths.
@@ -53,12 +54,13 @@ func keyOf(class string, tokens int) lengthKey {
 	return lengthKey{class, int(math.Floor(lengthSteps * math.Log2(float64(max(1, tokens)))))}
 }
 
-// partSums are the sums over the requests of a bucket: prompt tokens to compute, query-key pairs with cached tokens, output tokens, and
-// output tokens times the mean context while they are decoded.
+// partSums are the sums over the requests of a bucket: their number, prompt tokens to compute, query-key pairs with cached tokens, output
+// tokens, and output tokens times the mean context while they are decoded. Means follow from them in settle.
 type partSums struct{ requests, uncached, pairs, output, decoding float64 }
 
-// MixOf reads requests in order of their due times. Requests that are not chosen still count for the length of time, so that a class
-// alone has the rate that it has among all.
+// MixOf reads requests in order of their due times. Requests that are not chosen still count for the length of time, so that a class alone has
+// the same rate that it has among all. Requests without a prompt or an answer are left out, as in a replay. If no request is left, that is an
+// error. The rate is over the n - 1 gaps between n requests.
 func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.Mix, error) {
 	var m queueing.Mix
 	parts, answers := map[lengthKey]*partSums{}, map[lengthKey]*partSums{}
@@ -124,7 +126,8 @@ func MixOf(requests iter.Seq2[plan.Request, error], choice MixChoice) (queueing.
 }
 
 // busiestOf divides the time into up to twenty equal parts with at least 30 requests on average, and tests with chi-squared whether
-// their counts are those of a steady Poisson rate. The bound is three standard deviations of chi-squared, about 1 in 700 by chance.
+// their counts are those of a steady Poisson rate. The bound is three standard deviations of chi-squared, about 1 in 700 by chance. If the
+// rate is not steady, what-if says so, because a prediction for the mean rate does not hold in the busiest part.
 func busiestOf(dues []float64) queueing.Busiest {
 	const least = 30 // requests per part on average: with fewer, chi-squared is a poor approximation
 	parts := min(20, len(dues)/least)

@@ -17,7 +17,8 @@ import (
 // The curve of a mix on a deployment: what the warehouse says about each batch size (macros.mix_curve), handed to package queueing, which knows
 // no database. A curve has a point per batch, from one that is mostly idle to the largest that fits; neighbours differ by a seventh.
 
-// mixCurve is a mix on one replica of a deployment, and what the warehouse knows of that deployment.
+// mixCurve is the curve of a mix on one replica of a deployment, with what else the warehouse knows about that deployment: the band of its
+// predictions, its price, and which tables and calibrations its constants come from.
 type mixCurve struct {
 	queueing.Curve
 	band           float64 // half the 90 % band, as a ratio
@@ -28,13 +29,15 @@ type mixCurve struct {
 	kvTokens       float64
 }
 
-// mixQuestion asks for one curve.
+// mixQuestion asks for one curve. Clients matter only for a closed loop, whose prompts come in bunches of that many clients.
 type mixQuestion struct {
 	deployment.Deployment
 	Mix     queueing.Mix
 	Clients float64 // of one replica
 }
 
+// mixCurveQuery has a row per question and batch. Its parameter is the list of questions as JSON. If a GPU has several prices the one in the
+// first place counts: a user's own before a built-in one, and the latest of these.
 const mixCurveQuery = `
 with asked as (
     select
@@ -105,7 +108,7 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 	return curves, nil
 }
 
-// curveOf reads what the rows of one question have in common.
+// curveOf reads the columns that all rows of one question have in common. The replicas are set later, because scenarios share a curve.
 func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
 	c := &mixCurve{band: number(row["band_ratio"]), kvTokens: number(row["kv_tokens"])}
 	c.Curve = queueing.Curve{
@@ -121,7 +124,7 @@ func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
 	return c
 }
 
-// pointOf reads one batch.
+// pointOf reads one batch. Only an open loop has a wait that grows with burstiness: clients of a closed loop never come unasked.
 func pointOf(row map[string]any) queueing.Point {
 	return queueing.Point{
 		Batch: number(row["batch"]), FloorS: number(row["floor_s"]), StepS: number(row["step_s"]), PromptS: number(row["prompt_s"]),
@@ -156,7 +159,8 @@ func numbers(value any) []float64 {
 	return all
 }
 
-// of is the predicted value of an objective's metric, seconds; NaN for a metric that is not predicted.
+// of is the predicted value of an objective's metric, in seconds, and NaN for a metric that is not predicted. From due and from sent are the
+// same here, because the model's client is never late.
 func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 	switch o.Metric {
 	case "ttft", "ttft_from_due":
@@ -176,7 +180,7 @@ func (c *mixCurve) of(s queueing.State, o Objective) float64 {
 // more of them the p99 is withheld.
 const mostCalmWaiting = 0.01
 
-// calmestPerS is the largest rate at which waits for a slot affect none of an SLO's objectives.
+// calmestPerS is the largest rate at which waits for a slot affect none of an SLO's objectives. Infinite: no objective includes such a wait.
 func (c *mixCurve) calmestPerS(slo SLO) float64 {
 	calm := math.Inf(1)
 	for _, o := range slo.Objectives {
@@ -192,5 +196,5 @@ func (o Objective) isWaitedFor() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_due", "e2e", "e2e_from_due"}, o.Metric)
 }
 
-// mostWaiting is the share that may wait for a slot without affecting the objective.
+// mostWaiting is the share of requests that may wait for a slot without affecting the objective: fewer than lie beyond its percentile.
 func (o Objective) mostWaiting() float64 { return min(mostCalmWaiting, 1-o.Percentile/100) }

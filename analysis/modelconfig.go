@@ -21,9 +21,9 @@ import (
 // ModelOpt writes how it quantized, and the index of the weights, whose total size checks the parameters that were derived: more than 3 % off
 // means that the config was misread, and then nothing is predicted.
 
-// ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint, and gives the text that a Deployment takes as its
-// model. Reading is in SQL (macros.checkpoint), so that the catalogue and a user's file are read alike. A missing key is an error that
-// names the keys that were tried; so is a checkpoint whose weights are not as large as the config says.
+// ReadModelConfig reads a model from its config.json, or from the folder of a checkpoint, and returns the text that a Deployment takes as its
+// model. SQL reads the keys (macros.checkpoint), so that the catalogue and a user's file are read alike. A missing key is an error that
+// names the keys that were tried. A checkpoint whose weights are not as large as its config says is an error too.
 func ReadModelConfig(ctx context.Context, db *sql.DB, path string) (string, error) {
 	file := path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -62,7 +62,8 @@ from (select ?::varchar as name, macros.checkpoint(?::varchar, ?::varchar, ?::do
 	return read.V, nil
 }
 
-// maxConfigBytes is the longest JSON file that is read. The index of a large checkpoint has 10 MB.
+// maxConfigBytes is the longest JSON file that is read. The index of a large checkpoint has 10 MB, so 64 MiB leaves room; a longer file is cut
+// there and then is not JSON, which is an error.
 const maxConfigBytes = 64 << 20
 
 // jsonFile reads one JSON object.
@@ -116,7 +117,7 @@ func readModel(ctx context.Context, db *sql.DB, model string) (string, error) {
 	return ReadModelConfig(ctx, db, model)
 }
 
-// isModelPath tells a path from a name like meta-llama/Llama-3.1-8B: a path ends in .json, or the folder exists.
+// isModelPath tells a path from a name like meta-llama/Llama-3.1-8B. It is a path if it ends in .json, or if it is a folder with a config.json.
 func isModelPath(model string) bool {
 	if strings.HasSuffix(model, ".json") {
 		return true

@@ -28,8 +28,9 @@ import (
 //
 // Such a point is an answer and not an error, because a table of a thousand points should not fail for one of them.
 
-// Load is the traffic of one deployment: a closed loop of Clients, or else an open
-// one of RequestsPerS. Lengths are means.
+// Load is the traffic of one deployment: a closed loop of Clients, each of which sends again when it is served, or else an open loop of
+// RequestsPerS, however many are in flight. Lengths are means in tokens. The bandwidth model is a mean-field model, so it needs no more than
+// means; a mix of lengths is what-if's question.
 type Load struct {
 	Clients       float64 `json:"clients,omitempty"`
 	RequestsPerS  float64 `json:"requests_per_s,omitempty"`
@@ -42,7 +43,7 @@ type Load struct {
 	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // chance that a draft is kept if all before it were; TokensPerStep follows from it
 }
 
-// Point is one configuration to predict.
+// Point is one configuration to predict: a load on a deployment.
 type Point struct {
 	deployment.Deployment
 	Load
@@ -141,7 +142,8 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	return predictions, nil
 }
 
-// readModels replaces each model that is a path by the text of its config.json, and says for which places that failed and why.
+// readModels replaces each model that is a path by the text of its config.json. whys says for which places that failed, and why: a file that is
+// not there or not understood keeps its points from being predicted, but not the others.
 func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) (whys map[int]string, err error) {
 	whys = map[int]string{}
 	for i, d := range deployments {
@@ -278,7 +280,7 @@ func (l Load) check() error {
 	return nil
 }
 
-// loadColumns are askedLoad's fields as DuckDB reads them.
+// loadColumns are askedLoad's fields as DuckDB reads them. A field that JSON leaves out is null there.
 const loadColumns = `[{
     "seq": "BIGINT", "deployment": "BIGINT",
     "load": {
@@ -322,6 +324,10 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 	return answered, nil
 }
 
+// predictQuery has three parameters: the deployments with their constants, the loads with the places of their deployments, and loadColumns.
+// A deployment that the catalogue does not know has no row in the CTE deployments, so its points drop out of the join. All other points
+// have one row, with ” or the reason why they cannot be served: GPUs that cannot share the model, no room for the weights, a request longer
+// than the context, or one that the KV cache cannot hold.
 var predictQuery = `
 with asked_deployments as (
     select

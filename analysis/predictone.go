@@ -52,6 +52,8 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	return a, err
 }
 
+// argumentQuery has the bytes and seconds of a step at the batch that the prediction found. The batch counts as at least one request,
+// because a step without any has no bytes. Bytes and seconds are of one GPU; the largest rate comes from the second prediction.
 const argumentQuery = `
 with deployments as (
     select d` + fromDeployment + `
@@ -114,6 +116,7 @@ select
     ) as engine_constants
 from sizes`
 
+// constantsQuery lists the constants of the deployment, the one with the largest part in the prediction first.
 const constantsQuery = `
 select
     a.name,
@@ -151,6 +154,7 @@ func WeightsOverPeak(ctx context.Context, db *sql.DB, d deployment.Deployment, p
 	return askFor(ctx, "predict", db, weightsQuery, d.GPU, d.Quantization, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
 }
 
+// weightsQuery needs no model: bytes are parameters times the format's bytes per weight, scales included (physics.md 1.2).
 const weightsQuery = `
 with asked as (
     select

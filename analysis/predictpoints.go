@@ -113,7 +113,8 @@ func (p *Points) given(column int, text string) any {
 	return Given(text)
 }
 
-// PredictionColumns are the names of what Cells gives.
+// PredictionColumns are the columns that Cells fills: the numbers, then whether the load fills the engine and whether it can be served, then
+// where experts and constants come from, and last why there is no prediction.
 func PredictionColumns() []string {
 	return slices.Concat(numberColumns, []string{"is_full", "is_stable", "experts_from", "calibration", "why"})
 }

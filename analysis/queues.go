@@ -54,7 +54,7 @@ from macros.queue_models(?::double, ?::double, ?::bigint, ?::double, ?::double)
 order by seq`, load.RatePerS, load.ServiceS, load.Servers, load.ArrivalCV, load.ServiceCV)
 }
 
-// Overload is the backlog that grows while more requests arrive than can be served, and how long it takes to work off.
+// Overload is the backlog that grows while more requests arrive than can be served, and how long it takes to be worked off.
 type Overload struct {
 	BacklogRequests float64
 	WaitS           float64  // of the last request
@@ -77,7 +77,8 @@ from (select macros.backlog_requests($1::double, $2::double, $3::double) as requ
 	return o, nil
 }
 
-// MeasuredQueue is a stage of a server with recorded arrivals and the service time of each request.
+// MeasuredQueue is a stage of a server with recorded arrivals and the service time of each request: its load as the formulas need it, and the
+// waits that come out if the recorded requests are served one by one.
 type MeasuredQueue struct {
 	Stage    string // "prefill": one prompt after the other; "slots": answers in a batch
 	Load     queueing.Load
@@ -183,7 +184,8 @@ order by arrivals.seq`, d.SQL(), name)
 	return queue, nil
 }
 
-// ArrivalsOfSource are a trace's rate and burstiness with a given service time.
+// ArrivalsOfSource is a queue with a trace's arrivals and a service time that the user gives. If the user also says that it varies (a cv), only
+// the formulas can answer: serving the requests one by one would need the service time of each, so those waits are NaN.
 func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, serviceCV float64, servers int) (MeasuredQueue, error) {
 	queue, err := measured(ctx, db, "as given", servers,
 		"select offset_s, ?::double from staging.arrivals where source_name = ? order by seq", serviceS, name)
@@ -197,7 +199,7 @@ func ArrivalsOfSource(ctx context.Context, db *sql.DB, name string, serviceS, se
 	return queue, nil
 }
 
-// IsRun says whether a name is a run's. A name that is neither a run nor a trace is an error.
+// IsRun says whether a name is that of a run (and not of a trace). A name that is neither is an error that lists the traces.
 func IsRun(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	var runs, sources int
 	err := db.QueryRowContext(ctx, `

@@ -16,7 +16,8 @@ import (
 )
 
 // An SLO file is read strictly: an unknown key, a missing unit or a percentile written as a share would otherwise judge another SLO than
-// the one that was meant. Errors name the line.
+// the one that was meant. Errors name the line. There is no objective about a mean or a maximum: a mean hides the slow requests, and a maximum
+// grows with the length of the run. Two bounds on the same number are refused, because one of them must be a mistake.
 
 // The first line of an SLO file. In the first schema ttft and e2e were judged from when a request was due, as ttft_from_due and
 // e2e_from_due are now; in the second each word means what it says.
@@ -137,7 +138,8 @@ func (s *SLO) addObjective(where string, node *yamlfile.Node) error {
 	return nil
 }
 
-// bound sets the percentile (NaN: none is given) and the bound, which is a share or a time depending on the metric.
+// bound sets the percentile (NaN: none is given) and the bound, which is a share or a time depending on the metric. A percentile between 0 and 1
+// is refused and not multiplied by 100, because 0.99 could be meant either way.
 func (o *Objective) bound(percentile float64, atMost string) error {
 	isShare, isGiven := o.Metric == failureRatio, !math.IsNaN(percentile)
 	switch {
@@ -169,7 +171,7 @@ func (o *Objective) bound(percentile float64, atMost string) error {
 	return nil
 }
 
-// fromDue is the metric that a word of the first schema means.
+// fromDue is the metric that a word of the first schema means. Files and runs of that schema exist, so the translation stays.
 func fromDue(metric string) string {
 	if metric == "ttft" || metric == "e2e" {
 		return metric + "_from_due"

@@ -26,8 +26,9 @@ from staging.sources
 where collection is not null
 order by name`
 
-// Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit. For other kinds of
-// sources and for a collection it is the facts of marts.source_facts, one per row.
+// Source is what is known of a trace, for a program: its row of marts.sources with the findings of marts.audit, as numbers with units in their
+// names. For other kinds of sources and for a collection it is the facts of marts.source_facts, one per row. AuditOf has the same for a
+// reader.
 func Source(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	table, err := ask(ctx, db, `
 select
@@ -49,7 +50,7 @@ where sources.source_name = $1`, name)
 	return about.Facts, err
 }
 
-// Audit is what is known of a source and what is odd about it, for a reader.
+// Audit is what is known of a source and what is odd about it, as tables for a reader: numbers are written in words already.
 type Audit struct {
 	Name     string
 	Facts    Table // fact, value
@@ -91,8 +92,8 @@ where source_name = $1
 	return a, err
 }
 
-// metricUsesQuery says whether a plan can be made of a file of metrics. It is asked only for metrics, because it reads all their values,
-// and there may be a hundred million.
+// metricUsesQuery says whether a plan can be made from a file of metrics. It is asked only for metrics, because it reads all their values, and
+// there may be a hundred million.
 const metricUsesQuery = `
 select
     unnest(['set against', 'use']) as fact,

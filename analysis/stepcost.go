@@ -41,7 +41,7 @@ const (
 	lastTokens  = 1 << 18
 )
 
-// grid is the numbers of tokens at which the curves are kept.
+// grid lists the numbers of tokens at which the curves are kept: about 500, so that loading them takes one short query.
 func grid() []float64 {
 	var tokens []float64
 	for n := 0; n <= denseTokens; n++ {
@@ -54,7 +54,7 @@ func grid() []float64 {
 	return tokens
 }
 
-// leastKVTokens is the KV cache of one request of a sensible length: an engine with less would start and then serve no request.
+// leastKVTokens is the KV cache of one request of a usual length, prompt and answer. An engine with less would start and then serve no request.
 const leastKVTokens = 2048
 
 // LoadStepCost evaluates the step macros for a deployment. A model that does not fit the GPUs' memory, or that leaves no room for one
@@ -82,8 +82,9 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 	return cost, nil
 }
 
-// loadFactors asks the macros for one unit of each. Prefill attention is split into layers without and with a sliding window by asking
-// once with no tokens: then only the layers without a window count the pair.
+// loadFactors asks the macros for one unit of each term that is proportional to something, and for the host time of one sequence as a
+// difference of two. Prefill attention is split into layers without and with a sliding window by asking once with no tokens: then only the
+// layers without a window count the pair. For a model without windows all of it belongs to the first kind.
 func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	err := db.QueryRowContext(ctx, `
 select
@@ -110,7 +111,7 @@ select
 	return err
 }
 
-// loadGrid evaluates the two curves at every point of the grid in one query.
+// loadGrid evaluates the curves of the experts and of the all-reduces at every point of the grid, in one query.
 func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	points := make([]string, len(c.tokens))
 	for i, n := range c.tokens {

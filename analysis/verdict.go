@@ -12,6 +12,10 @@ import (
 
 // A verdict in one line answers three questions in this order: may the run be believed, how fast was it, how far is it from the
 // prediction. What makes a number doubtful is said before the number.
+//
+// A run is invalid if the client or its set-up distorted it, and failed if too many requests failed (marts.runs has the rules). The two are
+// kept apart, because an invalid run says nothing about the server and a failed one does. A request that failed stays in every denominator
+// and is named by its kind; latencies are those of the other requests. A server's own error text is shown once, for the commonest kind.
 
 // A p99 of fewer samples than withheldBelow is withheld: not even one lies beyond it. Below flaggedBelow it rests on fewer than five, and
 // the line says so.
@@ -138,7 +142,8 @@ func (v Verdict) Unusable() string {
 	return ""
 }
 
-// lead is what a reader must know before the figures.
+// lead is what a reader must know before the figures. If requests beat the floor, that comes before "invalid", because then the named
+// deployment is wrong and the reader can put that right.
 func (v Verdict) lead() string {
 	switch {
 	case !v.IsValid && v.IsBelowFloor:
@@ -194,7 +199,7 @@ func (v Verdict) shortfall() string {
 	return text
 }
 
-// latencies are p99 where there are enough samples, else medians.
+// latencies are p99 if there are enough samples, else medians, with a word about how few samples there were.
 func (v Verdict) latencies() []string {
 	switch {
 	case v.P50TTFTS == nil:
@@ -210,7 +215,7 @@ func (v Verdict) latencies() []string {
 	}
 }
 
-// comparison is the median of measured over predicted time per token, or why there is none.
+// comparison is the median over requests of measured / predicted time per token, or the reason why there is none.
 func (v Verdict) comparison() string {
 	switch {
 	case v.IsDraft:

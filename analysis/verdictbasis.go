@@ -15,10 +15,11 @@ import (
 // constants were calibrated, or if a simulator answered with the prediction's own numbers. A verdict says so in its notes, and if there is
 // no prediction it says why.
 
-// OfSimulator is said with every comparison of a simulated server with the prediction.
+// OfSimulator is said with every comparison of a simulated server with the prediction, so that nobody reads it as a proof of the model.
 const OfSimulator = "the simulator takes its times from the macros of the prediction, so that their agreement proves nothing about a GPU"
 
-// readBasis finds what the comparison with the prediction depends on, or why there is none.
+// readBasis finds what the comparison with the prediction depends on, or why there is none. A draft has no comparison, so only its server and
+// whether that was shared are looked at.
 func (v *Verdict) readBasis(ctx context.Context, db *sql.DB) error {
 	shared, err := sharedNote(ctx, db, v.RunID)
 	if err != nil {

@@ -35,7 +35,7 @@ type Scenario struct {
 	Mix      queueing.Mix
 }
 
-// Range is a prediction with its 90 % band.
+// Range is a prediction with its 90 % band: nine in ten measurements should lie between Low and High.
 type Range struct{ Value, Low, High float64 }
 
 // Outlook is what the bandwidth model expects of a Scenario. Rates, counts and costs are of all replicas together; times are of one
@@ -81,7 +81,7 @@ type Expectation struct {
 	IsWithheld bool   // too many requests wait for a slot, at least at the slow end of the band, so a time is not predicted
 }
 
-// Impossible says why an objective cannot be kept at any load.
+// Impossible says, for an objective that is not possible, that even a request that is alone takes too long.
 func (e Expectation) Impossible() string {
 	return fmt.Sprintf("%s of at most %s is not possible at all: unloaded it is %s (%s at best)",
 		e.Objective, show.Duration(e.AtMost), show.Duration(e.Unloaded.Value), show.Duration(e.Unloaded.Low))
@@ -136,7 +136,8 @@ func WhatIf(ctx context.Context, db *sql.DB, scenarios []Scenario, slo SLO) ([]O
 	return outlooks, nil
 }
 
-// check refuses questions that have no answer.
+// check refuses questions that have no answer: traffic whose rate is not known, because all of it is due at one instant, and objectives about
+// a class that no request has.
 func check(scenarios []Scenario, slo SLO) error {
 	for _, s := range scenarios {
 		if rate, clients := s.Mix.RequestsPerS*s.scale(), s.Mix.Clients*s.scale(); !(rate > 0) && !(clients > 0) {
@@ -171,7 +172,7 @@ func withModels(ctx context.Context, db *sql.DB, scenarios []Scenario) ([]Scenar
 }
 
 // findImpossible finds deployments that the model does not know, or whose KV cache cannot hold the longest request. It predicts a load of
-// one request a fortnight of that length, so that nothing but the length can be in the way.
+// one request of that length in eleven days, so that nothing but the length can be in the way.
 func findImpossible(ctx context.Context, db *sql.DB, scenarios []Scenario, outlooks []Outlook) error {
 	points := make([]Point, len(scenarios))
 	for i, s := range scenarios {
@@ -202,7 +203,8 @@ func (s Scenario) engines() float64 { return float64(max(1, s.Replicas) * max(1,
 // clients are those of one engine.
 func (s Scenario) clients() float64 { return s.Mix.Clients * s.scale() / s.engines() }
 
-// outlook puts the answer together from the curve of one replica.
+// outlook puts the answer together from the curve of one replica: times are those of the curve, rates and counts are multiplied by the number of
+// engines. In an open loop the number in flight follows from Little's law, rate * time in the system; in a closed loop it is given.
 func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 	engines, servers := s.engines(), max(1, s.Replicas)
 	isOpen := s.Mix.Clients == 0
@@ -281,7 +283,7 @@ func (r Range) times(factor float64) Range {
 	return Range{r.Value * factor, r.Low * factor, r.High * factor}
 }
 
-// rangedState is a load where all times are at the low end of their band, as predicted, and at its high end.
+// rangedState is one load at three factors on all times: the low end of the band, as predicted, and its high end.
 type rangedState struct {
 	states  [3]queueing.State
 	waiting [3]float64 // share of the requests that wait for a slot
@@ -334,7 +336,7 @@ func (r rangedState) of(figure func(queueing.State) float64) Range {
 	return Range{Value: figure(r.states[1]), Low: figure(r.states[0]), High: figure(r.states[2])}
 }
 
-// unloadedPerS is a rate at which no request meets another.
+// unloadedPerS is a rate so low that no request meets another: one in thirty years.
 const unloadedPerS = 1e-9
 
 // expect judges one objective at a load. At the low end of the band the time without a wait for a slot decides: a wait would only add to it,

@@ -95,7 +95,8 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// count fills in the statistics of a part in one pass over it.
+// count fills in the statistics of a part in one pass over it. hasEnd says that the user named the end: then the time up to it counts, even
+// if the last request comes long before.
 func count(ctx context.Context, db *sql.DB, p part, hasEnd bool, stats *SourceStats) error {
 	var lastNs int64
 	err := db.QueryRowContext(ctx, `

@@ -25,7 +25,8 @@ import (
 // A sender with a rate but no lengths borrows them: from its class, else from everybody. A source without rates needs one from the user,
 // and a source with only one of the two lengths needs another source's.
 
-// SampleOptions say how requests are drawn from a source without single arrivals.
+// SampleOptions say how requests are drawn from a source without single arrivals. RatePerS and Duration are used only if the source has no
+// rates of its own; then the rate is required.
 type SampleOptions struct {
 	Seed      uint64
 	RatePerS  float64       // mean rate, requests/s, for a source that has no rates; else not used

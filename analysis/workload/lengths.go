@@ -112,7 +112,7 @@ order by
 	return err
 }
 
-// together adds up the pairs of all hours, in order of input and output.
+// together adds up equal pairs of all hours, in the order of their lengths.
 func together(hours [][]profile.Pair) []profile.Pair {
 	all := slices.Concat(hours...)
 	slices.SortFunc(all, func(a, b profile.Pair) int {

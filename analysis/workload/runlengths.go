@@ -12,8 +12,9 @@ import (
 	"tidemark/replay/profile"
 )
 
-// LengthsOfRun are the prompt and answer lengths of a run's successful requests as they really were: as the server's usage reports
-// them, else as planned (prompts) and as received (answers). Warm-up is left out. isRun is false if there is no such run.
+// LengthsOfRun gives the prompt and answer lengths of a run's successful requests as they really were: as the server's usage reports them,
+// else as planned (prompts) and as received (answers). A profile that is fitted to them describes the load that the server had, and not the
+// load that was meant. Warm-up is left out. isRun is false if there is no such run.
 func LengthsOfRun(ctx context.Context, db *sql.DB, runID string) (l profile.Lengths, isRun bool, err error) {
 	if err := db.QueryRowContext(ctx, "select count(*) > 0 from staging.runs where run_id = ?", runID).Scan(&isRun); err != nil || !isRun {
 		return l, isRun, err

@@ -184,6 +184,7 @@ from staging.sources
 where collection is not null
 order by name`
 
+// unknownSource is the error for a name that no source or collection has; its hint lists those that a plan can be made from.
 func unknownSource(ctx context.Context, db *sql.DB, name string) error {
 	return answers.Unknown(ctx, db, "source", name, traceNames, `add one with "tidemark ingest"`)
 }

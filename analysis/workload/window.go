@@ -97,7 +97,7 @@ func timeOfDay(text string) (time.Duration, error) {
 // readable writes an instant in UTC, to the second.
 func readable(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
 
-// String is the extent in words, for errors.
+// String is the extent in words, for the hints of errors about a window: a user who named an empty one wants to know what there is.
 func (s span) String() string {
 	if s.begin == nil {
 		return fmt.Sprintf("it lasts %s", s.length.Round(time.Second))

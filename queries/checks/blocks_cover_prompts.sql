@@ -1,8 +1,6 @@
--- A trace's prefix blocks cover its prompts up to less than one block: some traces
--- give no id to what is left behind the last whole block.
--- One row per request of a trace whose blocks do not. Replayed, such a prompt
--- would share less than the trace says, without any error. Where it is not known what
--- an id stands for, nothing can be said.
+-- A trace's prefix blocks cover its prompts, except for less than one block at the end: some traces give no id to a last block that is not
+-- full. One row per request whose blocks cover less. In a replay such a prompt would share less than the trace says, without any error. A
+-- trace that does not say how many tokens an id stands for is not checked.
 --
 -- source_name    the trace
 -- line           the request's line in its file

@@ -1,5 +1,5 @@
--- The chunks of a request begin at its first token and end at its last, to two
--- microseconds (offsets are whole ones), and say their tokens all or not at all.
+-- The chunks of a request start at its first token and end at its last, to two microseconds (offsets are whole microseconds), and either all
+-- of them or none have a number of tokens.
 -- run_id          the replay
 -- seq             the request's place in its plan
 -- first_token_s   first chunk that brought a token, seconds since the run began

@@ -1,6 +1,5 @@
--- No counter reads zero where it was large and its server did not begin anew: its writer could not print it, as those
--- that fail on 1e+06. What it counted meanwhile is missing until it is there again.
--- One row per counter and file where it does.
+-- No counter reads zero after it was large, unless its server was started again. One row per counter and file where one does: its writer
+-- could not print it, such as one that fails on 1e+06. Its growth is missing until it is back.
 --
 -- source_name   the file
 -- name          as exposed

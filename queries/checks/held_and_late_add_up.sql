@@ -1,5 +1,5 @@
--- What a cap held back and what the client lost add up to the whole wait: neither is below zero, and only
--- a run with a cap holds anything back. Half a microsecond is rounding.
+-- The wait behind a cap and the client's own lateness add up to the whole wait: neither is below zero, and only a run with a cap holds a
+-- request back. Half a microsecond is rounding.
 -- run_id            the replay
 -- seq               the request's place in its plan
 -- max_concurrency   the cap; null for none

@@ -1,5 +1,5 @@
--- What a histogram's last bucket grew by is what its count grew by.
--- One row per file and histogram where it is not: buckets are missing, or looks were torn.
+-- A histogram's last bucket and its count grow by the same number. One row per file and histogram where they do not: buckets are missing,
+-- or a look was read while it changed.
 --
 -- source_name    the file
 -- metric         the family

@@ -1,5 +1,4 @@
--- Each profile's shares of kernel time add to 1, 'other' included.
--- One row per profile where they do not.
+-- Each profile's shares of kernel time add up to 1, 'other' included. One row per profile where they do not.
 --
 -- source_name   the profile
 -- share_ratio   what they add to

@@ -1,5 +1,5 @@
--- The parameters of each model in the seeds, worked out from its fields, are within 0.1 % of what is published, or
--- within 1 % where that is a rounded number: a mistyped field shows here.
+-- The parameters of each model in the seeds, computed from its fields, are within 0.1 % of the published number, or within 1 % if that number
+-- is rounded. A mistyped field shows here.
 -- model              name in seeds.models
 -- worked_out         parameters by macros.total_params
 -- published_params   parameters as published

@@ -1,5 +1,5 @@
--- What another tool printed comes out again from its own requests and totals, or it
--- is known why not. A row here is a figure that cannot be believed as it stands.
+-- A figure that another tool printed follows from its own requests and totals, or it is known why it does not. A row here is a figure that
+-- should not be believed.
 -- source_name       file of the figure
 -- point             measurement in it
 -- tool              that printed it

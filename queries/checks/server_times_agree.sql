@@ -1,6 +1,6 @@
--- Where the server tells its own times of each request, the median time per token agrees with ours
--- to 5 %, and its queue and TTFT together are no longer than our TTFT by more than that. One row per run
--- and time that does not: a client that reads late, a proxy that buffers, or clocks of different things.
+-- If the server reports its own times of each request, its median time per token agrees with ours to 5 %, and its queue and TTFT together are
+-- at most 5 % longer than our TTFT. One row per run and time that does not agree: the client reads late, a proxy buffers, or the two clocks
+-- measure different things.
 -- run_id         the replay
 -- metric         'tpot' or 'ttft'
 -- requests       successful requests of which the server told its times
@@ -15,7 +15,7 @@ from (
         run_id,
         server_timed as requests,
         unnest(['tpot', 'ttft']) as metric,
-        -- What the server does not see of a request, network and HTTP, makes ours longer: that is no fault.
+        -- Network and HTTP, which the server does not see, make our TTFT longer: that is not an error.
         unnest([server_tpot_ratio, greatest(server_ttft_ratio, 0)]) as server_ratio
     from marts.fidelity
 ) as each

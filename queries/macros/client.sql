@@ -8,7 +8,7 @@ create macro macros.others_wait_ratio(client, late_s) as
         else client.most_waited_for_others_s / nullif(late_s, 0)
     end;
 
--- Whether that explains what was late: it was long enough for half of it. Where it is not known, others are not blamed.
+-- Whether that explains the lateness: the wait was at least half of it. If it is not known, others are not blamed.
 create macro macros.others_took_cpu(client, late_s) as
     coalesce(macros.others_wait_ratio(client, late_s) >= 0.5e0, false);
 

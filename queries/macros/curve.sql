@@ -12,7 +12,7 @@ create macro macros.curve_bends(x, seconds) as
 create macro macros.slope_after(x, seconds, i) as
     case when i > 0 then (ln(seconds[i + 1]) - ln(seconds[i])) / (ln(x[i + 1]) - ln(x[i])) end;
 
--- What the k-th bend adds to the line at x: nothing before it.
+-- What the k-th bend adds to the line at x; nothing at an x before the bend.
 create macro macros.rise_since(bends, k, x) as
     coalesce(bends[k].slope_change * greatest(0e0, x - bends[k].ln_x), 0e0);
 

@@ -62,7 +62,7 @@ create macro macros.spread_ratio(parts, samples, marked, marked_squared, marked_
 
 -- The effective size of n samples by that ratio, to which one is added: a run in which no long burst
 -- happened has a smaller percentile and looks quieter, both at once, so its interval would be too narrow and too low (docs/accuracy.md).
--- Of few blocks the spread is not known well: wider by Student's t over the normal's 1.96, which is 1 + 1.2 over the degrees of freedom.
+-- With few blocks the spread itself is uncertain: it is widened by Student's t over the normal's 1.96, about 1 + 1.2 / degrees of freedom.
 create macro macros.effective_by_spread(n, spread_ratio, blocks) as
     floor(n / coalesce((1 + spread_ratio) * pow(1 + 1.2e0 / nullif(greatest(blocks - 1, 0), 0), 2), 1))::bigint;
 

@@ -72,7 +72,7 @@ create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
 create macro macros.bunch_wait_s(d, l, prompt_s) as
     d.bunch_ratio * l.clients * prompt_s;
 
--- Mean time per token where one answer's time sees so many prompts of others begin.
+-- Mean time per token if so many prompts of others start during one answer.
 create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
     step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
 
@@ -252,7 +252,7 @@ times as (
         -- HTTP and half a step that is under way come before the prompt's work.
         d.request_s + step_s / 2 as before_s,
         case
-            -- Who waits for a place, by Little's law.
+            -- Clients that wait for a place, by Little's law.
             when is_full then macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1)
             else before_s + first_token_s + macros.bunch_wait_s(d, l, prompt_s)
         end as closed_ttft_s

@@ -16,7 +16,7 @@ create macro macros.part_mean(parts, numbers) as
 create macro macros.part_gaps(parts) as
     greatest(1, list_sum(list_transform(parts, lambda part: part.share * greatest(0, part.output - 1))));
 
--- Mean context of what decodes: an answer counts as long as it is.
+-- Mean context of the requests that decode. An answer counts in proportion to its length, because it decodes for that long.
 create macro macros.part_context(parts) as
     list_sum(list_transform(parts, lambda part: part.share * part.output * part.context))
     / list_sum(list_transform(parts, lambda part: part.share * part.output));

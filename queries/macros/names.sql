@@ -63,7 +63,7 @@ create macro macros.bare_spelling(name) as
         then left(macros.model_spelling(name), len(macros.model_spelling(name)) - len(macros.format_words(macros.model_spelling(name))))
     end;
 
--- What vLLM calls a way of packing may hold several formats: so a word for weights agrees with what a name says more exactly.
+-- vLLM's word for a way of packing can cover several formats, so such a word agrees with a model name that is more exact.
 create macro macros.may_hold(word, format) as case lower(word)
     when 'compressed-tensors' then format in ('fp8', 'fp8_block', 'int8', 'w8a16', 'gptq', 'nvfp4')
     when 'modelopt' then format in ('fp8', 'nvfp4')

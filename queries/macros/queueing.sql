@@ -1,8 +1,8 @@
 -- Queues by formula, in seconds. The utilization is offered load over capacity, rate_per_s * service_s / servers:
 -- never how busy a GPU looks (SM_ACTIVE and its like are busy shares of hardware that serves a whole batch at once).
 -- A cv is a standard deviation over its mean: 1 for exponential times, 0 where all are equal.
--- A wait is null where it is 1 or more, or negative: then there is no steady state and a backlog grows. Formulas and their limits are in
--- any textbook, such as Kleinrock, Queueing Systems (1975), and Harchol-Balter, Performance Modeling (2013).
+-- A wait is null if the utilization is 1 or more, or negative: then there is no steady state, and a backlog grows. The formulas and their limits
+-- are in any textbook, such as Kleinrock, Queueing Systems (1975), and Harchol-Balter, Performance Modeling (2013).
 
 -- Mean wait over mean service of one server, Poisson arrivals, exponential service (M/M/1).
 create macro macros.single_wait_ratio(utilization) as
@@ -46,7 +46,7 @@ create macro macros.slot_wait_s(rate_per_s, service_s, servers) as
 create macro macros.uneven_wait_s(rate_per_s, service_s, servers, arrival_cv, service_cv) as
     (arrival_cv * arrival_cv + service_cv * service_cv) / 2 * macros.slot_wait_s(rate_per_s, service_s, servers);
 
--- Requests that wait after for_s of more work than can be done; 0 where it can.
+-- Requests that wait after for_s seconds of overload; 0 if there is no overload.
 create macro macros.backlog_requests(rate_per_s, capacity_per_s, for_s) as
     greatest(0e0, (rate_per_s - capacity_per_s) * for_s::double);
 

@@ -26,8 +26,8 @@ create macro macros.figure_text(value, unit) as
         else macros.figures(value)
     end;
 
--- What binds decoding, in a sentence, of a map of figures; null where nothing decoded. How much of the prediction streams is no
--- proof: only the counter DRAM_ACTIVE shows that memory was busy.
+-- What limits decoding, in a sentence, from a map of figures; null if nothing decoded. The streaming share of the prediction proves nothing:
+-- only the counter DRAM_ACTIVE shows that memory was busy.
 create macro macros.regime_text(value_of) as
     case
         when value_of['tpot_s'] is null then null
@@ -46,6 +46,6 @@ create macro macros.regime_text(value_of) as
             || ' where ' || macros.percent_text(0.7e0 * value_of['predicted_floor_share_ratio']) || ' is the least expected'
     end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction (mean over tokens)', '');
 
--- Of a list of figures those that were measured.
+-- The figures of a list that were measured: those whose value is not null.
 create macro macros.known_figures(figures) as
     list_filter(figures, lambda one: one.value is not null);

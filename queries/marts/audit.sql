@@ -1,14 +1,13 @@
 -- One row per trace, or collection of traces, and finding: what is odd about it, what that does to a replay, and the option that repairs it.
--- An alarm is a trace that, sent as it is recorded, is other traffic than its users made; the others are good to know.
--- A trace of independent arrivals without ceilings, gaps and failures has no row. What needs numbers to be seen needs 20
--- requests at least. What a trace without dates of a collection is, a session, its own times say little of: it is played by
--- its think times, and its gaps are not looked at.
+-- An alarm means that a replay of the trace as recorded is not the traffic that its users made; the other findings are good to know.
+-- A trace of independent arrivals without ceilings, gaps and failures has no row. Findings about times need at least 20 requests.
+-- In a collection, a trace without dates is one session. It is played by its think times, so its gaps are not looked at.
 -- source_name   what the user calls the trace or the collection
 -- seq           place in the list
 -- subject       what it is about
--- is_alarm      sent as recorded, it misleads
--- requests      how many it concerns; null where that is no number of requests
--- found         what there is, in numbers
+-- is_alarm      a replay of the trace as recorded would mislead
+-- requests      how many requests it concerns; null where it is not about a number of requests
+-- found         what was found, in numbers
 -- meaning       what it means for a replay
 -- remedy        the option that repairs or avoids it; null: none does
 with shapes as (
@@ -38,7 +37,7 @@ with shapes as (
     from marts.collections
 ),
 
--- The tick is dear to find and of use only where many arrive at once.
+-- Finding the tick is expensive, and it matters only where many requests arrive at once.
 ticks as (
     select
         gaps.source_name,
@@ -69,7 +68,7 @@ ticks as (
         or clocks.is_dated
 ),
 
--- A trace of days that is even through the day, in whole seconds, is one of minutes in milliseconds: people sleep.
+-- A trace that lasts days, counts in whole seconds and is even through the day is probably one of minutes in milliseconds: people sleep.
 even_days as (
     select hours.source_name
     from marts.arrival_hours as hours
@@ -84,7 +83,7 @@ even_days as (
         or sum(pow(hours.requests - hours.covered_s / ticks.mean_gap_s, 2) / (hours.covered_s / ticks.mean_gap_s)) / 23 < 1e0 + 5e0 * sqrt(2e0 / 23)
 ),
 
--- No servers at one place prefill ten million tokens a second, and few are asked a thousand times.
+-- No servers at one place prefill ten million tokens per second, and few get a thousand requests per second.
 doubts as (
     select
         ticks.*,
@@ -324,7 +323,7 @@ bursts as (
     from ticks
     inner join marts.burstiness on burstiness.source_name = ticks.source_name
     where ticks.gaps >= 20
-        -- Below ten of its ticks it is the clock that is measured.
+        -- Windows shorter than ten ticks would measure the clock, not the traffic.
         and not (is_crowded and width_s < coalesce(10 * tick_s, 0) and width_s < 60)
     group by ticks.source_name
     having any_value(ticks.busy_gap_cv) > 1.2e0 and not any_value(ticks.is_crowded)
@@ -340,7 +339,7 @@ days as (
         null::bigint as requests,
         'from ' || macros.figures(min(hours.mean_rate_per_s)) || '/s at ' || format('{:02d}:00', arg_min(hours.hour, (hours.mean_rate_per_s, hours.hour))) || ' to '
         || macros.figures(max(hours.mean_rate_per_s)) || '/s at ' || format('{:02d}:00', arg_max(hours.hour, (hours.mean_rate_per_s, -hours.hour)))
-        || case when any_value(ticks.is_dated) then ' UTC' else ' after its begin' end as found,
+        || case when any_value(ticks.is_dated) then ' UTC' else ' after its start' end as found,
         'the mean rate, ' || macros.figures(sum(hours.requests) / sum(hours.covered_s)) || '/s, is that of no hour; size for the fullest' as meaning,
         '--from and --until choose the hours to send' as remedy
     from marts.arrival_hours as hours
@@ -351,7 +350,7 @@ days as (
     having max(hours.mean_rate_per_s) > 1.5e0 * min(hours.mean_rate_per_s)
 ),
 
--- Anywhere in a prompt, but not behind the same begin, a block is of no use.
+-- A block helps only if everything before it in the prompt is the same too.
 scattered as (
     select
         reuse.source_name,
@@ -360,8 +359,8 @@ scattered as (
         false as is_alarm,
         null::bigint as requests,
         macros.percent_text(sources.reused_blocks_ratio) || ' of the prompt blocks were there before, only ' || macros.percent_text(reuse.reused_ratio)
-        || ' behind the same begin' as found,
-        'an engine finds prefixes alone: the smaller share is what a cache can have' as meaning,
+        || ' after the same start of a prompt' as found,
+        'an engine reuses only prefixes: the smaller share is what a cache can have' as meaning,
         null as remedy
     from marts.reuse
     inner join marts.sources on sources.source_name = reuse.source_name

@@ -1,12 +1,12 @@
--- One row per replay and thing that could make its numbers wrong: what was found, what is
--- allowed, and whether it holds. The first line is how the run ended, the last one the verdict: a run with a line that
--- breaks has failed, or is invalid, neither pass nor fail. A note breaks nothing by itself; who uses the numbers
--- should know it. Of a run that has failed, how the client kept time is a note.
+-- One row per replay and thing that could make its numbers wrong: what was found, what is allowed, and whether the limit is kept. The
+-- first line says how the run ended, the last one is the verdict. A run with a line that breaks has failed, or is invalid (neither pass
+-- nor fail). A note breaks nothing by itself, but whoever uses the numbers should know it. If a run has failed, the client's own timing
+-- is only a note.
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at
 -- measured   what was found, in words
--- bound      what is allowed, in words; null where nothing is asked
+-- bound      what is allowed, in words; null where there is no limit
 -- outcome    'ok', 'note' or 'breaks'
 -- meaning    why it matters
 with looks as (
@@ -30,7 +30,7 @@ lines as (
                 measured: concat_ws(
                     '; ',
                     case
-                        when not runs.has_ended then 'never: the run was killed, or runs still'
+                        when not runs.has_ended then 'never: the run was killed, or is still running'
                         when runs.stop_reason is not null then 'before the plan was over: ' || runs.stop_reason
                         else 'when the plan was over'
                     end,
@@ -54,7 +54,7 @@ lines as (
                 end,
                 bound: case when looks.looks is not null then 'at most 2.5 s apart' end,
                 outcome: case when looks.gaps = 0 then 'ok' else 'note' end,
-                meaning: 'where a look is missing nothing is said of the server, and nothing made up'
+                meaning: 'where a look is missing, nothing is known of the server, and nothing is made up'
             },
             {
                 seq: 10,
@@ -106,7 +106,7 @@ lines as (
                     when runs.failed > 0 or runs.unsent > 0 then 'note'
                     else 'ok'
                 end,
-                meaning: 'each stays in every denominator; latencies are of the others'
+                meaning: 'failed requests stay in every denominator; latencies are those of the others'
             },
             {
                 seq: 22,

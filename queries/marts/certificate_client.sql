@@ -1,10 +1,10 @@
--- One row per replay and line of its certificate that is about the client: did it measure the
--- server, or itself. marts.certificate has all lines, and says what its columns mean.
+-- One row per replay and line of its certificate that is about the client: did it measure the server, or itself? marts.certificate
+-- has all lines.
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at
 -- measured   what was found, in words
--- bound      what is allowed, in words; null where nothing is asked
+-- bound      what is allowed, in words; null where there is no limit
 -- outcome    'ok', 'note' or 'breaks'
 -- meaning    why it matters
 with answers as (

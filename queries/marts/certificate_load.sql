@@ -1,10 +1,10 @@
--- One row per replay and line of its certificate that is about the load: was what the plan
--- asked for what the server got. marts.certificate has all lines, and says what its columns mean.
+-- One row per replay and line of its certificate that is about the load: did the server get what the plan asked for? marts.certificate
+-- has all lines.
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at
 -- measured   what was found, in words
--- bound      what is allowed, in words; null where nothing is asked
+-- bound      what is allowed, in words; null where there is no limit
 -- outcome    'ok', 'note' or 'breaks'
 -- meaning    why it matters
 with known as (
@@ -13,7 +13,7 @@ with known as (
         fidelity,
         closed_loops,
         coalesce(runs.max_lateness_s, 10e-3) as limit_s,
-        -- What may be cached: nothing of a cold run; of one that began empty, what its own prompts share.
+        -- The most that may be cached: in a cold run nothing; in one that started with an empty cache, what its own prompts share.
         case runs.cache_asked
             when 'cold' then 1e-2
             when 'reset' then coalesce(fidelity.planned_reuse_ratio, 0) + 1e-2
@@ -69,7 +69,7 @@ lines as (
                     when runs.mode = 'open' and fidelity.planned_per_s is null and sending_s > limit_s then 'note'
                     else 'ok'
                 end,
-                meaning: 'the load that the plan asked for is the load that the server got'
+                meaning: 'the server got the load that the plan asked for'
             },
             {
                 seq: 3,
@@ -155,7 +155,7 @@ lines as (
                     when coalesce(runs.cache_asked, '') <> 'cold' and foreign_ratio < -5e-2 then 'note'
                     else 'ok'
                 end,
-                meaning: 'share of prompt tokens that had been seen before, by plan and by the server'
+                meaning: 'share of prompt tokens that were seen before: by the plan, and by the server''s count'
             },
             {
                 seq: 7,

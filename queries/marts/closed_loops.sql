@@ -1,14 +1,16 @@
--- One row per replay in a closed loop in which a slot was used twice: what it kept in flight compared with what was asked for. Warm-up is in.
+-- One row per replay in a closed loop that used a slot at least twice: the requests that it kept in flight compared with the number asked
+-- for. Warm-up is included.
 --
--- It is looked at from when each slot had been used once until the last request was sent: the ramp before and the drain after are no
--- fault. Of what is missing in between, the client lost what it sent late; the rest its plan, whose next turn was not due yet.
+-- Only the time between the first use of every slot and the last request sent counts: the ramp before and the drain after are
+-- nobody's fault. If fewer are in flight in between, the client lost what it sent late, and the plan the rest, because its next turn was not
+-- due yet.
 -- replay/closedloop.go says the same by the same rule.
 -- run_id                   the replay
 -- asked                    requests to be in flight
--- from_s, until_s          the time that is looked at, seconds since the run began
+-- from_s, until_s          the time that counts, seconds since the run began
 -- mean_in_flight           requests in flight in that time
 -- kept_concurrency_ratio   mean_in_flight / asked
--- late_ratio               of the slots' time, lost because the client sent late
+-- late_ratio               share of the slots' time that was lost because the client sent late
 -- is_kept                  the client lost no more than 1 %
 with turns as (
     select

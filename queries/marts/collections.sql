@@ -1,10 +1,10 @@
--- One row per collection of traces, as the sessions of a folder: what it holds together.
+-- One row per collection of traces, such as the sessions of a folder: what its files hold together.
 -- collection       what the user calls it
 -- sources          files
 -- requests         of all of them
--- has_starts       the files have instants; else each counts from its own begin, and when it began is not known
--- copies           files that say the same as another one before, except for names of sessions and ids of blocks
--- groups           of files that say the same
+-- has_starts       the files have absolute times; else each counts from its own start, and when that was is not known
+-- copies           files with the same content as an earlier one, except for session names and block ids
+-- groups           of files with the same content
 -- without_answer   requests whose answer has no token
 -- beyond_128k      requests of more than 131,072 tokens, prompt and answer
 -- beyond_256k      of more than 262,144

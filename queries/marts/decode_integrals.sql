@@ -1,6 +1,5 @@
 -- One row per instant of a run at which one of its decode segments starts: sums from the run's start up to that instant. The
--- difference of two rows is what was in between, so that a request takes the rows of its first and of its last token and needs no join
--- over time.
+-- difference of two rows is the sum in between, so a request needs only the rows of its first and its last token, and no join over time.
 --
 -- Between two changes of the batch the predicted time y of a step is known, so the engine would have made dt / y steps there; as y
 -- changes along a line, the mean of 1/y is used (macros.mean_inverse). Terms that differ between batches are weighted by these steps; host
@@ -70,7 +69,7 @@ works as (
     left join staging.deployments as d on d.run_id = prompts.run_id
 ),
 
--- Up to t, what began at a and ended at b is b - a seconds of work: the sum of rate * (t - at).
+-- Work that starts at a and ends at b is b - a seconds of work by any later time t: the sum of rate * (t - at).
 changes as (
     select
         run_id,
@@ -103,7 +102,7 @@ changes as (
     from works
 )
 
--- What a segment brings lies after its start, what ends there before it.
+-- A segment's own share lies after its start; everything before that is in the sum.
 select
     run_id,
     endpoint,

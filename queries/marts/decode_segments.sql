@@ -110,7 +110,7 @@ changes as (
         case when full_s is null then -token_per_s else 0 end
     from lines
     union all
-    -- What brought one token only, or all at once, changes nothing.
+    -- A request with a single token, or with all tokens at once, does not change the batch.
     select
         run_id,
         endpoint,
@@ -126,7 +126,7 @@ changes as (
     select
         run_id,
         endpoint,
-        -- Ten days: an instant that is plainly wrong does not make a million rows.
+        -- At most ten days, so that an instant that is plainly wrong does not make a million rows.
         unnest(range(floor(min(first_token_s))::bigint + 1, least(ceil(max(last_token_s)), 864e3)::bigint)),
         0,
         0,
@@ -139,7 +139,7 @@ changes as (
         endpoint
 ),
 
--- Of several changes at one instant the last has them all.
+-- If several changes happen at one instant, the last row includes them all.
 stretches as (
     select
         run_id,

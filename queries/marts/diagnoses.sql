@@ -1,12 +1,12 @@
--- One row per subject of a diagnosis: how much is known of it, what binds its decoding, and the symptoms that it shows.
--- marts.symptoms has these one a row, and says what they hold.
+-- One row per subject of a diagnosis: how much is known of it, what limits its decoding, and the symptoms that it shows.
+-- marts.symptoms has one row per symptom, and documents its fields.
 --
 -- A symptom fires when all conditions of one of its alternatives hold on figures that were measured, none of its exclusions does, and
--- no symptom that explains it fires. It is confirmed when all figures that can do so are there and agree.
+-- no symptom that explains it fires. It is confirmed if all its confirming figures were measured and agree.
 -- subject        the run's id, a file of metrics, or file#point of another tool's measurement
 -- subject_kind   'run', 'point' or 'metrics'
--- figures        how many of marts.evidence were looked at
--- regime         what binds decoding, in a sentence; null where nothing decoded
+-- figures        how many figures of marts.evidence were known
+-- regime         what limits decoding, in a sentence; null where nothing decoded
 -- symptoms       structs, in the order in which they are read; [] for none
 with known as materialized (
     select
@@ -60,7 +60,7 @@ alternatives as (
         alternative
 ),
 
--- With its other evidence: alternatives that hold as well are told too.
+-- All alternatives that hold are evidence, not only the first.
 seen as (
     select
         subject,

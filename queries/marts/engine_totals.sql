@@ -1,14 +1,13 @@
--- One row per file of a server's metrics: what its engines did over all of its looks, and of the dump before it, of the
--- same process. An engine counts the client's warm-up as well: what ended while it had no more than one request is
--- said apart.
+-- One row per file of a server's metrics: what its engines did over all looks of the file, and since the earlier dump of the same process.
+-- An engine counts the client's warm-up too, so requests that ended while it had no more than one are counted separately.
 -- source_name             the file; of two dumps, the later
 -- looks                   how many looks this is over
 -- finished_requests       ended, however
--- alone_requests          of these, ended before the first look with more than one request in it, or as the only one between
---                         that look and one at which it was alone: warm-up, most likely; null where requests in flight are not said
+-- alone_requests          of these, ended before the first look that shows more than one request, or as the only one between that look and
+--                         a look that shows one: most likely warm-up; null where the file does not show requests in flight
 -- prompt_tokens           computed; older engines count a prompt again after preemption
 -- generation_tokens       made; older engines leave out each request's first
--- preemptions             requests put off for want of KV cache
+-- preemptions             requests that lost their place because the KV cache was full
 -- prefix_queried_tokens   looked up in the prefix cache; again after preemption
 -- prefix_hit_tokens       found there
 with totals as (

@@ -1,6 +1,6 @@
--- One row per run and figure of its decoding, as marts.evidence_decode has them, or that compares it with another run of
--- the warehouse: the least loaded of its experiment, the same deployment on fewer GPUs or in 16 bits, the cold run of
--- the same plan. Runs that never ended are compared with none. What a run is compared by is worked out once for both.
+-- One row per run and figure: the figures of marts.evidence_decode, and figures that compare the run with another run of the warehouse: the
+-- least loaded of its experiment, the same deployment on fewer GPUs or in 16 bits, the cold run of the same plan. A run that never ended is
+-- compared with none. Both are in one view, because the comparison needs the decoding figures and they are expensive.
 -- staging.evidence_figures says what each figure is.
 -- run_id   the replay
 -- figure   name of the figure
@@ -30,7 +30,7 @@ candidates as (
     where runs.has_ended
 ),
 
--- Pairs first: what nothing is compared with is not worked out.
+-- Pairs come first, so that nothing is computed for runs without a partner.
 pairs as (
     select
         runs.run_id,

@@ -43,7 +43,7 @@ itl as (
     group by run_id
 ),
 
--- As marts.decode_segments counts them, without working out what each step takes.
+-- The same count as in marts.decode_segments, without the cost of each step.
 peaks as (
     select
         run_id,
@@ -65,7 +65,7 @@ peaks as (
     group by run_id
 ),
 
--- Tokens really multiplied, over the time in which they were.
+-- Tokens that the GPU really computed, and the time that this took.
 tokens as (
     select
         run_id,
@@ -85,7 +85,7 @@ known as (
         itl,
         peaks.peak_decoding,
         macros.multiply_s(d, tokens.answer_tokens, tokens.prompt_tokens, tokens.answers) / nullif(tokens.window_s, 0) as arithmetic_ratio,
-        -- One step that decodes, and the longest chunk that the engine takes along.
+        -- A decoding step together with the longest chunk of a prompt that fits into it.
         means.predicted_s - means.prefill_s
         + macros.chunk_s(d, means.mean_batch, d.max_num_batched_tokens - means.mean_batch)
         + macros.prefill_attention_s(

@@ -63,7 +63,7 @@ counts as (
     group by run_id
 ),
 
--- The whole run, warm-up and all, is in flight.
+-- Warm-up counts here, because it is in flight too.
 crowds as (
     select
         run_id,
@@ -87,7 +87,7 @@ crowds as (
     group by run_id
 ),
 
--- Once the first answers are there, as many should end as begin.
+-- After the first answers, as many requests should end as start.
 kept_up as (
     select
         trends.run_id,
@@ -161,7 +161,7 @@ known as (
         clients,
         case when runs.mode <> 'closed' then fidelity.p99_lateness_s / coalesce(runs.max_lateness_s, 10e-3) end as lateness_limit_ratio,
         closed_loops,
-        -- What was too late is what others have to explain.
+        -- The lateness that broke a limit: other processes explain it or they do not.
         greatest(
             case when lateness_limit_ratio > 1 or not closed_loops.is_kept then fidelity.p99_lateness_s end,
             case when lag_limit_ratio > 1 then clients.lag_p99_s end,

@@ -1,5 +1,5 @@
--- One row per file of a server's or of GPUs' metrics and figure that a diagnosis looks at. GPUs are compared while they worked,
--- and only with others of the file that have the same memory clock: else they are not of one kind.
+-- One row per file of a server's or of GPUs' metrics and figure that a diagnosis looks at. GPUs are compared only while they work, and only
+-- with GPUs of the same memory clock: others are of another kind.
 -- staging.evidence_figures says what each figure is.
 -- source_name   the file
 -- figure        name of the figure

@@ -1,6 +1,6 @@
--- One row per measurement of another tool and figure that a diagnosis looks at. Such a file says no request, so what is asked
--- of it is what its own means and percentiles can tell. Little's law gives who waits: of a closed loop the share
--- TTFT / (TTFT + (answer - 1) TPOT) is not decoding. staging.evidence_figures says what each figure is.
+-- One row per measurement of another tool and figure that a diagnosis looks at. Such a file has no single requests, so only figures that
+-- follow from its means and percentiles are here. By Little's law the share TTFT / (TTFT + (answer tokens - 1) * TPOT) of a closed loop's
+-- clients waits for a first token. staging.evidence_figures says what each figure is.
 -- source_name   the file
 -- point         0-based place in it
 -- figure        name of the figure
@@ -9,7 +9,7 @@ with told as (
     select
         source_name,
         point,
-        -- Of several definitions of a quantity the first by name, of all statistics the same.
+        -- If a quantity has several definitions, the first by name is used for all its statistics.
         max(value) filter (where quantity = 'ttft_s' and statistic = 'mean') as mean_ttft_s,
         max(value) filter (where quantity = 'ttft_s' and statistic = 'p50') as p50_ttft_s,
         max(value) filter (where quantity = 'ttft_s' and statistic = 'p99') as p99_ttft_s,

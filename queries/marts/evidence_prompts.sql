@@ -2,9 +2,9 @@
 -- for it. Warm-up is left out. staging.evidence_figures says what each figure is.
 --
 -- A prompt is alone if nothing else of this client was in flight while it was computed. Long prompts are the longest tenth, the others are
--- short. A slow first token is one of a short prompt that took more than three medians of these. It was next to a long prompt if one
--- was between sent and first token at some time of its own wait. The wait for other prompts is lam E[x^2] / (2 (1 - lam E[x])), x being the
--- predicted work of a prompt (Pollaczek 1930, Khinchine 1932), with an exponential tail of that mean.
+-- short. A first token is slow if it is of a short prompt and took more than three times the median of the short ones. It was next to a long
+-- prompt if a long prompt was being computed at any time of its wait. The wait for other prompts is lam E[x^2] / (2 (1 - lam E[x])) for a
+-- predicted work x per prompt (Pollaczek 1930, Khinchine 1932), with an exponential tail of that mean.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit
@@ -51,7 +51,7 @@ alone as (
     having count(*) >= 10
 ),
 
--- The latest end of a long prompt among those sent so far: one that began before this first token and ended after this was sent.
+-- The latest end among the long prompts sent so far: if it is after a short prompt was sent, the two overlapped.
 longs as (
     select
         run_id,
@@ -108,7 +108,7 @@ known as (
         waits,
         alone,
         neighbours,
-        -- Of an exponential tail from a share busy_ratio of those that wait at all.
+        -- p99 of an exponential tail; the share busy_ratio of the prompts waits at all.
         waits.wait_s / waits.busy_ratio * greatest(ln(100 * waits.busy_ratio), 0) as p99_wait_s
     from waits
     left join alone on alone.run_id = waits.run_id
@@ -121,7 +121,7 @@ select
         {'figure': 'alone_prompts', 'value': alone.prompts::double},
         {'figure': 'alone_r2_ratio', 'value': alone.r2},
         {'figure': 'alone_slope_s', 'value': alone.slope_s},
-        -- Of a straight line the slope's error is slope * sqrt((1 / R2 - 1) / (n - 2)).
+        -- The standard error of a straight line's slope is slope * sqrt((1 / R2 - 1) / (n - 2)).
         {'figure': 'alone_low_slope_s', 'value': alone.slope_s - 2.2e0 * abs(alone.slope_s) * sqrt(greatest(1 / nullif(alone.r2, 0) - 1, 0) / (alone.prompts - 2))},
         {'figure': 'alone_growth_s', 'value': alone.slope_s * alone.range_tokens},
         {'figure': 'prefill_slope_ratio', 'value': alone.slope_s / nullif(alone.predicted_slope_s, 0)},

@@ -1,8 +1,9 @@
--- One row per run and figure that its server or its GPUs say and a diagnosis looks at: /metrics and DCGM while the run lasted,
--- and the server's settings. staging.evidence_figures says what each figure is.
+-- One row per run and figure that its server or its GPUs report and a diagnosis looks at: /metrics and DCGM while the run lasted, and the
+-- server's settings. staging.evidence_figures says what each figure is.
 --
--- In flight at both ends is that of marts.shared_servers: at the instants of the looks, so that it holds whatever the load does in between.
--- Clocks and DRAM_ACTIVE are of the seconds in which the GPU worked: SM_ACTIVE above 5 %, where that is said.
+-- Requests in flight, here and at the server, are those of marts.shared_servers: both are counted at the instants of the looks, so that the
+-- comparison holds whatever the load does in between. Clocks and DRAM_ACTIVE are over the seconds in which the GPU worked: SM_ACTIVE
+-- above 5 %, where it is measured.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit
@@ -46,15 +47,15 @@ told as (
         avg(dram_active_ratio) filter (where is_busy) as dram_active_ratio,
         avg((throttled_gpus > 0)::integer) as throttled_ratio,
         median(least_sm_clock_hz / nullif(most_sm_clock_hz, 0)) filter (where is_busy) as slowest_clock_ratio,
-        -- With one GPU or with all of them held down, against the fastest second of the run.
+        -- Compared with the fastest second of the run, so that it shows one GPU, or all of them, being held down.
         median(most_sm_clock_hz) filter (where is_busy) / nullif(max(most_sm_clock_hz), 0) as sm_clock_ratio,
         max(max_temperature_c) as max_temperature_c
     from seconds
     group by run_id
 ),
 
--- What each counter gained from its first look to its last, whatever lies between two looks. One that falls began anew: the server
--- was started again, and what it shows has come since.
+-- How much each counter grew from its first look to its last, whatever happened between two looks. A counter that falls started again with
+-- its server: its whole value is growth.
 counted as (
     select
         run_id,
@@ -89,7 +90,7 @@ settings as (
         max((lower(effective) in ('true', '1'))::integer) filter (where setting = 'enforce_eager') as is_eager,
         max((lower(effective) in ('true', '1'))::integer) filter (where setting = 'disable_custom_all_reduce') as is_custom_all_reduce_off,
         count(*) filter (where is_different and setting in ('quantization', 'dtype', 'kv_cache_dtype')) as differing_formats,
-        -- Limits of the engine may have been assumed, and who serves a model may call it as he likes.
+        -- Limits of the engine may have been assumed, and a model may be served under any name: neither counts as different.
         count(*) filter (where is_different and setting in ('gpu', 'catalog_model', 'quantization', 'dtype', 'kv_cache_dtype', 'tensor_parallel_size')) as differing_settings
     from marts.server_settings
     group by run_id
@@ -128,7 +129,7 @@ select
         {'figure': 'paired_looks', 'value': servers.looks::double},
         {'figure': 'server_in_flight_ratio', 'value': servers.server_in_flight / nullif(servers.own_in_flight, 0)},
         {'figure': 'server_in_flight_more', 'value': servers.server_in_flight - servers.own_in_flight},
-        -- As the run is judged; there is nothing to it where the server was its own.
+        -- Null if the run had the server to itself.
         {'figure': 'others_in_flight', 'value': case when servers.is_shared then servers.server_in_flight - servers.own_in_flight end},
         {'figure': 'queue_depth', 'value': told.queue_depth},
         {'figure': 'max_queue_depth', 'value': told.max_queue_depth},
@@ -160,7 +161,7 @@ select
         {'figure': 'max_temperature_c', 'value': told.max_temperature_c},
         {'figure': 'nvlink_byte_per_s', 'value': counted.nvlink_byte_per_s},
         {'figure': 'pcie_byte_per_s', 'value': counted.pcie_byte_per_s},
-        -- vLLM counts what was drafted and accepted, SGLang says the mean itself.
+        -- vLLM counts drafts and accepted tokens; SGLang reports the mean itself.
         {'figure': 'acceptance_length', 'value': coalesce(1 + counted.accepted_tokens / nullif(counted.drafts, 0), counted.acceptance_length)}
     ]), recursive := true)
 from known

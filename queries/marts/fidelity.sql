@@ -1,8 +1,8 @@
 -- One row per replay: the load that was planned and the load that was sent, in numbers.
--- marts.certificate says the same in words. Warm-up is left out, but of what is in flight.
+-- marts.certificate says the same in words. Warm-up counts only for what is in flight.
 --
--- What would have been in flight is worked out as if each request had gone out when it was due and
--- had taken the server as long as it really took. Rates are of the n - 1 gaps between n requests.
+-- The planned number in flight assumes that each request had been sent when it was due and had taken as long as it really took. Rates are
+-- over the n - 1 gaps between n requests.
 -- run_id                       the replay
 -- sent                         requests sent
 -- p50_lateness_s, p99_lateness_s, max_lateness_s   sent after due, less what a cap held back, seconds; p99 however few the samples,
@@ -93,7 +93,7 @@ levels as (
         sum(planned) over in_time as planned_in_flight,
         sum(actual) over in_time as in_flight
     from changes
-    -- Who leaves at an instant makes room for who comes at it.
+    -- A request that ends at an instant makes room for one that starts at it.
     window in_time as (partition by run_id order by at_s, planned + actual rows unbounded preceding)
 ),
 

@@ -1,9 +1,9 @@
--- One row per number that another tool printed, compared with what it was measured on. Ask
--- for one definition_id of a quantity: numbers of two are not the same thing.
+-- One row per number that another tool printed, together with what it was measured on. Ask for one definition_id of a quantity: numbers
+-- of different definitions must not be compared.
 -- source_name         file that it came from
 -- point               measurement, 0-based place in the file
 -- tool                that printed it
--- tool_version        of that; null: it does not say
+-- tool_version        of the tool; null: the file does not say
 -- model               as asked for
 -- hardware            as the file says it
 -- engine              what served

@@ -1,8 +1,8 @@
 -- One row per run that carries an SLO: how many requests were accepted, and what their output tokens cost.
 --
--- Accepted is a request that is successful and within every objective of its class: its own times, and of its gaps between chunks
--- (itl) its own percentile. Warm-up is left out. The price of a GPU is the SLO's; where it names none, that of the catalogue.
--- Cost has a meaning only where the SLO is met: else it is null.
+-- A request is accepted if it is successful and within every objective of its class: by its own times, and for itl by the percentile of its
+-- own gaps between chunks. Warm-up is left out. The price of a GPU is the SLO's, or the catalogue's if the SLO names none. Cost is null
+-- unless the SLO is met, because otherwise it has no meaning.
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO
 -- outcome                       of all objectives together: 'met', 'not met' (also where too many requests failed), 'undecided' or 'invalid'

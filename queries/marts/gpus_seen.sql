@@ -1,5 +1,5 @@
--- One row per file and GPU: what it drew, and at which clock it ran while it worked. Two runs at different clocks are
--- not the same hardware.
+-- One row per file and GPU: its power, and the clock at which it ran while it worked. Runs at different clocks are not runs on the same
+-- hardware.
 -- source_name                the file
 -- gpu                        its UUID, else its host and number
 -- seconds                    seconds with a look

@@ -36,7 +36,7 @@ measured as (
     group by grouping sets ((run_id), (run_id, class))
 ),
 
--- Stretches of one batch have steps of one time, except for their contexts: a mean will do.
+-- Steps of one batch differ only by their contexts, so their mean is good enough.
 batches as (
     select
         segments.run_id,
@@ -54,7 +54,7 @@ batches as (
         segments.batch
 ),
 
--- A prompt fills the room that decoding leaves in the steps, and brings the rest in a last one.
+-- A prompt fills the room that decoding leaves in each step; the last step takes the rest.
 prompts as (
     select
         works.run_id,
@@ -112,7 +112,7 @@ steps as (
     from chunked
 ),
 
--- From the longest down; each token is a gap of one stream.
+-- Longest step first; each token of a step is one gap of one stream.
 ranked as (
     select
         run_id,

@@ -1,5 +1,5 @@
--- One row per profile and category of kernels: its share of the GPU's kernel time. Shares add to 1; what no rule knows
--- is 'other', and stands there even where it is nothing.
+-- One row per profile and category of kernels: its share of the GPU's kernel time. Shares add up to 1. Kernels that no rule knows are 'other',
+-- which has a row even if there are none.
 -- source_name   the profile
 -- category      attention, moe experts, gemm, nccl, norm/elementwise, sampling, memcpy, other, or a user's own
 -- kernels       different kernels

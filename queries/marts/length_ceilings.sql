@@ -1,6 +1,6 @@
--- One row per trace and kind of length whose requests crowd at its largest value: lengths that were cut there.
--- At the ceiling means one of the three largest values that there can be up to it. It is a crowd from ten requests on, five
--- times what the lengths within a tenth below it would bring, and never more than half of all: then the length was chosen.
+-- One row per trace and kind of length (prompt or answer) that was probably cut off: many requests have the largest value. A request is at
+-- the ceiling if its length is one of the three largest possible values up to it. There must be at least ten of them, and five times as
+-- many as the lengths within a tenth below suggest. If more than half of all requests are there, the length was chosen and not cut.
 -- source_name   what the user calls it
 -- length        'prompt' or 'answer'
 -- ceiling_tokens   the largest value

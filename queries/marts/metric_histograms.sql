@@ -1,7 +1,6 @@
--- One row per histogram that servers counted: how many values, their mean, and between which bounds a quantile lies.
--- The mean is exact. A quantile inside its bucket is not known: bounds are all that there is. Engines and
--- servers are added up over the bounds that all of them have. What counts is the growth over all looks of the file
--- (and of the dump before it, of the same process); with one look only, all since the server began.
+-- One row per histogram that servers counted: how many values, their mean, and the bounds between which a quantile lies. The mean is exact.
+-- A quantile is known only up to its bucket. Engines and servers are added up over the bounds that all of them have. Counted is the growth
+-- over all looks of the file, and since the earlier dump of the same process; with a single look, everything since the server started.
 -- source_name      the file; of two dumps, the later
 -- metric           the family
 -- quantity         our word for it; null where we have none
@@ -20,7 +19,7 @@ with grown as (
     select *
     from staging.metric_intervals
     where part <> 'value'
-    -- A first look says what was since the start: wanted where there is no other.
+    -- The first look counts from the server's start, so it is used only if there is no other.
     qualify is_first = min(is_first::int) over (partition by source_name)::boolean
 ),
 

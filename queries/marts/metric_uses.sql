@@ -1,5 +1,5 @@
--- One row per source of metrics: what of it a plan can be made from. A server counts from its start; what lies between two
--- looks at the same process is traffic, in one file or in two.
+-- One row per source of metrics: whether a plan can be made from it. A server counts from its start, so the difference of two looks at the same
+-- process is traffic, whether the looks are in one file or in two.
 -- source_name    what the user calls it
 -- earlier        the file of the look before its first; null: none of the same process is here
 -- looks          at servers, in it

@@ -1,7 +1,7 @@
 -- One row per request whose first token came: the work of its prompt, at the batch that decoded at the same time.
 --
--- Predictions are null without a known deployment. Uncached tokens are prompt less what the server says it had; when it does
--- not say, nothing was cached. Two prompts in one step are costed apart.
+-- Predictions are null without a known deployment. Uncached tokens are the prompt's tokens less those that the server reports as cached; if it
+-- does not report any, none are. Two prompts in one step are costed separately.
 -- run_id            the replay
 -- seq               the request's place in its plan
 -- endpoint          base url of the server; '' where the run had one only
@@ -31,7 +31,7 @@ with prompts as (
     where requests.first_token_s is not null
 ),
 
--- A first token ends the stretch of those that decoded before it.
+-- The batch is that of the stretch that ends with this first token.
 neighbours as (
     select
         prompts.*,

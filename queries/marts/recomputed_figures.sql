@@ -1,12 +1,10 @@
--- One row per figure of another tool that can be worked out again from what else it
--- wrote: from its requests where they are there, else from its totals. Where the two
--- differ, why, as far as that is known; checks.recomputed_figures_agree has the rest.
+-- One row per figure of another tool that can be computed again from its other output: from its requests if the file has them, else from its
+-- totals. If the two differ, reason says why, as far as that is known; checks.recomputed_figures_agree has the others.
 --
--- From requests, only those count that brought a token, and quantiles are linear
--- between the two nearest samples, or those of the tool: GuideLLM's and evalscope's
--- are samples themselves. A mean that weighs requests by their tokens is not worked out again.
+-- Only requests that brought a token count. Quantiles are linear between the two nearest samples, or as the tool defines them: those of
+-- GuideLLM and evalscope are samples themselves. A mean that weighs requests by their tokens is not computed again.
 --
--- A reason excuses only as much as it can cause. What differs by more has none.
+-- A reason counts only if it can cause the whole difference.
 -- source_name       file of the figure
 -- point             measurement in it
 -- tool              that printed it
@@ -20,7 +18,7 @@
 -- recomputed_value  the same, worked out again
 -- difference        recomputed_value - tool_value
 -- is_equal          they differ by less than a billionth, or by less than the last digit that the tool prints
--- reason            why they differ; null where they do not, or nobody knows
+-- reason            why they differ; null if they do not, or if the reason is not known
 with rows_of as ( -- which requests belong to which figures
     select distinct
         source_id as figures_source_id,

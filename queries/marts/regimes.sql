@@ -1,14 +1,14 @@
--- One row per run that decoded: what binds its decoding, as far as that is known.
+-- One row per run that decoded: what limits its decoding, as far as that is known.
 --
 -- The prediction says how much of the time per token is streaming weights and KV cache. That is no proof: only the counter
 -- DRAM_ACTIVE shows that memory was busy. It is compared with the floor's share of the prediction: 0.7 of that confirms the
--- label, less refutes it, and without the counter the label is not confirmed. GPU utilization (SM_ACTIVE) is not looked at.
+-- label, less refutes it, and without the counter the label is not confirmed. GPU utilization (SM_ACTIVE) proves nothing and is not used.
 -- run_id              the replay
 -- is_memory_bound     half of the predicted time or more is streaming; null without a prediction
 -- is_confirmed        DRAM_ACTIVE agrees; false: it does not; null: not measured, or nothing to confirm
 -- memory_term_ratio   share of weights and KV cache in the prediction
 -- dram_active_ratio   share of the time in which memory was read or written, while the GPU worked
--- expected_ratio      the same at the least, by the prediction
+-- expected_ratio      the least that the prediction expects of it
 -- slowdown_ratio      measured over predicted time per token
 -- words               the same in a sentence
 select

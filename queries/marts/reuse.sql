@@ -1,9 +1,8 @@
--- One row per trace with prefix blocks and size of a cache: how much of the prompts a least-recently-used cache has.
--- Counted in blocks as the trace has them, at the pace of the trace, for one server; a row without a size is a cache
--- without end.
+-- One row per trace with prefix blocks and size of a cache: how much of the prompts a least-recently-used cache of that size holds. It is counted
+-- in the trace's own blocks, for one server that gets all requests at the trace's pace. A row without a size is an unlimited cache.
 -- source_name       what the user calls it
--- capacity_blocks   blocks that the cache holds; null: without end
--- capacity_tokens   the same in tokens; null: without end, or the size of a block is not known
+-- capacity_blocks   blocks that the cache holds; null: no limit
+-- capacity_tokens   the same in tokens; null: no limit, or the size of a block is not known
 -- uses              prompt blocks of all requests; of a trace with more than 524,288 of them, of its first requests
 -- reused            of these, found at the start of their prompt
 -- reused_ratio      their share

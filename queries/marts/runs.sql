@@ -40,7 +40,7 @@
 -- server_version           what the server said
 -- speed, thin, thicken     how the trace was scaled
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
--- session_rate_per_s       sessions without a start of their own were begun at so many a second, by chance; null: none was
+-- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- seed                     of everything that was drawn
 -- mode                     'open', 'sessions' or 'closed': in a closed loop from due is from sent
 -- max_concurrency          closed: requests in flight; else a cap over the due times; null for none
@@ -113,7 +113,7 @@ with counts as (
     group by run_id
 ),
 
--- Warm-up is in: run.json counts it too.
+-- Warm-up counts here, because run.json counts it too.
 stored as (
     select
         run_id,
@@ -141,7 +141,7 @@ gaps as materialized (
     group by tpot_gap.run_id
 ),
 
--- What the user cancelled or left unsent did not fail.
+-- Requests that the user cancelled or left unsent did not fail.
 due as (
     select
         runs.run_id,
@@ -225,7 +225,7 @@ verdicts as (
                         when counts.without_row > 1 then counts.without_row || ' requests have no row'
                         else 'run.json holds no result'
                     end
-                    || '; look at the run''s folder, or run it again'
+                    || '; look into the run''s folder, or run it again'
             when runs.reported_sent <> coalesce(stored.sent, 0) or runs.reported_completed <> coalesce(stored.completed, 0)
                 then printf(
                     'measurements are missing: run.json says %d sent and %d completed, the rows say %d and %d; '
@@ -234,7 +234,7 @@ verdicts as (
                 )
             when runs.stopped_by in ('client', 'set-up') then 'the run stopped by itself: ' || coalesce(runs.stop_reason, 'it does not say why')
             when runs.client_limit is not null then runs.client_limit
-            -- Before failures: of another deployment than the one that was named, nothing can be judged.
+            -- Before failures, because nothing can be judged about a deployment that is not the one that was named.
             when gaps.below_floor > 1e-2 * counts.completed
                 then macros.count_text(gaps.below_floor) || ' of ' || macros.counted(gaps.with_floor, 'request')
                     || ' were faster than ' || runs.gpu || ' memory allows: '

@@ -1,10 +1,10 @@
--- One row per run, address of a server's metrics and second of the run: what the server said of
--- itself, and what the client sent it and got from it in the same second. What a monitoring page shows.
+-- One row per run, address of a server's metrics and second of the run: what the server reported about itself, and what the client sent to it
+-- and got from it in the same second. This is what a monitoring page shows.
 --
--- A counter's rate is over the time between two looks, given to the seconds whose middle lies in it. A counter that
--- falls began anew (the server was started again): what it shows has come since. Where two looks are more than 2.5 s
--- apart, all is null: nothing is made up. Gauges are those of the look that ends the time. What is not exposed is null.
--- Requests stand in the second in which they were sent or ended, to the microsecond: none leaks over an edge.
+-- A counter's rate is over the time between two looks and is given to each second whose middle lies in that time. A counter that falls
+-- started again with its server, so its whole value is growth. If two looks are more than 2.5 s apart everything is null: nothing is made up.
+-- Gauges are those of the look that ends the time. What the server does not expose is null. Requests count in the second in which they were
+-- sent or ended.
 -- run_id                        the replay
 -- url                           address of the exposition; '' where the run does not say
 -- second                        0-based: from so many seconds since the run began, one second long
@@ -16,7 +16,7 @@
 --                               bound of the bucket of the server's histogram in which it lies (within a bucket nothing is known), seconds
 -- p99_queue_up_to_s             and at most this: the bucket's upper bound, or the longest TTFT that the client saw in that minute where that is
 --                               less and the server was its own, seconds; null in the last bucket, which has none
--- queued                        requests that it is of
+-- queued                        requests behind that percentile
 -- prompt_token_per_s            prompt tokens computed or found in the cache per second
 -- generation_token_per_s        tokens generated per second
 -- cached_ratio                  prefix cache hits of the tokens looked up; null where none were
@@ -52,7 +52,7 @@ with looks as (
     ) as each
 ),
 
--- What each series gained since it was last looked at.
+-- How much each series grew since the look before.
 gains as (
     select
         run_id,
@@ -93,7 +93,7 @@ spoken as (
         max(value) filter (where quantity = 'gpu_sm_clock_hz') as most_sm_clock_hz,
         count(*) filter (
             where quantity = 'gpu_throttle_reasons'
-                -- Idle (1) and clocks set by the user (2) hold nobody down.
+                -- Idle (1) and clocks set by the user (2) are not throttling.
                 and (value::ubigint & ~3::ubigint) <> 0
         ) as throttled_gpus
     from gains
@@ -103,7 +103,7 @@ spoken as (
         at_s
 ),
 
--- Of each second the look that ends the time its middle lies in.
+-- For each second, the look that ends the time in which the second's middle lies.
 seconds as (
     select
         spans.run_id,
@@ -163,7 +163,7 @@ queue_shares as (
         of_look_in_order as (partition by run_id, url, at_s order by upper_s)
 ),
 
--- The bucket in which the rank lies: the first that reaches it.
+-- The bucket of the 99th percentile is the first that reaches its rank.
 queue_bounds as (
     select
         run_id,
@@ -180,8 +180,8 @@ queue_bounds as (
         at_s
 ),
 
--- No request waited longer in the engine than its client did for its first token, or for its end. The last of a look's minute may
--- end for the client a moment after the look, the first before the minute.
+-- No request waited longer in the engine than its client waited for the first token, or for the end. A few seconds are added to the minute,
+-- because client and server see a request's end at slightly different times.
 own_waits as (
     select
         run_id,
@@ -232,7 +232,7 @@ addresses as (
         url
 ),
 
--- Requests by second; of several addresses each has those of the server that it begins with.
+-- Requests by second. If a run has several addresses of metrics, each has the requests of the server whose url it starts with.
 happened as (
     select
         run_id,

@@ -4,7 +4,7 @@
 -- The batch is what runs, prompts that are computed included; contexts are the share of the KV cache in use times its size, so that a
 -- prefix that several share is counted once. Gauges are those of the look that ends the time. Several engines behind one address
 -- share the load evenly. Prompts are of the mean length of the run's time. Where two looks are more than 2.5 s apart, or something is
--- not exposed, what depends on it is null: nothing is made up.
+-- not exposed, everything that depends on it is null: nothing is made up.
 -- run_id            the replay
 -- endpoint          base url that the run sent to; '' where it had one only
 -- begin_s           the look before, seconds since the run began
@@ -43,7 +43,7 @@ with looks as (
         samples.at_s
 ),
 
--- A counter that falls began anew: what it shows has come since.
+-- A counter that falls started again with its server: its whole value is growth.
 grown as (
     select
         *,

@@ -1,9 +1,9 @@
--- One row per run whose servers' /metrics were looked at: whether it had them to itself. Where they say clearly more in
--- flight than the run had, others were served too, and what decoded together cannot be told from the run's own requests.
+-- One row per run whose servers' /metrics were looked at: whether the run had the servers to itself. If they report clearly more requests in
+-- flight than the run had, others used them too, and the run's own requests do not tell which requests decoded together.
 --
--- Both ends are compared at the instants of the looks, so that few looks of an uneven load, as in a run that is interrupted, accuse
--- nobody. A request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more: until the server
--- has noticed, it still runs there. A server that goes away while the run lasts counts for the time in which it was looked at.
+-- Both numbers are compared at the instants of the looks, so that a few looks at an uneven load, as in an interrupted run, accuse nobody. A
+-- request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more, because the server runs it until it
+-- notices. A server that goes away during the run counts for the time in which it was looked at.
 -- run_id             the replay
 -- looks              instants at which the servers were asked, at the address that was asked most often
 -- server_in_flight   running and waiting as the servers say, mean over the looks, all servers together

@@ -1,6 +1,6 @@
--- One row per silence of a trace: a gap of ten seconds and more that is also beyond 5 ln(n) times the mean one, five times
--- the longest that n gaps of a Poisson stream would have. Of more than three, those of less than a minute are left out: there
--- the traffic itself comes in bursts. A trace of fewer than ten gaps has none.
+-- One row per silence of a trace: a gap of at least ten seconds that is also longer than 5 ln(n) times the mean gap, which is five times
+-- the longest of n gaps in a Poisson stream. If there are more than three, those below a minute are left out, because then the traffic
+-- itself comes in bursts. A trace of fewer than ten gaps has none.
 -- source_name       what the user calls it
 -- from_s            instant of the last request before it, seconds since the first arrival
 -- until_s           of the first one after it

@@ -94,7 +94,7 @@ samples as materialized (
     where measured.value is not null
 ),
 
--- In order, so that a rank is a place.
+-- Sorted, so that a rank is a position in the list.
 sorted as materialized (
     select
         run_id,
@@ -110,7 +110,7 @@ sorted as materialized (
         objective
 ),
 
--- The slowest samples are those from here on. Without the lists, which no sample is to carry along.
+-- Where the slowest samples start. The sorted lists are left out, so that they are not copied for every sample.
 levels as materialized (
     select
         run_id,
@@ -164,7 +164,7 @@ parts as (
     group by all
 ),
 
--- How many times as far as independent samples the slowest ones are spread between the parts.
+-- How much more the slowest samples scatter between the parts than independent ones would.
 spreads as (
     select
         run_id,
@@ -243,7 +243,7 @@ observed as (
     left join sorted on sorted.run_id = ranked.run_id and sorted.objective = ranked.objective
 ),
 
--- Whether the share above the bound is surely within what is allowed, or surely beyond it.
+-- Whether the share above the bound is certainly allowed, or certainly not.
 told as (
     select
         *,
@@ -305,7 +305,7 @@ select
     reason,
     case
         when reason in ('too few samples', 'too few bursts', 'within the interval')
-            -- With none above the bound, as many as an interval wants are enough.
+            -- If no sample is above the bound, the number that an interval needs is enough.
             then ceil(
                 greatest(case when above > 0 then to_tell - effective_samples end, macros.fewest_samples(q) - effective_samples, 1)
                 * coalesce(samples / nullif(effective_samples, 0), 1) * request_per_sample

@@ -1,5 +1,4 @@
--- One row per trace: what was ingested, how long and how fast it is, and how much of
--- its prompts an engine has seen before.
+-- One row per trace: what was ingested, how long it is, its rate, and how much of its prompts was in earlier prompts.
 -- source_name            what the user calls it
 -- format                 the reader that took it in
 -- rows_read              lines or records read
@@ -67,7 +66,7 @@ candidates as (
     having sum(gaps) >= 3
 ),
 
--- A clock that ticks every 3 s also writes 2.999 s; the smallest gap alone would be that.
+-- A clock that ticks every 3 s also writes 2.999 s sometimes, so the smallest gap alone would be wrong.
 ticks as (
     select
         source_name,

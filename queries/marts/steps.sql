@@ -1,10 +1,10 @@
--- One row per experiment and value of the setting that it varies: what each level gave, over its
--- repeats. Runs that are invalid or failed, or were stopped before their end, are counted and left out; warm-up is left out.
+-- One row per experiment and value of the setting that it varies (a level): the result of the level over its repeats. Runs that are invalid,
+-- failed, or were stopped before their end are counted and otherwise left out, and so is warm-up.
 --
 -- Percentiles are of the requests of all repeats together; throughput is the mean over the repeats, with
 -- the least and the most of them. The knee is the first level at which throughput added per load added, since
 -- the level before, falls below half of what it was from nothing to the first level: beyond it more load brings mostly
--- waiting. It wants values that are numbers and at least three levels with a valid run, and is in output tokens.
+-- waiting. It needs numeric values and at least three levels with a valid run; throughput is in output tokens.
 -- series_id               the experiment
 -- series_name             what the user called it
 -- variable                the setting that it varies

@@ -1,10 +1,9 @@
 -- One row per run and bin of its time: at most 120 bins, each as wide as the next of 1,
 -- 2, 5, 10, 15, 30, 60, ... seconds. Bins in which nothing happened have a row.
 --
--- Requests count where they were due, sent or ended; latencies stand in the bin in which their
--- request was sent. Tokens are taken as evenly spread between a request's first and last.
--- Warm-up is in: this is what happened, not a summary. In sessions and in a closed loop a request that was
--- never sent was never due either.
+-- Requests count in the bins in which they were due, sent or ended; latencies count in the bin in which their request was sent. Tokens are
+-- spread evenly between a request's first and last. Warm-up is included, because this is what happened and not a summary. In sessions and
+-- in a closed loop a request that was never sent was never due either.
 -- run_id               the replay
 -- is_simulated         measured on a simulated server
 -- bin_s                when the bin begins, seconds since the run began
@@ -13,7 +12,7 @@
 -- sent                 requests sent in it
 -- completed            requests that ended well in it
 -- failed               requests that failed in it
--- measured             successful requests sent in it, warm-up and all: what its latencies are of
+-- measured             successful requests sent in it, warm-up included: its latencies are over these
 -- p50_ttft_s           time to first token, of successful requests sent in it, seconds
 -- p99_ttft_s           the same, 99th percentile; null below 100 samples
 -- p50_tpot_s           time per token after the first, seconds

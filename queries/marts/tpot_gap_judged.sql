@@ -1,8 +1,8 @@
--- One row per request of marts.tpot_gap, with the prediction that it is compared with: at the batch of the run's own events where the
--- server was its own, at what the server's /metrics say where it was shared and they cover the request.
+-- One row per request of marts.tpot_gap, with the prediction that it is compared with. If the run had the server to itself, the prediction is
+-- for the batch of the run's own requests; if others used the server and its /metrics cover the request, for the batch that these show.
 --
--- The floor stays that of the own events: others can only add bytes, so it is a bound still. The terms of a prediction are in
--- marts.tpot_gap, or in marts.tpot_gap_shared for those by the server's metrics.
+-- The floor is always that of the run's own requests: others can only add bytes, so it remains a bound. The terms of a prediction are in
+-- marts.tpot_gap, or in marts.tpot_gap_shared for predictions from the server's metrics.
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- class                   what the trace calls its kind

@@ -1,8 +1,8 @@
 -- One row per run and second in which something decoded: measured time per token compared with what memory allows and what the
 -- model predicts, at the batch of that second. Servers of one run are added up.
 --
--- All that streamed counts, failed and warm-up too: it shared the steps. A request brings its tokens evenly between its first and
--- its last, so that what is shorter than a request is smoothed. Prompts that are computed while nothing decodes slow nobody.
+-- Every request that streamed counts, also failed ones and warm-up, because it shared the steps. A request's tokens are spread evenly
+-- between its first and its last, so changes shorter than a request are smoothed. Prompts computed while nothing decodes slow nobody.
 -- run_id                the replay
 -- second                0-based: from so many seconds since the run began, one second long
 -- busy_s                time in which something decoded, seconds; of several servers the sum
@@ -34,7 +34,7 @@ with integrals as (
     from marts.decode_integrals
 ),
 
--- Where a second begins, or something begins or ceases to decode: what is between two of these is busy or idle as a whole.
+-- The starts of seconds, and the instants at which a request starts or stops decoding: between two of these, all of the time is busy or idle.
 edges as (
     select *
     from (

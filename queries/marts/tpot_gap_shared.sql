@@ -33,7 +33,7 @@ with measured as (
         and requests.tpot_s > 0
 ),
 
--- What each second between two looks brings.
+-- What a second between two looks adds to each sum.
 rates as (
     select
         run_id,
@@ -56,7 +56,7 @@ rates as (
     from marts.server_steps
 ),
 
--- With what all before them brought.
+-- The same with the sums up to the start of each.
 sums as (
     select
         rates,
@@ -84,7 +84,7 @@ sums as (
     )
 ),
 
--- Up to an instant: all before its stretch, and its share of that.
+-- The sums up to an instant: those before its stretch, and the stretch's rate times the time into it.
 upto as (
     select
         measured.run_id,
@@ -95,7 +95,7 @@ upto as (
         measured.at_s - sums.begin_s as into_s,
         sums.rates,
         sums.before,
-        -- The last look holds for as long as any other.
+        -- A look is valid for 2.5 s: a first or last token later than that is not covered.
         measured.at_s > sums.rates.end_s + 2.5e0 as is_beyond
     from measured
     asof inner join sums

@@ -1,9 +1,9 @@
 -- One row per run and level: does it climb through the run? A queue that climbs ends in a latency spike.
 --
--- A straight line through the level while requests are sent, once the first have been answered (twice the median answer time
--- after the first): of the requests in flight in the bins of marts.timeline, and of the engine's queue each second. Neighbours are alike,
--- so the interval of the slope counts n (1 - rho) / (1 + rho) samples, rho being what is left of one residual in the
--- next. Fewer than ten samples have no row. In a closed loop what is in flight is held, and only the queue is looked at.
+-- A straight line is fitted through the level, from twice the median answer time after the first request until the last request is sent. The
+-- level is the requests in flight in the bins of marts.timeline, or the engine's queue each second. Neighbouring samples are alike, so the
+-- interval of the slope counts n (1 - rho) / (1 + rho) samples, where rho is the correlation of a residual with the next. Fewer than ten
+-- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted.
 -- run_id               the replay
 -- level                'in flight' or 'queue'
 -- samples              bins or seconds

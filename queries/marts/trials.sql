@@ -1,12 +1,11 @@
--- One row per finished trial of a search over settings, and whether any other is
--- better in all that was searched for: those that are not beaten are the front to
--- choose from. The search's own opinion is not asked.
+-- One row per finished trial of a search over settings, and whether another trial beats it in everything that was searched for. The unbeaten
+-- trials are the Pareto front to choose from. The search's own choice is not used.
 -- source_name           file of the trials
 -- point                 trial in it
 -- label                 its number in the search
 -- settings              its parameters, and which objectives are to be large
 -- objectives            what it reached, by the objective's name
--- are_directions_known  the file or the user says which are to be large; false: all are taken to be small
+-- are_directions_known  the file or the user says which objectives are to be large; false: all are assumed to be small
 -- beaten_by             trials at least as good in every objective, and better in one
 -- is_unbeaten           there is none
 with objectives as (

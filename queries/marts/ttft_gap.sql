@@ -58,7 +58,7 @@ placed as (
         works.*,
         arrived.place,
         greatest(0, coalesce(gone.gone_s - works.sent_s, 0)) as place_wait_s,
-        -- In a queue several prompts fill a step together.
+        -- Prompts that queue fill a step together.
         works.prompt_s + works.step_s * works.uncached_tokens / greatest(1, d.max_num_batched_tokens - works.batch) as queued_s
     from marts.prompt_works as works
     inner join arrived
@@ -84,8 +84,8 @@ ahead as (
     from placed
 ),
 
--- Work that came in less time than has gone by waits for nobody: of a queue with one server the last idle instant
--- decides (Lindley's recursion, unrolled).
+-- The wait in a queue with one server is the work that arrived since its last idle instant, less the time since then (Lindley's recursion,
+-- unrolled: the maximum over all starts).
 queued as (
     select
         *,

@@ -1,5 +1,5 @@
--- One row per run and turn of its sessions, in the means that tables of multi-turn loads are made of.
--- Requests without a session are no turns. Warm-up is left out; latencies are of successful requests.
+-- One row per run and turn of its sessions, with the means that tables of multi-turn loads usually show. Requests without a session are left
+-- out, and so is warm-up; latencies are over successful requests.
 -- run_id               the replay
 -- turn                 0-based place in the session
 -- requests             requests planned

@@ -24,7 +24,7 @@ with streamed as (
     group by run_id
 ),
 
--- All requests together: what the prediction of prompts takes off too much of one it takes off too little of another.
+-- All requests together, because the prediction of prompts takes too much off one request and too little off another.
 judged as (
     select
         streamed.*,

@@ -1,10 +1,10 @@
 -- One row per trace and distance: how far back its prompt blocks were last used.
--- A block's distance is its place in the order of last use as its request arrives: 1 is the block that was used last.
--- A least-recently-used cache of so many blocks has it. As only the leading blocks of a prompt help, a block counts as no
--- nearer than the ones before it.
+-- A block's distance is its place in the order of last use when its request arrives: 1 is the block that was used last. A
+-- least-recently-used cache holds a block if it has at least as many blocks as the distance. Only the leading blocks of a prompt can be
+-- reused, so a block counts as no nearer than the blocks before it.
 -- source_id      number of the source
 -- source_name    what the user calls it
--- up_to_blocks   the power of two that the distance is not beyond, and half of which it is; null: never used before
+-- up_to_blocks   the smallest power of two that is not below the distance; null: never used before
 -- uses           of prompt blocks
 -- block_tokens   tokens of a block; null where that is not known
 select

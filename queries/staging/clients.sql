@@ -1,5 +1,4 @@
--- One row per replay: how the client itself fared while it ran, from run.json. A figure
--- that the run does not say is null; a run that was killed says none.
+-- One row per replay: how the client itself did while it ran, from run.json. A figure that run.json lacks is null; after a kill it lacks all.
 -- run_id               the replay
 -- lag_p50_s            how late the client's own timers were while requests were in flight, and so may a read have been, seconds
 -- lag_p99_s            the same, 99th percentile
@@ -17,7 +16,7 @@
 -- wall_step_s          largest jump of the wall clock against the monotonic one, seconds; no due time looks at it
 -- retransmits          TCP segments that the host sent again while the run lasted
 -- coalesced_ratio      token chunks that came in a read together with another, of all
--- waited_s             its threads stood in the line for a core, all together, seconds; this and the next five on Linux alone
+-- waited_s             its threads waited for a core, all together, seconds; this and the next five exist on Linux only
 -- waited_for_others_s  of that, while others had the cores
 -- most_waited_for_others_s   the most of that in any second
 -- others_cpu_ratio     of its cores' time, had by other processes and machines

@@ -1,9 +1,7 @@
--- One row per run whose environment the bandwidth model knows, with all that the
--- step macros need: any row of the run can ask them.
+-- One row per run whose environment the bandwidth model knows, with everything that the step macros need.
 --
--- Drafts have no row, nor have runs on a GPU, model or format that the seeds lack.
--- Sizes are of one GPU. "Plain" weights stay in 16 bits, "packed" ones are in the
--- weight format. Rates are what is reached, but for hbm_bytes_per_s, the peak.
+-- Drafts have no row, and neither do runs on a GPU, model or format that the catalogue lacks. Sizes are per GPU. "Plain" weights stay in
+-- 16 bits, "packed" ones are in the weight format. Rates are reached rates, except hbm_bytes_per_s, which is the peak.
 -- run_id                   the replay
 -- gpu                      name in the catalogue
 -- model                    name in the catalogue
@@ -58,7 +56,7 @@
 -- expert_layer_s           the same for routing of a layer with experts, by the law, seconds
 -- expert_first_s           smallest measured time of a layer's experts, seconds; null without a table
 -- expert_bends             where ln(time) over ln(tokens) bends, and by how much
--- expert_overlap_s         of a table's time, what layer_s holds already, seconds
+-- expert_overlap_s         part of a table's time that layer_s contains already, seconds
 -- expert_table_ratio       share of the table in a mean of table and law
 -- experts_from             which table the experts' times are from, or 'law'; null without experts
 -- step_s                   host time of a step, seconds
@@ -70,7 +68,7 @@
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much
 -- memory_utilization       share of memory that the engine takes
--- other_memory_bytes       what it keeps beside weights and KV cache, bytes
+-- other_memory_bytes       what it uses for anything except weights and KV cache, bytes
 -- band_ratio               half the 90 % band: measured times lie between predicted / (1 + it) and predicted * (1 + it)
 -- calibration              which calibration constants are from; null: none
 -- d                        all of it as one value, for the macros

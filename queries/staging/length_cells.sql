@@ -1,5 +1,5 @@
--- One row per cell of a length histogram: those that a file holds, and those that follow from what a server counted
--- between two looks at it. A server counts prompts and answers each on its own, so such a cell says of one length only.
+-- One row per cell of a length histogram: cells that a file holds, and cells that follow from a server's counters between two looks. A server
+-- counts prompts and answers separately, so such a cell is about one of the two lengths.
 -- Engines and servers are added up over the bounds that all of them have.
 -- source_id        the file; of two dumps of one server, the later
 -- source_name      what the user calls it
@@ -8,7 +8,7 @@
 -- class            as the file says; else the model, where the file has several
 -- client           one of several that send together
 -- input_above      prompt tokens: above this; null: open
--- input_up_to      up to this; null with input_above too: says nothing of prompts
+-- input_up_to      up to this; null together with input_above: the cell is not about prompts
 -- output_above     answer tokens: above this
 -- output_up_to     up to this
 -- requests         how many, or their share where the file gives rates for itself
@@ -54,7 +54,7 @@ counted as (
     group by all
 ),
 
--- Bounds that a counter lacks would makes a step that does not exist.
+-- A bound that one of the counters lacks would make a step that does not exist.
 common as (
     select *
     from counted

@@ -1,6 +1,6 @@
--- One row per counter, or part of a histogram, and look at its server: by how much it grew since the look before.
--- A series that was absent was zero. One that fell began anew. One that was large and reads zero was not read: its
--- writer could not print it; it is counted on from where it was when it is there again.
+-- One row per counter, or part of a histogram, and look at its server: how much it grew since the look before. A series that was absent
+-- before counts as zero. A series that fell started again with its server. A series that was large and reads zero was lost: its writer
+-- could not print it, and its growth counts when it is back.
 -- source_id     the file of the look
 -- source_name   what the user calls it
 -- history       the server's, see staging.metric_looks
@@ -13,7 +13,7 @@
 -- part          'bucket', 'sum' or 'count' of a histogram or summary, else 'value'
 -- le            upper bound of a bucket, in base units
 -- quantity      our word for what it says; null where we have none
--- priority      where one file says a quantity under several names, the smallest is taken
+-- priority      if a file has a quantity under several names, the one with the smallest priority counts
 -- model         served name
 -- engine        which of several engines
 -- target        which server
@@ -21,7 +21,7 @@
 -- dimensions    the labels that are left
 -- increase      by how much it grew; sums in base units. On a first look: all that it has counted so far
 -- is_first      there is no look before: since its server began
--- is_reset      it fell, so its server began anew in between
+-- is_reset      it fell, so its server was started again in between
 -- is_lost       it reads zero and was large
 with series as materialized (
     select
@@ -72,7 +72,7 @@ peaked as (
     from counted
 ),
 
--- Up to here a reader that fails on exponents prints what is; Python writes 1e+06 from a million on.
+-- Python writes a million as 1e+06, and readers that fail on exponents read that as zero; below a million they are right.
 kept as (
     select
         *,

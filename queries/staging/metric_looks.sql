@@ -1,6 +1,6 @@
--- One row per look at one server: its place in that server's history. Looks of one process belong together over
--- files: its start, and the making of its first series, say which process it is, and what it counts orders looks
--- that have no times. Where a file does not say which process it looked at, its own looks are the history.
+-- One row per look at one server: its place in that server's history. Looks at the same process belong together, also across files. The
+-- process is recognised by its start time and by when its first series was created; looks without times are ordered by their counters. If a
+-- file does not say which process it looked at, its own looks are the whole history.
 -- source_id   the file
 -- target      which server, where the file says
 -- look        the instant of staging.metrics
@@ -25,7 +25,7 @@ with looks as (
     group by all
 ),
 
--- Only text says which process it is of: answers of Prometheus hold what was asked for.
+-- Only a text exposition says which process it is of: answers of Prometheus contain just what was asked for.
 identified as (
     select
         looks.source_id,

@@ -1,4 +1,4 @@
--- One row per series of a metrics file: what its name and its labels say, taken apart.
+-- One row per series of a metrics file, with its name and labels taken apart.
 -- source_id     the file
 -- source_name   what the user calls it
 -- format        the reader that took it in
@@ -17,7 +17,7 @@
 -- quantity      our word for what it says; null where we have none
 -- kind          'counter', 'gauge' or 'histogram'; null with quantity
 -- factor        times its values: base units
--- priority      where one file says a quantity under several names, the smallest is taken
+-- priority      if a file has a quantity under several names, the one with the smallest priority counts
 with listed as (
     select
         metrics.source_id,

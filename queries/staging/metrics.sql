@@ -15,7 +15,7 @@
 -- gpu           which GPU
 -- exporter      address that a GPU was seen through
 -- dimensions    the labels that are left
--- priority      where one file says a quantity under several names, the smallest is taken
+-- priority      if a file has a quantity under several names, the one with the smallest priority counts
 -- value         as exposed
 -- base_value    in seconds, bytes, tokens, W, J, Hz or ratios of 1, where quantity says what it is
 select

@@ -19,7 +19,7 @@
 -- thin                     share of sessions kept
 -- thicken                  copies made of each session
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
--- session_rate_per_s       sessions without a start of their own were begun at so many a second, by chance; null: none was
+-- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- planned_requests         requests in the plan
 -- duration_s               length of the run, seconds
 -- max_lateness_s           p99 lateness above this makes the run invalid, seconds
@@ -139,7 +139,7 @@ select
         ),
         nullif(runs.document ->> '$.server.simulates.catalog_model', ''),
         nullif(runs.document ->> '$.server.simulates.quantization', ''),
-        -- A server that stands for no GPU says what it is instead.
+        -- A simulated server without a GPU says what it is instead.
         case
             when coalesce(runs.document ->> '$.server.simulates.gpu', '') = ''
                 then nullif(runs.document ->> '$.server.simulates.engine', '')

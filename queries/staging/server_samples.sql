@@ -1,9 +1,9 @@
--- One row per sampled series of a server or a GPU exporter that says one of our quantities, and instant. Views ask by quantity
--- here, not by an engine's own names: seeds.metric_names says which metric of which engine means what.
+-- One row per instant and sampled series of a server or a GPU exporter that holds one of our quantities. Views ask for a quantity here and not
+-- for an engine's own metric: seeds.metric_names says which metric of which engine means what.
 --
 -- A counter is exposed with _total, a histogram as _bucket, _sum and _count, and one whose own name ends in _total as all of that.
 -- The exposed names are few, so they are joined by equality; a pattern for each sample would cost more than all the rest.
--- Where a server says a quantity under an old and a new name at once, the new one is taken.
+-- If a server reports a quantity under an old and a new name at once, the new one counts.
 -- run_id     the replay
 -- at_s       when the answer was there, seconds since the run began; 0 is the look before the first request
 -- url        address of the exposition; '' where a run does not say

@@ -1,4 +1,4 @@
--- One row per source and kind of thing that it holds other than requests of a trace: in words, for a reader.
+-- One row per source and fact about what it holds, other than requests of a trace; in words, for a reader.
 -- source_id     number of the source
 -- source_name   what the user calls it
 -- seq           place in the list

@@ -1,5 +1,5 @@
--- One row per request of a trace, in no order: one shape for every format. Whoever
--- reads millions of them part by part asks here; staging.arrivals puts them in order.
+-- One row per request of a trace, in no particular order: one shape for every format. Ask here to read millions of rows part by part;
+-- staging.arrivals numbers them in order, which takes a sort.
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- line            1-based line of the file
