@@ -104,7 +104,7 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	places := map[string]int{}
 	var deployments []askedDeployment
 	for i, p := range points {
-		if err := errors.Join(p.Deployment.Check(), p.Load.check()); err != nil {
+		if err := errors.Join(p.Deployment.Check(), p.Load.Check()); err != nil {
 			predictions[i] = nothing(oneLine(err))
 			continue
 		}
@@ -241,9 +241,7 @@ func (l Load) perReplica(d deployment.Deployment) Load {
 }
 
 // Check refuses a load that contradicts itself, such as more cached tokens than prompt tokens.
-func (l Load) Check() error { return l.check() }
-
-func (l Load) check() error {
+func (l Load) Check() error {
 	for _, q := range []struct {
 		name  string
 		value float64

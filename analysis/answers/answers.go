@@ -17,6 +17,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"time"
 
@@ -140,20 +141,10 @@ func simple(value any) any {
 	switch v := value.(type) {
 	case nil, bool, int64, float64, string, time.Time:
 		return v
-	case int8:
-		return int64(v)
-	case int16:
-		return int64(v)
-	case int32:
-		return int64(v)
-	case int:
-		return int64(v)
-	case uint8:
-		return int64(v)
-	case uint16:
-		return int64(v)
-	case uint32:
-		return int64(v)
+	case int8, int16, int32, int:
+		return reflect.ValueOf(v).Int()
+	case uint8, uint16, uint32:
+		return int64(reflect.ValueOf(v).Uint())
 	case uint64:
 		return whole(new(big.Int).SetUint64(v))
 	case *big.Int: // sums of integers are 128 bits wide

@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -69,7 +70,7 @@ func Arrivals(ctx context.Context, w *warehouse.Warehouse, name string, window W
 		return nil, SourceStats{}, err
 	}
 	if stats.Requests == 0 {
-		return nil, SourceStats{}, hint.Errorf("source %s: no arrivals between %s and %s", name, or(window.From, "its start"), or(window.Until, "its end")).
+		return nil, SourceStats{}, hint.Errorf("source %s: no arrivals between %s and %s", name, cmp.Or(window.From, "its start"), cmp.Or(window.Until, "its end")).
 			Hint("%s", s.String())
 	}
 	parts, err := p.split(ctx, w.DB(), stats.Requests)
@@ -85,14 +86,6 @@ func seconds(bound *time.Duration) *float64 {
 		return nil
 	}
 	return new(bound.Seconds())
-}
-
-// or is a bound as the user wrote it, or what an empty one means.
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // count fills in the statistics of a part in one pass over it. hasEnd says that the user named the end: then the time up to it counts, even

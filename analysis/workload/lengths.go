@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -51,7 +52,7 @@ func Lengths(ctx context.Context, db *sql.DB, sourceName string, window Window) 
 	}
 	if len(l.Pairs) == 0 {
 		return l, hint.Errorf("source %s: no request with prompt and output between %s and %s", sourceName,
-			or(window.From, "its start"), or(window.Until, "its end")).Hint("%s", s.String())
+			cmp.Or(window.From, "its start"), cmp.Or(window.Until, "its end")).Hint("%s", s.String())
 	}
 	return l, nil
 }
@@ -116,10 +117,7 @@ order by
 func together(hours [][]profile.Pair) []profile.Pair {
 	all := slices.Concat(hours...)
 	slices.SortFunc(all, func(a, b profile.Pair) int {
-		if a.Input != b.Input {
-			return a.Input - b.Input
-		}
-		return a.Output - b.Output
+		return cmp.Or(a.Input-b.Input, a.Output-b.Output)
 	})
 	var sums []profile.Pair
 	for _, pair := range all {

@@ -225,7 +225,7 @@ verdicts as (
                         when counts.without_row > 1 then counts.without_row || ' requests have no row'
                         else 'run.json holds no result'
                     end
-                    || '; look into the run''s folder, or run it again'
+                    || '; look at the run''s folder, or run it again'
             when runs.reported_sent <> coalesce(stored.sent, 0) or runs.reported_completed <> coalesce(stored.completed, 0)
                 then printf(
                     'measurements are missing: run.json says %d sent and %d completed, the rows say %d and %d; '
