@@ -48,7 +48,8 @@ func checkRuns(ctx context.Context, db *sql.DB, runs []string) (warnings []strin
 	return warnings, nil
 }
 
-// checkKind refuses drafts, whose deployment is not known, and simulated servers, which answer as predicted.
+// checkKind refuses drafts, whose deployment is not known, and simulated servers. A simulator takes its times from the same macros as the
+// prediction, so a calibration from it would find nothing but its own constants.
 func checkKind(ctx context.Context, db *sql.DB, run string) error {
 	var isSimulated, isDraft bool
 	err := db.QueryRowContext(ctx, "select is_simulated, is_draft from staging.runs where run_id = ?", run).Scan(&isSimulated, &isDraft)

@@ -103,7 +103,8 @@ order by
     format`)
 }
 
-// ForgetCalibration removes a calibration. Predictions for its deployment then use the calibration before it, else the built-in constants.
+// ForgetCalibration removes a calibration and returns the number of its constants. Predictions for its deployment then use the calibration before
+// it, else the built-in constants. An unknown number is an error that lists the kept ones.
 func ForgetCalibration(ctx context.Context, db *sql.DB, id int64) (constants int64, err error) {
 	done, err := db.ExecContext(ctx, "delete from raw.calibrations where calibration_id = ?", id)
 	if err != nil {

@@ -149,8 +149,8 @@ where macros.format_words(asked.spelling) <> ''
 		Hint("name the model %s, and the nearest format by --quantization; seeds.formats has those that are known", model.String)
 }
 
-// contradiction is the error for names that are all known but do not go together: two formats for the weights, or a format for experts on
-// a model without experts.
+// contradiction is the error for names that are all known but do not go together: two formats for the weights, or a format that covers
+// experts only (MXFP4 as gpt-oss has it) on a model without experts.
 func contradiction(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
 	var named sql.NullString
 	err := db.QueryRowContext(ctx, "select named_format from macros.models_named(?)", d.CatalogModel).Scan(&named)

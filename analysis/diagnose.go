@@ -82,7 +82,8 @@ where subject = ?`, subject)
 	return d, err
 }
 
-// IsDoubtful reports that the numbers should not be trusted: the run is invalid, or a symptom says so.
+// IsDoubtful reports that the numbers should not be trusted: the run is invalid, or a symptom of the kind "invalid" fired, such as another
+// client on the server or a label that does not fit the measurements.
 func (d Diagnosis) IsDoubtful() bool {
 	return d.Invalid != "" || d.count("invalid") > 0
 }

@@ -117,7 +117,7 @@ func exportRun(ctx context.Context, db *sql.DB, runID string) ([]File, error) {
 	}, nil
 }
 
-// record is one row by column.
+// record is one row by column, for a query whose columns are used by name.
 type record map[string]any
 
 // oneRow asks a question that must have exactly one row.
@@ -140,7 +140,7 @@ func (r record) text(column string) string {
 	return fmt.Sprint(r[column])
 }
 
-// serverFlags lists what was asked of the server and what it reports.
+// serverFlags lists each setting as it was asked for and as the server reports it. A flag that had no effect shows in the difference.
 func serverFlags(ctx context.Context, db *sql.DB, runID string) ([]byte, error) {
 	table, err := ask(ctx, db, `
 		select setting, coalesce(asked, ''), coalesce(effective, '')

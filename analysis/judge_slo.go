@@ -30,7 +30,8 @@ type SLOVerdict struct {
 }
 
 // ObjectiveVerdict is the outcome of one objective. A number that is nil is not known: there were too few samples, or too few
-// independent bursts among them. Times are seconds.
+// independent bursts among them. Times are seconds. Samples and EffectiveSamples both appear in the text, because a reader who sees only
+// the first would wonder why 2,283 samples do not decide.
 type ObjectiveVerdict struct {
 	Objective
 	Observed         *float64
@@ -167,8 +168,8 @@ func (v SLOVerdict) FirstLine() string {
 	return strings.Join([]string{slo, v.lead(), v.figures()}, "; ")
 }
 
-// outcomeText is the outcome in words, and if it is undecided how many more requests would decide it: as many as the objective that needs
-// most.
+// outcomeText is the outcome in words. If it is undecided, it says how many more requests would decide it: as many as the objective that needs
+// most. An objective on its bound is named instead, because no number of requests would decide that one.
 func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {
 	if v.Outcome != Undecided {
 		return v.Outcome

@@ -150,7 +150,7 @@ func checkContext(ctx context.Context, db *sql.DB, verb string, d deployment.Dep
 	return nil
 }
 
-// LacksKVHeads says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads. Then the model's
+// LacksKVHeads is for a warning next to the answer, not for a refusal: old models really have no such key. It says whether a model is a config.json, or a folder with one, that has none of the keys for KV heads. Then the model's
 // attention heads are used, as its loader does, and the computed cache is too large if the model groups its heads after all.
 func LacksKVHeads(ctx context.Context, db *sql.DB, model string) (lacks bool, err error) {
 	text, err := userfile.ReadAll(filepath.Join(model, "config.json"))

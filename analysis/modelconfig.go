@@ -97,7 +97,8 @@ func totalSize(index []byte) any {
 	return *size.Metadata.TotalSize
 }
 
-// modelName names a model after its folder, because a checkpoint's folder has its name, or after a file that is not called config.json.
+// modelName names a model after its folder, because a checkpoint's folder usually has the model's name, or after the file if that is not called
+// config.json. The name is only for people; predictions use the keys.
 func modelName(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		file = path

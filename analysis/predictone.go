@@ -13,7 +13,8 @@ import (
 // more of them. The other answer here, weights over peak bandwidth, is the usual rule of thumb: it is too fast by 60-70 % in the median
 // (physics.md 0), and it is printed next to the prediction to show that.
 
-// Argument is one prediction together with its bytes, limits and constants.
+// Argument is one prediction together with its bytes, limits and constants. Bytes and Constant are tables and not fields, because they are
+// only printed: a new line of the argument is a new column or row of SQL.
 type Argument struct {
 	Prediction
 	Point    Point // with the catalogue's names and the defaults filled in

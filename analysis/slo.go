@@ -67,7 +67,8 @@ func ReadSLO(path string) (SLO, error) {
 
 const sloExample = `an objective is written {metric: ttft_from_due, percentile: 99, at_most: 1s} or {metric: failure_ratio, at_most: 0.01}, under "schema: ` + sloSchema + `"`
 
-// parseSLO reads the text as nodes, which know their lines, so that every error names one.
+// parseSLO reads the text as nodes, which know their lines, so that every error names one. Objectives are compared with each other only after
+// the metrics of the first schema are translated, because there two words can mean the same number.
 func parseSLO(text []byte) (SLO, error) {
 	slo := SLO{Schema: sloSchema}
 	root, err := yamlfile.Parse(text)

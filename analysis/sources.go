@@ -137,7 +137,8 @@ where source_name = $1
     and windows > 0
 order by width_s`
 
-// cachesQuery leaves out cache sizes that hold next to nothing, or hardly more than the next smaller one.
+// cachesQuery leaves out cache sizes that find less than a twentieth of what an unlimited cache finds, or at most 5 % more than the next
+// smaller one. The unlimited cache always has a row.
 const cachesQuery = `
 select
     coalesce(macros.count_text(capacity_blocks), 'no end') as blocks,

@@ -57,7 +57,7 @@ func grid() []float64 {
 // leastKVTokens is the KV cache of one request of a usual length, prompt and answer. An engine with less would start and then serve no request.
 const leastKVTokens = 2048
 
-// LoadStepCost evaluates the step macros for a deployment. A model that does not fit the GPUs' memory, or that leaves no room for one
+// LoadStepCost evaluates the step macros for a deployment, in two queries: one for the factors, one for the curves. A model that does not fit the GPUs' memory, or that leaves no room for one
 // request, is an error, because a simulator with it would start and then serve nothing.
 func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
 	if _, err := Resolve(ctx, db, d); err != nil {
@@ -142,8 +142,8 @@ order by points.tokens`, d.SQL())
 //	prefillChunks   sequences that those belong to
 //	prefillPairs    query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
 //
-// All are of the deployment. Replicas behind one address (data parallelism) share them evenly and step together, as vLLM's do
-// where experts are spread over them: the step then takes as long as one replica's share.
+// All are of the whole deployment. Replicas behind one address (data parallelism) share them evenly and step together, as vLLM's do if experts
+// are spread over them: the step then takes as long as one replica's share. Uneven shares would take longer; the model has no term for that.
 func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefillTokens, prefillChunks int, prefillPairs float64) float64 {
 	ofOne := func(n float64) float64 { return n / float64(c.replicas) }
 	sequences, prompts := ofOne(float64(decode)), ofOne(float64(prefillTokens))

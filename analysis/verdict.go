@@ -126,8 +126,8 @@ where runs.run_id = $1`, runID).Scan(
 // what it was measured on.
 func (v Verdict) FirstLine() string { return v.lead() + "; " + v.figures() }
 
-// Unusable says why the run's figures are not those of the planned load: the run is invalid, or too many requests failed. Empty: they
-// are usable.
+// Unusable says why the run's figures are not those of the planned load: the run is invalid, or too many requests failed, and then why it
+// stopped or which server went away, if that is known. It is empty if the figures are usable.
 func (v Verdict) Unusable() string {
 	switch {
 	case !v.IsValid:
@@ -184,7 +184,8 @@ func (v Verdict) figures() string {
 	return strings.Join(append(parts, v.MeasuredOn), "; ")
 }
 
-// shortfall says how many requests did not complete, and why most did not.
+// shortfall says how many requests did not complete, and why most of them did not. It is for a run that is within its limit of failures: one
+// that is over it says more, in Shortfall.
 func (v Verdict) shortfall() string {
 	text := fmt.Sprintf("%d of %d requests completed", v.Completed, v.Planned)
 	if v.Status == "interrupted" {

@@ -197,7 +197,8 @@ func (s Scenario) scale() float64 {
 	return s.Scale
 }
 
-// engines share the load evenly: all replicas of data parallelism in all servers.
+// engines is the number of engines that share the load evenly: the replicas of data parallelism in all servers. Each batches on its own, so the
+// curve of one engine at its share of the load says everything.
 func (s Scenario) engines() float64 { return float64(max(1, s.Replicas) * max(1, s.DataParallelSize)) }
 
 // clients are those of one engine.
@@ -320,7 +321,7 @@ func (r rangedState) waitsForSlot(most float64) (waits [3]bool) {
 	return waits
 }
 
-// withheld is NaN where too many requests wait for a slot.
+// withheld replaces the ends at which too many requests wait for a slot by NaN. The other ends stay, so that a range can be half known.
 func (r rangedState) withheld(of Range, most float64) Range {
 	waits := r.waitsForSlot(most)
 	for i, value := range []*float64{&of.Low, &of.Value, &of.High} {
@@ -361,7 +362,7 @@ func (c *mixCurve) expect(o Objective, at rangedState) Expectation {
 	return e
 }
 
-// worstOf is the outcome of all objectives together: one that is not met decides, then one that is undecided. Empty: there are none.
+// worstOf is the outcome of all objectives together, as for a measured SLO: one that is not met decides, then one that is undecided. Empty: there are none.
 func worstOf(all []Expectation) string {
 	worst := ""
 	for _, e := range all {

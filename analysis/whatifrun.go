@@ -32,7 +32,9 @@ type RunTraffic struct {
 	TPOT, TTFT     float64 // measured means, over tokens and over requests
 }
 
-// TrafficOfRun reads a run's successful requests after the warm-up, with the lengths that the server counted.
+// TrafficOfRun reads a run's successful requests after the warm-up, with the lengths that the server counted. An invalid run is read all the
+// same, and Invalid says why it is no measurement: its requests may still be asked about elsewhere. A run without a successful request is an
+// error.
 func TrafficOfRun(ctx context.Context, db *sql.DB, runID string) (t RunTraffic, err error) {
 	if err := t.readManifest(ctx, db, runID); err != nil {
 		return t, err
@@ -82,7 +84,7 @@ order by
 	return t, nil
 }
 
-// readManifest reads what a run was sent to, without its requests.
+// readManifest reads what a run was sent to and how, without its requests.
 func (t *RunTraffic) readManifest(ctx context.Context, db *sql.DB, runID string) error {
 	var ranOn, invalid sql.NullString
 	var concurrency sql.NullInt64

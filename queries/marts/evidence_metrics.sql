@@ -42,19 +42,10 @@ cards as (
         source_name,
         memory_clock_hz
     qualify row_number() over (partition by source_name order by count(*) desc, memory_clock_hz desc) = 1
-),
-
-known as (
-    select
-        coalesce(engines.source_name, cards.source_name) as source_name,
-        engines,
-        cards
-    from engines
-    full join cards on cards.source_name = engines.source_name
 )
 
 select
-    source_name,
+    coalesce(engines.source_name, cards.source_name) as source_name,
     unnest(macros.known_figures([
         {'figure': 'kv_usage_max_ratio', 'value': engines.kv_usage_max_ratio},
         {'figure': 'preemptions', 'value': engines.preemptions},
@@ -66,4 +57,5 @@ select
         {'figure': 'slowest_clock_ratio', 'value': cards.slowest_clock_ratio},
         {'figure': 'max_temperature_c', 'value': cards.max_temperature_c}
     ]), recursive := true)
-from known
+from engines
+full join cards on cards.source_name = engines.source_name
