@@ -218,7 +218,7 @@ func (l *fileLoad) document(ctx context.Context, tx *warehouse.Tx, id int64) (re
 	out := read.NewRows(ctx, tx, id, l.doc)
 	out.Progress = l.progressOf()
 	defer out.Close()
-	err := l.format.Read(l.doc, out)
+	err := l.format.ReadInto(l.doc, out)
 	if err == nil {
 		err = out.End()
 	}

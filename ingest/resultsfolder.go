@@ -200,7 +200,7 @@ func (l *fileLoad) row(ctx context.Context, out *read.Rows, p folderPart) (keep 
 	}
 	trial := read.NewRows(ctx, nil, 0, l.doc)
 	defer trial.Close()
-	if err := f.Read(l.partDocument(p), trial); err != nil {
+	if err := f.ReadInto(l.partDocument(p), trial); err != nil {
 		if l.doc.RefusesText && trial.HoldsText {
 			return false, err
 		}
@@ -209,7 +209,7 @@ func (l *fileLoad) row(ctx context.Context, out *read.Rows, p folderPart) (keep 
 	}
 	out.FirstPoint, out.Label = int32(out.Counts["points"]), strings.TrimSuffix(p.name, ".json")
 	defer func() { out.FirstPoint, out.Label = 0, "" }()
-	if err := f.Read(l.partDocument(p), out); err != nil {
+	if err := f.ReadInto(l.partDocument(p), out); err != nil {
 		return false, err
 	}
 	if trial.HoldsText {

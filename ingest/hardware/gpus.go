@@ -11,10 +11,7 @@ import (
 var GPUs = read.Format{
 	Name: "gpus",
 	Sees: func(h *read.Head) string {
-		if h.ColumnsHave("gpu", "memory_bytes", "hbm_bytes_per_s") {
-			return "GPUs, with gpu, memory_bytes, hbm_bytes_per_s"
-		}
-		return ""
+		return read.If(h.ColumnsHave("gpu", "memory_bytes", "hbm_bytes_per_s"), "GPUs, with gpu, memory_bytes, hbm_bytes_per_s")
 	},
 	Read:  readGPUs,
 	Wants: "the columns gpu, memory_bytes, hbm_bytes_per_s, bf16_flop_per_s, link (and aliases, fp8_flop_per_s, fp4_flop_per_s)",
@@ -25,10 +22,7 @@ var GPUs = read.Format{
 var Prices = read.Format{
 	Name: "prices",
 	Sees: func(h *read.Head) string {
-		if h.ColumnsHave("gpu", "usd_per_gpu_hour") {
-			return "prices, with gpu, usd_per_gpu_hour"
-		}
-		return ""
+		return read.If(h.ColumnsHave("gpu", "usd_per_gpu_hour"), "prices, with gpu, usd_per_gpu_hour")
 	},
 	Read:  readPrices,
 	Wants: "the columns gpu, usd_per_gpu_hour (and label)",

@@ -13,10 +13,7 @@ import (
 var KernelRules = read.Format{
 	Name: "kernel-rules",
 	Sees: func(h *read.Head) string {
-		if len(h.Columns) >= 2 && len(h.Columns) <= 3 && h.ColumnsHave("category", "pattern") {
-			return "rules for kernels: category, pattern"
-		}
-		return ""
+		return read.If(len(h.Columns) >= 2 && len(h.Columns) <= 3 && h.ColumnsHave("category", "pattern"), "rules for kernels: category, pattern")
 	},
 	Read:  readKernelRules,
 	Wants: "the columns category, pattern",

@@ -19,10 +19,7 @@ import (
 var KernelTimes = read.Format{
 	Name: "kernel-times",
 	Sees: func(h *read.Head) string {
-		if h.ColumnsHave(KernelTableMarks...) {
-			return "measured kernel times of an engine"
-		}
-		return ""
+		return read.If(h.ColumnsHave(KernelTableMarks...), "measured kernel times of an engine")
 	},
 	Read:  readKernelCSV,
 	Wants: "the columns " + strings.Join(KernelTableMarks, ", ") + " and those of its operation",
@@ -81,9 +78,7 @@ func readKernelCSV(d *read.Document, out *read.Rows) error {
 		if !known {
 			tables[where] = seq
 			where.Seq = seq
-			if err := out.Add(where); err != nil {
-				return nil, err
-			}
+			out.Add(where)
 		}
 		return nil, out.Add(row)
 	})

@@ -21,10 +21,7 @@ var ModelConfig = read.Format{
 	Name: "model-config",
 	Sees: func(h *read.Head) string {
 		isModel := h.Has("model_type") || h.Has("architectures")
-		if isModel && (h.Has("text_config") || h.Has("hidden_size") || h.Has("num_hidden_layers") || h.Has("n_layer") || h.Has("vocab_size")) {
-			return "a model's config.json, with model_type and its sizes"
-		}
-		return ""
+		return read.If(isModel && (h.Has("text_config") || h.Has("hidden_size") || h.Has("num_hidden_layers") || h.Has("n_layer") || h.Has("vocab_size")), "a model's config.json, with model_type and its sizes")
 	},
 	Read:  readModelConfig,
 	Wants: "a JSON object with model_type, num_hidden_layers, hidden_size, ...",

@@ -17,10 +17,7 @@ import (
 var AIPerfServerMetrics = read.Format{
 	Name: "aiperf-server-metrics",
 	Sees: func(h *read.Head) string {
-		if h.IsLines() && h.Has("endpoint_url", "timestamp_ns", "metrics") {
-			return "AIPerf's server metrics: endpoint_url, timestamp_ns, metrics"
-		}
-		return ""
+		return read.If(h.IsLines() && h.Has("endpoint_url", "timestamp_ns", "metrics"), "AIPerf's server metrics: endpoint_url, timestamp_ns, metrics")
 	},
 	Read:  readAIPerfServer,
 	Wants: "lines with endpoint_url, timestamp_ns, metrics",
@@ -33,10 +30,7 @@ var AIPerfServerMetrics = read.Format{
 var AIPerfGPUTelemetry = read.Format{
 	Name: "aiperf-gpu-telemetry",
 	Sees: func(h *read.Head) string {
-		if h.IsLines() && h.Has("timestamp_ns", "telemetry_data") {
-			return "AIPerf's GPU telemetry: timestamp_ns, telemetry_data"
-		}
-		return ""
+		return read.If(h.IsLines() && h.Has("timestamp_ns", "telemetry_data"), "AIPerf's GPU telemetry: timestamp_ns, telemetry_data")
 	},
 	Read:  readAIPerfGPU,
 	Wants: "lines with timestamp_ns, gpu_uuid, telemetry_data",
@@ -177,9 +171,7 @@ func readAIPerfGPU(d *read.Document, out *read.Rows) error {
 			if reason != "" || !read.IsMetricName(name) {
 				return &read.Reject{Column: "telemetry_data", Reason: read.NotANumber}, nil
 			}
-			if err := out.Add(Sample{Scrape: scrape, AtNs: at.since(look.TimestampNs, "ns"), Name: name, Labels: labels, Value: value}); err != nil {
-				return nil, err
-			}
+			out.Add(Sample{Scrape: scrape, AtNs: at.since(look.TimestampNs, "ns"), Name: name, Labels: labels, Value: value})
 		}
 		return nil, nil
 	})

@@ -23,10 +23,7 @@ var InferencePerfPrometheus = read.Format{
 
 // seesInferencePerfMetrics asks for two figures that only Prometheus has.
 func seesInferencePerfMetrics(h *read.Head) string {
-	if h.Has("load_summary", "successes") && bytes.Contains(h.Data, []byte(`"queue_len"`)) && bytes.Contains(h.Data, []byte(`"num_preemptions_total"`)) {
-		return "inference-perf's figures from Prometheus: successes, queue_len"
-	}
-	return ""
+	return read.If(h.Has("load_summary", "successes") && bytes.Contains(h.Data, []byte(`"queue_len"`)) && bytes.Contains(h.Data, []byte(`"num_preemptions_total"`)), "inference-perf's figures from Prometheus: successes, queue_len")
 }
 
 // readInferencePerfMetrics keeps each figure as a series with its statistic as a label.
@@ -56,14 +53,10 @@ func readInferencePerfMetrics(d *read.Document, out *read.Rows) error {
 			}
 			value, reason := read.MetricValue(figures[statistic])
 			if reason != "" || !read.IsMetricName(name) || !read.IsMetricName(statistic) {
-				if err := out.Reject(int64(number+1), "successes", read.NotANumber); err != nil {
-					return err
-				}
+				out.Reject(int64(number+1), "successes", read.NotANumber)
 				continue
 			}
-			if err := out.Add(Sample{Name: name, Labels: `statistic="` + statistic + `"`, Value: value}); err != nil {
-				return err
-			}
+			out.Add(Sample{Name: name, Labels: `statistic="` + statistic + `"`, Value: value})
 		}
 	}
 	return nil

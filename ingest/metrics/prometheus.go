@@ -61,10 +61,7 @@ func seesExposition(h *read.Head) string {
 
 // seesDump asks for the name inside the braces, which only a dump writes first.
 func seesDump(h *read.Head) string {
-	if bytes.HasPrefix(h.Line, []byte(`{__name__="`)) || bytes.HasPrefix(h.Line, []byte("{__name__='")) {
-		return "series, value and milliseconds, as promtool dumps them"
-	}
-	return ""
+	return read.If(bytes.HasPrefix(h.Line, []byte(`{__name__="`)) || bytes.HasPrefix(h.Line, []byte("{__name__='")), "series, value and milliseconds, as promtool dumps them")
 }
 
 // exposition takes the lines of one scrape after another. Series are remembered by

@@ -51,18 +51,12 @@ func isLog(h *read.Head, mark []byte) bool {
 
 // seesStats leaves a log with both kinds of lines to VLLMRequests.
 func seesStats(h *read.Head) string {
-	if !isLog(h, statsMark) || isLog(h, requestMark) {
-		return ""
-	}
-	return "a vLLM server's log, with its lines of averages"
+	return read.If(isLog(h, statsMark) && !isLog(h, requestMark), "a vLLM server's log, with its lines of averages")
 }
 
 // seesRequestLog asks for one line for a request.
 func seesRequestLog(h *read.Head) string {
-	if !isLog(h, requestMark) {
-		return ""
-	}
-	return "a vLLM server's log, with a line for each request"
+	return read.If(isLog(h, requestMark), "a vLLM server's log, with a line for each request")
 }
 
 // vllmLog is one log on its way. Its stamps have no year: times are seconds since
@@ -187,9 +181,7 @@ func (l *vllmLog) stats(number, at int64, text []byte) error {
 		made = append(made, Sample{Scrape: l.scrapes, AtNs: new(at * 1e9), Name: name, Labels: labels, Value: value})
 	}
 	for _, row := range made {
-		if err := l.out.Add(row); err != nil {
-			return err
-		}
+		l.out.Add(row)
 	}
 	l.scrapes++
 	return nil

@@ -2,6 +2,7 @@ package read
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"path/filepath"
@@ -87,17 +88,18 @@ func (d *Document) Lines(out *Rows, use func(number int64, line []byte) (*Reject
 			if failed != nil {
 				return nil
 			}
-			var problem *Reject
-			problem, failed = use(number, line)
+			problem, err := use(number, line)
+			failed = cmp.Or(out.failed, err)
 			return problem
 		})
 		if failed != nil {
 			return failed
 		}
 		for _, r := range made.Rejects {
-			if err := out.Reject(r.Line, r.Column, r.Reason); err != nil {
-				return err
-			}
+			out.Reject(r.Line, r.Column, r.Reason)
+		}
+		if out.failed != nil {
+			return out.failed
 		}
 		d.Rest.done(next)
 		var err error

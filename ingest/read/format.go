@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"errors"
 )
 
@@ -31,6 +32,13 @@ type Format struct {
 	// kernel rules, kernel times, model, gpus, prices, results. About.Kind
 	// overrides it for one file.
 	Kind string
+}
+
+// ReadInto is Read with the first error of what it put into out, which a reader need not
+// look at itself.
+func (f Format) ReadInto(d *Document, out *Rows) error {
+	err := f.Read(d, out)
+	return cmp.Or(out.failed, err)
 }
 
 // Arrivals is a file that was opened: how its rows are read, and what holds for all

@@ -40,6 +40,14 @@ func NewHead(data []byte, name string) *Head {
 	return h
 }
 
+// If is the answer of a format's Sees: why the head is of that format, where it is.
+func If(isSeen bool, why string) string {
+	if isSeen {
+		return why
+	}
+	return ""
+}
+
 // Has says whether the first JSON object has all of these keys. It may be the whole
 // file or its first line.
 func (h *Head) Has(keys ...string) bool { return HasAll(h.Keys, keys...) }

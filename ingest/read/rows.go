@@ -38,6 +38,7 @@ type Rows struct {
 	textNames  map[string]bool // told by TextIn
 	HoldsText  bool            // a field was met that holds text
 
+	failed      error // the first of Add, Reject or Text; it stays
 	cells       marginals
 	wordless    int // rows whose class was left out
 	implausible map[implausible]int
@@ -81,9 +82,21 @@ type checkedRow interface{ Check(out *Rows) (Row, bool) }
 // are not counted as rows of the source.
 var ofOtherRows = map[string]bool{"arrival_details": true, "kernel_tables": true, "figures": true}
 
+// Err is the first error of Add, Reject or Text. It stays, as that of a bufio.Writer
+// does: nothing is taken in after it. A reader may therefore call them without looking at
+// each answer. Lines looks after every line, and End and Read look at the end.
+func (r *Rows) Err() error { return r.failed }
+
 // Add takes in one row. Its error ends the file: the warehouse refused it, or the
 // user stopped.
 func (r *Rows) Add(one Row) error {
+	if r.failed == nil {
+		r.failed = r.add(one)
+	}
+	return r.failed
+}
+
+func (r *Rows) add(one Row) error {
 	if checked, isChecked := one.(checkedRow); isChecked {
 		var isKept bool
 		if one, isKept = checked.Check(r); !isKept {
@@ -146,10 +159,13 @@ func (r *Rows) arrived(at int64) {
 // Reject counts a row that was not taken in: where and why, never its text. A
 // document without lines counts its records from 1.
 func (r *Rows) Reject(line int64, column, reason string) error {
-	r.Sum.Read++
-	r.Sum.Rejected++
-	r.Sum.Rejects = append(r.Sum.Rejects, Reject{line, column, reason})
-	return r.Sum.hopeless()
+	if r.failed == nil {
+		r.Sum.Read++
+		r.Sum.Rejected++
+		r.Sum.Rejects = append(r.Sum.Rejects, Reject{line, column, reason})
+		r.failed = r.Sum.hopeless()
+	}
+	return r.failed
 }
 
 // Note is something that a reader of the numbers must know. The same note is kept once.
@@ -163,11 +179,12 @@ func (r *Rows) Note(format string, args ...any) {
 // the file is refused, as the user says. The field is a key, never data.
 func (r *Rows) Text(field string) error {
 	r.HoldsText = true
-	if r.doc.RefusesText {
-		return hint.Errorf("it holds text (%s)", field).Hint("take it in without: --text strip; nothing of the text is kept then")
+	if !r.doc.RefusesText {
+		r.Note("text was left out: %s", field)
+	} else if r.failed == nil {
+		r.failed = hint.Errorf("it holds text (%s)", field).Hint("take it in without: --text strip; nothing of the text is kept then")
 	}
-	r.Note("text was left out: %s", field)
-	return nil
+	return r.failed
 }
 
 // TextIn is Text for a name of the file's own, which is said only where it looks like a
@@ -223,11 +240,11 @@ func (r *Rows) End() error {
 	r.noteClasses()
 	r.noteImplausible()
 	for _, t := range r.tables {
-		if err := r.flush(t); err != nil {
-			return err
+		if r.failed == nil {
+			r.failed = r.flush(t)
 		}
 	}
-	return nil
+	return r.failed
 }
 
 // Close frees the batches under construction.

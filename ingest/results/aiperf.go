@@ -61,9 +61,7 @@ func readAIPerf(d *read.Document, out *read.Rows) error {
 		}
 		for _, p := range points {
 			p.row.Point = point
-			if err := addPoint(out, p.row, p.figures); err != nil {
-				return err
-			}
+			addPoint(out, p.row, p.figures)
 			point++
 		}
 		if o["telemetry_data"] != nil && string(o["telemetry_data"]) != "null" {

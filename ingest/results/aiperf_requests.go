@@ -24,10 +24,7 @@ var AIPerfRequests = read.Format{
 // seesAIPerfRequests looks into the first line, because metadata and metrics alone
 // are keys of an aggregate, too.
 func seesAIPerfRequests(h *read.Head) string {
-	if !h.Has("metadata", "metrics") || !bytes.Contains(h.Line, []byte(`"request_start_ns"`)) {
-		return ""
-	}
-	return "requests of AIPerf: metadata.request_start_ns, metrics"
+	return read.If(h.Has("metadata", "metrics") && bytes.Contains(h.Line, []byte(`"request_start_ns"`)), "requests of AIPerf: metadata.request_start_ns, metrics")
 }
 
 // aiperfLine is one request. credit_issued_ns is when the client's scheduler let it
@@ -74,9 +71,7 @@ func readAIPerfRequests(d *read.Document, out *read.Rows) error {
 		}
 		first = min(first, *start)
 		if request.Error != nil && request.Error.Message != nil && *request.Error.Message != "" {
-			if err := out.Text("error.message"); err != nil {
-				return nil, err
-			}
+			out.Text("error.message")
 		}
 		row := request.row(origin)
 		row.Seq = seq

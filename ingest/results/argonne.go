@@ -30,10 +30,7 @@ func seesArgonne(h *read.Head) string {
 	for i := range columns {
 		columns[i] = strings.TrimSpace(columns[i])
 	}
-	if !read.HasAll(columns, argonneColumns...) {
-		return ""
-	}
-	return "LLM-Inference-Bench: columns " + strings.Join(argonneColumns, ", ")
+	return read.If(read.HasAll(columns, argonneColumns...), "LLM-Inference-Bench: columns "+strings.Join(argonneColumns, ", "))
 }
 
 // readArgonne makes a point of each row.

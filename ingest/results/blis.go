@@ -14,10 +14,7 @@ import (
 var BLIS = read.Format{
 	Name: "blis",
 	Sees: func(h *read.Head) string {
-		if !isBLIS(h) || !isTimedBLIS(h) {
-			return ""
-		}
-		return "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us"
+		return read.If(isBLIS(h) && isTimedBLIS(h), "a BLIS TraceV2 with times, first_chunk_time_us and last_chunk_time_us")
 	},
 	Read: readBLIS, Kind: "results",
 	Wants: "a CSV with arrival_time_us, send_time_us, first_chunk_time_us and last_chunk_time_us (BLIS TraceV2)",
@@ -28,10 +25,7 @@ var BLIS = read.Format{
 var BLISTrace = read.Format{
 	Name: "blis-trace",
 	Sees: func(h *read.Head) string {
-		if !isBLIS(h) || isTimedBLIS(h) {
-			return ""
-		}
-		return "a BLIS TraceV2 without times, arrival_time_us alone"
+		return read.If(isBLIS(h) && !isTimedBLIS(h), "a BLIS TraceV2 without times, arrival_time_us alone")
 	},
 	Read:  readBLISTrace,
 	Wants: "a CSV with arrival_time_us, input_tokens and output_tokens (BLIS TraceV2)",
@@ -90,9 +84,7 @@ func readBLIS(d *read.Document, out *read.Rows) error {
 			return &read.Reject{Column: "send_time_us", Reason: read.NotANumber}, nil
 		}
 		if s.Text("error_message") != "" {
-			if err := out.Text("error_message"); err != nil {
-				return nil, err
-			}
+			out.Text("error_message")
 		}
 		zero = firstOf(zero, sent)
 		row := blisRow(s, sent, zero)
@@ -176,9 +168,7 @@ func readBLISTrace(d *read.Document, out *read.Rows) error {
 		if row.SessionID != nil {
 			row.Turn = read.Int32Of(s.Number("round_index"))
 		}
-		if err := out.Add(row); err != nil {
-			return nil, err
-		}
+		out.Add(row)
 		if model := read.ModelName(s.Text("model")); model != nil {
 			return nil, out.Add(read.ArrivalDetail{Line: line, Model: model})
 		}

@@ -45,9 +45,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Add(Point{Tool: "evalscope", Label: new("percentiles")}); err != nil {
-			return err
-		}
+		out.Add(Point{Tool: "evalscope", Label: new("percentiles")})
 		return evalscopePercentiles(out, text)
 	}
 	summary, err := d.Tree()
@@ -55,9 +53,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	args, _ := read.ParseTree(d.Beside("benchmark_args.json", 1<<20))
-	if err := out.Add(evalscopePoint(summary, args)); err != nil {
-		return err
-	}
+	out.Add(evalscopePoint(summary, args))
 	for _, key := range read.SortedKeys(summary) {
 		name, unit := nameAndUnit(key)
 		is := "value"
@@ -73,9 +69,7 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 			continue
 		}
 		out.OddNumber(name, summary, key)
-		if err := addFigure(out, 0, name, is, unit, read.NumberAt(summary, key)); err != nil {
-			return err
-		}
+		addFigure(out, 0, name, is, unit, read.NumberAt(summary, key))
 	}
 	if percentiles := d.Beside("benchmark_percentile.json", read.MaxTreeBytes); percentiles != nil {
 		return evalscopePercentiles(out, percentiles)
@@ -142,9 +136,7 @@ func evalscopePercentiles(out *read.Rows, text []byte) error {
 		for _, key := range read.SortedKeys(record) {
 			name, unit := nameAndUnit(key)
 			out.OddNumber(name, record, key)
-			if err := addFigure(out, 0, name, is, unit, read.NumberAt(record, key)); err != nil {
-				return err
-			}
+			addFigure(out, 0, name, is, unit, read.NumberAt(record, key))
 		}
 		return nil
 	})
@@ -157,10 +149,7 @@ var EvalscopeRequests = read.Format{
 	Name: "evalscope-requests",
 	Sees: func(h *read.Head) string {
 		wanted := []string{"start_time", "first_chunk_latency", "prompt_tokens", "completion_tokens"}
-		if read.HasAll(h.Columns, wanted...) || read.HasAll(h.Element, wanted...) {
-			return "evalscope's requests, with first_chunk_latency and completion_tokens"
-		}
-		return ""
+		return read.If(read.HasAll(h.Columns, wanted...) || read.HasAll(h.Element, wanted...), "evalscope's requests, with first_chunk_latency and completion_tokens")
 	},
 	Read:  readEvalscopeRequests,
 	Kind:  "results",
@@ -187,9 +176,7 @@ func readEvalscopeRequests(d *read.Document, out *read.Rows) error {
 	var zero read.Number
 	var seen outcomes
 	use := func(q evalscopeRequest) error {
-		if err := tellTexts(out, textField{"request", q.Request}, textField{"response_messages", q.Responses}); err != nil {
-			return err
-		}
+		tellTexts(out, textField{"request", q.Request}, textField{"response_messages", q.Responses})
 		zero = firstOf(zero, q.Start)
 		return seen.add(out, q.row(zero))
 	}

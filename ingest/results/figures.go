@@ -57,25 +57,23 @@ func unitFor(statistic, unit string) string {
 // leaves turns every number of a tree into a figure. words gives the path to a
 // number its name and unit; a key that is a statistic of a distribution (p99 in
 // ttft.p99) is not part of that path.
-func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) error {
-	return leavesAt(out, point, []string{key}, node, words)
+func leaves(out *read.Rows, point int32, key string, node any, words func(way []string) (name, unit string)) {
+	leavesAt(out, point, []string{key}, node, words)
 }
 
 // leavesAt walks down one level. The depth is bounded because a file can be made to
 // nest without end.
-func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) error {
+func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]string) (string, string)) {
 	const deepest = 10
 	object, isObject := node.(map[string]any)
 	if !isObject || len(way) > deepest {
-		return nil
+		return
 	}
 	isDistribution := read.NumberAt(object, "mean").Known || read.NumberAt(object, "p50").Known
 	for _, key := range read.SortedKeys(object) {
 		value, isNumber := object[key].(float64)
 		if !isNumber {
-			if err := leavesAt(out, point, append(way[:len(way):len(way)], key), object[key], words); err != nil {
-				return err
-			}
+			leavesAt(out, point, append(way[:len(way):len(way)], key), object[key], words)
 			continue
 		}
 		is, at := statistic(key), way
@@ -83,11 +81,8 @@ func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]
 			is, at = "value", append(way[:len(way):len(way)], key)
 		}
 		name, unit := words(at)
-		if err := addFigure(out, point, name, is, unitFor(is, unit), read.Number{Value: value, Known: true}); err != nil {
-			return err
-		}
+		addFigure(out, point, name, is, unitFor(is, unit), read.Number{Value: value, Known: true})
 	}
-	return nil
 }
 
 // isoSpan is a duration of ISO 8601 without days or months, which are of no fixed
@@ -133,23 +128,18 @@ func statistic(name string) string {
 
 // addFigure adds a number where the tool has one. A name that could be a sentence
 // is not kept.
-func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) error {
-	if !value.Known || read.Word(name) == "" {
-		return nil
+func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) {
+	if value.Known && read.Word(name) != "" {
+		r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: read.OrNil(unit), Value: value.Value})
 	}
-	return r.Add(Figure{Point: point, Name: name, Statistic: statistic, Unit: read.OrNil(unit), Value: value.Value})
 }
 
 // addPoint adds a run and its figures; each figure takes the number of the run.
 func addPoint(out *read.Rows, row Point, figures []Figure) error {
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	for _, figure := range figures {
 		figure.Point = row.Point
-		if err := out.Add(figure); err != nil {
-			return err
-		}
+		out.Add(figure)
 	}
-	return nil
+	return out.Err()
 }

@@ -73,17 +73,11 @@ func readGenAIBench(d *read.Document, out *read.Rows) error {
 	if aggregated == nil {
 		return hint.Errorf("aggregated_metrics is not an object").Hint("take the file from its source again")
 	}
-	if err := out.Add(genaiPoint(d, aggregated)); err != nil {
-		return err
-	}
-	if err := genaiFigures(out, aggregated, unit); err != nil {
-		return err
-	}
+	out.Add(genaiPoint(d, aggregated))
+	genaiFigures(out, aggregated, unit)
 	toSeconds := map[string]float64{"s": 1, "ms": 1e-3}[unit]
 	for i, request := range report.Requests {
-		if err := request.add(out, int32(i), toSeconds); err != nil {
-			return err
-		}
+		request.add(out, int32(i), toSeconds)
 	}
 	return nil
 }
@@ -116,27 +110,22 @@ func genaiPoint(d *read.Document, aggregated map[string]any) Point {
 }
 
 // genaiFigures reads the single numbers and the distributions under "stats".
-func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) error {
+func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) {
 	for _, key := range read.SortedKeys(aggregated) {
 		if key == "num_concurrency" || key == "batch_size" || key == "run_duration" {
 			continue
 		}
-		if err := addFigure(out, 0, key, "value", genaiUnit(key, unit), read.NumberAt(aggregated, key)); err != nil {
-			return err
-		}
+		addFigure(out, 0, key, "value", genaiUnit(key, unit), read.NumberAt(aggregated, key))
 	}
 	stats, _ := aggregated["stats"].(map[string]any)
 	for _, name := range read.SortedKeys(stats) {
 		of, _ := stats[name].(map[string]any)
 		for _, key := range read.SortedKeys(of) {
 			if is := statistic(key); is != "" {
-				if err := addFigure(out, 0, name, is, genaiUnit(name, unit), read.NumberAt(of, key)); err != nil {
-					return err
-				}
+				addFigure(out, 0, name, is, genaiUnit(name, unit), read.NumberAt(of, key))
 			}
 		}
 	}
-	return nil
 }
 
 // genaiUnit tells a unit by the end of a name, since the file does not write it.
@@ -155,7 +144,7 @@ func genaiUnit(name, unit string) string {
 }
 
 // add writes one request; toSeconds is the factor of the file.
-func (q *genaiRequest) add(out *read.Rows, seq int32, toSeconds float64) error {
+func (q *genaiRequest) add(out *read.Rows, seq int32, toSeconds float64) {
 	row := Request{
 		Seq: seq, TTFTS: q.TTFT.Times(toSeconds), TPOTS: q.TPOT.Times(toSeconds), E2ES: q.E2E.Times(toSeconds),
 		InputTokens: q.InputTokens.Count(), OutputTokens: q.OutputTokens.Count(),
@@ -163,10 +152,8 @@ func (q *genaiRequest) add(out *read.Rows, seq int32, toSeconds float64) error {
 	if code := string(q.ErrorCode); code != "" && code != "null" {
 		row.Failure = new("error")
 		if q.ErrorMessage {
-			if err := out.Text("error_message"); err != nil {
-				return err
-			}
+			out.Text("error_message")
 		}
 	}
-	return out.Add(row)
+	out.Add(row)
 }

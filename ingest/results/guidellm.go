@@ -139,19 +139,13 @@ func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage
 	if row.StartedAt == nil && (b.StartTime.Known || read.NumberAt(read.TreeOfPart(b.RunStats), "start_time").Known) {
 		out.Implausible("start_time", "no possible date", 1)
 	}
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	metrics, _ := read.TreeOfPart(b.Metrics).(map[string]any)
-	if err := guideFigures(out, point, "", metrics); err != nil {
-		return err
-	}
+	guideFigures(out, point, "", metrics)
 	scheduler, _ := read.TreeOfPart(b.SchedulerMetrics).(map[string]any)
 	for _, key := range read.SortedKeys(scheduler) {
 		if name, isMean := strings.CutSuffix(key, "_avg"); isMean {
-			if err := addFigure(out, point, name, "mean", "s", read.NumberAt(scheduler, key)); err != nil {
-				return err
-			}
+			addFigure(out, point, name, "mean", "s", read.NumberAt(scheduler, key))
 		}
 	}
 	return b.requests(out, point)
@@ -262,7 +256,7 @@ var guideStatuses = []string{"successful", "errored", "incomplete", "total"}
 
 // guideFigures walks the metrics down to the distributions. Those of successful
 // requests have the metric's name; others have their status after it.
-func guideFigures(out *read.Rows, point int32, path string, node map[string]any) error {
+func guideFigures(out *read.Rows, point int32, path string, node map[string]any) {
 	for _, key := range read.SortedKeys(node) {
 		inner, isObject := node[key].(map[string]any)
 		name := strings.TrimPrefix(path+"."+key, ".")
@@ -270,9 +264,7 @@ func guideFigures(out *read.Rows, point int32, path string, node map[string]any)
 			continue
 		}
 		if !slices.Contains(guideStatuses, key) {
-			if err := guideFigures(out, point, name, inner); err != nil {
-				return err
-			}
+			guideFigures(out, point, name, inner)
 			continue
 		}
 		if count := read.NumberAt(inner, "count"); path == "" || !count.Known || count.Value == 0 {
@@ -282,34 +274,26 @@ func guideFigures(out *read.Rows, point int32, path string, node map[string]any)
 		if key != "successful" {
 			name += "." + key
 		}
-		if err := guideDistribution(out, point, name, guideUnit(path), inner); err != nil {
-			return err
-		}
+		guideDistribution(out, point, name, guideUnit(path), inner)
 	}
-	return nil
 }
 
 // guideDistribution reads one distribution. Its median is left out: p50 is the same
 // number.
-func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) error {
+func guideDistribution(out *read.Rows, point int32, name, unit string, of map[string]any) {
 	for _, key := range read.SortedKeys(of) {
 		if is := statistic(key); is != "" && key != "median" { // p50 is the same number
 			out.OddNumber(name, of, key)
-			if err := addFigure(out, point, name, is, unitFor(is, unit), read.NumberAt(of, key)); err != nil {
-				return err
-			}
+			addFigure(out, point, name, is, unitFor(is, unit), read.NumberAt(of, key))
 		}
 	}
 	percentiles, _ := of["percentiles"].(map[string]any)
 	for _, key := range read.SortedKeys(percentiles) {
 		if is := guidePercentiles[key]; is != "" {
 			out.OddNumber(name, percentiles, key)
-			if err := addFigure(out, point, name, is, unit, read.NumberAt(percentiles, key)); err != nil {
-				return err
-			}
+			addFigure(out, point, name, is, unit, read.NumberAt(percentiles, key))
 		}
 	}
-	return nil
 }
 
 // guidePercentiles are GuideLLM's names: p001 is the 0.1th percentile.
@@ -353,9 +337,7 @@ func (b *guideBenchmark) requests(out *read.Rows, point int32) error {
 			if json.Unmarshal(raw, &request) != nil {
 				return out.Reject(int64(point)+1, "requests", read.NotJSON)
 			}
-			if err := tellTexts(out, textField{"request_args", request.Args}, textField{"prompt", request.Prompt}, textField{"output", request.Output}); err != nil {
-				return err
-			}
+			tellTexts(out, textField{"request_args", request.Args}, textField{"prompt", request.Prompt}, textField{"output", request.Output})
 			if seq++; seq > maxGuideRequests {
 				return hint.Errorf("more than %d requests in one benchmark", maxGuideRequests).Hint("check where the file came from")
 			}

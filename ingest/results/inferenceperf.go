@@ -33,10 +33,7 @@ func seesInferencePerf(h *read.Head) string {
 		keys = read.YAMLKeys(h.Data)
 	}
 	// Its reports of what Prometheus saw have the same keys and an empty load.
-	if !read.HasAll(keys, "load_summary", "successes", "failures") || !bytes.Contains(h.Data, []byte("schedule_delay")) {
-		return ""
-	}
-	return "an inference-perf report with load_summary, successes and failures"
+	return read.If(read.HasAll(keys, "load_summary", "successes", "failures") && bytes.Contains(h.Data, []byte("schedule_delay")), "an inference-perf report with load_summary, successes and failures")
 }
 
 // stageOfName finds the number of a stage in the file's name; the report does not
@@ -52,16 +49,12 @@ func readInferencePerf(d *read.Document, out *read.Rows) error {
 	}
 	out.About.TimeUnit = "s"
 	row := inferencePerfPoint(report, d)
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	if delay := read.NumberAt(report, "load_summary", "schedule_delay", "p99"); delay.Known && delay.Value > 1 {
 		out.Note("the client sent late, p99 %.3g s: what is measured here is the client as well", delay.Value)
 	}
 	for _, part := range []string{"load_summary", "successes", "failures"} {
-		if err := leaves(out, row.Point, part, report[part], inferencePerfWords); err != nil {
-			return err
-		}
+		leaves(out, row.Point, part, report[part], inferencePerfWords)
 	}
 	return nil
 }
@@ -128,10 +121,7 @@ func inferencePerfWords(way []string) (name, unit string) {
 var InferencePerfRequests = read.Format{
 	Name: "inference-perf-requests",
 	Sees: func(h *read.Head) string {
-		if !h.ElementHas("start_time", "end_time", "request", "info") {
-			return ""
-		}
-		return "a list of inference-perf requests with start_time, end_time, request and info"
+		return read.If(h.ElementHas("start_time", "end_time", "request", "info"), "a list of inference-perf requests with start_time, end_time, request and info")
 	},
 	Read:  readInferencePerfRequests,
 	Kind:  "results",
@@ -184,9 +174,7 @@ func readInferencePerfRequests(d *read.Document, out *read.Rows) error {
 		if !request.Start.Known || !request.End.Known {
 			return out.Reject(number, "start_time", read.Missing)
 		}
-		if err := tellTexts(out, textField{"request", request.Request}, textField{"response", request.Response}); err != nil {
-			return err
-		}
+		tellTexts(out, textField{"request", request.Request}, textField{"response", request.Response})
 		zero = firstOf(zero, request.Start)
 		return seen.add(out, request.row(zero))
 	})

@@ -50,9 +50,9 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	out.About.TimeUnit = "s"
-	row, parts := llmd01(report), []string{"metrics"}
+	row, part := llmd01(report), "metrics"
 	if report["results"] != nil {
-		row, parts = llmd02(report), []string{"results"}
+		row, part = llmd02(report), "results"
 	}
 	row.Tool, row.ToolVersion = "llm-d-benchmark", read.WordOrNil(read.VersionOf(report["version"]))
 	if row.StartedAt == nil && (read.NumberAt(report, "metrics", "time", "start").Known || read.TextAt(report, "run", "time", "start") != "") {
@@ -61,15 +61,8 @@ func readLLMD(d *read.Document, out *read.Rows) error {
 	if row.DurationS == nil && read.TextAt(report, "run", "time", "duration") != "" {
 		out.Implausible("duration", "no time", 1)
 	}
-	if err := out.Add(row); err != nil {
-		return err
-	}
-	names := llmdNames(report)
-	for _, part := range parts {
-		if err := llmdFigures(out, names, []string{part}, report[part]); err != nil {
-			return err
-		}
-	}
+	out.Add(row)
+	llmdFigures(out, llmdNames(report), []string{part}, report[part])
 	return nil
 }
 
@@ -159,23 +152,18 @@ func llmd02(report map[string]any) Point {
 
 // llmdFigures walks down to the numbers. A node with "units" is a distribution, or
 // one number of that unit.
-func llmdFigures(out *read.Rows, names string, way []string, node any) error {
+func llmdFigures(out *read.Rows, names string, way []string, node any) {
 	const deepest = 12
 	if len(way) > deepest {
-		return nil
+		return
 	}
 	if list, isList := node.([]any); isList {
 		for i, element := range list {
-			if err := llmdFigures(out, names, append(way[:len(way):len(way)], strconv.Itoa(i)), element); err != nil {
-				return err
-			}
+			llmdFigures(out, names, append(way[:len(way):len(way)], strconv.Itoa(i)), element)
 		}
-		return nil
+		return
 	}
-	object, isObject := node.(map[string]any)
-	if !isObject {
-		return nil
-	}
+	object, _ := node.(map[string]any)
 	unit := read.TextAt(object, "units")
 	for _, key := range read.SortedKeys(object) {
 		value, isNumber := object[key].(float64)
@@ -183,21 +171,16 @@ func llmdFigures(out *read.Rows, names string, way []string, node any) error {
 		case object[key] == "" && (unit != "" && statistic(key) != ""):
 			out.Implausible(strings.Join(way, "."), "no finite number", 1)
 		case isNumber:
-			if err := llmdNumber(out, names, way, key, unit, value); err != nil {
-				return err
-			}
+			llmdNumber(out, names, way, key, unit, value)
 		case key != "series" && key != "time_series" && key != "time" && key != "replica_status" && key != "component_health":
-			if err := llmdFigures(out, names, append(way[:len(way):len(way)], key), object[key]); err != nil {
-				return err
-			}
+			llmdFigures(out, names, append(way[:len(way):len(way)], key), object[key])
 		}
 	}
-	return nil
 }
 
 // llmdNumber adds one number. The path that all reports share is cut from its name.
 // Schema 0.1 writes throughputs without a unit.
-func llmdNumber(out *read.Rows, names string, way []string, key, unit string, value float64) error {
+func llmdNumber(out *read.Rows, names string, way []string, key, unit string, value float64) {
 	is, at := statistic(key), way
 	if is == "" || unit == "" {
 		is, at = "value", append(way[:len(way):len(way)], key)
@@ -221,5 +204,5 @@ func llmdNumber(out *read.Rows, names string, way []string, key, unit string, va
 			unit = "requests/s"
 		}
 	}
-	return addFigure(out, 0, names+name, is, unitFor(is, read.Word(unit)), read.Number{Value: value, Known: true})
+	addFigure(out, 0, names+name, is, unitFor(is, read.Word(unit)), read.Number{Value: value, Known: true})
 }

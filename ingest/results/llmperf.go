@@ -61,9 +61,7 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 	if err != nil {
 		return err
 	}
-	if err := llmperfSummaryRow(out, summary, name); err != nil {
-		return err
-	}
+	llmperfSummaryRow(out, summary, name)
 	if !isSummary {
 		return nil
 	}
@@ -78,7 +76,7 @@ func readLLMPerf(d *read.Document, out *read.Rows) error {
 
 // llmperfSummaryRow reads the run. The file has no duration; the completed requests
 // per minute give it.
-func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) error {
+func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) {
 	number := func(key string) read.Number { return read.NumberAt(summary, key) }
 	flat := map[string]any{}
 	for key, value := range summary {
@@ -97,20 +95,15 @@ func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) erro
 	if perMinute := number("results_num_completed_requests_per_min"); row.Completed != nil && perMinute.Known && perMinute.Value > 0 {
 		row.DurationS = new(60 * float64(*row.Completed) / perMinute.Value)
 	}
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	for _, key := range read.SortedKeys(summary) {
 		rest, isResult := strings.CutPrefix(key, "results_")
 		if !isResult {
 			continue
 		}
 		name, is := llmperfName(rest)
-		if err := addFigure(out, 0, name, is, llmperfUnit(name), number(key)); err != nil {
-			return err
-		}
+		addFigure(out, 0, name, is, llmperfUnit(name), number(key))
 	}
-	return nil
 }
 
 // llmperfName takes the statistic from the end of ttft_s_quantiles_p99.
@@ -164,9 +157,7 @@ func llmperfRequests(out *read.Rows, text []byte) (seen outcomes, err error) {
 		if code := string(request.ErrorCode); code != "" && code != "null" && code != `""` {
 			row.Failure, row.TTFTS, row.E2ES = new("error"), nil, nil // they are zeros
 			if request.ErrorMessage {
-				if err := out.Text("error_msg"); err != nil {
-					return err
-				}
+				out.Text("error_msg")
 			}
 		}
 		return seen.add(out, row)

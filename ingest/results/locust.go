@@ -39,12 +39,13 @@ func readLocust(d *read.Document, out *read.Rows) error {
 			return nil, hint.Errorf("Locust's failures: messages alone, no measurement").Hint("take in the _stats.csv of the same run")
 		}
 		point++
-		return nil, locustRow(out, point-1, s)
+		locustRow(out, point-1, s)
+		return nil, nil
 	})
 }
 
 // locustRow is one row of statistics. Columns have three names, by version and by file.
-func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
+func locustRow(out *read.Rows, point int32, s *read.Sheet) {
 	row := Point{
 		Point: point, Tool: "locust", Label: read.WordOrNil(s.Text("Name")), StartedAt: read.UnixInstant(s.Number("Timestamp")),
 		MaxConcurrency: s.Number("User Count").Count(), Load: new("closed"),
@@ -55,9 +56,7 @@ func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
 		row.Completed = new(*row.Requests - *row.Failed)
 	}
 	row.Settings = read.Settings(map[string]any{"type": s.Text("Type"), "is_total": s.Text("Name") == "Aggregated"})
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	isEmpty := row.Requests != nil && *row.Requests == 0 // its times are zeros
 	for _, part := range []struct{ column, name, statistic, unit string }{
 		{s.First("Average Response Time", "Total Average Response Time", "Average response time"), "Response Time", "mean", "ms"},
@@ -70,17 +69,15 @@ func locustRow(out *read.Rows, point int32, s *read.Sheet) error {
 		if isEmpty && part.statistic != "value" {
 			continue
 		}
-		if err := addFigure(out, point, part.name, part.statistic, part.unit, s.Number(part.column)); err != nil {
-			return err
-		}
+		addFigure(out, point, part.name, part.statistic, part.unit, s.Number(part.column))
 	}
-	return locustPercentiles(out, point, s)
+	locustPercentiles(out, point, s)
 }
 
 // locustPercentiles reads the columns named 50%, 99%, ... In the history they cover
 // its last ten seconds, while its other columns cover all the time until then, so
 // they have another name. 100% is the maximum.
-func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
+func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) {
 	name := "Response Time"
 	if s.Has("Total Request Count") {
 		name = "Response Time of 10s"
@@ -92,14 +89,11 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 			continue
 		}
 		found = found || digits == "50"
-		if err := addFigure(out, point, name, "p"+digits, "ms", s.Number(column)); err != nil {
-			return err
-		}
+		addFigure(out, point, name, "p"+digits, "ms", s.Number(column))
 	}
-	if found || s.Number(s.First("Request Count", "# requests")).Value == 0 {
-		return nil
+	if !found && s.Number(s.First("Request Count", "# requests")).Value != 0 {
+		addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
 	}
-	return addFigure(out, point, "Response Time", "p50", "ms", s.Number(s.First("Median Response Time", "Total Median Response Time", "Median response time")))
 }
 
 // LocustRequests reads a log of requests as a listener of Locust's request event
@@ -108,10 +102,7 @@ func locustPercentiles(out *read.Rows, point int32, s *read.Sheet) error {
 var LocustRequests = read.Format{
 	Name: "locust-requests",
 	Sees: func(h *read.Head) string {
-		if !h.ColumnsHave("request_type", "name", "response_time") {
-			return ""
-		}
-		return "a log of Locust's requests, with request_type, name and response_time"
+		return read.If(h.ColumnsHave("request_type", "name", "response_time"), "a log of Locust's requests, with request_type, name and response_time")
 	},
 	Read: readLocustRequests,
 	Kind: "results",
@@ -161,9 +152,7 @@ func readLocustRequests(d *read.Document, out *read.Rows) error {
 			return &read.Reject{Column: log.columns["e2e_s"], Reason: read.Negative}, nil
 		}
 		if s.Text(log.columns["failure"]) != "" {
-			if err := out.Text(log.columns["failure"]); err != nil {
-				return nil, err
-			}
+			out.Text(log.columns["failure"])
 		}
 		return nil, log.seen.add(out, log.row(s))
 	})

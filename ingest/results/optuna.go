@@ -79,7 +79,8 @@ func readOptuna(d *read.Document, out *read.Rows) error {
 			return &read.Reject{Column: "number", Reason: read.NotAnInteger}, nil
 		}
 		point++
-		return nil, t.add(out, point-1, goals)
+		t.add(out, point-1, goals)
+		return nil, nil
 	}
 	head := read.NewHead(d.First.Data, d.Base())
 	switch {
@@ -118,7 +119,7 @@ func statedDirections(d *read.Document) (directions, error) {
 }
 
 // add writes a trial as a point with its figures.
-func (t *trial) add(out *read.Rows, point int32, goals directions) error {
+func (t *trial) add(out *read.Rows, point int32, goals directions) {
 	flat := map[string]any{"state": t.state}
 	read.Flatten(flat, "params", t.params)
 	for name := range t.values {
@@ -132,20 +133,13 @@ func (t *trial) add(out *read.Rows, point int32, goals directions) error {
 	if row.DurationS == nil && t.start != nil && t.end != nil {
 		row.DurationS = new(t.end.Sub(*t.start).Seconds())
 	}
-	if err := out.Add(row); err != nil {
-		return err
-	}
+	out.Add(row)
 	for _, name := range read.SortedKeys(t.values) {
-		if err := addFigure(out, point, name, "value", "", t.values[name]); err != nil {
-			return err
-		}
+		addFigure(out, point, name, "value", "", t.values[name])
 	}
 	for _, name := range read.SortedKeys(t.attributes) {
-		if err := addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name]); err != nil {
-			return err
-		}
+		addFigure(out, point, "user_attrs_"+name, "value", "", t.attributes[name])
 	}
-	return nil
 }
 
 // set takes one cell of a trial's table.

@@ -168,9 +168,7 @@ func (r *requestArrays) failure(j *read.JSONStream, first byte) error {
 // not say which element belongs to which request: then there are no rows, and a
 // note.
 func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
-	if err := tellTexts(out, textField{"generated_texts", read.Presence(r.hasTexts)}, textField{"errors", read.Presence(r.hasErrors)}); err != nil {
-		return err
-	}
+	tellTexts(out, textField{"generated_texts", read.Presence(r.hasTexts)}, textField{"errors", read.Presence(r.hasErrors)})
 	if r.bad != "" {
 		return out.Reject(number, r.bad, read.NotANumber)
 	}
@@ -183,11 +181,9 @@ func (r *requestArrays) addTo(out *read.Rows, number int64, point int32) error {
 		return nil
 	}
 	for i := range count {
-		if err := out.Add(r.row(point, i)); err != nil {
-			return err
-		}
+		out.Add(r.row(point, i))
 	}
-	return nil
+	return out.Err()
 }
 
 // count is how many requests the arrays hold, and whether all arrays agree.

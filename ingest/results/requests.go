@@ -40,15 +40,12 @@ type textField struct {
 
 // tellTexts tells of each field that holds a text, in the order given: a user who
 // refuses texts is told the first.
-func tellTexts(out *read.Rows, fields ...textField) error {
+func tellTexts(out *read.Rows, fields ...textField) {
 	for _, field := range fields {
 		if field.holds {
-			if err := out.Text(field.name); err != nil {
-				return err
-			}
+			out.Text(field.name)
 		}
 	}
-	return nil
 }
 
 // firstOf is the first number that is known. Versions of a tool write the same

@@ -22,10 +22,7 @@ var SGLangBench = read.Format{
 // writes.
 func seesSGLang(h *read.Head) string {
 	keys := resultKeys(h)
-	if !read.HasAll(keys, "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len") {
-		return ""
-	}
-	return "results of SGLang's bench_serving: backend, dataset_name, random_input_len, sharegpt_output_len"
+	return read.If(read.HasAll(keys, "backend", "dataset_name", "request_rate", "max_concurrency", "sharegpt_output_len", "random_input_len", "random_output_len"), "results of SGLang's bench_serving: backend, dataset_name, random_input_len, sharegpt_output_len")
 }
 
 // sglangPointKeys are the keys that have columns of their own.

@@ -12,10 +12,7 @@ import (
 var SQLite = read.Format{
 	Name: "sqlite",
 	Sees: func(h *read.Head) string {
-		if !bytes.HasPrefix(h.Data, []byte("SQLite format 3\x00")) {
-			return ""
-		}
-		return "an SQLite file"
+		return read.If(bytes.HasPrefix(h.Data, []byte("SQLite format 3\x00")), "an SQLite file")
 	},
 	Read: func(d *read.Document, _ *read.Rows) error {
 		return hint.Errorf("an SQLite file: an export of it is read").Hint("%s", sqliteHint(d.First.Data))

@@ -13,10 +13,7 @@ import (
 var TraceReplayer = read.Format{
 	Name: "trace-replayer",
 	Sees: func(h *read.Head) string {
-		if !h.IsLines() || !h.Has("s_time", "s_time_drift", "input_length", "output_length") {
-			return ""
-		}
-		return "JSON lines with s_time, s_time_drift, input_length and output_length"
+		return read.If(h.IsLines() && h.Has("s_time", "s_time_drift", "input_length", "output_length"), "JSON lines with s_time, s_time_drift, input_length and output_length")
 	},
 	Read:  readTraceReplayer,
 	Kind:  "results",
@@ -51,9 +48,7 @@ func readTraceReplayer(d *read.Document, out *read.Rows) error {
 		case !q.Start.Known:
 			return &read.Reject{Column: "s_time", Reason: read.NotANumber}, nil
 		case bool(q.Text):
-			if err := out.Text("output_text"); err != nil {
-				return nil, err
-			}
+			out.Text("output_text")
 		}
 		row := Request{
 			StartedS: q.Start.Times(1e-3), InputTokens: q.Input.Count(), OutputTokens: q.Output.Count(), CachedTokens: q.Cached.Count(),

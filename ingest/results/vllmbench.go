@@ -28,10 +28,7 @@ var VLLMBenchServe = read.Format{
 // InferenceX's, in seconds.
 func seesVLLMServe(h *read.Head) string {
 	keys := resultKeys(h)
-	if !isVLLMServe(keys) || slices.ContainsFunc(keys, isInferenceXKey) {
-		return ""
-	}
-	return "a result of vllm bench serve: date, model_id, tokenizer_id, num_prompts, request_rate"
+	return read.If(isVLLMServe(keys) && !slices.ContainsFunc(keys, isInferenceXKey), "a result of vllm bench serve: date, model_id, tokenizer_id, num_prompts, request_rate")
 }
 
 // isVLLMServe asks for no latency, because a large file's head may end in its

@@ -15,10 +15,7 @@ import (
 var VLLMBenchLog = read.Format{
 	Name: "vllm-bench-log",
 	Sees: func(h *read.Head) string {
-		if !bytes.Contains(h.Data, []byte(benchTitle)) || !bytes.Contains(h.Data, []byte("Benchmark duration (s):")) || bytes.Contains(h.Data, []byte("\nBackend:")) {
-			return "" // SGLang prints its backend under the same title
-		}
-		return "what vllm bench serve prints: " + benchTitle
+		return read.If(bytes.Contains(h.Data, []byte(benchTitle)) && bytes.Contains(h.Data, []byte("Benchmark duration (s):")) && !bytes.Contains(h.Data, []byte("\nBackend:")), "what vllm bench serve prints: "+benchTitle)
 	},
 	Read:    readBenchLog,
 	Kind:    "results",
@@ -65,20 +62,16 @@ func readBenchLog(d *read.Document, out *read.Rows) error {
 	asked, model := map[string]string{}, ""
 	var log *benchLog
 	points := int32(0)
-	end := func() error {
-		if log == nil {
-			return nil
+	end := func() {
+		if log != nil {
+			log.add(out, points, d.Base())
+			log, points = nil, points+1
 		}
-		err := log.add(out, points, d.Base())
-		log, points = nil, points+1
-		return err
 	}
 	err := d.Lines(out, func(_ int64, line []byte) (*read.Reject, error) {
 		text := strings.TrimSpace(string(line))
 		if strings.Contains(text, benchTitle) {
-			if err := end(); err != nil {
-				return nil, err
-			}
+			end()
 			log = newBenchLog(asked, model)
 			return nil, nil
 		}
@@ -94,10 +87,10 @@ func readBenchLog(d *read.Document, out *read.Rows) error {
 		}
 		return nil, nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		end()
 	}
-	return end()
+	return err
 }
 
 // newBenchLog starts a report with what the log said before it.
@@ -142,7 +135,7 @@ func (l *benchLog) take(text string) {
 
 // add writes the report as a point. In the name of an auto_tune log are the two
 // settings that it tried.
-func (l *benchLog) add(out *read.Rows, point int32, name string) error {
+func (l *benchLog) add(out *read.Rows, point int32, name string) {
 	switch {
 	case l.row.MaxConcurrency != nil && l.row.RequestRatePerS == nil:
 		l.row.Load = new("closed")
@@ -159,18 +152,13 @@ func (l *benchLog) add(out *read.Rows, point int32, name string) error {
 		l.row.Label = new("max_num_seqs=" + found[1] + " max_num_batched_tokens=" + found[2])
 	}
 	l.row.Point, l.row.Settings = point, read.Settings(l.flat)
-	if err := out.Add(l.row); err != nil {
-		return err
-	}
+	out.Add(l.row)
 	seen := map[string]bool{} // the median is printed twice where p50 was asked for
 	for _, figure := range l.figures {
 		figure.Point = point
 		if key := figure.Name + " " + figure.Statistic; !seen[key] {
 			seen[key] = true
-			if err := out.Add(figure); err != nil {
-				return err
-			}
+			out.Add(figure)
 		}
 	}
-	return nil
 }

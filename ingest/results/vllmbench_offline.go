@@ -29,10 +29,7 @@ var VLLMBenchLatency = read.Format{
 // seesKeys recognises an object by its keys.
 func seesKeys(what string, keys ...string) func(*read.Head) string {
 	return func(h *read.Head) string {
-		if !read.HasAll(resultKeys(h), keys...) {
-			return ""
-		}
-		return what + ": " + strings.Join(keys, ", ")
+		return read.If(read.HasAll(resultKeys(h), keys...), what+": "+strings.Join(keys, ", "))
 	}
 }
 

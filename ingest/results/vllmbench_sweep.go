@@ -20,10 +20,7 @@ var VLLMBenchSweep = read.Format{
 
 // seesVLLMSweep asks for the same keys as columns.
 func seesVLLMSweep(h *read.Head) string {
-	if !isVLLMServe(h.Columns) {
-		return ""
-	}
-	return "a summary of vllm bench sweep: columns date, model_id, num_prompts, request_rate, duration"
+	return read.If(isVLLMServe(h.Columns), "a summary of vllm bench sweep: columns date, model_id, num_prompts, request_rate, duration")
 }
 
 // readVLLMSweep turns each row into the object that it was made from.

@@ -29,10 +29,7 @@ var Agentic = read.Format{
 
 // seesAgentic asks for the three keys that make a session of it.
 func seesAgentic(h *read.Head) string {
-	if !h.Has("block_size", "hash_id_scope", "requests") {
-		return ""
-	}
-	return "a session with " + read.ListNames(h.Keys)
+	return read.If(h.Has("block_size", "hash_id_scope", "requests"), "a session with "+read.ListNames(h.Keys))
 }
 
 // agenticSession is the whole document. Totals are the publisher's own sums, which
@@ -91,18 +88,16 @@ func readAgentic(d *read.Document, out *read.Rows) error {
 		return err
 	}
 	a.compare()
-	return a.end()
+	a.end()
+	return nil
 }
 
 // end adds the requests of all agents in order of time.
-func (a *agentic) end() error {
+func (a *agentic) end() {
 	slices.SortStableFunc(a.made, func(x, y agenticRow) int { return cmp.Compare(x.arrival.ArrivalNs, y.arrival.ArrivalNs) })
 	for _, row := range a.made {
-		if err := a.out.AddRequest(row.arrival, row.detail); err != nil {
-			return err
-		}
+		a.out.AddRequest(row.arrival, row.detail)
 	}
-	return nil
 }
 
 // agentic reads one session and the sub-agents in it.
@@ -155,9 +150,7 @@ func (a *agentic) read(t agentThread) error {
 			problem = &read.Reject{Column: "t", Reason: read.OutOfRange}
 		}
 		if problem != nil {
-			if err := a.out.Reject(a.line, problem.Column, problem.Reason); err != nil {
-				return err
-			}
+			a.out.Reject(a.line, problem.Column, problem.Reason)
 			continue
 		}
 		arrival.ArrivalNs += t.beginNs
@@ -197,9 +190,7 @@ func (a *agentic) readAgents(t agentThread, agents []agenticRequest, starts []in
 		var endNs int64
 		if read.NanosOf("t", agent.T.String(), 9, &endNs) != nil || !(agent.DurationMs >= 0 && agent.DurationMs < 1e12) || endNs > math.MaxInt64/2 {
 			a.line++
-			if err := a.out.Reject(a.line, "t", read.NotATime); err != nil {
-				return err
-			}
+			a.out.Reject(a.line, "t", read.NotATime)
 			continue
 		}
 		beginNs := t.beginNs + endNs - int64(agent.DurationMs*1e6)

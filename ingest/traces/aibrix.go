@@ -61,9 +61,7 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 		for _, request := range row.Requests {
 			requests++
 			if len(request.Prompt) > 0 {
-				if err := out.Text("prompt"); err != nil {
-					return nil, err
-				}
+				out.Text("prompt")
 			}
 			arrival := read.Arrival{Line: requests, ArrivalNs: at}
 			problem := cmp.Or(
@@ -71,18 +69,14 @@ func readAIBrix(d *read.Document, out *read.Rows) error {
 				read.JSONWhole("Output Length", cmp.Or(request.Output, request.Out), &arrival.OutputTokens),
 			)
 			if problem != nil {
-				if err := out.Reject(number, problem.Column, problem.Reason); err != nil {
-					return nil, err
-				}
+				out.Reject(number, problem.Column, problem.Reason)
 				continue
 			}
 			if session := read.NamedOrHashed(request.Session); session != "" {
 				arrival.SessionID, arrival.Turn = &session, new(turns[session])
 				turns[session]++
 			}
-			if err := out.AddRequest(arrival, read.ArrivalDetail{Model: read.OrNil(read.Word(request.Model))}); err != nil {
-				return nil, err
-			}
+			out.AddRequest(arrival, read.ArrivalDetail{Model: read.OrNil(read.Word(request.Model))})
 		}
 		return nil, nil
 	})

@@ -52,9 +52,7 @@ func readTurns(d *read.Document, out *read.Rows) error {
 			return read.JSONReject(err), nil
 		}
 		if len(row.Text) > 0 || len(row.Messages) > 0 {
-			if err := out.Text("text_input, messages"); err != nil {
-				return nil, err
-			}
+			out.Text("text_input, messages")
 		}
 		arrival := read.Arrival{Line: number, Blocks: row.HashIDs}
 		problem := cmp.Or(

@@ -31,10 +31,7 @@ var blockInName = regexp.MustCompile(`blksz_([1-9][0-9]{0,4})`)
 
 // seesBailian asks for chat_id, which Mooncake does not have.
 func seesBailian(h *read.Head) string {
-	if !h.IsLines() || !h.Has("chat_id", "timestamp", "input_length", "output_length") {
-		return ""
-	}
-	return "JSON lines with " + read.ListNames(h.Keys)
+	return read.If(h.IsLines() && h.Has("chat_id", "timestamp", "input_length", "output_length"), "JSON lines with "+read.ListNames(h.Keys))
 }
 
 // bailianRow is one turn of a chat.

@@ -25,10 +25,7 @@ func seesEnvoy(h *read.Head) string {
 	if len(h.Said) > 0 && !h.Has("response_code", "gen_ai.usage.input_tokens") {
 		return ""
 	}
-	if !h.IsLines() || !h.Has("start_time", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens") {
-		return ""
-	}
-	return "JSON lines with start_time and gen_ai.usage"
+	return read.If(h.IsLines() && h.Has("start_time", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"), "JSON lines with start_time and gen_ai.usage")
 }
 
 // envoyWords adds the one column whose unit its name does not say.

@@ -23,10 +23,7 @@ var FreeInference = read.Format{
 
 // seesFreeInference asks for the keys of a session.
 func seesFreeInference(h *read.Head) string {
-	if !h.Has("session_id", "start_ms", "requests") {
-		return ""
-	}
-	return "sessions with start_ms and requests"
+	return read.If(h.Has("session_id", "start_ms", "requests"), "sessions with start_ms and requests")
 }
 
 // freeSession is one line.

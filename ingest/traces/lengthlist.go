@@ -21,10 +21,7 @@ var LengthList = read.Format{
 
 // seesLengthList tells it from a trace by what is missing: an arrival.
 func seesLengthList(h *read.Head) string {
-	if !isLengthList(h.Columns) {
-		return ""
-	}
-	return "lengths without times: its header is " + strings.Join(h.Columns, ",")
+	return read.If(isLengthList(h.Columns), "lengths without times: its header is "+strings.Join(h.Columns, ","))
 }
 
 // isLengthList says whether a header has both lengths of a request and not the

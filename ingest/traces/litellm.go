@@ -24,10 +24,7 @@ var LiteLLM = read.Format{
 // seesLiteLLM asks for five columns that only LiteLLM has together.
 func seesLiteLLM(h *read.Head) string {
 	wanted := []string{"startTime", "endTime", "prompt_tokens", "completion_tokens", "call_type"}
-	if !read.HasAll(tableColumns(h), wanted...) {
-		return ""
-	}
-	return "a table with " + strings.Join(wanted, ", ")
+	return read.If(read.HasAll(tableColumns(h), wanted...), "a table with "+strings.Join(wanted, ", "))
 }
 
 // liteLLMWords adds two columns to the usual names.

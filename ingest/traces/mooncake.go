@@ -42,10 +42,7 @@ const mooncakeBlock = 512
 // whose blocks have 16 tokens.
 func seesMooncake(h *read.Head) string {
 	// chat_id is Bailian's, whose times are seconds and whose blocks are of 16.
-	if h.Has("chat_id") || !h.IsLines() || !h.Has("input_length", "output_length", "timestamp") {
-		return ""
-	}
-	return "JSON lines with " + read.ListNames(h.Keys)
+	return read.If(!h.Has("chat_id") && h.IsLines() && h.Has("input_length", "output_length", "timestamp"), "JSON lines with "+read.ListNames(h.Keys))
 }
 
 // mooncake reads the rows of one file. Except for the counter it is not changed

@@ -228,9 +228,7 @@ func (s *spans) timesAlone() error {
 		switch {
 		case !one.isModel:
 		case one.reason != "":
-			if err := s.out.Reject(one.line, "start", one.reason); err != nil {
-				return err
-			}
+			s.out.Reject(one.line, "start", one.reason)
 		default:
 			starts = append(starts, one.start)
 		}
@@ -279,31 +277,25 @@ func (s *spans) write(requests []*span) error {
 		case wanted[one] && one.bad != "", one.isModel && one.bad != "":
 			problem = one.bad
 		case wanted[one]:
-			if err := s.request(one, one.start-origin.UnixNano(), places[one]); err != nil {
-				return err
-			}
+			s.request(one, one.start-origin.UnixNano(), places[one])
 			continue
 		case one.isModel && !one.hasFailed && !one.hasTokens():
-			if err := s.out.Reject(one.line, "gen_ai.usage.input_tokens", read.Missing); err != nil {
-				return err
-			}
+			s.out.Reject(one.line, "gen_ai.usage.input_tokens", read.Missing)
 			continue
 		default:
 			continue
 		}
 		reason := cmp.Or(one.reason, read.NotANumber)
-		if err := s.out.Reject(one.line, problem, reason); err != nil {
-			return err
-		}
+		s.out.Reject(one.line, problem, reason)
 	}
 	return nil
 }
 
 // request adds one request with what its span says of its latencies.
-func (s *spans) request(of *span, at int64, in spanPlace) error {
+func (s *spans) request(of *span, at int64, in spanPlace) {
 	row := read.Arrival{Line: of.line, ArrivalNs: at, InputTokens: of.input, OutputTokens: max(of.output, 0),
 		SessionID: read.OrNil(in.session), Turn: in.turn, Class: read.OrNil(of.operation)}
-	detail := read.ArrivalDetail{Line: of.line, ThinkS: in.think, ParentSessionID: read.OrNil(in.parent), ParentTurn: in.parentTurn,
+	detail := read.ArrivalDetail{ThinkS: in.think, ParentSessionID: read.OrNil(in.parent), ParentTurn: in.parentTurn,
 		Model: read.OrNil(of.model), IsFailed: new(of.hasFailed)}
 	if of.cached >= 0 {
 		detail.CachedTokens = &of.cached
@@ -320,8 +312,5 @@ func (s *spans) request(of *span, at int64, in spanPlace) error {
 	case of.end > of.start:
 		detail.E2ES = new(float64(of.end-of.start) / 1e9)
 	}
-	if err := s.out.Add(row); err != nil {
-		return err
-	}
-	return s.out.Add(detail)
+	s.out.AddRequest(row, detail)
 }

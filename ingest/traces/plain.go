@@ -33,10 +33,7 @@ var Plain = read.Format{
 // any table will do.
 func seesPlain(h *read.Head) string {
 	if len(h.Said) > 0 {
-		if isTable(h) {
-			return "a table, with columns as they were said"
-		}
-		return ""
+		return read.If(isTable(h), "a table, with columns as they were said")
 	}
 	names := tableColumns(h)
 	var has [partCount]bool

@@ -38,7 +38,7 @@ func readCSVTable(d *read.Document, t *requestTable, names *columnMeanings) erro
 		return nil, p.line(number, line)
 	})
 	if err == nil && len(p.held) > 0 {
-		err = p.giveUp()
+		p.giveUp()
 	}
 	return err
 }
@@ -116,9 +116,7 @@ func (p *separated) notePassedOver() {
 func (p *separated) line(number int64, line []byte) error {
 	if len(p.held) > 0 {
 		if len(p.held)+len(line) > heldBytes {
-			if err := p.giveUp(); err != nil {
-				return err
-			}
+			p.giveUp()
 			return p.line(number, line)
 		}
 		p.held = append(append(p.held, '\n'), line...)
@@ -145,14 +143,11 @@ func (p *separated) line(number int64, line []byte) error {
 }
 
 // giveUp rejects the lines of a quote that does not end.
-func (p *separated) giveUp() error {
+func (p *separated) giveUp() {
 	for _, number := range p.heldFrom {
-		if err := p.out.Reject(number, "", read.OpenQuote); err != nil {
-			return err
-		}
+		p.out.Reject(number, "", read.OpenQuote)
 	}
 	p.held, p.heldFrom = p.held[:0], p.heldFrom[:0]
-	return nil
 }
 
 // row takes the fields of one record.
@@ -169,9 +164,7 @@ func (p *separated) row(number int64, fields [][]byte, reason string) error {
 		if p.parts[i] != noPart {
 			r[p.parts[i]] = field
 		} else if isText(p.names[i], field) {
-			if err := p.out.TextIn(p.names[i], "a column"); err != nil {
-				return err
-			}
+			p.out.TextIn(p.names[i], "a column")
 		}
 	}
 	return p.add(number, &r)

@@ -77,19 +77,11 @@ func (t *requestTable) add(line int64, r *request) error {
 		t.others++
 		return nil
 	}
-	row := read.Arrival{Line: line}
-	detail := read.ArrivalDetail{Line: line}
-	problem := t.read(r, &row, &detail)
-	if problem != nil {
+	row, detail := read.Arrival{Line: line}, read.ArrivalDetail{}
+	if problem := t.read(r, &row, &detail); problem != nil {
 		return t.out.Reject(line, problem.Column, problem.Reason)
 	}
-	if err := t.out.Add(row); err != nil {
-		return err
-	}
-	if (detail == read.ArrivalDetail{Line: line}) {
-		return nil
-	}
-	return t.out.Add(detail)
+	return t.out.AddRequest(row, detail)
 }
 
 // read checks the parts in the order in which they depend on each other: whether a

@@ -141,14 +141,14 @@ func readServeGenRates(d *read.Document, out *read.Rows) error {
 		return nil, nil
 	})
 	if err == nil {
-		err = addRates(out, windows, client)
+		addRates(out, windows, client)
 	}
 	noteMissingPartner(d, out, partner, "lengths")
 	return err
 }
 
 // addRates adds windows, which are requests per second so far, in order of time.
-func addRates(r *read.Rows, windows []read.RateWindow, client *string) error {
+func addRates(r *read.Rows, windows []read.RateWindow, client *string) {
 	step := float64(rateWindowS)
 	for i := 1; i < len(windows); i++ {
 		step = min(step, windows[i].WindowFromS-windows[i-1].WindowFromS)
@@ -159,14 +159,11 @@ func addRates(r *read.Rows, windows []read.RateWindow, client *string) error {
 			holes++
 		}
 		row.Client, row.WindowUntilS, row.Requests = client, row.WindowFromS+step, row.Requests*step
-		if err := r.Add(row); err != nil {
-			return err
-		}
+		r.Add(row)
 	}
 	if holes > 0 {
 		r.Note("windows are %v s long, and %d of them do not begin where the one before ends: nothing is known of the time between, and a plan sends nothing then", step, holes)
 	}
-	return nil
 }
 
 // seesServeGenLengths asks for a first key that is a number of seconds, with the
@@ -217,9 +214,7 @@ func readServeGenLengths(d *read.Document, out *read.Rows) error {
 		} else if i > 0 {
 			until = w.fromS + w.fromS - windows[i-1].fromS
 		}
-		if err := addShares(out, w, read.LengthCell{WindowFromS: new(w.fromS), WindowUntilS: &until, Client: client}, int64(i)+1); err != nil {
-			return err
-		}
+		addShares(out, w, read.LengthCell{WindowFromS: new(w.fromS), WindowUntilS: &until, Client: client}, int64(i)+1)
 	}
 	if len(other) > 0 {
 		out.Note("%d kinds of shares were passed over: input_tokens and output_tokens alone are kept", len(other))
@@ -245,13 +240,11 @@ func windowsOf(document map[string]map[string]json.RawMessage) ([]shareWindow, e
 
 // addShares adds a window's two distributions separately: nothing says which prompt
 // had which answer.
-func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) error {
+func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) {
 	for _, column := range []string{"input_tokens", "output_tokens"} {
 		shares, reason := pythonShares(w.fields[column])
 		if reason != "" {
-			if err := r.Reject(number, column, reason); err != nil {
-				return err
-			}
+			r.Reject(number, column, reason)
 			continue
 		}
 		sum := 0.0
@@ -263,15 +256,12 @@ func addShares(r *read.Rows, w shareWindow, cell read.LengthCell, number int64) 
 				next.OutputAbove, next.OutputUpTo = new(share.tokens-1), new(share.tokens)
 			}
 			sum += share.share
-			if err := r.Add(next); err != nil {
-				return err
-			}
+			r.Add(next)
 		}
 		if len(shares) > 0 && math.Abs(sum-1) > 1e-6 {
 			r.Note("shares of %s do not add up to 1 in every window", column)
 		}
 	}
-	return nil
 }
 
 // tokenShare is the share of requests with exactly so many tokens.
