@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -47,7 +48,7 @@ func turnsOf(requests iter.Seq2[plan.Request, error]) map[uint64]int32 {
 		if err != nil { // it comes again when the plan is sent
 			break
 		}
-		turns[plan.Hash(req.Session)]++
+		turns[splitmix.Hash(req.Session)]++
 	}
 	return turns
 }
@@ -64,7 +65,7 @@ func (r *reader) ticket() *ticket {
 	}
 	t := &ticket{req: req, to: r.router.pick(req)}
 	if r.turns != nil {
-		key := plan.Hash(req.Session)
+		key := splitmix.Hash(req.Session)
 		r.turns[key]--
 		t.isLast = r.turns[key] == 0
 	}

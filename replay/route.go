@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 	"tidemark/replay/wire"
 )
@@ -92,7 +93,7 @@ func (r *router) pick(req plan.Request) *endpoint {
 		return r.all[0]
 	}
 	if req.Session != "" {
-		return r.base[plan.Hash(req.Session)%uint64(len(r.base))]
+		return r.base[splitmix.Hash(req.Session)%uint64(len(r.base))]
 	}
 	e := r.base[r.turn%len(r.base)]
 	r.turn++

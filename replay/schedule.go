@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
 
@@ -107,7 +108,7 @@ func (s *schedule) add(t *ticket) {
 		t.due = t.req.Due
 	}
 	if s.isChained && t.req.Session != "" {
-		t.session, t.isChained = plan.Hash(t.req.Session), true
+		t.session, t.isChained = splitmix.Hash(t.req.Session), true
 		if !s.follow(t) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 	"tidemark/replay/wire"
 )
@@ -37,7 +38,7 @@ func simulate(s *schedule, requests []plan.Request) (log []sending) {
 			t.isReady = true
 		}
 		for t := s.release(now); t != nil; t = s.release(now) {
-			took := time.Duration(1+plan.Mix(uint64(t.req.Seq))%uint64(400*time.Millisecond)) + 1
+			took := time.Duration(1+splitmix.Mix(uint64(t.req.Seq))%uint64(400*time.Millisecond)) + 1
 			flights = append(flights, flight{t, now + took})
 			log = append(log, sending{t.req.Seq, t.due, t.held, now, now + took})
 		}

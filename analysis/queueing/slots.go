@@ -2,6 +2,8 @@ package queueing
 
 import (
 	"math"
+
+	"tidemark/internal/splitmix"
 )
 
 // A server runs only so many requests at once: max_num_seqs of them, or as many as its KV cache holds. A request that arrives when all
@@ -93,13 +95,9 @@ func (c *Curve) waiting(perS float64) float64 {
 	return waited / all
 }
 
-// replicaOf assigns the i-th request to a replica: random, but the same each time. The mixing function is splitmix64's
-// (Steele, Lea and Flood 2014).
+// replicaOf assigns the i-th request to a replica: random, but the same each time.
 func replicaOf(i, among int) int {
-	x := uint64(i) + 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int((x ^ x>>31) % uint64(among))
+	return int(splitmix.Mix(uint64(i)) % uint64(among))
 }
 
 // ErlangC is the share of Poisson arrivals that wait for one of so many servers (M/M/c). load is the offered load in servers, rate *

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/splitmix"
 )
 
 // Words: short texts that name something. A file's words are kept only where they
@@ -87,15 +89,7 @@ func (n *Numbered) Of(name string) (string, bool) {
 
 // HashText is FNV-1a with its bits mixed (the finalizer of splitmix64), so that the
 // low bits are as good as the high ones. It is the same on every machine.
-func HashText(text string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 0x100000001b3
-	}
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
+func HashText(text string) uint64 { return splitmix.Finish(splitmix.Hash(text)) }
 
 // OrNil is null for a zero value.
 func OrNil[T comparable](value T) *T {

@@ -48,6 +48,7 @@ var floor = map[string]int{
 	"internal/tables":                  4,
 	"internal/commandline":             2,
 	"internal/escape":                  0,
+	"internal/splitmix":                -1,
 	"internal/userfile":                0,
 	"internal/show":                    0,
 	"fixtures":                         1,
@@ -65,7 +66,7 @@ var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, and the rooms of replay, which
 // stand alone too.
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile",
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix",
 	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
 
 type listed struct {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/splitmix"
 )
 
 // textRequest is a checked request for generated text: what to generate, and in
@@ -154,7 +156,7 @@ func (a *textRequest) readUsage(f *fields, isForced bool) {
 func (s *Server) readPrompts(a *textRequest, f *fields) *apiError {
 	start := chainStart
 	if salt := f.text("cache_salt"); salt != "" {
-		start = mix(start) // otherwise a salt of one block's length would equal that block
+		start = splitmix.Finish(start) // otherwise a salt of one block's length would equal that block
 		for _, b := range []byte(salt) {
 			start = chain(start, int32(b))
 		}
@@ -310,7 +312,7 @@ func (s *Server) readSampling(a *textRequest, f *fields) {
 	}
 	switch {
 	case f.get("seed") != nil:
-		p.seed = mix(uint64(f.integer("seed", 0)) + 1)
+		p.seed = splitmix.Finish(uint64(f.integer("seed", 0)) + 1)
 	case string(f.get("temperature")) == "0" || string(f.get("temperature")) == "0.0":
 		for _, q := range a.prompts {
 			for _, id := range q.ids {
@@ -318,7 +320,7 @@ func (s *Server) readSampling(a *textRequest, f *fields) {
 			}
 		}
 	default:
-		p.seed = mix(s.cfg.Seed ^ s.textRequests.Add(1)<<20)
+		p.seed = splitmix.Finish(s.cfg.Seed ^ s.textRequests.Add(1)<<20)
 	}
 }
 

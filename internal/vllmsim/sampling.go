@@ -1,6 +1,10 @@
 package vllmsim
 
-import "slices"
+import (
+	"slices"
+
+	"tidemark/internal/splitmix"
+)
 
 // finishReason is why an output ended, in vLLM's words; empty while it
 // continues.
@@ -27,19 +31,10 @@ type sampling struct {
 	forced    []int32 // ids that logit_bias raises by 100 or more: only these can come
 }
 
-// mix is the output function of splitmix64 (Steele, Lea, Flood 2014).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // token is the i-th token of the output, from 0. Below minTokens the ids that
 // would end it are replaced, as vLLM masks them.
 func (s *sampling) token(i int) int32 {
-	draw := mix(s.seed + uint64(i+1)*0x9e3779b97f4a7c15)
+	draw := splitmix.Finish(s.seed + uint64(i+1)*splitmix.Gamma)
 	if len(s.forced) > 0 {
 		id := s.forced[draw%uint64(len(s.forced))]
 		if i >= s.minTokens || !s.ends(id) {
@@ -49,7 +44,7 @@ func (s *sampling) token(i int) int32 {
 		return endOfText
 	}
 	words := uint64(s.vocab - firstWord)
-	n := mix(draw) % words
+	n := splitmix.Finish(draw) % words
 	for i < s.minTokens && slices.Contains(s.stopIDs, firstWord+int32(n)) {
 		n = (n + 1) % words
 	}

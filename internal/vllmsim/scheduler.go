@@ -1,6 +1,10 @@
 package vllmsim
 
-import "slices"
+import (
+	"slices"
+
+	"tidemark/internal/splitmix"
+)
 
 // The scheduler follows vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py):
 // there are no separate prefill and decode phases. A step has a budget of
@@ -285,7 +289,7 @@ const chainStart uint64 = 0x243f6a8885a308d3
 // chain hashes one more token. A block's hash covers the whole prefix up to its
 // end, so equal hashes mean equal prefixes.
 func chain(hash uint64, id int32) uint64 {
-	return mix((hash ^ uint64(uint32(id))) + 0x9e3779b97f4a7c15)
+	return splitmix.Mix(hash ^ uint64(uint32(id)))
 }
 
 // hashBlocks returns the chained hashes of the prompt's full blocks, and the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/splitmix"
 )
 
 // Choices say which requests of a source are sent, and when. None of them changes a length, except Overlong "cap".
@@ -212,30 +213,13 @@ func (d *draft) refusal() error {
 // sessionKey names the request's session; a request without one is a session of its own.
 func sessionKey(req Request) uint64 {
 	if req.Session == "" {
-		return Mix(uint64(req.Seq) ^ 0x5e55104e)
+		return splitmix.Mix(uint64(req.Seq) ^ 0x5e55104e)
 	}
-	return Mix(Hash(req.Session))
+	return splitmix.Mix(splitmix.Hash(req.Session))
 }
 
 // uniform draws a number in [0, 1) for a key; the same seed, purpose and key always draw the same.
 func uniform(seed uint64, purpose string, key uint64, nth int) float64 {
-	h := Mix(Mix(seed^Hash(purpose)) ^ Mix(key+uint64(nth)*0x9e3779b97f4a7c15))
+	h := splitmix.Mix(splitmix.Mix(seed^splitmix.Hash(purpose)) ^ splitmix.Mix(key+uint64(nth)*splitmix.Gamma))
 	return float64(h>>11) / (1 << 53)
-}
-
-// Hash is FNV-1a, 64 bits: the same on every machine and in every version.
-func Hash(s string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 0x100000001b3
-	}
-	return h
-}
-
-// Mix is the finaliser of splitmix64: every input bit reaches every output bit, and no two inputs meet.
-func Mix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
 }

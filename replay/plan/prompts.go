@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/splitmix"
 )
 
 // Default range of token ids: above the special ids of common tokenizers, and below the smallest vocabulary in use.
@@ -108,20 +109,20 @@ func (p Prompts) each(req Request, yield func(uint64)) {
 
 // run yields the first n tokens of a block.
 func (p Prompts) run(id uint64, n int, yield func(uint64)) {
-	filler := Mix(id ^ 0xb10c)
+	filler := splitmix.Mix(id ^ 0xb10c)
 	for i := range n {
 		if i < p.digits {
 			yield(p.low + id%p.base)
 			id /= p.base
 			continue
 		}
-		filler += 0x9e3779b97f4a7c15
-		high, _ := bits.Mul64(Mix(filler), p.base)
+		filler += splitmix.Gamma
+		high, _ := bits.Mul64(splitmix.Mix(filler), p.base)
 		yield(p.low + high)
 	}
 }
 
 // privateID is drawn from 64 bits: two requests of a run that meet are not to be expected within 10^9 requests.
 func (p Prompts) privateID(req Request) uint64 {
-	return Mix(Mix(p.seed^0x9a11a7e) ^ Mix(Hash(req.Session)) ^ Mix(uint64(req.Seq)<<1|1))
+	return splitmix.Mix(splitmix.Mix(p.seed^0x9a11a7e) ^ splitmix.Mix(splitmix.Hash(req.Session)) ^ splitmix.Mix(uint64(req.Seq)<<1|1))
 }

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"tidemark/internal/splitmix"
 )
 
 // spread gives each request of a trace whose clock counts in ticks a time of its own within its tick: seeded, evenly
@@ -44,7 +46,7 @@ func (d *draft) spread(source iter.Seq2[Request, error]) iter.Seq2[Request, erro
 func (d *draft) yieldSpread(tick []Request, width time.Duration, yield func(Request, error) bool) bool {
 	drawn := make([]float64, len(tick))
 	for i, req := range tick {
-		drawn[i] = uniform(d.choices.Seed, "spread", Mix(uint64(req.Seq)), 0)
+		drawn[i] = uniform(d.choices.Seed, "spread", splitmix.Mix(uint64(req.Seq)), 0)
 	}
 	slices.Sort(drawn)
 	begin := time.Duration(0)

@@ -12,6 +12,8 @@ import (
 	"math"
 	"os"
 	"time"
+
+	"tidemark/internal/splitmix"
 )
 
 // thickened plays every session about Thicken times: the original, and clones a seeded moment later. It needs the mean
@@ -145,7 +147,7 @@ func (t *thickener) privateID(id uint64, nth int) uint64 {
 	if t.stride != 0 && t.stride < math.MaxUint64/1001 {
 		return id + uint64(nth)*t.stride
 	}
-	return Mix(id ^ Mix(uint64(nth)))
+	return splitmix.Mix(id ^ splitmix.Mix(uint64(nth)))
 }
 
 // clone is a request that was made and is not due yet.

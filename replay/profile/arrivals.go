@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"tidemark/internal/splitmix"
 )
 
 // arrivalTimes says when sessions start. It draws gaps of mean 1 and stretches
@@ -36,7 +38,7 @@ func (a *Arrivals) begin() time.Duration {
 // shape `burstiness`, and so a coefficient of variation of 1/sqrt(burstiness),
 // as in vllm bench. A trace's gaps are its own, divided by their mean.
 func (a *Arrivals) arrivalTimes(seed uint64, rate float64, lengths func(string) (*Lengths, error)) (*arrivalTimes, error) {
-	rnd := rand.New(rand.NewPCG(seed, hashString("arrivals")))
+	rnd := rand.New(rand.NewPCG(seed, splitmix.Hash("arrivals")))
 	r := &arrivalTimes{}
 	own := a.RatePerS
 	switch a.Process {

@@ -1,5 +1,7 @@
 package profile
 
+import "tidemark/internal/splitmix"
+
 // strata is the number of equal parts of a distribution. Each part is drawn
 // once before any is drawn again (stratified sampling), so that shares and
 // quantiles match the profile after some thousand draws. Within a round the
@@ -14,43 +16,26 @@ const strata = 256
 type rankStream uint64
 
 func newRanks(seed uint64, of ...string) rankStream {
-	key := mix(seed)
+	key := splitmix.Mix(seed)
 	for _, word := range of {
-		key = mix(key ^ hashString(word))
+		key = splitmix.Mix(key ^ splitmix.Hash(word))
 	}
 	return rankStream(key)
 }
 
 // nth is the stream for the n-th turn that is described.
-func (d rankStream) nth(n int) rankStream { return rankStream(mix(uint64(d) + uint64(n))) }
+func (d rankStream) nth(n int) rankStream { return rankStream(splitmix.Mix(uint64(d) + uint64(n))) }
 
 // rank is the k-th rank. within, in [0, 1), places it inside its part.
 func (d rankStream) rank(k uint64, within float64) float64 {
-	key := mix(uint64(d) ^ k/strata)
+	key := splitmix.Mix(uint64(d) ^ k/strata)
 	// Four rounds of a Feistel network over two halves of four bits are a
 	// permutation of the 256 parts, different for each key (Luby and Rackoff
 	// 1988), without a table.
 	left, right := k%strata>>4, k%strata&15
 	for round := range uint64(4) {
-		left, right = right, left^mix(key+round<<8+right)&15
+		left, right = right, left^splitmix.Mix(key+round<<8+right)&15
 	}
 	const least = 1e-12 // the normal quantile of 0 and of 1 is infinite
 	return (float64(left<<4|right) + max(least, min(within, 1-least))) / strata
-}
-
-// hashString is FNV-1a.
-func hashString(s string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 0x100000001b3
-	}
-	return h
-}
-
-// mix is the output function of splitmix64 (Steele, Lea, Flood 2014).
-func mix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
-	return z ^ (z >> 31)
 }

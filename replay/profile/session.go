@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
 
@@ -80,7 +81,7 @@ func (m *generator) session(number int64, at time.Duration) *session {
 	k := m.pick(m.classes.rank(uint64(number), rand.New(rand.NewPCG(m.seed, uint64(number))).Float64()))
 	nth := k.drawn
 	k.drawn++
-	rnd := rand.New(rand.NewPCG(m.seed^hashString(k.name), nth))
+	rnd := rand.New(rand.NewPCG(m.seed^splitmix.Hash(k.name), nth))
 	s := &session{number: number, class: k.name, due: at, growing: k.growing}
 	count := k.listed
 	if count == 0 {

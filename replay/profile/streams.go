@@ -11,6 +11,7 @@ import (
 	"sort"
 	"time"
 
+	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 )
 
@@ -110,7 +111,7 @@ type runningStream struct {
 }
 
 func newRunningStream(s *Stream, order int, o StreamOptions) *runningStream {
-	f := &runningStream{Stream: s, order: order, rnd: rand.New(rand.NewPCG(o.Seed, hashString(s.Class+"\x00"+s.Client)))}
+	f := &runningStream{Stream: s, order: order, rnd: rand.New(rand.NewPCG(o.Seed, splitmix.Hash(s.Class+"\x00"+s.Client)))}
 	for _, w := range s.Rates {
 		w.From, w.Until = max(w.From, o.From), min(w.Until, o.Until)
 		if w.From < w.Until && w.RatePerS > 0 {
