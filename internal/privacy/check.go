@@ -4,6 +4,7 @@ package privacy
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -104,39 +105,26 @@ func (s *subject) manifestBeside(ctx context.Context, w *warehouse.Warehouse, na
 
 // readCells reads the cells and windows of a source that is a histogram.
 func (s *subject) readCells(ctx context.Context, w *warehouse.Warehouse, name string) error {
-	rows, err := w.DB().QueryContext(ctx, `
+	err := eachRow(ctx, w, `
 		select coalesce(window_from_s, 0), coalesce(window_until_s, 0), coalesce(class, ''), coalesce(client, ''),
 			coalesce(input_above, -1), coalesce(input_up_to, -1), coalesce(output_above, -1), coalesce(output_up_to, -1), requests
 		from raw.length_cells
-		where source_id in (`+called+`)`, name)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+		where source_id in (`+called+`)`, []any{name}, func(rows *sql.Rows) error {
 		var c lengthCell
-		if err := rows.Scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests); err != nil {
-			return err
-		}
+		err := rows.Scan(&c.fromS, &c.untilS, &c.class, &c.client, &c.bounds[0], &c.bounds[1], &c.bounds[2], &c.bounds[3], &c.requests)
 		s.lengths = append(s.lengths, c)
-	}
-	if err := rows.Err(); err != nil {
 		return err
-	}
-	windows, err := w.DB().QueryContext(ctx, `
-		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, name)
+	})
 	if err != nil {
 		return err
 	}
-	defer windows.Close()
-	for windows.Next() {
+	return eachRow(ctx, w, `
+		select window_from_s, window_until_s, coalesce(class, ''), requests from raw.rate_windows where source_id in (`+called+`)`, []any{name}, func(rows *sql.Rows) error {
 		var r rateCell
-		if err := windows.Scan(&r.fromS, &r.untilS, &r.class, &r.requests); err != nil {
-			return err
-		}
+		err := rows.Scan(&r.fromS, &r.untilS, &r.class, &r.requests)
 		s.rates = append(s.rates, r)
-	}
-	return windows.Err()
+		return err
+	})
 }
 
 // Passed reports whether every rule holds.

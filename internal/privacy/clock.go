@@ -91,17 +91,7 @@ func (t *Trace) pseudonymize(key Key) {
 			}
 		}
 	}
-	seen := map[uint64]bool{}
-	var ids []uint64
-	for _, row := range t.Rows {
-		for _, id := range row.Blocks {
-			if !seen[id] {
-				seen[id] = true
-				ids = append(ids, id)
-			}
-		}
-	}
-	numbers := key.dense(ids)
+	numbers := key.dense(t.firstUses())
 	for _, row := range t.Rows {
 		for i, id := range row.Blocks {
 			row.Blocks[i] = numbers[id]

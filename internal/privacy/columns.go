@@ -4,6 +4,7 @@ package privacy
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 
@@ -22,104 +23,36 @@ const (
 	ourOwn    = "ours"     // written by this program
 )
 
-// textColumns are all columns of the raw tables that can hold text. A column
-// that is missing here fails the check, so that whoever adds one must decide
+// textColumns are all columns of the raw tables that can hold text, by what may stand in
+// them. A column that is missing here fails the check, so that whoever adds one must decide
 // what may stand in it.
-var textColumns = map[string]string{
-	"arrivals.session_id":               aWord,
-	"arrivals.class":                    aWord,
-	"arrival_details.parent_session_id": aWord,
-	"arrival_details.model":             aWord,
-	"arrival_details.tenant":            aWord,
-	"length_cells.class":                aWord,
-	"length_cells.client":               aWord,
-	"rate_windows.class":                aWord,
-	"rate_windows.client":               aWord,
-	"rate_windows.gap_family":           aWord,
-	"metrics.name":                      aWord,
-	"metrics.labels":                    someLabel,
-	"kernels.name":                      aSymbol,
-	"kernel_rules.pattern":              operators,
-	"kernel_rules.category":             operators,
-	"kernel_tables.gpu":                 aName,
-	"kernel_tables.engine":              aWord,
-	"kernel_tables.engine_version":      aWord,
-	"gemm_times.format":                 aWord,
-	"gemm_times.kernel":                 aSymbol,
-	"expert_times.format":               aWord,
-	"expert_times.kernel":               aSymbol,
-	"expert_times.router":               aWord,
-	"attention_times.phase":             aWord,
-	"attention_times.kernel":            aSymbol,
-	"attention_times.kv_format":         aWord,
-	"mla_times.phase":                   aWord,
-	"mla_times.kernel":                  aSymbol,
-	"mla_times.model":                   measured,
-	"mla_times.format":                  aWord,
-	"mla_times.kv_format":               aWord,
-	"all_reduce_times.kernel":           aSymbol,
-	"model_configs.model":               operators,
-	"model_configs.config":              operators,
-	"model_configs.spec":                operators,
-	"gpus.gpu":                          operators,
-	"gpus.aliases":                      operators,
-	"gpus.link":                         aWord,
-	"prices.gpu":                        operators,
-	"prices.label":                      operators,
-	"calibrations.run_id":               ourOwn,
-	"calibrations.run_ids":              ourOwn,
-	"calibrations.gpu":                  ourOwn,
-	"calibrations.model":                ourOwn,
-	"calibrations.weight_format":        ourOwn,
-	"calibrations.kv_format":            ourOwn,
-	"calibrations.engine":               ourOwn,
-	"calibrations.engine_version":       ourOwn,
-	"calibrations.name":                 ourOwn,
-	"calibrations.format":               ourOwn,
-	"points.tool":                       aWord,
-	"points.tool_version":               operators,
-	"points.label":                      measured,
-	"points.model":                      measured,
-	"points.hardware":                   measured,
-	"points.engine":                     operators,
-	"points.engine_version":             operators,
-	"points.load":                       aName,
-	"points.settings":                   measured,
-	"figures.name":                      aName,
-	"figures.statistic":                 aWord,
-	"figures.unit":                      aName,
-	"result_requests.session_id":        aWord,
-	"result_requests.failure":           aName,
-	"result_requests.finish_reason":     aWord,
-	"documents.path":                    operators,
-	"documents.content":                 operators,
-	"manifests.document":                ourOwn,
-	"requests.run_id":                   ourOwn,
-	"requests.session_id":               aWord,
-	"requests.class":                    aWord,
-	"requests.finish_reason":            aWord,
-	"requests.failure":                  aName,
-	"requests.failure_detail":           ourOwn,
-	"requests.endpoint":                 aWord,
-	"runs.run_id":                       ourOwn,
-	"runs.document":                     operators,
-	"samples.run_id":                    ourOwn,
-	"samples.origin":                    aWord,
-	"samples.name":                      aWord,
-	"samples.labels":                    someLabel,
-	"samples.url":                       operators,
-	"rejects.column_name":               aName,
-	"rejects.reason":                    ourOwn,
-	"sources.name":                      operators,
-	"sources.kind":                      ourOwn,
-	"sources.format":                    ourOwn,
-	"sources.path":                      operators,
-	"sources.sha256":                    ourOwn,
-	"sources.time_unit":                 ourOwn,
-	"sources.zone_assumption":           ourOwn,
-	"sources.collection":                operators,
-	"sources.licence":                   operators,
-}
+var textColumns = func() map[string]string {
+	kindOf := map[string]string{}
+	for kind, columns := range map[string]string{
+		aWord: `arrivals.session_id arrivals.class arrival_details.parent_session_id arrival_details.model arrival_details.tenant
+			length_cells.class length_cells.client rate_windows.class rate_windows.client rate_windows.gap_family metrics.name
+			kernel_tables.engine kernel_tables.engine_version gemm_times.format expert_times.format expert_times.router
+			attention_times.phase attention_times.kv_format mla_times.phase mla_times.format mla_times.kv_format gpus.link
+			points.tool figures.statistic result_requests.session_id result_requests.finish_reason requests.session_id
+			requests.class requests.finish_reason requests.endpoint samples.origin samples.name`,
+		aName:     `kernel_tables.gpu points.load figures.name figures.unit result_requests.failure requests.failure rejects.column_name`,
+		someLabel: `metrics.labels samples.labels`,
+		aSymbol:   `kernels.name gemm_times.kernel expert_times.kernel attention_times.kernel mla_times.kernel all_reduce_times.kernel`,
+		measured:  `mla_times.model points.label points.model points.hardware points.settings`,
+		operators: `kernel_rules.pattern kernel_rules.category model_configs.model model_configs.config model_configs.spec gpus.gpu
+			gpus.aliases prices.gpu prices.label points.tool_version points.engine points.engine_version documents.path
+			documents.content runs.document samples.url sources.name sources.path sources.collection sources.licence`,
+		ourOwn: `calibrations.run_id calibrations.run_ids calibrations.gpu calibrations.model calibrations.weight_format
+			calibrations.kv_format calibrations.engine calibrations.engine_version calibrations.name calibrations.format
+			manifests.document requests.run_id requests.failure_detail runs.run_id samples.run_id rejects.reason sources.kind
+			sources.format sources.sha256 sources.time_unit sources.zone_assumption`,
+	} {
+		for _, column := range strings.Fields(columns) {
+			kindOf[column] = kind
+		}
+	}
+	return kindOf
+}()
 
 // patterns are the regular expressions of the kinds that SQL can check.
 var patterns = map[string]string{
@@ -187,17 +120,26 @@ func (s *subject) inspectText(ctx context.Context, w *warehouse.Warehouse, sourc
 
 // listOf returns the single text column of a query.
 func listOf(ctx context.Context, w *warehouse.Warehouse, query string, args ...any) (list []string, err error) {
+	err = eachRow(ctx, w, query, args, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		list = append(list, text)
+		return err
+	})
+	return list, err
+}
+
+// eachRow calls scan with every row of a query.
+func eachRow(ctx context.Context, w *warehouse.Warehouse, query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := w.DB().QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
+		if err := scan(rows); err != nil {
+			return err
 		}
-		list = append(list, text)
 	}
-	return list, rows.Err()
+	return rows.Err()
 }

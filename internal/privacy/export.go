@@ -366,6 +366,6 @@ func (e *export) holdToRules(m *Manifest, path string) error {
 	}
 	subject.manifest = m
 	m.Rules = subject.verdicts(Terms{K: e.K, UserCap: e.UserCap})
-	e.result.Passed = !slices.ContainsFunc(m.Rules, func(v Verdict) bool { return v.Verdict == Fails })
+	e.result.Passed = Passed(m.Rules)
 	return nil
 }

@@ -3,13 +3,16 @@
 package privacy
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tidemark/internal/hint"
@@ -50,10 +53,7 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 		return nil, err
 	}
 	gone, err := toPurge(ctx, w, before, names, result)
-	if closeErr := w.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil || len(gone) == 0 {
+	if err = cmp.Or(err, w.Close()); err != nil || len(gone) == 0 {
 		return result, err
 	}
 	info, err := os.Stat(path)
@@ -88,25 +88,22 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 			return nil, err
 		}
 	}
-	rows, err := w.DB().QueryContext(ctx, "select source_id, name, coalesce(collection, ''), kind, ingested_at, rows_kept from raw.sources order by ingested_at, name")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	sources := "select source_id, name, coalesce(collection, ''), kind, ingested_at, rows_kept from raw.sources order by ingested_at, name"
+	err = eachRow(ctx, w, sources, nil, func(rows *sql.Rows) error {
 		var id int64
 		var p Purged
 		var collection string
 		if err := rows.Scan(&id, &p.Name, &collection, &p.Kind, &p.IngestedAt, &p.Rows); err != nil {
-			return nil, err
+			return err
 		}
 		isNamed := len(names) == 0 || slices.Contains(names, p.Name) || collection != "" && slices.Contains(names, collection)
 		isOld := before.IsZero() || p.IngestedAt.Before(before)
 		if isNamed && isOld && !(len(names) == 0 && before.IsZero()) {
 			gone, result.Sources = append(gone, id), append(result.Sources, p)
 		}
-	}
-	return gone, rows.Err()
+		return nil
+	})
+	return gone, err
 }
 
 // rewrite makes a new warehouse next to the old one and copies everything into
@@ -128,14 +125,7 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	if err != nil {
 		return err
 	}
-	isOpen := true
-	shut := func() error {
-		if !isOpen {
-			return nil
-		}
-		isOpen = false
-		return w.Close()
-	}
+	shut := sync.OnceValue(w.Close)
 	defer func() { _ = shut() }()
 	// The old file stays open and locked until the new one is in place.
 	old, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
@@ -157,10 +147,7 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	if err := shut(); err != nil {
 		return err
 	}
-	if err := inPlace(fresh, path); err != nil {
-		return err
-	}
-	return nil
+	return inPlace(fresh, path)
 }
 
 // copyRest copies the raw tables. Everything else is derived from them and made
@@ -223,8 +210,7 @@ func inPlace(fresh, path string) error {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil {
-		err = file.Chmod(info.Mode().Perm())
-		if err != nil {
+		if err := file.Chmod(info.Mode().Perm()); err != nil {
 			file.Close()
 			return err
 		}

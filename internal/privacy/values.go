@@ -4,6 +4,7 @@ package privacy
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -120,24 +121,18 @@ func leaves(name string, value any, parts *[]string) {
 // inspectDocuments counts the files that the warehouse keeps byte by byte, in
 // their authors' own words, and looks for keys and passwords in them.
 func (s *subject) inspectDocuments(ctx context.Context, w *warehouse.Warehouse, sources string, args ...any) error {
-	rows, err := w.DB().QueryContext(ctx, "select content from raw.documents where source_id in ("+sources+")", args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	secrets := 0
-	for rows.Next() {
+	err := eachRow(ctx, w, "select content from raw.documents where source_id in ("+sources+")", args, func(rows *sql.Rows) error {
 		var content []byte
-		if err := rows.Scan(&content); err != nil {
-			return err
-		}
+		err := rows.Scan(&content)
 		s.documents++
 		if looksSecret(string(content)) {
 			secrets++
 		}
-	}
+		return err
+	})
 	if secrets > 0 {
 		s.foreign = append(s.foreign, fmt.Sprintf("documents.content: %s something that looks like a key or a password", show.Things(secrets, "file holds", "files hold")))
 	}
-	return rows.Err()
+	return err
 }

@@ -4,6 +4,7 @@ package privacy
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -44,17 +45,9 @@ func create(path, name string, fill func(*bufio.Writer) error) error {
 		if err = fill(buffer); err == nil {
 			err = buffer.Flush()
 		}
-		if closeErr := packed.Close(); err == nil {
-			err = closeErr
-		}
+		err = cmp.Or(err, packed.Close())
 	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return cmp.Or(err, file.Sync(), file.Close())
 }
 
 type plainWriter struct{ io.Writer }
