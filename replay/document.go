@@ -5,6 +5,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -211,13 +212,7 @@ func (d document) write(folder string, create createFunc) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	_, err = file.Write(append(text, '\n'))
-	if serr := file.Sync(); err == nil {
-		err = serr
-	}
-	if cerr := file.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = cmp.Or(err, file.Sync(), file.Close()); err == nil {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {

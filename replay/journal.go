@@ -6,6 +6,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -65,10 +66,7 @@ func copyPlan(planned *plan.Plan, folder string, create createFunc) (*plan.Plan,
 		return nil, fmt.Errorf("run: %w", err)
 	}
 	_, err = io.Copy(to, from)
-	if cerr := to.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = cmp.Or(err, to.Close()); err != nil {
 		return nil, fmt.Errorf("run: %s: %w", path, err)
 	}
 	return planned.MovedTo(path), nil

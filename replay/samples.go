@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -179,38 +180,26 @@ func (p *sampler) client(context.Context) {
 	now := p.state()
 	stall, lagP99 := p.heart.SinceLast()
 	step := p.witness.Sample(now, at, wall)
-	values := []value{
-		{"in_flight", float64(p.meter.inFlight())},
-		{"goroutines", float64(runtime.NumGoroutine())},
-		{"gc_pause_s", now.GcPause.Seconds()},
-		{"gc_cycles", float64(now.GcCycles)},
-		{"scrapes_missed", float64(p.missed.Load())},
-		{"stall_s", stall.Seconds()},
-		{"lag_p99_s", lagP99.Seconds()},
-		{"wall_step_s", step.Seconds()},
-	}
 	line := p.witness.Line
-	if line.IsKnown {
-		values = append(values, value{"waited_s", line.Waited.Seconds()}, value{"waited_for_others_s", line.ForOthers.Seconds()})
-	}
-	if line.HasCores {
-		values = append(values, value{"others_cpu_s", line.Others.Seconds()}, value{"stolen_s", line.Stolen.Seconds()})
-	}
-	if line.HasPressure {
-		values = append(values, value{"cpu_pressure_s", line.Pressure.Seconds()})
-	}
-	if now.HasCPU {
-		values = append(values, value{"cpu_s", now.Cpu.Seconds()})
-	}
-	if now.Rss > 0 {
-		values = append(values, value{"rss_bytes", now.Rss})
-	}
-	if now.OpenFiles > 0 {
-		values = append(values, value{"open_files", now.OpenFiles})
-	}
-	if now.HasNetwork {
-		values = append(values, value{"retransmits", float64(now.Retransmits)})
-	}
+	values := slices.DeleteFunc([]value{
+		{true, "in_flight", float64(p.meter.inFlight())},
+		{true, "goroutines", float64(runtime.NumGoroutine())},
+		{true, "gc_pause_s", now.GcPause.Seconds()},
+		{true, "gc_cycles", float64(now.GcCycles)},
+		{true, "scrapes_missed", float64(p.missed.Load())},
+		{true, "stall_s", stall.Seconds()},
+		{true, "lag_p99_s", lagP99.Seconds()},
+		{true, "wall_step_s", step.Seconds()},
+		{line.IsKnown, "waited_s", line.Waited.Seconds()},
+		{line.IsKnown, "waited_for_others_s", line.ForOthers.Seconds()},
+		{line.HasCores, "others_cpu_s", line.Others.Seconds()},
+		{line.HasCores, "stolen_s", line.Stolen.Seconds()},
+		{line.HasPressure, "cpu_pressure_s", line.Pressure.Seconds()},
+		{now.HasCPU, "cpu_s", now.Cpu.Seconds()},
+		{now.Rss > 0, "rss_bytes", now.Rss},
+		{now.OpenFiles > 0, "open_files", now.OpenFiles},
+		{now.HasNetwork, "retransmits", float64(now.Retransmits)},
+	}, func(v value) bool { return !v.isKnown })
 	p.log.add(func(dst []byte) []byte {
 		dst = append(plan.AppendSeconds(append(dst, `{"at_s":`...), at), `,"origin":"client","values":{`...)
 		for i, v := range values {
@@ -228,6 +217,7 @@ func (p *sampler) client(context.Context) {
 // run; waited_s, waited_for_others_s, others_cpu_s, stolen_s and cpu_pressure_s from the run's own; stall_s, lag_p99_s and
 // wall_step_s say what was since the last sample.
 type value struct {
-	name  string
-	value float64
+	isKnown bool // false: this system does not say it, and the line leaves it out
+	name    string
+	value   float64
 }

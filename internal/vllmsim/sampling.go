@@ -31,8 +31,9 @@ type sampling struct {
 	forced    []int32 // ids that logit_bias raises by 100 or more: only these can come
 }
 
-// token is the i-th token of the output, from 0. Below minTokens the ids that
-// would end it are replaced, as vLLM masks them.
+// token is the i-th token of the output, from 0. The number is splitmix64's for the seed and
+// the place alone: an answer does not depend on what else the server does meanwhile. Below
+// minTokens the ids that would end it are replaced, as vLLM masks them.
 func (s *sampling) token(i int) int32 {
 	draw := splitmix.Finish(s.seed + uint64(i+1)*splitmix.Gamma)
 	if len(s.forced) > 0 {

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -92,10 +93,7 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 		return header, fmt.Errorf("plan: %w", err)
 	}
 	defer func() {
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
+		if err = cmp.Or(err, file.Close()); err != nil {
 			os.Remove(path)
 		}
 	}()
