@@ -42,6 +42,16 @@ func knownSums(ctx context.Context, tx rowQuerier, known read.Sums) (*knownSourc
 	return &k, err
 }
 
+// refuseKnown is the source with these fingerprints as an error, which ends the transaction of
+// its second copy: another reader was first.
+func refuseKnown(ctx context.Context, tx rowQuerier, sums read.Sums) error {
+	known, err := knownSums(ctx, tx, sums)
+	if err == nil && known != nil {
+		err = known
+	}
+	return err
+}
+
 // pool is a rowQuerier outside of any transaction.
 type pool struct{ db *sql.DB }
 

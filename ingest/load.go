@@ -89,10 +89,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Name: opts.Name, Format: format.Name, FormatWhy: why}
-	if result.Name == "" {
-		result.Name = file.name
-	}
+	result := Result{Name: cmp.Or(opts.Name, file.name), Format: format.Name, FormatWhy: why}
 	l := &fileLoad{file: file, in: in, format: format, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
 	if format.Open != nil {
 		if l.trace, doc.First, err = format.Open(first); err != nil {
@@ -168,10 +165,7 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	if err != nil {
 		return err
 	}
-	if known, err := knownSums(ctx, tx, sums); err != nil || known != nil {
-		if err == nil {
-			err = known
-		}
+	if err := refuseKnown(ctx, tx, sums); err != nil {
 		return err
 	}
 	if !l.file.isAfter && !l.sums.claim(sums.Content, l.file.path) {

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -119,18 +120,12 @@ func (m *loader) loadFolder(ctx context.Context, file candidate) (Result, error)
 	if known, err := knownSums(ctx, pool{m.w.DB()}, read.Sums{Content: sum, Disk: sum}); err != nil || known != nil {
 		return known.result(), err
 	}
-	result := Result{Name: m.opts.Name, Format: folderFormat, FormatWhy: "a results folder, with row-*.json and " + hardwareFile + " or " + flagsFile}
-	if result.Name == "" {
-		result.Name = file.name
-	}
+	result := Result{Name: cmp.Or(m.opts.Name, file.name), Format: folderFormat, FormatWhy: "a results folder, with row-*.json and " + hardwareFile + " or " + flagsFile}
 	l := &fileLoad{file: file, names: m.names, opts: m.opts, result: &result,
 		doc: &read.Document{Path: file.path, RefusesText: m.opts.RefuseText}}
 	err = m.w.Write(ctx, func(tx *warehouse.Tx) error {
 		// Another folder that was read meanwhile may have been the same.
-		if known, err := knownSums(ctx, tx, read.Sums{Content: sum, Disk: sum}); err != nil || known != nil {
-			if err == nil {
-				err = known
-			}
+		if err := refuseKnown(ctx, tx, read.Sums{Content: sum, Disk: sum}); err != nil {
 			return err
 		}
 		total, err := l.parts(ctx, tx, parts)

@@ -79,8 +79,8 @@ func readAIPerfServer(d *read.Document, out *read.Rows) error {
 				return &read.Reject{Column: "metrics", Reason: read.NotASample}, nil
 			}
 			for _, s := range all {
-				if problem, err := e.aiperf(scrape.URL, name, s); problem != nil || err != nil {
-					return problem, err
+				if problem := e.aiperf(scrape.URL, name, s); problem != nil {
+					return problem, nil
 				}
 			}
 		}
@@ -90,44 +90,36 @@ func readAIPerfServer(d *read.Document, out *read.Rows) error {
 
 // aiperf writes one series back as the server exposed it: a histogram becomes its
 // buckets, sum and count.
-func (e *exposition) aiperf(url, name string, s aiperfSample) (*read.Reject, error) {
+func (e *exposition) aiperf(url, name string, s aiperfSample) *read.Reject {
 	pairs := []read.Label{{Key: "instance", Value: url}}
 	for key, value := range s.Labels {
 		pairs = append(pairs, read.Label{Key: key, Value: value})
 	}
-	var refused string
-	add := func(name, key, bound string, value float64) error {
+	var problem *read.Reject
+	add := func(name, key, bound string, value float64) {
 		labels, reason := e.book.Write(append(slices.Clone(pairs), read.Label{Key: key, Value: bound}))
 		if reason != "" {
-			refused = reason
-			return nil
+			problem = &read.Reject{Column: "labels", Reason: reason}
+			return
 		}
-		return e.out.Add(Sample{Scrape: e.scrape, AtNs: e.stamp, Name: name, Labels: labels, Value: value})
+		e.out.Add(Sample{Scrape: e.scrape, AtNs: e.stamp, Name: name, Labels: labels, Value: value})
 	}
 	buckets := s.Buckets
 	if buckets == nil {
 		buckets = s.Histogram
 	}
-	var err error
 	for _, bound := range slices.Sorted(maps.Keys(buckets)) {
-		if err == nil {
-			err = add(name+"_bucket", "le", bound, buckets[bound])
-		}
+		add(name+"_bucket", "le", bound, buckets[bound])
 	}
 	for _, quantile := range slices.Sorted(maps.Keys(s.Summary)) {
-		if err == nil {
-			err = add(name, "quantile", quantile, s.Summary[quantile])
-		}
+		add(name, "quantile", quantile, s.Summary[quantile])
 	}
 	for suffix, value := range map[string]*float64{"": s.Value, "_sum": s.Sum, "_count": s.Count} {
-		if err == nil && value != nil {
-			err = add(name+suffix, "", "", *value)
+		if value != nil {
+			add(name+suffix, "", "", *value)
 		}
 	}
-	if refused != "" {
-		return &read.Reject{Column: "labels", Reason: refused}, err
-	}
-	return nil, err
+	return problem
 }
 
 // aiperfGPU is one look at one GPU.

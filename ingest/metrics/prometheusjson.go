@@ -83,15 +83,11 @@ func (e *exposition) record(number int64, record wrappedScrape) error {
 		e.stamp = e.at.since(ns, unit)
 	}
 	for line := range strings.Lines(record.Content) {
-		problem, err := e.line([]byte(line))
-		if err == nil && problem != nil {
-			err = e.out.Reject(number, problem.Column, problem.Reason)
-		}
-		if err != nil {
-			return err
+		if problem, _ := e.line([]byte(line)); problem != nil {
+			e.out.Reject(number, problem.Column, problem.Reason)
 		}
 	}
-	return nil
+	return e.out.Err()
 }
 
 // instant is when the scrape was taken; without a unit, the record does not say.

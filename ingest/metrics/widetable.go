@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -50,23 +51,15 @@ func (t *wideTable) row(line int64, at *int64, labels string, fields []string) e
 			continue
 		}
 		value, absent, reason := t.cell(strings.TrimSpace(field), column.unit)
-		var err error
 		switch {
 		case absent:
 		case reason != "":
-			err = t.out.Reject(line, column.name, reason)
+			t.out.Reject(line, column.name, reason)
 		default:
-			all := labels
-			if all == "" {
-				all = column.labels
-			}
-			err = t.out.Add(Sample{Scrape: t.scrape, AtNs: at, Name: column.name, Labels: all, Value: value})
-		}
-		if err != nil {
-			return err
+			t.out.Add(Sample{Scrape: t.scrape, AtNs: at, Name: column.name, Labels: cmp.Or(labels, column.labels), Value: value})
 		}
 	}
-	return nil
+	return t.out.Err()
 }
 
 // instant reads seconds since the sampler began, a Unix time, or a date.

@@ -148,12 +148,7 @@ func jsonKeys(line []byte) []string {
 	if json.Unmarshal(line, &object) != nil {
 		return nil
 	}
-	keys := make([]string, 0, len(object))
-	for key := range object {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return SortedKeys(object)
 }
 
 // NameLike matches what can be shown to the user as the name of a column or key.

@@ -4,9 +4,6 @@ import (
 	"time"
 )
 
-// Values that cannot be true are left out of results, never in silence: a note
-// counts them by key and reason. The value itself is not quoted.
-
 // What cannot be is left out of results, never kept in silence: a negative time, a
 // total past all totals, a date that no calendar has. How often and under which
 // key goes into a note; the value does not.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -81,12 +82,8 @@ func plainTree(value any, depth int) any {
 		return value
 	case json.Number:
 		return Finite(ParseNumber(value.String()))
-	case int:
-		return float64(value)
-	case int64:
-		return float64(value)
-	case uint64:
-		return float64(value)
+	case int, int64, uint64:
+		return Finite(ParseNumber(fmt.Sprint(value)))
 	case float64:
 		return Finite(Number{value, !math.IsInf(value, 0) && !math.IsNaN(value)})
 	case time.Time:
@@ -135,10 +132,7 @@ func TreeOfPart(raw json.RawMessage) any {
 // SortedKeys are a map's keys in order, so that the same file always makes the same
 // rows.
 func SortedKeys[V any](of map[string]V) []string {
-	keys := make([]string, 0, len(of))
-	for key := range of {
-		keys = append(keys, key)
-	}
+	keys := slices.AppendSeq(make([]string, 0, len(of)), maps.Keys(of))
 	slices.Sort(keys)
 	return keys
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -180,11 +181,7 @@ func (o resultObject) aiperfPoint(metrics resultObject) Point {
 	row := Point{Tool: "aiperf", ToolVersion: o.word("aiperf_version"), DurationS: metricSeconds(metrics.object("benchmark_duration"))}
 	row.Completed, row.Failed = wholeNumber(scalar("request_count")), wholeNumber(scalar("error_request_count"))
 	if row.Completed != nil {
-		failed := int64(0)
-		if row.Failed != nil {
-			failed = *row.Failed
-		}
-		row.Requests = new(*row.Completed + failed)
+		row.Requests = new(*row.Completed + *cmp.Or(row.Failed, new(int64(0))))
 	}
 	if first := metrics.object("min_request_timestamp"); first != nil {
 		row.StartedAt = instantInNanoseconds(first.number("avg"), first.word("unit"))
@@ -196,9 +193,7 @@ func (o resultObject) aiperfPoint(metrics resultObject) Point {
 // startedWith takes the start of the run from its requests in the file next to it.
 // The same instant identifies both files, so that their points can be matched.
 func (row *Point) startedWith(d *read.Document) {
-	if at := earliestStart(d.Beside("profile_export.jsonl", maxBeside)); at != nil {
-		row.StartedAt = at
-	}
+	row.StartedAt = cmp.Or(earliestStart(d.Beside("profile_export.jsonl", maxBeside)), row.StartedAt)
 }
 
 // maxBeside is how much of that file is searched, bytes.

@@ -37,12 +37,7 @@ func (o resultObject) aiperfConfig(row *Point) {
 	}
 	row.InputTokensAsked, row.OutputTokensAsked = input.number("mean"), output.number("mean")
 	row.MaxConcurrency, row.RequestRatePerS = load.count("concurrency"), cmp.Or(load.number("request_rate"), load.number("rate"))
-	switch {
-	case row.RequestRatePerS != nil:
-		row.Load = new("open")
-	case row.MaxConcurrency != nil:
-		row.Load = new("closed")
-	}
+	row.Load = cmp.Or(row.openLoad(), row.closedLoad())
 	keep(endpoint, "streaming", "type")
 	keep(load, "arrival_pattern", "request_rate_mode", "warmup_request_count", "benchmark_duration", "smoothness")
 	run := o.object("run_info")

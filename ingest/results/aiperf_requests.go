@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -108,11 +109,9 @@ func (l *aiperfLine) row(origin int64) Request {
 		StartedS:    new(float64(*l.Metadata.Start-origin) * 1e-9),
 		InputTokens: tokens("input_sequence_length"), OutputTokens: tokens("output_sequence_length"),
 		TTFTS: seconds("time_to_first_token"), E2ES: seconds("request_latency"), TPOTS: seconds("inter_token_latency"),
-		CachedTokens: tokens("usage_prompt_cache_read_tokens"), SessionID: read.WordOrNil(string(l.Metadata.Session)), Turn: l.Metadata.Turn,
+		CachedTokens: tokens("usage_prompt_cache_read_tokens"), Turn: l.Metadata.Turn,
 		ChunkGapsUs: l.gaps(), IsWarmUp: new(l.Metadata.Phase == "warmup"), Failure: l.failure(),
-	}
-	if row.SessionID == nil {
-		row.SessionID = read.WordOrNil(string(l.Metadata.Other))
+		SessionID: cmp.Or(read.WordOrNil(string(l.Metadata.Session)), read.WordOrNil(string(l.Metadata.Other))),
 	}
 	if l.Metadata.Issued != nil {
 		row.DueS = new(float64(*l.Metadata.Issued-origin) * 1e-9)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -91,13 +92,8 @@ func nameAndUnit(key string) (name, unit string) {
 
 // evalscopePoint reads the run; the names of its counts differ between versions.
 func evalscopePoint(summary, args map[string]any) Point {
-	number := func(keys ...string) read.Number {
-		for _, key := range keys {
-			if m := read.NumberAt(summary, key); m.Known {
-				return m
-			}
-		}
-		return read.Number{}
+	number := func(key, older string) read.Number {
+		return firstOf(read.NumberAt(summary, key), read.NumberAt(summary, older))
 	}
 	flat := map[string]any{}
 	read.Flatten(flat, "", args)
@@ -111,12 +107,7 @@ func evalscopePoint(summary, args map[string]any) Point {
 	if rate := number("Request Rate (req/s)", "Request rate (req/s)"); rate.Known && rate.Value > 0 {
 		row.RequestRatePerS = rate.Float()
 	}
-	switch {
-	case row.RequestRatePerS != nil:
-		row.Load = new("open")
-	case row.MaxConcurrency != nil:
-		row.Load = new("closed")
-	}
+	row.Load = cmp.Or(row.openLoad(), row.closedLoad())
 	return row
 }
 

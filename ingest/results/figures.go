@@ -3,6 +3,7 @@ package results
 import (
 	"math"
 	"regexp"
+	"strings"
 	"time"
 
 	"tidemark/ingest/read"
@@ -43,6 +44,19 @@ func metricSeconds(metric resultObject) *float64 {
 
 // secondsIn are the units of time as AIPerf writes them, in seconds.
 var secondsIn = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "seconds": 1, "min": 60, "hours": 3600}
+
+// unitEnding is the unit of names that end in something, for tools that write no units.
+type unitEnding struct{ ending, unit string }
+
+// unitByEnding is the unit of the first ending that a name has; "" where it has none.
+func unitByEnding(name string, endings []unitEnding) string {
+	for _, e := range endings {
+		if strings.HasSuffix(name, e.ending) {
+			return e.unit
+		}
+	}
+	return ""
+}
 
 // unitFor is the unit of a statistic: a count of samples has none, and a variance
 // would have its square.

@@ -2,7 +2,6 @@ package results
 
 import (
 	"encoding/json"
-	"strings"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
@@ -130,17 +129,11 @@ func genaiFigures(out *read.Rows, aggregated map[string]any, unit string) {
 
 // genaiUnit tells a unit by the end of a name, since the file does not write it.
 func genaiUnit(name, unit string) string {
-	switch {
-	case name == "ttft", name == "tpot", strings.HasSuffix(name, "_latency"):
+	if name == "ttft" || name == "tpot" {
 		return unit
-	case strings.HasSuffix(name, "_per_s"), strings.HasSuffix(name, "_throughput"), strings.HasSuffix(name, "_speed"):
-		return "tokens/s"
-	case strings.HasSuffix(name, "_tokens"):
-		return "tokens"
-	case strings.HasSuffix(name, "requests_per_second"):
-		return "requests/s"
 	}
-	return ""
+	return unitByEnding(name, []unitEnding{{"_latency", unit}, {"_per_s", "tokens/s"}, {"_throughput", "tokens/s"}, {"_speed", "tokens/s"}, {"_tokens", "tokens"},
+		{"requests_per_second", "requests/s"}})
 }
 
 // add writes one request; toSeconds is the factor of the file.

@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -153,10 +154,7 @@ func (r *guideReport) benchmark(out *read.Rows, point int32, raw json.RawMessage
 
 // settings gathers the places where the versions say how a benchmark was made.
 func (b *guideBenchmark) settings(r *guideReport) map[string]any {
-	spec := read.At(read.TreeOfPart(r.Config), "spec")
-	if spec == nil {
-		spec = read.TreeOfPart(r.Args)
-	}
+	spec := cmp.Or(read.At(read.TreeOfPart(r.Config), "spec"), read.TreeOfPart(r.Args))
 	return map[string]any{
 		"config": read.TreeOfPart(b.Config), "args": read.TreeOfPart(b.Args), "worker": read.TreeOfPart(b.Worker),
 		"loader": read.TreeOfPart(b.RequestLoader), "spec": spec,
@@ -174,45 +172,26 @@ func (b *guideBenchmark) point(r *guideReport, point int32, from map[string]any)
 	}
 	delete(flat, "")
 	row := Point{Point: point, Tool: "guidellm", ToolVersion: read.WordOrNil(string(r.Metadata.Version)), DurationS: b.Duration.Float(), Settings: read.Settings(flat)}
-	stats, totals := read.TreeOfPart(b.RunStats), read.TreeOfPart(b.RequestTotals)
-	if totals == nil {
-		totals = read.At(read.TreeOfPart(b.Metrics), "request_totals")
-	}
-	if totals == nil {
-		totals = read.At(stats, "requests_made")
-	}
+	stats := read.TreeOfPart(b.RunStats)
+	totals := cmp.Or(read.TreeOfPart(b.RequestTotals), read.At(read.TreeOfPart(b.Metrics), "request_totals"), read.At(stats, "requests_made"))
 	row.Requests, row.Completed = read.NumberAt(totals, "total").Count(), read.NumberAt(totals, "successful").Count()
 	row.Failed = read.NumberAt(totals, "errored").Count()
-	if row.StartedAt = read.UnixInstant(b.StartTime); row.StartedAt == nil {
-		row.StartedAt = read.UnixInstant(read.NumberAt(stats, "start_time"))
-	}
+	row.StartedAt = cmp.Or(read.UnixInstant(b.StartTime), read.UnixInstant(read.NumberAt(stats, "start_time")))
 	if row.DurationS == nil && b.StartTime.Known && b.EndTime.Known {
 		row.DurationS = new(b.EndTime.Value - b.StartTime.Value)
 	}
 	b.load(&row, from)
-	for _, model := range []string{
-		read.TextAt(from["config"], "backend", "model"), read.TextAt(from["spec"], "backend", "model"),
-		read.TextAt(from["worker"], "backend_model"), read.TextAt(from["spec"], "model"),
-	} {
-		if row.Model == nil {
-			row.Model = read.ModelName(model)
-		}
-	}
+	model := func(part string, keys ...string) *string { return read.ModelName(read.TextAt(from[part], keys...)) }
+	row.Model = cmp.Or(model("config", "backend", "model"), model("spec", "backend", "model"), model("worker", "backend_model"), model("spec", "model"))
 	return row
 }
 
 // load reads the strategy: what was asked of the client.
 func (b *guideBenchmark) load(row *Point, from map[string]any) {
-	strategy := read.At(from["config"], "strategy")
-	if strategy == nil {
-		strategy = read.At(from["args"], "strategy")
-	}
+	strategy := cmp.Or(read.At(from["config"], "strategy"), read.At(from["args"], "strategy"))
 	kind := read.TextAt(strategy, "type_")
 	row.Label = read.WordOrNil(kind)
-	streams := read.NumberAt(strategy, "streams")
-	if !streams.Known {
-		streams = read.NumberAt(strategy, "max_concurrency")
-	}
+	streams := firstOf(read.NumberAt(strategy, "streams"), read.NumberAt(strategy, "max_concurrency"))
 	switch kind {
 	case "synchronous":
 		row.Load, row.MaxConcurrency = new("closed"), new(int64(1))
@@ -235,10 +214,7 @@ var guideData = map[string]*regexp.Regexp{
 // guideTokens is what synthetic data were asked to have: a key of the first data
 // set, or a piece of "prompt_tokens=256,output_tokens=128".
 func guideTokens(from map[string]any, key string) *float64 {
-	data := read.At(from["spec"], "data")
-	if data == nil {
-		data = read.At(from["loader"], "data")
-	}
+	data := cmp.Or(read.At(from["spec"], "data"), read.At(from["loader"], "data"))
 	if list, isList := data.([]any); isList && len(list) > 0 {
 		data = list[0]
 	}
@@ -304,21 +280,15 @@ var guidePercentiles = map[string]string{
 
 // guideUnit tells the unit by the metric's name.
 func guideUnit(name string) string {
-	switch {
-	case strings.HasSuffix(name, "_ms"):
-		return "ms"
-	case name == "request_latency":
+	switch name {
+	case "request_latency":
 		return "s"
-	case name == "requests_per_second":
+	case "requests_per_second":
 		return "requests/s"
-	case strings.HasSuffix(name, "tokens_per_second"):
-		return "tokens/s"
-	case strings.HasSuffix(name, "_token_count"):
-		return "tokens"
-	case name == "request_concurrency":
+	case "request_concurrency":
 		return "requests"
 	}
-	return ""
+	return unitByEnding(name, []unitEnding{{"_ms", "ms"}, {"tokens_per_second", "tokens/s"}, {"_token_count", "tokens"}})
 }
 
 // requests adds those of all three outcomes, numbered through. Incomplete ones were
@@ -360,18 +330,12 @@ func (q *guideRequest) row(point, seq int32, failure string, zero read.Number) R
 	end := firstOf(q.Info.Timings.End, q.RequestEnd, q.End)
 	row := Request{
 		Point: point, Seq: seq, InputTokens: q.PromptTokens.Count(), OutputTokens: q.OutputTokens.Count(),
-		TTFTS: q.TTFT.Times(1e-3), TPOTS: q.InterToken.Times(1e-3), E2ES: q.Latency.Float(),
+		TTFTS: cmp.Or(q.TTFT.Times(1e-3), since(start, q.FirstToken)), TPOTS: q.InterToken.Times(1e-3), E2ES: cmp.Or(q.Latency.Float(), since(start, end)),
 		DueS: since(zero, q.Info.Timings.Targeted), StartedS: since(zero, start), CachedTokens: q.InputMetrics.Cached.Count(),
 		SessionID: read.WordOrNil(string(q.Info.Conversation)), Failure: read.OrNil(failure),
 	}
-	if row.E2ES == nil {
-		row.E2ES = since(start, end)
-	}
-	if row.TTFTS == nil {
-		row.TTFTS = since(start, q.FirstToken)
-	}
-	if turn := q.Info.Turn.Count(); turn != nil && row.SessionID != nil && *turn < 1<<31 {
-		row.Turn = new(int32(*turn))
+	if row.SessionID != nil {
+		row.Turn = read.Int32Of(q.Info.Turn)
 	}
 	return row
 }

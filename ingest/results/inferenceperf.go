@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path"
 	"regexp"
@@ -68,12 +69,7 @@ func inferencePerfPoint(report map[string]any, d *read.Document) Point {
 		Failed: read.NumberAt(report, "failures", "count").Count(), DurationS: read.NumberAt(report, "benchmark_time_seconds").Float(),
 		RequestRatePerS: read.NumberAt(load, "requested_rate").Float(), MaxConcurrency: read.NumberAt(load, "concurrency").Count(),
 	}
-	switch {
-	case row.MaxConcurrency != nil:
-		row.Load = new("closed")
-	case row.RequestRatePerS != nil:
-		row.Load = new("open")
-	}
+	row.Load = cmp.Or(row.closedLoad(), row.openLoad())
 	flat := map[string]any{}
 	if stage := stageOfName.FindStringSubmatch(d.Base()); stage != nil {
 		flat["stage"] = read.ParseNumber(stage[1]).Value
@@ -201,10 +197,7 @@ func (q *inferencePerfRequest) row(zero read.Number) Request {
 	}
 	row.OutputTokens = tokens.Count()
 	if q.Error != nil {
-		row.Failure = new("error")
-		if kind := read.WordOrNil(string(q.Error.Kind)); kind != nil {
-			row.Failure = kind
-		}
+		row.Failure = cmp.Or(read.WordOrNil(string(q.Error.Kind)), new("error"))
 		return row
 	}
 	if len(times) > 0 {

@@ -63,15 +63,8 @@ var inferenceXPointKeys = []string{"hw", "conc", "model", "framework", "isl", "o
 
 // inferenceXKeys reads what the aggregates say next to the figures.
 func (o resultObject) inferenceXKeys(row *Point) {
-	if hw := o.word("hw"); hw != nil {
-		row.Hardware = hw
-	}
-	if engine := o.word("framework"); engine != nil {
-		row.Engine = engine
-	}
-	if model := o.modelName("model"); row.Model == nil {
-		row.Model = model
-	}
+	row.Hardware, row.Engine = cmp.Or(o.word("hw"), row.Hardware), cmp.Or(o.word("framework"), row.Engine)
+	row.Model = cmp.Or(row.Model, o.modelName("model"))
 	if concurrency := o.count("conc"); row.MaxConcurrency == nil && concurrency != nil {
 		row.MaxConcurrency, row.Load = concurrency, new("closed")
 	}
@@ -92,16 +85,11 @@ func nameSays(name string, row *Point) {
 	size, _ := strconv.Atoi(parts[3])
 	input, _ := strconv.ParseFloat(parts[4], 64)
 	output, _ := strconv.ParseFloat(parts[5], 64)
-	if row.Engine == nil {
-		row.Engine = new(parts[1])
-	}
+	row.Engine, row.Label = cmp.Or(row.Engine, new(parts[1])), cmp.Or(row.Label, new(parts[2]+parts[3]))
 	if row.InputTokensAsked == nil {
 		row.InputTokensAsked, row.OutputTokensAsked = &input, &output
 	}
 	if row.TensorParallelSize == nil && (parts[2] == "tp" || parts[2] == "tep") {
 		row.TensorParallelSize = new(int32(size))
-	}
-	if row.Label == nil {
-		row.Label = new(parts[2] + parts[3])
 	}
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -126,12 +127,7 @@ func llmd02(report map[string]any) Point {
 		InputTokensAsked: read.NumberAt(asked, "input_seq_len", "value").Float(), OutputTokensAsked: read.NumberAt(asked, "output_seq_len", "value").Float(),
 		DurationS: isoDuration(read.TextAt(report, "run", "time", "duration")),
 	}
-	switch {
-	case row.MaxConcurrency != nil:
-		row.Load = new("closed")
-	case row.RequestRatePerS != nil:
-		row.Load = new("open")
-	}
+	row.Load = cmp.Or(row.closedLoad(), row.openLoad())
 	row.requests(read.At(report, "results", "request_performance", "aggregate", "requests"))
 	flat := map[string]any{"harness": read.TextAt(asked, "tool"), "harness_version": read.TextAt(asked, "tool_version")}
 	read.Flatten(flat, "load", asked)

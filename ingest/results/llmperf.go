@@ -102,7 +102,7 @@ func llmperfSummaryRow(out *read.Rows, summary map[string]any, name string) {
 			continue
 		}
 		name, is := llmperfName(rest)
-		addFigure(out, 0, name, is, llmperfUnit(name), number(key))
+		addFigure(out, 0, name, is, unitByEnding(name, llmperfUnits), number(key))
 	}
 }
 
@@ -116,20 +116,8 @@ func llmperfName(key string) (name, is string) {
 	return key, "value"
 }
 
-// llmperfUnit tells the unit by the end of the name.
-func llmperfUnit(name string) string {
-	switch {
-	case strings.HasSuffix(name, "token_per_s"):
-		return "tokens/s"
-	case strings.HasSuffix(name, "_s"):
-		return "s"
-	case strings.HasSuffix(name, "_tokens"):
-		return "tokens"
-	case strings.HasSuffix(name, "_per_min"):
-		return "requests/min"
-	}
-	return ""
-}
+// llmperfUnits are the units by the ends of names.
+var llmperfUnits = []unitEnding{{"token_per_s", "tokens/s"}, {"_s", "s"}, {"_tokens", "tokens"}, {"_per_min", "requests/min"}}
 
 // llmperfRequest is one response.
 type llmperfRequest struct {

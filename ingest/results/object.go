@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -103,11 +102,7 @@ func (o resultObject) number(key string) *float64 {
 
 // count is a number that counts something: whole, not negative, and of 31 bits.
 func (o resultObject) count(key string) *int64 {
-	value := o.number(key)
-	if value == nil || *value < 0 || *value > math.MaxInt32 || *value != math.Trunc(*value) {
-		return nil
-	}
-	return new(int64(*value))
+	return wholeNumber(o.number(key))
 }
 
 // word is a short string that names something; nil for anything else, such as an
@@ -122,11 +117,10 @@ func (o resultObject) word(key string) *string {
 
 // modelName is a model's name, without the folders of somebody's disk.
 func (o resultObject) modelName(key string) *string {
-	name := o.word(key)
-	if name == nil {
-		return nil
+	if name := o.word(key); name != nil {
+		return read.ModelName(*name)
 	}
-	return read.ModelName(*name)
+	return nil
 }
 
 // size is a small count, as of the GPUs that share a model; nil where the key is

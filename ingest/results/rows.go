@@ -10,6 +10,16 @@ import (
 // does not say. queries/raw has a table of the same name for each, and says what a
 // column means.
 
+// openLoad is "open" where a rate was asked for, and closedLoad "closed" where a number in
+// flight was. Tools that write both differ in which of the two they obeyed.
+func (row *Point) openLoad() *string {
+	return read.OrNil(read.If(row.RequestRatePerS != nil, "open"))
+}
+
+func (row *Point) closedLoad() *string {
+	return read.OrNil(read.If(row.MaxConcurrency != nil, "closed"))
+}
+
 // requests fills in how many there were, and of which lengths.
 func (row *Point) requests(of any) {
 	row.Requests, row.Failed = read.NumberAt(of, "total").Count(), read.NumberAt(of, "failures").Count()

@@ -218,7 +218,8 @@ func (s *spans) end() error {
 	if failed > 0 {
 		s.out.Note("%d calls of a model failed and say no tokens; passed over", failed)
 	}
-	return s.write(requests)
+	s.write(requests)
+	return nil
 }
 
 // timesAlone takes calls that say no tokens: how many came in each minute.
@@ -252,7 +253,7 @@ func (s *spans) timesAlone() error {
 
 // write adds the requests, in the order of the file, and rejects the calls that
 // cannot be read.
-func (s *spans) write(requests []*span) error {
+func (s *spans) write(requests []*span) {
 	first := requests[0].start
 	for _, one := range requests {
 		if one.reason == "" {
@@ -285,10 +286,8 @@ func (s *spans) write(requests []*span) error {
 		default:
 			continue
 		}
-		reason := cmp.Or(one.reason, read.NotANumber)
-		s.out.Reject(one.line, problem, reason)
+		s.out.Reject(one.line, problem, cmp.Or(one.reason, read.NotANumber))
 	}
-	return nil
 }
 
 // request adds one request with what its span says of its latencies.
