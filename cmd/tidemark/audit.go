@@ -1,5 +1,12 @@
 package main
 
+// What "tidemark sources NAME" prints for people: the facts about a source, the tables
+// behind them and the findings. analysis.AuditOf finds everything; this file only lays
+// it out.
+//
+// The layout is not package tables': names stand on the left in a column of fixed width,
+// and a long text continues under itself. diagnose.go uses the same layout (labelled).
+
 import (
 	"fmt"
 	"io"

@@ -1,5 +1,19 @@
 package main
 
+// The verb calibrate fits the constants of the bandwidth model to runs, and lists or
+// forgets what was fitted. analysis.Calibrate fits, analysis/regression has the
+// arithmetic, and later predictions read the result from the warehouse.
+//
+// The warehouse is opened for update even with --dry-run, because the fit reads
+// views that only an up-to-date warehouse has. The constants are stored before
+// anything is printed: a reader who sees the table can rely on it.
+//
+// Exit codes: 0 also where nothing was asked to be kept (--dry-run); 1 where the median
+// error would grow, so nothing was kept; 2 for flags that contradict each other.
+//
+// Units: the table for people has times in microseconds, because a constant of a
+// step is a few of them. Programs get seconds.
+
 import (
 	"context"
 	"fmt"
@@ -31,7 +45,7 @@ median error would grow, nothing is kept and it exits 1.
 
 Example:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.BoolFlag{Name: "dry-run", Usage: "find and print them, keep nothing"},
 			&cli.BoolFlag{Name: "list", Usage: "what is kept"},
 			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants"},
@@ -73,11 +87,7 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 			return err
 		}
 	}
-	if isForPrograms(c) {
-		if err := printTable(c, calibration.Table()); err != nil {
-			return err
-		}
-	} else if err := printCalibration(c, calibration); err != nil {
+	if err := printCalibration(c, calibration); err != nil {
 		return err
 	}
 	for _, warning := range calibration.Warnings {
@@ -98,10 +108,13 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 
 // printCalibration says what changed, and why the rest did not.
 func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
+	if isForPrograms(c) {
+		return printTable(c, calibration.Table())
+	}
 	remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
 		whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
 	fmt.Fprintln(c.App.Writer)
-	shown := calibratedTable()
+	shown := tableOf(calibratedColumns...)
 	var reasons []string
 	for _, one := range calibration.Constants {
 		if one.Held != "" {
@@ -136,11 +149,11 @@ func constantText(name string, value float64) string {
 // listCalibrations shows what is stored and from which runs it came.
 func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	table, err := analysis.Calibrations(ctx, w.DB())
-	if err != nil || isForPrograms(c) {
-		if err == nil {
-			err = printTable(c, table)
-		}
+	if err != nil {
 		return err
+	}
+	if isForPrograms(c) {
+		return printTable(c, table)
 	}
 	if len(table.Rows) == 0 {
 		remark(c, "None is kept: predictions use the built-in constants. tidemark calibrate RUN makes one.")
@@ -148,7 +161,7 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 	}
 	rows := rowsOf(table)
 	for begin, end := 0, 0; begin < len(rows); begin = end {
-		shown := calibratedTable()
+		shown := tableOf(calibratedColumns...)
 		first := rows[begin]
 		for ; end < len(rows) && rows[end]["calibration_id"] == first["calibration_id"]; end++ {
 			row := rows[end]
@@ -171,12 +184,7 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 	return nil
 }
 
-func calibratedTable() (table analysis.Table) {
-	for _, name := range []string{"constant", "built in", "now", "90 % interval"} {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
-	return table
-}
+var calibratedColumns = []string{"constant", "built in", "now", "90 % interval"}
 
 func calibratedRow(name, format string, before, value, low, high float64) []any {
 	return []any{name + forFormat(format), constantText(name, before), constantText(name, value), constantText(name, low) + " to " + constantText(name, high)}

@@ -1,5 +1,9 @@
 package main
 
+// The verb check runs every view of schema "checks". Each of them selects the rows
+// that break one truth, so a healthy warehouse gives zero rows everywhere.
+// analysis.RunChecks runs them. Exit codes: 0 all hold; 1 some row breaks a truth.
+
 import (
 	"context"
 
@@ -16,22 +20,22 @@ func checkCommand() *cli.Command {
 		Usage: "run every check; exits 1 when a row breaks a truth",
 		Description: `Example:
   tidemark check --json`,
-		Flags:  tabular(),
+		Flags:  withTableFlags(),
 		Action: runCheck,
 	}
 }
 
 // runCheck exits with 1 if a check finds rows that break it.
 func runCheck(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return hint.Misuse("check: takes no arguments")
+	if err := noArguments(c, "tidemark check --help"); err != nil {
+		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := analysis.RunChecks(ctx, w.DB())
 		if err != nil {
 			return err
 		}
-		table := analysis.Table{Columns: []analysis.Column{{Name: "check"}, {Name: "breaking_rows"}, {Name: "truth"}}}
+		table := tableOf("check", "breaking_rows", "truth")
 		broken := 0
 		for _, result := range results {
 			table.Rows = append(table.Rows, []any{result.Name, result.Rows, result.Comment})

@@ -1,5 +1,13 @@
 package main
 
+// The flags that choose what is sent: a part of the trace's clock, a speed, a share of
+// the sessions, a rate, a limit. plan, replay and what-if share them, so that a plan
+// that was looked at is the plan that is sent. replay/plan applies the choices;
+// this file reads the flags and refuses what makes no sense.
+//
+// A flag that was not given must not be checked: 0 is its value then, and 0 is wrong for
+// nearly all of them. c.IsSet tells the two apart.
+
 import (
 	"math"
 	"time"
@@ -99,8 +107,8 @@ func choicesOf(c *cli.Context, stats workload.SourceStats) (plan.Choices, error)
 	if c.String("mode") == "sessions" {
 		choices.Mode = "sessions"
 	}
-	if c.IsSet("thin") && c.IsSet("thicken") {
-		return choices, hint.Misuse("--thin and --thicken exclude each other")
+	if err := exclusive(c, "thin", "thicken"); err != nil {
+		return choices, err
 	}
 	if !c.IsSet("request-rate") {
 		return choices, nil

@@ -1,5 +1,16 @@
 package main
 
+// The verb demo walks through the whole program on built-in data: it writes a trace,
+// starts a simulated vLLM in this process, ingests, replays and reports. Each step
+// runs the verb itself with a command line that is printed, so that a newcomer can copy
+// it. The demo therefore shows nothing that a user could not do.
+//
+// A laptop that is busy with something else sends late, which makes a run invalid. The
+// demo tries once more and then ends with the report and a warning, because a first
+// contact should not fail for that reason. Every other error ends it.
+//
+// Exit codes: 0 with a report, also on a busy machine; 4 for anything that went wrong.
+
 import (
 	"context"
 	"encoding/json"
@@ -134,11 +145,9 @@ func wasLate(folder string) (bool, error) {
 	return run.Status == "done" && !run.Result.IsValid && run.Result.ClientLimit == "", err
 }
 
-func (d demo) warehouse() string { return filepath.Join(d.dir, "tidemark.duckdb") }
-
 // step runs a command line as the user would type it.
 func (d demo) step(args ...string) (experiment.Result, error) {
-	args = append(args, "--warehouse", d.warehouse())
+	args = append(args, "--warehouse", filepath.Join(d.dir, "tidemark.duckdb"))
 	tell(d.c, "$ tidemark %s", strings.Join(args, " "))
 	want := &asked{sent: func(string) error { return nil }, wait: time.Minute}
 	ctx := context.WithValue(d.c.Context, askedKey{}, want)

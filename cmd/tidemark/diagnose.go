@@ -1,16 +1,22 @@
 package main
 
+// The verb diagnose lists the symptoms of a run, a metrics file or another tool's
+// measurement. The rules are SQL (queries/marts/evidence*.sql); analysis.Diagnose
+// reads their result. This file prints it, a paragraph per symptom for people.
+//
+// Exit codes: 0 whatever is found, because a symptom is an answer and not a failure; 3
+// where the numbers themselves cannot be trusted; 2 for a name that does not exist.
+
 import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/hint"
-	"tidemark/internal/tables"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
@@ -26,45 +32,43 @@ Exits 0 whatever it finds, 3 when the numbers themselves are in doubt.
 
 Example:
   tidemark diagnose RUN --json`,
-		Flags:  tabular(),
+		Flags:  withTableFlags(),
 		Action: runDiagnose,
 	}
 }
 
 func runDiagnose(c *cli.Context) error {
-	if c.NArg() != 1 {
-		return hint.Misuse("diagnose: one run, file or measurement, not %d", c.NArg()).Hint(`"tidemark runs" lists the runs`)
+	subject, err := oneArgument(c, "run, file or measurement")
+	if err != nil {
+		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		all, err := analysis.Diagnose(ctx, w.DB(), c.Args().First())
+		all, err := analysis.Diagnose(ctx, w.DB(), subject)
 		if err != nil {
 			return err
 		}
 		if err := printDiagnoses(c, all); err != nil {
 			return err
 		}
-		for _, d := range all {
-			if d.IsDoubtful() {
-				return exitError{code: exitInvalid}
-			}
+		if slices.ContainsFunc(all, analysis.Diagnosis.IsDoubtful) {
+			return exitError{code: exitInvalid}
 		}
 		return nil
 	})
 }
 
 func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
-	if c.Bool("csv") || c.Bool("json") {
+	if isForPrograms(c) {
 		together := all[0].Symptoms
 		for _, d := range all[1:] {
 			together.Rows = append(together.Rows, d.Symptoms.Rows...)
 		}
 		for _, d := range all {
 			tell(c, "%s", d.FirstLine())
-			if d.Failed != "" {
-				tell(c, "%s: %s", d.Subject, d.Failed)
-			}
-			for _, note := range d.Notes {
-				tell(c, "%s: %s", d.Subject, note)
+			for _, note := range append([]string{d.Failed}, d.Notes...) {
+				if note != "" {
+					tell(c, "%s: %s", d.Subject, note)
+				}
 			}
 		}
 		return printTable(c, together)
@@ -85,27 +89,23 @@ func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 func writeDiagnosis(w io.Writer, d analysis.Diagnosis, width int) error {
 	const names = 12
 	var b strings.Builder
-	labelled(&b, "", 0, d.FirstLine(), width)
+	lines := []string{d.FirstLine()}
 	if d.Invalid != "" {
-		labelled(&b, "", 0, "the run is invalid: "+d.Invalid, width)
+		lines = append(lines, "the run is invalid: "+d.Invalid)
 	}
-	if d.Failed != "" {
-		labelled(&b, "", 0, d.Failed, width)
+	for _, line := range slices.Concat(lines, []string{d.Failed}, d.Notes, []string{d.Regime}) {
+		if line != "" {
+			labelled(&b, "", 0, line, width)
+		}
 	}
-	for _, note := range d.Notes {
-		labelled(&b, "", 0, note, width)
-	}
-	if d.Regime != "" {
-		labelled(&b, "", 0, d.Regime, width)
-	}
-	for _, row := range named(d.Symptoms) {
-		fmt.Fprintf(&b, "\n%s %s (%s, %s)\n", mark(row["kind"]), row["title"], row["symptom"], row["rule"])
-		labelled(&b, "  found", names, row["evidence"], width)
-		labelled(&b, "  means", names, row["meaning"], width)
-		labelled(&b, "  confirm", names, row["confirm_with"]+"; "+row["confirmation"], width)
-		labelled(&b, "  try first", names, row["first_response"], width)
-		if row["unknown"] != "" {
-			labelled(&b, "  not known", names, row["unknown"], width)
+	for _, row := range rowsOf(d.Symptoms) {
+		fmt.Fprintf(&b, "\n%s %s (%s, %s)\n", mark(row.text("kind")), row.text("title"), row.text("symptom"), row.text("rule"))
+		labelled(&b, "  found", names, row.text("evidence"), width)
+		labelled(&b, "  means", names, row.text("meaning"), width)
+		labelled(&b, "  confirm", names, row.text("confirm_with")+"; "+row.text("confirmation"), width)
+		labelled(&b, "  try first", names, row.text("first_response"), width)
+		if row.text("unknown") != "" {
+			labelled(&b, "  not known", names, row.text("unknown"), width)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -122,16 +122,4 @@ func mark(kind string) string {
 	default:
 		return "-"
 	}
-}
-
-// named turns a table into rows by column name.
-func named(table analysis.Table) []map[string]string {
-	rows := make([]map[string]string, len(table.Rows))
-	for i, row := range table.Rows {
-		rows[i] = map[string]string{}
-		for j, column := range table.Columns {
-			rows[i][column.Name] = tables.Plain(row[j])
-		}
-	}
-	return rows
 }

@@ -1,5 +1,19 @@
 package main
 
+// From a source or a profile to a plan file. There are three kinds of origin, and each
+// has a function of its own:
+//
+//   - planSource: a trace with arrivals, which analysis/workload reads in order;
+//   - planShape: a source that has histograms or counts per window only, from which
+//     analysis/workload draws requests;
+//   - planProfile: a YAML profile, from which replay/profile draws requests.
+//
+// All end in plan.Write (replay/plan), which applies the choices and writes the
+// file. Requests are streamed: a plan of a day never lies in memory as a whole.
+//
+// The warehouse is open only while the plan is drawn. A replay starts afterwards, and
+// by then other processes may use the warehouse again.
+
 import (
 	"context"
 	"errors"
@@ -7,7 +21,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -50,7 +63,7 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 	case shape == nil || !errors.Is(missing, fs.ErrNotExist):
 		err = withWarehouse(c.Context, c, warehouse.ReadOnly, draw)
 	case also != nil && (c.IsSet("gpu") || c.IsSet("environment")):
-		err = inMemory(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
+		err = inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return draw(c.Context, w) })
 	default:
 		err = draw(c.Context, nil) // a profile that stands on its own needs no warehouse
 	}
@@ -60,19 +73,24 @@ func writePlan(c *cli.Context, what, path string, also func(context.Context, *wa
 // chosenProfile is the profile in a YAML file or the built-in one of that name,
 // reduced to the chosen class; nil if it is neither.
 func chosenProfile(c *cli.Context, what string) (shape *profile.Profile, err error) {
-	switch filepath.Ext(what) {
-	case ".yaml", ".yml":
+	if isProfileFile(what) {
 		shape, err = profile.Load(what)
-	default:
+	} else {
 		shape, _ = profile.Builtin(what)
 	}
-	if err == nil && shape != nil && c.IsSet("class") {
-		shape, err = shape.Only(c.String("class"))
-	}
-	if err != nil {
+	if err != nil || shape == nil {
 		return nil, hint.AsMisuse(err)
 	}
-	return shape, nil
+	return chosenClass(c, shape)
+}
+
+// chosenClass is the profile, or the one class of it that --class names.
+func chosenClass(c *cli.Context, p *profile.Profile) (*profile.Profile, error) {
+	if c.String("class") == "" {
+		return p, nil
+	}
+	only, err := p.Only(c.String("class"))
+	return only, hint.AsMisuse(err)
 }
 
 // isSource reports whether a source has this name. A source takes precedence over a
@@ -96,9 +114,9 @@ func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sou
 		}
 		return planShape(ctx, c, w, source, path)
 	}
-	if c.IsSet("session-rate") && c.IsSet("request-rate") {
-		return plan.Header{}, hint.Misuse("%s: --session-rate and --request-rate exclude each other", c.Command.Name).
-			Hint("--session-rate says how many sessions begin a second, and so how many requests come")
+	// The sessions that start decide how many requests come.
+	if err := exclusive(c, "session-rate", "request-rate"); err != nil {
+		return plan.Header{}, err
 	}
 	if c.IsSet("lengths-of") {
 		return plan.Header{}, hint.Misuse("%s: --lengths-of is for sources of rates; %s has lengths of its own", c.Command.Name, source)
@@ -210,13 +228,10 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 }
 
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header plan.Header, err error) {
-	for _, flag := range []string{"from", "until", "session-rate"} {
+	for _, flag := range []string{"from", "until", "session-rate", "spread-ticks"} {
 		if c.IsSet(flag) {
 			return header, hint.Misuse("%s: --%s chooses from a trace; %s is a profile", c.Command.Name, flag, shape.Name)
 		}
-	}
-	if c.Bool("spread-ticks") {
-		return header, hint.Misuse("%s: --spread-ticks is for traces; %s is a profile", c.Command.Name, shape.Name)
 	}
 	choices, err := choicesOfProfile(c, shape)
 	if err != nil {
@@ -226,9 +241,7 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 		Seed: choices.Seed, Limit: choices.Limit,
 		// As played: at twice the speed, twice as much of it fits in.
 		Duration: time.Duration(float64(choices.Duration) * choices.Speed),
-	}
-	if w != nil {
-		options.Lengths = func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
+		Lengths:  lengthsIn(ctx, w),
 	}
 	if c.IsSet("request-rate") {
 		sessions, requests, err := shape.MeanRate(options)

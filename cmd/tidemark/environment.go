@@ -1,7 +1,14 @@
 package main
 
+// The flags that name a deployment: GPU, model, formats, degrees of parallelism, engine
+// and its limits. They are made from the one list in internal/deployment, so that a new
+// field becomes a flag of every verb without a change here.
+//
+// A trap with names: in the calculators --model is the catalogue's model and
+// --catalog-model an alias. In verbs that speak to a server --model is the name
+// that the server answers to, and the catalogue's model is --catalog-model alone.
+
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +18,6 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/userfile"
-	"tidemark/internal/warehouse"
 	"tidemark/replay/engines"
 )
 
@@ -104,26 +110,6 @@ func modelFlag(c *cli.Context) string {
 		return "catalog-model"
 	}
 	return "model"
-}
-
-// inMemory gives a function the catalogue and the model without a file.
-func inMemory(ctx context.Context, use func(*warehouse.Warehouse) error) error {
-	w, err := warehouse.Open(ctx, ":memory:", warehouse.ReadWrite)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	return use(w)
-}
-
-// inCatalogue gives a function the seeds and the macros alone, much faster.
-func inCatalogue(ctx context.Context, use func(*warehouse.Warehouse) error) error {
-	w, err := warehouse.Catalogue(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	return use(w)
 }
 
 // namedEnvironment is what a run is on by --environment or the flags, not yet

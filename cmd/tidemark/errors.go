@@ -1,5 +1,11 @@
 package main
 
+// Errors leave the program here and nowhere else: packages return them, verbs pass them
+// on, and run (main.go) prints them and exits.
+//
+// An error is one line "tidemark: error: ..." and, where something can be done about it,
+// one line "tidemark: hint: ...". Scripts read the exit code, people the hint.
+
 import (
 	"errors"
 	"fmt"

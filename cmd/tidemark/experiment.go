@@ -1,5 +1,25 @@
 package main
 
+// The verb experiment and replay --steps: one replay after the other with one setting
+// varied. replay/experiment has the file format, the journal and the order of the rows;
+// this file plays one row, by running the verb replay inside this process with a
+// command line made from the row's options.
+//
+// Why the inner replay is a whole command line: an option of an experiment is a flag
+// of replay, with the same checks and messages, and nothing is written twice. What an
+// inner replay must know beyond its flags travels in the context (type asked).
+//
+// Locks: an experiment runs for hours and must not end because somebody reads the
+// warehouse. A row whose run cannot be ingested within a tenth of --wait is noted in the
+// journal and ingested between later rows or at the end. Only drawing a plan waits
+// without limit, because without a plan there is nothing to send.
+//
+// Signals: the first Ctrl-C ends the running row in order and leaves the journal
+// complete, so that the same command continues with the next row.
+//
+// Exit codes: 1 no row met the SLO, or without one too many requests of a row failed; 3
+// some row has no valid run; 4 some run is not ingested yet.
+
 import (
 	"context"
 	"errors"
@@ -15,7 +35,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis/answers"
 	"tidemark/internal/commandline"
 	"tidemark/internal/hint"
 	"tidemark/internal/terminal"
@@ -51,7 +70,7 @@ Example file:
 
 Example:
   tidemark experiment chat-rates.yaml`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.StringSliceFlag{Name: "base-url", Usage: "send to `http://host:port` instead of what the file says"},
 			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves, instead of what the file says"},
 			&cli.StringFlag{Name: "runs", Usage: "keep runs and the journal in `DIR`", Value: "runs"},
@@ -136,10 +155,13 @@ func optionsOf(c *cli.Context, except ...string) map[string]any {
 		if !c.IsSet(name) || slices.Contains(except, name) {
 			continue
 		}
+		options[name] = c.Value(name)
 		if _, isList := flag.(*cli.StringSliceFlag); isList {
-			options[name] = c.StringSlice(name)
-		} else {
-			options[name] = c.Value(name)
+			var values []any // as YAML has them
+			for _, value := range c.StringSlice(name) {
+				values = append(values, value)
+			}
+			options[name] = values
 		}
 	}
 	return options
@@ -167,14 +189,14 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 			return playStep(ctx, c, file, log.SeriesID, step, sent)
 		},
 		TakeIn: func(ctx context.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
-			return takeInLater(ctx, c, done, takesTime)
+			return ingestLater(ctx, c, done, takesTime)
 		},
 		Tell: func(line string) { tell(c, "%s", line) },
 	})
 	if len(done) > 0 {
 		err = errors.Join(err, printSteps(c, log.SeriesID, file, done))
 	}
-	if left := leftBehind(c, done); left != nil && c.Context.Err() != nil {
+	if left := notIngested(c, done); left != nil && c.Context.Err() != nil {
 		tell(c, "%v; %s", left, hint.Of(left)) // after an interrupt the error itself is not printed
 	} else {
 		err = errors.Join(err, left)
@@ -191,28 +213,23 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 // experimentCode is 3 if some row has no valid run, and 1 if no row met the SLO or,
 // without an SLO, too many requests of a row failed.
 func experimentCode(file experiment.File, done []experiment.Done) error {
-	outcomes := map[experiment.Outcome]int{}
-	for _, d := range done {
-		if d.Repeat == 0 {
-			outcomes[experiment.RowOutcome(done, d.Row)]++
-		}
-	}
+	rows := valuesByOutcome(done)
 	switch {
-	case outcomes[experiment.Invalid] > 0:
+	case len(rows[experiment.Invalid]) > 0:
 		return exitError{code: exitInvalid}
-	case file.SLO != "" && outcomes[experiment.Met] == 0, file.SLO == "" && outcomes[experiment.NotMet] > 0:
+	case file.SLO != "" && len(rows[experiment.Met]) == 0, file.SLO == "" && len(rows[experiment.NotMet]) > 0:
 		return exitError{code: exitNotMet}
 	}
 	return nil
 }
 
 // takeInLater ingests and judges a run that a row has left behind.
-func takeInLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
+func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
 	wait := betweenRows(c)
 	if takesTime {
 		wait = 10 * c.Duration("wait")
 	}
-	said, err := takeIn(ctx, c, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
+	said, err := ingestRun(ctx, c, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
 	switch {
 	case ctx.Err() != nil:
 		return experiment.Result{}, ctx.Err()
@@ -230,7 +247,7 @@ func takeInLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 func betweenRows(c *cli.Context) time.Duration { return c.Duration("wait") / 10 }
 
 // leftBehind is an error if runs are still not ingested at the end.
-func leftBehind(c *cli.Context, done []experiment.Done) error {
+func notIngested(c *cli.Context, done []experiment.Done) error {
 	var folders []string
 	for _, d := range done {
 		if d.Outcome == experiment.NotTakenIn {
@@ -321,7 +338,7 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	}
 	// The output of a replay is only progress here; the product is the table of all
 	// rows.
-	app := newApp(strings.NewReader(""), talk(c), talk(c))
+	app := newApp(strings.NewReader(""), messages(c), messages(c))
 	err := app.RunContext(context.WithValue(ctx, askedKey{}, asked), commandline.FlagsFirst(app, argsOfStep(c, file, step)))
 	if code := exitCode(err); code == exitNotMet || code == exitInvalid {
 		err = nil // the exit code is the outcome
@@ -333,16 +350,11 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 func argsOf(options map[string]any) []string {
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		switch value := options[name].(type) {
-		case []any:
-			for _, one := range value {
-				args = append(args, fmt.Sprintf("--%s=%v", name, one))
-			}
-		case []string:
-			for _, one := range value {
-				args = append(args, fmt.Sprintf("--%s=%s", name, one))
-			}
-		default:
+		values := []any{options[name]}
+		if list, isList := options[name].([]any); isList {
+			values = list
+		}
+		for _, value := range values {
 			args = append(args, fmt.Sprintf("--%s=%v", name, value))
 		}
 	}
@@ -374,23 +386,25 @@ func printSteps(c *cli.Context, seriesID string, file experiment.File, done []ex
 	}
 	ctx := context.WithoutCancel(c.Context)
 	return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := answers.Query(ctx, w.DB(), "from marts.steps where series_id = ? order by series_row", seriesID)
-		if err != nil {
-			return err
-		}
-		return printTable(c, table)
+		return printQuery(ctx, c, w, "from marts.steps where series_id = ? order by series_row", seriesID)
 	})
+}
+
+// valuesByOutcome are the values of the rows, by what came of all repeats of a row.
+func valuesByOutcome(done []experiment.Done) map[experiment.Outcome][]string {
+	values := map[experiment.Outcome][]string{}
+	for _, d := range done {
+		if d.Repeat == 0 {
+			outcome := experiment.RowOutcome(done, d.Row)
+			values[outcome] = append(values[outcome], d.Value)
+		}
+	}
+	return values
 }
 
 // metUpTo is the answer in one line: which rows met the SLO.
 func metUpTo(file experiment.File, done []experiment.Done) string {
-	byOutcome := map[experiment.Outcome][]string{}
-	for _, d := range done {
-		if d.Repeat == 0 {
-			outcome := experiment.RowOutcome(done, d.Row)
-			byOutcome[outcome] = append(byOutcome[outcome], d.Value)
-		}
-	}
+	byOutcome := valuesByOutcome(done)
 	var parts []string
 	for _, outcome := range []experiment.Outcome{experiment.Met, experiment.NotMet, experiment.Undecided, experiment.Invalid, experiment.NotTakenIn} {
 		if values := byOutcome[outcome]; len(values) > 0 {
@@ -409,7 +423,7 @@ func runBefore(ctx context.Context, c *cli.Context, before []string, value strin
 	}
 	tell(c, "$ %s", strings.Join(args, " "))
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	if talks := terminal.FileOf(talk(c)); talks != nil {
+	if talks := terminal.FileOf(messages(c)); talks != nil {
 		// The file itself, not a pipe of ours: Wait would wait for a server that
 		// the program leaves in the background.
 		command.Stdout, command.Stderr = talks, talks

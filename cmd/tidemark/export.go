@@ -1,5 +1,12 @@
 package main
 
+// The verb export writes a results folder: one that was ingested, byte for byte, or a
+// run in the layout of "vllm bench serve". analysis.Export makes the files in
+// memory; this file writes all of them or none.
+//
+// Exit codes: 4 where a file of that name exists with other contents and --force is
+// missing; 2 where nothing in the warehouse has that name.
+
 import (
 	"bytes"
 	"context"
@@ -28,7 +35,7 @@ func exportCommand() *cli.Command {
 
 Example:
   tidemark export week-47 --output week-47-again`,
-		Flags: everywhere(
+		Flags: withWarehouseFlags(
 			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if need be"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR"},
 		),
@@ -41,7 +48,7 @@ func runExport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := need(c, "output"); err != nil {
+	if err := requireFlags(c, "output"); err != nil {
 		return err
 	}
 	folder := c.String("output")

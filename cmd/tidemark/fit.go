@@ -1,5 +1,15 @@
 package main
 
+// The verb fit answers whether a model fits on a GPU and how many requests it holds
+// next to its weights. analysis.Fit asks the macro of the bandwidth model, which is
+// also what predict and the simulator use, so that the three cannot disagree.
+//
+// Exit codes: 0 it fits; 1 it does not, and the hint names the nearest change that
+// would; 2 for misuse. The table is printed in both cases, before the error.
+//
+// Units: people read GB (10^9) and GiB (2^30) next to each other, because data
+// sheets use the first and nvidia-smi and vLLM's log the second.
+
 import (
 	"context"
 	"fmt"
@@ -25,7 +35,7 @@ catalogue: --weights, --kv-tokens. Exits 1 where no request fits.
 
 Example:
   tidemark fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
-		Flags: tabular(append(deploymentFlags(),
+		Flags: withTableFlags(append(deploymentFlags(),
 			&cli.Int64Flag{Name: "tokens", Usage: "of a request, prompt and answer: `TOKENS`", Value: 2048},
 			&cli.Int64Flag{Name: "output-tokens", Usage: "of these, the answer's: `TOKENS`"},
 			&cli.Int64Flag{Name: "shared-prefix-tokens", Usage: "of these, the same in all requests: `TOKENS`"},
@@ -39,10 +49,10 @@ Example:
 }
 
 func runFit(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return hint.Misuse("fit: takes no arguments, got %q", c.Args().First()).Hint("name GPU and model by --gpu and --model")
+	if err := noArguments(c, "name GPU and model by --gpu and --model"); err != nil {
+		return err
 	}
-	if err := need(c, "gpu", "model"); err != nil {
+	if err := requireFlags(c, "gpu", "model"); err != nil {
 		return err
 	}
 	d, _, err := deploymentOf(c)
@@ -92,10 +102,7 @@ func memoryOf(c *cli.Context) (m analysis.Memory, err error) {
 func printFit(c *cli.Context, row rowOf) error {
 	fmt.Fprintf(c.App.Writer, "%s in %s on %s x %s, KV cache in %s: %s\n\n", row.text("model"), row.text("weight_format"),
 		row.text("tensor_parallel_size"), row.text("gpu"), row.text("kv_format"), row.text("verdict"))
-	table := analysis.Table{}
-	for _, name := range []string{"on each GPU", "     GB", "    GiB", "that is"} {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
+	table := tableOf("on each GPU", "     GB", "    GiB", "that is")
 	for _, part := range []struct{ name, column, what string }{
 		{"memory", "memory_bytes", "what the driver reports"},
 		{"the engine's", "engine_bytes", show.Figures(row.number("memory_utilization")) + " of it"},
@@ -193,10 +200,7 @@ func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d d
 
 func printOptions(c *cli.Context, options analysis.Table) error {
 	fmt.Fprintf(c.App.Writer, "\nWhat would, by one change:\n\n")
-	table := analysis.Table{}
-	for _, name := range []string{"change", "GPUs", "weights", "GB each", "KV tokens", "requests"} {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
+	table := tableOf("change", "GPUs", "weights", "GB each", "KV tokens", "requests")
 	for _, row := range rowsOf(options) {
 		table.Rows = append(table.Rows, []any{
 			row["change"], row.text("tensor_parallel_size") + " x " + row.text("gpu"), row["weight_format"],

@@ -1,5 +1,16 @@
 package main
 
+// The verb ingest reads traces, results, metrics, hardware tables and runs into the
+// warehouse. Package ingest recognises the format and does the work; this file reads the
+// flags, shows progress and reports per file.
+//
+// What a file gives is reported on stderr even when a later file fails: the files before
+// it are in the warehouse. The table on stdout is the product and has a row per
+// file that was ingested or known already.
+//
+// Exit codes: 0 all files are in; 4 some file could not be read or had too many rejected
+// rows; 2 for flags that make no sense.
+
 import (
 	"context"
 	"strings"
@@ -24,7 +35,7 @@ A table of requests whose columns are called otherwise is read by --column.
 Examples:
   tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code
   tidemark ingest log.csv --column arrival_ms=when --column input_tokens=in --column output_tokens=out`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
 			&cli.StringFlag{Name: "licence", Usage: "`WORDS` on whose terms the data may be used, for the reports made of it"},
@@ -56,7 +67,7 @@ func runIngest(c *cli.Context) error {
 			Stdin: c.App.Reader, Licence: c.String("licence"),
 			Columns: columns, RefuseText: c.String("text") == "refuse",
 		}
-		show, end := ingestLine(talk(c))
+		show, end := ingestLine(messages(c))
 		options.Progress = show
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
@@ -91,7 +102,7 @@ func columnsSaid(said []string) (map[string]string, error) {
 
 // takeIn ingests a run's folder and judges the run. If that cannot be done now it
 // says what to do: the run itself is safe on disk.
-func takeIn(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said judged, err error) {
+func ingestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said judged, err error) {
 	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
 		for _, result := range results {

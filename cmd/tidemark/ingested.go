@@ -1,14 +1,18 @@
 package main
 
+// What ingest says about each file, and the table that it prints. --csv and --json list
+// every file. People get a line per file up to a dozen, and beyond that a line per
+// format.
+
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
 	"tidemark/ingest"
+	"tidemark/internal/show"
 )
 
 // tellIngested says as which format a file was recognised, how many of its rows
@@ -35,12 +39,12 @@ const mostListed = 12
 func printIngested(c *cli.Context, results []ingest.Result) error {
 	taken := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" })
 	if passed := len(results) - len(taken); passed > 0 {
-		defer tell(c, "%s taken in or known, %d passed over", files(len(taken)), passed)
+		defer tell(c, "%s taken in or known, %d passed over", show.Things(len(taken), "file", "files"), passed)
 	}
 	switch {
 	case len(taken) == 0:
 		return nil
-	case c.Bool("csv") || c.Bool("json"):
+	case isForPrograms(c):
 		return printTable(c, ingestTable(taken, true))
 	case len(taken) <= mostListed:
 		return printTable(c, ingestTable(taken, false))
@@ -49,17 +53,8 @@ func printIngested(c *cli.Context, results []ingest.Result) error {
 	return printTable(c, formatTable(taken))
 }
 
-func files(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
-}
-
 func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
-	table := analysis.Table{Columns: []analysis.Column{
-		{Name: "name"}, {Name: "format"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
-	}}
+	table := tableOf("name", "format", "rows_read", "rows_kept", "rows_rejected", "took_s")
 	if withPath {
 		table.Columns = append(table.Columns, analysis.Column{Name: "path"})
 	}
@@ -75,9 +70,7 @@ func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
 
 // formatTable sums the files of each format.
 func formatTable(results []ingest.Result) analysis.Table {
-	table := analysis.Table{Columns: []analysis.Column{
-		{Name: "format"}, {Name: "files"}, {Name: "rows_read"}, {Name: "rows_kept"}, {Name: "rows_rejected"}, {Name: "took_s"},
-	}}
+	table := tableOf("format", "files", "rows_read", "rows_kept", "rows_rejected", "took_s")
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b ingest.Result) int { return cmp.Compare(a.Format, b.Format) })
 	for len(results) > 0 {
 		end := slices.IndexFunc(results, func(r ingest.Result) bool { return r.Format != results[0].Format })

@@ -1,5 +1,16 @@
 package main
 
+// The verb kv says what a context costs in KV cache, for a model of the catalogue or by
+// the plain formula
+//
+//	2 * layers * KV heads * head size * bytes of an element   per token
+//
+// analysis.KVCosts knows grouped queries, latent caches (MLA), sliding windows and
+// linear layers; the formula knows none of them. With --model and --heads both
+// appear, so that a published sum can be checked against the model.
+//
+// Exit codes: 0; 2 for flags that contradict each other or an unknown model.
+
 import (
 	"context"
 	"fmt"
@@ -26,7 +37,7 @@ vector, a window forgets. With --gpu, the time that reading takes in each step.
 Example:
   tidemark kv --model llama-3.1-70b --tokens 2048
   tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
-		Flags: tabular(append(deploymentFlags(),
+		Flags: withTableFlags(append(deploymentFlags(),
 			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048)},
 			&cli.IntFlag{Name: "heads", Usage: "take `N` KV heads by the plain formula, not the model's"},
 			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers"},
@@ -37,8 +48,8 @@ Example:
 }
 
 func runKV(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return hint.Misuse("kv: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
+	if err := noArguments(c, "name the model by --model"); err != nil {
+		return err
 	}
 	if err := positiveFlags(c, "heads", "layers", "head-dim"); err != nil {
 		return err
@@ -57,7 +68,7 @@ func runKV(c *cli.Context) error {
 	case c.IsSet("heads") && c.IsSet("kv-cache-dtype"):
 		return hint.Misuse("kv: --heads is the plain formula, in 16 bits; leave --kv-cache-dtype out")
 	case !isPlain:
-		if err := need(c, "model"); err != nil {
+		if err := requireFlags(c, "model"); err != nil {
 			return err
 		}
 	}
@@ -92,9 +103,7 @@ func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error 
 	if err := printKV(c, table); err != nil {
 		return err
 	}
-	if !isForPrograms(c) {
-		fmt.Fprintln(c.App.Writer)
-	}
+	gap(c)
 	remark(c, "%s", shapeText(shape))
 	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.CatalogModel); err != nil {
 		return err
@@ -169,19 +178,14 @@ func shareText(ratio float64) string {
 }
 
 func plainKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape analysis.ModelShape) error {
-	table := analysis.Table{}
-	for _, name := range []string{"model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s"} {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
+	table := tableOf("model", "kv_format", "tokens", "token_bytes", "request_bytes", "tensor_parallel_size", "gpu_request_bytes", "read_s")
 	if err := addFormula(ctx, w, &table, shape, shape.KVHeads, c.Int64Slice("tokens")); err != nil {
 		return err
 	}
 	if err := printKV(c, table); err != nil {
 		return err
 	}
-	if !isForPrograms(c) {
-		fmt.Fprintln(c.App.Writer)
-	}
+	gap(c)
 	shape.Model = ""
 	remarkHeads(c, table, shape, shape.KVHeads)
 	return nil
@@ -192,17 +196,15 @@ func printKV(c *cli.Context, table analysis.Table) error {
 	if isForPrograms(c) {
 		return printTable(c, table)
 	}
-	shown := analysis.Table{}
-	for _, name := range []string{"model", "cache", "tokens", "bytes/token", "GB", "GiB"} {
-		shown.Columns = append(shown.Columns, columnNamed(name))
-	}
+	columns := []string{"model", "cache", "tokens", "bytes/token", "GB", "GiB"}
 	isShared, isTimed := isSharedByGPUs(table), c.IsSet("gpu")
 	if isShared {
-		shown.Columns = append(shown.Columns, columnNamed("GB/GPU"))
+		columns = append(columns, "GB/GPU")
 	}
 	if isTimed {
-		shown.Columns = append(shown.Columns, columnNamed("ms/step"))
+		columns = append(columns, "ms/step")
 	}
+	shown := tableOf(columns...)
 	for _, row := range rowsOf(table) {
 		cells := []any{
 			row.text("model"), row.text("kv_format"), whole(row.number("tokens")), whole(row.number("token_bytes")),

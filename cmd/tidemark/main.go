@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -23,7 +22,6 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/commandline"
-	"tidemark/internal/escape"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
@@ -167,20 +165,11 @@ func hardStop(ctx context.Context) context.Context {
 	return ctx.Value(stopKey{}).(context.Context)
 }
 
-// talk is where a verb talks to the person: stderr, or nowhere with --quiet.
-func talk(c *cli.Context) io.Writer {
+// messages is where a verb writes what a person should know: stderr, or nowhere
+// with --quiet.
+func messages(c *cli.Context) io.Writer {
 	if c.Bool("quiet") {
 		return io.Discard
 	}
 	return c.App.ErrWriter
-}
-
-// say prints one line on stdout.
-func say(c *cli.Context, format string, args ...any) {
-	fmt.Fprintln(c.App.Writer, escape.Controls(fmt.Sprintf(format, args...), ""))
-}
-
-// tell prints one line on stderr.
-func tell(c *cli.Context, format string, args ...any) {
-	fmt.Fprintln(talk(c), escape.Controls(fmt.Sprintf(format, args...), ""))
 }

@@ -1,5 +1,13 @@
 package main
 
+// The verb plan draws what would be sent and describes it: requests, minutes, mean and
+// peak rate, tokens, and with a deployment the expected requests in flight. draw.go
+// makes the plan; this file prints it.
+//
+// Where the plan itself goes to stdout (--output -), its description goes to stderr.
+//
+// Exit codes: 0; 2 for choices that make no sense; 4 for a missing source or file.
+
 import (
 	"context"
 	"fmt"
@@ -27,7 +35,7 @@ func planCommand() *cli.Command {
 Example:
   tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
-		Flags: everywhere(append(append(choiceFlags(), environmentFlags(choiceFlags()...)...),
+		Flags: withWarehouseFlags(append(append(choiceFlags(), environmentFlags(choiceFlags()...)...),
 			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, by custom .jsonl.zst; - is stdout"})...),
 		Action: runPlan,
 	}
@@ -87,7 +95,7 @@ func planAside(c *cli.Context, source string, also func(context.Context, *wareho
 	}
 	defer drop()
 	if also != nil && isPlanFile(source) { // a plan file needed no warehouse so far
-		if err := withCatalogue(c, also); err != nil {
+		if err := calculator(c, also); err != nil {
 			return plan.Header{}, err
 		}
 	}
@@ -109,7 +117,7 @@ func planToStdout(c *cli.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	printPlan(talk(c), plan.Header())
+	printPlan(messages(c), plan.Header())
 	file, err := os.Open(path)
 	if err != nil {
 		return err

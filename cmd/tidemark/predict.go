@@ -1,5 +1,17 @@
 package main
 
+// The verb predict computes TPOT, TTFT and their limits for one configuration or for a
+// table of them (--points). analysis.Argue and analysis.PredictPoints ask the bandwidth
+// model in SQL; predictprint.go shows one prediction to people, predictpoints.go
+// handles tables.
+//
+// A default must be visible: whatever the user did not say and the model assumed is in
+// the table "Taken without being said", or in the column "assumptions" for programs.
+//
+// Exit codes: 0; 1 where the model does not fit or a prompt exceeds the context; 2 for
+// flags that contradict each other. With --points a row without a prediction carries
+// its reason in the column "why", and the exit code stays 0.
+
 import (
 	"context"
 	"fmt"
@@ -29,7 +41,7 @@ Exits 1 where the model does not fit.
 Examples:
   tidemark predict --gpu H200 --model llama-3.1-70b --quantization fp8 --concurrency 64
   tidemark predict --points points.csv --csv > predicted.csv`,
-		Flags:  tabular(append(deploymentFlags(), pointFlags()...)...),
+		Flags:  withTableFlags(append(deploymentFlags(), pointFlags()...)...),
 		Action: runPredict,
 	}
 }
@@ -51,22 +63,20 @@ func pointFlags() []cli.Flag {
 }
 
 func runPredict(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return hint.Misuse("predict: takes no arguments, got %q", c.Args().First()).Hint("a file of points goes behind --points")
+	if err := noArguments(c, "a file of points goes behind --points"); err != nil {
+		return err
 	}
 	point, err := pointOf(c)
 	if err != nil {
 		return err
 	}
 	switch {
-	case c.IsSet("points") && c.IsSet("parameters"):
-		return hint.Misuse("predict: --points and --parameters exclude each other")
 	case c.IsSet("points"):
 		return predictPoints(c, point)
 	case c.IsSet("parameters"):
 		return weightsAlone(c, point)
 	}
-	if err := need(c, "gpu", "model"); err != nil {
+	if err := requireFlags(c, "gpu", "model"); err != nil {
 		return err
 	}
 	if point.Clients == 0 && point.RequestsPerS == 0 {
@@ -111,12 +121,14 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 			return p, hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
 		}
 	}
-	if c.IsSet("concurrency") && c.IsSet("request-rate") {
-		return p, hint.Misuse("predict: --concurrency and --request-rate exclude each other").
-			Hint("a closed loop has clients, an open one a rate")
-	}
-	if c.IsSet("acceptance-rate") && c.IsSet("acceptance-length") {
-		return p, hint.Misuse("predict: --acceptance-rate and --acceptance-length exclude each other")
+	for _, pair := range [][2]string{
+		{"points", "parameters"}, {"parameters", "model"},
+		{"concurrency", "request-rate"}, // a closed loop has clients, an open one has a rate
+		{"acceptance-rate", "acceptance-length"},
+	} {
+		if err := exclusive(c, pair[0], pair[1]); err != nil {
+			return p, err
+		}
 	}
 	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
 		return p, hint.Misuse("predict: --acceptance-rate wants --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
@@ -128,18 +140,16 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 		Clients: c.Float64("concurrency"), RequestsPerS: c.Float64("request-rate"),
 		CachedTokens: c.Float64("cached-tokens"), Drafts: c.Float64("num-speculative-tokens"), TokensPerStep: c.Float64("acceptance-length"),
 	}
-	p.Drafts = float64(c.Int("num-speculative-tokens"))
 	if err := p.CheckNames(); err != nil {
 		return p, hint.Misuse("predict: %w", err)
 	}
 	if c.IsSet("acceptance-rate") {
 		p.AcceptanceRate = new(c.Float64("acceptance-rate"))
 	}
-	if isSingle := !c.IsSet("points"); isSingle || c.IsSet("input-tokens") {
-		p.InputTokens = c.Float64("input-tokens")
-	}
-	if isSingle := !c.IsSet("points"); isSingle || c.IsSet("output-tokens") {
-		p.OutputTokens = c.Float64("output-tokens")
+	for flag, into := range map[string]*float64{"input-tokens": &p.InputTokens, "output-tokens": &p.OutputTokens} {
+		if isSingle := !c.IsSet("points"); isSingle || c.IsSet(flag) {
+			*into = c.Float64(flag)
+		}
 	}
 	return p, nil
 }
@@ -150,16 +160,16 @@ func weightsAlone(c *cli.Context, p analysis.Point) error {
 	if err != nil {
 		return err
 	}
-	if c.IsSet("model") {
-		return hint.Misuse("predict: --parameters and --model exclude each other")
-	}
 	if p.GPU == "" && p.HBMBytesPerS == 0 {
 		return hint.Misuse("predict: --parameters wants --hbm-bandwidth or --gpu")
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.WeightsOverPeak(ctx, w.DB(), p.Deployment, parameters)
-		if err != nil || isForPrograms(c) {
-			return errorOr(err, func() error { return printTable(c, table) })
+		if err != nil {
+			return err
+		}
+		if isForPrograms(c) {
+			return printTable(c, table)
 		}
 		row := rowsOf(table)[0]
 		remark(c, "Weights over peak bandwidth: %s GB over %s GB/s are %.2f ms a token, %.1f tokens/s of one stream.",
@@ -168,13 +178,6 @@ func weightsAlone(c *cli.Context, p analysis.Point) error {
 			"and no GPU reaches its peak. With --gpu and --model there is one.")
 		return nil
 	})
-}
-
-func errorOr(err error, otherwise func() error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise()
 }
 
 var parameterUnits = map[string]float64{"": 1, "M": 1e6, "B": 1e9, "T": 1e12}
@@ -192,32 +195,19 @@ func parametersOf(text string) (float64, error) {
 // argumentTable is one row for programs: what was asked, the prediction, and what it rests on.
 func argumentTable(a analysis.Argument) analysis.Table {
 	p, row := a.Point, rowsOf(a.Bytes)[0]
-	var table analysis.Table
-	cells := []any{}
+	table := tableOf(
+		"gpu", "model", "tensor_parallel_size", "expert_parallel_size", "data_parallel_size",
+		"quantization", "compute_dtype", "kv_cache_dtype", "engine", "engine_version", "max_num_seqs", "max_num_batched_tokens", "hbm_bytes_per_s",
+		"concurrency", "request_rate", "input_tokens", "output_tokens", "cached_tokens", "num_speculative_tokens", "tokens_per_step")
+	cells := []any{
+		p.GPU, p.ModelName(), max(p.TensorParallelSize, 1), max(p.ExpertParallelSize, 1), max(p.DataParallelSize, 1),
+		p.Quantization, row["compute_format"], p.KVCacheDtype, p.Engine, orNull(p.EngineVersion), p.MaxNumSeqs, p.MaxNumBatchedTokens, row["hbm_bytes_per_s"],
+		orNull(p.Clients), orNull(p.RequestsPerS), p.InputTokens, p.OutputTokens, p.CachedTokens, p.Drafts, row["tokens_per_step"],
+	}
 	add := func(name string, value any) {
-		table.Columns = append(table.Columns, columnNamed(name))
+		table.Columns = append(table.Columns, analysis.Column{Name: name})
 		cells = append(cells, value)
 	}
-	add("gpu", p.GPU)
-	add("model", p.ModelName())
-	add("tensor_parallel_size", int64(max(p.TensorParallelSize, 1)))
-	add("expert_parallel_size", int64(max(p.ExpertParallelSize, 1)))
-	add("data_parallel_size", int64(max(p.DataParallelSize, 1)))
-	add("quantization", p.Quantization)
-	add("compute_dtype", row["compute_format"])
-	add("kv_cache_dtype", p.KVCacheDtype)
-	add("engine", p.Engine)
-	add("engine_version", textOr(p.EngineVersion, nil))
-	add("max_num_seqs", int64(p.MaxNumSeqs))
-	add("max_num_batched_tokens", int64(p.MaxNumBatchedTokens))
-	add("hbm_bytes_per_s", row["hbm_bytes_per_s"])
-	add("concurrency", numberOr(p.Clients, nil))
-	add("request_rate", numberOr(p.RequestsPerS, nil))
-	add("input_tokens", p.InputTokens)
-	add("output_tokens", p.OutputTokens)
-	add("cached_tokens", p.CachedTokens)
-	add("num_speculative_tokens", p.Drafts)
-	add("tokens_per_step", row["tokens_per_step"])
 	for i, value := range a.Cells(p) {
 		if name := analysis.PredictionColumns()[i]; name != "why" {
 			add(name, value)
@@ -241,18 +231,4 @@ func argumentTable(a analysis.Argument) analysis.Table {
 	add("assumptions", assumed)
 	table.Rows = [][]any{cells}
 	return table
-}
-
-func textOr(text string, otherwise any) any {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
-func numberOr(number float64, otherwise any) any {
-	if number == 0 {
-		return otherwise
-	}
-	return number
 }

@@ -1,5 +1,11 @@
 package main
 
+// predict --points: a CSV of configurations in, the same rows with predictions out, in
+// the same order. analysis reads the columns under the names that other tools use.
+//
+// The output is CSV unless a terminal or --json asks for something else, so that the
+// command works as a filter in a pipe.
+
 import (
 	"context"
 	"fmt"
@@ -61,27 +67,27 @@ func linesNamed(lines []int) string {
 	if len(lines) == 1 {
 		return fmt.Sprintf("line %d", lines[0])
 	}
-	named := []string{}
+	var named []string
 	for _, line := range lines[:min(len(lines), mostLines)] {
 		named = append(named, fmt.Sprint(line))
 	}
-	last := named[len(named)-1]
 	if more := len(lines) - mostLines; more > 0 {
-		named, last = append(named, ""), fmt.Sprintf("%d more", more)
+		named = append(named, fmt.Sprintf("%d more", more))
 	}
-	return "lines " + strings.Join(named[:len(named)-1], ", ") + " and " + last
+	last := len(named) - 1
+	return "lines " + strings.Join(named[:last], ", ") + " and " + named[last]
 }
 
 func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
-	var from io.Reader = c.App.Reader
+	from := io.NopCloser(c.App.Reader)
 	if path != "-" {
 		file, err := userfile.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("predict: %w", err)
 		}
-		defer file.Close()
 		from = file
 	}
+	defer from.Close()
 	points, err := analysis.ReadPoints(from)
 	if err != nil {
 		return nil, fmt.Errorf("predict: %s: %w", path, err)
@@ -102,7 +108,7 @@ func printPoints(c *cli.Context, table analysis.Table, points *analysis.Points) 
 
 // pointsForPeople are the lines of the file with the answer alone.
 func pointsForPeople(table analysis.Table, points *analysis.Points) analysis.Table {
-	people := columnsNamed("line", "TPOT ms", "90 % band", "floor ms", "error", "remark")
+	people := tableOf("line", "TPOT ms", "90 % band", "floor ms", "error", "remark")
 	for i, row := range rowsOf(table) {
 		cells := []any{int64(points.Lines[i]), "-", "-", "-", "-", row.text("why")}
 		if tpot := row.number("predicted_tpot_s"); hasValue(tpot) {

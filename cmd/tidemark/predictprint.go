@@ -1,5 +1,9 @@
 package main
 
+// One prediction for people, in the order in which a reader asks: the answer, what was
+// asked, the terms that add up to it, the limits, what was assumed, and the constants
+// with their sources. Times in tables are milliseconds; the terms add up to "= TPOT".
+
 import (
 	"fmt"
 	"math"
@@ -95,17 +99,10 @@ func counted(n float64, thing string) string {
 	return show.Figures(n) + " " + thing + "s"
 }
 
-func columnsNamed(names ...string) (table analysis.Table) {
-	for _, name := range names {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
-	return table
-}
-
 // termsTable adds up to the TPOT, and sets beside it what is no prediction.
 func termsTable(a analysis.Argument) analysis.Table {
 	row := rowsOf(a.Bytes)[0]
-	table := columnsNamed("term", "      ms", "share", "what it is")
+	table := tableOf("term", "      ms", "share", "what it is")
 	add := func(name string, seconds float64, what string) {
 		share := fmt.Sprintf("%3.0f %%", 100*seconds/a.TPOT)
 		if !strings.HasPrefix(what, "*") {
@@ -163,7 +160,7 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 // limitsTable is what else follows, and where it ends.
 func limitsTable(a analysis.Argument) analysis.Table {
 	row := rowsOf(a.Bytes)[0]
-	table := columnsNamed("also", "", "what it is")
+	table := tableOf("also", "", "what it is")
 	add := func(name, value, what string, args ...any) {
 		table.Rows = append(table.Rows, []any{name, value, fmt.Sprintf(what, args...)})
 	}
@@ -213,7 +210,7 @@ func timeOf(s float64) string {
 // defaultsTable is what was not said and had to be assumed.
 func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	p, row := a.Point, rowsOf(a.Bytes)[0]
-	table := columnsNamed("what", "taken", "from")
+	table := tableOf("what", "taken", "from")
 	add := func(isAssumed bool, what, taken, from string) {
 		if isAssumed {
 			table.Rows = append(table.Rows, []any{what, taken, from})
@@ -264,7 +261,7 @@ func oddCompute(a analysis.Argument) string {
 
 // constantsTable names each constant, its value and its source.
 func constantsTable(constants analysis.Table) analysis.Table {
-	table := columnsNamed("constant", "value", "of", "source")
+	table := tableOf("constant", "value", "of", "source")
 	for _, row := range rowsOf(constants) {
 		value := show.Figures(row.number("value"))
 		switch row.text("unit") {

@@ -1,9 +1,14 @@
 package main
 
+// What a replay needs from the warehouse before it sends anything: the plan, the
+// deployment with the catalogue's figures, and the step cost for the progress line.
+//
+// All of it is read while the warehouse is opened once. It is closed before the first
+// request is due: an open warehouse would lock out others for the length of the replay,
+// and DuckDB's threads would compete with the sender for the processor.
+
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +46,7 @@ func prepare(c *cli.Context, what string) (p prepared, err error) {
 		return p, err
 	}
 	if named != nil && p.environment == nil { // a plan file needed no warehouse so far
-		err = withCatalogue(c, func(ctx context.Context, w *warehouse.Warehouse) error {
+		err = calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return p.lookUp(ctx, w, named, from)
 		})
 	}
@@ -89,17 +94,8 @@ where exists (from macros.models_named(?))`, served, asked).Scan(&name)
 	return name
 }
 
-// withCatalogue lends the catalogue: that of the warehouse if there is one,
-// otherwise a new one in memory, which takes half a second longer.
-func withCatalogue(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
-	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
-		return inMemory(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
-	}
-	return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
-}
-
 // choosing are the flags that choose from a source. A plan file has already chosen.
-var choosing = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
+var choiceFlagNames = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
 
 // isPlanFile looks at the name only, so that a plan that does not exist is reported
 // as a missing file.
@@ -110,7 +106,7 @@ func isPlanFile(what string) bool { return strings.HasSuffix(what, ".zst") }
 // warehouse is open.
 func planFor(c *cli.Context, what string, also func(context.Context, *warehouse.Warehouse) error) (path string, drop func(), err error) {
 	if isPlanFile(what) {
-		for _, flag := range choosing {
+		for _, flag := range choiceFlagNames {
 			if c.IsSet(flag) {
 				return "", nil, hint.Misuse("%s: --%s chooses from a source; %s is a plan already", c.Command.Name, flag, what)
 			}

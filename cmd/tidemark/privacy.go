@@ -1,5 +1,16 @@
 package main
 
+// The verb privacy checks sources or exported files against the privacy rules, and
+// exports a trace or its histograms without what could be traced back to a person.
+// internal/privacy has the rules, the export and the manifest.
+//
+// Exit codes: 0 every rule is kept; 1 a rule is broken, or with --strict something is
+// not k-anonymous. An export that breaks a rule writes nothing, unless --even-so is
+// given; then it writes and still exits with 1.
+//
+// The key of an export is printed once, on stderr, and stored nowhere: who has it and
+// the source can undo the pseudonyms.
+
 import (
 	"context"
 	"fmt"
@@ -33,7 +44,7 @@ The key that it draws is shown once and stored nowhere.
 Example:
   tidemark privacy export azure-code --output out.jsonl.zst
   tidemark privacy check out.jsonl.zst`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`: .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed"},
 			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form},
 			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K},
@@ -61,7 +72,7 @@ func runPrivacy(c *cli.Context) error {
 		if c.NArg() != 2 {
 			return hint.Misuse("privacy export: one source").Hint("tidemark privacy --help")
 		}
-		if err := need(c, "output"); err != nil {
+		if err := requireFlags(c, "output"); err != nil {
 			return err
 		}
 		return exportPrivately(c, c.Args().Get(1))
@@ -77,7 +88,7 @@ func checkPrivacy(c *cli.Context, names []string) error {
 	if terms.K < 2 || !(terms.UserCap > 0 && terms.UserCap <= 1) {
 		return hint.Misuse("privacy check: --k must be at least 2, --user-cap above 0 and at most 1")
 	}
-	checks := &privacyChecks{terms: terms, table: analysis.Table{Columns: columnsOf("source", "rule", "truth", "verdict", "figures")}}
+	checks := &privacyChecks{terms: terms, table: tableOf("source", "rule", "truth", "verdict", "figures")}
 	if err := checks.all(c, names); err != nil {
 		return err
 	}
@@ -202,7 +213,7 @@ func exportPrivately(c *cli.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	if err := printTable(c, exportTable(result, !c.Bool("csv") && !c.Bool("json"))); err != nil {
+	if err := printTable(c, exportTable(result, !isForPrograms(c))); err != nil {
 		return err
 	}
 	if !result.Passed {
@@ -234,7 +245,7 @@ func exportPrivately(c *cli.Context, source string) error {
 // exportTable lists what an export dropped and what it costs. Shifts are ratios, or
 // percent for people.
 func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
-	table := analysis.Table{Columns: columnsOf("what", "before", "after")}
+	table := tableOf("what", "before", "after")
 	add := func(what string, before, after any) { table.Rows = append(table.Rows, []any{what, before, after}) }
 	add("requests", r.Read, r.Rows)
 	add("left out: of users above the cap", nil, r.Dropped.RowsOfHeavyUsers)
@@ -244,18 +255,15 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 	if r.Dropped.MovedUp > 0 {
 		add("requests moved out of small cells", nil, r.Dropped.MovedUp)
 	}
-	if r.Loss.ReusedBefore != nil && r.Loss.ReusedAfter != nil {
-		add("share of prompt blocks used again", *r.Loss.ReusedBefore, *r.Loss.ReusedAfter)
-	}
-	if r.Loss.DispersionBefore != nil && r.Loss.DispersionAfter != nil {
-		add("dispersion of counts in 10 s", *r.Loss.DispersionBefore, *r.Loss.DispersionAfter)
-	}
-	if r.Loss.ThinkMeanBefore != nil {
-		var after any // too few to publish
-		if r.Loss.ThinkMeanAfter != nil {
-			after = *r.Loss.ThinkMeanAfter
+	addBoth := func(what string, before, after *float64) {
+		if before != nil && after != nil {
+			add(what, *before, *after)
 		}
-		add("think time, mean, s", *r.Loss.ThinkMeanBefore, after)
+	}
+	addBoth("share of prompt blocks used again", r.Loss.ReusedBefore, r.Loss.ReusedAfter)
+	addBoth("dispersion of counts in 10 s", r.Loss.DispersionBefore, r.Loss.DispersionAfter)
+	if r.Loss.ThinkMeanBefore != nil {
+		add("think time, mean, s", *r.Loss.ThinkMeanBefore, valueOrNull(r.Loss.ThinkMeanAfter)) // null: too few to publish
 	}
 	add("minutes with another count", nil, *r.Loss.ChangedMinutes)
 	for _, side := range []struct {
@@ -277,7 +285,7 @@ func exportTable(r *privacy.Result, forPeople bool) analysis.Table {
 
 // printVerdicts writes one paragraph per rule for people, and the conclusion.
 func printVerdicts(c *cli.Context, table analysis.Table) error {
-	if c.Bool("csv") || c.Bool("json") {
+	if isForPrograms(c) {
 		return printTable(c, table)
 	}
 	source := ""
@@ -285,7 +293,7 @@ func printVerdicts(c *cli.Context, table analysis.Table) error {
 	for _, row := range table.Rows {
 		if row[0] != source {
 			source, broken = row[0].(string), nil
-			say(c, "%s", source)
+			printLine(c, "%s", source)
 		}
 		mark, text := "pass  "+fmt.Sprint(row[1]), fmt.Sprintf("%s: %s", row[2], row[4])
 		switch {

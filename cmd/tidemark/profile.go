@@ -1,10 +1,18 @@
 package main
 
+// The verb profile works with traffic shapes in YAML: list, show, keys, fit and diff.
+// replay/profile parses, draws and fits; analysis/workload has the lengths of sources.
+//
+// A profile that refers to an ingested source (lengths_of) needs a warehouse. Every
+// other profile works without one, and then none is opened.
+//
+// Exit codes: 0; 1 where diff finds two workloads further apart than --threshold; 2 for
+// a profile that does not exist or does not parse; 4 for a file that exists already.
+
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +21,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
 	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
@@ -38,7 +45,7 @@ Example:
   tidemark profile show gtc-multiturn --draw 10000
   tidemark profile fit --rate 2 \
     --input-tokens p50=5900,p95=12700 --output-tokens p50=978,p95=1720`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
 			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
 			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
@@ -59,46 +66,38 @@ Example:
 
 // runProfile dispatches to list, show, keys, fit and diff.
 func runProfile(c *cli.Context) error {
-	wants := func(n int, what string) error {
-		if c.NArg() == n {
-			return nil
-		}
-		return hint.Misuse("profile %s: %s", c.Args().First(), what).Hint("tidemark profile --help")
-	}
-	switch verb := c.Args().First(); verb {
-	case "list":
-		if err := wants(1, "takes no name"); err != nil {
-			return err
-		}
-		return listProfiles(c)
-	case "show":
-		if err := wants(2, "one name or file"); err != nil {
-			return err
-		}
-		return showProfile(c, c.Args().Get(1))
-	case "keys":
-		if err := wants(1, "takes no name"); err != nil {
-			return err
-		}
-		_, err := terminal.Product(c.App.Writer).Write(profile.Keys())
-		return err
-	case "fit":
-		if err := wants(1, "takes no name; it is given by --name"); err != nil {
-			return err
-		}
-		return fitProfile(c)
-	case "diff":
-		if err := wants(3, "two workloads: profiles, traces or runs"); err != nil {
-			return err
-		}
-		return diffProfiles(c, c.Args().Get(1), c.Args().Get(2))
-	default:
+	verb, names := c.Args().First(), c.Args().Tail()
+	action, isKnown := profileActions[verb]
+	switch {
+	case !isKnown:
 		return hint.Misuse("profile: %q: must be list, show, keys, fit or diff", verb).Hint("tidemark profile --help")
+	case len(names) != action.names:
+		return hint.Misuse("profile %s: %s", verb, action.wants).Hint("tidemark profile --help")
 	}
+	return action.run(c, names)
+}
+
+// profileActions are the verbs of profile, with the number of names that each wants.
+var profileActions = map[string]struct {
+	names int
+	wants string
+	run   func(c *cli.Context, names []string) error
+}{
+	"list": {0, "takes no name", func(c *cli.Context, _ []string) error { return listProfiles(c) }},
+	"show": {1, "one name or file", func(c *cli.Context, names []string) error { return showProfile(c, names[0]) }},
+	"keys": {0, "takes no name", func(c *cli.Context, _ []string) error { return writeProduct(c, profile.Keys()) }},
+	"fit":  {0, "takes no name; --name gives it", func(c *cli.Context, _ []string) error { return fitProfile(c) }},
+	"diff": {2, "two workloads: profiles, traces or runs", func(c *cli.Context, names []string) error { return diffProfiles(c, names[0], names[1]) }},
+}
+
+// writeProduct writes bytes that may be meant for another program.
+func writeProduct(c *cli.Context, text []byte) error {
+	_, err := terminal.Product(c.App.Writer).Write(text)
+	return err
 }
 
 func listProfiles(c *cli.Context) error {
-	table := analysis.Table{Columns: columnsOf("name", "mode", "classes", "description")}
+	table := tableOf("name", "mode", "classes", "description")
 	for _, name := range profile.Builtins() {
 		p, _ := profile.Builtin(name)
 		var classes []string
@@ -108,13 +107,6 @@ func listProfiles(c *cli.Context) error {
 		table.Rows = append(table.Rows, []any{name, p.Mode, strings.Join(classes, " "), p.Description})
 	}
 	return printTable(c, table)
-}
-
-func columnsOf(names ...string) (columns []analysis.Column) {
-	for _, name := range names {
-		columns = append(columns, analysis.Column{Name: name})
-	}
-	return columns
 }
 
 // loadedProfile is a built-in profile or that of a file, and its text.
@@ -148,8 +140,7 @@ func showProfile(c *cli.Context, name string) error {
 		return err
 	}
 	if c.Bool("yaml") {
-		_, err := terminal.Product(c.App.Writer).Write(text)
-		return err
+		return writeProduct(c, text)
 	}
 	if c.Int64("draw") < 1 {
 		return hint.Misuse("profile show: --draw must be above 0")
@@ -164,7 +155,7 @@ func showProfile(c *cli.Context, name string) error {
 		tell(c, "%s", p.Name)
 	}
 	return withLengths(c, p, func(lengths func(string) (profile.Lengths, error)) error {
-		table := analysis.Table{Columns: columnsOf("class", "quantity", "asked", "drawn", "off_ratio")}
+		table := tableOf("class", "quantity", "asked", "drawn", "off_ratio")
 		for _, shape := range shapes {
 			rows, err := figuresOf(c, shape, lengths)
 			if err != nil && len(shapes) > 1 {
@@ -183,15 +174,9 @@ func showProfile(c *cli.Context, name string) error {
 // alone are the profiles to draw one by one: the profile itself, the chosen class,
 // or each class of a profile whose classes are played alone.
 func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
-	if class := c.String("class"); class != "" {
-		only, err := p.Only(class)
-		if err != nil {
-			return nil, hint.AsMisuse(err)
-		}
-		return []*profile.Profile{only}, nil
-	}
-	if p.Arrivals.Process != "" {
-		return []*profile.Profile{p}, nil
+	if c.IsSet("class") || p.Arrivals.Process != "" {
+		only, err := chosenClass(c, p)
+		return []*profile.Profile{only}, err
 	}
 	var all []*profile.Profile
 	for _, class := range p.Classes {
@@ -204,11 +189,17 @@ func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
 	return all, nil
 }
 
-func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
-	const forever = 100 * 365 * 24 * time.Hour // the number of requests (--draw) ends it
+// endless is a profile that only the number of requests (--draw) ends.
+func endless(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) (*profile.Profile, profile.Options) {
+	const forever = 100 * 365 * 24 * time.Hour
 	shape := *p
 	shape.Sessions = 0
-	figures, err := shape.Measure(profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths})
+	return &shape, profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths}
+}
+
+func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
+	shape, options := endless(c, p, lengths)
+	figures, err := shape.Measure(options)
 	if err != nil {
 		return nil, err
 	}
@@ -229,12 +220,18 @@ func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile
 // withLengths lends the lengths of ingested sources to a profile that uses any. A
 // profile that uses none needs no warehouse.
 func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
-	if _, err := os.Stat(c.String("warehouse")); len(p.Sources()) == 0 || err != nil {
+	if len(p.Sources()) == 0 {
 		return use(nil)
 	}
-	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		return use(func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) })
-	})
+	return withWarehouseIfAny(c, func(ctx context.Context, w *warehouse.Warehouse) error { return use(lengthsIn(ctx, w)) })
+}
+
+// lengthsIn looks up the lengths of sources in a warehouse; nil without one.
+func lengthsIn(ctx context.Context, w *warehouse.Warehouse) func(string) (profile.Lengths, error) {
+	if w == nil {
+		return nil
+	}
+	return func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
 }
 
 // lengthsOf are the lengths of a complete ingested trace.
@@ -252,7 +249,7 @@ func fitProfile(c *cli.Context) error {
 		return hint.AsMisuse(err)
 	}
 	if output := c.String("output"); output == "-" {
-		_, err = terminal.Product(c.App.Writer).Write(text)
+		err = writeProduct(c, text)
 	} else if err = writeNew(output, text); err == nil {
 		tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
 	}
@@ -361,17 +358,11 @@ func diffProfiles(c *cli.Context, a, b string) error {
 		}
 		return nil
 	}
-	var err error
-	if _, missing := os.Stat(c.String("warehouse")); errors.Is(missing, fs.ErrNotExist) {
-		err = gather(c.Context, nil)
-	} else {
-		err = withWarehouse(c.Context, c, warehouse.ReadOnly, gather)
-	}
-	if err != nil {
+	if err := withWarehouseIfAny(c, gather); err != nil {
 		return err
 	}
 	input, output := profile.Distances(sides[0], sides[1])
-	table := analysis.Table{Columns: columnsOf("tokens", "ks_ratio", "wasserstein_ln", "within")}
+	table := tableOf("tokens", "ks_ratio", "wasserstein_ln", "within")
 	isWithin := true
 	for _, one := range []struct {
 		tokens string
@@ -392,20 +383,13 @@ func diffProfiles(c *cli.Context, a, b string) error {
 
 // namedLengths is the lengths of a profile, of a trace, or of what a run sent.
 func namedLengths(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
-	lengths := func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
-	if w == nil {
-		lengths = nil
-	}
 	p, _, err := loadedProfile(name)
 	if err == nil {
-		if class := c.String("class"); class != "" {
-			if p, err = p.Only(class); err != nil {
-				return profile.Lengths{}, hint.AsMisuse(err)
-			}
+		if p, err = chosenClass(c, p); err != nil {
+			return profile.Lengths{}, err
 		}
-		shape := *p
-		shape.Sessions = 0
-		return shape.Drawn(profile.Options{Seed: c.Uint64("seed"), Duration: 100 * 365 * 24 * time.Hour, Limit: c.Int64("draw"), Lengths: lengths})
+		shape, options := endless(c, p, lengthsIn(ctx, w))
+		return shape.Drawn(options)
 	}
 	if isProfileFile(name) || w == nil {
 		return profile.Lengths{}, err

@@ -1,5 +1,8 @@
 package main
 
+// The line that a verb rewrites on a terminal while it works. A log file or a pipe gets
+// none of it: control characters would make it unreadable.
+
 import (
 	"fmt"
 	"io"
@@ -72,14 +75,13 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 }
 
 func bytesText(size int64) string {
-	switch {
-	case size >= 1e9:
+	if size >= 1e9 {
 		return show.Figures(float64(size)/1e9) + " GB"
-	case size >= 1e6:
-		return show.Figures(float64(size)/1e6) + " MB"
-	default:
-		return show.Figures(float64(size)/1e3) + " kB"
 	}
+	if size >= 1e6 {
+		return megabytes(size)
+	}
+	return show.Figures(float64(size)/1e3) + " kB"
 }
 
 func count(n float64) string {

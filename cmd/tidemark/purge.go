@@ -1,12 +1,18 @@
 package main
 
+// The verb purge removes sources and runs. internal/privacy rewrites the warehouse into
+// a new file without them and renames it, because DuckDB leaves deleted rows in its
+// free blocks, where anybody can read them.
+//
+// Nothing is removed while another process holds the warehouse: patiently waits.
+// Exit codes: 0, also where nothing matches; 2 for a date that is none.
+
 import (
 	"fmt"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
 	"tidemark/internal/show"
@@ -24,7 +30,7 @@ copies and backups of the warehouse.
 
 Example:
   tidemark purge --before 2026-08-01`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.StringFlag{Name: "before", Usage: "only what was taken in before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
 		),
 		Action: runPurge,
@@ -37,11 +43,12 @@ func runPurge(c *cli.Context) error {
 	}
 	var before time.Time
 	if text := c.String("before"); c.IsSet("before") {
-		var err error
-		if before, err = time.Parse(time.DateOnly, text); err != nil {
-			if before, err = time.Parse(time.RFC3339, text); err != nil {
-				return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
-			}
+		var notDate, notTime error
+		if before, notDate = time.Parse(time.DateOnly, text); notDate != nil {
+			before, notTime = time.Parse(time.RFC3339, text)
+		}
+		if notTime != nil {
+			return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
 		}
 	}
 	var result *privacy.PurgeResult
@@ -52,7 +59,7 @@ func runPurge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	table := analysis.Table{Columns: columnsOf("name", "kind", "ingested_at", "rows")}
+	table := tableOf("name", "kind", "ingested_at", "rows")
 	for _, s := range result.Sources {
 		table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.IngestedAt, s.Rows})
 	}

@@ -1,5 +1,15 @@
 package main
 
+// The verb queue is a calculator for waiting times: by formula from a utilization or a
+// rate, event by event for requests that come at once, and for the arrivals of a run or
+// a trace (queuemeasured.go). The formulas are SQL macros, called by
+// analysis.QueueModels; the simulation is in analysis/queueing.
+//
+// A frequent mistake is worth an error of its own: "utilization" here is offered load
+// over capacity, and not the counter that says how busy a GPU looks (busyCounter).
+//
+// Exit codes: 0; 2 for flags that leave nothing to compute or contradict each other.
+
 import (
 	"context"
 	"fmt"
@@ -30,7 +40,7 @@ Example:
   tidemark queue --utilization 0.5,0.8,0.95,0.99
   tidemark queue --arrival-rate 4 --service-time 200ms --service-cv 2
   tidemark queue --at-once 100 --service-time 200ms --batch 10 --batch-time 400ms`,
-		Flags: tabular(append([]cli.Flag{
+		Flags: withTableFlags(append([]cli.Flag{
 			&cli.StringFlag{Name: "utilization", Usage: "offered load over capacity: `0.8`, or several with commas"},
 			&cli.Float64Flag{Name: "arrival-rate", Usage: "`4` requests a second"},
 			&cli.DurationFlag{Name: "service-time", Usage: "of one request, alone: `200ms`"},
@@ -48,8 +58,9 @@ Example:
 }
 
 func runQueue(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return hint.Misuse("queue: one run or trace, not %d", c.NArg())
+	name, err := optionalArgument(c, "run or trace")
+	if err != nil {
+		return err
 	}
 	if err := positiveFlags(c, "servers", "at-once", "batch"); err != nil {
 		return err
@@ -60,8 +71,8 @@ func runQueue(c *cli.Context) error {
 		}
 	}
 	switch {
-	case c.NArg() == 1:
-		return queueOf(c, c.Args().First())
+	case name != "":
+		return queueOf(c, name)
 	case c.IsSet("utilization"):
 		return queueByUtilization(c)
 	case c.IsSet("at-once"):
@@ -103,17 +114,14 @@ func queueByUtilization(c *cli.Context) error {
 		return err
 	}
 	for _, flag := range []string{"arrival-rate", "service-time", "at-once"} {
-		if c.IsSet(flag) {
-			return hint.Misuse("queue: --utilization and --%s exclude each other", flag)
+		if err := exclusive(c, "utilization", flag); err != nil {
+			return err
 		}
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table := analysis.Table{}
+		table := tableOf("utilization_ratio", "model", "servers", "waiting_ratio", "wait_service_ratio", "use_for")
 		for _, utilization := range numbers {
-			load := queueing.Load{
-				RatePerS: utilization * float64(c.Int("servers")), ServiceS: 1, Servers: c.Int("servers"),
-				ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
-			}
+			load := loadOf(c, utilization*float64(c.Int("servers")), 1)
 			models, err := analysis.QueueModels(ctx, w.DB(), load)
 			if err != nil {
 				return err
@@ -130,11 +138,6 @@ func queueByUtilization(c *cli.Context) error {
 
 // addWithoutClock keeps the textbook's row, and the others where more than a utilization was said.
 func addWithoutClock(table *analysis.Table, models analysis.Table, load queueing.Load, isMoreSaid bool) {
-	if table.Columns == nil {
-		for _, name := range []string{"utilization_ratio", "model", "servers", "waiting_ratio", "wait_service_ratio", "use_for"} {
-			table.Columns = append(table.Columns, columnNamed(name))
-		}
-	}
 	for i, row := range rowsOf(models) {
 		if i > 0 && !isMoreSaid {
 			break
@@ -143,11 +146,16 @@ func addWithoutClock(table *analysis.Table, models analysis.Table, load queueing
 	}
 }
 
-func queueByRate(c *cli.Context) error {
-	load := queueing.Load{
-		RatePerS: c.Float64("arrival-rate"), ServiceS: c.Duration("service-time").Seconds(), Servers: c.Int("servers"),
+// loadOf is a load with the servers and the variability that the flags give.
+func loadOf(c *cli.Context, ratePerS, serviceS float64) queueing.Load {
+	return queueing.Load{
+		RatePerS: ratePerS, ServiceS: serviceS, Servers: c.Int("servers"),
 		ArrivalCV: c.Float64("arrival-cv"), ServiceCV: c.Float64("service-cv"),
 	}
+}
+
+func queueByRate(c *cli.Context) error {
+	load := loadOf(c, c.Float64("arrival-rate"), c.Duration("service-time").Seconds())
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.QueueModels(ctx, w.DB(), load)
 		if err != nil {
@@ -205,10 +213,7 @@ func queueAtOnce(c *cli.Context) error {
 	for i := range services {
 		services[i] = service
 	}
-	table := analysis.Table{}
-	for _, name := range []string{"served", "service_s", "mean_time_s", "last_done_s", "throughput_per_s"} {
-		table.Columns = append(table.Columns, columnNamed(name))
-	}
+	table := tableOf("served", "service_s", "mean_time_s", "last_done_s", "throughput_per_s")
 	add := func(how string, serviceS float64, served queueing.Served) {
 		table.Rows = append(table.Rows, []any{how, serviceS, served.MeanTimeS, served.DoneS, float64(n) / served.DoneS})
 	}
@@ -228,15 +233,15 @@ func printQueue(c *cli.Context, table analysis.Table, columns ...string) error {
 	if err := printTable(c, chosen(table, columns...)); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.App.Writer)
+	gap(c)
 	return nil
 }
 
 // chosen are some columns of a table.
 func chosen(table analysis.Table, columns ...string) analysis.Table {
-	var shown analysis.Table
-	for _, name := range columns {
-		shown.Columns = append(shown.Columns, columnNamed(strings.Replace(name, "wait_service_ratio", "wait/service", 1)))
+	shown := tableOf(columns...)
+	if i := shown.Place("wait_service_ratio"); i >= 0 {
+		shown.Columns[i].Name = "wait/service"
 	}
 	for _, row := range rowsOf(table) {
 		cells := make([]any, len(columns))

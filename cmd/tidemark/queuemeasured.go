@@ -1,9 +1,16 @@
 package main
 
+// queue RUN and queue TRACE: arrivals as they were measured. A run also has its service
+// times. A trace has arrivals only, so its prompts are timed by the bandwidth model
+// (--gpu, --model) or all take one --service-time.
+//
+// The last row of each stage serves the same requests one by one. It needs no formula,
+// and its distance from the formulas shows what bursts and ramps cost.
+
 import (
 	"context"
-	"fmt"
 	"math"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,7 +32,7 @@ func queueOf(c *cli.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		table := analysis.Table{}
+		var table analysis.Table
 		for _, queue := range queues {
 			models, err := analysis.QueueModels(ctx, w.DB(), queue.Load)
 			if err != nil {
@@ -74,8 +81,7 @@ const byEvents = "by events"
 // addStage adds the rows of one stage: its formulas, and last the same requests event by event.
 func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analysis.Table) {
 	if table.Columns == nil {
-		table.Columns = append([]analysis.Column{columnNamed("stage")}, models.Columns...)
-		table.Columns = append(table.Columns, columnNamed("p99_wait_s"))
+		table.Columns = slices.Concat(tableOf("stage").Columns, models.Columns, tableOf("p99_wait_s").Columns)
 	}
 	for _, row := range models.Rows {
 		table.Rows = append(table.Rows, append(append([]any{queue.Stage}, row...), nil))
@@ -94,12 +100,12 @@ func addStage(table *analysis.Table, queue analysis.MeasuredQueue, models analys
 func printStages(c *cli.Context, table analysis.Table, queues []analysis.MeasuredQueue) error {
 	for i, queue := range queues {
 		if i > 0 {
-			fmt.Fprintln(c.App.Writer)
+			gap(c)
 		}
 		load := queue.Load
 		remark(c, "%s: %s requests at %s/s (cv of the gaps %s), %s each (cv %s), %d at a time: utilization %s.", queue.Stage, whole(float64(queue.Requests)),
 			show.Figures(load.RatePerS), show.Figures(load.ArrivalCV), show.Duration(load.ServiceS), show.Figures(load.ServiceCV), load.Servers, show.Figures(load.Utilization()))
-		fmt.Fprintln(c.App.Writer)
+		gap(c)
 		stage := analysis.Table{Columns: table.Columns}
 		for _, row := range table.Rows {
 			if row[0] == queue.Stage {
@@ -110,7 +116,7 @@ func printStages(c *cli.Context, table analysis.Table, queues []analysis.Measure
 			return err
 		}
 	}
-	fmt.Fprintln(c.App.Writer)
+	gap(c)
 	remark(c, "A prompt's service is what the bandwidth model says it adds to the steps of others; a slot's, that and the time from first to last token.")
 	return nil
 }

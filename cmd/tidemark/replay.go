@@ -1,5 +1,23 @@
 package main
 
+// The verb replay sends a plan to a server and ingests the run. Package replay sends;
+// this file checks before, and judges after.
+//
+// The order of the steps matters:
+//
+//  1. Flags are checked against each other, before the warehouse is opened.
+//  2. The plan is drawn and the warehouse is closed again (prepare.go).
+//  3. The plan is checked against the flags, before the first request.
+//  4. replay.Run sends. Its files are complete whatever happens from here on.
+//  5. The run is ingested and judged, also after a Ctrl-C, with a context of its own.
+//
+// If step 5 cannot have the warehouse the run is safe on disk, and the hint names the
+// command that ingests it.
+//
+// Exit codes: 0 valid, and the SLO met; 1 too many requests failed, or the SLO was not
+// met or could not be decided; 3 the client or its set-up spoilt the run; 2 misuse; 4
+// anything else; 130 and 143 after a signal.
+
 import (
 	"context"
 	"encoding/json"
@@ -44,7 +62,7 @@ Example:
     --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
   tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
     --base-url http://gpu1:8000 --model llama`,
-		Flags:  everywhere(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags(choiceFlags()...))...),
+		Flags:  withWarehouseFlags(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags(choiceFlags()...))...),
 		Action: runReplay,
 	}
 }
@@ -139,7 +157,7 @@ func needTarget(c *cli.Context) error {
 	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
 		return hint.Misuse("%s: --base-url is missing", c.Command.Name).Hint("tidemark %s --help", c.Command.Name)
 	}
-	return need(c, "model")
+	return requireFlags(c, "model")
 }
 
 // send replays a plan into a folder.
@@ -161,7 +179,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
-	progress, end := progressLine(talk(c))
+	progress, end := progressLine(messages(c))
 	settings.Progress = progress
 	settings.Tell = func(text string) { tell(c, "%s", text) }
 	silent := context.AfterFunc(c.Context, func() {
@@ -240,7 +258,7 @@ func load(c *cli.Context, mode string, h plan.Header) string {
 // conclude ingests the run, prints the verdict and returns the exit code.
 func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	// With a context of its own: an interrupted run is ingested too.
-	said, err := takeIn(context.WithoutCancel(c.Context), c, asked.wait, folder, runID)
+	said, err := ingestRun(context.WithoutCancel(c.Context), c, asked.wait, folder, runID)
 	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
 		tell(c, "%v; it is kept, and taken in later", err)
 		asked.result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
@@ -249,7 +267,7 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	if err != nil {
 		return err
 	}
-	say(c, "%s", said.firstLine)
+	printLine(c, "%s", said.firstLine)
 	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
 	asked.result = experiment.Result{RunID: runID, Outcome: said.outcome, FirstLine: said.firstLine}
 	switch said.outcome {

@@ -1,5 +1,12 @@
 package main
 
+// The verb report writes one HTML file. Package reports asks the warehouse and fills the
+// page; this file makes sure that the file is complete or absent, by writing a temporary
+// file in the same folder and renaming it.
+//
+// Exit codes: 0; 2 for a run that does not exist; 4 where the file exists and --force is
+// missing, or cannot be written.
+
 import (
 	"context"
 	"errors"
@@ -24,7 +31,7 @@ func reportCommand() *cli.Command {
 		ArgsUsage: "[RUN...]   (none: all runs)",
 		Description: `Example:
   tidemark report --output week.html`,
-		Flags: everywhere(
+		Flags: withWarehouseFlags(
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
 		),
@@ -33,7 +40,7 @@ func reportCommand() *cli.Command {
 }
 
 func runReport(c *cli.Context) error {
-	if err := need(c, "output"); err != nil {
+	if err := requireFlags(c, "output"); err != nil {
 		return err
 	}
 	if err := writeReport(c, c.Args().Slice(), c.String("output"), c.Bool("force")); err != nil {

@@ -1,13 +1,17 @@
 package main
 
+// The verb runs lists the runs, or shows the verdict and the certificate of one. The
+// certificate is the list of findings on how well the client kept to its plan
+// (queries/marts/certificate.sql).
+//
+// Exit codes: 0, also for an invalid run: the verb reports, and replay has judged.
+
 import (
 	"context"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/analysis/answers"
-	"tidemark/internal/hint"
 	"tidemark/internal/warehouse"
 )
 
@@ -18,7 +22,7 @@ func runsCommand() *cli.Command {
 		ArgsUsage: "[RUN]",
 		Description: `Example:
   tidemark runs --json`,
-		Flags:  tabular(),
+		Flags:  withTableFlags(),
 		Action: runRuns,
 	}
 }
@@ -41,22 +45,18 @@ from marts.runs
 order by run_id`
 
 func runRuns(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return hint.Misuse("runs: one run, not %d", c.NArg())
+	runID, err := optionalArgument(c, "run")
+	if err != nil {
+		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		if c.NArg() == 1 {
-			return showRun(ctx, c, w, c.Args().First())
+		switch {
+		case runID != "":
+			return showRun(ctx, c, w, runID)
+		case isForPrograms(c):
+			return printQuery(ctx, c, w, "from marts.runs order by run_id")
 		}
-		query := briefRuns
-		if c.Bool("csv") || c.Bool("json") {
-			query = "from marts.runs order by run_id"
-		}
-		table, err := answers.Query(ctx, w.DB(), query)
-		if err != nil {
-			return err
-		}
-		return printTable(c, table)
+		return printQuery(ctx, c, w, briefRuns)
 	})
 }
 
@@ -68,14 +68,14 @@ func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID 
 		return err
 	}
 	tell(c, "%s", verdict.FirstLine())
-	if c.Bool("csv") || c.Bool("json") {
+	if isForPrograms(c) {
 		table, err := analysis.Certificate(ctx, w.DB(), runID)
 		if err != nil {
 			return err
 		}
 		return printTable(c, table)
 	}
-	table, err := answers.Query(ctx, w.DB(), `
+	return printQuery(ctx, c, w, `
 		select
 			outcome,
 			subject,
@@ -85,8 +85,4 @@ func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID 
 		from marts.certificate
 		where run_id = ?
 		order by seq`, runID)
-	if err != nil {
-		return err
-	}
-	return printTable(c, table)
 }

@@ -1,5 +1,15 @@
 package main
 
+// The verb simulate serves a simulated vLLM over HTTP. internal/vllmsim is the server;
+// the time of a step comes from the bandwidth model, evaluated once in SQL before
+// the server starts.
+//
+// A simulator says on every interface that it is one, and a run against it is marked, so
+// that nobody mistakes its figures for a GPU's.
+//
+// Exit codes: 0 or the signal's code after Ctrl-C; 2 for a deployment that does not
+// exist; 4 where the port is taken.
+
 import (
 	"cmp"
 	"context"
@@ -42,8 +52,8 @@ Example:
 }
 
 func runSimulate(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return hint.Misuse("simulate: takes no arguments, got %q", c.Args().First()).Hint("name the model by --model")
+	if err := noArguments(c, "name the model by --model"); err != nil {
+		return err
 	}
 	if port := c.Int("port"); port < 0 || port > 65535 {
 		return hint.Misuse("simulate: --port %d: not a port", port).Hint("--port 8000, or --port 0 for a free one")

@@ -1,5 +1,11 @@
 package main
 
+// The verb sources lists what was ingested, or audits one source. analysis.AuditOf has
+// the audit; audit.go prints it.
+//
+// People get the columns that fit a terminal. Programs get all of them, because a
+// script that breaks when a column is missing cannot widen its window.
+
 import (
 	"context"
 	"fmt"
@@ -8,7 +14,6 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
-	"tidemark/internal/hint"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
@@ -20,7 +25,7 @@ func sourcesCommand() *cli.Command {
 		ArgsUsage: "[NAME]",
 		Description: `Example:
   tidemark sources azure-code`,
-		Flags:  tabular(),
+		Flags:  withTableFlags(),
 		Action: runSources,
 	}
 }
@@ -74,32 +79,28 @@ where files.kind <> 'run'
 order by files.source_name`
 
 func runSources(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return hint.Misuse("sources: one name, not %d", c.NArg())
+	name, err := optionalArgument(c, "name")
+	if err != nil {
+		return err
 	}
-	name, isForPrograms := c.Args().First(), c.Bool("csv") || c.Bool("json")
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		if name != "" && !isForPrograms {
-			audit, err := analysis.AuditOf(ctx, w.DB(), name)
+		switch {
+		case name == "" && isForPrograms(c):
+			return printQuery(ctx, c, w, allSources)
+		case name == "":
+			return listSources(ctx, c, w)
+		case isForPrograms(c):
+			table, err := analysis.Source(ctx, w.DB(), name)
 			if err != nil {
 				return err
 			}
-			return writeAudit(c.App.Writer, audit, terminal.Width(c.App.Writer))
+			return printTable(c, table)
 		}
-		if name == "" && !isForPrograms {
-			return listSources(ctx, c, w)
-		}
-		var table analysis.Table
-		var err error
-		if name != "" {
-			table, err = analysis.Source(ctx, w.DB(), name)
-		} else {
-			table, err = answers.Query(ctx, w.DB(), allSources)
-		}
+		audit, err := analysis.AuditOf(ctx, w.DB(), name)
 		if err != nil {
 			return err
 		}
-		return printTable(c, table)
+		return writeAudit(c.App.Writer, audit, terminal.Width(c.App.Writer))
 	})
 }
 

@@ -1,5 +1,13 @@
 package main
 
+// The verbs sql and schema: any question to the warehouse, and the list of what can be
+// asked about. analysis/answers runs the query and streams its rows.
+//
+// A query may come from anywhere, so it is confined before it runs: read-only, no files
+// unless --files is given, half of the machine's memory, and --timeout.
+//
+// Exit codes: 0; 2 for SQL that is wrong or not allowed; 4 where memory or time ran out.
+
 import (
 	"context"
 	"errors"
@@ -31,7 +39,7 @@ is given, and can change nothing.
 
 Example:
   tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
-		Flags: tabular(
+		Flags: withTableFlags(
 			&cli.StringFlag{Name: "memory", Usage: "let the query take up to `8GB` (default: half of the machine's)"},
 			&cli.DurationFlag{Name: "timeout", Usage: "stop the query after `30s` (default: never)"},
 			&cli.BoolFlag{Name: "files", Usage: "let the query read files: read_csv, read_parquet, read_text, glob"},
@@ -159,21 +167,22 @@ func schemaCommand() *cli.Command {
 		ArgsUsage: "[RELATION]",
 		Description: `Example:
   tidemark schema marts.tpot_gap`,
-		Flags:  tabular(),
+		Flags:  withTableFlags(),
 		Action: runSchema,
 	}
 }
 
 func runSchema(c *cli.Context) error {
-	if c.NArg() > 1 {
-		return hint.Misuse("schema: one relation, not %d", c.NArg())
+	relation, err := optionalArgument(c, "relation")
+	if err != nil {
+		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := answers.Schema(ctx, w.DB(), c.Args().First())
+		table, err := answers.Schema(ctx, w.DB(), relation)
 		if err != nil {
 			return err
 		}
-		if c.NArg() == 0 && !c.Bool("csv") && !c.Bool("json") {
+		if relation == "" && !isForPrograms(c) {
 			firstLines(table)
 		}
 		return printTable(c, table)

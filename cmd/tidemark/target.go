@@ -1,8 +1,14 @@
 package main
 
+// The flags that say where and how a plan is sent: servers, routes, headers, limits. They
+// become replay.Settings, which replay checks without asking a server.
+//
+// Secrets: the API key comes from the environment or a file, never from a flag, because
+// every user of a machine can read the flags of a process. Error messages name neither a
+// header's text nor a key.
+
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -12,7 +18,6 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
-	"tidemark/internal/userfile"
 	"tidemark/replay"
 	"tidemark/replay/engines"
 	"tidemark/replay/secrets"
@@ -72,11 +77,11 @@ func sloOf(path string) (json.RawMessage, error) {
 
 // settingsOf reads the flags above, without asking any server.
 func settingsOf(c *cli.Context) (replay.Settings, error) {
-	key, err := apiKey(c.String("api-key-file"))
+	key, err := apiKey(c)
 	if err != nil {
 		return replay.Settings{}, err
 	}
-	headers, err := headersOf(c.StringSlice("header"), c.String("header-file"))
+	headers, err := headersOf(c)
 	if err != nil {
 		return replay.Settings{}, err
 	}
@@ -88,7 +93,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if err != nil {
 		return replay.Settings{}, err
 	}
-	body, err := bodyOf(c.String("body"))
+	body, err := fileOf(c, "body")
 	if err != nil {
 		return replay.Settings{}, err
 	}
@@ -113,18 +118,6 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	return settings, nil
 }
 
-// bodyOf is what a file adds to each request; none without a path.
-func bodyOf(path string) (json.RawMessage, error) {
-	if path == "" {
-		return nil, nil
-	}
-	body, err := userfile.ReadAll(path)
-	if err != nil {
-		return nil, fmt.Errorf("--body: %w", err)
-	}
-	return body, nil
-}
-
 func routesOf(lines []string) (map[string]string, error) {
 	routes := map[string]string{}
 	for _, line := range lines {
@@ -142,23 +135,20 @@ func routesOf(lines []string) (map[string]string, error) {
 
 // headersOf takes headers from flags and from a file. An error names none of their text: a line without a colon may be a
 // secret alone.
-func headersOf(lines []string, path string) (http.Header, error) {
+func headersOf(c *cli.Context) (http.Header, error) {
 	headers := http.Header{}
-	for i, line := range lines {
+	for i, line := range c.StringSlice("header") {
 		if !addHeader(headers, line) {
 			return nil, hint.Misuse("--header: number %d has no colon", i+1).Hint(`--header "Name: value"`)
 		}
 	}
-	if path == "" {
-		return headers, nil
-	}
-	text, err := userfile.ReadAll(path)
+	text, err := fileOf(c, "header-file")
 	if err != nil {
-		return nil, fmt.Errorf("--header-file: %w", err)
+		return nil, err
 	}
 	for i, line := range strings.Split(string(text), "\n") {
 		if strings.TrimSpace(line) != "" && !addHeader(headers, line) {
-			return nil, hint.Misuse("--header-file %s: line %d has no colon", path, i+1).Hint("write each header as Name: value")
+			return nil, hint.Misuse("--header-file %s: line %d has no colon", c.String("header-file"), i+1).Hint("write each header as Name: value")
 		}
 	}
 	return headers, nil
@@ -181,13 +171,10 @@ func shownServers(s replay.Settings) string {
 	return strings.Join(shown, ", ")
 }
 
-func apiKey(path string) (string, error) {
-	if path == "" {
+func apiKey(c *cli.Context) (string, error) {
+	if c.String("api-key-file") == "" {
 		return os.Getenv("OPENAI_API_KEY"), nil
 	}
-	text, err := userfile.ReadAll(path)
-	if err != nil {
-		return "", fmt.Errorf("--api-key-file: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
+	text, err := fileOf(c, "api-key-file")
+	return strings.TrimSpace(string(text)), err
 }

@@ -1,5 +1,17 @@
 package main
 
+// The verb what-if predicts the same traffic on other deployments: a row per combination
+// of the values given (whatifgrid.go), printed by whatifprint.go. The traffic is
+// condensed once into a mix of lengths and arrivals (analysis.MixOf), then
+// analysis.WhatIf asks the bandwidth model and the queue for each row.
+//
+// A run brings its own deployment, which is the base, and what it measured, which stands
+// next to the prediction. A trace, profile or plan has run nowhere: the first value of
+// each flag is the base.
+//
+// Exit codes: 0; 1 where no row has an answer or, with --slo, none meets it; 2 for
+// values that make no sense.
+
 import (
 	"context"
 	"fmt"
@@ -28,7 +40,7 @@ has an answer, or, with --slo, keeps to it.
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
   tidemark what-if azure-code --gpu H200 --model llama-3.1-70b --replicas 1,2,4`,
-		Flags:  tabular(slices.Concat(gridFlags(), whatIfFlags(), trafficFlags())...),
+		Flags:  withTableFlags(slices.Concat(gridFlags(), whatIfFlags(), trafficFlags())...),
 		Action: runWhatIf,
 	}
 }
@@ -112,7 +124,7 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 		}
 	}
 	if run != nil {
-		for _, flag := range choosing {
+		for _, flag := range choiceFlagNames {
 			if c.IsSet(flag) && flag != "request-rate" && flag != "class" {
 				return hint.Misuse("what-if: --%s chooses from a source; %s is a run, and all its requests are taken", flag, name)
 			}
@@ -266,14 +278,9 @@ func withoutEnvironment(run string) error {
 
 // whatIfVerdict is exit code 1 where no row has an answer, or an SLO was given that none keeps to.
 func whatIfVerdict(rows []whatIfRow, slo analysis.SLO) error {
-	isAnswered := func(row whatIfRow) bool { return row.Why == "" }
-	if len(slo.Objectives) == 0 && slices.ContainsFunc(rows, isAnswered) {
+	isAnswer := func(row whatIfRow) bool { return row.SLO == analysis.Met || len(slo.Objectives) == 0 && row.Why == "" }
+	if slices.ContainsFunc(rows, isAnswer) {
 		return nil
-	}
-	for _, row := range rows {
-		if row.SLO == analysis.Met {
-			return nil
-		}
 	}
 	return exitError{code: exitNotMet}
 }

@@ -1,5 +1,9 @@
 package main
 
+// The grid of what-if: every flag of a deployment takes several values, separated by
+// commas, and all combinations become rows. The flags come from the one list of fields
+// in internal/deployment, plus the replicas and the scale of the rate.
+
 import (
 	"fmt"
 	"reflect"
@@ -97,15 +101,10 @@ func gridOf(c *cli.Context) (grid []dimension, err error) {
 		}
 		grid = append(grid, dimension{change, values})
 	}
-	for _, flag := range []string{"max-concurrency", "split-input-tokens"} {
-		if err := positiveFlags(c, flag); err != nil {
-			return nil, err
-		}
+	if err := positiveFlags(c, "max-concurrency", "split-input-tokens"); err != nil {
+		return nil, err
 	}
-	if c.IsSet("max-concurrency") && c.IsSet("request-rate") {
-		return nil, hint.Misuse("what-if: --max-concurrency and --request-rate exclude each other")
-	}
-	return grid, nil
+	return grid, exclusive(c, "max-concurrency", "request-rate")
 }
 
 // startFrom makes the first value of each flag the base: traffic that has run nowhere has no other.
@@ -121,7 +120,7 @@ func startFrom(c *cli.Context, base *analysis.Scenario, grid []dimension, t traf
 	if t.run != nil {
 		return withoutEnvironment(t.name)
 	}
-	return need(c, "gpu", "model")
+	return requireFlags(c, "gpu", "model")
 }
 
 // rowsOfGrid are all values with each other, after the base; each says in what it differs. ranThere: the base is how

@@ -1,5 +1,10 @@
 package main
 
+// How what-if answers. Programs get whatIfTable: everything, base units, null where
+// there is no number. People get a narrow table with 90 % bands, and sentences for what
+// it has no room for: what keeps a row from serving the traffic, which row is cheapest,
+// and what was assumed. A sentence that holds for several rows is printed once.
+
 import (
 	"fmt"
 	"math"
@@ -77,27 +82,13 @@ func whatIfSummary(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 	if len(slo.Objectives) > 0 {
 		names = append(names, "SLO")
 	}
-	table := analysis.Table{Columns: columnsOf(names...)}
+	table := tableOf(names...)
 	for _, row := range rows {
-		cells := map[string]any{"": row.label(), "GPUs": fmt.Sprint(row.GPUs)}
-		for _, name := range names[2:] {
-			cells[name] = "-"
-		}
+		cells := []any{row.label(), fmt.Sprint(row.GPUs), "-", "-", "-", "-", "-", "-"}
 		if row.Why == "" {
-			cells["TPOT ms"] = banded(row.TPOT, 1e3)
-			cells["p99 TTFT"] = shortTime(row.P99TTFT.Value)
-			cells["at most /s"] = banded(row.CapacityPerS, 1)
-			cells["need"] = row.need()
-			if row.USDPerMillion != nil {
-				cells["$/1M"] = show.Figures(*row.USDPerMillion)
-			}
-			cells["SLO"] = row.sloWord()
+			cells = append(cells[:2], banded(row.TPOT, 1e3), shortTime(row.P99TTFT.Value), banded(row.CapacityPerS, 1), row.needed(), row.price(), row.sloWord())
 		}
-		line := make([]any, len(names))
-		for i, name := range names {
-			line[i] = cells[name]
-		}
-		table.Rows = append(table.Rows, line)
+		table.Rows = append(table.Rows, cells[:len(names)])
 	}
 	return table
 }
@@ -109,7 +100,14 @@ func (r whatIfRow) label() string {
 	return r.change + ", " + r.pool
 }
 
-func (r whatIfRow) need() string {
+func (r whatIfRow) price() string {
+	if r.USDPerMillion == nil {
+		return "-"
+	}
+	return show.Figures(*r.USDPerMillion)
+}
+
+func (r whatIfRow) needed() string {
 	switch {
 	case !hasValue(r.CapacityPerS.Value):
 		return "-"
@@ -347,22 +345,22 @@ func bracketed(text string) string {
 
 // whatIfTable has everything, in base units. What is not known, or has no number, is null.
 func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
-	table := analysis.Table{Columns: columnsOf(
+	table := tableOf(
 		"change", "pool", "gpu", "model", "tensor_parallel_size", "quantization", "kv_cache_dtype", "max_num_seqs", "max_num_batched_tokens",
 		"replicas", "gpus", "requests_per_s", "concurrency", "floor_tpot_s", "predicted_tpot_s", "low_tpot_s", "high_tpot_s", "measured_tpot_s",
 		"predicted_ttft_s", "low_ttft_s", "high_ttft_s", "measured_ttft_s", "p99_ttft_s", "p99_tpot_s", "p99_itl_s", "running", "in_flight", "slots", "slot_wait_ratio", "is_stable", "stable_per_s",
 		"capacity_per_s", "low_capacity_per_s", "high_capacity_per_s", "headroom_ratio", "replicas_needed", "usd_per_hour", "usd_per_million_output_tokens",
-		"experts_from", "calibration", "slo", "not_possible", "why")}
+		"experts_from", "calibration", "slo", "not_possible", "why")
 	for _, objective := range slo.Objectives {
 		for _, end := range []string{"", "low ", "high ", "unloaded "} {
-			table.Columns = append(table.Columns, columnNamed(end+objective.String()))
+			table.Columns = append(table.Columns, analysis.Column{Name: end + objective.String()})
 		}
 	}
 	for _, row := range rows {
 		d, o := row.Deployment, row.Outlook
 		cells := []any{
-			row.change, orNull(row.pool), row.GPUName(), d.ModelName(), int64(d.TensorParallelSize), orNull(d.Quantization), orNull(d.KVCacheDtype),
-			countOrNull(d.MaxNumSeqs), countOrNull(d.MaxNumBatchedTokens), int64(o.Replicas), int64(o.GPUs),
+			row.change, orNull(row.pool), o.GPU, d.ModelName(), int64(d.TensorParallelSize), orNull(d.Quantization), orNull(d.KVCacheDtype),
+			orNull(d.MaxNumSeqs), orNull(d.MaxNumBatchedTokens), int64(o.Replicas), int64(o.GPUs),
 		}
 		if o.Why != "" {
 			for len(cells) < len(table.Columns) {
@@ -379,9 +377,9 @@ func whatIfTable(rows []whatIfRow, slo analysis.SLO) analysis.Table {
 			}
 		}
 		cells = append(cells,
-			o.RequestsPerS, countOrNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, valueOrNull(row.measuredTPOT),
+			o.RequestsPerS, orNull(int(row.Mix.Clients*row.Scale)), o.FloorTPOT, o.TPOT.Value, o.TPOT.Low, o.TPOT.High, valueOrNull(row.measuredTPOT),
 			o.TTFT.Value, o.TTFT.Low, o.TTFT.High, valueOrNull(row.measuredTTFT), o.P99TTFT.Value, o.P99TPOT.Value, o.ITLP99.Value, o.Running, o.InFlight,
-			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, countOrNull(o.Needed), valueOrNull(o.USDPerHour), valueOrNull(o.USDPerMillion),
+			int64(o.Slots), o.SlotWaitRatio, o.IsStable, o.StablePerS, o.CapacityPerS.Value, o.CapacityPerS.Low, o.CapacityPerS.High, o.Headroom, orNull(o.Needed), valueOrNull(o.USDPerHour), valueOrNull(o.USDPerMillion),
 			orNull(o.ExpertsFrom), orNull(o.Calibration), orNull(o.SLO), orNull(strings.Join(impossible, "; ")), nil)
 		table.Rows = append(table.Rows, nullsForNaN(append(cells, objectiveCells(slo, o)...)))
 	}
@@ -409,28 +407,4 @@ func objectiveCells(slo analysis.SLO, o analysis.Outlook) (cells []any) {
 		cells = append(cells, at...)
 	}
 	return cells
-}
-
-// GPUName is the catalogue's name where it is known.
-func (r whatIfRow) GPUName() string { return r.Outlook.GPU }
-
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-func countOrNull(n int) any {
-	if n == 0 {
-		return nil
-	}
-	return int64(n)
-}
-
-func valueOrNull(v *float64) any {
-	if v == nil {
-		return nil
-	}
-	return *v
 }

@@ -7,10 +7,13 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// flagsFirst moves the flags of a verb in front of its arguments: users write
+// FlagsFirst moves the flags of a verb in front of its arguments: users write
 // "replay azure --speed 2", but urfave/cli stops reading flags at the first
 // argument. Flags in front of the verb move behind it, because every verb has the
 // common ones.
+//
+// The result has "--" between flags and arguments: an argument that starts with a
+// hyphen, such as a query in SQL, must not be read as a flag.
 func FlagsFirst(app *cli.App, args []string) []string {
 	if len(args) < 2 {
 		return args

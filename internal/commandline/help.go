@@ -20,6 +20,8 @@ const (
 // The help fits 80 columns and leaves out defaults that say nothing.
 func init() { cli.FlagStringer = flagHelp }
 
+// flagHelp is the help of one flag: its name and value in one column, its usage in the
+// next. urfave prints further lines with its own indent, so each carries the rest.
 func flagHelp(flag cli.Flag) string {
 	documented, ok := flag.(cli.DocGenerationFlag)
 	if !ok {
@@ -52,6 +54,8 @@ func valueName(flag cli.DocGenerationFlag) (value, usage string) {
 	return value, before + value + after
 }
 
+// defaultHelp names the default and the environment variable. Zero, false and empty mean
+// "not given" and are left out.
 func defaultHelp(flag cli.DocGenerationFlag) string {
 	text := ""
 	switch value := flag.GetDefaultText(); value {

@@ -12,9 +12,9 @@ import (
 	"tidemark/internal/hint"
 )
 
-// otherWords maps flags of other tools (vllm bench serve, GuideLLM, AIPerf, vllm
+// OtherWords maps flags of other tools (vllm bench serve, GuideLLM, AIPerf, vllm
 // serve) and shorter words to ours. If there are several of ours, the first one
-// that the verb has is meant. If it has none, todo says what to do instead.
+// that the verb has is meant. If it has none, Todo says what to do instead.
 var OtherWords = []struct {
 	Words string
 	Ours  string
@@ -61,7 +61,7 @@ var OtherWords = []struct {
 	{"format", "json", ""},
 }
 
-// otherVerbs does the same for verbs.
+// OtherVerbs does the same for verbs.
 var OtherVerbs = map[string]string{
 	"bench": "replay", "benchmark": "replay", "run": "replay", "send": "replay", "import": "ingest", "add": "ingest", "load": "ingest",
 	"query": "sql", "mock": "simulate", "fake": "simulate", "estimate": "predict", "memory": "fit", "whatif": "what-if", "traces": "sources",
@@ -84,14 +84,16 @@ func UnknownVerb(app *cli.App, verb string) error {
 	return wrong.Hint(`"tidemark help" lists the verbs`)
 }
 
-// The flag package's messages, which carry no type.
+// The messages of Go's package flag, which urfave passes on. Its errors carry no type, so
+// the text is all there is to tell them apart. A test fails if a new version of Go
+// changes one.
 var (
 	noSuchFlag = regexp.MustCompile(`^flag provided but not defined: -(.+)$`)
 	noValue    = regexp.MustCompile(`^flag needs an argument: -(.+)$`)
 	wrongValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value "(.*)" for (?:flag )?-+([^ :]+): .*$`)
 )
 
-// usageErrorWithoutVerb is for flags without a verb.
+// UsageErrorWithoutVerb is for flags without a verb.
 func UsageErrorWithoutVerb(err error) error {
 	if flag := noSuchFlag.FindStringSubmatch(err.Error()); flag != nil {
 		return hint.Misuse("no flag --%s without a verb", flag[1]).Hint(`"tidemark help" lists the verbs`)
@@ -99,7 +101,7 @@ func UsageErrorWithoutVerb(err error) error {
 	return hint.Misuse("%w", err)
 }
 
-// usageError says what is wrong with a flag, and what may have been meant.
+// UsageError says what is wrong with a flag, and what may have been meant.
 func UsageError(c *cli.Context, err error) error {
 	verb := c.Command.Name
 	switch said := err.Error(); {

@@ -8,11 +8,14 @@ import (
 	"tidemark/analysis/answers"
 )
 
+// csvRows writes CSV as RFC 4180 has it, with a header. Lists and objects are JSON in
+// one cell, null is an empty cell.
 type csvRows struct {
 	out   *csv.Writer
-	cells []string
+	cells []string // reused: a large answer must not make garbage for every row
 }
 
+// NewCSV is for programs: full precision, base units.
 func NewCSV(w io.Writer) *csvRows { return &csvRows{out: csv.NewWriter(w)} }
 
 func (r *csvRows) Begin(columns []answers.Column) error { return r.out.Write(names(columns)) }
@@ -32,7 +35,9 @@ func (r *csvRows) Flush() error {
 	return r.out.Error()
 }
 
-// csvCell keeps a spreadsheet from mistaking text for a formula.
+// csvCell keeps a spreadsheet from mistaking text for a formula: text that starts with
+// one of these characters gets an apostrophe in front. Numbers are not text, so a
+// negative one stays as it is.
 func csvCell(value any) string {
 	text, isText := value.(string)
 	if isText && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {

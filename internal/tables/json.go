@@ -19,6 +19,8 @@ type jsonRows struct {
 	count   int
 }
 
+// NewJSON is for programs: one array, one object a row and a line. The buffer keeps the
+// number of writes small; End and Flush empty it.
 func NewJSON(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(w, 1<<16)} }
 
 func (r *jsonRows) Begin(columns []answers.Column) error {
@@ -51,11 +53,15 @@ func (r *jsonRows) Row(values []any) error {
 	return err
 }
 
+// End closes the array. The errors of the first write stick to the bufio.Writer, and
+// its Flush returns them.
 func (r *jsonRows) End() error {
 	r.out.WriteString("\n]\n")
 	return r.out.Flush()
 }
 
+// Flush leaves the array open: a reader must notice that the answer broke off. Without
+// rows nothing is printed.
 func (r *jsonRows) Flush() error {
 	if r.count == 0 {
 		return nil
@@ -63,7 +69,8 @@ func (r *jsonRows) Flush() error {
 	return r.out.Flush()
 }
 
-// jsonable replaces numbers that JSON does not have (NaN, infinity) by their names.
+// jsonable replaces numbers that JSON does not have (NaN, infinity) by their names, in
+// lists and objects too. It changes these in place: nobody reads them afterwards.
 func jsonable(value any) any {
 	switch v := value.(type) {
 	case float64:

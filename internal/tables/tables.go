@@ -6,7 +6,8 @@ import (
 	"tidemark/analysis/answers"
 )
 
-// Writer prints a table of any length without holding it.
+// Writer prints a table of any length without holding it: Begin, then Row for each row,
+// then End. After an error of the source, Flush takes the place of End.
 type Writer interface {
 	Begin(columns []answers.Column) error
 	Row(values []any) error // keeps nothing of values
@@ -14,6 +15,7 @@ type Writer interface {
 	Flush() error // prints whole rows that came before an error
 }
 
+// Write prints a table that is held in memory already.
 func Write(rows Writer, table answers.Table) error {
 	if err := rows.Begin(table.Columns); err != nil {
 		return err
@@ -26,8 +28,10 @@ func Write(rows Writer, table answers.Table) error {
 	return rows.End()
 }
 
+// WriteCSV prints CSV where a verb decides by itself that a program reads.
 func WriteCSV(w io.Writer, table answers.Table) error { return Write(NewCSV(w), table) }
 
+// WriteText prints for people. width is that of the terminal, in columns.
 func WriteText(w io.Writer, table answers.Table, width int) error {
 	return Write(NewText(w, width), table)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// leastText is the width below which a column of text is not worth reading.
+	// LeastText is the width below which a column of text is not worth reading.
 	LeastText = 30
 	// rowsMeasured is the number of rows that the layout is chosen from. Later rows
 	// are printed as they come: a value wider than its column is not cut, it moves
@@ -36,6 +36,8 @@ type textRows struct {
 	isFurther bool // a block was printed before
 }
 
+// NewText is for people. The first rows decide between columns and blocks, so nothing
+// is printed until rowsMeasured rows or the end have come.
 func NewText(w io.Writer, width int) *textRows {
 	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width}
 }
@@ -76,6 +78,8 @@ func (r *textRows) classify(column int, value any) {
 	}
 }
 
+// End prints what was measured and waits for its layout. An empty table says so, because
+// silence could be mistaken for a failure.
 func (r *textRows) End() error {
 	isEmpty := !r.isChosen && len(r.measured) == 0
 	if err := r.choose(); err != nil {
@@ -87,6 +91,8 @@ func (r *textRows) End() error {
 	return r.out.Flush()
 }
 
+// Flush drops the rows whose layout was never chosen: an error follows them, and a few
+// rows without it could be mistaken for the whole answer.
 func (r *textRows) Flush() error {
 	if !r.isChosen {
 		return nil
@@ -146,6 +152,7 @@ func columnWidths(header []string, cells [][]string) []int {
 	return widths
 }
 
+// total is the width of a line: the columns and two spaces between each two of them.
 func total(widths []int) int {
 	sum := 2 * (len(widths) - 1)
 	for _, w := range widths {

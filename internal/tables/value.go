@@ -12,7 +12,7 @@ import (
 	"tidemark/internal/show"
 )
 
-// Plain is a value in full precision; lists are JSON.
+// Plain is a value in full precision and base units; lists are JSON, null is empty.
 func Plain(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -57,7 +57,8 @@ func Readable(column string, value any) string {
 	}
 }
 
-// readableNumber writes a number by the ending of its column's name.
+// readableNumber writes a number by the ending of its column's name. The order matters:
+// a rate ends in _per_s and so in _s as well.
 func readableNumber(column string, v float64) string {
 	switch {
 	case strings.HasSuffix(column, "_per_s"):

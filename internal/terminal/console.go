@@ -48,7 +48,7 @@ type piece struct {
 // the reader.
 const mostQueued = 16 << 20
 
-// newConsole prints to these two until it is closed. leave is closed when the user
+// New prints to these two until it is closed. leave is closed when the user
 // wants to leave.
 func New(stdout, stderr io.Writer, leave <-chan struct{}) *Console {
 	c := &Console{}
@@ -111,7 +111,7 @@ func (c *Console) add(s *screen, text string) error {
 	return nil
 }
 
-// flush waits until everything is written. It returns the error of stdout, which
+// Flush waits until everything is written. It returns the error of stdout, which
 // other programs read.
 func (c *Console) Flush() error {
 	c.mu.Lock()
@@ -177,7 +177,7 @@ func (e exact) Write(text []byte) (int, error) {
 	return len(text), e.screen.console.add(e.screen, string(text))
 }
 
-// product is for output that other programs read (CSV, JSON, a plan, a page): byte
+// Product is for output that other programs read (CSV, JSON, a plan, a page): byte
 // for byte, unless it goes to a terminal.
 func Product(w io.Writer) io.Writer {
 	if s, is := w.(*screen); is && !Is(s) {
@@ -195,7 +195,7 @@ func redrawing(w io.Writer) io.Writer {
 	return w
 }
 
-// fileOf is the open file behind w, for a child program, after everything printed
+// FileOf is the open file behind w, for a child program, after everything printed
 // so far has been written. It is nil if there is none.
 func FileOf(w io.Writer) *os.File {
 	if s, is := w.(*screen); is {

@@ -1,0 +1,103 @@
+package main
+
+// What every verb checks in the same way about its arguments and flags. Each of
+// these errors is misuse: the program exits with 2 and has touched nothing.
+//
+// urfave/cli has traps that these functions hide:
+//
+//   - c.IsSet is true for a flag that is set by its environment variable, and c.Int64
+//     is 0 for a flag of another type. Ask for a number only under the flag's own type.
+//   - A required flag of urfave's own makes "--help" fail, so no flag here is Required.
+//   - The default of a flag cannot be told from the same value given by the user,
+//     except by IsSet.
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/deployment"
+	"tidemark/internal/hint"
+	"tidemark/internal/userfile"
+)
+
+// requireFlags is a misuse error if a required flag is missing.
+func requireFlags(c *cli.Context, flags ...string) error {
+	for _, flag := range flags {
+		if c.String(flag) == "" {
+			return hint.Misuse("%s: --%s is missing", c.Command.Name, flag).Hint("tidemark %s --help", c.Command.Name)
+		}
+	}
+	return nil
+}
+
+// noArguments refuses an argument; todo says where such a value belongs.
+func noArguments(c *cli.Context, todo string) error {
+	if c.NArg() == 0 {
+		return nil
+	}
+	return hint.Misuse("%s: takes no arguments, got %q", c.Command.Name, c.Args().First()).Hint("%s", todo)
+}
+
+// oneArgument is the only argument of a verb, or an error that says what the
+// argument is for.
+func oneArgument(c *cli.Context, what string) (string, error) {
+	if c.NArg() == 0 {
+		return "", hint.Misuse("%s: no %s given", c.Command.Name, what).Hint("tidemark %s --help", c.Command.Name)
+	}
+	return optionalArgument(c, what)
+}
+
+// optionalArgument is the argument of a verb that may do without one; empty: none
+// was given.
+func optionalArgument(c *cli.Context, what string) (string, error) {
+	if c.NArg() > 1 {
+		return "", hint.Misuse("%s: one %s, not %d", c.Command.Name, what, c.NArg()).Hint("tidemark %s --help", c.Command.Name)
+	}
+	return c.Args().First(), nil
+}
+
+// exclusive refuses two flags that contradict each other.
+func exclusive(c *cli.Context, one, other string) error {
+	if c.IsSet(one) && c.IsSet(other) {
+		return hint.Misuse("%s: --%s and --%s exclude each other", c.Command.Name, one, other)
+	}
+	return nil
+}
+
+// positiveFlags refuses a count below 1 where it is given.
+func positiveFlags(c *cli.Context, flags ...string) error {
+	for _, flag := range flags {
+		if c.IsSet(flag) && c.Int64(flag) < 1 {
+			return hint.Misuse("%s: --%s must be at least 1", c.Command.Name, flag)
+		}
+	}
+	return nil
+}
+
+// bytesOf reads a size with its unit: 5.5GiB, 80 GB. Nil: the flag is not given.
+func bytesOf(c *cli.Context, flag string) (*float64, error) {
+	if !c.IsSet(flag) {
+		return nil, nil
+	}
+	text := strings.TrimSpace(c.String(flag))
+	size, isSize := deployment.Bytes(text)
+	if !isSize {
+		return nil, hint.Misuse("%s: --%s %s: not a size", c.Command.Name, flag, text).
+			Hint("a number and its unit: 80GB is 80e9 bytes, 80GiB is 85.9e9, 81559MiB as nvidia-smi reports it")
+	}
+	return new(size), nil
+}
+
+// fileOf is the content of the file that a flag names; nil: the flag is not given.
+func fileOf(c *cli.Context, flag string) ([]byte, error) {
+	if c.String(flag) == "" {
+		return nil, nil
+	}
+	text, err := userfile.ReadAll(c.String(flag))
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,154 @@
+package main
+
+// How a verb opens the warehouse, and how it waits for it.
+//
+// DuckDB lets one process write, or several read. A verb therefore opens the warehouse
+// as late and closes it as early as it can, and waits up to --wait while another process
+// holds it. The wait polls ten times a second: there is no signal that a lock is free.
+//
+// Three ways to open it:
+//
+//   - withWarehouse: the file itself, which must exist unless it is opened to write;
+//   - withWarehouseIfAny: the file, or nil for verbs that can do without one;
+//   - calculator: the file, or the built-in catalogue in memory.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/warehouse"
+)
+
+// withWarehouse opens the warehouse of the command for the duration of one
+// function, and waits for it while another process holds it.
+func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	return withWarehouseWithin(ctx, c, c.Duration("wait"), mode, use)
+}
+
+// withWarehouseWithin waits that long.
+func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	var w *warehouse.Warehouse
+	err := patiently(ctx, c, wait, func() (err error) {
+		w, err = warehouse.Open(ctx, c.String("warehouse"), mode)
+		if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
+			w, err = renewed(ctx, c, err)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = w.Explain(use(ctx, w))
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// patiently tries again for that long while another process holds the warehouse,
+// and says at once which process does.
+func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
+	asked := c.Context.Done() // the first signal also ends a wait whose own context goes on
+	for began, isTold := time.Now(), false; ; isTold = true {
+		err := try()
+		left := wait - time.Since(began)
+		switch {
+		case !errors.Is(err, warehouse.ErrHeld):
+			return err
+		case left <= 0 && wait <= 0:
+			return err
+		case left <= 0:
+			return fmt.Errorf("%w, still after %s of waiting", err, wait)
+		case !isTold:
+			tell(c, "%v; %s", err, waitingFor(wait))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-hardStop(c.Context).Done():
+			return err
+		case <-asked:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			asked = nil
+			tell(c, "still waiting for the warehouse, so that nothing is lost; Ctrl-C again leaves at once")
+		case <-time.After(min(left, 100*time.Millisecond)):
+		}
+	}
+}
+
+func waitingFor(wait time.Duration) string {
+	if wait >= untilFree {
+		return "waiting until it is free"
+	}
+	return fmt.Sprintf("waiting up to %s for it", wait)
+}
+
+// warehouseWords are the flags with which a suggested command finds the same
+// warehouse.
+func warehouseWords(c *cli.Context) string {
+	if path := c.String("warehouse"); path != "tidemark.duckdb" && path != os.Getenv("TIDEMARK_WAREHOUSE") {
+		return " --warehouse " + path
+	}
+	return ""
+}
+
+// renewed brings the views of a warehouse to this version, so that an upgrade of
+// the program does not lock an analyst out. Data is not touched. If that fails, the
+// first error is returned.
+func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Warehouse, error) {
+	w, err := warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadWrite)
+	if errors.Is(err, warehouse.ErrHeld) {
+		return nil, err
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return nil, stale
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	tell(c, "%s: its views are now those of this version of tidemark", c.String("warehouse"))
+	return warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadOnly)
+}
+
+// calculator opens what a calculator asks: the warehouse, which knows the GPUs, models and calibrations that the user
+// took in, else the built-in catalogue. A warehouse that is held is waited for: the answer must not depend on a lock.
+func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
+	path := c.String("warehouse")
+	_, err := os.Stat(path)
+	if err == nil {
+		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+	}
+	if file := (*os.PathError)(nil); c.IsSet("warehouse") && errors.As(err, &file) {
+		tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are taken", path, file.Err)
+	}
+	return inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
+}
+
+// withWarehouseIfAny gives a function the warehouse, or nil where there is none.
+func withWarehouseIfAny(c *cli.Context, use func(context.Context, *warehouse.Warehouse) error) error {
+	if _, err := os.Stat(c.String("warehouse")); errors.Is(err, fs.ErrNotExist) {
+		return use(c.Context, nil)
+	}
+	return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+}
+
+// inCatalogue gives a function the seeds and the macros alone, much faster.
+func inCatalogue(ctx context.Context, use func(*warehouse.Warehouse) error) error {
+	w, err := warehouse.Catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return use(w)
+}
