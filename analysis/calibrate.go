@@ -48,7 +48,9 @@ type CalibratedConstant struct {
 	Held                     string // why it keeps its value; empty: the value is new
 }
 
-// FitError is how far predictions are off, weighted as in the fit: the median of |predicted / measured - 1|, and the mean with its sign.
+// FitError is how far predictions are off, weighted as in the fit: the median of |predicted / measured - 1|, and the mean with its sign. The
+// errors after a fit are on the data that was fitted, so they are smaller than those of a later run will be (physics.md 0: median 4.2 %
+// after one calibration run).
 type FitError struct{ Median, Bias float64 }
 
 // constantsOf lists the constants behind each term. spread is the prior: the standard deviation of the logarithm of the term's time around

@@ -20,7 +20,8 @@ import (
 // Everything is read as if no calibration had been made before (readUncalibrated). Otherwise each calibration would start from the last one
 // and its priors would drift away from the measured kernels.
 
-// calibrated is what a calibration is made from: the runs' deployments, their measurements, and the constants before.
+// calibrated is what a calibration is made from: the runs' deployments (all alike, so the first stands for all), their measurements, and the
+// constants before.
 type calibrated struct {
 	deployments []deployed
 	rows        []regression.Row

@@ -88,7 +88,7 @@ func (d Diagnosis) IsDoubtful() bool {
 	return d.Invalid != "" || d.count("invalid") > 0
 }
 
-// count is the number of symptoms of a kind.
+// count is the number of symptoms of a kind. The fifth column of marts.symptoms, without its order column, is the kind.
 func (d Diagnosis) count(kind string) int {
 	n := 0
 	for _, row := range d.Symptoms.Rows {

@@ -16,7 +16,8 @@ import (
 // serve", and an interpretation. export_bench.go makes the result file. The same run always gives the same bytes, and an exported folder can
 // be ingested again like any other. Texts of users and servers become Markdown cells here, so they are put on one line and escaped.
 
-// File is one file of a folder to be written.
+// File is one file of a folder to be written. Its name is relative to the folder and has no folder of its own, so that writing it cannot lead
+// out of the place that the user named.
 type File struct {
 	Name    string
 	Content []byte

@@ -70,7 +70,8 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 	return v, nil
 }
 
-// cost is asked only for a run that met an SLO with a price, because marts.goodput judges the SLO a second time.
+// cost is asked only for a run that met an SLO with a price: marts.goodput judges the SLO a second time, which is expensive, and for an SLO
+// that is not met it gives no cost.
 func (v *SLOVerdict) cost(ctx context.Context, db *sql.DB) error {
 	var isPriced bool
 	err := db.QueryRowContext(ctx, "select count(price_per_gpu_hour) > 0 from staging.slo_objectives where run_id = $1", v.RunID).Scan(&isPriced)

@@ -191,7 +191,7 @@ func (c *mixCurve) calmestPerS(slo SLO) float64 {
 	return calm
 }
 
-// isWaitedFor says whether an objective's time includes a wait for a slot.
+// isWaitedFor says whether an objective's time includes a wait for a slot. TPOT and ITL start with the first token, when the wait is over.
 func (o Objective) isWaitedFor() bool {
 	return slices.Contains([]string{"ttft", "ttft_from_due", "e2e", "e2e_from_due"}, o.Metric)
 }

@@ -75,7 +75,8 @@ var terms = [...]string{
 	"weights_s", "experts_s", "kv_s", "arithmetic_s", "layers_s", "allreduce_s", "host_s", "draft_s", "prefill_s",
 }
 
-// TermNames are the columns that Prediction.Terms stands for.
+// TermNames are the columns that Prediction.Terms stands for, in its order: what is streamed from memory first (weights, experts, KV cache),
+// then arithmetic, fixed times, communication, host and draft time, and last the prompts of others. A chart stacks them in this order.
 func TermNames() []string { return terms[:] }
 
 // numberColumns are the numbers of a prediction as columns of macros.prediction, in the order in which a table of predictions has them.

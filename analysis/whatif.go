@@ -71,7 +71,8 @@ type Outlook struct {
 	Calibration   string
 }
 
-// Expectation is one objective with what the model expects of it.
+// Expectation is one objective with what the model expects of it, at the load and for a request that is alone. The second tells a user
+// whether a lower load could help: if even a request that is alone takes too long, only other hardware or another format can.
 type Expectation struct {
 	Objective
 	At         Range  // at the load
@@ -376,7 +377,8 @@ func worstOf(all []Expectation) string {
 	return worst
 }
 
-// capacity is the largest rate of one replica that is stable and keeps the SLO; 0: none does.
+// capacity is the largest rate of one replica that is stable and keeps the SLO; 0: none does. Its low end assumes that all times are at the
+// high end of their band, because slower steps serve fewer requests.
 func (c *mixCurve) capacity(slo SLO) Range {
 	var most [3]float64
 	for i, slower := range c.slower() {
