@@ -44,10 +44,7 @@ func unixTime(text []byte) (ns int64, unit, reason string) {
 	}{{"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}}
 	for _, u := range units {
 		if rough <= latestUnixSeconds*float64(read.PowersOfTen[9-u.digits]) {
-			ns, used, reason := read.Decimal(text, u.digits)
-			if reason == "" && used != len(text) {
-				reason = read.NotATime
-			}
+			ns, reason := read.WholeDecimal(text, u.digits, read.NotATime)
 			return ns, u.name, reason
 		}
 	}

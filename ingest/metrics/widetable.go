@@ -67,10 +67,7 @@ func (t *wideTable) instant(text string) (*int64, string) {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
 		if number >= 0 && number < earliestUnixSeconds {
-			ns, used, reason := read.Decimal([]byte(text), 9)
-			if reason == "" && used != len(text) {
-				reason = read.NotATime
-			}
+			ns, reason := read.WholeDecimal([]byte(text), 9, read.NotATime)
 			t.out.About.TimeUnit = "s"
 			return &ns, reason
 		}

@@ -49,11 +49,7 @@ func JSONNumber(raw json.RawMessage, digits int) (int64, string) {
 		return 0, Missing
 	}
 	if digits > 0 {
-		value, used, reason := Decimal(raw, digits)
-		if reason == "" && used != len(raw) {
-			reason = NotANumber
-		}
-		return value, reason
+		return WholeDecimal(raw, digits, NotANumber)
 	}
 	value, used, reason := TokenCount(raw)
 	if reason == "" && used != len(raw) {

@@ -141,6 +141,16 @@ func Decimal(text []byte, digits int) (value int64, used int, reason string) {
 	return float(text, digits)
 }
 
+// WholeDecimal is a Decimal that is all of a text; malformed is the reason where something
+// stands after it.
+func WholeDecimal(text []byte, digits int, malformed string) (value int64, reason string) {
+	value, used, reason := Decimal(text, digits)
+	if reason == "" && used != len(text) {
+		return 0, malformed
+	}
+	return value, reason
+}
+
 // PowersOfTen up to 10^9, nanoseconds in a second.
 var PowersOfTen = [...]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 

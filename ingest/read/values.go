@@ -26,10 +26,7 @@ func WholeTokens(column, text string, into *int64) *Reject {
 // NanosOf reads a number of units of time that is all of a text, in nanoseconds; a
 // unit is 10^digits of them.
 func NanosOf(column, text string, digits int, into *int64) *Reject {
-	value, used, reason := Decimal([]byte(text), digits)
-	if reason == "" && used != len(text) {
-		reason = NotANumber
-	}
+	value, reason := WholeDecimal([]byte(text), digits, NotANumber)
 	if reason != "" {
 		return &Reject{Column: column, Reason: reason}
 	}

@@ -71,17 +71,11 @@ func argonneRow(s *read.Sheet) (row Point, figures []Figure) {
 		Load: new("offline"), InputTokensAsked: length, OutputTokensAsked: length, Requests: wholeNumber(batch), Completed: wholeNumber(batch),
 		DurationS: latency, Settings: read.Settings(kept),
 	}
-	if latency != nil {
-		figures = append(figures, Figure{Name: "latency", Statistic: "value", Unit: new("s"), Value: *latency})
+	name := "throughput"
+	if strings.EqualFold(s.Text("Framework"), "llama.cpp") && batch != nil && *batch > 1 {
+		name = "throughput_of_one_sequence" // unlike all other frameworks' rows
 	}
-	if throughput != nil {
-		name := "throughput"
-		if strings.EqualFold(s.Text("Framework"), "llama.cpp") && batch != nil && *batch > 1 {
-			name = "throughput_of_one_sequence" // unlike all other frameworks' rows
-		}
-		figures = append(figures, Figure{Name: name, Statistic: "value", Unit: new("tokens/s"), Value: *throughput})
-	}
-	return row, figures
+	return row, append(valueFigure("latency", "s", latency), valueFigure(name, "tokens/s", throughput)...)
 }
 
 // argonneNumber is nil for an empty cell, and for NaN: a run that failed.

@@ -168,10 +168,6 @@ func readBLISTrace(d *read.Document, out *read.Rows) error {
 		if row.SessionID != nil {
 			row.Turn = read.Int32Of(s.Number("round_index"))
 		}
-		out.Add(row)
-		if model := read.ModelName(s.Text("model")); model != nil {
-			return nil, out.Add(read.ArrivalDetail{Line: line, Model: model})
-		}
-		return nil, nil
+		return nil, out.AddRequest(row, read.ArrivalDetail{Model: read.ModelName(s.Text("model"))})
 	})
 }

@@ -140,6 +140,14 @@ func statistic(name string) string {
 	return "p" + parts[1]
 }
 
+// valueFigure is a single number; none where the tool does not say it.
+func valueFigure(name, unit string, value *float64) []Figure {
+	if value == nil {
+		return nil
+	}
+	return []Figure{{Name: name, Statistic: "value", Unit: new(unit), Value: *value}}
+}
+
 // addFigure adds a number where the tool has one. A name that could be a sentence
 // is not kept.
 func addFigure(r *read.Rows, point int32, name, statistic, unit string, value read.Number) {

@@ -49,9 +49,7 @@ func readVLLMThroughput(d *read.Document, out *read.Rows) error {
 		for _, figure := range []struct{ name, unit string }{
 			{"requests_per_second", "requests/s"}, {"tokens_per_second", "tokens/s"}, {"total_num_tokens", "tokens"},
 		} {
-			if value := o.number(figure.name); value != nil {
-				figures = append(figures, Figure{Point: point, Name: figure.name, Statistic: "value", Unit: new(figure.unit), Value: *value})
-			}
+			figures = append(figures, valueFigure(figure.name, figure.unit, o.number(figure.name))...)
 		}
 		point++
 		return addPoint(out, row, figures)

@@ -69,10 +69,7 @@ func (r *mooncakeRow) readStamp(raw json.RawMessage) string {
 	if r.unit != nil && r.unit.isText && raw[0] == '"' {
 		text = read.JSONText(raw)
 	}
-	value, used, reason := read.Decimal(text, r.digits())
-	if reason == "" && used != len(text) {
-		reason = read.NotANumber
-	}
+	value, reason := read.WholeDecimal(text, r.digits(), read.NotANumber)
 	r.arrival = value
 	return reason
 }

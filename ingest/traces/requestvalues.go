@@ -82,14 +82,7 @@ func duration(text []byte, unit timeUnit) (float64, string) {
 // where float64 would round: a Unix time in seconds has 10 digits before the point
 // and up to 9 after it.
 func stamp(text []byte, unit timeUnit) (int64, string) {
-	ns, used, reason := read.Decimal(text, int(unit))
-	switch {
-	case reason != "":
-		return 0, reason
-	case used != len(text):
-		return 0, read.NotANumber
-	}
-	return ns, ""
+	return read.WholeDecimal(text, int(unit), read.NotANumber)
 }
 
 // unitOfStamp tells a unit by the size of a Unix time between the years 2001 and
