@@ -100,6 +100,7 @@ func tableOf(columns ...string) (table analysis.Table) {
 // rowOf is a row of a table by the names of its columns.
 type rowOf map[string]any
 
+// rowsOf are the rows by column name, for code that formats them one by one.
 func rowsOf(table analysis.Table) (rows []rowOf) {
 	for _, record := range table.Records() {
 		rows = append(rows, record)
@@ -119,6 +120,7 @@ func (r rowOf) number(name string) float64 {
 	}
 }
 
+// text is empty for null.
 func (r rowOf) text(name string) string { return tables.Plain(r[name]) }
 
 func hasValue(number float64) bool { return !math.IsNaN(number) }

@@ -3,13 +3,14 @@ package main
 // What every verb checks in the same way about its arguments and flags. Each of
 // these errors is misuse: the program exits with 2 and has touched nothing.
 //
-// urfave/cli has traps that these functions hide:
+// urfave/cli has traps that show here:
 //
-//   - c.IsSet is true for a flag that is set by its environment variable, and c.Int64
-//     is 0 for a flag of another type. Ask for a number only under the flag's own type.
-//   - A required flag of urfave's own makes "--help" fail, so no flag here is Required.
-//   - The default of a flag cannot be told from the same value given by the user,
-//     except by IsSet.
+//   - c.Int64 parses the flag's text, whatever its type, and is 0 where that fails: a
+//     flag that holds text looks like one that was not given.
+//   - c.IsSet is the only way to tell a default from the same value given by the user.
+//     It is also true for a value from the environment, such as $TIDEMARK_WAREHOUSE.
+//   - urfave's own Required flags print an error in other words and with another exit
+//     code, so requireFlags takes their place.
 
 import (
 	"fmt"

@@ -33,21 +33,22 @@ import (
 func calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "calibrate",
-		Usage:     "constants of one deployment, from one or two runs of it, with intervals",
+		Usage:     "constants of one deployment from runs of it, with intervals",
 		ArgsUsage: "RUN...",
-		Description: `Finds how far the deployment's constants are from the built-in ones, each held near
-what kernels were measured to do. What the runs cannot tell keeps its value, and
-that is said: two runs that differ in batch, context and length of prompts tell
-more than one. It is kept with the runs that it is from, and every later
-prediction of the same GPU, model, degree, formats and minor version uses it.
-Drafts, invalid and simulated runs and those on a shared server are refused. Where the
-median error would grow, nothing is kept and it exits 1.
+		Description: `Fits the deployment's constants to the runs, each near what kernels were
+measured to do. A constant that the runs do not determine keeps its value,
+and the output says so: two runs that differ in batch, context and prompt
+length determine more than one. The result is stored with the names of its
+runs, and every later prediction of the same GPU, model, degree, formats and
+minor version uses it. Drafts, invalid and simulated runs and those on a
+shared server are refused. Where the median error would grow, nothing is
+stored and the exit code is 1.
 
 Example:
   tidemark calibrate 20261121-101500-busy 20261121-103000-idle`,
 		Flags: withTableFlags(
-			&cli.BoolFlag{Name: "dry-run", Usage: "find and print them, keep nothing"},
-			&cli.BoolFlag{Name: "list", Usage: "what is kept"},
+			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing"},
+			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations"},
 			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants"},
 		),
 		Action: runCalibrate,
@@ -136,6 +137,7 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 	return nil
 }
 
+// percent has one decimal place, because errors of a few percent are compared.
 func percent(ratio float64) string { return fmt.Sprintf("%.1f", 100*ratio) }
 
 // constantText shows times in microseconds, because constants are of that size.
@@ -190,11 +192,14 @@ func calibratedRow(name, format string, before, value, low, high float64) []any 
 	return []any{name + forFormat(format), constantText(name, before), constantText(name, value), constantText(name, low) + " to " + constantText(name, high)}
 }
 
+// deploymentText names what a calibration holds for: another degree, format or minor
+// version has constants of its own.
 func deploymentText(d deployment.Deployment) string {
 	return strings.TrimSpace(fmt.Sprintf("%s in %s on %d x %s, KV cache in %s, %s %s",
 		d.CatalogModel, d.Quantization, d.TensorParallelSize, d.GPU, d.KVCacheDtype, d.Engine, d.EngineVersion))
 }
 
+// forFormat names the format that a constant belongs to; "*" is every format.
 func forFormat(format string) string {
 	if format == "*" {
 		return ""

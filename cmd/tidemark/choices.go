@@ -24,15 +24,15 @@ import (
 // a replay is a plan that is sent.
 func choiceFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "from", Usage: "begin at a `TIME` of the trace's clock: 09:00, 2023-11-16T18:20:00Z or an offset +10m"},
+		&cli.StringFlag{Name: "from", Usage: "start at a `TIME` of the trace's clock: 09:00, 2023-11-16T18:20:00Z or an offset +10m"},
 		&cli.StringFlag{Name: "until", Usage: "end before a `TIME`, written like --from"},
-		&cli.DurationFlag{Name: "duration", Usage: "send for `10m` at most, as played; of sessions: begin them for so long"},
+		&cli.DurationFlag{Name: "duration", Usage: "send for `10m` at most, as played; of sessions: start them for so long"},
 		&cli.BoolFlag{Name: "spread-ticks", Usage: "of a trace whose clock counts in ticks, spread the requests of each tick over it, in their order"},
 		&cli.Float64Flag{Name: "speed", Usage: "play `2` times as fast: gaps and think times shrink"},
 		&cli.Float64Flag{Name: "thin", Usage: "keep the clock and a `0.5` share of the sessions"},
 		&cli.Float64Flag{Name: "thicken", Usage: "keep the clock and clone sessions to `2` times as many"},
 		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
-		&cli.Float64Flag{Name: "session-rate", Usage: "begin `0.1` sessions a second, of a collection whose sessions have no start of their own"},
+		&cli.Float64Flag{Name: "session-rate", Usage: "start `0.1` sessions a second, of a collection whose sessions have no start of their own"},
 		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
 		&cli.StringFlag{Name: "lengths-of", Usage: "of a source that has rates and no lengths: take those of `SOURCE`"},
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
@@ -141,6 +141,7 @@ func toRate(c *cli.Context, choices plan.Choices, stats workload.SourceStats) (p
 	return choices, nil
 }
 
+// orOne is the factor of a flag; one changes nothing.
 func orOne(c *cli.Context, flag string) float64 {
 	if c.IsSet(flag) {
 		return c.Float64(flag)

@@ -38,7 +38,7 @@ func demoCommand() *cli.Command {
 		Name:  "demo",
 		Usage: "the whole journey on built-in data, ending in a report",
 		Description: `Half a minute of made-up chat traffic against a simulated H100 with
-Llama-3.1-8B: a trace is taken in, replayed over HTTP and reported.
+Llama-3.1-8B: a trace is ingested, replayed over HTTP and reported.
 
 Example:
   tidemark demo --output demo`,
@@ -174,6 +174,7 @@ func startServer(config vllmsim.Config) (*vllmsim.Server, string, error) {
 	return server, "http://" + listener.Addr().String(), nil
 }
 
+// emptyFolder makes the folder, and refuses to mix the demo with files that are there.
 func emptyFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

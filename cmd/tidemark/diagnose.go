@@ -24,9 +24,9 @@ import (
 func diagnoseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "diagnose",
-		Usage:     "what is wrong with a run: symptoms, what confirms them, what to try first",
+		Usage:     "symptoms of a run, what confirms them, what to try first",
 		ArgsUsage: "RUN | FILE | FILE#POINT",
-		Description: `A run, a file of metrics that was taken in, or a measurement of another tool.
+		Description: `A run, an ingested file of metrics, or a measurement of another tool.
 What it looks at: tidemark sql "from marts.evidence where subject = 'RUN'".
 Exits 0 whatever it finds, 3 when the numbers themselves are in doubt.
 
@@ -57,6 +57,8 @@ func runDiagnose(c *cli.Context) error {
 	})
 }
 
+// printDiagnoses prints one table of all symptoms for programs. What the table has no
+// column for (the finding in a line, notes) then goes to stderr.
 func printDiagnoses(c *cli.Context, all []analysis.Diagnosis) error {
 	if isForPrograms(c) {
 		together := all[0].Symptoms

@@ -104,6 +104,8 @@ func isSource(ctx context.Context, w *warehouse.Warehouse, name string) bool {
 	return err == nil && found
 }
 
+// planSource plans a trace with arrivals of its own. A trace whose sessions have no start
+// gets drawn ones at --session-rate.
 func planSource(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, source, path string) (plan.Header, error) {
 	if c.IsSet("class") {
 		return plan.Header{}, hint.Misuse("%s: --class is for profiles; %s is a source", c.Command.Name, source)
@@ -211,7 +213,7 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	}
 	scaled := drawn.Stats
 	if !drawn.HasRate {
-		scaled = workload.SourceStats{} // it is drawn at the rate that was asked for
+		scaled = workload.SourceStats{} // it is drawn at the requested rate
 		if !c.IsSet("duration") && !c.IsSet("limit") {
 			return plan.Header{}, hint.Misuse("%s: %s has no end", c.Command.Name, source).Hint("give --duration or --limit")
 		}
@@ -227,6 +229,8 @@ func planShape(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sour
 	return plan.Write(path, planHeader(source, drawn.Stats), choices, untilDone(ctx, requests))
 }
 
+// planProfile plans a YAML profile. --request-rate counts requests and a profile counts
+// sessions, so the rate is divided by the mean number of turns.
 func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, shape *profile.Profile, path string) (header plan.Header, err error) {
 	for _, flag := range []string{"from", "until", "session-rate", "spread-ticks"} {
 		if c.IsSet(flag) {
@@ -249,11 +253,11 @@ func planProfile(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, sh
 			return header, err
 		}
 		if requests == 0 {
-			return header, hint.Misuse("%s: --request-rate: all of %s begins at once", c.Command.Name, shape.Name)
+			return header, hint.Misuse("%s: --request-rate: all of %s starts at once", c.Command.Name, shape.Name)
 		}
 		options.RatePerS = c.Float64("request-rate") * sessions / requests
 		if requests != sessions {
-			tell(c, "rate: %s requests/s, by %s sessions/s of %s turns; less while the first begin and the last end",
+			tell(c, "rate: %s requests/s, by %s sessions/s of %s turns; less while the first start and the last end",
 				show.Figures(c.Float64("request-rate")), show.Figures(options.RatePerS), show.Figures(requests/sessions))
 		} else {
 			tell(c, "rate: drawn at %s/s", show.Figures(options.RatePerS))

@@ -67,7 +67,7 @@ func givenDeployment(c *cli.Context) (d deployment.Deployment, err error) {
 		}
 	}
 	if version := d.EngineVersion; version != "" && !strings.ContainsAny(version, "0123456789") {
-		return d, hint.Misuse("%s: --engine-version %s: no number in it", c.Command.Name, version).Hint("0.20.0; leave it out where it is not known")
+		return d, hint.Misuse("%s: --engine-version %s: no number in it", c.Command.Name, version).Hint("write it as 0.20.0, or leave it out where it is not known")
 	}
 	d = d.Normal()
 	known := deployment.Engines
@@ -91,7 +91,8 @@ func servedEngines() []string {
 	return all
 }
 
-// deploymentOf is the deployment that the flags name; ok is false when they name neither GPU nor model.
+// deploymentOf is the deployment that the flags name; ok is false where both GPU and
+// model are missing.
 func deploymentOf(c *cli.Context) (d deployment.Deployment, ok bool, err error) {
 	d, err = givenDeployment(c)
 	if err != nil || d.GPU == "" && d.CatalogModel == "" {
@@ -134,6 +135,7 @@ func namedEnvironment(c *cli.Context) (environment *deployment.Deployment, sourc
 	return &d, "file", nil
 }
 
+// environmentFile refuses unknown names: a misspelt one would be the default.
 func environmentFile(path string) (d deployment.Deployment, err error) {
 	file, err := userfile.Open(path)
 	if err != nil {

@@ -63,6 +63,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
+// printError prints joined errors one by one, each with its own hint.
 func printError(w io.Writer, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {

@@ -48,12 +48,14 @@ func experimentCommand() *cli.Command {
 		Name:      "experiment",
 		Usage:     "all rows of an experiment, one after the other; resumable",
 		ArgsUsage: "FILE.yaml",
-		Description: `The file says what is to be shown, what is sent, the one setting that is varied
-and its values. Options are the flags of "tidemark replay"; "cache: reset" is one
-unless the file says otherwise, so that no row finds the prompts of another in
-the server's cache. Interrupted, the same command goes on where it was. A warehouse that another process holds never
-ends it: runs that cannot be taken in are kept and taken in later. Exit code 1: no row met the SLO or, without one, too
-many requests of some row failed; 3: some row has no valid run; 4: some run is not taken in yet.
+		Description: `The file has the hypothesis, what is sent, the one setting that varies and
+its values. Options are the flags of "tidemark replay". "cache: reset" is
+the default, so that no row finds another row's prompts in the server's
+cache. After an interrupt, the same command continues where it stopped. A
+locked warehouse does not end an experiment: its runs are kept and ingested
+later. Exit code 1: no row met the SLO or, without one, too many requests of
+some row failed; 3: some row has no valid run; 4: some run is not ingested
+yet.
 
 Example file:
   schema: tidemark.experiment/1
@@ -74,14 +76,15 @@ Example:
 			&cli.StringSliceFlag{Name: "base-url", Usage: "send to `http://host:port` instead of what the file says"},
 			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves, instead of what the file says"},
 			&cli.StringFlag{Name: "runs", Usage: "keep runs and the journal in `DIR`", Value: "runs"},
-			&cli.BoolFlag{Name: "restart", Usage: "begin anew; the journal so far is kept under another name"},
+			&cli.BoolFlag{Name: "restart", Usage: "start again; the journal so far is kept under another name"},
 		),
 		Action: runExperiment,
 	}
 }
 
+// stepsFlag belongs to replay; an inner replay of an experiment must not have it.
 func stepsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; drained in between"}
+	return &cli.StringFlag{Name: "steps", Usage: "one run after the other at `1,2,4` requests/s, or with --mode closed that many in flight; the server drains in between"}
 }
 
 // runExperiment reads the file, and the journal of an earlier attempt if there is
@@ -176,7 +179,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 		return err
 	}
 	if varied := file.Varied(); len(varied) > 1 {
-		tell(c, "note: rows differ in %s: an effect cannot be laid to one of them", strings.Join(varied, " and "))
+		tell(c, "note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
 	}
 	log, err := experiment.OpenLog(journal, file, time.Now)
 	if err != nil {
@@ -202,7 +205,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 		err = errors.Join(err, left)
 	}
 	if err != nil && c.Command.Name == "experiment" {
-		tell(c, "the journal is in %s: the same command goes on there", journal)
+		tell(c, "the journal is in %s: the same command continues there", journal)
 	}
 	if err != nil {
 		return err
@@ -238,7 +241,7 @@ func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 	case err != nil:
 		return experiment.Result{}, err
 	}
-	tell(c, "%s, taken in now: %s", done.RunID, said.firstLine)
+	tell(c, "%s, ingested now: %s", done.RunID, said.firstLine)
 	return experiment.Result{RunID: done.RunID, Outcome: said.outcome, FirstLine: said.firstLine}, nil
 }
 
@@ -257,7 +260,7 @@ func notIngested(c *cli.Context, done []experiment.Done) error {
 	if len(folders) == 0 {
 		return nil
 	}
-	return hint.Errorf("%d of %d runs are not taken in yet: another process holds the warehouse", len(folders), len(done)).
+	return hint.Errorf("%d of %d runs are not ingested yet: another process holds the warehouse", len(folders), len(done)).
 		Hint("nothing is lost; when it is free: tidemark ingest %s%s", strings.Join(folders, " "), warehouseWords(c))
 }
 
@@ -372,6 +375,8 @@ type asked struct {
 
 type askedKey struct{}
 
+// askedFor is what the caller of this replay asked for; a replay that a user started has
+// no series and waits as long as --wait says.
 func askedFor(c *cli.Context) *asked {
 	if a, is := c.Context.Value(askedKey{}).(*asked); is {
 		return a
@@ -430,7 +435,7 @@ func runBefore(ctx context.Context, c *cli.Context, before []string, value strin
 	}
 	if err := command.Run(); err != nil {
 		return hint.Errorf("experiment: before: %s: %w", args[0], err).
-			Hint("the row was not begun; mend it and give the same command again")
+			Hint("the row was not started; repair the program and run the same command again")
 	}
 	return nil
 }

@@ -28,15 +28,16 @@ import (
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "write a results folder: one that was taken in, or a run in its layout",
+		Usage:     "write a results folder, as ingested or made from a run",
 		ArgsUsage: "SOURCE | RUN",
 		Description: `The folder has hardware.md, server-flags.md, row-NAME.json in the keys of
-"vllm bench serve", and interpretation.md. One that was taken in is written to the byte.
+"vllm bench serve", and interpretation.md. One that was ingested
+is written byte for byte.
 
 Example:
   tidemark export week-47 --output week-47-again`,
 		Flags: withWarehouseFlags(
-			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if need be"},
+			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if it is missing"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR"},
 		),
 		Action: runExport,
@@ -65,7 +66,7 @@ func runExport(c *cli.Context) error {
 		return err
 	}
 	if len(leftOut) > 0 {
-		tell(c, "not written, as they held text: %s", strings.Join(leftOut, ", "))
+		tell(c, "not written, because they held text: %s", strings.Join(leftOut, ", "))
 	}
 	tell(c, "%d files in %s", len(files), folder)
 	return nil
@@ -82,7 +83,7 @@ func writeFolder(folder string, files []analysis.File, replace bool) error {
 			return fmt.Errorf("export: %w", err)
 		case !replace && !bytes.Equal(there, file.Content):
 			return hint.Errorf("export: %s is there already, with other contents", filepath.Join(folder, file.Name)).
-				Hint("name another folder, or say --force")
+				Hint("name another folder, or give --force")
 		}
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {

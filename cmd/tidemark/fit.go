@@ -28,10 +28,11 @@ import (
 func fitCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "fit",
-		Usage: "does a model fit, and how many requests beside it",
-		Description: `Weights come first; what the engine may use and the weights and its own buffers
-leave is the KV cache. What the engine's log says is better than the
-catalogue: --weights, --kv-tokens. Exits 1 where no request fits.
+		Usage: "does a model fit, and how many requests fit with it",
+		Description: `The KV cache gets the memory that the engine may use, less the weights and
+the engine's own buffers. Figures from the engine's log are better than
+those of the catalogue: --weights, --kv-tokens. Exits 1 where no request
+fits.
 
 Example:
   tidemark fit --gpu H200 --model llama-3.1-70b --quantization fp8 --tokens 6000`,
@@ -48,6 +49,8 @@ Example:
 	}
 }
 
+// runFit prints the sum in any case. Where the model does not fit, the error comes after
+// the table and names the nearest change that would help.
 func runFit(c *cli.Context) error {
 	if err := noArguments(c, "name GPU and model by --gpu and --model"); err != nil {
 		return err
@@ -82,6 +85,8 @@ func runFit(c *cli.Context) error {
 	})
 }
 
+// memoryOf reads what the user knows better than the catalogue, from nvidia-smi and from
+// the engine's log. Unset fields stay nil and come from the catalogue.
 func memoryOf(c *cli.Context) (m analysis.Memory, err error) {
 	if err := positiveFlags(c, "tokens", "kv-tokens"); err != nil {
 		return m, err
@@ -123,6 +128,7 @@ func printFit(c *cli.Context, row rowOf) error {
 	return nil
 }
 
+// otherText gives the range of what engines were seen to need besides the weights.
 func otherText(row rowOf) string {
 	if row.number("high_kv_tokens") > 0 {
 		return fmt.Sprintf("activations, CUDA graphs, NCCL: 3.5 to 5.5 GiB, which leaves %s to %s tokens",
@@ -131,6 +137,8 @@ func otherText(row rowOf) string {
 	return "activations, CUDA graphs, NCCL"
 }
 
+// fitSentences say what the numbers mean: how many requests, from where on they preempt
+// each other, and which limit comes first.
 func fitSentences(row rowOf) []string {
 	var said []string
 	tokens := whole(row.number("request_tokens"))
@@ -198,6 +206,7 @@ func doesNotFit(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, d d
 		row.text("model"), row.text("weight_format"), row.text("tensor_parallel_size"), row.text("gpu"), row.text("verdict")).Hint("%s", todo)}
 }
 
+// printOptions lists deployments that differ in one thing and fit.
 func printOptions(c *cli.Context, options analysis.Table) error {
 	fmt.Fprintf(c.App.Writer, "\nWhat would, by one change:\n\n")
 	table := tableOf("change", "GPUs", "weights", "GB each", "KV tokens", "requests")

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// warehouseFlag can be set for a whole shell by the environment. c.IsSet is true then too.
 func warehouseFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "warehouse", Usage: "the DuckDB `FILE` to work in",
@@ -18,16 +19,16 @@ func warehouseFlag() cli.Flag {
 }
 
 func quietFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "quiet", Usage: "no talk on stderr"}
+	return &cli.BoolFlag{Name: "quiet", Usage: "no messages on stderr"}
 }
 
-// everywhere adds the flags of every verb that uses a warehouse.
+// withWarehouseFlags adds the flags of every verb that uses a warehouse.
 func withWarehouseFlags(flags ...cli.Flag) []cli.Flag {
 	return append(flags, warehouseFlag(),
 		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, quietFlag())
 }
 
-// tabular adds the flags of every verb whose product is a table.
+// withTableFlags adds the flags of every verb whose product is a table.
 func withTableFlags(flags ...cli.Flag) []cli.Flag {
 	return withWarehouseFlags(slices.Concat(flags, []cli.Flag{
 		&cli.BoolFlag{Name: "csv", Usage: "print CSV: full precision, base units"},
@@ -35,6 +36,8 @@ func withTableFlags(flags ...cli.Flag) []cli.Flag {
 	})...)
 }
 
+// seedFlag has a fixed default: the same command gives the same plan, unless the user
+// asks for another draw.
 func seedFlag() cli.Flag {
-	return &cli.Uint64Flag{Name: "seed", Usage: "seed of whatever is drawn; printed and stored", Value: 1}
+	return &cli.Uint64Flag{Name: "seed", Usage: "seed of all random draws; printed and stored", Value: 1}
 }

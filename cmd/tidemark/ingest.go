@@ -26,11 +26,11 @@ import (
 func ingestCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ingest",
-		Usage:     "take in traces and runs: files, folders, - for stdin",
+		Usage:     "read traces, results and runs into the warehouse",
 		ArgsUsage: "PATH...",
-		Description: `The format is recognised from the content and said. gzip and zstd are read as
-they are. A row that cannot be read is a reject with line, column and reason.
-A table of requests whose columns are called otherwise is read by --column.
+		Description: `The format is recognised from the content and named. gzip and zstd are
+unpacked. A row that cannot be read is a reject with line, column and
+reason. --column maps a table of requests whose columns have other names.
 
 Examples:
   tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code
@@ -38,7 +38,7 @@ Examples:
 		Flags: withTableFlags(
 			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
-			&cli.StringFlag{Name: "licence", Usage: "`WORDS` on whose terms the data may be used, for the reports made of it"},
+			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports"},
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
@@ -47,12 +47,14 @@ Examples:
 	}
 }
 
+// runIngest prints a result for each file even if a later one fails: what came before is
+// in the warehouse.
 func runIngest(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return hint.Misuse("ingest: no file given").Hint("tidemark ingest PATH...")
 	}
 	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
-		return hint.Misuse("ingest: --max-rejected %v is no share", share).Hint("a share lies between 0 and 1")
+		return hint.Misuse("ingest: --max-rejected %v is not a share", share).Hint("a share lies between 0 and 1")
 	}
 	columns, err := columnsSaid(c.StringSlice("column"))
 	if err != nil {
@@ -117,7 +119,7 @@ func ingestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, 
 		return err
 	})
 	if err != nil {
-		return said, hint.Errorf("the run in %s was not taken in: %w", folder, err).
+		return said, hint.Errorf("the run in %s was not ingested: %w", folder, err).
 			Hint("tidemark ingest %s%s", folder, warehouseWords(c))
 	}
 	return said, nil

@@ -36,10 +36,11 @@ func tellIngested(c *cli.Context, r ingest.Result) {
 // people. Beyond it there is a line per format.
 const mostListed = 12
 
+// printIngested leaves files out that no format recognises; a line on stderr counts them.
 func printIngested(c *cli.Context, results []ingest.Result) error {
 	taken := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" })
 	if passed := len(results) - len(taken); passed > 0 {
-		defer tell(c, "%s taken in or known, %d passed over", show.Things(len(taken), "file", "files"), passed)
+		defer tell(c, "%s ingested or known, %d skipped", show.Things(len(taken), "file", "files"), passed)
 	}
 	switch {
 	case len(taken) == 0:

@@ -17,7 +17,7 @@ import (
 	"tidemark/internal/vllmsim"
 )
 
-// The first Ctrl-C stops the sending; what is in flight is let finish, and all
+// The first Ctrl-C stops the sending; what is in flight may finish, and all
 // of it is in the warehouse.
 func TestFirstInterruptLetsStreamsFinish(t *testing.T) {
 	r := startReplay(t, vllmsim.Fixed{TTFT: 10 * time.Millisecond, TPOT: 10 * time.Millisecond})

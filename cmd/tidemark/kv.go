@@ -29,17 +29,18 @@ func kvCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "kv",
 		Usage: "what a context costs in KV cache",
-		Description: `Keys and values of every token stay in memory and are read again at each step:
-2 * layers * KV heads * head size * bytes of an element, a token. Models with
-grouped queries have fewer KV heads than heads, a latent cache (MLA) has one
-vector, a window forgets. With --gpu, the time that reading takes in each step.
+		Description: `Keys and values of every token stay in memory and are read again at each
+step: 2 * layers * KV heads * head size * bytes of an element, a token.
+Models with grouped queries have fewer KV heads than heads, a latent cache
+(MLA) has one vector, a sliding window drops old tokens. With --gpu, the
+time that reading takes in each step.
 
 Example:
   tidemark kv --model llama-3.1-70b --tokens 2048
   tidemark kv --layers 80 --heads 64 --head-dim 128 --tokens 2048`,
 		Flags: withTableFlags(append(deploymentFlags(),
 			&cli.Int64SliceFlag{Name: "tokens", Usage: "a context of `TOKENS`; may be given again", Value: cli.NewInt64Slice(2048)},
-			&cli.IntFlag{Name: "heads", Usage: "take `N` KV heads by the plain formula, not the model's"},
+			&cli.IntFlag{Name: "heads", Usage: "use the plain formula with `N` KV heads, not the model's"},
 			&cli.IntFlag{Name: "layers", Usage: "of a model without --model: `N` layers"},
 			&cli.IntFlag{Name: "head-dim", Usage: "of a model without --model: `N` numbers a head"},
 		)...),
@@ -47,6 +48,8 @@ Example:
 	}
 }
 
+// runKV decides between a model of the catalogue and the plain formula. The formula needs
+// all three of --layers, --heads and --head-dim.
 func runKV(c *cli.Context) error {
 	if err := noArguments(c, "name the model by --model"); err != nil {
 		return err
@@ -82,6 +85,7 @@ func runKV(c *cli.Context) error {
 	})
 }
 
+// modelKV prints the model's costs and, with --heads, those of the formula below them.
 func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
 	d, err := givenDeployment(c)
 	if err != nil {
@@ -108,7 +112,7 @@ func modelKV(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error 
 	if lacks, err := analysis.LacksKVHeads(ctx, w.DB(), d.CatalogModel); err != nil {
 		return err
 	} else if lacks {
-		tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are taken", d.CatalogModel, shape.QueryHeads)
+		tell(c, "kv: warning: no num_key_value_heads in %s: its %d attention heads are used", d.CatalogModel, shape.QueryHeads)
 	}
 	if c.IsSet("heads") {
 		remarkHeads(c, table, shape, c.Int("heads"))
@@ -152,6 +156,8 @@ func addFormula(ctx context.Context, w *warehouse.Warehouse, table *analysis.Tab
 // own formula says twice that.
 const publishedKV = 2.7e9
 
+// remarkHeads writes the formula out with its numbers, and recognises a published sum that
+// left out the factor 2 for keys and values.
 func remarkHeads(c *cli.Context, table analysis.Table, shape analysis.ModelShape, heads int) {
 	for _, row := range rowsOf(table) {
 		if row.text("model") == shape.Model {
@@ -170,6 +176,7 @@ func remarkHeads(c *cli.Context, table analysis.Table, shape analysis.ModelShape
 	}
 }
 
+// shareText writes 0.125 as 1/8, as people speak of grouped heads.
 func shareText(ratio float64) string {
 	if inverse := 1 / ratio; inverse > 1 && inverse == float64(int(inverse)) {
 		return fmt.Sprintf("1/%d", int(inverse))
@@ -221,6 +228,7 @@ func printKV(c *cli.Context, table analysis.Table) error {
 	return printTable(c, shown)
 }
 
+// isSharedByGPUs: only then does a column per GPU say anything new.
 func isSharedByGPUs(table analysis.Table) bool {
 	return slices.ContainsFunc(rowsOf(table), func(row rowOf) bool { return row.number("tensor_parallel_size") > 1 })
 }

@@ -191,7 +191,7 @@ rows: [1, 2]
 	reads := r.begin(t, nil, "sql", aLongSelect)
 	reads.waitUntilHeld(t)
 	code, said := r.fails(t, "experiment", "lock.yaml", "--wait", "20ms")
-	if code != exitFailed || !strings.Contains(said, "2 of 2 runs are not taken in yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
+	if code != exitFailed || !strings.Contains(said, "2 of 2 runs are not ingested yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
 		t.Errorf("exit code %d with %d runs, want %d with 2 and how to take them in; stderr:\n%s", code, runs(), exitFailed, said)
 	}
 

@@ -4,6 +4,10 @@
 // Each file holds one verb: its flags, the calls to the packages that do the work,
 // what is printed, and the exit code. Nothing here measures, parses or computes.
 //
+// What several verbs share is in answer.go (printing), arguments.go (checking),
+// open.go (the warehouse), flags.go, environment.go and choices.go (shared flags),
+// and errors.go (exit codes).
+//
 // Two signals: the first cancels the context, and a verb comes to an orderly end (a
 // replay stops sending and lets streams finish). The second ends the program at
 // once. Files are complete in both cases.
@@ -32,7 +36,7 @@ var version = "0.1.0-dev"
 // main runs the program, unless this process is a child that reads a foreign file
 // for ingest.
 func main() {
-	ingest.Child() // a process of our own that reads a foreign file ends here
+	ingest.Child() // does not return in such a child
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -50,7 +54,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdin, out.Stdout, out.Stderr)
 	err := app.RunContext(withStop(context.Background(), stop), commandline.FlagsFirst(app, args))
 	if printErr := out.Flush(); printErr != nil {
-		err = printErr // whatever it came to: whoever reads it has not got it whole
+		err = printErr // the reader of stdout has an incomplete answer, whatever the verb returned
 	}
 	code := exitCode(err)
 	if signalled := stop.code(); signalled != 0 {
@@ -62,10 +66,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
+// newApp builds the command line anew for each use. Experiments and the demo run verbs
+// inside this process, and urfave keeps parsed values in its flags.
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "tidemark",
-		Usage:     "replay LLM traffic; set TPOT against memory bandwidth",
+		Usage:     "replay LLM traffic; compare TPOT with what memory bandwidth allows",
 		Version:   version,
 		Reader:    stdin,
 		Writer:    stdout,
@@ -113,6 +119,11 @@ type stopSignals struct {
 	code       func() int
 }
 
+// watchSignals handles SIGINT and SIGTERM until release is called. Go ends a program at
+// the first of them otherwise, and a replay would lose its open streams.
+//
+// The exit code is 128 plus the number of the first signal, as shells expect it. It wins
+// over the verb's own code: an interrupted replay did not fail.
 func watchSignals() stopSignals {
 	soft, cancelSoft := context.WithCancel(context.Background())
 	hard, cancelHard := context.WithCancel(context.Background())

@@ -84,6 +84,7 @@ func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func
 	}
 }
 
+// waitingFor describes the wait; an experiment's is so long that a figure means nothing.
 func waitingFor(wait time.Duration) string {
 	if wait >= untilFree {
 		return "waiting until it is free"
@@ -130,7 +131,7 @@ func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) 
 		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
 	}
 	if file := (*os.PathError)(nil); c.IsSet("warehouse") && errors.As(err, &file) {
-		tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are taken", path, file.Err)
+		tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are used", path, file.Err)
 	}
 	return inCatalogue(c.Context, func(w *warehouse.Warehouse) error { return use(c.Context, w) })
 }

@@ -29,14 +29,14 @@ func planCommand() *cli.Command {
 		Name:      "plan",
 		Usage:     "what would be sent and when, without a server",
 		ArgsUsage: "SOURCE | PROFILE",
-		Description: `Without --output nothing is written: it says what would be sent. With --gpu and
---catalog-model the requests in flight are predicted too.
+		Description: `Without --output nothing is written, only described. With --gpu and
+--catalog-model it also predicts the requests in flight.
 
 Example:
   tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
 		Flags: withWarehouseFlags(append(append(choiceFlags(), environmentFlags(choiceFlags()...)...),
-			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, by custom .jsonl.zst; - is stdout"})...),
+			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, usually .jsonl.zst; - is stdout"})...),
 		Action: runPlan,
 	}
 }
@@ -127,6 +127,8 @@ func planToStdout(c *cli.Context, source string) error {
 	return err
 }
 
+// printPlan describes a plan in lines with a name in front. A line that says nothing (no
+// shared blocks, nothing dropped) is left out.
 func printPlan(w io.Writer, h plan.Header) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
@@ -136,7 +138,7 @@ func printPlan(w io.Writer, h plan.Header) {
 		fmt.Fprintf(w, "rate           all at once\n")
 	}
 	if drawn := h.Scaling.DrawnSessions; drawn > 0 {
-		fmt.Fprintf(w, "note           %d sessions begin when they were drawn to, %s a second: the trace has no starts\n", drawn, show.Figures(h.Scaling.SessionRatePerS))
+		fmt.Fprintf(w, "note           %d sessions start at drawn times, %s a second: the trace has no starts\n", drawn, show.Figures(h.Scaling.SessionRatePerS))
 	}
 	fmt.Fprintf(w, "input tokens   %d\n", h.InputTokens)
 	if h.BlockTokens > 0 {

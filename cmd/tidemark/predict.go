@@ -46,7 +46,7 @@ Examples:
 	}
 }
 
-// pointFlags are what a prediction can be told beside deploymentFlags.
+// pointFlags are the load and the speculation, next to deploymentFlags.
 func pointFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},
@@ -62,6 +62,7 @@ func pointFlags() []cli.Flag {
 	}
 }
 
+// runPredict handles three questions: many points, weights alone, one configuration.
 func runPredict(c *cli.Context) error {
 	if err := noArguments(c, "a file of points goes behind --points"); err != nil {
 		return err
@@ -100,6 +101,7 @@ func runPredict(c *cli.Context) error {
 	})
 }
 
+// whatToDo is the hint for a configuration that the model refuses.
 func whatToDo(why string) string {
 	switch {
 	case strings.HasPrefix(why, "does not fit"):
@@ -111,7 +113,8 @@ func whatToDo(why string) string {
 	}
 }
 
-// pointOf reads all flags of a prediction; what is not given is zero, but for the lengths of a single one.
+// pointOf reads all flags of a prediction; what is not given is zero, except the lengths
+// of a single prediction, which have defaults.
 func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	if err := positiveFlags(c, "num-speculative-tokens"); err != nil {
 		return p, err
@@ -131,7 +134,7 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 		}
 	}
 	if c.IsSet("acceptance-rate") && !c.IsSet("num-speculative-tokens") && !c.IsSet("points") {
-		return p, hint.Misuse("predict: --acceptance-rate wants --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
+		return p, hint.Misuse("predict: --acceptance-rate needs --num-speculative-tokens").Hint("how many tokens the engine guesses a step")
 	}
 	if p.Deployment, err = givenDeployment(c); err != nil {
 		return p, err
@@ -154,14 +157,15 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	return p, nil
 }
 
-// weightsAlone is what is often quoted as a prediction and is one term of one: weights over peak bandwidth.
+// weightsAlone prints weights over peak bandwidth. It is often quoted as a prediction,
+// and is only one of its terms.
 func weightsAlone(c *cli.Context, p analysis.Point) error {
 	parameters, err := parametersOf(c.String("parameters"))
 	if err != nil {
 		return err
 	}
 	if p.GPU == "" && p.HBMBytesPerS == 0 {
-		return hint.Misuse("predict: --parameters wants --hbm-bandwidth or --gpu")
+		return hint.Misuse("predict: --parameters needs --hbm-bandwidth or --gpu")
 	}
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := analysis.WeightsOverPeak(ctx, w.DB(), p.Deployment, parameters)
@@ -180,8 +184,10 @@ func weightsAlone(c *cli.Context, p analysis.Point) error {
 	})
 }
 
+// parameterUnits are counts, not bytes: 8B is 8e9 parameters.
 var parameterUnits = map[string]float64{"": 1, "M": 1e6, "B": 1e9, "T": 1e12}
 
+// parametersOf reads a number of parameters as model names give it.
 func parametersOf(text string) (float64, error) {
 	unit := strings.TrimLeft(text, "0123456789.+-e")
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)

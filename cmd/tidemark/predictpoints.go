@@ -22,7 +22,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// predictPoints reads a table of configurations and hands it back with what is predicted.
+// predictPoints prints the table of configurations with the predictions added.
 func predictPoints(c *cli.Context, base analysis.Point) error {
 	path := c.String("points")
 	points, err := readPoints(c, path)
@@ -45,7 +45,7 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 			return err
 		}
 		if len(missed.Renewed) > 0 {
-			tell(c, "%s: made anew: %s", path, strings.Join(missed.Renewed, ", "))
+			tell(c, "%s: computed again: %s", path, strings.Join(missed.Renewed, ", "))
 		}
 		if missed.FirstWhy != "" {
 			tell(c, "%s: %d of %d rows have no prediction, the first in line %d: %s", path, missed.Rows-missed.Predicted, missed.Rows, missed.FirstWhyLine,
@@ -60,9 +60,10 @@ func predictPoints(c *cli.Context, base analysis.Point) error {
 	})
 }
 
-// mostLines are named one by one.
+// mostLines is how many lines a message lists.
 const mostLines = 12
 
+// linesNamed names lines of the file, so that an editor finds them.
 func linesNamed(lines []int) string {
 	if len(lines) == 1 {
 		return fmt.Sprintf("line %d", lines[0])
@@ -78,6 +79,7 @@ func linesNamed(lines []int) string {
 	return "lines " + strings.Join(named[:last], ", ") + " and " + named[last]
 }
 
+// readPoints reads the file, or stdin for "-".
 func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
 	from := io.NopCloser(c.App.Reader)
 	if path != "-" {

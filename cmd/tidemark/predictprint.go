@@ -31,7 +31,7 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 	}{
 		{"", termsTable(a)},
 		{"", limitsTable(a)},
-		{"Taken without being said:", defaultsTable(c, a)},
+		{"Assumed, because no flag gives it:", defaultsTable(c, a)},
 		{"Constants:", constantsTable(a.Constant)},
 	} {
 		fmt.Fprintln(c.App.Writer)
@@ -51,6 +51,8 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 // milliseconds is a time in a column of milliseconds.
 func milliseconds(seconds float64) string { return show.Figures(1e3 * seconds) }
 
+// answerLine is the prediction in one line. At an overload there is no TTFT: the queue
+// grows for as long as the load lasts.
 func answerLine(a analysis.Argument) string {
 	text := fmt.Sprintf("TPOT %s (%s), floor %s, ", show.Duration(a.TPOT), show.Range(a.Low, a.High), show.Duration(a.FloorTPOT))
 	if math.IsInf(a.TTFT, 0) {
@@ -61,8 +63,11 @@ func answerLine(a analysis.Argument) string {
 	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.OutputPerS*replicas(a)))
 }
 
+// replicas is the data parallel degree: the bandwidth model predicts one replica, and
+// rates are multiplied by it for all of them.
 func replicas(a analysis.Argument) float64 { return float64(max(a.Point.DataParallelSize, 1)) }
 
+// askedLine repeats the question, so that an answer can be read without its command.
 func askedLine(a analysis.Argument) string {
 	p := a.Point
 	load := fmt.Sprintf("%s requests/s", show.Figures(p.RequestsPerS))
@@ -89,6 +94,7 @@ func replicasLine(a analysis.Argument) string {
 	return fmt.Sprintf("Of all %s replicas: the load, requests/s, tokens/s. Of one: terms, running, KV cache.", whole(n))
 }
 
+// counted also takes means, which are not whole.
 func counted(n float64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -99,7 +105,8 @@ func counted(n float64, thing string) string {
 	return show.Figures(n) + " " + thing + "s"
 }
 
-// termsTable adds up to the TPOT, and sets beside it what is no prediction.
+// termsTable lists the terms, which add up to the TPOT, and below them two figures that
+// are not predictions: the floor, and weights over peak bandwidth.
 func termsTable(a analysis.Argument) analysis.Table {
 	row := rowsOf(a.Bytes)[0]
 	table := tableOf("term", "      ms", "share", "what it is")
@@ -130,6 +137,8 @@ func termsTable(a analysis.Argument) analysis.Table {
 	return table
 }
 
+// termMeaning says in bytes, counts or layers where a term comes from; empty for a term
+// that is not shown.
 func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	switch term {
 	case "weights_s":
@@ -157,7 +166,7 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	}
 }
 
-// limitsTable is what else follows, and where it ends.
+// limitsTable has the other figures that follow, and the limits of the deployment.
 func limitsTable(a analysis.Argument) analysis.Table {
 	row := rowsOf(a.Bytes)[0]
 	table := tableOf("also", "", "what it is")
@@ -200,6 +209,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	return table
 }
 
+// timeOf writes the time of a queue that grows without end as a word.
 func timeOf(s float64) string {
 	if math.IsInf(s, 0) {
 		return "endless"
@@ -207,7 +217,7 @@ func timeOf(s float64) string {
 	return show.Duration(s)
 }
 
-// defaultsTable is what was not said and had to be assumed.
+// defaultsTable lists what no flag gives and the model had to assume.
 func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	p, row := a.Point, rowsOf(a.Bytes)[0]
 	table := tableOf("what", "taken", "from")
@@ -279,6 +289,7 @@ func constantsTable(constants analysis.Table) analysis.Table {
 	return table
 }
 
+// constantName adds the format to constants that depend on it.
 func constantName(row rowOf) string {
 	if format := row.text("format"); format != "*" {
 		return row.text("name") + " " + format

@@ -31,15 +31,14 @@ func privacyCommand() *cli.Command {
 		Name:      "privacy",
 		Usage:     "prove that nothing personal is in; write what may leave",
 		ArgsUsage: "check [SOURCE | FILE...] | export SOURCE",
-		Description: `check holds sources (all, if none is named) or exported files to the
-rules and exits with 1 where one is not met. A trace that keeps them all is
+		Description: `check tests sources (all, if none is named) or exported files against the
+rules and exits with 1 where one is broken. A trace that keeps them all is
 still not k-anonymous: a trace with times never is, histograms are; --strict
-exits with 1 on that too. export writes a trace (JSON
-lines) or its histograms (CSV, and the rates beside it in .rates.csv)
-without what could be traced back, and FILE.privacy.json that says how.
-Two exports of one source can be linked by their counts per tick and by
-requests alone in their second, whatever their keys.
-The key that it draws is shown once and stored nowhere.
+exits with 1 on that too. export writes a trace (JSON lines) or its
+histograms (CSV, and the rates in .rates.csv) without what could be traced
+back, and FILE.privacy.json that says how. Two exports of one source can be
+linked by their counts per tick and by requests alone in their second,
+whatever their keys. The key that it draws is shown once and stored nowhere.
 
 Example:
   tidemark privacy export azure-code --output out.jsonl.zst
@@ -51,7 +50,7 @@ Example:
 			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick},
 			&cli.BoolFlag{Name: "keep-weekday", Usage: "export: dated, in a random week, weekday and hour kept (without: times from 0)"},
 			&cli.Float64Flag{Name: "user-cap", Usage: "no tenant, or session where there are none, with more than a `0.01` share of the rows", Value: usual.UserCap},
-			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its begin", Value: "middle"},
+			&cli.StringFlag{Name: "answers", Usage: "export: lengths of a trace's answers at the `middle` of their step of the ladder, or down to its start", Value: "middle"},
 			&cli.Float64Flag{Name: "epsilon", Usage: "export: noise on a histogram's counts, so that one user changes no chance by more than e^`1`"},
 			&cli.Float64Flag{Name: "delta", Usage: "export: with --epsilon, show a cell of one user alone with a chance of `1e-6` at most"},
 			&cli.StringFlag{Name: "key-file", Usage: "export: take the key from `FILE`, to link exports (openssl rand -hex 32)"},
@@ -64,6 +63,8 @@ Example:
 	}
 }
 
+// runPrivacy runs one of the two sub-verbs; the flags of both are in one list, and each
+// flag's help starts with the sub-verb it belongs to.
 func runPrivacy(c *cli.Context) error {
 	switch verb := c.Args().First(); verb {
 	case "check":
@@ -170,6 +171,8 @@ func isExport(name string) bool {
 	return strings.HasSuffix(plain, ".jsonl") || strings.HasSuffix(plain, ".csv")
 }
 
+// privacyOptions makes a new key unless --key-file names one. A given key is not shown
+// again: its owner has it.
 func privacyOptions(c *cli.Context) (privacy.Options, error) {
 	o := privacy.Options{
 		Form: c.String("as"), K: c.Int64("k"), Tick: c.Duration("time"), KeepsWeekday: c.Bool("keep-weekday"), UserCap: c.Float64("user-cap"),
@@ -309,6 +312,7 @@ func printVerdicts(c *cli.Context, table analysis.Table) error {
 	return nil
 }
 
+// rulesKept sums up the rules of one source.
 func rulesKept(broken []string) string {
 	switch len(broken) {
 	case 0:

@@ -35,11 +35,11 @@ func profileCommand() *cli.Command {
 		Name:      "profile",
 		Usage:     "traffic shapes in YAML: list, show, keys, fit, diff",
 		ArgsUsage: "list | keys | show NAME | fit | diff A B",
-		Description: `show draws a profile and sets what came beside what it asks for. keys prints
-a profile with every key and distribution there is, explained. fit makes one
-from quantiles, a histogram (--histogram) or an ingested trace (--source).
-diff says how far apart two workloads are: profiles, traces or runs. A
-profile is a name of the list or a .yaml file.
+		Description: `show draws a profile and compares the draw with what the profile asks for.
+keys prints a profile with every key and distribution there is, explained.
+fit makes one from quantiles, a histogram (--histogram) or an ingested trace
+(--source). diff says how far apart two workloads are: profiles, traces or
+runs. A profile is a name of the list or a .yaml file.
 
 Example:
   tidemark profile show gtc-multiturn --draw 10000
@@ -127,6 +127,8 @@ func loadedProfile(name string) (*profile.Profile, []byte, error) {
 	return p, text, hint.AsMisuse(err)
 }
 
+// isProfileFile looks at the name only, so that a profile that does not exist is reported
+// as a missing file.
 func isProfileFile(name string) bool {
 	ext := filepath.Ext(name)
 	return ext == ".yaml" || ext == ".yml"
@@ -197,6 +199,8 @@ func endless(c *cli.Context, p *profile.Profile, lengths func(string) (profile.L
 	return &shape, profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths}
 }
 
+// figuresOf compares what a profile asks for with a draw. off_ratio is null where nothing
+// is asked for, or zero.
 func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
 	shape, options := endless(c, p, lengths)
 	figures, err := shape.Measure(options)
@@ -324,6 +328,7 @@ func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) 
 	return f, err
 }
 
+// histogramFitting replaces the shapes that the file has buckets for.
 func histogramFitting(path string, f *profile.Fitting) error {
 	file, err := userfile.Open(path)
 	if err != nil {

@@ -46,6 +46,7 @@ func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
 	if !terminal.Is(w) {
 		return nil, func() {}
 	}
+	// A redraw for each row would cost more than reading it: five a second are enough.
 	began, last := time.Now(), time.Time{}
 	return func(p ingest.Progress) {
 			if now := time.Now(); now.Sub(last) >= 200*time.Millisecond {
@@ -74,6 +75,7 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 	return fields
 }
 
+// bytesText writes a size in powers of ten.
 func bytesText(size int64) string {
 	if size >= 1e9 {
 		return show.Figures(float64(size)/1e9) + " GB"
@@ -84,6 +86,7 @@ func bytesText(size int64) string {
 	return show.Figures(float64(size)/1e3) + " kB"
 }
 
+// count shortens a number for a line that must fit the terminal.
 func count(n float64) string {
 	switch {
 	case n >= 1e6:

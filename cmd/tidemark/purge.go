@@ -23,23 +23,24 @@ func purgeCommand() *cli.Command {
 		Name:      "purge",
 		Usage:     "remove sources and runs, and really shrink the file",
 		ArgsUsage: "[NAME...] [--before DATE]",
-		Description: `Removes what is called NAME, or what was taken in before a date: its rows, its
-rejects, its entry. With both, what is called NAME and was taken in before. The warehouse is written anew without them, so that no byte
-of them stays in it. It does not reach files that were read or written, nor
-copies and backups of the warehouse.
+		Description: `Removes the source or run NAME, or everything ingested before a date: rows,
+rejects and the entry. With both, NAME if it was ingested before the date.
+The warehouse is written again without them, so that no byte of them stays
+in it. Files that were read or written, copies and backups are not touched.
 
 Example:
   tidemark purge --before 2026-08-01`,
 		Flags: withTableFlags(
-			&cli.StringFlag{Name: "before", Usage: "only what was taken in before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
+			&cli.StringFlag{Name: "before", Usage: "only what was ingested before a `DATE` (UTC): 2026-08-01, or 2026-08-01T12:00:00Z"},
 		),
 		Action: runPurge,
 	}
 }
 
+// runPurge opens no warehouse: internal/privacy replaces the file as a whole.
 func runPurge(c *cli.Context) error {
 	if c.NArg() == 0 && !c.IsSet("before") {
-		return hint.Misuse("purge: neither --before nor a name").Hint("tidemark purge --help")
+		return hint.Misuse("purge: a name or --before is missing").Hint("tidemark purge --help")
 	}
 	var before time.Time
 	if text := c.String("before"); c.IsSet("before") {

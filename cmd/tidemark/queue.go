@@ -32,8 +32,8 @@ func queueCommand() *cli.Command {
 		Name:      "queue",
 		Usage:     "what a queue does, by formula and event by event",
 		ArgsUsage: "[RUN | TRACE]",
-		Description: `From numbers; or from a run, whose arrivals and service times are taken as they
-were; or from a trace on a deployment (--gpu, --model) or at a --service-time.
+		Description: `From numbers; or from a run, with its measured arrivals and service times;
+or from a trace on a deployment (--gpu, --model) or at a --service-time.
 Utilization is offered load over capacity, not how busy a GPU looks.
 
 Example:
@@ -57,6 +57,7 @@ Example:
 	}
 }
 
+// runQueue picks the calculation by the flags that are given.
 func runQueue(c *cli.Context) error {
 	name, err := optionalArgument(c, "run or trace")
 	if err != nil {
@@ -80,7 +81,7 @@ func runQueue(c *cli.Context) error {
 	case c.IsSet("arrival-rate") && c.IsSet("service-time"):
 		return queueByRate(c)
 	}
-	return hint.Misuse("queue: nothing to work out").
+	return hint.Misuse("queue: nothing to compute").
 		Hint("give --utilization, or --arrival-rate and --service-time, or --at-once and --service-time, or name a run or a trace")
 }
 
@@ -95,7 +96,7 @@ func utilizations(text string) ([]float64, error) {
 		number, err := strconv.ParseFloat(word, 64)
 		switch {
 		case busyCounter.MatchString(word):
-			return nil, hint.Misuse("queue: %s is no utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
+			return nil, hint.Misuse("queue: %s is not the utilization of a queue: it is how busy the GPU is, which serves a batch at once", word).
 				Hint("utilization is offered load over capacity: --arrival-rate and --service-time, or name a run")
 		case err != nil:
 			return nil, hint.Misuse("queue: --utilization %s: not a number", word).Hint("as in --utilization 0.8")
@@ -154,6 +155,7 @@ func loadOf(c *cli.Context, ratePerS, serviceS float64) queueing.Load {
 	}
 }
 
+// queueByRate has a clock, so it can also say what happens above capacity.
 func queueByRate(c *cli.Context) error {
 	load := loadOf(c, c.Float64("arrival-rate"), c.Duration("service-time").Seconds())
 	return calculator(c, func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -196,6 +198,7 @@ func remarkOverload(ctx context.Context, c *cli.Context, w *warehouse.Warehouse,
 	return nil
 }
 
+// seconds writes a wait as Go writes durations: 1m30.5s.
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
@@ -203,7 +206,7 @@ func seconds(s float64) string {
 // queueAtOnce serves requests of one instant one by one and in batches, event by event.
 func queueAtOnce(c *cli.Context) error {
 	if !c.IsSet("service-time") {
-		return hint.Misuse("queue: --at-once wants --service-time")
+		return hint.Misuse("queue: --at-once needs --service-time")
 	}
 	if c.IsSet("batch") != c.IsSet("batch-time") {
 		return hint.Misuse("queue: --batch and --batch-time go together")

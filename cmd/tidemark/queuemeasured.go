@@ -20,7 +20,7 @@ import (
 	"tidemark/internal/warehouse"
 )
 
-// queueOf takes arrivals, and of a run also service times, as they were measured.
+// queueOf uses measured arrivals, and for a run measured service times too.
 func queueOf(c *cli.Context, name string) error {
 	for _, flag := range []string{"utilization", "arrival-rate", "arrival-cv", "at-once", "overload-for"} {
 		if c.IsSet(flag) {
@@ -47,6 +47,7 @@ func queueOf(c *cli.Context, name string) error {
 	})
 }
 
+// measuredQueues are the stages of a run (prompts, then slots), or the one of a trace.
 func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) ([]analysis.MeasuredQueue, error) {
 	isRun, err := analysis.IsRun(ctx, w.DB(), name)
 	if err != nil {

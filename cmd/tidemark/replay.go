@@ -48,14 +48,14 @@ import (
 func replayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "send a trace to a vLLM server, on time; take the run in",
+		Usage:     "send a trace to an LLM server, on time; ingest the run",
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
-		Description: `Each request goes at its due time whether or not others have ended. The key
-comes from $OPENAI_API_KEY or --api-key-file. First Ctrl-C: nothing more is
-sent and streams are let finish; the second leaves at once. The run's folder
-is whole either way. Exit code 1: too many requests failed, or the SLO was not
-met, or more requests are needed to tell; 3: this client or its set-up spoilt
-the run, which says how.
+		Description: `Each request is sent at its due time, whether or not others have ended. The
+key comes from $OPENAI_API_KEY or --api-key-file. The first Ctrl-C stops
+sending and lets open streams finish; the second ends the program at once.
+The run's folder is complete either way. Exit code 1: too many requests
+failed, or the SLO was not met, or more requests are needed to decide; 3:
+this client or its set-up made the run invalid; the verdict says why.
 
 Example:
   tidemark replay azure-code --duration 10m --base-url http://gpu1:8000 \
@@ -183,7 +183,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	settings.Progress = progress
 	settings.Tell = func(text string) { tell(c, "%s", text) }
 	silent := context.AfterFunc(c.Context, func() {
-		tell(c, "stopping: nothing more is sent, streams are let finish; Ctrl-C again leaves at once")
+		tell(c, "stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")
 	})
 	defer silent()
 	_, err = replay.Run(c.Context, plan, settings, folder)
@@ -230,6 +230,8 @@ func checkAgainstPlan(s replay.Settings, h plan.Header) error {
 // refused as unknown.
 const mostClasses = 100
 
+// checkClass refuses a class that no request of the plan has: its bound would hold for
+// nothing, and its server would get nothing.
 func checkClass(h plan.Header, flag, class string) error {
 	if class == "" || slices.Contains(h.Classes, class) || len(h.Classes) == mostClasses {
 		return nil
@@ -260,7 +262,7 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	// With a context of its own: an interrupted run is ingested too.
 	said, err := ingestRun(context.WithoutCancel(c.Context), c, asked.wait, folder, runID)
 	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
-		tell(c, "%v; it is kept, and taken in later", err)
+		tell(c, "%v; the run is kept and will be ingested later", err)
 		asked.result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
 		return nil
 	}

@@ -89,7 +89,7 @@ func mayWrite(path string, replace bool) error {
 	case err == nil && info.IsDir():
 		return hint.Errorf("report: %s is a folder", path).Hint("name a file in it")
 	case err == nil && !replace:
-		return hint.Errorf("report: %s is there already", path).Hint("name another file, or say --force")
+		return hint.Errorf("report: %s is there already", path).Hint("name another file, or give --force")
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
 		return hint.Errorf("report: no folder %s", filepath.Dir(path)).Hint("make the folder, or name another file")

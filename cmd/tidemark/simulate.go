@@ -69,6 +69,7 @@ func runSimulate(c *cli.Context) error {
 	return serve(c, config, listener)
 }
 
+// serve ends without an error when the user stops it.
 func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 	server, err := vllmsim.New(config)
 	if err != nil {
@@ -85,6 +86,7 @@ func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
 	return err
 }
 
+// simulatorConfig takes the GPU and model of the demo where none is named.
 func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	if err := positiveFlags(c, "block-size"); err != nil {
 		return vllmsim.Config{}, err
@@ -117,8 +119,8 @@ func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
 	return config, nil
 }
 
-// simulatedVersion of vLLM is what a simulator passes for unless told otherwise:
-// the one whose wire format it was held to.
+// simulatedVersion is the version of vLLM that a simulator reports unless a flag names
+// another: the one whose wire format it was tested against.
 const simulatedVersion = "0.32.0"
 
 // simulatorOf gives the simulator its step time: the SQL model, evaluated once,
@@ -153,6 +155,7 @@ func simulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, 
 	return config, err
 }
 
+// stepTime is called once for each engine step and must not ask the database.
 func stepTime(cost analysis.StepCost) func(vllmsim.Step) time.Duration {
 	return func(s vllmsim.Step) time.Duration {
 		seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens,

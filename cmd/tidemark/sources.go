@@ -21,7 +21,7 @@ import (
 func sourcesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sources",
-		Usage:     "list what was taken in; with a name, all that is known of it and what is odd about it",
+		Usage:     "list what was ingested; with a name, audit that source",
 		ArgsUsage: "[NAME]",
 		Description: `Example:
   tidemark sources azure-code`,

@@ -143,6 +143,7 @@ func queryError(err error, memory float64) error {
 // missingFile recognises DuckDB's message for a file name in place of a table.
 var missingFile = regexp.MustCompile(`Table with name \S*[/.]\S* does not exist`)
 
+// queryText reads the query from stdin too, because quoting SQL in a shell is hard.
 func queryText(c *cli.Context) (string, error) {
 	if c.NArg() > 1 {
 		return "", hint.Misuse("sql: one query, not %d", c.NArg()).Hint("put the query in quotes")

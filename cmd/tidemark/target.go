@@ -44,12 +44,12 @@ func targetFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "header", Usage: "send `\"Name: value\"` with each request; every user of this machine can see it, a secret belongs in --header-file"},
 		&cli.StringFlag{Name: "header-file", Usage: "send the headers in `FILE`, one \"Name: value\" a line, with each request"},
 		&cli.StringSliceFlag{Name: "metrics-url", Usage: "read metrics from `URL` each second (default: the server's /metrics); again for more, a DCGM exporter say; none for none"},
-		&cli.Float64Flag{Name: "max-failures", Usage: "with more than this `SHARE` of the requests failed or not sent the exit code is 1; an SLO's own failure_ratio replaces it", Value: 0.01},
+		&cli.Float64Flag{Name: "max-failures", Usage: "exit with 1 if more than this `SHARE` of the requests failed or was not sent; an SLO's own failure_ratio replaces it", Value: 0.01},
 		&cli.StringFlag{Name: "on-dead", Usage: "when a server refuses connections and others are left: `go-on` without it, or stop", Value: "go-on"},
 		&cli.DurationFlag{Name: "max-lateness", Usage: "a run whose p99 lateness is above `10ms` is invalid; not a closed loop", Value: 10 * time.Millisecond},
 		&cli.DurationFlag{Name: "max-stall", Usage: "a run in which this client itself stood still for `250ms` is invalid", Value: 250 * time.Millisecond},
-		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "give a request up after `5m` without an answer", Value: 5 * time.Minute},
-		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "give a stream up after `1m` of silence", Value: time.Minute},
+		&cli.DurationFlag{Name: "first-byte-timeout", Usage: "end a request after `5m` without an answer", Value: 5 * time.Minute},
+		&cli.DurationFlag{Name: "between-bytes-timeout", Usage: "end a stream after `1m` of silence", Value: time.Minute},
 		&cli.IntFlag{Name: "vocab-size", Usage: "draw token ids below `N` (0: what the server says, else 8192)"},
 	}
 }
@@ -118,6 +118,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	return settings, nil
 }
 
+// routesOf reads CLASS=URL. A class goes to one server.
 func routesOf(lines []string) (map[string]string, error) {
 	routes := map[string]string{}
 	for _, line := range lines {
@@ -154,6 +155,7 @@ func headersOf(c *cli.Context) (http.Header, error) {
 	return headers, nil
 }
 
+// addHeader reports whether the line has a colon.
 func addHeader(headers http.Header, line string) bool {
 	name, value, found := strings.Cut(line, ":")
 	if found {
@@ -171,6 +173,7 @@ func shownServers(s replay.Settings) string {
 	return strings.Join(shown, ", ")
 }
 
+// apiKey trims the file: editors end it with a line feed, which no header may have.
 func apiKey(c *cli.Context) (string, error) {
 	if c.String("api-key-file") == "" {
 		return os.Getenv("OPENAI_API_KEY"), nil

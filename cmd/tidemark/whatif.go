@@ -30,12 +30,12 @@ import (
 func whatIfCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "what-if",
-		Usage:     "the same traffic on another GPU, degree, format, limit, replica count",
+		Usage:     "the same traffic on another GPU, degree, format or limit",
 		ArgsUsage: "RUN | SOURCE | PROFILE | PLAN",
-		Description: `Predicts, before a GPU is rented. Several values with commas make a row each, all
-of them with each other. A run is asked about from what it ran on and is
-measured beside it; other traffic needs --gpu and --model. Exits 1 where no row
-has an answer, or, with --slo, keeps to it.
+		Description: `Predicts before a GPU is rented. Several values, separated by commas, make a
+row each, in all combinations. For a run the base is what it ran on, and
+what it measured is shown too; other traffic needs --gpu and --model. Exits
+1 where no row has an answer or, with --slo, none meets it.
 
 Example:
   tidemark what-if RUN --gpu H100,H200 --tensor-parallel-size 1,2 --slo slo.yaml
@@ -51,7 +51,7 @@ func whatIfFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate"},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones"},
 		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache"},
-		&cli.StringFlag{Name: "measured", Usage: "set beside it what `RUN`s measured, with commas, each at its own rate on what it ran on"},
+		&cli.StringFlag{Name: "measured", Usage: "compare with what `RUN`s measured, separated by commas, each at its own rate on what it ran on"},
 	}
 }
 
@@ -68,6 +68,8 @@ type traffic struct {
 	clients  int
 }
 
+// runWhatIf predicts all rows with one call: asking the warehouse once per row would be
+// much slower.
 func runWhatIf(c *cli.Context) error {
 	name, err := oneArgument(c, "run, source, profile or plan")
 	if err != nil {
@@ -187,7 +189,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 		}
 	}
 	if len(rows) > mostScenarios {
-		return nil, hint.Misuse("what-if: %d rows are more than anybody reads; at most %d", len(rows), mostScenarios)
+		return nil, hint.Misuse("what-if: %d rows are too many; at most %d", len(rows), mostScenarios)
 	}
 	if t.run != nil && !c.IsSet("request-rate") && !c.IsSet("max-concurrency") && !c.IsSet("class") {
 		rows[0].measuredTPOT, rows[0].measuredTTFT, rows[0].invalid = &t.run.TPOT, &t.run.TTFT, t.run.Invalid
@@ -204,6 +206,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 // mostScenarios keep a slip of the keys from asking for thousands.
 const mostScenarios = 500
 
+// pool is a part of the traffic that could have servers of its own.
 type pool struct {
 	name string
 	analysis.MixChoice
@@ -219,6 +222,8 @@ func poolsOf(c *cli.Context) []pool {
 	return pools
 }
 
+// mixOf condenses the traffic. A closed loop has clients, and a rate that the user gives
+// turns it into an open one.
 func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (queueing.Mix, error) {
 	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, c.Bool("no-enable-prefix-caching"), t.clients
 	if t.run != nil { // a profile's class is drawn alone already
@@ -240,12 +245,12 @@ func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (
 	return mix, nil
 }
 
-// measuredRows ask the model for other runs' deployments and rates with these lengths, beside what those runs measured.
+// measuredRows ask the model for other runs' deployments and rates with these lengths, next to what those runs measured.
 func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix queueing.Mix) (rows []whatIfRow, err error) {
 	for _, name := range valuesOf(c, "measured") {
 		isRun, err := analysis.IsRun(ctx, w.DB(), name)
 		if err == nil && !isRun {
-			err = hint.Misuse("what-if: --measured %s: a source; only a run has measured anything", name)
+			err = hint.Misuse("what-if: --measured %s: not a run; only a run has measured anything", name)
 		}
 		if err != nil {
 			return nil, err
@@ -271,8 +276,9 @@ func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, m
 	return rows, nil
 }
 
+// withoutEnvironment is the error for a run that recorded no deployment.
 func withoutEnvironment(run string) error {
-	return hint.Misuse("what-if: run %s: what it ran on is not known", run).
+	return hint.Misuse("what-if: run %s: its deployment is not known", run).
 		Hint("name --gpu and --model; the next replay with --gpu and --catalog-model keeps them in its run.json")
 }
 

@@ -53,6 +53,7 @@ var gridChanges = append(deploymentChanges(),
 	}},
 )
 
+// deploymentChanges leaves --max-model-len out; see gridChanges.
 func deploymentChanges() (changes []gridChange) {
 	for _, f := range deployment.Fields {
 		if f.Name == "max_model_len" {

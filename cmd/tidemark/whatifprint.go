@@ -44,7 +44,7 @@ func trafficSentence(t traffic, base whatIfRow) string {
 	}
 	text := fmt.Sprintf("%s: %s requests of %s prompt tokens on the mean, %s answered", t.name, whole(mix.Requests), whole(input), whole(mix.OutputTokens/mix.Requests))
 	if mix.CachedRatio > 0 {
-		text += fmt.Sprintf("; %s %% of the prompts is taken to be cached", show.Figures(100*mix.CachedRatio))
+		text += fmt.Sprintf("; %s %% of the prompts is assumed to be cached", show.Figures(100*mix.CachedRatio))
 	}
 	if mix.Clients > 0 {
 		return text + fmt.Sprintf("; a closed loop of %s.", whole(mix.Clients))
@@ -65,6 +65,7 @@ func baseSentence(row whatIfRow) string {
 	return text
 }
 
+// placeOf names a deployment in half a line.
 func placeOf(s analysis.Scenario) string {
 	text := fmt.Sprintf("%s on %d x %s", s.ModelName(), s.TensorParallelSize, s.GPU)
 	if s.Quantization != "" && s.Quantization != "auto" {
@@ -107,6 +108,7 @@ func (r whatIfRow) price() string {
 	return show.Figures(*r.USDPerMillion)
 }
 
+// needed is the number of replicas for this rate; "none": no number of them is enough.
 func (r whatIfRow) needed() string {
 	switch {
 	case !hasValue(r.CapacityPerS.Value):
@@ -118,7 +120,8 @@ func (r whatIfRow) needed() string {
 	}
 }
 
-// sloWord is short: a bound within the band is neither met nor not met, and so is one of what is not predicted.
+// sloWord fits a column: "in band" where a bound lies within the 90 % band, so that
+// the SLO may be met or not.
 func (r whatIfRow) sloWord() string {
 	for _, e := range r.Objectives {
 		if !e.IsPossible {
@@ -135,6 +138,7 @@ func (r whatIfRow) sloWord() string {
 	}
 }
 
+// banded writes a figure and its 90 % band; times converts the unit.
 func banded(r analysis.Range, times float64) string {
 	switch {
 	case r.Value == 0:
@@ -168,7 +172,7 @@ func shortTime(s float64) string {
 func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	for _, row := range rows {
 		if row.measuredTPOT != nil && row.Why == "" {
-			said = append(said, row.besideMeasured())
+			said = append(said, row.comparison())
 		}
 	}
 	said = append(said, troubles(rows)...)
@@ -234,8 +238,8 @@ func (r whatIfRow) waitsForSlot() string {
 	}
 }
 
-// besideMeasured sets prediction and measurement of the same thing side by side.
-func (r whatIfRow) besideMeasured() string {
+// comparison is what a row measured next to what was predicted for it.
+func (r whatIfRow) comparison() string {
 	place := "within the band"
 	if *r.measuredTPOT < r.TPOT.Low || *r.measuredTPOT > r.TPOT.High {
 		place = "outside the band"
@@ -261,6 +265,7 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 	return best
 }
 
+// whatIfAssumptions are the conditions under which the table holds, each once.
 func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
 		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
@@ -396,6 +401,7 @@ func nullsForNaN(cells []any) []any {
 	return cells
 }
 
+// objectiveCells are four columns per objective, null where it was not predicted.
 func objectiveCells(slo analysis.SLO, o analysis.Outlook) (cells []any) {
 	for _, objective := range slo.Objectives {
 		at := []any{nil, nil, nil, nil}
