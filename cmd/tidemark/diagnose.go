@@ -1,8 +1,8 @@
 package main
 
 // The verb diagnose lists the symptoms of a run, a metrics file or another tool's
-// measurement. The rules are SQL (queries/marts/evidence*.sql); analysis.Diagnose
-// reads their result. This file prints it, a paragraph per symptom for people.
+// measurement. The figures are in marts.evidence, the rules in seeds.symptoms, and
+// marts.symptoms has what fired; analysis.Diagnose reads it. This file prints it, a paragraph per symptom for people.
 //
 // Exit codes: 0 whatever is found, because a symptom is an answer and not a failure; 3
 // where the numbers themselves cannot be trusted; 2 for a name that does not exist.

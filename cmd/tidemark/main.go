@@ -66,8 +66,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return code
 }
 
-// newApp builds the command line anew for each use. Experiments and the demo run verbs
-// inside this process, and urfave keeps parsed values in its flags.
+// newApp builds the command line. An experiment runs replay inside this process and builds
+// one of its own for each row, so that no value of the last row stays in a flag.
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "tidemark",

@@ -3,7 +3,7 @@ package main
 // The verb profile works with traffic shapes in YAML: list, show, keys, fit and diff.
 // replay/profile parses, draws and fits; analysis/workload has the lengths of sources.
 //
-// A profile that refers to an ingested source (lengths_of) needs a warehouse. Every
+// A profile that takes its lengths from an ingested source needs a warehouse. Every
 // other profile works without one, and then none is opened.
 //
 // Exit codes: 0; 1 where diff finds two workloads further apart than --threshold; 2 for
