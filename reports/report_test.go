@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -79,20 +80,30 @@ func TestReportIsAsItsGoldenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != string(want) {
-		t.Errorf("the report differs from %s; look at it, then run with -update", path)
+	if got == string(want) {
+		return
 	}
+	page := filepath.Join(os.TempDir(), "tidemark-report.html")
+	if err := os.WriteFile(page, []byte(together()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("the report differs from %s\n%s\nthe page with its charts is %s: look at it, then run this test with -update", path, firstDifference(string(want), got), page)
+}
+
+// firstDifference shows the first line in which two texts differ.
+func firstDifference(a, b string) string {
+	ones, others := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(ones), len(others)) {
+		if ones[i] != others[i] {
+			return fmt.Sprintf("from line %d:\n%.300s\n%.300s", i+1, ones[i], others[i])
+		}
+	}
+	return "in their length"
 }
 
 func TestTheSameDataIsTheSameBytes(t *testing.T) {
 	if again := write(t, record(t, usual, late, draft), reports.Options{RunIDs: []string{"r3"}}); alone() != again {
-		a, b := strings.Split(alone(), "\n"), strings.Split(again, "\n")
-		for i := range min(len(a), len(b)) {
-			if a[i] != b[i] {
-				t.Fatalf("two reports of the same data differ from line %d:\n%.300s\n%.300s", i+1, a[i], b[i])
-			}
-		}
-		t.Error("two reports of the same data differ in their length")
+		t.Errorf("two reports of the same data differ %s", firstDifference(alone(), again))
 	}
 }
 

@@ -67,7 +67,7 @@ func baseSentence(row whatIfRow) string {
 
 // placeOf names a deployment in half a line.
 func placeOf(s analysis.Scenario) string {
-	text := fmt.Sprintf("%s on %d x %s", s.ModelName(), s.TensorParallelSize, s.GPU)
+	text := fmt.Sprintf("%s on %d x %s", s.ModelName(), s.Deployment.GPUs(), s.GPU)
 	if s.Quantization != "" && s.Quantization != "auto" {
 		text += " in " + s.Quantization
 	}
