@@ -192,19 +192,19 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 // stream reads a file of lines with many workers, straight into raw.arrivals.
 func (l *fileLoad) stream(ctx context.Context, tx *warehouse.Tx, id int64) (read.Counts, read.About, error) {
 	t := l.trace
-	road := read.StartPipeline(ctx, t.Parser, l.doc.Rest, l.doc.First, l.progressOf())
+	pipeline := read.StartPipeline(ctx, t.Parser, l.doc.Rest, l.doc.First, l.progressOf())
 	view := fmt.Sprintf("arriving_%d", id)
-	err := tx.Stream(ctx, road, view, fmt.Sprintf(
+	err := tx.Stream(ctx, pipeline, view, fmt.Sprintf(
 		"insert into raw.arrivals (source_id, %s) select %d, %s from %s", t.Columns, id, t.Columns, view))
-	road.Close()
-	if failed := road.Err(); failed != nil {
+	pipeline.Close()
+	if failed := pipeline.Err(); failed != nil {
 		err = failed // DuckDB repeats it in its own words
 	}
 	if err != nil {
 		return read.Counts{}, read.About{}, err
 	}
-	l.result.Notes = append(l.result.Notes, t.Notes(road.Counts)...)
-	return road.Counts, t.About, nil
+	l.result.Notes = append(l.result.Notes, t.Notes(pipeline.Counts)...)
+	return pipeline.Counts, t.About, nil
 }
 
 // document lets the format's own reader read the file.

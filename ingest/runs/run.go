@@ -194,18 +194,18 @@ func (l *Run) file(ctx context.Context, tx read.Sink, name string, p read.Parser
 	if err != nil {
 		return read.Counts{}, fmt.Errorf("%s: %w", name, err)
 	}
-	road := read.StartPipeline(ctx, p, lines, first, nil)
+	pipeline := read.StartPipeline(ctx, p, lines, first, nil)
 	view := fmt.Sprintf("arriving_%d", l.source)
-	err = tx.Stream(ctx, road, view, strings.ReplaceAll(statement, "from arriving", "from "+view), l.Document.RunID)
-	road.Close()
-	if failed := road.Err(); failed != nil {
+	err = tx.Stream(ctx, pipeline, view, strings.ReplaceAll(statement, "from arriving", "from "+view), l.Document.RunID)
+	pipeline.Close()
+	if failed := pipeline.Err(); failed != nil {
 		err = failed
 	}
 	if err != nil {
 		return read.Counts{}, fmt.Errorf("%s: %w", name, err)
 	}
 	l.tellTorn(name, in, lines)
-	return road.Counts, nil
+	return pipeline.Counts, nil
 }
 
 // tellTorn notes that a file ends in the middle of a line.

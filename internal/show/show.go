@@ -1,5 +1,5 @@
 // Package show writes numbers for people, in one way wherever a person reads them: on the terminal, in a verdict, on a
-// page. queries/macros/words.sql has the same rules for sentences that SQL makes; a test compares the two.
+// page. queries/macros/sentences.sql has the same rules for sentences that SQL makes; a test compares the two.
 //
 //   - A measured number has three significant figures and no exponent, with commas between thousands: 0.0123, 20.0,
 //     1,230. Only below a ten-thousandth it has one: 1.23e-05.
