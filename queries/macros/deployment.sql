@@ -78,7 +78,14 @@ group by
 
 create macro macros.deployment(asked, of_constants := null) as table
 with said as (
-    select macros.deployment_fields(asked) as fields
+    -- A misspelt field of a struct would silently be the default. JSON may be a run's of a later version: unknown fields are skipped.
+    select
+        case
+            when typeof(asked) = 'JSON'
+                or list_has_all(json_keys(to_json(macros.deployment_fields(asked))), json_keys(to_json(asked)))
+                then macros.deployment_fields(asked)
+            else error('macros.deployment: an unknown field in ' || to_json(asked) || '; the fields are in macros.deployment_fields')
+        end as fields
 ),
 
 named as (
