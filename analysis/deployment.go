@@ -33,7 +33,7 @@ func Resolve(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployme
 	}
 	d.CatalogModel = model
 	resolved := d
-	var heads int
+	var problem sql.NullString
 	err = db.QueryRowContext(ctx, `
 select
     d.gpu,
@@ -44,9 +44,9 @@ select
     d.engine,
     d.max_num_seqs,
     d.max_num_batched_tokens,
-    d.query_heads::bigint`+fromDeployment, d.SQL()).Scan(
+    macros.sharing_problem(d)`+fromDeployment, d.SQL()).Scan(
 		&resolved.GPU, &resolved.CatalogModel, &resolved.TensorParallelSize, &resolved.Quantization, &resolved.KVCacheDtype,
-		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &heads,
+		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &problem,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return deployment.Deployment{}, mistake(ctx, db, d)
@@ -54,9 +54,9 @@ select
 	if err != nil {
 		return deployment.Deployment{}, fmt.Errorf("deployment: %w", err)
 	}
-	if heads%resolved.TensorParallelSize != 0 {
-		return deployment.Deployment{}, hint.Misuse("deployment: %d attention heads of %s cannot be shared by %d GPUs", heads, d.ModelName(), resolved.TensorParallelSize).
-			Hint("take a number of GPUs that divides the heads, as vLLM does")
+	if problem.Valid {
+		return deployment.Deployment{}, hint.Misuse("deployment: %s", problem.String).
+			Hint("tensor parallelism divides the attention heads; expert parallelism divides the experts and all GPUs, tensor times data parallel size")
 	}
 	if strings.HasPrefix(d.CatalogModel, "{") {
 		resolved.CatalogModel = d.CatalogModel // a model that is given by its config has no name that could be found again

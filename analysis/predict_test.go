@@ -59,7 +59,7 @@ func TestPredictSaysWhyNot(t *testing.T) {
 		{func(p *analysis.Point) { p.KVCacheDtype = "awq" }, `no KV cache format named "awq"`},
 		{func(p *analysis.Point) { p.TensorParallelSize = 64 }, "32 attention heads of llama-3.1-8b cannot be shared by 64 GPUs"},
 		{func(p *analysis.Point) { p.TensorParallelSize = -1 }, "tensor_parallel_size: -1"},
-		{func(p *analysis.Point) { p.CatalogModel, p.ExpertParallelSize = "gpt-oss-120b", 3 }, "experts cannot be shared out to 3 GPUs of 1"},
+		{func(p *analysis.Point) { p.CatalogModel, p.ExpertParallelSize = "gpt-oss-120b", 3 }, "experts cannot be spread over 3 GPUs: tensor times data parallel size is 1"},
 		{func(p *analysis.Point) { p.CatalogModel = "llama-3.1-405b" }, "does not fit: the weights"},
 		{func(p *analysis.Point) { p.GPU, p.InputTokens = "L4", 90000 }, "does not fit: one request of 90500 tokens"},
 		{func(p *analysis.Point) { p.GPUMemoryUtilization = 1.5 }, "gpu_memory_utilization: 1.5"},

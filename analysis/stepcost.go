@@ -145,11 +145,14 @@ order by points.tokens`, d.SQL())
 // All are of the whole deployment. Replicas behind one address (data parallelism) share them evenly and step together, as vLLM's do if experts
 // are spread over them: the step then takes as long as one replica's share. Uneven shares would take longer; the model has no term for that.
 func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefillTokens, prefillChunks int, prefillPairs float64) float64 {
-	ofOne := func(n float64) float64 { return n / float64(c.replicas) }
-	sequences, prompts := ofOne(float64(decode)), ofOne(float64(prefillTokens))
-	experts, allreduce := c.at(sequences + prompts)
-	multiply := sequences*c.decodeS + prompts*c.prefillS + ofOne(float64(prefillChunks))*c.chunkS
-	pairs := ofOne(prefillPairs)
+	// Engines with a sequence, and those with a prompt, share these. In the experts the tokens of all meet.
+	busy := func(n float64, parts int) float64 { return n / float64(max(1, min(c.replicas, parts))) }
+	ofOne := func(n float64) float64 { return busy(n, decode) }
+	sequences, prompts := ofOne(float64(decode)), busy(float64(prefillTokens), prefillChunks)
+	experts, _ := c.at(float64(decode+prefillTokens) / float64(c.replicas))
+	_, allreduce := c.at(sequences + prompts)
+	multiply := sequences*c.decodeS + prompts*c.prefillS + busy(float64(prefillChunks), prefillChunks)*c.chunkS
+	pairs := busy(prefillPairs, prefillChunks)
 	windowedPairs := min(pairs, prompts*float64(c.SlidingWindow))
 	return c.roof(c.weightsS, multiply) + experts + allreduce +
 		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +

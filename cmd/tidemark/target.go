@@ -57,6 +57,7 @@ func targetFlags() []cli.Flag {
 // serverEngine is the kind of server that an engine's name stands for: an engine that the load engine has no file for, such as
 // TensorRT-LLM, is spoken to as a plain OpenAI server.
 func serverEngine(name string) string {
+	name = strings.ToLower(name)
 	if _, isKnown := engines.Named(name); isKnown || name == "" {
 		return name
 	}

@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,16 @@ func deploymentChanges() (changes []gridChange) {
 		if f.Name == "catalog_model" {
 			flag = "model"
 		}
-		changes = append(changes, gridChange{flag, f.Usage, f.Label, func(s *analysis.Scenario, value string) error { return f.Set(&s.Deployment, value) }})
+		changes = append(changes, gridChange{flag, f.Usage, f.Label, func(s *analysis.Scenario, value string) error {
+			if err := f.Set(&s.Deployment, value); err != nil {
+				return err
+			}
+			s.Deployment = s.Deployment.Normal()
+			if engine := s.Engine; engine != "" && !slices.Contains(deployment.Engines, engine) {
+				return fmt.Errorf("known engines are %s", strings.Join(deployment.Engines, ", "))
+			}
+			return nil
+		}})
 	}
 	return changes
 }

@@ -11,8 +11,10 @@ package deployment
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"tidemark/internal/hint"
@@ -47,7 +49,14 @@ type Deployment struct {
 func Read(from io.Reader) (d Deployment, err error) {
 	decoder := json.NewDecoder(from)
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
+	err = decoder.Decode(&d)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		err = fmt.Errorf("%s: a %s stands where a %s is needed", wrong.Field, wrong.Value, map[reflect.Kind]string{reflect.String: "text", reflect.Int: "whole number", reflect.Float64: "number", reflect.Struct: "list of fields in braces"}[wrong.Type.Kind()])
+	} else if err == nil && decoder.More() {
+		err = errors.New("something stands behind the closing brace")
+	}
+	if err != nil {
 		return d, hint.Misuse("%w", err).
 			Hint(`write JSON such as {"gpu": "H100", "catalog_model": "llama-3.1-8b", "tensor_parallel_size": 1}; the names are %s`, strings.Join(names(), ", "))
 	}

@@ -85,8 +85,15 @@ func TestAnEnvironmentFile(t *testing.T) {
 	if err != nil || d.GPU != "H100" || d.ExpertParallelSize != 2 {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if _, err := deployment.Read(strings.NewReader(`{"gpu": "H100", "tp": 2}`)); err == nil || !strings.Contains(err.Error(), `"tp"`) {
-		t.Errorf("a misspelt field: got %v", err)
+	for text, want := range map[string]string{
+		`{"gpu": "H100", "tp": 2}`:        `"tp"`,
+		`{"gpu": "H100"} and more`:        "behind the closing brace",
+		`{"gpu": 100}`:                    "gpu: a number stands where a text is needed",
+		`{"tensor_parallel_size": "two"}`: "tensor_parallel_size: a string stands where a whole number is needed",
+	} {
+		if _, err := deployment.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
 	}
 }
 

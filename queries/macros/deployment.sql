@@ -81,6 +81,7 @@ with said as (
     -- A misspelt field of a struct would silently be the default. JSON may be a run's of a later version: unknown fields are skipped.
     select
         case
+            when typeof(asked) = 'VARCHAR' then error('macros.deployment: a text; write a struct, or the text with ::json')
             when typeof(asked) = 'JSON'
                 or list_has_all(json_keys(to_json(macros.deployment_fields(asked))), json_keys(to_json(asked)))
                 then macros.deployment_fields(asked)
@@ -344,7 +345,7 @@ create macro macros.sharing_problem(d) as
             then format('{} has no experts to share out to {} GPUs', d.model, d.expert_parallel_size)
         when d.tensor_parallel_size * d.data_parallel_size % d.expert_parallel_size <> 0
             then format(
-                'experts cannot be shared out to {} GPUs of {}: tensor times data parallel size',
+                'experts cannot be spread over {} GPUs: tensor times data parallel size is {}, which is no multiple of it',
                 d.expert_parallel_size, d.tensor_parallel_size * d.data_parallel_size
             )
         when d.experts > 0 and d.experts % d.expert_parallel_size <> 0

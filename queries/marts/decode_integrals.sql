@@ -60,7 +60,8 @@ works as (
         prompts.uncached_tokens,
         d.prefill_share
             * macros.prompt_s(d, greatest(segments.batch, 1), prompts.uncached_tokens, prompts.cached_tokens)
-            / d.data_parallel_size as work_s -- of the engines behind one address, one works on the prompt
+            -- One of the engines behind an address works on the prompt. The others wait for it where they share experts.
+            / case when d.expert_parallel_size > 1 then 1 else d.data_parallel_size end as work_s
     from prompts
     inner join segments
         on segments.run_id = prompts.run_id

@@ -5,13 +5,13 @@
 -- start of a stretch its context is half a token below the count, because a step reads what was there at its start: over a step this
 -- is right on average. Costs are of one step, and null if the run's deployment is not known or nothing decodes.
 -- If data parallelism puts several engines behind one address, they are assumed to share its requests evenly: batch and contexts are
--- of one engine, as its steps are. token_per_s is of all engines together.
+-- of one engine on average, as is token_per_s. With fewer requests than engines, a step costs what an engine with one request pays.
 -- run_id                    the replay
 -- endpoint                  base url of the server; '' where the run had one only
 -- begin_s                   seconds since the run began
 -- end_s                     the next such instant; null for the last, which ends nothing
 -- batch                     requests that decode, of one engine
--- token_per_s               tokens that they bring together, per second
+-- token_per_s               tokens that they bring together, of one engine, per second
 -- begin_context_tokens      sum of their contexts at begin_s, tokens
 -- end_context_tokens        the same at end_s, tokens
 -- begin_windowed_tokens     the same at begin_s with each context cut at the model's window, tokens
@@ -165,7 +165,9 @@ shared as (
         begin_s,
         end_s,
         batch::bigint / engines as batch,
-        case when batch > 0 then greatest(token_per_s, 0) else 0 end as token_per_s,
+        case when batch > 0 then greatest(token_per_s, 0) else 0 end / engines as token_per_s,
+        -- Engines with a request have this many times the average.
+        engines / least(engines, greatest(batch, 1)) as busy_factor,
         case when batch > 0 then greatest(offset_tokens + token_per_s * begin_s, 0) else 0 end / engines as begin_context_tokens,
         case when batch > 0 then greatest(offset_tokens + token_per_s * end_s, 0) else 0 end / engines as end_context_tokens,
         case when batch > 0 then greatest(windowed_offset_tokens + windowed_token_per_s * begin_s, 0) else 0 end / engines
@@ -186,13 +188,14 @@ steps as (
     select
         shared.*,
         macros.floor_s(d, 0, 0) as floor_s,
-        macros.floor_s(d, 1, 0) - macros.floor_s(d, 0, 0) as context_floor_s,
-        macros.floor_s(d, 0, 1) - macros.floor_s(d, 0, 0) as windowed_floor_s,
-        macros.decode_s(d, shared.batch, 0, 0) as decode_s,
-        macros.kv_s(d, 1, 0) as context_kv_s,
-        macros.kv_s(d, 0, 1) as windowed_kv_s,
+        macros.floor_s(d, busy_factor, 0) - macros.floor_s(d, 0, 0) as context_floor_s,
+        macros.floor_s(d, 0, busy_factor) - macros.floor_s(d, 0, 0) as windowed_floor_s,
+        -- The tokens of all engines meet in the experts; everything else is of the engine itself.
+        macros.decode_s(d, shared.batch * busy_factor, 0, 0) - macros.experts_s(d, shared.batch * busy_factor) + macros.experts_s(d, shared.batch) as decode_s,
+        macros.kv_s(d, busy_factor, 0) as context_kv_s,
+        macros.kv_s(d, 0, busy_factor) as windowed_kv_s,
         macros.experts_s(d, shared.batch) as experts_s,
-        macros.arithmetic_s(d, shared.batch, 0, 0) as arithmetic_s,
+        macros.arithmetic_s(d, shared.batch * busy_factor, 0, 0) as arithmetic_s,
         macros.allreduce_s(d, shared.batch) as allreduce_s
     from shared
     left join staging.deployments as d on d.run_id = shared.busy_run_id

@@ -8,7 +8,7 @@
 -- busy_s                time in which something decoded, seconds; of several servers the sum
 -- mean_decoding         requests that decoded at a time, per server, mean over the busy time; marts.tpot_gap's mean_batch is what a request saw
 -- mean_context_tokens   mean context of one of these, tokens
--- decode_tokens         tokens that they brought
+-- decode_tokens         tokens that they brought; of one engine if data parallelism puts several behind one address
 -- prefill_tokens        uncached prompt tokens whose first token came, tokens
 -- tpot_s                measured: time that requests decoded over their tokens, seconds
 -- floor_tpot_s          predicted: step bytes over peak bandwidth, seconds; null without a known deployment, as are all that follow

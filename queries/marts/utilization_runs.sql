@@ -53,7 +53,7 @@ served as (
         ) as flop,
         max(requests.last_token_s) - min(requests.sent_s) as window_s,
         -- Each server has GPUs of its own.
-        any_value(d.peak_flop_per_s) * greatest(count(distinct requests.endpoint), 1) as flop_per_s
+        any_value(d.peak_flop_per_s * d.data_parallel_size) * greatest(count(distinct requests.endpoint), 1) as flop_per_s
     from staging.requests
     inner join staging.deployments as d on d.run_id = requests.run_id
     where requests.first_token_s is not null

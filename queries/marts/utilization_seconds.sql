@@ -66,8 +66,8 @@ streamed as (
         macros.is_below_floor(seconds.tpot_s, seconds.floor_tpot_s, seconds.busy_s / seconds.tpot_s, clients.lag_max_s) as is_below_floor,
         seconds.decode_tpot_s as predicted_decode_s,
         seconds.decode_tokens * macros.token_flop(d, seconds.mean_context_tokens) as decode_flop,
-        coalesce(prompts.flop, 0) as prompt_flop,
-        d.peak_flop_per_s * servers.servers * d.data_parallel_size as flop_per_s
+        coalesce(prompts.flop, 0) / d.data_parallel_size as prompt_flop,
+        d.peak_flop_per_s * servers.servers as flop_per_s
     from marts.tpot_gap_seconds as seconds
     inner join staging.deployments as d on d.run_id = seconds.run_id
     inner join servers on servers.run_id = seconds.run_id
