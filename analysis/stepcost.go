@@ -19,6 +19,8 @@ type StepCost struct {
 	SlidingWindow    int   // tokens; 0: none
 	KVCapacityTokens int64 // tokens whose KV cache fits in the memory, of all replicas
 
+	fewExpertsS []float64 // seconds of the experts with 1, 2, ... tokens in all, fewer than there are replicas
+
 	replicas int // of everything except the experts: they step together, each with its share of the step
 
 	tokens     []float64 // of the step, rising; the first are 0, 1, 2, ..., so that small batches are exact
@@ -113,20 +115,27 @@ select
 
 // loadGrid evaluates the curves of the experts and of the all-reduces at every point of the grid, in one query.
 func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
-	points := make([]string, len(c.tokens))
-	for i, n := range c.tokens {
-		points[i] = fmt.Sprintf("%.0f", n)
+	var points []string
+	for n := 1; n < c.replicas; n++ { // fewer tokens than replicas: less than one a replica
+		points = append(points, fmt.Sprintf("%d / %d", n, c.replicas))
+	}
+	for _, n := range c.tokens {
+		points = append(points, fmt.Sprintf("%.0f", n))
 	}
 	table, err := ask(ctx, db, `
 select
     macros.experts_s(d, points.tokens),
     macros.allreduce_s(d, points.tokens)`+fromDeployment+`
-cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens) as points
-order by points.tokens`, d.SQL())
+cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens, unnest(range(`+fmt.Sprint(len(points))+`)) as seq) as points
+order by points.seq`, d.SQL())
 	if err != nil {
 		return err
 	}
-	for _, row := range table.Rows {
+	for i, row := range table.Rows {
+		if i < c.replicas-1 {
+			c.fewExpertsS = append(c.fewExpertsS, row[0].(float64))
+			continue
+		}
 		c.expertsS = append(c.expertsS, row[0].(float64))
 		c.allreduceS = append(c.allreduceS, row[1].(float64))
 	}
@@ -150,6 +159,9 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 	ofOne := func(n float64) float64 { return busy(n, decode) }
 	sequences, prompts := ofOne(float64(decode)), busy(float64(prefillTokens), prefillChunks)
 	experts, _ := c.at(float64(decode+prefillTokens) / float64(c.replicas))
+	if n := decode + prefillTokens; n > 0 && n < c.replicas {
+		experts = c.fewExpertsS[n-1]
+	}
 	_, allreduce := c.at(sequences + prompts)
 	multiply := sequences*c.decodeS + prompts*c.prefillS + busy(float64(prefillChunks), prefillChunks)*c.chunkS
 	pairs := busy(prefillPairs, prefillChunks)
