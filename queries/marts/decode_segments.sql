@@ -196,7 +196,7 @@ steps as (
         macros.kv_s(d, 0, busy_factor) as windowed_kv_s,
         macros.experts_s(d, shared.batch) as experts_s,
         macros.arithmetic_s(d, shared.batch * busy_factor, 0, 0) as arithmetic_s,
-        macros.allreduce_s(d, shared.batch) as allreduce_s
+        macros.allreduce_s(d, shared.batch * busy_factor) as allreduce_s
     from shared
     left join staging.deployments as d on d.run_id = shared.busy_run_id
 )
