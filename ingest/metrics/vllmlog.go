@@ -75,8 +75,8 @@ type vllmLog struct {
 func readVLLMLog(d *read.Document, out *read.Rows) error {
 	l := &vllmLog{out: out, minutes: map[int64]int64{}}
 	err := d.Lines(out, func(number int64, line []byte) (*read.Reject, error) {
-		isStats := bytes.Contains(line, statsMark)
-		if !isStats && !l.zero.IsZero() && !bytes.Contains(line, requestMark) {
+		mayBeStats := bytes.Contains(line, statsMark)
+		if !mayBeStats && !l.zero.IsZero() && !bytes.Contains(line, requestMark) {
 			return nil, nil // not a row: a log has many other lines
 		}
 		stamp := logStamp.FindSubmatchIndex(line[:min(len(line), 256)])
@@ -88,7 +88,7 @@ func readVLLMLog(d *read.Document, out *read.Rows) error {
 			return nil, err
 		}
 		switch rest := line[stamp[1]:]; {
-		case isStats:
+		case bytes.Contains(rest, statsMark):
 			return nil, l.stats(number, at, rest)
 		case bytes.Contains(rest[:min(len(rest), 128)], requestMark):
 			l.minutes[at/read.MinuteS]++
