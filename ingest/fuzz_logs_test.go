@@ -64,7 +64,7 @@ func FuzzOTel(f *testing.F) {
 
 func FuzzVLLMLog(f *testing.F) {
 	addLogs(f, "vllm-*.log")
-	f.Add([]byte("Avg prompt throughput: 1.2 tokens/s, INFO 01-01 00:00:00 x] Running: 3 reqs\n"))
+	f.Add([]byte("INFO 01-01 00:00:00 x] Avg prompt throughput: 1.2 tokens/s\nAvg prompt throughput: 1.2 tokens/s, INFO 01-01 00:00:01 x] Running: 3 reqs\n"))
 	f.Add([]byte("INFO 99-99 99:99:99 x] Avg prompt throughput: 1.2.3 tokens/s, Running: 999999999999999999999999 reqs\n"))
 	f.Add([]byte("INFO 01-01 00:00:00 x] Received request \nINFO 12-01 00:00:00 x] Received request \nINFO 01-01 00:00:00 x] Received request \n"))
 	stats, requests := named("vllm-log"), named("vllm-requests")
