@@ -177,7 +177,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 	alteredServer(t, w, "short", denseOnTwo, nil, 20, engine{perS: 2, input: 500, output: 100})
 	other, older, nowhere := denseOnTwo, denseOnTwo, denseOnTwo
 	other.TensorParallelSize, older.EngineVersion, nowhere.GPU = 4, "0.12.1", "X1"
-	for _, setup := range []string{
+	warehousetest.Put(t, w, []string{
 		manifest("other", other, 1, `"is_simulated": false`),
 		manifest("older", older, 1, `"is_simulated": false`),
 		manifest("nowhere", nowhere, 1, `"is_simulated": false`),
@@ -193,9 +193,7 @@ func TestCalibrateRefusesRunsThatSayNothing(t *testing.T) {
 			union all
 			select 'guessed', 5, 'server', 's', unnest(['vllm:spec_decode_num_drafts_total', 'vllm:spec_decode_num_accepted_tokens_total']), '', unnest([100, 150])`,
 		`insert into raw.runs values ('draft', 1, '{"status": "done", "environment": null}')`,
-	} {
-		warehousetest.Put(t, w, setup)
-	}
+	}...)
 	for _, test := range []struct {
 		runs       []string
 		want, hint string

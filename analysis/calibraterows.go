@@ -49,7 +49,7 @@ func readUncalibrated(ctx context.Context, db *sql.DB, runs []string) (c calibra
 	if _, err := tx.ExecContext(ctx, "delete from raw.calibrations"); err != nil {
 		return c, err
 	}
-	if err := warehouse.Refresh(ctx, tx); err != nil {
+	if err := warehouse.RefreshWithin(ctx, tx, "from staging.deployments", "from marts.tpot_gap"); err != nil {
 		return c, err
 	}
 	if c.deployments, err = readDeployed(ctx, tx, runs); err != nil {

@@ -44,7 +44,7 @@ select
 			return fmt.Errorf("calibration: %w", err)
 		}
 	}
-	if err := warehouse.Refresh(ctx, tx); err != nil {
+	if err := warehouse.RefreshWithin(ctx, tx); err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
 	if err := tx.Commit(); err != nil {

@@ -31,14 +31,12 @@ func TestGapOfAnEngineThatIsAsPredicted(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := fmt.Sprint("run", i)
-		for _, statement := range []string{
+		warehousetest.Put(t, w, []string{
 			fmt.Sprintf(`insert into raw.runs values ('%s', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": %d,
 				"quantization": %q, "engine_version": %q, "max_num_batched_tokens": %d}}')`,
 				run, d.GPU, d.CatalogModel, max(d.TensorParallelSize, 1), d.Quantization, d.EngineVersion, d.MaxNumBatchedTokens),
 			engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150}.serve(run, 400),
-		} {
-			warehousetest.Put(t, w, statement)
-		}
+		}...)
 		var median, low, high, floor float64
 		err = w.DB().QueryRow(`
 select

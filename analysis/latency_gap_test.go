@@ -22,13 +22,11 @@ func TestFirstTokensAndLongestGapsOfAnEngineThatIsAsPredicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{
+	warehousetest.Put(t, w, []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
 		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150, isTiming: true}.serve("a", 400),
-	} {
-		warehousetest.Put(t, w, statement)
-	}
+	}...)
 	var median, low, high, sum float64
 	err = w.DB().QueryRow(`
 select

@@ -23,7 +23,7 @@ func TestGapOnASharedServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{
+	warehousetest.Put(t, w, []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
 			"engine_version": %q, "max_num_batched_tokens": %d}, "effective": {"kv_cache_tokens": "1000000"}}')`,
 			d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
@@ -53,9 +53,7 @@ from (
     from looks
 )`,
 		`delete from raw.requests where seq % 5 <> 0`,
-	} {
-		warehousetest.Put(t, w, statement)
-	}
+	}...)
 	var isShared bool
 	var server, own float64
 	if err := w.DB().QueryRow(`select is_shared, server_in_flight, own_in_flight from marts.shared_servers`).Scan(&isShared, &server, &own); err != nil {

@@ -77,8 +77,9 @@ func (m *loader) load(ctx context.Context, files []candidate) []outcome {
 	return outcomes
 }
 
-// loadAndRefresh takes in one file and, where predictions depend on it, recomputes
-// the kept tables, even if the user stops meanwhile: old figures must not stay.
+// loadAndRefresh takes in one file and, where predictions depend on it, computes
+// the kept rows of earlier runs again, even if the user stops meanwhile: old figures
+// must not stay.
 func (m *loader) loadAndRefresh(ctx context.Context, file candidate) outcome {
 	if file.size >= largeBytes || file.path == "-" {
 		m.large.Lock()
@@ -100,8 +101,9 @@ func (m *loader) loadAndRefresh(ctx context.Context, file candidate) outcome {
 	return outcome{result, err, true}
 }
 
-// refreshing are the formats that predictions are made from.
-var refreshing = []string{"run", "model-config", "gpus", "kernel-times", "parquet"}
+// refreshing are the formats that predictions are made from. A run's own rows are
+// computed with it.
+var refreshing = []string{"model-config", "gpus", "kernel-times", "parquet", "prices"}
 
 // setAside finds the files whose content may be that of a file before them: of the
 // same size, or of the same name except for the ending of its packing. Only those

@@ -55,7 +55,10 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		if err != nil {
 			return err
 		}
-		return r.Insert(ctx, tx, file.source)
+		if err := r.Insert(ctx, tx, file.source); err != nil {
+			return err
+		}
+		return tx.Refresh(ctx)
 	})
 	if ctx.Err() != nil {
 		err = ctx.Err()

@@ -28,7 +28,6 @@ func TestEveryViewRunsInPython(t *testing.T) {
 			questions[file.Path] = "from " + file.Relation()
 		}
 	}
-	questions["staging.deployments_now"] = "from staging.deployments_now"
 	for _, example := range headerExamples() {
 		questions["example of "+example.Path] = example.Text
 	}

@@ -39,6 +39,10 @@ type File struct {
 // Relation is the file's name in SQL.
 func (f File) Relation() string { return f.Schema + "." + f.Name }
 
+// IsKept says that the rows of each run are computed once, when it goes in, and
+// kept in a table of the view's name.
+func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run.\n") }
+
 // Views are the schemas whose files are bare selects.
 var Views = []string{"staging", "marts", "checks"}
 

@@ -67,7 +67,7 @@ from parts
 where text is not null
 order by place`
 
-// relations lists tables and views. It leaves out views whose name ends in _now: each computes what the kept table of the same name holds.
+// relations lists tables and views. Marts are either: those that are kept per run are tables.
 const relations = `
     select
         schema_name || '.' || table_name as relation,
@@ -75,7 +75,7 @@ const relations = `
         comment
     from duckdb_tables()
     where not internal
-        and schema_name in ('raw', 'seeds', 'staging')
+        and schema_name in ('raw', 'seeds', 'staging', 'marts')
     union all
     select
         schema_name || '.' || view_name,
@@ -83,8 +83,7 @@ const relations = `
         comment
     from duckdb_views()
     where not internal
-        and schema_name in ('staging', 'marts', 'checks')
-        and not ends_with(view_name, '_now')`
+        and schema_name in ('staging', 'marts', 'checks')`
 
 // relationsQuery lists relations and macros, what users ask most first.
 const relationsQuery = `

@@ -23,10 +23,11 @@ type part struct {
 	path     string // the file that errors name
 	text     string // as it stands in the file
 	isView   bool
+	isKept   bool // a view whose rows are kept in a table, see keep.go
 	create   func(ctx context.Context, tx *sql.Tx) error
 }
 
-// rebuild makes seeds, macros, views and comments anew and stamps the file.
+// rebuild makes seeds, macros, views, kept tables and comments anew and stamps the file.
 func rebuild(ctx context.Context, tx *sql.Tx) error {
 	if err := build(ctx, tx, append(append(seedParts(), macroParts()...), viewParts()...)); err != nil {
 		return err
@@ -37,8 +38,13 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "delete from warehouse.stamp"); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC())
-	return err
+	if _, err := tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC()); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, keptTable); err != nil {
+		return err
+	}
+	return RefreshWithin(ctx, tx)
 }
 
 // build makes parts anew, each after those that it needs.
@@ -65,13 +71,7 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 	}
-	if err := makeViews(ctx, tx, views); err != nil {
-		return err
-	}
-	if len(views) == 0 {
-		return nil
-	}
-	return materialize(ctx, tx)
+	return makeViews(ctx, tx, views)
 }
 
 var macroName = regexp.MustCompile(`(?i)^create (?:or replace )?(?:macro|function) (macros\.\w+)`)
@@ -100,7 +100,7 @@ func viewParts() []part {
 		for _, file := range queries.In(schema, ".sql") {
 			text := strings.TrimRight(strings.TrimSpace(file.Text), ";")
 			parts = append(parts, part{
-				relation: file.Relation(), path: file.Path, text: file.Text, isView: true,
+				relation: file.Relation(), path: file.Path, text: file.Text, isView: true, isKept: file.IsKept(),
 				create: run("create view " + file.Relation() + " as\n" + text),
 			})
 		}

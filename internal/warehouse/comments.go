@@ -37,7 +37,7 @@ func comment(ctx context.Context, tx *sql.Tx) error {
 		for _, file := range queries.In(schema, ".sql") {
 			header := queries.ReadHeader(file.Text)
 			kind := "view"
-			if slices.Contains(materialized, file.Relation()) {
+			if file.IsKept() {
 				kind = "table"
 			}
 			add(kind, file.Relation(), header.Comment, header.Columns)

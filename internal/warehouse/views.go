@@ -18,7 +18,7 @@ const made = "__made"
 // plans everything below it, down to the raw tables. The marts stand on each
 // other a dozen levels deep, so nearly all time would go into planning the same
 // views again. While a view's readers are made, an empty table with the same
-// columns therefore takes its place.
+// columns therefore takes its place. For a kept view that table stays.
 func makeViews(ctx context.Context, tx *sql.Tx, views []part) error {
 	var standing []string
 	for _, floor := range floorsOf(views) {
@@ -35,6 +35,10 @@ func makeViews(ctx context.Context, tx *sql.Tx, views []part) error {
 		for _, view := range floor {
 			swaps = append(swaps, fmt.Sprintf("alter view %s rename to %s; create table %s (%s)",
 				view.relation, nameOf(view)+made, view.relation, columns[view.relation]))
+			if view.isKept {
+				standing = append(standing, fmt.Sprintf("drop view %s", view.relation+made))
+				continue
+			}
 			standing = append(standing, fmt.Sprintf("drop table %s; alter view %s rename to %s",
 				view.relation, view.relation+made, nameOf(view)))
 		}

@@ -112,7 +112,9 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 	}
 	if !changed {
 		// The last writer may have been killed before its Refresh.
-		return Refresh(ctx, w.db)
+		if err := RefreshWithin(ctx, tx); err != nil {
+			return err
+		}
 	}
 	return tx.Commit()
 }

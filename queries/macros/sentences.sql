@@ -8,23 +8,31 @@ create macro macros.counted(n, noun) as
 
 -- A measured number: three significant figures, without an exponent from a ten-thousandth up: 0.0123, 20.0, 1,230.
 create macro macros.figures(x) as
-    case
-        when x = 0 then '0'
-        when abs(x::double) >= 999.5e0
-            then format('{:,.0f}', round(x::double / pow(10, floor(log10(abs(x::double))) - 2)) * pow(10, floor(log10(abs(x::double))) - 2))
-        when abs(x::double) >= 99.95e0 then format('{:.0f}', x::double)
-        when abs(x::double) >= 9.995e0 then format('{:.1f}', x::double)
-        when abs(x::double) >= 0.9995e0 then format('{:.2f}', x::double)
-        when abs(x::double) >= 0.09995e0 then format('{:.3f}', x::double)
-        when abs(x::double) >= 0.009995e0 then format('{:.4f}', x::double)
-        when abs(x::double) >= 0.0009995e0 then format('{:.5f}', x::double)
-        when abs(x::double) >= 0.00009995e0 then format('{:.6f}', x::double)
-        else format('{:.2e}', x::double)
-    end;
+    -- The lambda has x planned once and not at each of its uses: x may be a long expression.
+    list_transform([x::double], lambda v: case
+        when v = 0 then '0'
+        when abs(v) >= 999.5e0 then format('{:,.0f}', round(v / pow(10, floor(log10(abs(v))) - 2)) * pow(10, floor(log10(abs(v))) - 2))
+        else format(
+            case
+                when abs(v) >= 99.95e0 then '{:.0f}'
+                when abs(v) >= 9.995e0 then '{:.1f}'
+                when abs(v) >= 0.9995e0 then '{:.2f}'
+                when abs(v) >= 0.09995e0 then '{:.3f}'
+                when abs(v) >= 0.009995e0 then '{:.4f}'
+                when abs(v) >= 0.0009995e0 then '{:.5f}'
+                when abs(v) >= 0.00009995e0 then '{:.6f}'
+                else '{:.2e}'
+            end,
+            v
+        )
+    end)[1];
 
 -- A time: 12.3 ms, from one second on 2.50 s.
 create macro macros.duration_text(seconds) as
-    case when abs(seconds::double) >= 0.9995e0 then macros.figures(seconds) || ' s' else macros.figures(seconds::double * 1e3) || ' ms' end;
+    list_transform(
+        [seconds::double],
+        lambda s: case when abs(s) >= 0.9995e0 then macros.figures(s) || ' s' else macros.figures(s * 1e3) || ' ms' end
+    )[1];
 
 create macro macros.percent_text(ratio) as
     macros.figures(ratio::double * 100) || ' %';

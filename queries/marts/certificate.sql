@@ -2,6 +2,7 @@
 -- first line says how the run ended, the last one is the verdict. A run with a line that breaks has failed, or is invalid (neither pass
 -- nor fail). A note breaks nothing by itself, but whoever uses the numbers should know it. If a run has failed, the client's own timing
 -- is only a note.
+-- Kept per run.
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at

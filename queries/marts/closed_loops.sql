@@ -5,6 +5,7 @@
 -- nobody's fault. If fewer are in flight in between, the client lost what it sent late, and the plan the rest, because its next turn was not
 -- due yet.
 -- replay/closedloop.go says the same by the same rule.
+-- Kept per run.
 -- run_id                   the replay
 -- asked                    requests to be in flight
 -- from_s, until_s          the time that counts, seconds since the run began

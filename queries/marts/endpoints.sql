@@ -1,6 +1,7 @@
 -- One row per run and server that requests went to: how even the load was. Warm-up is left out.
 --
 -- A run with one server has one row. Requests that were never sent went nowhere and are in no row.
+-- Kept per run.
 -- run_id              the replay
 -- endpoint            base url
 -- requests            requests that went to it

@@ -1,6 +1,7 @@
 -- One row per run and figure of its decoding that a diagnosis looks at: the measured time per token compared with floor and prediction,
 -- term by term. Means are over decoded tokens, as in marts.tpot_terms, and that of the batch over the time that requests decoded, as in
 -- marts.tpot_gap_runs. staging.evidence_figures says what each figure is.
+-- Kept per run.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -5,6 +5,7 @@
 -- short. A first token is slow if it is of a short prompt and took more than three times the median of the short ones. It was next to a long
 -- prompt if a long prompt was being computed at any time of its wait. The wait for other prompts is lam E[x^2] / (2 (1 - lam E[x])) for a
 -- predicted work x per prompt (Pollaczek 1930, Khinchine 1932), with an exponential tail of that mean.
+-- Kept per run.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -4,6 +4,7 @@
 -- Requests in flight, here and at the server, are those of marts.shared_servers: both are counted at the instants of the looks, so that the
 -- comparison holds whatever the load does in between. Clocks and DRAM_ACTIVE are over the seconds in which the GPU worked: SM_ACTIVE
 -- above 5 %, where it is measured.
+-- Kept per run.
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -1,5 +1,6 @@
 -- One row per run and kind of failure, warm-up left out. Requests that were never
 -- sent did not fail: marts.runs counts them as unsent.
+-- Kept per run.
 -- run_id     the replay
 -- failure    kind: 'http_429', 'cut_stream', 'no_token', ...
 -- requests   how many

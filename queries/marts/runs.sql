@@ -10,6 +10,7 @@
 -- closed loop, whose slots become free together, is judged by what it kept in flight instead: marts.closed_loops);
 -- the client stood still for too long, or was short of files, ports or disk.
 -- A run in which too many requests failed is not invalid: it has failed, and it does not matter how exactly the client kept time.
+-- Kept per run.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it

@@ -5,6 +5,7 @@
 -- started again with its server, so its whole value is growth. If two looks are more than 2.5 s apart everything is null: nothing is made up.
 -- Gauges are those of the look that ends the time. What the server does not expose is null. Requests count in the second in which they were
 -- sent or ended.
+-- Kept per run.
 -- run_id                        the replay
 -- url                           address of the exposition; '' where the run does not say
 -- second                        0-based: from so many seconds since the run began, one second long

@@ -5,6 +5,7 @@
 -- prefix that several share is counted once. Gauges are those of the look that ends the time. Several engines behind one address
 -- share the load evenly. Prompts are of the mean length of the run's time. Where two looks are more than 2.5 s apart, or something is
 -- not exposed, everything that depends on it is null: nothing is made up.
+-- Kept per run.
 -- run_id            the replay
 -- endpoint          base url that the run sent to; '' where it had one only
 -- begin_s           the look before, seconds since the run began

@@ -4,6 +4,7 @@
 -- Both numbers are compared at the instants of the looks, so that a few looks at an uneven load, as in an interrupted run, accuse nobody. A
 -- request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more, because the server runs it until it
 -- notices. A server that goes away during the run counts for the time in which it was looked at.
+-- Kept per run.
 -- run_id             the replay
 -- looks              instants at which the servers were asked, at the address that was asked most often
 -- server_in_flight   running and waiting as the servers say, mean over the looks, all servers together

@@ -4,6 +4,7 @@
 -- Requests count in the bins in which they were due, sent or ended; latencies count in the bin in which their request was sent. Tokens are
 -- spread evenly between a request's first and last. Warm-up is included, because this is what happened and not a summary. In sessions and
 -- in a closed loop a request that was never sent was never due either.
+-- Kept per run.
 -- run_id               the replay
 -- is_simulated         measured on a simulated server
 -- bin_s                when the bin begins, seconds since the run began

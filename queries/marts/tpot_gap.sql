@@ -5,6 +5,7 @@
 -- (marts.decode_integrals). That is a harmonic mean, so the floor is a true bound if each step is above its own floor. Terms are weighted by
 -- the same steps and add up to the prediction. Prefill of other requests is added in seconds per token: all of it between the request's
 -- first and last token counts.
+-- Kept per run.
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- is_simulated            measured on a simulated server

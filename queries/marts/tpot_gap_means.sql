@@ -3,6 +3,7 @@
 -- All are means over decoded tokens, so that mean times decode_tokens is a sum: the sums of several rows over their tokens are
 -- the mean of them together, and the terms and what is left unexplained add up to the measured mean. marts.tpot_gap_runs and
 -- marts.tpot_gap_classes are its two kinds of rows, each by itself.
+-- Kept per run.
 -- run_id                the replay
 -- class                 what the trace calls their kind; null where it has none, and for all
 -- is_all                all of the run's requests together

@@ -4,6 +4,7 @@
 -- level is the requests in flight in the bins of marts.timeline, or the engine's queue each second. Neighbouring samples are alike, so the
 -- interval of the slope counts n (1 - rho) / (1 + rho) samples, where rho is the correlation of a residual with the next. Fewer than ten
 -- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted.
+-- Kept per run.
 -- run_id               the replay
 -- level                'in flight' or 'queue'
 -- samples              bins or seconds

@@ -1,6 +1,7 @@
 -- One row per replay: its settings and what it ran on, from run.json.
 --
 -- A run without an environment is a draft: it is measured and shown, not compared.
+-- Kept per run.
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it

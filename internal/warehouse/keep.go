@@ -1,0 +1,299 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+
+	"tidemark/queries"
+)
+
+// The kept tables. A view whose header says "Kept per run." is a table: the rows
+// of a run are computed when the run goes in, and are its own for good. DuckDB
+// plans a view again for every question, down to the raw tables, and that costs
+// a hundred times what the data cost.
+//
+// The rows are computed relation by relation, each from its parents. In its text
+// the names of raw tables and of kept parents are replaced by temporary views of
+// the same tables that hold the wanted runs only, so that a text which says
+// nothing of runs still computes one run and not all of them.
+//
+// warehouse.kept says for which runs this has been done, and under which
+// catalogue: a new model, GPU, kernel table, calibration or price changes the
+// predictions of runs that are there already.
+
+// Querier is a database, a connection or a transaction.
+type Querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// keptTable is the record of the runs whose rows are in the kept tables.
+const keptTable = "create or replace table warehouse.kept (run_id varchar not null, catalogue varchar not null)"
+
+// catalogueQuery is a fingerprint of all data, other than a run's own, that kept
+// rows are computed from.
+const catalogueQuery = `
+select concat_ws(' ',
+    (select concat(count(*), '-', bit_xor(hash(model_configs))) from raw.model_configs),
+    (select concat(count(*), '-', bit_xor(hash(gpus))) from raw.gpus),
+    (select concat(count(*), '-', bit_xor(hash(kernel_tables))) from raw.kernel_tables),
+    (select concat(count(*), '-', bit_xor(hash(calibrations))) from raw.calibrations),
+    (select concat(count(*), '-', bit_xor(hash(prices))) from raw.prices)
+)`
+
+// Refresh brings the kept tables up to date: it removes the rows of runs that are
+// gone, computes those of runs that are new, and computes again those whose
+// catalogue has changed. Whoever writes runs, models, GPUs, kernel times, prices
+// or calibrations must call it. Opening a file for writing calls it as well,
+// because the last writer may have been killed before it could.
+//
+// With queries given, only what these read is filled, directly or through others:
+// for a test, or for a transaction that will be rolled back.
+func Refresh(ctx context.Context, db *sql.DB, asked ...string) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	defer tx.Rollback() // after a commit this does nothing
+	if err := RefreshWithin(ctx, tx, asked...); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Refresh does the same within the transaction.
+func (tx *Tx) Refresh(ctx context.Context) error { return RefreshWithin(ctx, tx.conn) }
+
+// RefreshWithin does what Refresh does within the caller's transaction. The
+// Querier must be one connection.
+func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
+	all, needs := ofRunsInOrder()
+	if len(asked) > 0 {
+		all = all.neededBy(asked, needs)
+	}
+	if err := all.refresh(ctx, db); err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	return nil
+}
+
+// passes are the relations that a refresh goes through, in order.
+type passes []relation
+
+// relation is a view or a kept table that depends on what a run wrote.
+type relation struct {
+	name string // schema.name
+	text string // its select, over the narrowed names of its parents
+	kept bool
+}
+
+// requestsPerPass is how many requests one pass computes at most, unless a single run has
+// more: intermediate results then fit in memory.
+const requestsPerPass = 200_000
+
+func (p passes) refresh(ctx context.Context, db Querier) error {
+	var catalogue string
+	if err := db.QueryRowContext(ctx, catalogueQuery).Scan(&catalogue); err != nil {
+		return err
+	}
+	gone, err := texts(ctx, db, "select run_id from warehouse.kept where run_id not in (select run_id from raw.runs)")
+	if err != nil {
+		return err
+	}
+	if err := p.forget(ctx, db, gone); err != nil {
+		return err
+	}
+	changed, err := p.changed(ctx, db, catalogue)
+	if err != nil {
+		return err
+	}
+	if err := p.forget(ctx, db, changed); err != nil {
+		return err
+	}
+	for {
+		runs, err := texts(ctx, db, `
+			select run_id
+			from (
+				select
+					runs.run_id,
+					sum(count(requests.run_id)) over (order by runs.run_id) - count(requests.run_id) as before_it
+				from raw.runs
+				left join raw.requests on requests.run_id = runs.run_id
+				where runs.run_id not in (select kept.run_id from warehouse.kept)
+				group by runs.run_id
+			) as waiting
+			where before_it < ?
+			order by run_id`, requestsPerPass)
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		if err := p.compute(ctx, db, runs, catalogue); err != nil {
+			return err
+		}
+	}
+}
+
+// forget removes the rows of runs from every kept table.
+func (p passes) forget(ctx context.Context, db Querier, runs []string) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	statements := []string{"delete from warehouse.kept where run_id in " + listed(runs)}
+	for _, r := range p {
+		if r.kept {
+			statements = append(statements, fmt.Sprintf("delete from %s where run_id in %s", r.name, listed(runs)))
+		}
+	}
+	_, err := db.ExecContext(ctx, strings.Join(statements, ";\n"))
+	return err
+}
+
+// changed are the runs whose predictions or prices another catalogue changes. All
+// the catalogue's figures reach the kept tables through staging.deployments and
+// marts.goodput.
+func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]string, error) {
+	before, err := texts(ctx, db, "select run_id from warehouse.kept where catalogue <> ?", catalogue)
+	if err != nil || len(before) == 0 {
+		return nil, err
+	}
+	if err := p.narrow(ctx, db, before); err != nil {
+		return nil, err
+	}
+	var differing []string
+	for _, r := range p {
+		if r.name == "staging.deployments" || r.name == "marts.goodput" {
+			differing = append(differing, fmt.Sprintf("(select run_id from (from (%s) except all from %s))", r.text, narrowed(r.name)))
+		}
+	}
+	changed, err := texts(ctx, db, "select distinct run_id from ("+strings.Join(differing, " union all ")+") order by run_id")
+	if err != nil {
+		return nil, err
+	}
+	_, err = db.ExecContext(ctx, "update warehouse.kept set catalogue = ? where catalogue <> ?", catalogue, catalogue)
+	return changed, err
+}
+
+// compute fills the kept tables with the rows of runs that are in none of them.
+func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogue string) error {
+	if err := p.narrow(ctx, db, runs); err != nil {
+		return err
+	}
+	for _, r := range p {
+		if !r.kept {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?", runs, catalogue)
+	return err
+}
+
+// narrow makes the temporary views: of raw tables and kept tables those rows that
+// are of the runs, and of everything else its text.
+func (p passes) narrow(ctx context.Context, db Querier, runs []string) error {
+	var statements []string
+	add := func(name, text string) {
+		statements = append(statements, fmt.Sprintf("create or replace temporary view %s as\n%s", narrowed(name), text))
+	}
+	for _, name := range ofRuns {
+		add(name, fmt.Sprintf("from %s where run_id in %s", name, listed(runs)))
+	}
+	for _, r := range p {
+		if r.kept {
+			add(r.name, fmt.Sprintf("from %s where run_id in %s", r.name, listed(runs)))
+		} else {
+			add(r.name, r.text)
+		}
+	}
+	_, err := db.ExecContext(ctx, strings.Join(statements, ";\n"))
+	return err
+}
+
+// ofRuns are the raw tables that runs write.
+var ofRuns = []string{"raw.runs", "raw.requests", "raw.samples"}
+
+// neededBy leaves what some queries read, directly or through others.
+func (p passes) neededBy(asked []string, needs map[string][]string) (needed passes) {
+	isNeeded := map[string]bool{}
+	var need func(name string)
+	need = func(name string) {
+		if !isNeeded[name] {
+			isNeeded[name] = true
+			for _, parent := range needs[name] {
+				need(parent)
+			}
+		}
+	}
+	for _, text := range asked {
+		for _, name := range mentioned(text) {
+			need(name)
+		}
+	}
+	for _, r := range p {
+		if isNeeded[r.name] {
+			needed = append(needed, r)
+		}
+	}
+	return needed
+}
+
+// ofRunsInOrder are all relations that depend on what runs write, each after those that it reads, and what each reads.
+var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
+	views, err := ordered(viewParts())
+	if err != nil {
+		panic(err) // a loop among the views is an error of the source tree that every test shows
+	}
+	isOfRuns := map[string]bool{}
+	for _, name := range ofRuns {
+		isOfRuns[name] = true
+	}
+	needs := map[string][]string{}
+	var all passes
+	for _, view := range views {
+		text := strings.TrimRight(strings.TrimSpace(queries.WithoutComments(view.text)), ";")
+		for _, name := range mentioned(text) {
+			if isOfRuns[name] && name != view.relation {
+				needs[view.relation] = append(needs[view.relation], name)
+			}
+		}
+		if len(needs[view.relation]) > 0 {
+			isOfRuns[view.relation] = true
+			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept})
+		}
+	}
+	return all, needs
+})
+
+// texts are the values of a query's only column.
+func texts(ctx context.Context, db Querier, query string, args ...any) (found []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		found = append(found, text)
+	}
+	return found, rows.Err()
+}
+
+// listed is a list for "in".
+func listed(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, quoted(name))
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}
