@@ -43,6 +43,10 @@ func (f File) Relation() string { return f.Schema + "." + f.Name }
 // kept in a table of the view's name.
 func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run.\n") }
 
+// IsPublishedPerSource says that the view's rows of each source are written into the
+// published lake.
+func (f File) IsPublishedPerSource() bool { return strings.Contains(f.Text, "\n-- Published per source.\n") }
+
 // Views are the schemas whose files are bare selects.
 var Views = []string{"staging", "marts", "checks"}
 

@@ -123,7 +123,7 @@ func quietFlag() cli.Flag {
 // withWarehouseFlags adds the flags of every verb that uses a warehouse.
 func withWarehouseFlags(flags ...cli.Flag) []cli.Flag {
 	return append(flags, warehouseFlag(),
-		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, quietFlag())
+		&cli.DurationFlag{Name: "wait", Usage: "wait up to `60s` while another process holds the warehouse", Value: time.Minute}, publishFlag(), quietFlag())
 }
 
 // withTableFlags adds the flags of every verb whose product is a table.

@@ -2,9 +2,11 @@ package main
 
 // How a verb opens the warehouse, and how it waits for it.
 //
-// DuckDB lets one process write, or several read. A verb therefore opens the warehouse
-// as late and closes it as early as it can, and waits up to --wait while another process
-// holds it. The wait polls ten times a second: there is no signal that a lock is free.
+// DuckDB lets one process write, or several read. A verb that reads therefore opens the
+// published snapshot, which nobody writes. A verb that writes opens the warehouse as late
+// and closes it as early as it can, waits up to --wait while another process holds it, and
+// publishes before it closes. The wait polls ten times a second: there is no signal that
+// a lock is free.
 //
 // Three ways to open it:
 //
@@ -33,21 +35,23 @@ func withWarehouse(ctx context.Context, c *cli.Context, mode warehouse.Mode, use
 
 // withWarehouseWithin waits that long.
 func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
+	if mode == warehouse.ReadOnly {
+		return reading(ctx, c, wait, use)
+	}
 	var w *warehouse.Warehouse
 	err := patiently(ctx, c, wait, func() (err error) {
 		w, err = warehouse.Open(ctx, c.String("warehouse"), mode)
-		if mode == warehouse.ReadOnly && errors.Is(err, warehouse.ErrStale) {
-			w, err = renewed(ctx, c, err)
-		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	err = w.Explain(use(ctx, w))
+	done := publish(context.WithoutCancel(ctx), c, w)
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}
+	done()
 	return err
 }
 
@@ -99,27 +103,6 @@ func warehouseWords(c *cli.Context) string {
 		return " --warehouse " + path
 	}
 	return ""
-}
-
-// renewed brings the views of a warehouse to this version, so that an upgrade of
-// the program does not lock an analyst out. Data is not touched. If that fails, the
-// first error is returned.
-func renewed(ctx context.Context, c *cli.Context, stale error) (*warehouse.Warehouse, error) {
-	w, err := warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadWrite)
-	if errors.Is(err, warehouse.ErrHeld) {
-		return nil, err
-	}
-	if err != nil && ctx.Err() != nil {
-		return nil, errors.Join(err, ctx.Err())
-	}
-	if err != nil {
-		return nil, stale
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	tell(c, "%s: its views are now those of this version of tidemark", c.String("warehouse"))
-	return warehouse.Open(ctx, c.String("warehouse"), warehouse.ReadOnly)
 }
 
 // calculator opens what a calculator asks: the warehouse, which knows the GPUs, models and calibrations that the user

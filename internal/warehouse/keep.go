@@ -34,7 +34,8 @@ type Querier interface {
 }
 
 // keptTable is the record of the runs whose rows are in the kept tables.
-const keptTable = "create or replace table warehouse.kept (run_id varchar not null, catalogue varchar not null)"
+// Whoever copies kept rows sees by computed_at whether they have been computed again.
+const keptTable = "create or replace table warehouse.kept (run_id varchar not null, catalogue varchar not null, computed_at timestamptz not null)"
 
 // catalogueQuery is a fingerprint of all data, other than a run's own, that kept
 // rows are computed from.
@@ -192,7 +193,7 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?", runs, catalogue)
+	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?, now()", runs, catalogue)
 	return err
 }
 

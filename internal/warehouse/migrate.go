@@ -72,9 +72,9 @@ func look(ctx context.Context, db querier) (state, error) {
 	return s, err
 }
 
-// checkStamp is all that a reader does: it checks that the file is ours and of
-// this version.
-func checkStamp(ctx context.Context, db *sql.DB) error {
+// checkStamp is all that a reader does: it checks that the file is ours and, unless
+// any version will do, of this version.
+func checkStamp(ctx context.Context, db *sql.DB, mode Mode) error {
 	found, err := look(ctx, db)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func checkStamp(ctx context.Context, db *sql.DB) error {
 	if !found.ours {
 		return hint.Errorf("a DuckDB file, but without tidemark's tables").Hint("name another file with --warehouse FILE")
 	}
-	if found.stamp != queries.Stamp() {
+	if found.stamp != queries.Stamp() && mode != AnyVersion {
 		return errStale
 	}
 	return nil

@@ -28,6 +28,9 @@ const (
 	ReadOnly
 	// Update wants an existing file, and brings it up to date.
 	Update
+	// AnyVersion is ReadOnly, also for a file of another version: a query may not
+	// find what it asks for.
+	AnyVersion
 )
 
 // Memory is the path of a warehouse that is gone when it is closed.
@@ -68,6 +71,9 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 // DB is the pool of connections; all of them see the same data, in memory too.
 func (w *Warehouse) DB() *sql.DB { return w.db }
 
+// Path is the file's path as Open got it.
+func (w *Warehouse) Path() string { return w.path }
+
 // DiscardIfNew says that the operation for which the file was made failed.
 // Close then removes the file, unless it existed before Open or contains a
 // source.
@@ -76,7 +82,7 @@ func (w *Warehouse) DiscardIfNew() { w.isUnasked = true }
 // Close writes what is still in the log into the file and releases it.
 func (w *Warehouse) Close() error {
 	var removeErr error
-	if w.isNew && w.isUnasked && w.isEmpty() {
+	if w.WillBeDiscarded() {
 		// While it is locked: a process that opened it between closing and
 		// removing would write into a file without a name.
 		_, checkpointErr := w.db.Exec("checkpoint") // removes the log
@@ -88,6 +94,9 @@ func (w *Warehouse) Close() error {
 	return nil
 }
 
+// WillBeDiscarded says that Close will remove the file.
+func (w *Warehouse) WillBeDiscarded() bool { return w.isNew && w.isUnasked && w.isEmpty() }
+
 // isEmpty reports that no source is in the warehouse. If that cannot be asked,
 // it is not empty.
 func (w *Warehouse) isEmpty() bool {
@@ -98,8 +107,8 @@ func (w *Warehouse) isEmpty() bool {
 
 // prepare brings the file up to date, or for a reader checks that it is.
 func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
-	if mode == ReadOnly {
-		return checkStamp(ctx, w.db)
+	if mode == ReadOnly || mode == AnyVersion {
+		return checkStamp(ctx, w.db, mode)
 	}
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -229,7 +238,7 @@ func connect(path string, mode Mode) (*sql.DB, error) {
 		dsn = absolute
 	}
 	dsn += "?autoinstall_known_extensions=false&autoload_known_extensions=false"
-	if mode == ReadOnly && path != Memory {
+	if (mode == ReadOnly || mode == AnyVersion) && path != Memory {
 		dsn += "&access_mode=read_only"
 	}
 	connector, err := duckdb.NewConnector(dsn, inUTC)

@@ -1,6 +1,7 @@
 -- One row per cell of a length histogram: cells that a file holds, and cells that follow from a server's counters between two looks. A server
 -- counts prompts and answers separately, so such a cell is about one of the two lengths.
 -- Engines and servers are added up over the bounds that all of them have.
+-- Published per source.
 -- source_id        the file; of two dumps of one server, the later
 -- source_name      what the user calls it
 -- window_from_s    seconds since the first look, or the file's own zero; null: all of the source

@@ -1,0 +1,169 @@
+package main
+
+// The published copy of the warehouse: how verbs read it, how they write it, and the verb
+// publish, which does nothing else. internal/published says what is in the folder.
+//
+// Publishing never fails a verb: what it did is done and in the warehouse. A reader that
+// finds no snapshot of the present state makes one if it can; else it reads what there is,
+// and says of which time or version that is.
+//
+// Exit codes of publish: 0; 4 where the folder cannot be written.
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/published"
+	"tidemark/internal/warehouse"
+)
+
+// publishFlag can be set for a whole shell by the environment.
+func publishFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "publish", Usage: "publish into `DIR`, \"off\" for nowhere (default: beside the warehouse)",
+		EnvVars: []string{"TIDEMARK_PUBLISH"},
+	}
+}
+
+func publishedFolder(c *cli.Context) string {
+	return published.Folder(c.String("warehouse"), c.String("publish"))
+}
+
+// publish brings the folder up to date with an open warehouse. An error is told and does
+// not fail the verb. What it returns must be called once the warehouse is closed.
+func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done func()) {
+	if w.WillBeDiscarded() {
+		return func() {}
+	}
+	folder := publishedFolder(c)
+	result, done, err := published.Publish(ctx, w, folder, version)
+	if err != nil {
+		tell(c, "warning: %v", err)
+		if advice := hint.Of(err); advice != "" {
+			tell(c, "hint: %s", advice)
+		}
+	} else if result.IsFirst {
+		tell(c, "published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, megabytes(result.Bytes))
+	}
+	return done
+}
+
+// reading opens what a verb reads: the snapshot where it is of the present state. If it is
+// not, and nobody holds the warehouse, the snapshot is brought up to date first.
+func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(context.Context, *warehouse.Warehouse) error) error {
+	path, folder := c.String("warehouse"), publishedFolder(c)
+	fresh, manifest, err := published.Fresh(path, folder)
+	if err != nil {
+		return err
+	}
+	if fresh != published.SwitchedOff && fresh != published.Current && broughtUp(ctx, c, path, fresh) {
+		if fresh, manifest, err = published.Fresh(path, folder); err != nil {
+			return err
+		}
+	}
+	mode := warehouse.ReadOnly
+	switch fresh {
+	case published.Current:
+		path = published.Snapshot(folder)
+	case published.Older:
+		path = published.Snapshot(folder)
+		tell(c, "the answer is of %s, as published then: another process is writing", manifest.Published)
+	case published.OtherVersion:
+		path, mode = published.Snapshot(folder), warehouse.AnyVersion
+		tell(c, "the answer is from what tidemark %s published at %s: another process holds the warehouse, so it is not brought to this version yet", manifest.Version, manifest.Published)
+	}
+	var w *warehouse.Warehouse
+	err = patiently(ctx, c, wait, func() (err error) {
+		w, err = warehouse.Open(ctx, path, mode)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = w.Explain(use(ctx, w))
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// broughtUp opens the warehouse for writing, which brings its views to this version and
+// computes what a killed writer left out, and publishes it. It reports whether it could: a
+// warehouse that somebody holds, or a folder that cannot be written, is read as it is.
+func broughtUp(ctx context.Context, c *cli.Context, path string, fresh published.Freshness) bool {
+	w, err := warehouse.Open(ctx, path, warehouse.Update)
+	if err != nil {
+		return false
+	}
+	if fresh == published.OtherVersion {
+		tell(c, "%s: its views are now those of this version of tidemark", path)
+	}
+	done := publish(ctx, c, w)
+	err = w.Close()
+	done()
+	return err == nil
+}
+
+func publishCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "publish",
+		Usage: "bring the published copy of the warehouse up to date, or end publishing",
+		Description: `Every change is published by itself, into a folder beside the warehouse:
+latest.duckdb, which any DuckDB opens while work goes on, and a lake of
+Parquet files, which any engine reads. This verb is for what was left out: a
+folder that could not be written, or publishing that was switched off.
+
+Example:
+  tidemark publish
+  duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
+		Flags: withWarehouseFlags(
+			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\""},
+		),
+		Action: runPublish,
+	}
+}
+
+func runPublish(c *cli.Context) error {
+	folder := publishedFolder(c)
+	if folder == published.Off {
+		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
+	}
+	if c.Bool("off") {
+		if err := published.SwitchOff(folder); err != nil {
+			return err
+		}
+		tell(c, "nothing is published any more; %s is empty", folder)
+		return nil
+	}
+	if err := published.SwitchOn(folder); err != nil {
+		return err
+	}
+	if _, err := os.Stat(c.String("warehouse")); err != nil {
+		return hint.Errorf("warehouse %s: %w", c.String("warehouse"), errors.Unwrap(err)).Hint("name one with --warehouse FILE")
+	}
+	var w *warehouse.Warehouse
+	err := patiently(c.Context, c, c.Duration("wait"), func() (err error) {
+		w, err = warehouse.Open(c.Context, c.String("warehouse"), warehouse.Update)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	result, done, err := published.Publish(c.Context, w, folder, version)
+	err = errors.Join(err, w.Close())
+	done()
+	if err != nil {
+		return err
+	}
+	if result.Bytes == 0 {
+		remark(c, "%s is of the present state", folder)
+		return nil
+	}
+	remark(c, "published in %s: %s", folder, megabytes(result.Bytes))
+	return nil
+}

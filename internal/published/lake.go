@@ -1,0 +1,260 @@
+//go:build duckdb_arrow
+
+package published
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tidemark/queries"
+)
+
+// rowsPerPart is how many rows are written into one file without looking at its
+// size. Packed rows take less than 100 bytes, so that the file stays below 512 MB.
+const rowsPerPart = 5_000_000
+
+// owner is a run or a source: the lake has parts for each.
+type owner struct {
+	Column   string `json:"column"` // run_id or source_id
+	ID       string `json:"id"`
+	Computed string `json:"computed_at"`    // when its rows were computed, or the source taken in
+	Date     string `json:"date,omitempty"` // the day on which a run began; empty for a source
+}
+
+func (o owner) key() string { return o.Column + "=" + o.ID }
+
+// partition are the folders of the owner's parts, as Hive names them.
+func (o owner) partition() string {
+	name := o.Column + "=" + url.PathEscape(o.ID)
+	if o.Column == "run_id" {
+		return filepath.Join("run_date="+o.Date, name)
+	}
+	return name
+}
+
+// addParts writes the parts that the lake lacks. It returns all that the lake then has
+// to have, and of which runs and sources that is.
+func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part, err error) {
+	if owners, err = p.owners(ctx); err != nil {
+		return nil, nil, err
+	}
+	known := map[owner]bool{}
+	if p.old.Stamp == queries.Stamp() {
+		for _, o := range p.old.Owners {
+			known[o] = true
+		}
+	}
+	isWanted := map[string]bool{}
+	var lacking []owner
+	for _, o := range owners {
+		if known[o] {
+			isWanted[o.key()+o.Computed] = true
+		} else {
+			lacking = append(lacking, o)
+		}
+	}
+	for _, part := range p.old.Parts {
+		if isWanted[part.Key+part.Computed] {
+			parts = append(parts, part)
+		}
+	}
+	for _, column := range []string{"run_id", "source_id"} {
+		of := slices.DeleteFunc(slices.Clone(lacking), func(o owner) bool { return o.Column != column })
+		for _, relation := range published(column) {
+			made, err := p.addRelation(ctx, relation, of)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", relation, err)
+			}
+			parts = append(parts, made...)
+		}
+	}
+	return owners, parts, nil
+}
+
+// addRelation writes the parts of one relation. It asks once which owners have rows
+// at all: most relations have none of most sources.
+func (p publication) addRelation(ctx context.Context, relation string, owners []owner) (parts []Part, err error) {
+	if len(owners) == 0 {
+		return nil, nil
+	}
+	var ids []string
+	for _, o := range owners {
+		ids = append(ids, o.literal())
+	}
+	column := owners[0].Column
+	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select %s::varchar, count(*) from %s where %s in (%s) group by all", column, relation, column, strings.Join(ids, ", ")))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[string]int64{}
+	for rows.Next() {
+		var id string
+		var count int64
+		if err := rows.Scan(&id, &count); err != nil {
+			return nil, err
+		}
+		counts[id] = count
+	}
+	for _, o := range owners {
+		if counts[o.ID] == 0 {
+			continue
+		}
+		made, err := p.writeParts(ctx, relation, o, counts[o.ID])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, made...)
+	}
+	return parts, rows.Err()
+}
+
+// published are the relations that the lake has of a run, or of a source.
+func published(column string) (relations []string) {
+	for _, schema := range queries.Views {
+		for _, file := range queries.In(schema, ".sql") {
+			if column == "run_id" && file.IsKept() || column == "source_id" && file.IsPublishedPerSource() {
+				relations = append(relations, file.Relation())
+			}
+		}
+	}
+	return relations
+}
+
+// literal is the owner's id in SQL.
+func (o owner) literal() string {
+	if o.Column == "source_id" {
+		return o.ID // a number
+	}
+	return "'" + strings.ReplaceAll(o.ID, "'", "''") + "'"
+}
+
+func (p publication) owners(ctx context.Context) (owners []owner, err error) {
+	rows, err := p.w.DB().QueryContext(ctx, `
+		select
+			'run_id',
+			kept.run_id,
+			kept.computed_at::varchar,
+			coalesce(strftime(runs.started_at, '%Y-%m-%d'), 'unknown')
+		from warehouse.kept
+		inner join staging.runs on runs.run_id = kept.run_id
+		union all
+		select 'source_id', source_id::varchar, ingested_at::varchar, ''
+		from raw.sources
+		where kind <> 'run'
+		order by all`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var o owner
+		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date); err != nil {
+			return nil, err
+		}
+		owners = append(owners, o)
+	}
+	return owners, rows.Err()
+}
+
+// writeParts writes the rows of one relation and owner: one part, or several where
+// there are many rows.
+func (p publication) writeParts(ctx context.Context, relation string, o owner, count int64) (parts []Part, err error) {
+	folder := filepath.Join("lake", relation, o.partition())
+	whole := filepath.Join(p.folder, folder)
+	temporary := whole + ".tmp"
+	if err := errors.Join(os.RemoveAll(temporary), os.MkdirAll(filepath.Dir(whole), folderMode(p.mode))); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temporary)
+	rows := fmt.Sprintf("from %s where %s = %s", relation, o.Column, o.literal())
+	if err := os.MkdirAll(temporary, folderMode(p.mode)); err != nil {
+		return nil, err
+	}
+	to, options := filepath.Join(temporary, "part.parquet"), "format parquet, compression zstd"
+	if count > rowsPerPart {
+		to, options = temporary, options+", file_size_bytes '450MB', filename_pattern 'part-{i}', overwrite_or_ignore true"
+	}
+	if _, err := p.w.DB().ExecContext(ctx, fmt.Sprintf("copy (%s) to '%s' (%s)", rows, strings.ReplaceAll(to, "'", "''"), options)); err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(temporary)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		part := Part{
+			Relation: relation, Key: o.key(), Computed: o.Computed,
+			Path: filepath.ToSlash(filepath.Join(folder, file.Name())), Rows: count,
+		}
+		path := filepath.Join(temporary, file.Name())
+		if len(files) == 1 {
+			// all rows are in it
+		} else if err := p.w.DB().QueryRowContext(ctx, "select sum(num_rows)::bigint from parquet_file_metadata(?)", path).Scan(&part.Rows); err != nil {
+			return nil, err
+		}
+		if part.Bytes, part.SHA256, err = p.seal(path); err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	if err := os.RemoveAll(whole); err != nil { // of a publication that was killed, or computed again
+		return nil, err
+	}
+	return parts, os.Rename(temporary, whole)
+}
+
+// seal gives a part the warehouse's permissions, syncs it, and hashes it.
+func (p publication) seal(path string) (bytes int64, sum string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if bytes, err = io.Copy(hash, file); err != nil {
+		return 0, "", err
+	}
+	return bytes, hex.EncodeToString(hash.Sum(nil)), errors.Join(file.Chmod(p.mode), file.Sync())
+}
+
+// removeParts removes every file of the lake that is not among the parts, and the
+// folders that are empty then.
+func (p publication) removeParts(parts []Part) error {
+	isPart := map[string]bool{}
+	for _, part := range parts {
+		isPart[part.Path] = true
+	}
+	var folders []string
+	err := filepath.WalkDir(lake(p.folder), func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			folders = append(folders, path)
+			return nil
+		}
+		within, err := filepath.Rel(p.folder, path)
+		if err == nil && !isPart[filepath.ToSlash(within)] {
+			err = os.Remove(path)
+		}
+		return err
+	})
+	for i := range folders { // those inside others first
+		_ = os.Remove(folders[len(folders)-1-i]) // fails where it is not empty
+	}
+	return err
+}

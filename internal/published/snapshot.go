@@ -1,0 +1,179 @@
+//go:build duckdb_arrow
+
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// largeBytes is the size from which a warehouse has a spare snapshot. Below it, a
+// copy of the whole file takes less than a tenth of a second.
+var largeBytes int64 = 128 << 20
+
+// snapshot puts a file with the warehouse's present rows in the place of
+// latest.duckdb. The file that was there becomes the spare one of a large warehouse.
+func (p publication) snapshot(ctx context.Context, stamp string) error {
+	if p.size < largeBytes {
+		if err := p.copyFile(Snapshot(p.folder)); err != nil {
+			return err
+		}
+		return errors.Join(removeIfThere(spare(p.folder)), removeIfThere(spare(p.folder)+".wal"))
+	}
+	next := spare(p.folder)
+	if p.old.Stamp != stamp || p.catchUp(ctx, next) != nil {
+		// It is of another version, missing, or somebody still reads it.
+		if err := errors.Join(removeIfThere(next), removeIfThere(next+".wal"), p.copyFile(next)); err != nil {
+			return err
+		}
+	}
+	return p.swap(next)
+}
+
+// copyFile copies the warehouse's bytes. DuckDB has written a checkpoint, and
+// nothing has been changed since.
+func (p publication) copyFile(path string) error {
+	return replace(path, p.mode, func(to *os.File) error {
+		_, err := io.Copy(to, io.NewSectionReader(p.file, 0, p.size))
+		return err
+	})
+}
+
+// swap gives latest.duckdb and the spare file each other's name. Between the two
+// renames the old snapshot has both names.
+func (p publication) swap(next string) error {
+	aside := spare(p.folder) + ".old"
+	if err := removeIfThere(aside); err != nil {
+		return err
+	}
+	err := os.Link(Snapshot(p.folder), aside)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(next, Snapshot(p.folder)) // a file system without links has no spare file
+	}
+	if err := os.Rename(next, Snapshot(p.folder)); err != nil {
+		return err
+	}
+	if err != nil { // there was no snapshot before
+		return nil
+	}
+	return os.Rename(aside, next)
+}
+
+// catchUp brings the spare file to the warehouse's present rows: it removes the rows
+// of runs and sources that are gone or were computed again, and adds those that it
+// lacks. It fails where another process has the file open.
+func (p publication) catchUp(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	conn, err := p.w.DB().Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	do := func(statement string) error {
+		_, err := conn.ExecContext(ctx, statement)
+		return err
+	}
+	if err := do("attach '" + strings.ReplaceAll(absolute, "'", "''") + "' as spare"); err != nil {
+		return err
+	}
+	tables, err := p.tables(ctx)
+	if err != nil {
+		return errors.Join(err, do("detach spare"))
+	}
+	err = do("begin transaction")
+	for _, statement := range catchingUp(tables) {
+		if err == nil {
+			err = do(statement)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, do("rollback"), do("detach spare"))
+	}
+	return errors.Join(do("commit"), do("checkpoint spare"), do("detach spare"))
+}
+
+// table is a table of the warehouse and what its rows are of.
+type table struct{ schema, name, key string }
+
+// tables lists those whose rows a user's data decides. Seeds change with the program
+// only.
+func (p publication) tables(ctx context.Context) (tables []table, err error) {
+	rows, err := p.w.DB().QueryContext(ctx, `
+		select
+			schema_name,
+			table_name,
+			coalesce(min(column_name) filter (where column_name in ('run_id', 'source_id')), '')
+		from duckdb_columns()
+		where database_name = current_database()
+			and schema_name in ('raw', 'staging', 'marts', 'warehouse')
+			and (schema_name, table_name) in (select (schema_name, table_name) from duckdb_tables() where not internal)
+		group by all
+		order by all`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t table
+		if err := rows.Scan(&t.schema, &t.name, &t.key); err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	return tables, rows.Err()
+}
+
+// whole tables are small and copied as they are: a calibration is of several runs,
+// and the rows of warehouse.kept decide about those of other tables.
+var whole = []string{"raw.calibrations", "warehouse.kept"}
+
+// catchingUp are the statements that bring the spare file up to date. What a source
+// or a run wrote never changes once it is in; what is computed of a run has another
+// time in warehouse.kept when it was computed again.
+func catchingUp(tables []table) (statements []string) {
+	add := func(format string, values ...any) { statements = append(statements, fmt.Sprintf(format, values...)) }
+	add("create or replace temporary table gone_sources as select source_id from spare.raw.sources except select source_id from raw.sources")
+	add("create or replace temporary table new_sources as select source_id from raw.sources except select source_id from spare.raw.sources")
+	add("create or replace temporary table gone_runs as select run_id from spare.raw.runs except select run_id from raw.runs")
+	add("create or replace temporary table new_runs as select run_id from raw.runs except select run_id from spare.raw.runs")
+	add("create or replace temporary table gone_rows as select run_id from (select run_id, computed_at from spare.warehouse.kept except select run_id, computed_at from warehouse.kept)")
+	add("create or replace temporary table new_rows as select run_id from (select run_id, computed_at from warehouse.kept except select run_id, computed_at from spare.warehouse.kept)")
+	for _, t := range tables {
+		name := t.schema + "." + t.name
+		changed := "rows"
+		switch {
+		case slices.Contains(whole, name):
+			add("delete from spare.%s; insert into spare.%s by name from %s", name, name, name)
+			continue
+		case t.key == "": // of the program, not of its data
+			continue
+		case t.key == "source_id":
+			changed = "sources"
+		case t.schema == "raw":
+			changed = "runs"
+		}
+		add("delete from spare.%s where %s in (from gone_%s)", name, t.key, changed)
+		add("insert into spare.%s by name select * from %s where %s in (from new_%s)", name, name, t.key, changed)
+	}
+	return statements
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
