@@ -8,42 +8,49 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
-# No target here names a file that it makes.
+# The packed empty warehouse that the program contains: internal/warehouse/empty/README.md.
+EMPTY   := internal/warehouse/empty/made.zst
+
+# No other target names a file that it makes.
 .PHONY: help build demo test lint race fuzz accuracy coverage-intervals kernel-curves test-pages test-python test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-build: ## ./tidemark
+$(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/warehouse/*.go internal/warehouse/makeempty/*.go)
+	$(GO) run -tags $(TAGS) ./internal/warehouse/makeempty
+	@touch $@
+
+build: $(EMPTY) ## ./tidemark
 	$(GO) build -tags $(TAGS) -ldflags "-X main.version=$(VERSION)" -o tidemark ./cmd/tidemark
 
 demo: build ## the whole journey on what is built in: trace, simulated vLLM, report
 	rm -rf tidemark-demo
 	./tidemark demo --output tidemark-demo
 
-test: ## every test that needs Go and a C compiler alone
+test: $(EMPTY) ## every test that needs Go and a C compiler alone
 	@test -d "$${TIDEMARK_SHARED:-../shared}/traces" || echo "LEFT OUT: checks on real traces; say where they are in TIDEMARK_SHARED"
 	$(GO) test -tags $(TAGS) -timeout 15m ./...
 
-lint: ## formatting and vet
+lint: $(EMPTY) ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet -tags $(TAGS) ./...
 
 race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
-fuzz: ## each fuzz target for FUZZTIME (30s; 5s in ci)
+fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 	@set -e; for package in ingest ingest/read ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
-test-pages: ## the report in headless Chromium, network off (installs Chromium where it is missing)
+test-pages: $(EMPTY) ## the report in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
 
-test-python: ## every view and every example in pip's DuckDB, which is newer than the driver's (a venv in the cache folder)
+test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
 	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries -run InPython -count=1 -v
 
-accuracy: ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
+accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
 
@@ -57,7 +64,7 @@ test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in th
 	./internal/realvllm/setup.sh
 	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 15m
 
-bench: ## the figures of docs/benchmarks.md, side by side in one run
+bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)

@@ -171,7 +171,7 @@ func someChats(rows int) []byte {
 // A full disk: the error says so, and what was there is there. The child cannot
 // write past a limit on the size of its files, which looks the same to it.
 func TestFullDisk(t *testing.T) {
-	file := write(t, "big.csv", someRows(400_000))
+	file := write(t, "big.csv", someRows(1_500_000))
 	path := madeWarehouse(t)
 	info, err := os.Stat(path)
 	if err != nil {

@@ -39,9 +39,6 @@ values (1, 'azure-code', 'arrivals', 'azure', 'azure.csv', 'ab12', 1000, 3, 3, 0
 	for i, run := range runs {
 		insertRun(t, w.DB(), i+2, run)
 	}
-	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
-		t.Fatal(err)
-	}
 	return w.DB()
 }
 
@@ -195,8 +192,12 @@ func insert(t testing.TB, db *sql.DB, query string, args ...any) {
 	}
 }
 
+// write makes a page of what has been put in until then.
 func write(t testing.TB, db *sql.DB, o reports.Options) string {
 	t.Helper()
+	if err := warehouse.Refresh(context.Background(), db); err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	if err := reports.Write(context.Background(), db, o, &out); err != nil {
 		t.Fatal(err)

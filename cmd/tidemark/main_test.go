@@ -11,23 +11,19 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // Scripts run the real program, as a user's shell would.
 func TestMain(m *testing.M) {
-	// The scripts run the program some hundred times; new warehouses begin as a copy.
-	warehouse.StartFrom(os.Getenv("TEMPLATE_OF_TESTS"))
 	testscript.Main(m, map[string]func(){
 		"tidemark": main,
 		"hold":     hold,
@@ -37,15 +33,10 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	template := filepath.Join(t.TempDir(), "empty.duckdb")
-	if err := warehousetest.Template(template); err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor},
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("TEMPLATE_OF_TESTS", template)
 			e.Setenv("SIM", startSimulator(e))
 			e.Setenv("SIM2", startSimulator(e))
 			for name, handler := range badServers {

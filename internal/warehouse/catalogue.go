@@ -11,8 +11,10 @@ import (
 // raw tables, but without views. This is all that the bandwidth model needs,
 // and views would take ten times as long to make.
 func Catalogue(ctx context.Context) (*Warehouse, error) {
-	if template != "" {
-		return Open(ctx, template, ReadOnly)
+	if content := emptyFile(); content != nil {
+		if w, err := openEmpty(ctx, content); err == nil {
+			return w, nil
+		}
 	}
 	db, err := connect(Memory, ReadWrite)
 	if err != nil {

@@ -2,20 +2,35 @@
 
 package warehouse
 
-import "os"
+import (
+	"embed"
+	"sync"
 
-// template is the file that new files start as a copy of; empty: none.
-var template string
+	"github.com/klauspost/compress/zstd"
 
-// StartFrom makes new files start as a copy of an empty warehouse, and
-// Catalogue read that copy. It saves the second that making all views takes. It
-// is for tests that run the program a hundred times.
-func StartFrom(path string) { template = path }
+	"tidemark/queries"
+)
 
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
+// packed holds the empty warehouse that make has packed (empty/README.md), or nothing.
+//
+//go:embed empty
+var packed embed.FS
+
+// emptyFile is the content of an empty warehouse of this program's SQL; nil where
+// the program was built without one.
+var emptyFile = sync.OnceValue(func() []byte {
+	content, err := packed.ReadFile("empty/" + queries.Stamp() + ".duckdb.zst")
 	if err != nil {
-		return err
+		return nil
 	}
-	return os.WriteFile(to, content, 0o666)
-}
+	unpacker, err := zstd.NewReader(nil)
+	if err != nil {
+		return nil
+	}
+	defer unpacker.Close()
+	file, err := unpacker.DecodeAll(content, nil)
+	if err != nil {
+		return nil
+	}
+	return file
+})

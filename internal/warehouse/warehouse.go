@@ -162,10 +162,11 @@ func create(path string) (isNew bool, err error) {
 	return true, nil
 }
 
-// fill makes a database without anything in it.
+// fill makes an empty warehouse, or an empty database where the program contains
+// none.
 func fill(path string) error {
-	if template != "" {
-		return copyFile(template, path)
+	if content := emptyFile(); content != nil {
+		return os.WriteFile(path, content, 0o666)
 	}
 	db, err := connect(path, ReadWrite)
 	if err != nil {

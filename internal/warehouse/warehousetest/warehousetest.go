@@ -1,7 +1,7 @@
 //go:build duckdb_arrow
 
-// Package warehousetest gives each test a warehouse of its own. Making all
-// views takes a second, so it is done once per process, and tests get copies.
+// Package warehousetest gives each test a warehouse of its own: a copy of an empty
+// one that is made once per process.
 package warehousetest
 
 import (
@@ -32,8 +32,7 @@ var empty = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// Template writes an empty warehouse to path, for warehouse.StartFrom in
-// programs that a test runs.
+// Template writes an empty warehouse to path.
 func Template(path string) error {
 	content, err := empty()
 	if err != nil {

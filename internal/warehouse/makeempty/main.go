@@ -1,0 +1,66 @@
+// Command makeempty writes a packed empty warehouse into internal/warehouse/empty,
+// for the program to contain. It is run by make, in the root of the repository.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"tidemark/internal/warehouse"
+	"tidemark/queries"
+)
+
+const folder = "internal/warehouse/empty"
+
+func main() {
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, "makeempty:", err)
+		os.Exit(1)
+	}
+}
+
+func write() error {
+	content, err := emptyWarehouse()
+	if err != nil {
+		return err
+	}
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	if err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.zst")) // of other SQL
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, queries.Stamp()+".duckdb.zst")
+	temporary := path + ".tmp"
+	if err := os.WriteFile(temporary, packer.EncodeAll(content, nil), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+func emptyWarehouse() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "makeempty")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "empty.duckdb")
+	w, err := warehouse.Open(context.Background(), path, warehouse.ReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
