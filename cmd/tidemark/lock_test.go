@@ -50,7 +50,13 @@ func (r *running) begin(t *testing.T, stdin io.Reader, args ...string) *running 
 // waitUntilHeld waits until the process has opened the warehouse.
 func (r *running) waitUntilHeld(t *testing.T) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(r.dir, "tidemark.duckdb"))
+	r.waitUntilOpened(t, "tidemark.duckdb")
+}
+
+// waitUntilOpened waits until the process has opened a file of DuckDB.
+func (r *running) waitUntilOpened(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Open(filepath.Join(r.dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,22 +100,45 @@ func TestFourIngestsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnIngestWaitsForALongSelect(t *testing.T) {
+// A long question reads the published snapshot: an ingest does not wait for it, and a second question sees what the
+// ingest brought.
+func TestALongSelectHoldsUpNobody(t *testing.T) {
 	r := inFolder(t)
 	r.write(t, "trace.csv", fmt.Sprintf(oneRow, 5))
+	r.tidemark(t, "publish")
 	reads := r.begin(t, nil, "sql", aLongSelect)
-	reads.waitUntilHeld(t)
-	writes := r.begin(t, nil, "ingest", "trace.csv")
-	writes.waitUntilSaid(t, fmt.Sprintf("held by process %d (", reads.cmd.Process.Pid))
+	reads.waitUntilOpened(t, "tidemark.published/latest.duckdb")
+	r.tidemark(t, "ingest", "trace.csv")
+	if got := r.tidemark(t, "sql", "--csv", "select count(*) as n from staging.arrivals"); got != "n\n1\n" {
+		t.Errorf("got %q, want the row of the ingest", got)
+	}
 	reads.cmd.Process.Signal(syscall.SIGINT)
 	if code := reads.exitCode(t); code != 130 || reads.stderr.String() != "" {
 		t.Errorf("the select: exit code %d, want 130 and not a word; stderr:\n%s", code, reads.stderr.String())
 	}
+}
+
+// While an ingest goes on, a question is answered at once.
+func TestAnIngestHoldsUpNoReader(t *testing.T) {
+	r := inFolder(t)
+	r.write(t, "trace.csv", fmt.Sprintf(oneRow, 5))
+	r.tidemark(t, "ingest", "trace.csv")
+	trace, more := io.Pipe()
+	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
+	writes.waitUntilHeld(t)
+	reads := r.begin(t, nil, "sources", "trace")
+	if code := reads.exitCode(t); code != 0 || reads.stderr.String() != "" {
+		t.Errorf("the reader: exit code %d, want 0 and not a word; stderr:\n%s", code, reads.stderr.String())
+	}
+	fmt.Fprintf(more, oneRow, 6)
+	more.Close()
 	if code := writes.exitCode(t); code != 0 {
 		t.Errorf("the ingest: exit code %d, want 0; stderr:\n%s", code, writes.stderr.String())
 	}
+	r.tidemark(t, "sources", "late")
 }
 
+// Where nothing is published yet, a question waits.
 func TestASelectWaitsForAnIngest(t *testing.T) {
 	r := inFolder(t)
 	trace, more := io.Pipe()
@@ -159,7 +188,7 @@ func TestWhoOnlyPrintsHoldsNothing(t *testing.T) {
 	}
 }
 
-// A reader in another terminal keeps runs from being taken in. Each row is sent all the same, once, and what is not in
+// Another writer keeps runs from being taken in. Each row is sent all the same, once, and what is not in
 // is said and taken in later: by the same experiment, or when it is begun again.
 func TestAnExperimentDoesNotDependOnALock(t *testing.T) {
 	r := inFolder(t)
@@ -188,8 +217,9 @@ rows: [1, 2]
 		return len(folders)
 	}
 
-	reads := r.begin(t, nil, "sql", aLongSelect)
-	reads.waitUntilHeld(t)
+	trace, more := io.Pipe()
+	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
+	writes.waitUntilHeld(t)
 	code, said := r.fails(t, "experiment", "lock.yaml", "--wait", "20ms")
 	if code != exitFailed || !strings.Contains(said, "2 of 2 runs are not ingested yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
 		t.Errorf("exit code %d with %d runs, want %d with 2 and how to take them in; stderr:\n%s", code, runs(), exitFailed, said)
@@ -197,8 +227,9 @@ rows: [1, 2]
 
 	again := r.begin(t, nil, "experiment", "lock.yaml")
 	again.waitUntilSaid(t, "done before, not taken in")
-	again.waitUntilSaid(t, fmt.Sprintf("held by process %d (", reads.cmd.Process.Pid))
-	reads.cmd.Process.Signal(syscall.SIGINT)
+	again.waitUntilSaid(t, fmt.Sprintf("held by process %d (", writes.cmd.Process.Pid))
+	fmt.Fprintf(more, oneRow, 6)
+	more.Close()
 	if code := again.exitCode(t); code != 0 || runs() != 2 {
 		t.Errorf("exit code %d with %d runs, want 0 with the same 2; stderr:\n%s", code, runs(), again.stderr.String())
 	}

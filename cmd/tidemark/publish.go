@@ -37,7 +37,7 @@ func publishedFolder(c *cli.Context) string {
 // publish brings the folder up to date with an open warehouse. An error is told and does
 // not fail the verb. What it returns must be called once the warehouse is closed.
 func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done func()) {
-	if w.WillBeDiscarded() {
+	if w.WillBeDiscarded() || hardStop(c.Context).Err() != nil { // the next reader publishes what is left out now
 		return func() {}
 	}
 	folder := publishedFolder(c)
@@ -61,7 +61,7 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 	if err != nil {
 		return err
 	}
-	if fresh != published.SwitchedOff && fresh != published.Current && broughtUp(ctx, c, path, fresh) {
+	if fresh != published.SwitchedOff && fresh != published.Current && broughtUp(ctx, c, path) {
 		if fresh, manifest, err = published.Fresh(path, folder); err != nil {
 			return err
 		}
@@ -95,16 +95,16 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 // broughtUp opens the warehouse for writing, which brings its views to this version and
 // computes what a killed writer left out, and publishes it. It reports whether it could: a
 // warehouse that somebody holds, or a folder that cannot be written, is read as it is.
-func broughtUp(ctx context.Context, c *cli.Context, path string, fresh published.Freshness) bool {
+func broughtUp(ctx context.Context, c *cli.Context, path string) bool {
 	w, err := warehouse.Open(ctx, path, warehouse.Update)
 	if err != nil {
 		return false
 	}
-	if fresh == published.OtherVersion {
+	if w.IsRenewed() {
 		tell(c, "%s: its views are now those of this version of tidemark", path)
 	}
-	done := publish(ctx, c, w)
-	err = w.Close()
+	_, done, err := published.Publish(ctx, w, publishedFolder(c), version)
+	err = errors.Join(err, w.Close())
 	done()
 	return err == nil
 }

@@ -23,7 +23,7 @@ func TestReadersRenewStaleViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	for _, wantTalk := range []bool{true, false} {
+	for _, wantTalk := range []bool{true, false} { // the second reads the snapshot
 		stderr.Reset()
 		if code := run([]string{"tidemark", "sources", "--warehouse", path}, nil, io.Discard, &stderr); code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr.String())

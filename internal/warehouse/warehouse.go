@@ -42,6 +42,7 @@ type Warehouse struct {
 	db        *sql.DB
 	isNew     bool // Open made the file
 	isUnasked bool // see DiscardIfNew
+	isRenewed bool // Open brought it to this version
 }
 
 // Open opens the warehouse at path. Every error names the file, and errors that
@@ -94,6 +95,9 @@ func (w *Warehouse) Close() error {
 	return nil
 }
 
+// IsRenewed says that Open brought its views to this version of the program.
+func (w *Warehouse) IsRenewed() bool { return w.isRenewed }
+
 // WillBeDiscarded says that Close will remove the file.
 func (w *Warehouse) WillBeDiscarded() bool { return w.isNew && w.isUnasked && w.isEmpty() }
 
@@ -119,6 +123,7 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 	if err != nil {
 		return err
 	}
+	w.isRenewed = changed && !w.isNew
 	if !changed {
 		// The last writer may have been killed before its Refresh.
 		if err := RefreshWithin(ctx, tx); err != nil {
