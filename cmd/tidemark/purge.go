@@ -15,6 +15,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/privacy"
+	"tidemark/internal/published"
 	"tidemark/internal/show"
 )
 
@@ -26,7 +27,7 @@ func purgeCommand() *cli.Command {
 		Description: `Removes the source or run NAME, or everything ingested before a date: rows,
 rejects and the entry. With both, NAME if it was ingested before the date.
 The warehouse is written again without them, so that no byte of them stays
-in it. Files that were read or written, copies and backups are not touched.
+in it, and so is what is published. Files that were read or written, copies and backups are not touched.
 
 Example:
   tidemark purge --before 2026-08-01`,
@@ -64,6 +65,11 @@ func runPurge(c *cli.Context) error {
 	for _, s := range result.Sources {
 		table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.IngestedAt, s.Rows})
 	}
+	if len(result.Sources) > 0 {
+		if err := purgePublished(c); err != nil {
+			return err
+		}
+	}
 	if err := printTable(c, table); err != nil {
 		return err
 	}
@@ -74,6 +80,24 @@ func runPurge(c *cli.Context) error {
 	removed := show.Things(len(result.Sources), "source", "sources")
 	tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
 	return nil
+}
+
+// purgePublished publishes anew what is left, so that nothing published has a byte of what was removed. Where that fails,
+// all that is published is removed.
+func purgePublished(c *cli.Context) error {
+	folder := publishedFolder(c)
+	state, _, err := published.Fresh(c.String("warehouse"), folder)
+	if err != nil || state == published.SwitchedOff || state == published.Missing {
+		return err
+	}
+	if err := published.Forget(folder); err != nil {
+		return err
+	}
+	if broughtUp(c.Context, c, c.String("warehouse")) {
+		return nil
+	}
+	tell(c, "%s could not be published anew, so that all in it was removed", folder)
+	return published.Clean(folder)
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%s MB", show.Figures(float64(bytes)/1e6)) }

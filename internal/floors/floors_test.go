@@ -29,6 +29,8 @@ var floor = map[string]int{
 	"internal/privacy":                 3,
 	"internal/warehouse":               2,
 	"internal/warehouse/warehousetest": 3,
+	"internal/warehouse/makeempty":     3,
+	"internal/published":               4,
 	"queries":                          1,
 	"replay":                           2,
 	"replay/engines":                   1,

@@ -126,6 +126,15 @@ func SwitchOn(folder string) error {
 	return os.Remove(manifestFile(folder))
 }
 
+// Forget makes the next Publish write everything anew, and keep nothing of what is
+// there: rows have been purged.
+func Forget(folder string) error {
+	if m, err := ReadManifest(folder); err != nil || m.IsOff {
+		return err
+	}
+	return removeIfThere(manifestFile(folder))
+}
+
 // Clean removes all that is published in the folder.
 func Clean(folder string) error {
 	var errs []error

@@ -19,18 +19,16 @@ import (
 var largeBytes int64 = 128 << 20
 
 // snapshot puts a file with the warehouse's present rows in the place of
-// latest.duckdb. The file that was there becomes the spare one of a large warehouse.
+// latest.duckdb. The file that was there becomes the spare one of a large warehouse,
+// unless it is of another version or Forget was called.
 func (p publication) snapshot(ctx context.Context, stamp string) error {
-	if p.size < largeBytes {
-		if err := p.copyFile(Snapshot(p.folder)); err != nil {
-			return err
-		}
-		return errors.Join(removeIfThere(spare(p.folder)), removeIfThere(spare(p.folder)+".wal"))
-	}
 	next := spare(p.folder)
-	if p.old.Stamp != stamp || p.catchUp(ctx, next) != nil {
-		// It is of another version, missing, or somebody still reads it.
-		if err := errors.Join(removeIfThere(next), removeIfThere(next+".wal"), p.copyFile(next)); err != nil {
+	withoutSpare := errors.Join(removeIfThere(next+".old"), removeIfThere(next+".wal"))
+	if p.size < largeBytes || p.old.Stamp != stamp {
+		return errors.Join(p.copyFile(Snapshot(p.folder)), removeIfThere(next), withoutSpare)
+	}
+	if p.catchUp(ctx, next) != nil { // it is missing, or somebody still reads it
+		if err := errors.Join(removeIfThere(next), withoutSpare, p.copyFile(next)); err != nil {
 			return err
 		}
 	}
