@@ -30,22 +30,31 @@ spread as (
         metric,
         quantile_cont(value_s, macros.shown_quantiles()) as values_s,
         count(*) as samples
-    from (
-        select
-            run_id,
-            metric,
-            value_s
-        from samples
-        union all
-        select
-            run_id,
-            'itl_s',
-            itl_s
-        from staging.token_gaps
-    ) as all_samples
+    from samples
     group by
         run_id,
         metric
+    union all
+    select
+        run_id,
+        'itl_s',
+        list_transform(
+            macros.shown_quantiles(),
+            lambda q: 1e-6 * macros.counted_quantile(list(gap_us order by gap_us), list(not_above order by gap_us), sum(gaps), q)
+        ),
+        sum(gaps)::bigint
+    from (
+        select
+            run_id,
+            gap_us,
+            sum(gaps) as gaps,
+            sum(sum(gaps)) over (partition by run_id order by gap_us) as not_above
+        from staging.gap_counts
+        group by
+            run_id,
+            gap_us
+    ) as lengths
+    group by run_id
 ),
 
 each as (
