@@ -71,9 +71,10 @@ bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's tw
 	./internal/peers/setup.sh
 	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
 
-soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; 200 kills of an ingest
+soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (200) of ingests, publications and purges
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
+	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 60m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 
 ci: test ci-rest ## all that CI runs
