@@ -1,3 +1,5 @@
+-- group: kernels
+
 -- Time of an all-reduce, as measured under CUDA graphs; degrees that were not measured
 -- take the nearest one.
 create macro macros.all_reduce_points(of_gpus) as table

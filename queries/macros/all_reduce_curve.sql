@@ -1,4 +1,5 @@
 -- Measured times of one all-reduce as curves over the size of the message, and the nearest one.
+-- group: kernels
 
 -- All curves, built in and ingested.
 create macro macros.all_reduce_curves() as table

@@ -1,5 +1,6 @@
 -- What a family of models does where its config.json is silent, by its model_type. No
 -- entry: the family is unknown, and nothing is guessed.
+-- group: configs
 
 -- mlp_matrices     3: gate, up and down (SwiGLU, GeGLU); 2: up and down
 -- is_tied          the output head is the embedding table where tie_word_embeddings is not said: the class's default

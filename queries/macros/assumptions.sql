@@ -1,3 +1,5 @@
+-- group: model
+
 -- What a prediction rests on: one row per constant that the terms of a deployment use, the largest
 -- part of the argument first. `of_d` is a row of macros.deployment as one struct.
 --   seq             order

@@ -1,4 +1,5 @@
 -- Measured times of attention of one layer as curves over the context, and the one nearest to a model's heads.
+-- group: kernels
 
 -- All curves, built in and ingested.
 create macro macros.attention_curves() as table

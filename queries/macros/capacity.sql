@@ -1,4 +1,5 @@
 -- Room for the KV cache, per GPU. `d` is a row of macros.deployment.
+-- group: model
 
 -- Bytes of all weights on one GPU.
 create macro macros.resident_bytes(d) as

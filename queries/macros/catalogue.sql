@@ -1,5 +1,6 @@
 -- What the bandwidth model knows: the seeds, and what users took in. A user's row comes
 -- before a built-in one of the same name, and the later one before the earlier.
+-- group: model
 
 -- A model written as text, and back. The text is what a model is called by that is not in the catalogue:
 -- macros.deployment('H200', macros.model_text('mine', config), ...).

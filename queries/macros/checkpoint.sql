@@ -1,3 +1,5 @@
+-- group: configs
+
 -- A checkpoint of Hugging Face's as it lies on disk, as a struct: its config.json, its hf_quant_config.json (null:
 -- none), and total_size of its model.safetensors.index.json (null: not known).
 --   config    what of it is read, JSON

@@ -1,4 +1,5 @@
 -- Who is to blame for a client that was late. replay/host/contention.go says the same by the same rule.
+-- group: trust
 
 -- The most that the client's threads waited in a second for a core that others had, over what was late; 0 where they waited more for
 -- themselves, null where it is not known.

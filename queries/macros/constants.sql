@@ -1,4 +1,5 @@
 -- How a name, a version and a constant are found.
+-- group: model
 
 -- Whether `wanted` is a seed row's name or one of its aliases, in any case.
 create macro macros.is_named(name, aliases, wanted) as

@@ -1,5 +1,6 @@
 -- A measured curve: a line in logarithms that bends at each measured point; flat below
 -- the first one, straight on above the last.
+-- group: kernels
 
 -- Where the line bends: ln of x, and by how much the slope changes there. At most nine points, x ascending.
 create macro macros.curve_bends(x, seconds) as

@@ -10,6 +10,7 @@
 --
 -- Sizes are per GPU of one replica. "plain" weights stay in 16 bits, "packed" ones are in the
 -- weight format. Rates (*_per_s) are what is reached, except hbm_bytes_per_s, the peak.
+-- group: model
 
 -- The fields of a deployment, with the names that flags, environment files and run.json use
 -- (internal/deployment is the same list in Go, and its test compares the two):

@@ -1,4 +1,5 @@
 -- Measured times of all experts of one layer as curves over the tokens of a step, and the one nearest to a model's.
+-- group: kernels
 
 -- All curves, built in and ingested.
 create macro macros.expert_curves() as table

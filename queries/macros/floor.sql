@@ -1,4 +1,5 @@
 -- What HBM alone needs for a decode step. `d` is a row of macros.deployment.
+-- group: model
 
 -- Bytes that one GPU streams at least. Of the experts of a layer only those of one token count, because a skewed router may send all
 -- tokens to the same ones.

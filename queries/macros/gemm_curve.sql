@@ -1,5 +1,6 @@
 -- Measured times of multiplying by an n x k weight as curves over the tokens of a step, and one for any weight from the
 -- measured ones around it.
+-- group: kernels
 
 -- All curves, built in and ingested.
 create macro macros.gemm_curves() as table

@@ -1,5 +1,6 @@
 -- How far a measured percentile or share may be from the true one: 95 % intervals, how many samples a verdict needs, and the effective
 -- sample size of a run, whose samples are not independent.
+-- group: statistics
 
 -- Fewest samples for a two-sided interval of a percentile: below them one of its ends lies beyond
 -- the samples, by the ranks below. 367 for p99.

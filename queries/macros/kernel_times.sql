@@ -2,6 +2,7 @@
 -- question, and how it is carried to another GPU or shape. expert_curve, gemm_curve, attention_curve, mla_curve and
 -- all_reduce_curve in this folder say what their kind of kernel depends on. Times are seconds on one GPU. An engine that was
 -- tuned picks the fastest kernel, so the fastest is taken.
+-- group: kernels
 
 -- A format as seeds.formats calls it, from what kernel tables call it.
 create macro macros.kernel_format(name) as

@@ -1,3 +1,5 @@
+-- group: configs
+
 -- What stands in the place of attention in a hybrid model's layers: its parameters, and what
 -- it keeps of a sequence, however long that is. One layer of each kind:
 --   params          matrices, convolution and whatever else the layer has

@@ -9,6 +9,7 @@
 --       from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'quantization': 'fp8'}) as d
 --   ) as asked
 --   cross join lateral macros.prediction(asked.d, asked.l) as p
+-- group: model
 
 -- input and output: mean tokens of a prompt and of an answer; cached: of the prompt, found in a cache;
 -- drafts: tokens guessed for each one by a speculating engine, tokens_per_step: those that it then keeps.

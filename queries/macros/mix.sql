@@ -7,6 +7,7 @@
 --   context   tokens of prompt and answer so far, mean over the time that it decodes
 -- Means of lengths are not enough: a prompt's work grows faster than its length, and the wait for
 -- prompts goes with the mean of its square, which the few longest make (Pollaczek-Khinchine).
+-- group: model
 
 -- Mean of a number for each part, over requests.
 create macro macros.part_mean(parts, numbers) as

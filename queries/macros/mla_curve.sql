@@ -1,5 +1,6 @@
 -- Measured times of a whole attention block with a latent cache, its matrices with it, as curves over the context, and
 -- the one nearest to a model's.
+-- group: kernels
 
 -- All curves, built in and ingested.
 create macro macros.mla_curves() as table

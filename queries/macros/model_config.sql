@@ -5,6 +5,7 @@
 -- say and its family does not settle is null there; macros.model_problems(config) says what
 -- is missing. Subqueries give what is used more than once a name: lambdas would, too, but DuckDB 1.5 loses the names
 -- of one in another.
+-- group: configs
 
 create macro macros.model_config(config) as (
     select macros.model_of(k, z, l)

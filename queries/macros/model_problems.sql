@@ -1,5 +1,6 @@
 -- What a config.json lacks for the bandwidth model, and what in it cannot be: a list of sentences, each with the
 -- spellings that were tried; empty where all is there. Nothing is guessed for a family that is not known.
+-- group: configs
 
 create macro macros.model_problems(config) as (
     select list_filter(macros.problems_of(k, z, l), lambda problem: problem is not null)

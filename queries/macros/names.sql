@@ -1,6 +1,7 @@
 -- Names of models, GPUs and formats as people paste them: from Hugging Face, from nvidia-smi, from a vLLM command line.
 -- Two names are the same where their one spelling is; nothing is guessed from a part of a name, because Llama 3 8B is
 -- neither Llama 2 7B nor a model that somebody merged from it.
+-- group: configs
 
 -- The one spelling of model names, which stand in one text with ';' between them: no organisation or folder, no case, one dash
 -- between words and before a number. meta-llama/Meta-Llama-3.1-8B_Instruct: llama-3.1-8b-instruct.

@@ -1,6 +1,7 @@
 -- Parameters of a model, from the fields of its config.json. `model` is a row
 -- of macros.models(), or a macros.model_config(...). Biases and norms, less than
 -- 0.1 %, are left out. The casts keep the products out of 64-bit integers.
+-- group: model
 
 -- One layer's query, key, value and output matrices; with a latent cache (MLA) the way
 -- down to it and up from it.

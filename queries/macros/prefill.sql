@@ -1,4 +1,5 @@
 -- What a prompt costs the requests that decode at the same time. `d` is a row of macros.deployment.
+-- group: model
 
 -- Query-key pairs of a prompt with causal attention, s p + s^2 / 2: `tokens` (s) computed after `cached` (p) earlier ones.
 create macro macros.prefill_pairs(tokens, cached) as

@@ -1,3 +1,5 @@
+-- group: statistics
+
 -- The quantiles that a distribution is shown by.
 create macro macros.shown_quantiles() as [
     0.01e0, 0.05e0, 0.1e0, 0.2e0, 0.25e0, 0.3e0, 0.4e0, 0.5e0,

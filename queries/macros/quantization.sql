@@ -1,5 +1,6 @@
 -- The format of a checkpoint's weights, from the quantization_config of its config.json
 -- (`q`), in the names of seeds.formats; null: a way of quantizing that is not known.
+-- group: configs
 
 create macro macros.native_format(q) as case
     when q is null or coalesce(q.quant_method, q.quant_algo) is null then 'bf16'

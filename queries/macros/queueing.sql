@@ -3,6 +3,7 @@
 -- A cv is a standard deviation over its mean: 1 for exponential times, 0 where all are equal.
 -- A wait is null if the utilization is 1 or more, or negative: then there is no steady state, and a backlog grows. The formulas and their limits
 -- are in any textbook, such as Kleinrock, Queueing Systems (1975), and Harchol-Balter, Performance Modeling (2013).
+-- group: queues
 
 -- Mean wait over mean service of one server, Poisson arrivals, exponential service (M/M/1).
 create macro macros.single_wait_ratio(utilization) as

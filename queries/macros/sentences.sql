@@ -1,4 +1,5 @@
 -- Numbers in sentences.
+-- group: text
 
 -- A number with its noun: 1 request, 2 requests.
 create macro macros.counted(n, noun) as

@@ -1,4 +1,5 @@
 -- Long times, large files and places in a trace, in sentences.
+-- group: text
 
 -- Seconds as a person says them, however many: 12.3 ms, 217 s, 58.9 min, 26.4 h, 7.00 days.
 create macro macros.span_text(seconds) as

@@ -1,4 +1,5 @@
 -- What other tools call their statistics.
+-- group: statistics
 
 -- A statistic of a list in order, by the name that staging.figures has for it; null for an empty list or another name.
 create macro macros.statistic(sorted, name) as

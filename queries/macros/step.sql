@@ -5,6 +5,7 @@
 --   prefill         uncached prompt tokens computed in the step
 --   chunks          sequences that these belong to
 --   pairs           query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
+-- group: model
 
 -- Experts of one layer that a step of so many tokens hits, if each token chooses its own with equal chances: the occupancy law
 -- E (1 - (1 - k/E)^n).

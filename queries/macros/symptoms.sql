@@ -1,4 +1,5 @@
 -- What a diagnosis says of its figures.
+-- group: diagnosis
 
 -- Whether a value is on the side of a bound that is asked for; null where either is not known.
 create macro macros.holds(value, comparison, bound) as

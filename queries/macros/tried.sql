@@ -1,4 +1,5 @@
 -- Which requests of a run count in a share of failures and of accepted requests.
+-- group: money
 
 -- A request was tried when it was sent or failed, and also when it was not sent because no server was left: then it failed by the
 -- server. What the user cancelled or left unsent was not tried.

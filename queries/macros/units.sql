@@ -1,4 +1,5 @@
 -- Units as other tools write them.
+-- group: tools
 
 -- Times this, a number in the unit is in seconds, tokens, requests, bytes or ratios, or these per second; null: not a unit that is known.
 create macro macros.si_factor(unit) as

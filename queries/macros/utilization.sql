@@ -1,4 +1,5 @@
 -- How much of a GPU's bandwidth and arithmetic was used. `d` is a row of macros.deployment; all is of one GPU.
+-- group: model
 
 -- Tokens of a prompt that are computed: what is not cached, and its last token always.
 create macro macros.computed_tokens(prompt_tokens, cached_tokens) as

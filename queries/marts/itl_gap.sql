@@ -6,6 +6,7 @@
 -- chunk, it is the step with a large chunk, else the step alone. Every class sees the same steps. Prompts that share a step are
 -- counted one by one. A chunk of a stream may hold several tokens: with speculative decoding compare TPOT, not gaps.
 -- Kept per run.
+-- group: tpot
 -- run_id                  the replay
 -- is_all                  all of the run's requests together
 -- class                   what the trace calls their kind; null where it has none, and for all

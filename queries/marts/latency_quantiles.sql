@@ -1,6 +1,7 @@
 -- One row per run, metric and quantile, over successful requests without warm-up; lateness is over all requests that were sent. Values are
 -- interpolated linearly between the two nearest samples.
 -- Kept per run.
+-- group: runs
 -- run_id         the replay
 -- is_simulated   measured on a simulated server
 -- metric         'ttft_s', 'ttft_from_due_s', 'tpot_s', 'e2e_s', 'lateness_s' or 'itl_s', as staging.requests and staging.chunks define them

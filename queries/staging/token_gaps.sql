@@ -1,5 +1,6 @@
 -- One row per gap between two chunks of a successful request that brought tokens; warm-up is left out. A chunk may hold
 -- several tokens, so that a gap is a time per token only where each brought one.
+-- group: runs
 -- run_id   the replay
 -- seq      the request's place in its plan
 -- class    what the trace calls its kind
