@@ -54,10 +54,12 @@ type Macro struct {
 	Group   string
 	Comment string
 	Example string
+	IsTable bool // it is read from; the others give one value
 }
 
 var (
 	makesMacro = regexp.MustCompile(`(?m)^create macro (macros\.\w+)\(`)
+	givesTable = regexp.MustCompile(`^create macro \S+?\([^)]*\) as table\b`)
 	// The first line of an example; the lines up to the end of the comment continue it.
 	exampleLine = regexp.MustCompile(`^-- {3}(?:select|from|with) `)
 )
@@ -70,6 +72,7 @@ func Macros() []Macro {
 		for _, place := range makesMacro.FindAllStringSubmatchIndex(file.Text, -1) {
 			macro := Macro{Name: file.Text[place[2]:place[3]], Path: file.Path, Group: group}
 			macro.Comment, macro.Example = documented(commentBefore(file.Text[:place[0]]))
+			macro.IsTable = givesTable.MatchString(file.Text[place[0]:])
 			found = append(found, macro)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Files are the SQL texts and the seeds' rows.
@@ -92,8 +93,8 @@ func Stamp() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// all lists the embedded files by path.
-func all() []File {
+// all lists the embedded files by path. They are read once: a walk copies every text, the seeds' megabytes too.
+var all = sync.OnceValue(func() []File {
 	var found []File
 	err := fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -113,4 +114,4 @@ func all() []File {
 		panic(err) // an embedded file system cannot fail to be read
 	}
 	return found
-}
+})
