@@ -3,6 +3,7 @@
 package queries_test
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
 
@@ -74,4 +75,35 @@ func TestEveryMacroExampleRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// examplesAnswer wants an answer from each example question, as it stands.
+func examplesAnswer(t *testing.T, db *sql.DB) {
+	t.Helper()
+	examples := queries.Examples()
+	if len(examples) < 20 {
+		t.Errorf("%d examples, want at least 20", len(examples))
+	}
+	for _, example := range examples {
+		if !strings.HasSuffix(example.Question, "?") || example.Meaning == "" {
+			t.Errorf("%s: its header wants a question in the first paragraph and what the answer means in the second", example.Path)
+		}
+		rows, err := ask(db, example.SQL)
+		if err != nil {
+			t.Errorf("%s: %v", example.Path, err)
+		} else if len(rows) < 2 {
+			t.Errorf("%s: no rows", example.Path)
+		}
+	}
+}
+
+func exampleSQL(t *testing.T, name string) string {
+	t.Helper()
+	for _, example := range queries.Examples() {
+		if example.Name == name {
+			return example.SQL
+		}
+	}
+	t.Fatalf("no queries/examples/%s.sql", name)
+	return ""
 }

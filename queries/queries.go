@@ -7,6 +7,7 @@
 //	staging  bare selects, made into views; the first to read raw
 //	marts    bare selects, made into views; they read staging, never raw
 //	checks   bare selects, made into views: the rows that break a truth
+//	examples the questions that an analyst asks first, with their answers in SQL: run by hand, never made into views
 //
 // The package only holds and lists the text, and reads the header comments that
 // document it. It runs nothing: internal/warehouse does.
