@@ -254,6 +254,17 @@ func TestStatements(t *testing.T) {
 	}
 }
 
+func TestIsWhole(t *testing.T) {
+	for text, want := range map[string]bool{
+		"select 1": false, "select 1;": true, "select 1; -- done\n": true, "select 1; select 2": false, "select ';": false, "select ';'": false,
+		"select 1 -- ;": false, "select \"a;\" ; ": true, "": false,
+	} {
+		if got := queries.IsWhole(text); got != want {
+			t.Errorf("IsWhole(%q): got %v", text, got)
+		}
+	}
+}
+
 func TestReadHeader(t *testing.T) {
 	header := queries.ReadHeader(`-- One row per request.
 -- It says why.

@@ -10,7 +10,7 @@ import (
 	"tidemark/queries"
 )
 
-// Schema lists what there is to ask: all relations and macros, those of one group, or, for one relation or macro, its columns, or its
+// Schema lists what there is to ask: all relations and macros, those of one group or of one schema, or, for one relation or macro, its columns, or its
 // parameters and definition. A name may lack its schema where only one relation or macro has it.
 func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	if name == "" {
@@ -18,6 +18,12 @@ func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
 	}
 	if _, is := Group(name); is {
 		return Ask(ctx, db, "from ("+relationsQuery+`) where "group" = ?`, name)
+	}
+	if name == "macros" {
+		return Ask(ctx, db, "select listed.* from ("+relationsQuery+`) as listed left join warehouse.groups on groups.name = listed."group" where kind = 'macro' order by groups.place, relation`)
+	}
+	if slices.Contains([]string{"raw", "seeds", "staging", "marts", "checks"}, name) {
+		return Ask(ctx, db, "from ("+relationsQuery+`) where starts_with(relation, ? || '.')`, name)
 	}
 	relation, err := fullName(ctx, db, name)
 	if err != nil {

@@ -48,6 +48,7 @@ var floor = map[string]int{
 	"internal/deployment":              0,
 	"internal/terminal":                1,
 	"internal/tables":                  4,
+	"internal/shell":                   5,
 	"internal/commandline":             2,
 	"internal/escape":                  0,
 	"internal/splitmix":                -1,
