@@ -49,6 +49,7 @@ var floor = map[string]int{
 	"internal/terminal":                1,
 	"internal/tables":                  4,
 	"internal/shell":                   5,
+	"internal/terminal/terminaltest":   0,
 	"internal/commandline":             2,
 	"internal/escape":                  0,
 	"internal/splitmix":                -1,

@@ -21,6 +21,7 @@ type keyboard struct {
 	stop          func() // ends the question that runs; nil: none runs
 	isStopping    bool   // it was asked to end already
 	leave         func() // ends the shell: a question that does not end is left behind
+	isPending     bool   // Ctrl-C was typed while no question ran, and is not read yet
 	isInterrupted bool   // the line that the editor returns next is to be dropped
 }
 
@@ -55,6 +56,7 @@ func (k *keyboard) withoutStops(keys []byte) []byte {
 	defer k.mu.Unlock()
 	place := bytes.LastIndexByte(keys, ctrlC)
 	if place < 0 || k.stop == nil {
+		k.isPending = k.isPending || place >= 0
 		return bytes.Clone(keys)
 	}
 	if k.isStopping {
@@ -83,6 +85,9 @@ func (k *keyboard) Read(into []byte) (int, error) {
 		n = place + 1
 		into[place] = '\r'
 		k.isInterrupted = true
+		k.mu.Lock()
+		k.isPending = false
+		k.mu.Unlock()
 	}
 	k.left = k.left[n:]
 	return n, nil
@@ -121,4 +126,13 @@ func (k *keyboard) set(stop func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stop, k.isStopping = stop, false
+	if stop == nil || !k.isPending {
+		return
+	}
+	// Ctrl-C came between the end of the line and the start of the question. It was meant for the question.
+	for k.left = nil; len(k.typed) > 0; {
+		<-k.typed
+	}
+	k.isPending, k.isStopping = false, true
+	stop()
 }
