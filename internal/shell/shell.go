@@ -15,6 +15,7 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 	"tidemark/queries"
 )
@@ -80,7 +81,8 @@ func (shell Shell) Run(ctx context.Context) error {
 	s.editor.AutoCompleteCallback = s.complete
 	s.editor.SetBracketedPasteMode(true) // a pasted tab is no question for completions
 	defer s.editor.SetBracketedPasteMode(false)
-	fmt.Fprintf(s.Out, "%s, read-only. A question ends with ;  Tab completes, .help lists commands, .examples questions.\n", s.path)
+	fmt.Fprintln(s.Out, strings.Join(terminal.Wrapped(
+		s.path+" is open to read. A question ends with ; and Tab completes. .help lists the commands, .examples lists questions.", s.Width()), "\n"))
 	for ctx.Err() == nil {
 		if line, err := s.read(); err != nil || !s.do(ctx, line) {
 			break

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tidemark/analysis/answers"
@@ -18,8 +17,12 @@ import (
 // ErrEnough stops the query of a box that shows no more rows. It is no failure.
 var ErrEnough = errors.New("enough rows are shown")
 
-// leastBoxed is the width below which a column of text is not made narrower.
-const leastBoxed = 14
+// A column of text is not made narrower than leastBoxed, nor than its longest word if that is at most longestKept: who copies
+// the id of a run wants it in one piece.
+const (
+	leastBoxed  = 14
+	longestKept = 40
+)
 
 // boxRows draws a table with lines around its cells. It fits the terminal: long texts go on in further lines, and columns
 // that still do not fit are left out and counted. A record is never transposed.
@@ -30,7 +33,6 @@ type boxRows struct {
 	note     string
 	header   []string
 	isNumber []bool
-	isText   []bool
 	widths   []int // of the columns that fit; nil until they are chosen
 	waiting  [][]string
 	shown    int
@@ -46,7 +48,7 @@ func (r *boxRows) Begin(columns []answers.Column) error {
 	for _, name := range names(columns) {
 		r.header = append(r.header, escape.Controls(name, ""))
 	}
-	r.isNumber, r.isText = make([]bool, len(columns)), make([]bool, len(columns))
+	r.isNumber = make([]bool, len(columns))
 	return nil
 }
 
@@ -59,9 +61,7 @@ func (r *boxRows) Row(values []any) error {
 		cells[i] = Human(r.header[i], value)
 		switch value.(type) {
 		case int64, float64:
-			r.isNumber[i] = true
-		case string, bool, time.Time:
-			r.isText[i] = true
+			r.isNumber[i] = true // a column of numbers is written to the right
 		}
 	}
 	if r.widths != nil {
@@ -109,11 +109,11 @@ func (r *boxRows) choose() error {
 	if r.widths != nil {
 		return nil
 	}
-	widths := columnWidths(r.header, r.waiting)
+	widths, least := columnWidths(r.header, r.waiting), r.leastWidths()
 	for boxed(widths) > r.width {
 		widest := -1
 		for i, width := range widths {
-			if (r.isText[i] || !r.isNumber[i]) && width > leastBoxed && width > utf8.RuneCountInString(r.header[i]) && (widest < 0 || width > widths[widest]) {
+			if width > least[i] && (widest < 0 || width > widths[widest]) {
 				widest = i
 			}
 		}
@@ -128,7 +128,7 @@ func (r *boxRows) choose() error {
 	widths = r.widened(widths)
 	r.widths = widths
 	r.rule("┌", "┬", "┐")
-	if err := r.line(r.header); err != nil {
+	if err := r.line(r.header, true); err != nil {
 		return err
 	}
 	r.rule("├", "┼", "┤")
@@ -139,6 +139,24 @@ func (r *boxRows) choose() error {
 	}
 	r.waiting = nil
 	return nil
+}
+
+// leastWidths are how narrow each column may become.
+func (r *boxRows) leastWidths() []int {
+	least := make([]int, len(r.header))
+	for i, name := range r.header {
+		least[i] = max(leastBoxed, min(longestKept, utf8.RuneCountInString(name)))
+	}
+	for _, cells := range r.waiting {
+		for i, cell := range cells {
+			for word := range strings.FieldsSeq(cell) {
+				if length := utf8.RuneCountInString(word); length <= longestKept || r.isNumber[i] {
+					least[i] = max(least[i], length)
+				}
+			}
+		}
+	}
+	return least
 }
 
 // widened gives the room that columns left out have freed to the texts that were made narrower for them.
@@ -175,15 +193,15 @@ func (r *boxRows) rule(left, middle, right string) {
 
 func (r *boxRows) write(cells []string) error {
 	r.shown++
-	return r.line(cells)
+	return r.line(cells, false)
 }
 
-// line writes a row. Its cells may take several lines.
-func (r *boxRows) line(cells []string) error {
+// line writes a row. Texts and names may take several lines, numbers take one.
+func (r *boxRows) line(cells []string, areNames bool) error {
 	lines := make([][]string, len(r.widths))
 	height := 1
 	for i, width := range r.widths {
-		if lines[i] = []string{cells[i]}; !r.isNumber[i] {
+		if lines[i] = []string{cells[i]}; areNames || !r.isNumber[i] {
 			lines[i] = folded(cells[i], width)
 		}
 		height = max(height, len(lines[i]))

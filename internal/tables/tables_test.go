@@ -38,6 +38,23 @@ func TestHuman(t *testing.T) {
 	}
 }
 
+// The name of an expression may be wider than a terminal, and its number is not cut.
+func TestABoxFoldsLongNames(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Columns: []answers.Column{{Name: strings.Repeat("f(x) + ", 12)}}, Rows: [][]any{{1234567.0}}}
+	if err := Write(NewBox(&text, 60, 0, ""), table); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if len([]rune(line)) > 61 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+	if !strings.Contains(text.String(), " 1,234,567 │") {
+		t.Errorf("got\n%s", text.String())
+	}
+}
+
 func TestBox(t *testing.T) {
 	columns := []answers.Column{{Name: "run_id"}, {Name: "note"}, {Name: "tpot_s"}}
 	rows := [][]any{{"a", "a text that is longer than its column can be", 10e-3}, {"b", nil, 2.5}}

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package terminaltest puts a program of a test in front of a pseudo-terminal, and a person who types and reads. A wait ends
 // when the text is there, or fails the test after a minute; nothing sleeps.
 package terminaltest
