@@ -36,7 +36,7 @@ func sqlCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sql",
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
-		ArgsUsage: "[QUERY]   (- reads it from stdin; none in a terminal is a shell)",
+		ArgsUsage: "[QUERY]   (-: from stdin; none: a shell)",
 		Description: `The warehouse is opened read-only. Without a query this is a shell: history,
 Tab for names and units, .help for its commands. A query that may mix what
 other tools mean by a word is told so on stderr. A query reads no files
