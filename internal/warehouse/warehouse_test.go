@@ -135,6 +135,9 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 	killed := filepath.Join(t.TempDir(), "killed.duckdb")
 	for _, end := range []string{"", ".wal"} {
 		content, err := os.ReadFile(path + end)
+		if end != "" && errors.Is(err, os.ErrNotExist) {
+			continue // a packed warehouse was copied: there is no log
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +190,7 @@ func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
 	}
 }
 
-func TestCatalogueAnswersWithoutViews(t *testing.T) {
+func TestCatalogueAnswers(t *testing.T) {
 	w, err := warehouse.Catalogue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -195,9 +198,6 @@ func TestCatalogueAnswersWithoutViews(t *testing.T) {
 	defer w.Close()
 	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 2, 'quantization': 'fp8'}) as d"); got != 2 {
 		t.Errorf("a deployment on two GPUs has %d", got)
-	}
-	if got := number(t, w, "select count(*) from duckdb_views() where schema_name in ('staging', 'marts', 'checks')"); got != 0 {
-		t.Errorf("%d views were made", got)
 	}
 }
 

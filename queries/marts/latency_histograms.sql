@@ -6,6 +6,7 @@
 --   from (select metric, bucket, sum(samples)::bigint as samples from marts.latency_histograms group by all)
 --   group by metric
 -- Kept per run.
+-- group: runs
 -- run_id    the replay
 -- metric    'ttft_s', 'ttft_from_due_s', 'tpot_s', 'e2e_s', 'lateness_s' or 'itl_s', as staging.requests and staging.token_gaps define them
 -- class     what the trace calls the kind of the requests; null where it has none
