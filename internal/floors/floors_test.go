@@ -50,6 +50,8 @@ var floor = map[string]int{
 	"internal/tables":                  4,
 	"internal/shell":                   5,
 	"internal/terminal/terminaltest":   0,
+	"internal/notebook":                6,
+	"internal/notebook/worker":         5,
 	"internal/commandline":             2,
 	"internal/escape":                  0,
 	"internal/splitmix":                -1,
