@@ -42,9 +42,9 @@ race: ## the load engine and the simulator under the race detector
 fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 	@set -e; for package in ingest ingest/read ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
-test-pages: $(EMPTY) ## the report in headless Chromium, network off (installs Chromium where it is missing)
+test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
-	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports -run Pages -count=1 -v
+	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./internal/notebook -run Pages -count=1 -v
 
 test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)

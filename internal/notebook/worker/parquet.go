@@ -31,18 +31,7 @@ func (s *session) answerParquet(errand Errand, out *framer) error {
 	if err := bind(statement, errand); err != nil {
 		return err
 	}
-	var last []byte
-	poured := make(chan error, 1)
-	go func() {
-		var err error
-		last, err = s.pourParquet(errand, out)
-		poured <- err
-	}()
-	rows, err := s.copy(statement)
-	_ = s.pipe[1].Close() // so that the other end comes to its end
-	if pourErr := <-poured; pourErr != nil {
-		return pourErr
-	}
+	rows, last, err := s.pour(statement, errand, out)
 	if err != nil {
 		return err
 	}
@@ -58,6 +47,37 @@ func (s *session) answerParquet(errand Errand, out *framer) error {
 		return err
 	}
 	return out.end(rows)
+}
+
+// pour runs the statement and passes on what it writes. After an error of either side the other one is not waited for:
+// DuckDB keeps the pipe open after a failure, and waits for ever to write into a full one. The process ends anyway.
+func (s *session) pour(statement mapping.PreparedStatement, errand Errand, out *framer) (rows int64, last []byte, err error) {
+	copied, poured := make(chan error, 1), make(chan error, 1)
+	go func() {
+		var err error
+		rows, err = s.copy(statement)
+		_ = s.pipe[1].Close() // so that the other end comes to its end
+		copied <- err
+	}()
+	go func() {
+		var err error
+		last, err = s.passOn(errand, out)
+		poured <- err
+	}()
+	select {
+	case err = <-copied:
+		if err != nil {
+			_ = s.pipe[0].Close()
+			<-poured // no two may write frames
+			return 0, nil, err
+		}
+		err = <-poured
+	case err = <-poured:
+		if err == nil {
+			err = <-copied
+		}
+	}
+	return rows, last, err
 }
 
 func (s *session) prepareCopy(errand Errand) (mapping.PreparedStatement, error) {
@@ -82,10 +102,10 @@ func (s *session) copy(statement mapping.PreparedStatement) (rows int64, err err
 	return int64(mapping.RowsChanged(&result)), nil
 }
 
-// pourParquet passes the bytes on, but keeps the last of them back until it is known that the answer is whole: a file of
+// passOn passes the bytes on, but keeps the last of them back until it is known that the answer is whole: a file of
 // Parquet ends with its index and cannot be read without it. The first bytes are kept back too: they come before the
 // first row, which may be an error.
-func (s *session) pourParquet(errand Errand, out *framer) (last []byte, err error) {
+func (s *session) passOn(errand Errand, out *framer) (last []byte, err error) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := s.pipe[0].Read(buffer)

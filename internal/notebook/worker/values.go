@@ -103,7 +103,7 @@ func mapped(m *array.Map, row int) map[string]any {
 	return named
 }
 
-// interval is in the words of DuckDB: 1 months 2 days 00:00:03.
+// interval is in words: 1 months 2 days 3s.
 func interval(v arrow.MonthDayNanoInterval) string {
 	text := time.Duration(v.Nanoseconds).String()
 	if v.Days != 0 {
