@@ -63,47 +63,51 @@ func (s *Server) refuse(w http.ResponseWriter, err error, began time.Time) {
 var errDeadline = errors.New("the query took too long")
 
 // do waits for a turn, then lets a process do the errand. The process ends with the client's interest, and at the deadline.
-func (s *Server) do(ctx context.Context, asker string, errand worker.Errand, a *answer) (rows int64, err error) {
-	leave, err := s.queue.enter(ctx, asker)
+func (s *Server) do(whole context.Context, asker string, errand worker.Errand, a *answer) (rows int64, err error) {
+	leave, err := s.queue.enter(whole, asker)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, errDeadline)
-	defer cancel()
-	stopped := context.AfterFunc(s.stop, cancel)
-	defer stopped()
-	// A client that does not read its answer must not hold the place for longer.
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(s.config.Timeout + 5*time.Second))
-
-	var o *process
-	if errand.Run == "" {
-		o, err = s.pool.take(ctx)
-	} else {
-		o, err = s.pool.start(ctx, true)
-	}
+	stopping, stop := context.WithCancel(whole)
+	defer stop()
+	defer context.AfterFunc(s.stop, stop)()
+	o, err := s.process(stopping, errand)
 	if err != nil {
-		return 0, orCause(ctx, err)
+		return 0, err
 	}
+	defer s.pool.refill()
+	defer s.pool.end(o)
 	// What is started ahead costs this query time, so it waits until the end unless none is left.
 	if s.pool.waiting() == 0 {
 		s.pool.refill()
 	}
-	defer s.pool.refill()
-	defer s.pool.end(o)
+	// The time to start a process is the server's, not the query's.
+	ctx, cancel := context.WithTimeoutCause(stopping, s.config.Timeout, errDeadline)
+	defer cancel()
+	// A client that does not read its answer must not hold the place for longer.
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(s.config.Timeout + 5*time.Second))
 	killed := context.AfterFunc(ctx, func() { _ = o.cmd.Process.Kill() })
 	defer killed()
 	a.published = o.of.publishedAt()
 	rows, err = pass(o, errand, a)
-	if err != nil {
-		return 0, orCause(ctx, err)
+	return rows, orCause(ctx, err)
+}
+
+// process is one that can take the errand: a query's waits already, if none was asked a moment ago.
+func (s *Server) process(ctx context.Context, errand worker.Errand) (*process, error) {
+	const longest = 30 * time.Second // beyond that the machine is not well
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	if errand.Run != "" {
+		return s.pool.start(ctx, true)
 	}
-	return rows, nil
+	return s.pool.take(ctx)
 }
 
 // orCause prefers why the process was killed to what that looked like.
 func orCause(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
 	return err

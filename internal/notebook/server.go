@@ -20,7 +20,7 @@ type Config struct {
 	Published   string        // the folder with the snapshot
 	Tokens      []Token       // none: everybody on this machine may ask
 	MemoryBytes int64         // that one query may take
-	Timeout     time.Duration // from a query's turn to the end of its answer
+	Timeout     time.Duration // from a query's start to the end of its answer
 	Workers     int           // queries that run at a time
 	Queue       int           // queries of one token that may wait
 	MostRows    int64         // of an answer; 0: no limit
@@ -48,7 +48,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, snapshots: following, queue: newQueue(config.Workers, config.Queue, config.Timeout), counters: newCounters(), watched: make(chan struct{})}
+	s := &Server{config: config, snapshots: following, queue: newQueue(config.Workers, config.Queue, max(config.Timeout, 30*time.Second)), counters: newCounters(), watched: make(chan struct{})}
 	s.stop, s.stopAll = context.WithCancel(context.Background())
 	setup := worker.Setup{MemoryBytes: config.MemoryBytes, Threads: min(runtime.NumCPU(), 4)}
 	s.pool = newPool(following, setup, config.Workers, config.Tell)
