@@ -61,6 +61,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"export x --output o --warehouse nothing.duckdb",
 			"purge --before 2026-01-01 --warehouse nothing.duckdb",
 			"calibrate x --warehouse nothing.duckdb",
+			"serve --no-token --published nothing",
+			"serve --token-file nothing",
 		}},
 		{"a folder in the place of a file", exitFailed, []string{
 			"replay trace " + send + "--slo folder.yaml",
@@ -100,6 +102,9 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"purge --before yesterday",
 			"sql 'select'",
 			"simulate " + deployment + "--port 700000",
+			"serve --no-token --port 700000",
+			"serve --no-token --host 0.0.0.0",
+			"serve --no-token --memory much",
 			"profile fit --input-tokens p50=x --output-tokens p50=1 --output f.yaml",
 		}},
 		{"a name that nothing has", exitMisuse, []string{

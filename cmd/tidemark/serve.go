@@ -75,18 +75,17 @@ func runServe(c *cli.Context) error {
 	if err := notebook.CheckListening(c.String("host"), len(config.Tokens), certificate != nil); err != nil {
 		return err
 	}
+	server, err := notebook.New(config)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
 	if err != nil {
-		return hint.Errorf("serve: %w", err).Hint("take another --port, or --port 0 for a free one")
+		return errors.Join(hint.Errorf("serve: %w", err).Hint("take another --port, or --port 0 for a free one"), server.Shutdown(c.Context))
 	}
 	scheme := "http"
 	if certificate != nil {
 		listener, scheme = tls.NewListener(listener, certificate), "https"
-	}
-	server, err := notebook.New(config)
-	if err != nil {
-		listener.Close()
-		return err
 	}
 	tell(c, "SQL at %s://%s/v1/sql, a page at %s://%s/ (%s); Ctrl-C ends it", scheme, listener.Addr(), scheme, listener.Addr(), whoMayAsk(config))
 	return serveUntilStopped(c, server, listener)

@@ -171,6 +171,9 @@ func (s *Server) asked(next func(http.ResponseWriter, *http.Request, string)) ht
 			s.unauthorized().write(w)
 			return
 		}
+		if r.ContentLength == 0 { // ReadTimeout is for bodies; when it passes, the server takes the client for gone
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
 		next(w, r, name)
 	}
 }
