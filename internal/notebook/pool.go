@@ -33,6 +33,7 @@ type pool struct {
 	mu       sync.Mutex
 	idle     []*process
 	starting int
+	told     string // why the newest file is not served
 	isClosed bool
 }
 
@@ -57,11 +58,7 @@ func newPool(s *snapshots, setup worker.Setup, want int, tell func(string, ...an
 // start starts a process and waits until it has the newest snapshot open.
 func (p *pool) start(ctx context.Context, isReporter bool) (*process, error) {
 	for {
-		of, err := p.snapshots.newest()
-		if err != nil {
-			p.tell("the last snapshot is still served: %v", err)
-		}
-		o, err := p.startOn(of, isReporter)
+		o, err := p.startOn(p.newest(), isReporter)
 		if errors.Is(err, errReplaced) {
 			continue
 		}
@@ -70,6 +67,22 @@ func (p *pool) start(ctx context.Context, isReporter bool) (*process, error) {
 		}
 		return o, p.awaitReady(ctx, o)
 	}
+}
+
+// newest is the newest snapshot that can be read. Why a newer one cannot is told once.
+func (p *pool) newest() *snapshot {
+	newest, err := p.snapshots.newest()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	told := ""
+	if err != nil {
+		told = err.Error()
+	}
+	if told != "" && told != p.told {
+		p.tell("the last snapshot is still served: %v", err)
+	}
+	p.told = told
+	return newest
 }
 
 func (p *pool) startOn(of *snapshot, isReporter bool) (*process, error) {
@@ -141,10 +154,7 @@ func self() string {
 
 // take gives a process with the newest snapshot open: one that waits, or a new one.
 func (p *pool) take(ctx context.Context) (*process, error) {
-	newest, err := p.snapshots.newest()
-	if err != nil {
-		p.tell("the last snapshot is still served: %v", err)
-	}
+	newest := p.newest()
 	for {
 		o := p.pop()
 		switch {
@@ -170,7 +180,7 @@ func (p *pool) pop() *process {
 
 // refill starts what is missing, in the background, and ends what has an old snapshot open.
 func (p *pool) refill() {
-	newest, _ := p.snapshots.newest() // its error is told when a query comes
+	newest := p.newest()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.isClosed {

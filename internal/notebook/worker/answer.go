@@ -25,14 +25,14 @@ type framer struct {
 func (f *framer) Write(p []byte) (int, error) {
 	f.sent += int64(len(p))
 	for rest := p; len(rest) > 0; {
-		n := min(len(rest), mostInFrame-len(f.held))
-		f.held = append(f.held, rest[:n]...)
-		rest = rest[n:]
-		if len(f.held) == mostInFrame {
+		if len(f.held) == mostInFrame { // more follows, so this frame ends in the middle
 			if err := f.flush(FramePart); err != nil {
 				return 0, err
 			}
 		}
+		n := min(len(rest), mostInFrame-len(f.held))
+		f.held = append(f.held, rest[:n]...)
+		rest = rest[n:]
 	}
 	return len(p), nil
 }
