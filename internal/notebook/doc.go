@@ -5,6 +5,7 @@
 //	tokens.go    who may ask
 //	request.go   what is asked, and in which form the answer is wanted
 //	query.go     one query from its place in the queue to the end of its answer
+//	problem.go   what a client is told instead of an answer
 //	answer.go    the answer's bytes; how one that is cut is made unreadable
 //	queue.go     how many queries run, and whose turn it is
 //	pool.go      processes that wait for a query (package worker is what happens inside of one)
