@@ -65,8 +65,6 @@ test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in th
 	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 15m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
-	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
-bench: ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)

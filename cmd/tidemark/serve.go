@@ -19,7 +19,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,6 +26,7 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/notebook"
+	"tidemark/internal/published"
 	"tidemark/internal/show"
 	"tidemark/reports"
 )
@@ -115,6 +115,9 @@ func notebookConfig(c *cli.Context) (config notebook.Config, err error) {
 	if err := noArguments(c, "the SQL comes over HTTP; name the folder by --published"); err != nil {
 		return config, err
 	}
+	if c.String("published") == published.Off {
+		return config, hint.Misuse("serve: TIDEMARK_PUBLISH says that nothing is published").Hint("name the folder with --published DIR")
+	}
 	if port := c.Int("port"); port < 0 || port > 65535 {
 		return config, hint.Misuse("serve: --port %d: not a port", port).Hint("--port 8765, or --port 0 for a free one")
 	}
@@ -137,7 +140,7 @@ func notebookConfig(c *cli.Context) (config notebook.Config, err error) {
 	}
 	tokens, err := tokensOf(c)
 	return notebook.Config{
-		Published: publishedFolder(c), Tokens: tokens, MemoryBytes: memory, Timeout: c.Duration("timeout"),
+		Published: published.Folder(c.String("warehouse"), c.String("published")), Tokens: tokens, MemoryBytes: memory, Timeout: c.Duration("timeout"),
 		Workers: cmp.Or(c.Int("workers"), max(runtime.NumCPU(), 2)), Queue: c.Int("queue"), MostRows: c.Int64("max-rows"), MostBytes: mostBytes,
 		Tell: func(format string, args ...any) { tell(c, format, args...) },
 	}, err
@@ -151,11 +154,6 @@ func sizeOf(c *cli.Context, flag string) (int64, error) {
 		return 0, hint.Misuse("serve: --%s %s: not a size between 1 MiB and 64 TiB", flag, c.String(flag)).Hint("--%s 2GB", flag)
 	}
 	return int64(size), nil
-}
-
-// publishedFolder is where the snapshot is.
-func publishedFolder(c *cli.Context) string {
-	return cmp.Or(c.String("published"), strings.TrimSuffix(c.String("warehouse"), ".duckdb")+".published")
 }
 
 // tokensOf takes tokens from a file or the environment, never from a flag, which other users of the machine could read.
