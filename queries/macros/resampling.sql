@@ -1,0 +1,38 @@
+-- A block bootstrap (Künsch 1989, with blocks that do not overlap): the time of a run is cut into blocks, blocks are drawn with replacement,
+-- and a statistic of the drawn blocks is as far from the statistic of the run as that is from the truth. Neighbours in time share a queue
+-- and stay together in their block, so that their likeness widens the interval.
+--
+-- A quantile is not sorted again for each draw. A draw gives the share of samples at or below the run's own quantile, and the run's samples at
+-- the rank that this share is wrong by give the draw's quantile (Woodruff 1952; Bahadur 1966).
+--
+-- The draws come from md5, so that they are the same in every version of every engine.
+
+-- How often blocks are drawn, and into how many blocks the time is cut for it. Fewer blocks are longer and hold longer bursts: with 20, and
+-- latencies that remember 50 requests of 4,000, the interval held the truth in 83 of 100 runs. It is widened for the small number
+-- (macros.resampling_factor). internal/accuracy/pairs_test.go has the study.
+create macro macros.replicates() as 400;
+
+create macro macros.resampled_blocks() as 12;
+
+-- The block, from 0, of one draw of a replicate. Runs of one plan have one seed and draw the same blocks; other runs draw others.
+create macro macros.drawn_block(seed, replicate, draw) as
+    (md5_number_lower(concat_ws(' ', seed, replicate, draw)) % macros.resampled_blocks())::integer;
+
+-- The shares at which a distribution is kept as quantiles, from which macros.interpolated reads any other one.
+create macro macros.rungs() as [k / 1000.0e0 for k in range(1001)];
+
+-- The quantile of a replicate: ladder has the quantiles at macros.rungs(), below is the replicate's share of samples at or below the q-quantile.
+create macro macros.replicate_quantile(ladder, q, below) as
+    macros.interpolated(ladder, least(greatest(2 * q - below, 0), 1));
+
+-- By how much the ends of an interval move away from its centre: Student's t of so few blocks is wider than the normal, and the variance of
+-- drawn blocks is too small by (blocks - 1) / blocks. 12 blocks: 1.14 times.
+create macro macros.resampling_factor(blocks) as
+    (1 + 1 / (blocks - 1.0e0)) * sqrt(blocks / (blocks - 1.0e0));
+
+-- One end of the 90 % interval around centre: q is 0.05 or 0.95, in_order has the replicates.
+create macro macros.resampled_end(centre, in_order, q) as
+    centre + (macros.interpolated(in_order, q) - centre) * macros.resampling_factor(macros.resampled_blocks());
+
+-- The quantiles that runs are compared by: p50, p90, p95 and p99.
+create macro macros.compared_quantiles() as [0.5e0, 0.9e0, 0.95e0, 0.99e0];
