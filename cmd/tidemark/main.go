@@ -84,7 +84,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
