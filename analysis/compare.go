@@ -243,8 +243,7 @@ func (c Comparison) Refused() string {
 	return strings.Join(whys, "; ")
 }
 
-// FirstLine names the figures that differ most readers look for first: TTFT and TPOT by their p99, or by the median where that has no interval, and
-// throughput.
+// FirstLine is about TTFT, TPOT and throughput: by their p99, or by the median where p99 has no interval.
 func (c Comparison) FirstLine() string {
 	var said []string
 	for _, metric := range []string{"ttft_s", "tpot_s", "output_token_per_s"} {
@@ -258,31 +257,26 @@ func (c Comparison) FirstLine() string {
 	return strings.Join(said, "; ")
 }
 
-// change is one metric in words, by the most telling statistic that has an interval.
-func (c Comparison) change(metric string) string {
-	name := metricNames[metric]
-	found := ""
+// change is one metric in words, by the first statistic that has an interval; without any, by the last that has values.
+func (c Comparison) change(metric string) (text string) {
 	for _, statistic := range []string{"p99", "p50", "mean"} {
 		for _, row := range c.Results.Records() {
 			if row["metric"] != metric || row["statistic"] != statistic {
 				continue
 			}
-			if statistic != "mean" || metric != "output_token_per_s" {
-				name = statistic + " " + metricNames[metric]
-			}
-			switch low, isKnown := row["low_ratio"].(float64); {
-			case !isKnown:
-				if found == "" {
-					found = fmt.Sprintf("%s not compared (%v)", name, row["reason"])
-				}
+			name := StatisticName(statistic, metric)
+			interval := fmt.Sprintf("(%s to %s)", Change(row["low_ratio"]), Change(row["high_ratio"]))
+			switch {
 			case row["is_different"] == true:
-				return fmt.Sprintf("%s %s (%s to %s)", name, Change(row["ratio"]), Change(low), Change(row["high_ratio"]))
-			default:
-				return fmt.Sprintf("%s ~ (%s to %s)", name, Change(low), Change(row["high_ratio"]))
+				return fmt.Sprintf("%s %s %s", name, Change(row["ratio"]), interval)
+			case row["is_different"] == false:
+				return fmt.Sprintf("%s ~ %s", name, interval)
+			case row["ratio"] != nil:
+				text = fmt.Sprintf("%s %s (no interval: %v)", name, Change(row["ratio"]), row["reason"])
 			}
 		}
 	}
-	return found
+	return text
 }
 
 // metricNames are the metrics of marts.run_pairs as people say them.
@@ -290,8 +284,13 @@ var metricNames = map[string]string{
 	"ttft_s": "TTFT", "tpot_s": "TPOT", "itl_s": "ITL", "e2e_s": "E2E", "output_token_per_s": "output tokens/s",
 }
 
-// MetricName is a metric of marts.run_pairs as people say it.
-func MetricName(metric string) string { return metricNames[metric] }
+// StatisticName names one row of marts.run_pairs as people do: p99 TTFT. A throughput is a mean and nothing else, and needs no word for it.
+func StatisticName(statistic, metric string) string {
+	if metric == "output_token_per_s" {
+		return metricNames[metric]
+	}
+	return statistic + " " + metricNames[metric]
+}
 
 // Change writes a ratio as a change with its sign: 1.05 is +5.00 %.
 func Change(ratio any) string {

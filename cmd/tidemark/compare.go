@@ -202,7 +202,7 @@ func resultForPeople(row rowOf) []any {
 	} else if interval != "" {
 		interval = "none: " + interval
 	}
-	name := row.text("statistic") + " " + analysis.MetricName(row.text("metric"))
+	name := analysis.StatisticName(row.text("statistic"), row.text("metric"))
 	return []any{name, value("value"), value("other_value"), change, interval}
 }
 

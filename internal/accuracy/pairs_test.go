@@ -26,7 +26,7 @@ const (
 )
 
 func TestIntervalsOfPairs(t *testing.T) {
-	const pairs, batch = 200, 20
+	const pairs, batch = 400, 5
 	fmt.Println("| runs | memory | requests | statistic | intervals given % | of these right % | median width of the interval % |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
 	for _, study := range []struct {

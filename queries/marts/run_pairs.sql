@@ -140,6 +140,7 @@ compared as (
 spread as (
     select
         *,
+        case when is_paired then 1 else 2 end as sets,
         other_value / nullif(value, 0) as ratio,
         other_value - value as difference,
         case when reason is null then list_sort([ln(ratio * other_factors[i] / factors[i]) for i in range(1, len(factors) + 1)]) end as log_ratios,
@@ -158,11 +159,11 @@ select
     value,
     other_value,
     ratio,
-    exp(macros.resampled_end(ln(ratio), log_ratios, 0.05e0)) as low_ratio,
-    exp(macros.resampled_end(ln(ratio), log_ratios, 0.95e0)) as high_ratio,
+    exp(macros.resampled_end(ln(ratio), log_ratios, 0.05e0, sets)) as low_ratio,
+    exp(macros.resampled_end(ln(ratio), log_ratios, 0.95e0, sets)) as high_ratio,
     difference,
-    macros.resampled_end(difference, differences, 0.05e0) as low_difference,
-    macros.resampled_end(difference, differences, 0.95e0) as high_difference,
+    macros.resampled_end(difference, differences, 0.05e0, sets) as low_difference,
+    macros.resampled_end(difference, differences, 0.95e0, sets) as high_difference,
     low_ratio > 1 or high_ratio < 1 as is_different,
     reason
 from spread
