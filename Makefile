@@ -54,7 +54,7 @@ accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
 
-coverage-intervals: ## how often an SLO's interval holds the truth: 200 or 1,000 ten-minute runs of each load in virtual time (a quarter of an hour of CPU)
+coverage-intervals: ## how often the intervals of an SLO and of a comparison hold the truth: runs in virtual time (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./internal/accuracy -run TestIntervals -count=1 -v -timeout 60m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels

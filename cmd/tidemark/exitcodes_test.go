@@ -49,6 +49,9 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"kv --model ./nothing/config.json",
 			"fit --gpu H100 --model ./nothing/config.json --tokens 100",
 			"what-if trace " + deployment + "--slo nothing.yaml",
+			"judge trace --slo nothing.yaml",
+			"ingest trace.csv --environment nothing.json",
+			"compare a b --warehouse nothing.duckdb",
 			"profile show nothing.yaml",
 			"privacy check nothing.jsonl.zst",
 			"sql 'select 1' --warehouse nothing.duckdb",
@@ -79,6 +82,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"replay trace " + send + "--slo broken-slo.yaml",
 			"replay trace " + send + "--environment broken-env.json",
 			"what-if trace " + deployment + "--slo broken-slo.yaml",
+			"judge trace --slo broken-slo.yaml",
+			"ingest trace.csv --environment broken-env.json",
 			"experiment broken-exp.yaml",
 			"profile show broken-pro.yaml",
 			"plan broken-pro.yaml --output p.jsonl.zst",
@@ -115,6 +120,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"runs nothing",
 			"diagnose nothing",
 			"report nothing --output r.html",
+			"report --source nothing --output r.html",
+			"compare nothing nothing-else",
 			"export nothing --output o",
 			"calibrate nothing",
 			"schema marts.nothing",
@@ -132,7 +139,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"simulate --gpu H1000 --model llama-3.1-8b",
 		}},
 		{"an argument that is missing", exitMisuse, []string{
-			"ingest", "plan", "replay", "experiment", "what-if", "export", "diagnose", "privacy export", "profile show", "purge",
+			"ingest", "plan", "replay", "experiment", "what-if", "compare", "judge", "export", "diagnose", "privacy export", "profile show", "purge",
 		}},
 	} {
 		for _, line := range c.lines {
