@@ -175,7 +175,7 @@ func copySubjects(ctx context.Context, db *sql.DB, path string, subjects []judge
 			return err
 		}
 	}
-	return warehouse.Refresh(ctx, conn)
+	return warehouse.RefreshWithin(ctx, conn)
 }
 
 // copyResult makes a run of a measurement of another tool, by the definitions of staging.result_requests.

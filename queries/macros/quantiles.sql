@@ -30,13 +30,11 @@ create macro macros.token_mean(value_s, tokens) as
     sum((value_s) * tokens) / sum(tokens);
 
 -- The value in place k (0-based) of a sorted sample that is given as its distinct values and, for each, how many are not above it.
---
 --   select macros.value_at([1, 5, 9], [3, 4, 5], 3) as the_fourth_of_five
 create macro macros.value_at(distinct_values, not_above, k) as
     distinct_values[1 + len(list_filter(not_above, lambda n: n <= k))];
 
 -- The q-quantile of such a sample of n, by linear interpolation between the two nearest, as macros.interpolated has it.
---
 --   select macros.counted_quantile([1, 5, 9], [3, 4, 5], 5, 0.5) as median
 create macro macros.counted_quantile(distinct_values, not_above, n, q) as
     macros.value_at(distinct_values, not_above, floor(q * (n - 1)))
@@ -44,14 +42,12 @@ create macro macros.counted_quantile(distinct_values, not_above, n, q) as
     * (macros.value_at(distinct_values, not_above, ceil(q * (n - 1))) - macros.value_at(distinct_values, not_above, floor(q * (n - 1))));
 
 -- The bucket of a latency in marts.latency_histograms: 64 for each doubling, from a microsecond on.
---
 --   select macros.latency_bucket(0.2) as bucket
 create macro macros.latency_bucket(seconds) as
     floor(64 * log2(greatest(seconds::double, 1e-6)))::integer;
 
 -- The q-quantile of latencies in seconds, from the buckets of marts.latency_histograms in ascending order and the samples in each: the
 -- middle, in the logarithm, of the bucket that holds it. It is at most 0.55 % off. Null without samples.
---
 --   select macros.histogram_quantile([-200, -149], [90, 10], 0.95) as p95_s
 create macro macros.histogram_quantile(buckets, samples, q) as
     pow(2, (0.5 + buckets[1 + len(list_filter(

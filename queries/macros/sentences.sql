@@ -61,5 +61,6 @@ create macro macros.tokens_text(requests, asked, got, short, long) as
     end;
 
 -- A count of tokens in words that is alike for counts that are nearly alike: 1,018 and 1,024 are 1,000.
+--   select macros.two_figures(12345) as said
 create macro macros.two_figures(n) as
     macros.count_text(case when n >= 1 then round(n / pow(10, floor(log10(n)) - 1)) * pow(10, floor(log10(n)) - 1) else n end);

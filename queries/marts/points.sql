@@ -7,6 +7,7 @@
 --
 -- The deployment is known if GPU, model and tensor_parallel_size are: by the file itself, or by "tidemark ingest FILE --environment".
 -- A prediction also wants a load: a concurrency, or a rate that is not "all at once", and mean lengths.
+-- group: tools
 -- source_name       file of the result; null of a run
 -- point             0-based place in that file; null of a run
 -- run_id            the replay; null of a result

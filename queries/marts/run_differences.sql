@@ -3,6 +3,7 @@
 --
 -- Runs of one plan in one mode have one load. Other runs have one load if their source, its scaling, mode and cap agree, and if what was planned
 -- agrees within a tenth (or within three standard errors of so few requests): requests per second of an open loop, and mean lengths.
+-- group: runs
 -- run_id         the run from before
 -- other_run_id   the run from after
 -- kind           'model', 'load' or 'origin'; else 'server' (as the server says, else as it was asked for) or 'client'

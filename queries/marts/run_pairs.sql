@@ -8,6 +8,7 @@
 -- The interval is a block bootstrap (macros/resampling.sql). It is null below the samples that an interval of the statistic wants, and where fewer
 -- than ten of sixty blocks of time hold a sample at or beyond the value: one burst would decide. A metric that one run lacks has no row.
 -- Whether two runs may be compared at all (one model, one load, one origin) is in marts.run_differences.
+-- group: runs
 -- run_id            the run from before
 -- other_run_id      the run from after
 -- metric            'ttft_s', 'tpot_s', 'e2e_s', 'itl_s' or 'output_token_per_s'

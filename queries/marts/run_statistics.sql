@@ -2,6 +2,8 @@
 -- marts.run_pairs makes the intervals of a comparison of these; macros/resampling.sql says how blocks are drawn.
 --
 -- Latencies are over successful requests without warm-up. Runs of one plan draw the same blocks, so that their replicates go up and down together.
+-- Kept per run.
+-- group: runs
 -- run_id       the replay
 -- metric       'ttft_s', 'tpot_s', 'e2e_s', 'itl_s' or 'output_token_per_s'
 -- statistic    'mean', 'p50', 'p90', 'p95' or 'p99'; of output_token_per_s the mean alone
