@@ -245,7 +245,9 @@ Examples:
   tidemark schema traces
   tidemark schema marts.tpot_gap
   tidemark schema macros`,
-		Flags:  withTableFlags(),
+		Flags: withTableFlags(
+			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake"},
+		),
 		Action: runSchema,
 	}
 }
@@ -254,6 +256,9 @@ func runSchema(c *cli.Context) error {
 	name, err := optionalArgument(c, "relation")
 	if err != nil {
 		return err
+	}
+	if c.Bool("stable") {
+		return printStable(c, name)
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := answers.Schema(ctx, w.DB(), name)
@@ -291,4 +296,18 @@ func describe(c *cli.Context, name string, table answers.Table) error {
 		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), name)
 	}
 	return nil
+}
+
+// printStable lists the promised columns, all or those of one relation.
+func printStable(c *cli.Context, relation string) error {
+	table := tableOf("relation", "column", "type", "meaning")
+	for _, row := range queries.Stable() {
+		if _, bare, _ := strings.Cut(row[0], "."); relation == "" || relation == row[0] || relation == bare {
+			table.Rows = append(table.Rows, []any{row[0], row[1], row[2], row[3]})
+		}
+	}
+	if len(table.Rows) == 0 {
+		return hint.Misuse("schema --stable: nothing is promised of %s", relation).Hint("tidemark schema --stable lists all that is")
+	}
+	return printTable(c, table)
 }
