@@ -126,7 +126,7 @@ func TestPredictedTermsAddUp(t *testing.T) {
 
 // A calibration is used for its own deployment, and said.
 func TestPredictSaysItsCalibration(t *testing.T) {
-	w := catalogue(t)
+	w := open(t)
 	if _, err := w.DB().Exec(`
 insert into raw.calibrations (
     calibration_id, run_id, run_ids, made_at, gpu, model, tensor_parallel_size, weight_format, kv_format, engine, engine_version,
