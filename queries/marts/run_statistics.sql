@@ -13,58 +13,8 @@
 -- samples_wanted   of an interval: 367 for p99, 30 for a mean
 -- is_enough    there are so many, and ten blocks hold one at or beyond the value
 -- replicates   the value in each draw of blocks, in the order of the draws
-with requests as (
-    select
-        run_id,
-        seq,
-        due_s,
-        ttft_s,
-        tpot_s,
-        e2e_s
-    from staging.requests
-    where is_success
-        and not is_warm_up
-),
-
-samples as (
-    select
-        run_id,
-        metric,
-        due_s,
-        value
-    from (
-        unpivot requests
-        on ttft_s, tpot_s, e2e_s
-        into name metric value value
-    )
-    union all
-    select
-        requests.run_id,
-        'itl_s',
-        requests.due_s,
-        token_gaps.itl_s
-    from requests
-    inner join staging.token_gaps
-        on token_gaps.run_id = requests.run_id
-        and token_gaps.seq = requests.seq
-),
-
-ladders as (
-    select
-        run_id,
-        metric,
-        count(*) as samples,
-        avg(value) as mean,
-        quantile_cont(value, macros.compared_quantiles()) as quantiles,
-        quantile_cont(value, macros.rungs()) as ladder
-    from samples
-    group by
-        run_id,
-        metric
-),
-
 -- The window of throughput is that of marts.runs: from the first due time to the last stream's end.
-windows as (
+with windows as (
     select
         run_id,
         count(*) filter (where is_success) as samples,
@@ -78,19 +28,135 @@ windows as (
     group by run_id
 ),
 
+requests as (
+    select
+        requests.run_id,
+        requests.seq,
+        coalesce(least(floor(60 * (requests.due_s - windows.first_s) / windows.due_length_s), 59), 0)::integer as block,
+        requests.ttft_s,
+        requests.tpot_s,
+        requests.e2e_s
+    from staging.requests
+    inner join windows on windows.run_id = requests.run_id
+    where requests.is_success
+        and not requests.is_warm_up
+),
+
+latencies as (
+    unpivot requests
+    on ttft_s, tpot_s, e2e_s
+    into name metric value value
+),
+
+-- Gaps by their length: fifty million of them have some ten thousand lengths.
+gaps as (
+    select
+        requests.run_id,
+        requests.block,
+        token_gaps.gap_us,
+        count(*) as gaps
+    from requests
+    inner join staging.token_gaps
+        on token_gaps.run_id = requests.run_id
+        and token_gaps.seq = requests.seq
+    group by all
+),
+
+lengths as (
+    select
+        run_id,
+        gap_us,
+        sum(sum(gaps)) over (partition by run_id order by gap_us) as not_above
+    from gaps
+    group by
+        run_id,
+        gap_us
+),
+
+gap_totals as (
+    select
+        run_id,
+        sum(gaps)::bigint as samples,
+        sum(gaps * gap_us) * 1e-6 / sum(gaps) as mean
+    from gaps
+    group by run_id
+),
+
+-- The place, from 0, of each rung among the sorted gaps, and the gap there: a ladder as quantile_cont makes it.
+gap_ladders as (
+    select
+        places.run_id,
+        list(1e-6 * (low.gap_us + places.share * (high.gap_us - low.gap_us)) order by places.q) as ladder
+    from (
+        select
+            run_id,
+            unnest(macros.rungs()) as q,
+            floor(q * (samples - 1)) as below,
+            ceil(q * (samples - 1)) as above,
+            q * (samples - 1) - below as share
+        from gap_totals
+    ) as places
+    asof join lengths as low
+        on low.run_id = places.run_id
+        and places.below < low.not_above
+    asof join lengths as high
+        on high.run_id = places.run_id
+        and places.above < high.not_above
+    group by places.run_id
+),
+
+ladders as (
+    select
+        run_id,
+        metric,
+        count(*) as samples,
+        avg(value) as mean,
+        quantile_cont(value, macros.compared_quantiles()) as quantiles,
+        quantile_cont(value, macros.rungs()) as ladder
+    from latencies
+    group by
+        run_id,
+        metric
+    union all
+    select
+        gap_totals.run_id,
+        'itl_s',
+        gap_totals.samples,
+        gap_totals.mean,
+        [macros.interpolated(gap_ladders.ladder, q) for q in macros.compared_quantiles()],
+        gap_ladders.ladder
+    from gap_totals
+    inner join gap_ladders on gap_ladders.run_id = gap_totals.run_id
+),
+
+samples as (
+    select
+        run_id,
+        metric,
+        block,
+        value,
+        1 as times
+    from latencies
+    union all
+    select
+        run_id,
+        'itl_s',
+        block,
+        gap_us * 1e-6,
+        gaps
+    from gaps
+),
+
 -- Without the ladders, so that they are not copied for every sample.
 levels as (
     select
-        ladders.run_id,
-        ladders.metric,
-        ladders.quantiles[1] as p50,
-        ladders.quantiles[2] as p90,
-        ladders.quantiles[3] as p95,
-        ladders.quantiles[4] as p99,
-        windows.first_s,
-        windows.due_length_s
+        run_id,
+        metric,
+        quantiles[1] as p50,
+        quantiles[2] as p90,
+        quantiles[3] as p95,
+        quantiles[4] as p99
     from ladders
-    inner join windows on windows.run_id = ladders.run_id
 ),
 
 -- Samples in each of sixty blocks of time, at or below each quantile and at or beyond it.
@@ -98,13 +164,13 @@ latency_blocks as (
     select
         samples.run_id,
         samples.metric,
-        coalesce(least(floor(60 * (samples.due_s - levels.first_s) / levels.due_length_s), 59), 0)::integer as block,
-        count(*)::double as size,
-        sum(samples.value) as total,
-        count(*) filter (where samples.value <= levels.p50) as below_p50,
-        count(*) filter (where samples.value <= levels.p90) as below_p90,
-        count(*) filter (where samples.value <= levels.p95) as below_p95,
-        count(*) filter (where samples.value <= levels.p99) as below_p99,
+        samples.block,
+        sum(samples.times)::double as size,
+        sum(samples.value * samples.times) as total,
+        coalesce(sum(samples.times) filter (where samples.value <= levels.p50), 0)::double as below_p50,
+        coalesce(sum(samples.times) filter (where samples.value <= levels.p90), 0)::double as below_p90,
+        coalesce(sum(samples.times) filter (where samples.value <= levels.p95), 0)::double as below_p95,
+        coalesce(sum(samples.times) filter (where samples.value <= levels.p99), 0)::double as below_p99,
         bool_or(samples.value >= levels.p50) as has_p50,
         bool_or(samples.value >= levels.p90) as has_p90,
         bool_or(samples.value >= levels.p95) as has_p95,
