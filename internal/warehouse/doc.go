@@ -9,6 +9,15 @@
 // users' data and change by migration only; everything else can be made again
 // at any time.
 //
+// Kept tables. A view whose header says "Kept per run." is made as a table. Refresh
+// fills it with the rows of the runs that are new, each from parents that are
+// tables, within the transaction that takes the run in (keep.go, narrow.go). The
+// .sql file stays the definition.
+//
+// The packed warehouse. make packs an empty warehouse into the program
+// (makeempty, template.go): a new file begins as a copy of it, and Catalogue opens
+// it in memory.
+//
 // Modes. ReadWrite makes the file if there is none, Update wants it to exist,
 // and both bring it up to date. ReadOnly changes nothing and refuses a file
 // whose views are of another version, because only a writer may change them.
