@@ -14,6 +14,7 @@ create macro macros.slope_after(x, seconds, i) as
 
 -- Seconds at x. first_s is the time at the first point. The outer lambda plans the arguments once, however long they are. It takes
 -- them as one struct, because a lambda that names a column of its own copies that column for each row: the whole deployment.
+--   select macros.curve_s(1e-3, macros.curve_bends([1e0, 2e0, 4e0], [1e-3, 1e-3, 2e-3]), 8)
 create macro macros.curve_s(first_s, bends, x) as
     list_transform(
         [{'first_s': first_s, 'bends': bends, 'ln_x': ln(x)}],

@@ -51,6 +51,7 @@ create macro macros.worded_format(words, is_qwens) as case
 end;
 
 -- The format that a model's name says. The lambdas here have the spelling planned once and not at each of its uses.
+--   select macros.format_of_name('Qwen/Qwen3-8B-FP8')
 create macro macros.format_of_name(name) as
     list_transform(
         [{
@@ -61,6 +62,7 @@ create macro macros.format_of_name(name) as
     )[1];
 
 -- The spelling without the words of a format; null where the format that they say is not known.
+--   select macros.bare_spelling('RedHatAI/Llama-3.1-8B-FP8')
 create macro macros.bare_spelling(name) as
     case when macros.format_of_name(name) is not null
         then list_transform(
