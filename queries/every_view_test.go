@@ -37,6 +37,9 @@ func TestEveryViewRuns(t *testing.T) {
 					}
 				}
 			}
+			if name == "small" {
+				examplesAnswer(t, db) // here, where the views that they read are tables already
+			}
 			if name == "small" && withRows < marts*2/3 {
 				t.Errorf("%d of %d marts have rows: testdata/small.sql has too little", withRows, marts)
 			}
@@ -129,7 +132,14 @@ func bottomUp() []queries.File {
 // The examples in the comments of our SQL are what a newcomer tries first.
 func TestEveryExampleRuns(t *testing.T) {
 	db := filled(t, small(t))
+	ofMacros := map[string]bool{} // TestEveryMacroExampleRuns asks these, several at once
+	for _, macro := range queries.Macros() {
+		ofMacros[macro.Example] = true
+	}
 	for _, example := range headerExamples() {
+		if ofMacros[strings.Join(strings.Fields(example.Text), " ")] {
+			continue
+		}
 		rows, err := ask(db, example.Text)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", example.Path, err, example.Text)

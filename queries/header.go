@@ -40,7 +40,7 @@ func ReadHeader(text string) Header {
 			for _, name := range last {
 				header.Columns[name] += " " + found[1]
 			}
-		} else {
+		} else if !groupLine.MatchString(line) { // GroupOf reads it
 			last = nil
 			prose = append(prose, strings.TrimSpace(strings.TrimPrefix(line, "--")))
 		}

@@ -7,6 +7,7 @@
 //	staging  bare selects, made into views; the first to read raw
 //	marts    bare selects, made into views; they read staging, never raw
 //	checks   bare selects, made into views: the rows that break a truth
+//	examples the questions that an analyst asks first, with their answers in SQL: run by hand, never made into views
 //
 // The package only holds and lists the text, and reads the header comments that
 // document it. It runs nothing: internal/warehouse does.
@@ -21,6 +22,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Files are the SQL texts and the seeds' rows.
@@ -92,8 +94,8 @@ func Stamp() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// all lists the embedded files by path.
-func all() []File {
+// all lists the embedded files by path. They are read once: a walk copies every text, the seeds' megabytes too.
+var all = sync.OnceValue(func() []File {
 	var found []File
 	err := fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -113,4 +115,4 @@ func all() []File {
 		panic(err) // an embedded file system cannot fail to be read
 	}
 	return found
-}
+})

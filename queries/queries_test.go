@@ -21,7 +21,7 @@ import (
 	"tidemark/queries"
 )
 
-// Each view has a <name>.txtar beside it: what is put in (setup.sql), what must
+// Each view, and some of the examples, has a <name>.txtar beside it: what is put in (setup.sql), what must
 // come out (want.csv) and, where the whole view is not what is asked for, the
 // question (query.sql). An empty cell of want.csv is a null. Floats may differ
 // by 1e-9 of themselves.
@@ -49,7 +49,9 @@ func TestViews(t *testing.T) {
 				t.Fatalf("%s: want.csv: no header (%v)", path, err)
 			}
 			query := sections["query.sql"]
-			if query == "" {
+			if filepath.Dir(path) == "examples" {
+				query = exampleSQL(t, strings.TrimSuffix(filepath.Base(path), ".txtar"))
+			} else if query == "" {
 				query = fmt.Sprintf("select %s from %s order by all", strings.Join(want[0], ", "), relation(path))
 			}
 			if err := warehouse.Refresh(t.Context(), w.DB(), relation(path), query); err != nil {
@@ -249,6 +251,17 @@ func TestStatements(t *testing.T) {
 	got := queries.Statements(text)
 	if len(got) != 2 || !strings.Contains(got[0], "create macro") || got[1] != `select "o;k"` {
 		t.Errorf("Statements: got %q", got)
+	}
+}
+
+func TestIsWhole(t *testing.T) {
+	for text, want := range map[string]bool{
+		"select 1": false, "select 1;": true, "select 1; -- done\n": true, "select 1; select 2": false, "select ';": false, "select ';'": false,
+		"select 1 -- ;": false, "select \"a;\" ; ": true, "": false,
+	} {
+		if got := queries.IsWhole(text); got != want {
+			t.Errorf("IsWhole(%q): got %v", text, got)
+		}
 	}
 }
 

@@ -23,6 +23,18 @@ func Statements(text string) []string {
 	return kept
 }
 
+// IsWhole reports that a text ends with the semicolon of a statement, with nothing but spaces and comments after it.
+func IsWhole(text string) bool {
+	isWhole := false
+	scan(text, func(i int, code bool) {
+		if code && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t') {
+			return
+		}
+		isWhole = code && text[i] == ';'
+	})
+	return isWhole
+}
+
 // WithoutComments blanks the comments and keeps everything else.
 func WithoutComments(text string) string {
 	var kept strings.Builder

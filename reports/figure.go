@@ -26,7 +26,8 @@ type Figure struct {
 	Wide, Narrow template.HTML
 	Fault        string // why there is no drawing
 	Samples      string
-	Runs         []string
+	OfWhat       string   // 'run', 'runs', 'result' or 'results'
+	Runs         []string // their names
 	Results      []*Result
 	Views        []*Result // one result of each view
 	Tables       []Table
@@ -39,7 +40,7 @@ func (p *page) figure(s section, name string, c chart.Chart, caption, samples st
 		samples += ", of an invalid run" // a chart may be copied without the line that says so at the top of the page
 	}
 	results = append(results[:1:1], slices.DeleteFunc(slices.Clone(results[1:]), func(r *Result) bool { return r.Len() == 0 })...)
-	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, Runs: s.runNames(), Results: results}
+	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, OfWhat: s.ofWhat(), Runs: s.names(), Results: results}
 	f.Before = p.shownWith(results, f.ID)
 	for _, r := range results {
 		if f.Before == "" {

@@ -15,7 +15,7 @@ func (p *page) functions() template.FuncMap {
 		// asking
 		"ask": func(view, query string, args ...any) (*Result, error) { return ask(p.ctx, p.db, view, query, args...) },
 		// drawing
-		"figure": p.figure, "chart": newChart, "series": series, "look": look, "axis": axis, "nines": ninesAxis,
+		"figure": p.figure, "chart": newChart, "series": series, "look": look, "nextLook": func(before int) string { return look(before + 1) }, "axis": axis, "nines": ninesAxis,
 		"rows":     func(names []string) chart.Axis { return chart.Axis{Categories: names} },
 		"limit":    func(at any, factor float64, text string) any { return horizontal(at, factor, text) },
 		"diagonal": diagonal, "waterfall": waterfall,

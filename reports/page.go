@@ -19,7 +19,8 @@ import (
 //go:embed sections
 var sections embed.FS
 
-// Templates run in the order of their file names: begin once, run once for each run, end once. A section that writes nothing is left out,
+// Templates run in the order of their file names: begin once, run once for each run, results once if the page is about results of other tools,
+// end once. A section that writes nothing is left out,
 // so that a template decides by itself whether it has something to say about a run.
 
 // page is one report while it is written.
@@ -28,6 +29,7 @@ type page struct {
 	db      *sql.DB
 	options Options
 	Runs    []Run
+	Sources []any              // names of results of other tools
 	shown   map[*Result]string // the figure that shows a result's numbers
 }
 
@@ -39,8 +41,34 @@ type section struct {
 	Level  int    // of its heading
 }
 
-// runNames are the runs that a figure of the section uses.
-func (s section) runNames() []string {
+// ofWhat says what a figure of the section is about.
+func (s section) ofWhat() string {
+	switch names := s.names(); {
+	case len(s.Runs) == 0 && len(names) == 1:
+		return "result"
+	case len(s.Runs) == 0:
+		return "results"
+	case len(names) == 1:
+		return "run"
+	}
+	return "runs"
+}
+
+// mostNamed is how many results a figure names.
+const mostNamed = 5
+
+// names are the runs that a figure of the section uses; without runs, the results.
+func (s section) names() []string {
+	if len(s.Runs) == 0 {
+		var names []string
+		for _, source := range s.Sources[:min(len(s.Sources), mostNamed)] {
+			names = append(names, fmt.Sprint(source))
+		}
+		if more := len(s.Sources) - mostNamed; more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		return names
+	}
 	if s.Run.ID != "" {
 		return []string{s.Run.Name}
 	}
@@ -65,7 +93,7 @@ type document struct {
 	Simulated                 []Run
 	Proves                    string // what agreement with the prediction proves if the server was simulated
 	Runs                      []Run
-	Begin, End                []template.HTML
+	Begin, Results, End       []template.HTML
 	Groups                    []group
 }
 
@@ -91,8 +119,10 @@ func (p *page) write(w io.Writer) error {
 			d.Simulated = append(d.Simulated, run)
 		}
 	}
-	if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {
-		return err
+	if len(p.Runs) > 0 {
+		if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {
+			return err
+		}
 	}
 	for _, run := range p.Runs {
 		s := section{page: p, Run: run, Prefix: fmt.Sprintf("run%d-", run.Index), Level: 2}
@@ -104,6 +134,14 @@ func (p *page) write(w io.Writer) error {
 			return err
 		}
 		d.Groups = append(d.Groups, g)
+	}
+	if len(p.Sources) > 0 {
+		// Without runs, so that its figures are not said to be of one.
+		results := *p
+		results.Runs = nil
+		if d.Results, err = p.execute(shared, "results", section{page: &results, Level: 2}); err != nil {
+			return err
+		}
 	}
 	if d.End, err = p.execute(shared, "end", section{page: p, Level: 2}); err != nil {
 		return err
@@ -151,8 +189,13 @@ func (p *page) title() string {
 	if p.options.Title != "" {
 		return p.options.Title
 	}
-	if len(p.Runs) == 1 {
+	switch {
+	case len(p.Runs) == 1:
 		return p.Runs[0].Name + " on " + p.Runs[0].MeasuredOn
+	case len(p.Runs) == 0 && len(p.Sources) == 1:
+		return fmt.Sprintf("Result %s", p.Sources[0])
+	case len(p.Runs) == 0:
+		return fmt.Sprintf("%d results of other tools", len(p.Sources))
 	}
 	return fmt.Sprintf("%d runs compared", len(p.Runs))
 }

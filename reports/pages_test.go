@@ -3,8 +3,6 @@
 package reports_test
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/chromium"
 	"tidemark/reports"
 )
 
@@ -56,85 +55,52 @@ func checkPage(t *testing.T, name, html string, texts []string) {
 	if err := os.WriteFile(file, []byte(html), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := startBrowser(t)
-	b.open("file://" + file)
+	b := chromium.Start(t)
+	b.Open("file://" + file)
 
-	for _, url := range b.requested() {
+	for _, url := range b.Requested() {
 		if url != "file://"+file {
 			t.Errorf("the page asks for %s", url)
 		}
 	}
-	for _, complaint := range b.complaints() {
+	for _, complaint := range b.Complaints() {
 		t.Errorf("the browser complains: %s", complaint)
 	}
-	if got := b.evaluate(`String(window.__pwned)`); got != "undefined" {
+	if got := b.Evaluate(`String(window.__pwned)`); got != "undefined" {
 		t.Errorf("a script of a label ran: window.__pwned is %s", got)
 	}
-	if got := b.evaluate(`String(document.querySelectorAll('script, img, iframe, object, embed, link, foreignObject').length)`); got != "0" {
+	if got := b.Evaluate(`String(document.querySelectorAll('script, img, iframe, object, embed, link, foreignObject').length)`); got != "0" {
 		t.Errorf("got %s elements that could load or run something, want none", got)
 	}
-	if got := b.evaluate(`String(Array.from(document.querySelectorAll('*')).filter(e => Array.from(e.attributes).some(a => /^on/i.test(a.name))).length)`); got != "0" {
+	if got := b.Evaluate(`String(Array.from(document.querySelectorAll('*')).filter(e => Array.from(e.attributes).some(a => /^on/i.test(a.name))).length)`); got != "0" {
 		t.Errorf("got %s elements with an event handler, want none", got)
 	}
-	shown := strings.Join(strings.Fields(b.evaluate(`document.body.innerText`)), " ")
+	shown := strings.Join(strings.Fields(b.Evaluate(`document.body.innerText`)), " ")
 	for _, text := range texts {
 		if !strings.Contains(shown, strings.Join(strings.Fields(text), " ")) {
 			t.Errorf("the page does not show %.80q as it is", text)
 		}
 	}
 	for _, width := range []int{390, 820, 1280} {
-		b.size(width)
-		if got := b.evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+		b.Size(width)
+		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
 			t.Errorf("at %d px the page is %s px too wide", width, got)
 		}
-		b.screenshot(fmt.Sprintf("%s-%d", name, width))
+		b.Screenshot(fmt.Sprintf("%s-%d", name, width))
 	}
-	if pdf := b.pdf(name); !strings.HasPrefix(pdf, "%PDF-") {
+	if pdf := b.PDF(name); !strings.HasPrefix(pdf, "%PDF-") {
 		t.Errorf("printing gives %.20q, want a PDF", pdf)
 	}
 	checkPrintedTables(t, b)
-	checkAccessibility(t, b)
+	b.CheckAccessibility(t)
 }
 
 // On paper nothing can be opened: what is folded on the screen must be visible.
-func checkPrintedTables(t *testing.T, b *browser) {
-	b.media("print")
-	defer b.media("")
-	hidden := b.evaluate(`String(Array.from(document.querySelectorAll('details .table:not(.long)')).filter(e => e.getBoundingClientRect().height < 20 || !e.checkVisibility()).length)`)
+func checkPrintedTables(t *testing.T, b *chromium.Browser) {
+	b.Media("print")
+	defer b.Media("")
+	hidden := b.Evaluate(`String(Array.from(document.querySelectorAll('details .table:not(.long)')).filter(e => e.getBoundingClientRect().height < 20 || !e.checkVisibility()).length)`)
 	if hidden != "0" {
 		t.Errorf("%s tables are folded on paper", hidden)
 	}
-}
-
-func checkAccessibility(t *testing.T, b *browser) {
-	path := os.Getenv("AXE_CORE_JS")
-	if path == "" {
-		t.Log("LEFT OUT: accessibility by axe-core; name its axe.min.js in $AXE_CORE_JS (npm package axe-core)")
-		return
-	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.evaluate(string(source) + "; 'loaded'")
-	found := b.evaluate(`axe.run(document).then(r => JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))}))))`)
-	var violations []struct {
-		ID, Help string
-		Nodes    []string
-	}
-	if err := json.Unmarshal([]byte(found), &violations); err != nil {
-		t.Fatalf("axe-core: %v in %.200q", err, found)
-	}
-	for _, v := range violations {
-		t.Errorf("accessibility: %s: %s: %q", v.ID, v.Help, v.Nodes)
-	}
-}
-
-func decode(t *testing.T, b64 string) []byte {
-	t.Helper()
-	bytes, err := base64.StdEncoding.DecodeString(b64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,8 @@ import (
 
 // Options choose what a report is about.
 type Options struct {
-	RunIDs      []string  // in reading order; empty: every run, oldest first
+	RunIDs      []string  // in reading order; empty without Sources: every run, oldest first
+	Sources     []string  // results of other tools, by name or by a pattern such as "serve-*"; in a warehouse without runs empty means all
 	Title       string    // empty: from the runs' names
 	GeneratedAt time.Time // goes into a meta tag, never into the text; zero: left out
 	Version     string    // of the program, for the same place
@@ -51,21 +53,78 @@ type Run struct {
 
 // Write writes the report. Nothing is written before the whole page is made, so that an error leaves no half report.
 func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
-	runs, err := findRuns(ctx, db, o.RunIDs)
-	if err != nil {
+	p := &page{ctx: ctx, db: db, options: o, shown: map[*Result]string{}}
+	if err := p.find(); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	p := &page{ctx: ctx, db: db, options: o, Runs: runs, shown: map[*Result]string{}}
 	var out bytes.Buffer
 	if err := p.write(&out); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = w.Write(out.Bytes())
+	_, err := w.Write(out.Bytes())
 	return err
 }
 
 var errNoRuns = hint.Errorf("the warehouse holds no run").
 	Hint(`make one with "tidemark replay", or ingest one with "tidemark ingest runs/<id>"`)
+
+// find finds what the page is about: runs, results of other tools, or both. If nothing is named it is all runs, or all results where there is
+// no run.
+func (p *page) find() (err error) {
+	if p.Sources, err = findSources(p.ctx, p.db, p.options.Sources); err != nil {
+		return err
+	}
+	if len(p.options.RunIDs) == 0 && len(p.Sources) > 0 {
+		return nil
+	}
+	p.Runs, err = findRuns(p.ctx, p.db, p.options.RunIDs)
+	if !errors.Is(err, errNoRuns) || len(p.options.RunIDs) > 0 {
+		return err
+	}
+	all, errSources := findSources(p.ctx, p.db, []string{"*"})
+	if errSources != nil || len(all) == 0 {
+		return err // of the runs: a warehouse with neither is usually one whose run is still to come
+	}
+	p.Sources = all
+	return nil
+}
+
+// findSources finds the results of other tools that patterns name, in the order of their names. They are []any because they are an argument of
+// queries.
+func findSources(ctx context.Context, db *sql.DB, patterns []string) (sources []any, err error) {
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	known, err := ask(ctx, db, "staging.points", `select distinct source_name
+from staging.points
+order by source_name`)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range known.Rows {
+		name, _ := known.At(i, "source_name").(string)
+		names = append(names, name)
+	}
+	chosen := map[string]bool{}
+	for _, pattern := range patterns {
+		found := false
+		for _, name := range names {
+			if isLike, err := path.Match(pattern, name); err == nil && isLike || name == pattern {
+				chosen[name], found = true, true
+			}
+		}
+		if !found && pattern != "*" {
+			return nil, hint.Misuse("no result named %q", pattern).Hint("%s", hint.Known("result", names, pattern))
+		}
+	}
+	for _, name := range names {
+		if chosen[name] {
+			sources = append(sources, name)
+		}
+	}
+	return sources, nil
+}
 
 // unknownRun is the error for a run that is not there; it names some that are.
 func unknownRun(id string, known []string) error {

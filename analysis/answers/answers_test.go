@@ -44,8 +44,38 @@ func TestSchema(t *testing.T) {
 	// Listed, and then "no relation named".
 	macro, err := answers.Schema(ctx, w.DB(), "macros.floor_s")
 	if err != nil || fmt.Sprint(macro.Rows[:3]) != "[[parameter d] [parameter context] [parameter windowed]]" ||
-		macro.Rows[3][0] != "definition" || !strings.Contains(fmt.Sprint(macro.Rows[3][1]), "hbm_bytes_per_s") {
+		macro.Rows[3][0] != "comment" || macro.Rows[4][0] != "example" || !strings.Contains(fmt.Sprint(macro.Rows[5][1]), "hbm_bytes_per_s") {
 		t.Errorf("Schema(macros.floor_s): got %v, %v", macro.Rows, err)
+	}
+}
+
+// A newcomer types what he remembers of a name.
+func TestSchemaFindsWhatIsMeant(t *testing.T) {
+	w := open(t)
+	ctx := context.Background()
+	for _, c := range []struct{ name, want string }{
+		{"tpot_gap", "marts.tpot_gap"},
+		{"floor_s", "macros.floor_s"},
+		{"arrival_hours", "marts.arrival_hours"},
+	} {
+		table, err := answers.Schema(ctx, w.DB(), c.name)
+		if err != nil || table.Name != c.want {
+			t.Errorf("Schema(%s): got %s, %v, want %s", c.name, table.Name, err, c.want)
+		}
+	}
+	for _, c := range []struct{ name, meant string }{
+		{"marts.tpot_gapp", "marts.tpot_gap"},
+		{"tpot_gapp", "tpot_gap"},
+		{"marts.server_samples", "staging.server_samples"},
+		{"macros.floor", "macros.floor_s"},
+		{"sources", "marts.sources"},
+	} {
+		_, err := answers.Schema(ctx, w.DB(), c.name)
+		wantError(t, err, c.name, c.meant)
+	}
+	table, err := answers.Schema(ctx, w.DB(), "money")
+	if err != nil || len(table.Rows) < 4 || table.Rows[0][0] != "marts.goodput" || table.Rows[0][2] != "money" {
+		t.Errorf("Schema(money): got %v, %v", table.Rows, err)
 	}
 }
 

@@ -3,45 +3,114 @@ package answers
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"tidemark/internal/hint"
+	"tidemark/queries"
 )
 
-// Schema lists what there is to ask: all relations and macros, or, for one of them, its columns, or its parameters and definition.
-func Schema(ctx context.Context, db *sql.DB, relation string) (Table, error) {
-	if relation == "" {
+// Schema lists what there is to ask: all relations and macros, those of one group or of one schema, or, for one relation or macro, its columns, or its
+// parameters and definition. A name may lack its schema where only one relation or macro has it.
+func Schema(ctx context.Context, db *sql.DB, name string) (Table, error) {
+	if name == "" {
 		return Ask(ctx, db, relationsQuery)
+	}
+	if _, is := Group(name); is {
+		return Ask(ctx, db, "from ("+relationsQuery+`) where "group" = ?`, name)
+	}
+	if name == "macros" {
+		return Ask(ctx, db, "select listed.* from ("+relationsQuery+`) as listed left join warehouse.groups on groups.name = listed."group" where kind = 'macro' order by groups.place, relation`)
+	}
+	if slices.Contains([]string{"raw", "seeds", "staging", "marts", "checks"}, name) {
+		return Ask(ctx, db, "from ("+relationsQuery+`) where starts_with(relation, ? || '.')`, name)
+	}
+	relation, err := fullName(ctx, db, name)
+	if err != nil {
+		return Table{}, err
+	}
+	if strings.HasPrefix(relation, "macros.") {
+		table, err := Ask(ctx, db, macroQuery, relation)
+		table.Name = relation
+		return table, err
 	}
 	table, err := Ask(ctx, db, columnsQuery, relation)
 	if err != nil {
 		return Table{}, err
-	}
-	if len(table.Rows) == 0 {
-		table, err = macro(ctx, db, relation)
-		if err != nil || len(table.Rows) > 0 {
-			return table, err
-		}
-		return Table{}, Unknown(ctx, db, "relation", relation, relationNames, "")
 	}
 	table.Name = relation
 	table.Comment, err = Comment(ctx, db, relation)
 	return table, err
 }
 
-// macro is a macro's parameters and definition; empty if there is no such macro.
-func macro(ctx context.Context, db *sql.DB, name string) (Table, error) {
-	table, err := Ask(ctx, db, macroQuery, name)
-	table.Name = name
-	return table, err
+// Group is the group of that name.
+func Group(name string) (queries.Group, bool) {
+	if place := queries.GroupPlace(name); place < len(queries.Groups) {
+		return queries.Groups[place], true
+	}
+	return queries.Group{}, false
 }
 
-// macroQuery has one row per parameter, then the comment and the definition.
+// fullName is the relation or macro that a name means. A name that none has is an error, with those that it resembles.
+func fullName(ctx context.Context, db *sql.DB, name string) (string, error) {
+	table, err := Ask(ctx, db, namesQuery)
+	if err != nil {
+		return "", err
+	}
+	var full, bare, found []string
+	for _, row := range table.Rows {
+		known := row[0].(string)
+		_, rest, _ := strings.Cut(known, ".")
+		full, bare = append(full, known), append(bare, rest)
+		if known == name {
+			return name, nil
+		}
+		if rest == name {
+			found = append(found, known)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", hint.Misuse("%q is in more than one schema", name).Hint("name one of %s", strings.Join(found, ", "))
+	}
+	if meant := MeantRelation(full, bare, name); meant != "" {
+		return "", hint.Misuse("no relation named %q", name).Hint("%s", meant)
+	}
+	return "", hint.Misuse("no relation, macro or group named %q", name).Hint(`"tidemark schema" lists them`)
+}
+
+// MeantRelation is a hint with the relations that a name resembles; empty if there are none. A name with a wrong schema resembles those
+// that are alike without it.
+func MeantRelation(full, bare []string, name string) string {
+	_, rest, hasSchema := strings.Cut(name, ".")
+	if !hasSchema {
+		rest = name
+	}
+	if i := slices.Index(bare, rest); i >= 0 {
+		return "did you mean " + full[i] + "?"
+	}
+	if meant := hint.DidYouMean(full, name); meant != "" {
+		return meant
+	}
+	return hint.DidYouMean(bare, rest)
+}
+
+// namesQuery has the names of all relations and macros.
+const namesQuery = `
+select relation from (` + relations + `)
+union
+select schema_name || '.' || function_name from duckdb_functions() where schema_name = 'macros'
+order by relation`
+
+// macroQuery has one row per parameter, then the comment, an example and the definition.
 const macroQuery = `
 with macro as (
     select
         parameters,
-        comment,
+        split_part(comment, chr(10) || 'Example: ', 1) as comment,
+        nullif(split_part(comment, chr(10) || 'Example: ', 2), '') as example,
         macro_definition
     from duckdb_functions()
     where schema_name = 'macros'
@@ -57,7 +126,9 @@ parts as (
     union all
     select 'comment', comment, 1000 from macro
     union all
-    select 'definition', macro_definition, 1001 from macro
+    select 'example', example, 1001 from macro
+    union all
+    select 'definition', macro_definition, 1002 from macro
 )
 
 select
@@ -88,23 +159,23 @@ const relations = `
 // relationsQuery lists relations and macros, what users ask most first.
 const relationsQuery = `
 select
-    relation,
+    listed.relation,
     kind,
+    coalesce("group", split_part(listed.relation, '.', 1)) as "group",
     comment
 from (` + relations + `
     union all
     select
         schema_name || '.' || function_name,
         'macro',
-        '(' || array_to_string(parameters, ', ') || ')'
+        '(' || array_to_string(parameters, ', ') || ') ' || coalesce(comment, '')
     from duckdb_functions()
     where schema_name = 'macros'
-)
+) as listed
+left join warehouse.catalogue using (relation)
 order by
-    list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'], split_part(relation, '.', 1)),
-    relation`
-
-const relationNames = `select relation from (` + relations + `) order by relation`
+    list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'], split_part(listed.relation, '.', 1)),
+    listed.relation`
 
 // columnsQuery has the columns of one relation with their comments, which come from the header of its file.
 const columnsQuery = `

@@ -14,6 +14,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/ingest"
+	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -45,6 +47,7 @@ Examples:
 			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports"},
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
+			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction"},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
 		),
 		Action: runIngest,
@@ -67,6 +70,12 @@ func runIngest(c *cli.Context) error {
 	if text := c.String("text"); text != "strip" && text != "refuse" {
 		return hint.Misuse("ingest: --text %q", text).Hint("--text strip or --text refuse")
 	}
+	var environment deployment.Deployment
+	if path := c.String("environment"); path != "" {
+		if environment, err = environmentFile(path); err != nil {
+			return fmt.Errorf("environment %s: %w", path, err)
+		}
+	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
@@ -86,8 +95,27 @@ func runIngest(c *cli.Context) error {
 		if printErr := printIngested(c, results); printErr != nil {
 			return printErr
 		}
-		return err
+		if err != nil || !c.IsSet("environment") {
+			return err
+		}
+		return nameDeployment(ctx, c, w, results, environment)
 	})
+}
+
+// nameDeployment stores what the results were measured on, also of files that are known already.
+func nameDeployment(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, results []ingest.Result, d deployment.Deployment) error {
+	var sources []string
+	for _, result := range results {
+		if result.Format != "" {
+			sources = append(sources, result.Name)
+		}
+	}
+	points, err := analysis.NameDeployment(ctx, w.DB(), sources, d)
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	tell(c, "%s measured on %s, %s", show.Things(points, "result", "results"), d.GPU, d.ModelName())
+	return nil
 }
 
 // columnsSaid reads --column into a map from our column to theirs.

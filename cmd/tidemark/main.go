@@ -26,6 +26,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/commandline"
+	"tidemark/internal/notebook/worker"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
@@ -34,9 +35,10 @@ import (
 var version = "0.1.0-dev"
 
 // main runs the program, unless this process is a child that reads a foreign file
-// for ingest.
+// for ingest, or a worker of serve.
 func main() {
 	ingest.Child() // does not return in such a child
+	worker.Child(reportOfRun)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -82,7 +84,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), privacyCommand(), purgeCommand(), publishCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

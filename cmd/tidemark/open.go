@@ -40,7 +40,7 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 	}
 	var w *warehouse.Warehouse
 	err := patiently(ctx, c, wait, func() (err error) {
-		w, err = warehouse.Open(ctx, c.String("warehouse"), mode)
+		w, err = warehouse.Open(tellingRenewal(ctx, c), c.String("warehouse"), mode)
 		return err
 	})
 	if err != nil {
@@ -53,6 +53,16 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 	}
 	done()
 	return err
+}
+
+// tellingRenewal has the opening of a warehouse of another version tell how far it is: what can be asked of each run is
+// computed again.
+func tellingRenewal(ctx context.Context, c *cli.Context) context.Context {
+	return warehouse.WithProgress(ctx, func(done, of int) {
+		if of > 1 {
+			tell(c, "%s: computing what can be asked of its runs: %d of %d", c.String("warehouse"), done, of)
+		}
+	})
 }
 
 // patiently tries again for that long while another process holds the warehouse,

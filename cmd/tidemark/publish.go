@@ -7,6 +7,8 @@ package main
 // finds no snapshot of the present state makes one if it can; else it reads what there is,
 // and says of which time or version that is.
 //
+// The verb upgrade is the third: it opens the warehouse to write, and that is all.
+//
 // Exit codes of publish: 0; 4 where the folder cannot be written.
 
 import (
@@ -96,7 +98,7 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 // computes what a killed writer left out, and publishes it. It reports whether it could: a
 // warehouse that somebody holds, or a folder that cannot be written, is read as it is.
 func broughtUp(ctx context.Context, c *cli.Context, path string) bool {
-	w, err := warehouse.Open(ctx, path, warehouse.Update)
+	w, err := warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update)
 	if err != nil {
 		return false
 	}
@@ -128,6 +130,30 @@ Example:
 	}
 }
 
+func upgradeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "upgrade",
+		Usage: "bring the warehouse to this version of tidemark",
+		Description: `The first verb that writes does this too; here it is all that is done. Data
+stays as it is. What is computed from it is computed again where this version
+says it in another way, which takes a second for some thousand requests.
+
+Example:
+  tidemark upgrade --warehouse fleet.duckdb`,
+		Flags: withWarehouseFlags(),
+		Action: func(c *cli.Context) error {
+			return withWarehouse(c.Context, c, warehouse.Update, func(_ context.Context, w *warehouse.Warehouse) error {
+				if w.IsRenewed() {
+					remark(c, "%s is of this version now, tidemark %s", w.Path(), version)
+				} else {
+					remark(c, "%s is of this version already, tidemark %s", w.Path(), version)
+				}
+				return nil
+			})
+		},
+	}
+}
+
 func runPublish(c *cli.Context) error {
 	folder := publishedFolder(c)
 	if folder == published.Off {
@@ -148,7 +174,7 @@ func runPublish(c *cli.Context) error {
 	}
 	var w *warehouse.Warehouse
 	err := patiently(c.Context, c, c.Duration("wait"), func() (err error) {
-		w, err = warehouse.Open(c.Context, c.String("warehouse"), warehouse.Update)
+		w, err = warehouse.Open(tellingRenewal(c.Context, c), c.String("warehouse"), warehouse.Update)
 		return err
 	})
 	if err != nil {

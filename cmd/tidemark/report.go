@@ -28,11 +28,13 @@ func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "write one HTML file that opens anywhere",
-		ArgsUsage: "[RUN...]   (none: all runs)",
+		ArgsUsage: "[RUN...]   (none: all runs; without runs, all results of other tools)",
 		Description: `Example:
-  tidemark report --output week.html`,
+  tidemark report --output week.html
+  tidemark report --source 'serve-*' --output results.html`,
 		Flags: withWarehouseFlags(
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
+			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, which may have * in it; again for each"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
 		),
 		Action: runReport,
@@ -59,7 +61,7 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		options := reports.Options{RunIDs: runs, Version: version, GeneratedAt: now()}
+		options := reports.Options{RunIDs: runs, Sources: c.StringSlice("source"), Version: version, GeneratedAt: now()}
 		if path == "-" {
 			return reports.Write(ctx, w.DB(), options, terminal.Product(c.App.Writer))
 		}

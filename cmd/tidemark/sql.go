@@ -1,45 +1,54 @@
 package main
 
 // The verbs sql and schema: any question to the warehouse, and the list of what can be
-// asked about. analysis/answers runs the query and streams its rows.
+// asked about. internal/shell confines a query, runs it and streams its rows; in a
+// terminal and without a query it is a shell.
 //
 // A query may come from anywhere, so it is confined before it runs: read-only, no files
 // unless --files is given, half of the machine's memory, and --timeout.
+//
+// A person at a terminal sees boxes and numbers with units; a file or a pipe gets every
+// number in full.
 //
 // Exit codes: 0; 2 for SQL that is wrong or not allowed; 4 where memory or time ran out.
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"regexp"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
-	"tidemark/analysis"
 	"tidemark/analysis/answers"
-	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/shell"
 	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
+	"tidemark/queries"
 )
 
 func sqlCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sql",
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
-		ArgsUsage: "[QUERY]   (- or nothing reads it from stdin)",
-		Description: `The warehouse is opened read-only. A query that may mix what other tools
-mean by a word is told so on stderr. Rows are printed while they are found:
-memory does not grow with the answer. A query reads no files unless --files
-is given, and can change nothing.
+		ArgsUsage: "[QUERY]   (-: from stdin; none: a shell)",
+		Description: `The warehouse is opened read-only. Without a query this is a shell: history,
+Tab for names and units, .help for its commands. A query that may mix what
+other tools mean by a word is told so on stderr. A query reads no files
+unless --files is given, and can change nothing. On a terminal numbers have
+units; a file or a pipe gets them in full.
 
 Example:
   tidemark sql "select source_name, mean_rate_per_s from marts.sources"`,
 		Flags: withTableFlags(
+			&cli.BoolFlag{Name: "examples", Usage: "list the example questions"},
+			&cli.StringFlag{Name: "example", Usage: "ask the example question `NAME`"},
+			&cli.BoolFlag{Name: "line", Usage: "print one line per value"},
 			&cli.StringFlag{Name: "memory", Usage: "let the query take up to `8GB` (default: half of the machine's)"},
 			&cli.DurationFlag{Name: "timeout", Usage: "stop the query after `30s` (default: never)"},
 			&cli.BoolFlag{Name: "files", Usage: "let the query read files: read_csv, read_parquet, read_text, glob"},
@@ -48,38 +57,134 @@ Example:
 	}
 }
 
-// runSQL confines the query before it runs: memory, time and files, because people
-// paste queries from elsewhere.
 func runSQL(c *cli.Context) error {
+	rows, err := answerFor(c)
+	if err != nil {
+		return err
+	}
+	limits, err := limitsOf(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("examples") {
+		return listExamples(c)
+	}
+	if isForShell(c) {
+		return runShell(c, limits)
+	}
 	query, err := queryText(c)
 	if err != nil {
 		return err
 	}
-	rows, err := rowsFor(c)
-	if err != nil {
-		return err
-	}
-	memory, err := bytesOf(c, "memory")
-	if err != nil {
-		return err
-	}
 	ctx := c.Context
-	if timeout := c.Duration("timeout"); timeout < 0 {
-		return hint.Misuse("sql: --timeout %s: must be above 0", timeout)
-	} else if timeout > 0 {
+	if limits.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
+		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
 		defer cancel()
 	}
 	err = leavingAtOnce(ctx, func() error {
 		return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-			return answer(ctx, c, w, query, memory, rows)
+			return shell.Ask(ctx, w, query, limits, rows, func(text string) { tell(c, "%s", text) })
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return hint.Errorf("sql: stopped after %s (--timeout)", c.Duration("timeout")).Hint("give it more time, or ask for less")
 	}
 	return err
+}
+
+// answerFor prints rows as they were asked for: as CSV, JSON or lines, else as a box on a
+// terminal and in full elsewhere.
+func answerFor(c *cli.Context) (tables.Writer, error) {
+	for _, other := range []string{"csv", "json"} {
+		if err := exclusive(c, "line", other); err != nil {
+			return nil, err
+		}
+	}
+	width := terminal.Width(c.App.Writer)
+	switch {
+	case isForPrograms(c):
+		return rowsFor(c)
+	case c.Bool("line"):
+		return tables.NewLines(c.App.Writer, width), nil
+	case terminal.Is(c.App.Writer):
+		return tables.NewBox(c.App.Writer, width, 0, "--line shows all"), nil
+	}
+	return tables.NewExact(c.App.Writer), nil
+}
+
+func limitsOf(c *cli.Context) (shell.Limits, error) {
+	limits := shell.Limits{Files: c.Bool("files"), Timeout: c.Duration("timeout")}
+	memory, err := bytesOf(c, "memory")
+	if err != nil {
+		return limits, err
+	}
+	if memory != nil {
+		limits.MemoryBytes = max(*memory, 1) // 0 is the default
+	}
+	if limits.Timeout < 0 {
+		return limits, hint.Misuse("sql: --timeout %s: must be above 0", limits.Timeout)
+	}
+	return limits, nil
+}
+
+// isForShell is true where a person sits at both ends and has asked nothing yet.
+func isForShell(c *cli.Context) bool {
+	file, isFile := c.App.Reader.(*os.File)
+	return isFile && c.NArg() == 0 && !c.IsSet("example") && term.IsTerminal(int(file.Fd())) && terminal.Is(c.App.Writer)
+}
+
+// runShell asks questions until the user leaves. The terminal is in raw mode meanwhile, also
+// for what other parts of the program print.
+func runShell(c *cli.Context, limits shell.Limits) error {
+	out, messages := c.App.Writer, c.App.ErrWriter
+	c.App.Writer, c.App.ErrWriter = terminal.Raw(out), terminal.Raw(messages)
+	defer func() { c.App.Writer, c.App.ErrWriter = out, messages }()
+	return shell.Shell{
+		In: c.App.Reader, Out: c.App.Writer, Draw: terminal.Drawing(out),
+		Width: func() int { return terminal.Width(out) },
+		Path:  c.String("warehouse"),
+		Open: func(ctx context.Context, path string, use func(context.Context, *warehouse.Warehouse) error) error {
+			before := c.String("warehouse")
+			if err := c.Set("warehouse", path); err != nil {
+				return err
+			}
+			err := withWarehouse(ctx, c, warehouse.ReadOnly, use)
+			if err != nil {
+				_ = c.Set("warehouse", before)
+			}
+			return err
+		},
+		Report: func(err error) { printError(c.App.ErrWriter, err) },
+		Limits: limits, History: shell.HistoryFile(), Mode: modeOf(c),
+	}.Run(c.Context)
+}
+
+// modeOf is the mode that a shell starts in.
+func modeOf(c *cli.Context) string {
+	for _, mode := range []string{"csv", "json", "line"} {
+		if c.Bool(mode) {
+			return mode
+		}
+	}
+	return "box"
+}
+
+// listExamples prints the example questions; for programs with their SQL.
+func listExamples(c *cli.Context) error {
+	if c.NArg() > 0 || c.IsSet("example") {
+		return hint.Misuse("sql: --examples lists and asks nothing").Hint("--example NAME asks one")
+	}
+	if !isForPrograms(c) {
+		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), "")
+		tell(c, "ask one: tidemark sql --example %s%s", queries.ExamplesFirst[0], warehouseWords(c))
+		return nil
+	}
+	table := tableOf("name", "group", "question", "meaning", "query")
+	for _, one := range queries.Examples() {
+		table.Rows = append(table.Rows, []any{one.Name, one.Group, one.Question, one.Meaning, one.SQL})
+	}
+	return printTable(c, table)
 }
 
 // leavingAtOnce does not wait for a reader once the context has ended: some steps
@@ -99,52 +204,19 @@ func leavingAtOnce(ctx context.Context, reads func() error) error {
 	return ctx.Err()
 }
 
-// answer runs the query and prints rows as they come.
-func answer(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, memory *float64, rows tables.Writer) error {
-	if mixed, err := answers.MixedDefinitions(ctx, w.DB(), query); err == nil && mixed != "" {
-		tell(c, "note: %s", mixed)
-	}
-	if memory == nil {
-		text, err := w.MemoryLimit(ctx)
-		if err != nil {
-			return err
-		}
-		limit, isSize := deployment.Bytes(text)
-		if !isSize {
-			return fmt.Errorf("sql: DuckDB says %q for the memory it may take", text)
-		}
-		memory = new(limit * 50 / 80) // DuckDB's limit is 80 % of memory; a query gets 50 %
-	}
-	if err := w.Confine(ctx, int64(*memory), c.Bool("files")); err != nil {
-		return err
-	}
-	err := answers.Stream(ctx, w.DB(), query, rows.Begin, rows.Row)
-	if err != nil {
-		return errors.Join(fmt.Errorf("sql: %w", queryError(err, *memory)), rows.Flush())
-	}
-	return rows.End()
-}
-
-// queryError says in the user's words what stopped a query.
-func queryError(err error, memory float64) error {
-	text := err.Error()
-	switch {
-	case strings.Contains(text, "Out of Memory Error"):
-		return hint.Errorf("the query needs more than %s of memory, all that it may take (--memory)", bytesText(int64(memory))).
-			Hint("ask for less at once (fewer columns, a shorter window, no order by), or allow more with --memory %s", bytesText(int64(2*memory)))
-	case strings.Contains(text, "Permission Error") && strings.Contains(text, "disabled by configuration"):
-		return hint.Misuse("the query reads a file, which is not allowed").Hint("--files allows it")
-	case missingFile.MatchString(text):
-		return hint.Misuse("%w", err).Hint(`"tidemark schema" lists the relations; --files lets a query read a file`)
-	}
-	return err
-}
-
-// missingFile recognises DuckDB's message for a file name in place of a table.
-var missingFile = regexp.MustCompile(`Table with name \S*[/.]\S* does not exist`)
-
 // queryText reads the query from stdin too, because quoting SQL in a shell is hard.
 func queryText(c *cli.Context) (string, error) {
+	if c.IsSet("example") {
+		if c.NArg() > 0 {
+			return "", hint.Misuse("sql: a query and --example %s", c.String("example")).Hint("ask one of them")
+		}
+		example, err := shell.FindExample(c.String("example"))
+		if err != nil {
+			return "", err
+		}
+		tell(c, "%s %s", example.Question, strings.ReplaceAll(example.Meaning, "\n", " "))
+		return example.SQL, nil
+	}
 	if c.NArg() > 1 {
 		return "", hint.Misuse("sql: one query, not %d", c.NArg()).Hint("put the query in quotes")
 	}
@@ -164,40 +236,78 @@ func queryText(c *cli.Context) (string, error) {
 func schemaCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "schema",
-		Usage:     "list the relations of the warehouse, or the columns of one",
-		ArgsUsage: "[RELATION]",
-		Description: `Example:
-  tidemark schema marts.tpot_gap`,
-		Flags:  withTableFlags(),
+		Usage:     "what there is to ask: relations by question, or the columns of one",
+		ArgsUsage: "[RELATION | MACRO | GROUP | SCHEMA]",
+		Description: `Without a name: where to start, and the groups of relations. A name may lack
+its schema: "tpot_gap" is marts.tpot_gap. --csv and --json list everything.
+
+Examples:
+  tidemark schema traces
+  tidemark schema marts.tpot_gap
+  tidemark schema macros`,
+		Flags: withTableFlags(
+			&cli.BoolFlag{Name: "stable", Usage: "the columns that are promised to stay, in the snapshot and in the lake"},
+		),
 		Action: runSchema,
 	}
 }
 
 func runSchema(c *cli.Context) error {
-	relation, err := optionalArgument(c, "relation")
+	name, err := optionalArgument(c, "relation")
 	if err != nil {
 		return err
 	}
+	if c.Bool("stable") {
+		return printStable(c, name)
+	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		table, err := answers.Schema(ctx, w.DB(), relation)
-		if err != nil {
+		table, err := answers.Schema(ctx, w.DB(), name)
+		switch {
+		case err != nil:
 			return err
+		case isForPrograms(c):
+			return printTable(c, table)
 		}
-		if relation == "" && !isForPrograms(c) {
-			firstLines(table)
-		}
-		return printTable(c, table)
+		return describe(c, name, table)
 	})
 }
 
-// firstLines shortens a list for people: of a relation's comment it keeps the
-// grain.
-func firstLines(table analysis.Table) {
-	for _, row := range table.Rows {
-		for i, value := range row {
-			if text, ok := value.(string); ok {
-				row[i], _, _ = strings.Cut(text, "\n")
-			}
+// describe prints for people what Schema found: the overview, a group or a schema, or one
+// relation.
+func describe(c *cli.Context, name string, table answers.Table) error {
+	if name == "" {
+		shell.WriteGuide(c.App.Writer, terminal.Width(c.App.Writer), table)
+		tell(c, "next: tidemark schema GROUP, tidemark schema RELATION, tidemark schema macros, tidemark sql --examples")
+		return nil
+	}
+	if group, is := answers.Group(name); is {
+		printLine(c, "%s", group.Question)
+	}
+	if table.Comment != "" {
+		remark(c, "%s: %s", table.Name, strings.ReplaceAll(table.Comment, "\n", " "))
+		gap(c)
+	}
+	if table.Place("relation") < 0 {
+		return printTable(c, table)
+	}
+	shell.WriteList(c.App.Writer, terminal.Width(c.App.Writer), table)
+	if _, is := answers.Group(name); is {
+		printLine(c, "EXAMPLES (tidemark sql --example NAME)")
+		shell.WriteExamples(c.App.Writer, terminal.Width(c.App.Writer), name)
+	}
+	return nil
+}
+
+// printStable lists the promised columns, all or those of one relation.
+func printStable(c *cli.Context, relation string) error {
+	table := tableOf("relation", "column", "type", "meaning")
+	for _, row := range queries.Stable() {
+		if _, bare, _ := strings.Cut(row[0], "."); relation == "" || relation == row[0] || relation == bare {
+			table.Rows = append(table.Rows, []any{row[0], row[1], row[2], row[3]})
 		}
 	}
+	if len(table.Rows) == 0 {
+		return hint.Misuse("schema --stable: nothing is promised of %s", relation).Hint("tidemark schema --stable lists all that is")
+	}
+	return printTable(c, table)
 }

@@ -10,33 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
+	"tidemark/internal/terminal/terminaltest"
 )
 
 // onTerminal runs the program with a terminal for stdout and stderr, and gives what the terminal was sent, less what
 // replaces a line of progress.
 func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no terminal: %v", err)
-	}
+	master, slave := terminaltest.Open(t, columns)
 	defer master.Close()
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
 	shown := make(chan string)
 	go func() {
 		text, _ := io.ReadAll(master) // ends with an error when the slave is closed
@@ -45,6 +29,88 @@ func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	run(append([]string{"tidemark"}, args...), strings.NewReader(""), slave, slave)
 	slave.Close()
 	return strings.ReplaceAll(strings.ReplaceAll(<-shown, "\r\n", "\n"), "\r\x1b[K", "")
+}
+
+// A question in a terminal without a query: a shell. It holds no lock while it waits, so others write meanwhile.
+func TestAShellHoldsNoLock(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TIDEMARK_HISTORY", "")
+	ingest := func(name string, inputTokens int) {
+		row := fmt.Sprintf(`{"timestamp": 0, "input_length": %d, "output_length": 2, "hash_ids": [1]}`, inputTokens)
+		if err := os.WriteFile(name, []byte(row+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		if code := run([]string{"tidemark", "ingest", "--wait", "0s", name}, strings.NewReader(""), io.Discard, &said); code != 0 {
+			t.Fatal(said.String())
+		}
+	}
+	ingest("one.jsonl", 10)
+	code := -1
+	person := terminaltest.Sit(t, 80, func(tty *os.File) { code = run([]string{"tidemark", "sql"}, tty, tty, tty) })
+	person.Sees("tidemark> ")
+	person.Types("select count(*) as n from raw.sources;\r")
+	person.Sees("│ 1 │")
+	person.Sees("tidemark> ")
+	ingest("two.jsonl", 11)
+	person.Types("select count(*) as n from raw.sources;\r")
+	person.Sees("│ 2 │")
+	person.Sees("tidemark> ")
+	person.Types("\x04")
+	person.Leaves()
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// People see units, programs see numbers. A single record is transposed for those who ask for it.
+func TestNumbersForPeopleAndForPrograms(t *testing.T) {
+	t.Chdir(t.TempDir())
+	onTerminal(t, 80, "ingest", writeTrace(t))
+	query := "select 85520809984.0::double as memory_bytes, 0.0132::double as tpot_s, 1234567 as input_tokens"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sql", query}, "│ memory_bytes │  tpot_s │ input_tokens │"},
+		{[]string{"sql", query}, "│      85.5 GB │ 13.2 ms │    1,234,567 │"},
+		{[]string{"sql", "--line", query}, "memory_bytes  85.5 GB\ntpot_s        13.2 ms\ninput_tokens  1,234,567\n"},
+		{[]string{"sql", "--csv", query}, "8.5520809984e+10,0.0132,1234567\n"},
+	} {
+		if shown := onTerminal(t, 80, c.args...); !strings.Contains(shown, c.want) {
+			t.Errorf("%q: got\n%s\nwant %q in it", c.args, shown, c.want)
+		}
+	}
+	var out, said bytes.Buffer
+	if code := run([]string{"tidemark", "sql", query}, strings.NewReader(""), &out, &said); code != 0 {
+		t.Fatal(said.String())
+	}
+	if want := "    memory_bytes  tpot_s  input_tokens\n8.5520809984e+10  0.0132       1234567\n"; out.String() != want {
+		t.Errorf("in a pipe: got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func writeTrace(t *testing.T) string {
+	t.Helper()
+	if err := os.WriteFile("small.jsonl", []byte(`{"timestamp": 0, "input_length": 10, "output_length": 2, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "small.jsonl"
+}
+
+// A box fits the terminal however much is in it.
+func TestABoxFitsTheTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	onTerminal(t, 80, "ingest", writeTrace(t))
+	for _, query := range []string{"from seeds.gpus", "from marts.runs", "from seeds.symptoms", "select repeat('x', 500) as text, 1 as n", "select * from range(1200)"} {
+		shown := onTerminal(t, 80, "sql", query)
+		for line := range strings.Lines(shown) {
+			if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > 80 {
+				t.Errorf("%s: a line of %d columns: %s", query, width, line)
+				break
+			}
+		}
+	}
 }
 
 // evil clears the screen and sets the window's title; the second in the form of a single byte, and what follows is

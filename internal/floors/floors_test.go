@@ -48,6 +48,10 @@ var floor = map[string]int{
 	"internal/deployment":              0,
 	"internal/terminal":                1,
 	"internal/tables":                  4,
+	"internal/shell":                   5,
+	"internal/terminal/terminaltest":   0,
+	"internal/notebook":                6,
+	"internal/notebook/worker":         5,
 	"internal/commandline":             2,
 	"internal/escape":                  0,
 	"internal/splitmix":                -1,
@@ -59,6 +63,7 @@ var floor = map[string]int{
 	"internal/accuracy":                6,
 	"internal/peers":                   0,
 	"internal/soak":                    0,
+	"internal/chromium":                0,
 }
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests

@@ -94,3 +94,17 @@ func Number(x float64) string {
 	}
 	return Figures(x)
 }
+
+// Scaled writes a number with a prefix of its unit, in powers of a thousand: 85.5 GB, 989 TFLOP/s. "B" is bytes.
+func Scaled(x float64, unit string) string {
+	size := math.Abs(x)
+	for _, prefix := range []struct {
+		name string
+		size float64
+	}{{"E", 1e18}, {"P", 1e15}, {"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		if size >= 0.9995*prefix.size {
+			return Figures(x/prefix.size) + " " + prefix.name + unit
+		}
+	}
+	return Figures(x) + " " + unit
+}

@@ -22,11 +22,21 @@ const (
 	rowsMeasured = 1000
 )
 
-// textRows shows a table to people: aligned columns where they fit the terminal,
-// otherwise a block of lines per row.
+// layout is how rows are set out.
+type layout int
+
+const (
+	fitting layout = iota // columns where they fit the terminal, otherwise a block of lines per row
+	columns               // always columns, however wide
+	blocks                // always a block of lines per row
+)
+
+// textRows shows a table as aligned columns, or as a block of lines per row.
 type textRows struct {
 	out       *bufio.Writer
 	width     int
+	layout    layout
+	written   func(column string, value any) string // one value
 	header    []string
 	isNumber  []bool
 	isText    []bool
@@ -39,7 +49,17 @@ type textRows struct {
 // NewText is for people. The first rows decide between columns and blocks, so nothing
 // is printed until rowsMeasured rows or the end have come.
 func NewText(w io.Writer, width int) *textRows {
-	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width}
+	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width, written: Readable}
+}
+
+// NewLines is for people who ask for it: a record is transposed, one line per value.
+func NewLines(w io.Writer, width int) *textRows {
+	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width, layout: blocks, written: Human}
+}
+
+// NewExact is for a file or a pipe: aligned columns, however wide, in full precision and base units.
+func NewExact(w io.Writer) *textRows {
+	return &textRows{out: bufio.NewWriterSize(w, 1<<16), layout: columns, written: exact}
 }
 
 func (r *textRows) Begin(columns []answers.Column) error {
@@ -53,7 +73,7 @@ func (r *textRows) Begin(columns []answers.Column) error {
 func (r *textRows) Row(values []any) error {
 	cells := make([]string, len(values))
 	for i, value := range values {
-		cells[i] = Readable(r.header[i], value)
+		cells[i] = r.written(r.header[i], value)
 		r.classify(i, value)
 	}
 	if r.isChosen {
@@ -107,12 +127,15 @@ func (r *textRows) choose() error {
 	}
 	r.isChosen = true
 	widths := columnWidths(r.header, r.measured)
+	if r.layout == columns {
+		r.width = total(widths)
+	}
 	if last := len(widths) - 1; last >= 0 && !r.isNumber[last] {
 		if left := r.width - (total(widths) - widths[last]); left < widths[last] && left >= LeastText {
 			widths[last] = left // its text goes on in further lines
 		}
 	}
-	if total(widths) <= r.width {
+	if total(widths) <= r.width && r.layout != blocks {
 		r.widths = widths
 		if err := r.write(r.header); err != nil {
 			return err

@@ -69,3 +69,67 @@ func readableNumber(column string, v float64) string {
 		return show.Number(v)
 	}
 }
+
+// Human is a value as a person on a terminal reads it: 85.5 GB, 13.2 ms, 1,234. The unit is in the column's name.
+func Human(column string, value any) string {
+	number, isNumber := value.(float64)
+	if count, isCount := value.(int64); isCount && !isCode(column) {
+		number, isNumber = float64(count), true
+		if !hasUnit(column) {
+			return show.Count(count)
+		}
+	}
+	if !isNumber {
+		return Readable(column, value)
+	}
+	for _, unit := range units {
+		if strings.HasSuffix(column, unit.suffix) {
+			return unit.written(number)
+		}
+	}
+	return show.Number(number)
+}
+
+// units are the endings of column names. A longer ending comes before one that it ends in.
+var units = []struct {
+	suffix  string
+	written func(float64) string
+}{
+	{"_bytes_per_s", func(x float64) string { return show.Scaled(x, "B/s") }},
+	{"_flop_per_s", func(x float64) string { return show.Scaled(x, "FLOP/s") }},
+	{"_per_s", func(x float64) string { return show.Number(x) + "/s" }},
+	{"_s", show.Duration},
+	{"_bytes", func(x float64) string { return show.Scaled(x, "B") }},
+	{"_flop", func(x float64) string { return show.Scaled(x, "FLOP") }},
+	{"_hz", func(x float64) string { return show.Scaled(x, "Hz") }},
+	{"power_w", func(x float64) string { return show.Number(x) + " W" }},
+	{"temperature_c", func(x float64) string { return show.Figures(x) + " °C" }},
+	{"_usd", func(x float64) string { return "$" + show.Figures(x) }},
+}
+
+func hasUnit(column string) bool {
+	for _, unit := range units {
+		if strings.HasSuffix(column, unit.suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// isCode tells numbers that name something from numbers that count: 12,345 would be a strange id.
+func isCode(column string) bool {
+	for _, ending := range []string{"id", "seed", "hash", "fingerprint", "year", "port", "pid", "look", "line", "seq"} {
+		if column == ending || strings.HasSuffix(column, "_"+ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// exact is a value for a file or a pipe that nobody asked to be CSV.
+func exact(_ string, value any) string {
+	if value == nil {
+		return "-"
+	}
+	return escape.Controls(Plain(value), "\n\t")
+}

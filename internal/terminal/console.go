@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -148,10 +149,15 @@ type screen struct {
 func (s *screen) Write(text []byte) (int, error) {
 	s.console.mu.Lock()
 	defer s.console.mu.Unlock()
+	return len(text), s.console.add(s, s.escaped(text))
+}
+
+// escaped is the text up to its last whole character; what is torn waits for the next Write.
+func (s *screen) escaped(text []byte) string {
 	whole := string(s.torn) + string(text)
 	end := len(whole) - tornAt(whole)
 	s.torn = []byte(whole[end:])
-	return len(text), s.console.add(s, escape.Controls(whole[:end], "\n\t"))
+	return escape.Controls(whole[:end], "\n\t")
 }
 
 // tornAt is the number of bytes at the end that start a character without
@@ -186,6 +192,27 @@ func Product(w io.Writer) io.Writer {
 	return w
 }
 
+// Raw is w for a terminal in raw mode, which does not return to the start of the line by itself. What is printed is escaped as
+// everywhere.
+func Raw(w io.Writer) io.Writer {
+	if s, is := w.(*screen); is {
+		return raw{s}
+	}
+	return w
+}
+
+// raw ends lines as a terminal in raw mode wants it.
+type raw struct{ screen *screen }
+
+func (r raw) Write(text []byte) (int, error) {
+	r.screen.console.mu.Lock()
+	defer r.screen.console.mu.Unlock()
+	return len(text), r.screen.console.add(r.screen, strings.ReplaceAll(r.screen.escaped(text), "\n", "\r\n"))
+}
+
+// Drawing is w for a line editor, whose control sequences must arrive. The text must be our own or what the user types.
+func Drawing(w io.Writer) io.Writer { return redrawing(w) }
+
 // redrawing is for a line that replaces itself. The text must be our own, because
 // nothing is escaped.
 func redrawing(w io.Writer) io.Writer {
@@ -198,6 +225,9 @@ func redrawing(w io.Writer) io.Writer {
 // FileOf is the open file behind w, for a child program, after everything printed
 // so far has been written. It is nil if there is none.
 func FileOf(w io.Writer) *os.File {
+	if r, is := w.(raw); is {
+		w = r.screen
+	}
 	if s, is := w.(*screen); is {
 		_ = s.console.Flush()
 		w = s.to

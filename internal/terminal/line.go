@@ -46,6 +46,9 @@ func Width(w io.Writer) int {
 func Is(w io.Writer) bool { return terminalSize(w) != nil }
 
 func terminalSize(w io.Writer) *unix.Winsize {
+	if r, is := w.(raw); is {
+		w = r.screen
+	}
 	if s, is := w.(*screen); is {
 		w = s.to
 	}

@@ -35,6 +35,9 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 	if err := comment(ctx, tx); err != nil {
 		return err
 	}
+	if err := guide(ctx, tx); err != nil {
+		return fmt.Errorf("guide: %w", err)
+	}
 	if _, err := tx.ExecContext(ctx, "delete from warehouse.stamp"); err != nil {
 		return err
 	}

@@ -117,7 +117,11 @@ func (p passes) refresh(ctx context.Context, db Querier) error {
 	if err := p.forget(ctx, db, changed); err != nil {
 		return err
 	}
-	for {
+	var waiting int
+	if err := db.QueryRowContext(ctx, "select count(*) from raw.runs where run_id not in (select run_id from warehouse.kept)").Scan(&waiting); err != nil {
+		return err
+	}
+	for done := 0; done < waiting; {
 		runs, err := texts(ctx, db, `
 			select run_id
 			from (
@@ -131,13 +135,26 @@ func (p passes) refresh(ctx context.Context, db Querier) error {
 			) as waiting
 			where before_it < ?
 			order by run_id`, requestsPerPass)
-		if err != nil || len(runs) == 0 {
+		if err != nil {
 			return err
+		}
+		if tell, is := ctx.Value(progressKey{}).(func(done, of int)); is {
+			tell(done, waiting)
 		}
 		if err := p.compute(ctx, db, runs, catalogue); err != nil {
 			return err
 		}
+		done += len(runs)
 	}
+	return nil
+}
+
+type progressKey struct{}
+
+// WithProgress has a Refresh under the context tell, before each of its passes, how many
+// runs it has computed and of how many.
+func WithProgress(ctx context.Context, tell func(done, of int)) context.Context {
+	return context.WithValue(ctx, progressKey{}, tell)
 }
 
 // forget removes the rows of runs from every kept table.

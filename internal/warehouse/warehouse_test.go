@@ -146,6 +146,9 @@ func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 	killed := filepath.Join(t.TempDir(), "killed.duckdb")
 	for _, end := range []string{"", ".wal"} {
 		content, err := os.ReadFile(path + end)
+		if end != "" && errors.Is(err, os.ErrNotExist) {
+			continue // a packed warehouse was copied: there is no log
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@
 -- full. One row per request whose blocks cover less. In a replay such a prompt would share less than the trace says, without any error. A
 -- trace that does not say how many tokens an id stands for is not checked.
 --
+-- group: trust
 -- source_name    the trace
 -- line           the request's line in its file
 -- input_tokens   prompt length, tokens

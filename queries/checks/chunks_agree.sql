@@ -1,5 +1,6 @@
 -- The chunks of a request start at its first token and end at its last, to two microseconds (offsets are whole microseconds), and either all
 -- of them or none have a number of tokens.
+-- group: trust
 -- run_id          the replay
 -- seq             the request's place in its plan
 -- first_token_s   first chunk that brought a token, seconds since the run began

@@ -1,6 +1,7 @@
 -- No counter reads zero after it was large, unless its server was started again. One row per counter and file where one does: its writer
 -- could not print it, such as one that fails on 1e+06. Its growth is missing until it is back.
 --
+-- group: trust
 -- source_name   the file
 -- name          as exposed
 -- labels        'k="v",...' sorted by key

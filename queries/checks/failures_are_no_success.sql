@@ -1,6 +1,7 @@
 -- A request that succeeded was answered with 200, ended by stop or length, and brought the
 -- tokens that were asked for: none of its failure kinds was overlooked. A server may
 -- leave out the finish reason or the count, but not both: one of them must show a whole answer.
+-- group: trust
 -- run_id            the replay
 -- seq               the request's place in its plan
 -- http_status       of the answer

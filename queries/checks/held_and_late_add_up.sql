@@ -1,5 +1,6 @@
 -- The wait behind a cap and the client's own lateness add up to the whole wait: neither is below zero, and only a run with a cap holds a
 -- request back. Half a microsecond is rounding.
+-- group: trust
 -- run_id            the replay
 -- seq               the request's place in its plan
 -- max_concurrency   the cap; null for none

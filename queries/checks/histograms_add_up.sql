@@ -1,6 +1,7 @@
 -- A histogram's last bucket and its count grow by the same number. One row per file and histogram where they do not: buckets are missing,
 -- or a look was read while it changed.
 --
+-- group: trust
 -- source_name    the file
 -- metric         the family
 -- last_buckets   growth of the buckets up to +Inf

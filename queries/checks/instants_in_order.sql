@@ -1,6 +1,7 @@
 -- The instants of a request follow each other: due, sent, written or headers (a server
 -- may answer before it has read everything), first token, last token, done. Half a
 -- microsecond is rounding.
+-- group: trust
 -- run_id          the replay
 -- seq             the request's place in its plan
 -- due_s           when the plan says it should go out, seconds since the run began

@@ -1,5 +1,6 @@
 -- Each profile's shares of kernel time add up to 1, 'other' included. One row per profile where they do not.
 --
+-- group: trust
 -- source_name   the profile
 -- share_ratio   what they add to
 -- has_other     'other' is among them

@@ -1,5 +1,6 @@
 -- The parameters of each model in the seeds, computed from its fields, are within 0.1 % of the published number, or within 1 % if that number
 -- is rounded. A mistyped field shows here.
+-- group: trust
 -- model              name in seeds.models
 -- worked_out         parameters by macros.total_params
 -- published_params   parameters as published

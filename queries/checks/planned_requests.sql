@@ -1,4 +1,5 @@
 -- Every request that a run planned has a row, sent or not: the denominator is whole.
+-- group: trust
 -- run_id             the replay
 -- planned_requests   requests in its plan
 -- rows               rows of the run

@@ -1,5 +1,6 @@
 -- Points of one file at one load are of one workload: their mean lengths agree within a tenth. A row here is a pair that must not be drawn as
 -- one curve.
+-- group: trust
 -- source_name          file
 -- tool                 that wrote it
 -- point                a measurement

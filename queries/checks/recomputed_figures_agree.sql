@@ -1,5 +1,6 @@
 -- A figure that another tool printed follows from its own requests and totals, or it is known why it does not. A row here is a figure that
 -- should not be believed.
+-- group: trust
 -- source_name       file of the figure
 -- point             measurement in it
 -- tool              that printed it

@@ -3,6 +3,7 @@
 -- requests; a reject may also be a line of its samples. A result of another tool has its measurements
 -- and the requests that the tool timed; the figures of a measurement are part of it.
 --
+-- group: trust
 -- source_name     the source
 -- rows_read       as counted while reading
 -- rows_kept       as counted while reading

@@ -1,5 +1,6 @@
 -- A run has as many rows, sent and completed, as its run.json counted while it ran: no measurement was lost on the way. A run that never ended
 -- has no counts and is not checked.
+-- group: trust
 -- run_id               the replay
 -- reported_sent        requests sent, by run.json
 -- sent                 requests sent, by the rows

@@ -1,6 +1,7 @@
 -- If the server reports its own times of each request, its median time per token agrees with ours to 5 %, and its queue and TTFT together are
 -- at most 5 % longer than our TTFT. One row per run and time that does not agree: the client reads late, a proxy buffers, or the two clocks
 -- measure different things.
+-- group: trust
 -- run_id         the replay
 -- metric         'tpot' or 'ttft'
 -- requests       successful requests of which the server told its times

@@ -1,5 +1,6 @@
 -- In sessions and in a closed loop no turn goes out before the turn before it has ended, and in
 -- sessions none is due before. Half a microsecond is rounding.
+-- group: trust
 -- run_id           the replay
 -- session_id       the session
 -- turn             0-based place in it

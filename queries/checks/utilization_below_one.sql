@@ -1,5 +1,6 @@
 -- No request, second or run streams more bytes or does more FLOP than the GPU can: a ratio that cannot be known is null and never above 1.
 -- Requests below the floor are left to checks.not_below_floor, because their data are wrong already.
+-- group: trust
 -- run_id   the replay
 -- seq      the request's place in its plan; null for a second and for the run
 -- second   since the run began; null for a request and for the run

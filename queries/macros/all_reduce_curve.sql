@@ -1,6 +1,8 @@
 -- Measured times of one all-reduce as curves over the size of the message, and the nearest one.
+-- group: kernels
 
--- All curves, built in and ingested.
+-- All curves, built in and ingested: message_bytes and seconds are lists of the same length.
+--   select gpu, engine, gpus, kernel from macros.all_reduce_curves() limit 3
 create macro macros.all_reduce_curves() as table
 select
     'built in' as source,
@@ -32,6 +34,7 @@ from macros.measured_curves((
 --   message_bytes   that each GPU holds
 --   seconds         of one all-reduce
 --   from_gpu, from_engine, from_version, from_source, from_gpus, kernel   what was measured
+--   select message_bytes, seconds, kernel from macros.all_reduce_curve('H200', 'vllm', '0.24.0', 2, true) limit 3
 create macro macros.all_reduce_curve(of_gpu, of_engine, of_version, of_gpus, of_is_graph) as table
 with nearest as (
     select

@@ -1,11 +1,13 @@
 -- What a family of models does where its config.json is silent, by its model_type. No
 -- entry: the family is unknown, and nothing is guessed.
+-- group: configs
 
 -- mlp_matrices     3: gate, up and down (SwiGLU, GeGLU); 2: up and down
 -- is_tied          the output head is the embedding table where tie_word_embeddings is not said: the class's default
 -- window_every     of so many layers one sees the whole context, the last; 0: the window holds for all; null: the family has none
 -- learned_places   rows of a learned table of positions beyond max_position_embeddings; null: no such table
 -- Source: configuration_<family>.py and modeling_<family>.py of Hugging Face transformers 4.57.
+--   select macros.architecture('llama').mlp_matrices
 create macro macros.architecture(model_type) as map {
     'llama': macros.family(3, false, null, null),
     'mistral': macros.family(3, false, 0, null),
@@ -66,6 +68,8 @@ create macro macros.architecture(model_type) as map {
     'gpt_neox': macros.family(2, false, null, null)
 }[model_type];
 
+-- One entry of macros.architecture as a struct; its four arguments are its fields.
+--   select macros.family(3, false, null, null).is_tied
 create macro macros.family(mlp_matrices, is_tied, window_every, learned_places) as {
     'mlp_matrices': mlp_matrices,
     'is_tied': is_tied,
@@ -77,6 +81,7 @@ create macro macros.family(mlp_matrices, is_tied, window_every, learned_places) 
 -- that are left out by publishers: Gemma 3 of 4B says no heads, 12B and 27B no vocabulary. The class that sees is
 -- called gemma3, its language model gemma3_text.
 -- Source: Gemma3TextConfig of configuration_gemma3.py.
+--   select macros.with_class_defaults('{"model_type": "gemma3"}'::json)->>'vocab_size' as vocab_size
 create macro macros.with_class_defaults(config) as
     case when (config->>'model_type') in ('gemma3', 'gemma3_text')
         then json_merge_patch(

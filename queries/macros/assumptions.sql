@@ -1,3 +1,5 @@
+-- group: model
+
 -- What a prediction rests on: one row per constant that the terms of a deployment use, the largest
 -- part of the argument first. `of_d` is a row of macros.deployment as one struct.
 --   seq             order
@@ -9,6 +11,8 @@
 --   engine, engine_version, gpu   what it was found on; '*': any
 --   is_other_version              the engine has no constant of the version that was asked for: it is of the nearest
 --   source          where it is from
+--   select a.name, a.value, a.unit, a.origin from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}) as made
+--   cross join lateral macros.assumptions(made.d) as a order by a.seq
 create macro macros.assumptions(of_d) as table
 with given as (
     select of_d as d

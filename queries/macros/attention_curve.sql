@@ -1,6 +1,8 @@
 -- Measured times of attention of one layer as curves over the context, and the one nearest to a model's heads.
+-- group: kernels
 
--- All curves, built in and ingested.
+-- All curves, built in and ingested: contexts (tokens) and seconds are lists of the same length.
+--   select phase, gpu, kv_format, batch from macros.attention_curves() limit 3
 create macro macros.attention_curves() as table
 select
     'built in' as source,
@@ -35,6 +37,7 @@ from macros.measured_curves((
 ));
 
 -- What peak rates allow for attention of one layer: reading the KV cache, and the arithmetic of query-key pairs.
+--   select macros.attention_roof_s('decode', 32, 4096, null, 32, 8, 128, 2, 3.35e12, 989e12)
 create macro macros.attention_roof_s(phase, batch, context, window_tokens, query_heads, kv_heads, head_dim, kv_bytes, hbm_bytes_per_s, flop_per_s) as
     batch::double * least(context, coalesce(window_tokens, context)) * 2 * kv_heads * head_dim * kv_bytes / hbm_bytes_per_s
     + case when phase = 'decode' then 0e0
@@ -53,6 +56,7 @@ create macro macros.attention_roof_s(phase, batch, context, window_tokens, query
 --   from_gpu, from_engine, from_version, from_source, kernel   what was measured
 --   from_query_heads, from_kv_heads, from_head_dim, from_window_tokens   of which heads
 --   is_carried      from another GPU or other heads
+--   select batch, context, seconds from macros.attention_curve('decode', 'H100', 'vllm', '0.24.0', 'bf16', 32, 8, 128, null) limit 3
 create macro macros.attention_curve(
     of_phase, of_gpu, of_engine, of_version, of_kv_format, of_query_heads, of_kv_heads, of_head_dim, of_window_tokens
 ) as table
@@ -137,6 +141,8 @@ from points
 cross join macros.peaks() as peak
 where points.found.window_tokens is not null or points.context <= coalesce(of_window_tokens, points.context);
 
+-- macros.attention_curve of decoding: rows (batch, context in tokens, seconds) of one layer on one GPU.
+--   select batch, context, seconds from macros.decode_attention_curve('H100', 'vllm', '0.24.0', 'bf16', 32, 8, 128, null) limit 3
 create macro macros.decode_attention_curve(
     of_gpu, of_engine, of_version, of_kv_format, of_query_heads, of_kv_heads, of_head_dim, of_window_tokens
 ) as table
@@ -145,6 +151,8 @@ from macros.attention_curve(
     'decode', of_gpu, of_engine, of_version, of_kv_format, of_query_heads, of_kv_heads, of_head_dim, of_window_tokens
 );
 
+-- macros.attention_curve of prefill: rows (batch, context in tokens, seconds) of one layer on one GPU.
+--   select batch, context, seconds from macros.prefill_attention_curve('H100', 'vllm', '0.24.0', 'bf16', 32, 8, 128, null) limit 3
 create macro macros.prefill_attention_curve(
     of_gpu, of_engine, of_version, of_kv_format, of_query_heads, of_kv_heads, of_head_dim, of_window_tokens
 ) as table

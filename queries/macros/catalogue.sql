@@ -1,11 +1,17 @@
 -- What the bandwidth model knows: the seeds, and what users took in. A user's row comes
 -- before a built-in one of the same name, and the later one before the earlier.
+-- group: model
 
 -- A model written as text, and back. The text is what a model is called by that is not in the catalogue:
 -- macros.deployment('H200', macros.model_text('mine', config), ...).
+--   select macros.model_text('mine', '{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+--       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}')
 create macro macros.model_text(name, config) as
     json_merge_patch(json_object('model', name), to_json(macros.model_config(config)))::varchar;
 
+-- A model from the text that macros.model_text writes, as a struct with the columns of seeds.models.
+--   select macros.model_in(macros.model_text('mine', '{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+--       "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}')).layers
 create macro macros.model_in(text) as json_transform(text, '{
     "model": "VARCHAR", "architecture": "VARCHAR", "layers": "BIGINT", "hidden": "BIGINT",
     "query_heads": "BIGINT", "kv_heads": "BIGINT", "head_dim": "BIGINT", "intermediate": "BIGINT", "vocab": "BIGINT",
@@ -20,6 +26,7 @@ create macro macros.model_in(text) as json_transform(text, '{
 }');
 
 -- All models, with the columns of seeds.models.
+--   select model, layers, hidden from macros.models() limit 3
 create macro macros.models() as table
 select * from seeds.models
 where lower(models.model) not in (select lower(mine.model) from raw.model_configs as mine)
@@ -42,6 +49,7 @@ from (
 -- The one model of a name, with named_format: the format that the name says, null where it says none (macros.format_of_name).
 -- A whole name comes before one without its format, a user's model before a built-in one, which alone has published
 -- parameters. A name that begins with a brace is the text of a model.
+--   select model, named_format from macros.models_named('meta-llama/Llama-3.1-8B-Instruct-FP8')
 create macro macros.models_named(of_model) as table
 select
     unnest(found.model),
@@ -69,6 +77,7 @@ from (select case when starts_with(of_model, '{') then of_model end as text) as 
 where macros.model_in(asked.text).architecture is not null;
 
 -- All GPUs, with the columns of seeds.gpus.
+--   select gpu, hbm_bytes_per_s from macros.gpus() limit 3
 create macro macros.gpus() as table
 select * from seeds.gpus
 where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
@@ -83,6 +92,7 @@ left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
 qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
 
 -- The one GPU of a name; a user's comes first.
+--   select gpu, memory_bytes from macros.gpus_named('NVIDIA H100 80GB HBM3')
 create macro macros.gpus_named(of_gpu) as table
 select unnest(found.gpu)
 from (
@@ -94,6 +104,7 @@ where found.gpu is not null;
 
 -- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
 -- those, the latest first (row 1 of each GPU is the one to use).
+--   select gpu, usd_per_gpu_hour, label from macros.prices() where place = 1 limit 3
 create macro macros.prices() as table
 select
     every.gpu,

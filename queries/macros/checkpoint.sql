@@ -1,9 +1,13 @@
+-- group: configs
+
 -- A checkpoint of Hugging Face's as it lies on disk, as a struct: its config.json, its hf_quant_config.json (null:
 -- none), and total_size of its model.safetensors.index.json (null: not known).
 --   config    what of it is read, JSON
 --   problems  why it cannot be used, in sentences; empty where it can
 --   bytes     what its weights weigh by the config
 -- It is no table macro: DuckDB 1.5 loses the names of lambdas in those where a statement has parameters.
+--   select macros.checkpoint('{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+--       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}', null, null).bytes
 create macro macros.checkpoint(of_config, of_quantization, of_total_bytes) as (
 select {
     'config': kept.config,
@@ -35,7 +39,9 @@ from (
 ) as kept
 );
 
--- ModelOpt writes how it quantized into a file of its own.
+-- A config.json with its quantization_config filled in from ModelOpt's hf_quant_config.json, because ModelOpt writes how it quantized
+-- into a file of its own.
+--   select macros.quantized_config('{"model_type": "llama"}', '{"quantization": {"quant_algo": "FP8"}}')
 create macro macros.quantized_config(config, quantization) as
     case when quantization is null then config::json
         else json_merge_patch(config::json, json_object('quantization_config', json_merge_patch(

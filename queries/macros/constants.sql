@@ -1,12 +1,15 @@
 -- How a name, a version and a constant are found.
+-- group: model
 
 -- Whether `wanted` is a seed row's name or one of its aliases, in any case.
+--   select macros.is_named('fp8', 'e4m3;float8', 'E4M3')
 create macro macros.is_named(name, aliases, wanted) as
     lower(wanted) = lower(name)
     or coalesce(list_contains(string_split(lower(aliases), ';'), lower(wanted)), false);
 
 -- A version as a number that can be compared: 0.12.3 is 12.03, 1.4 is 1004; null
 -- where there is none.
+--   select macros.version_number('0.24.0')
 create macro macros.version_number(version) as
     1000 * try_cast(regexp_extract(version, '(\d+)\.(\d+)', 1) as integer)
     + try_cast(regexp_extract(version, '(\d+)\.(\d+)', 2) as integer)
@@ -14,6 +17,7 @@ create macro macros.version_number(version) as
 
 -- Constants of the seeds, and those that calibrations found for one deployment; of several
 -- calibrations of one under one minor version of the engine, the last.
+--   select name, engine, format, value from macros.constants() limit 3
 create macro macros.constants() as table
 select
     name,
@@ -57,6 +61,7 @@ where calibrations.calibration_id = (
 
 -- How far a row of macros.constants is from a deployment: what says more about
 -- the engine is nearer, then the version, then the GPU, then the format.
+--   select macros.constant_distance('vllm', '0.12.0', '*', 'bf16', '0.24.0')
 create macro macros.constant_distance(
     engine, engine_version, gpu, format, wanted_version
 ) as

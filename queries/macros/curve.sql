@@ -1,14 +1,17 @@
 -- A measured curve: a line in logarithms that bends at each measured point; flat below
 -- the first one, straight on above the last.
+-- group: kernels
 
 -- Where the line bends: ln of x, and by how much the slope changes there. At most nine points, x ascending.
+--   select macros.curve_bends([1e0, 2e0, 4e0], [1e-3, 1e-3, 2e-3])
 create macro macros.curve_bends(x, seconds) as
     list_transform(range(1, len(x)), lambda i: {
         'ln_x': ln(x[i]),
         'slope_change': macros.slope_after(x, seconds, i) - coalesce(macros.slope_after(x, seconds, i - 1), 0e0)
     });
 
--- Slope from the i-th point to the next; null before the first.
+-- Slope in logarithms from the i-th point of a curve to the next; null before the first.
+--   select macros.slope_after([1e0, 2e0, 4e0], [1e-3, 1e-3, 2e-3], 2)
 create macro macros.slope_after(x, seconds, i) as
     case when i > 0 then (ln(seconds[i + 1]) - ln(seconds[i])) / (ln(x[i + 1]) - ln(x[i])) end;
 

@@ -10,6 +10,7 @@
 --
 -- Sizes are per GPU of one replica. "plain" weights stay in 16 bits, "packed" ones are in the
 -- weight format. Rates (*_per_s) are what is reached, except hbm_bytes_per_s, the peak.
+-- group: model
 
 -- The fields of a deployment, with the names that flags, environment files and run.json use
 -- (internal/deployment is the same list in Go, and its test compares the two):
@@ -27,6 +28,7 @@
 --   max_model_len            longest request, tokens
 --   gpu_memory_utilization   share of a GPU's memory that the engine takes
 --   hbm_bytes_per_s          peak memory bandwidth of one GPU, bytes/s
+--   select macros.deployment_fields({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.deployment_fields(asked) as
     from_json(to_json(asked), '{
         "gpu": "VARCHAR",
@@ -47,6 +49,7 @@ create macro macros.deployment_fields(asked) as
     }');
 
 -- The nearest value of each constant, by name and format; a calibration of this very deployment before all.
+--   select name, format, "constant".value from macros.constants_for('H100', 'vllm', '0.24.0', ['bf16'], null) limit 3
 create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment) as table
 select
     constants.name,
@@ -76,6 +79,10 @@ group by
     constants.name,
     asked.format;
 
+-- A model in a format on some GPUs under an engine, as one row with everything that the step macros need. `asked` is a struct, or JSON
+-- such as the environment of a run, with the fields of macros.deployment_fields. There is no row if the GPU, the model or a format is
+-- not in the catalogue. The column d is the whole row.
+--   select gpu, model, weight_format, plain_bytes from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.deployment(asked, of_constants := null) as table
 with said as (
     -- A misspelt field of a struct would silently be the default. JSON may be a run's of a later version: unknown fields are skipped.
@@ -337,6 +344,7 @@ select
 from made;
 
 -- Why GPUs cannot share the model as asked; null: they can.
+--   select macros.sharing_problem(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'tensor_parallel_size': 3})
 create macro macros.sharing_problem(d) as
     case
         when d.query_heads % d.tensor_parallel_size <> 0
@@ -353,6 +361,8 @@ create macro macros.sharing_problem(d) as
     end;
 
 -- Whether a part of a model stays in 16 bits: as its checkpoint says where the format is its own.
+--   select macros.is_plain(m, f, false, 'attention') from seeds.models as m, seeds.formats as f
+--   where m.model = 'gpt-oss-120b' and f.format = 'mxfp4'
 create macro macros.is_plain(model, weight, is_native, part) as
     case
         when is_native and model.plain_parts is not null then list_contains(model.plain_parts, part)
@@ -361,19 +371,23 @@ create macro macros.is_plain(model, weight, is_native, part) as
 
 -- FLOP of one query-key pair in one layer, all heads: prefill multiplies whole heads, decoding
 -- through a latent cache multiplies the latent one.
+--   select macros.pair_flop(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.pair_flop(model) as
     case when model.is_mla
         then 2e0 * model.query_heads * (model.nope_dim + model.rope_dim + model.value_dim)
         else 4e0 * model.query_heads * model.head_dim
     end;
 
+-- FLOP of one query-key pair in one layer, all heads, when decoding: through a latent cache (MLA) the latent one is multiplied.
+--   select macros.decode_pair_flop(m) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.decode_pair_flop(model) as
     case when model.is_mla
         then 2e0 * model.query_heads * (2 * model.kv_lora + model.rope_dim)
         else 4e0 * model.query_heads * model.head_dim
     end;
 
--- What a calibration belongs to.
+-- What a calibration belongs to: GPU, model, degrees, formats and engine in one text.
+--   select macros.deployment_key('H100', 'llama-3.1-8b', 1, 1, 1, 'bf16', 'bf16', 'vllm')
 create macro macros.deployment_key(
     gpu, model, tensor_parallel_size, expert_parallel_size, data_parallel_size, weight_format, kv_format, engine
 ) as

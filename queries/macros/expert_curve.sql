@@ -1,6 +1,8 @@
 -- Measured times of all experts of one layer as curves over the tokens of a step, and the one nearest to a model's.
+-- group: kernels
 
--- All curves, built in and ingested.
+-- All curves, built in and ingested: tokens and seconds are lists of the same length.
+--   select gpu, format, experts, kernel from macros.expert_curves() limit 3
 create macro macros.expert_curves() as table
 with curves as (
     select
@@ -53,6 +55,7 @@ from curves;
 -- What peak rates allow for all experts of a layer: the weights of those that are hit, and the arithmetic.
 -- Only differences of it are used, to carry a curve to another GPU or to a size near to its own: what a kernel
 -- loses beyond its roof is then left as it was measured.
+--   select macros.expert_roof_s(64, 2048, 768, 128, 8, 1, 3.35e12, 1979e12)
 create macro macros.expert_roof_s(tokens, hidden, shard, experts, experts_per_token, bytes_per_weight, hbm_bytes_per_s, flop_per_s) as
     3 * hidden * shard
     * (
@@ -68,6 +71,8 @@ create macro macros.expert_roof_s(tokens, hidden, shard, experts, experts_per_to
 --   from_gpu, from_engine, from_version, from_format, from_router, from_source, kernel   what was measured
 --   shape_ratio     asked share of an expert's weights to the measured one; 1: that very shape
 --   is_carried      seconds are not as measured, but carried from another GPU or shape by what peak rates differ in
+--   select tokens, seconds, kernel from macros.expert_curve('H100', 'vllm', '0.24.0', 'fp8', 2048, 768, 128, 8, 1, 1, 'balanced')
+--   limit 3
 create macro macros.expert_curve(
     of_gpu, of_engine, of_version, of_format, of_hidden, of_intermediate, of_experts, of_experts_per_token,
     of_tensor_parallel_size, of_expert_parallel_size, of_router

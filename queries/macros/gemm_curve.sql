@@ -1,7 +1,9 @@
 -- Measured times of multiplying by an n x k weight as curves over the tokens of a step, and one for any weight from the
 -- measured ones around it.
+-- group: kernels
 
--- All curves, built in and ingested.
+-- All curves, built in and ingested: tokens and seconds are lists of the same length.
+--   select gpu, format, n, k from macros.gemm_curves() limit 3
 create macro macros.gemm_curves() as table
 select
     'built in' as source,
@@ -30,11 +32,13 @@ from macros.measured_curves((
 ));
 
 -- What peak rates allow for a multiplication: weights and activations in and out, and the arithmetic.
+--   select macros.gemm_roof_s(64, 4096, 14336, 2, 3.35e12, 989e12)
 create macro macros.gemm_roof_s(tokens, n, k, bytes_per_weight, hbm_bytes_per_s, flop_per_s) as
     (n::double * k * bytes_per_weight + 2 * tokens * (n + k)) / hbm_bytes_per_s
     + 2 * tokens * n::double * k / flop_per_s;
 
 -- The share that a measured size has in x, which lies between two of them, along a logarithm.
+--   select macros.log_share(64, 32, 128, 128)
 create macro macros.log_share(x, below, above, size) as
     case
         when above = below then 1e0
@@ -50,6 +54,7 @@ create macro macros.log_share(x, below, above, size) as
 --   from_gpu, from_engine, from_version, from_format, from_source, kernel   what was measured
 --   shapes          measured weights that it comes of; 1: that very one, or the nearest to one that is beyond all
 --   is_carried      from another GPU, or beyond the largest or smallest size
+--   select tokens, seconds, shapes from macros.gemm_curve('H100', 'vllm', '0.24.0', 'bf16', 4096, 14336) limit 3
 create macro macros.gemm_curve(of_gpu, of_engine, of_version, of_format, of_n, of_k) as table
 with tables as (
     select

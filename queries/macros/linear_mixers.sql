@@ -1,3 +1,5 @@
+-- group: configs
+
 -- What stands in the place of attention in a hybrid model's layers: its parameters, and what
 -- it keeps of a sequence, however long that is. One layer of each kind:
 --   params          matrices, convolution and whatever else the layer has
@@ -5,6 +7,8 @@
 --   conv_elements   the last inputs of the convolution, one sequence
 -- Sources: modeling_qwen3_next.py, modeling_kimi.py, modeling_nemotron_h.py, modeling_granitemoehybrid.py
 -- and modeling_jamba.py of their publishers.
+--   select macros.linear_mixer(k, z) from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k
+--   from seeds.model_configs where model = 'jamba-v0.1'))
 create macro macros.linear_mixer(k, z) as case
     when k.linear_num_value_heads is not null then macros.delta_net(
         z.hidden::double,
@@ -33,6 +37,8 @@ create macro macros.linear_mixer(k, z) as case
     )
 end;
 
+-- One kind of layer as a struct: what macros.linear_mixer gives, with its three arguments as fields.
+--   select macros.mixer(1e6, 65536, 4096)
 create macro macros.mixer(params, state_elements, conv_elements) as {
     'params': params::double,
     'state_elements': state_elements::double,
@@ -40,6 +46,7 @@ create macro macros.mixer(params, state_elements, conv_elements) as {
 };
 
 -- Gated DeltaNet (Qwen3-Next): queries, keys, values, a gate, two numbers a head; output.
+--   select macros.delta_net(2048e0, 2048, 4096, 32, 128, 4)
 create macro macros.delta_net(hidden, key_width, value_width, heads, key_dim, kernel) as macros.mixer(
     hidden * (2 * key_width + 2 * value_width + 2 * heads)
     + (2 * key_width + value_width) * kernel
@@ -49,6 +56,7 @@ create macro macros.delta_net(hidden, key_width, value_width, heads, key_dim, ke
 );
 
 -- Kimi Delta Attention: queries, keys, values, output; two gates through one head's width; a number a head.
+--   select macros.kimi_delta(2304e0, 32, 128, 4)
 create macro macros.kimi_delta(hidden, heads, head_dim, kernel) as macros.mixer(
     hidden * heads * head_dim * 4
     + 2 * (hidden * head_dim + head_dim * heads * head_dim)
@@ -59,6 +67,7 @@ create macro macros.kimi_delta(hidden, heads, head_dim, kernel) as macros.mixer(
 );
 
 -- Mamba 2: gate, input, B, C and a step size a head; output.
+--   select macros.mamba_2(4096e0, 128, 64, 128, 8, 4)
 create macro macros.mamba_2(hidden, heads, head_dim, state, groups, kernel) as macros.mixer(
     hidden * (2 * heads * head_dim + 2 * groups * state + heads)
     + (heads * head_dim + 2 * groups * state) * kernel
@@ -68,6 +77,7 @@ create macro macros.mamba_2(hidden, heads, head_dim, state, groups, kernel) as m
 );
 
 -- Mamba 1: input and gate; step size, B and C of it; the step size's own matrix; A; output.
+--   select macros.mamba_1(4096e0, 8192, 16, 4, 256)
 create macro macros.mamba_1(hidden, inner_width, state, kernel, dt_rank) as macros.mixer(
     hidden * 2 * inner_width
     + inner_width * kernel

@@ -9,9 +9,11 @@
 --       from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'quantization': 'fp8'}) as d
 --   ) as asked
 --   cross join lateral macros.prediction(asked.d, asked.l) as p
+-- group: model
 
 -- input and output: mean tokens of a prompt and of an answer; cached: of the prompt, found in a cache;
 -- drafts: tokens guessed for each one by a speculating engine, tokens_per_step: those that it then keeps.
+--   select macros.load(2000, 500, clients := 64)
 create macro macros.load(
     input, output, clients := null, requests_per_s := null, cached := 0, drafts := 0, tokens_per_step := 1
 ) as {
@@ -21,14 +23,18 @@ create macro macros.load(
 };
 
 -- Tokens of a prompt that are computed: the last always is.
+--   select macros.new_tokens(macros.load(2000, 500, cached := 1500))
 create macro macros.new_tokens(l) as
     greatest(1e0, l.input - l.cached);
 
 -- Mean context of a request while it decodes, tokens.
+--   select macros.mean_context(macros.load(2000, 500))
 create macro macros.mean_context(l) as
     l.input + l.output / 2;
 
 -- Requests that can run at once: by the engine's limits, and by the memory for their KV cache.
+--   select macros.most_running(d, l) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.most_running(d, l) as
     greatest(1, least(
         d.max_num_seqs,
@@ -36,7 +42,9 @@ create macro macros.most_running(d, l) as
         macros.kv_free_bytes(d) / (macros.kv_request_bytes(d, macros.mean_context(l)) + d.state_bytes)
     ));
 
--- A step of so many sequences, with the drafts of a speculating engine.
+-- Seconds of a step of `batch` sequences, with the drafts of a speculating engine.
+--   select macros.loaded_step_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_step_s(d, l, batch) as
     macros.decode_s(
         d, batch * (1 + l.drafts), batch * macros.mean_context(l),
@@ -45,7 +53,9 @@ create macro macros.loaded_step_s(d, l, batch) as
     - batch * l.drafts * d.sequence_s
     + l.drafts * macros.draft_s(d);
 
--- One draft of EAGLE's kind: a layer of the model and a head of its own.
+-- Seconds of one draft of EAGLE's kind: a layer of the model and a head of its own.
+--   select macros.draft_s(d) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.draft_s(d) as
     d.layer_s
     + ((d.packed_bytes + d.expert_bytes * d.experts_per_token) / d.layers) / d.packed_bytes_per_s
@@ -53,34 +63,49 @@ create macro macros.draft_s(d) as
 
 -- Tokens that a step yields, where each of k drafts is accepted with chance a, and only after those before it
 -- (Leviathan et al., arXiv 2211.17192).
+--   select macros.accepted_per_step(0.7e0, 3)
 create macro macros.accepted_per_step(a, k) as
     case when a = 1 then k + 1e0 else (1 - pow(a, k + 1)) / (1 - a) end;
 
 -- Seconds that a prompt's work takes from the steps of the others.
+--   select macros.loaded_prompt_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_prompt_s(d, l, batch) as
     macros.prompt_s(d, batch, macros.new_tokens(l), l.cached);
 
 -- Seconds that an answer takes after its first token.
+--   select macros.answer_s(macros.load(2000, 500), 10e-3)
 create macro macros.answer_s(l, tpot_s) as
     greatest(1, l.output - 1) * tpot_s;
 
--- From the start of a prompt's work to its first token: the steps that carry its chunks, in which the others decode too.
+-- Seconds from the start of a prompt's work to its first token: the steps that carry its chunks, in which the others decode too.
+--   select macros.first_token_s(d, l, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
     prompt_s + macros.prefill_chunks(d, batch, macros.new_tokens(l)) * step_s;
 
--- Wait for the prompts before it in a closed loop: answers of similar lengths end together, so prompts arrive in bunches.
+-- Seconds that a prompt waits for those before it in a closed loop: answers of similar lengths end together, so prompts arrive in
+-- bunches.
+--   select macros.bunch_wait_s(d, l, 50e-3) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.bunch_wait_s(d, l, prompt_s) as
     d.bunch_ratio * l.clients * prompt_s;
 
--- Mean time per token if so many prompts of others start during one answer.
+-- Mean time per token, seconds, if so many prompts of others start during one answer.
+--   select macros.loaded_tpot_s(d, l, 10e-3, 50e-3, 31) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_tpot_s(d, l, step_s, prompt_s, prompts) as
     step_s / l.tokens_per_step + d.prefill_share * prompts * prompt_s / greatest(1, l.output - 1);
 
 -- Mean wait of a prompt for those before it, with a service of work_s each (Pollaczek 1930, Khinchine 1932, for M/D/1). Stable below
 -- one second of work per second.
+--   select macros.prompt_wait_s(3, 0.1)
 create macro macros.prompt_wait_s(requests_per_s, work_s) as
     requests_per_s * work_s * work_s / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
+-- The most prompt tokens that one step takes while `batch` others decode.
+--   select macros.largest_chunk(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.largest_chunk(d, l, batch) as
     least(macros.new_tokens(l), greatest(1, d.max_num_batched_tokens - batch));
 
@@ -95,6 +120,9 @@ create macro macros.largest_chunk(d, l, batch) as
 --   open_tpot_s       time per token in an open loop
 --   open_per_s        requests a second that make this batch, by Little's law: prompts take a share of all
 --                     time and the steps share the rest, so batch = rate * answer * step / (1 - share * rate * prompt)
+--   select c.batch, c.closed_tpot_s, c.closed_clients from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
+--   cross join lateral macros.load_curve(asked.d, asked.l) as c order by c.batch desc limit 3
 create macro macros.load_curve(of_d, of_l) as table
 with given as (
     select
@@ -148,6 +176,9 @@ from times;
 -- largest where that is not enough for them.
 --   batch     requests that decode at once
 --   is_full   no more can run at once: others wait
+--   select b.batch, b.is_full from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
+--   cross join lateral macros.load_batch(asked.d, asked.l) as b
 create macro macros.load_batch(of_d, of_l) as table
 with given as (
     select of_l as l
@@ -214,6 +245,9 @@ from crossings;
 --   is_full              as many run as can: others wait
 --   is_mixed             more than one step in a hundred has a chunk of a prompt in it: itl_p99_s is of such a step
 --   is_stable            the load can be served at all
+--   select p.predicted_tpot_s, p.floor_tpot_s, p.ttft_s from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
+--   cross join lateral macros.prediction(asked.d, asked.l) as p
 create macro macros.prediction(of_d, of_l) as table
 with given as (
     select

@@ -7,31 +7,46 @@
 --   context   tokens of prompt and answer so far, mean over the time that it decodes
 -- Means of lengths are not enough: a prompt's work grows faster than its length, and the wait for
 -- prompts goes with the mean of its square, which the few longest make (Pollaczek-Khinchine).
+-- group: model
 
 -- Mean of a number for each part, over requests.
+--   select macros.part_mean(parts, [1e0, 11e0])
+--   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
+--       'cached': 0, 'output': 400, 'context': 8200}] as parts)
 create macro macros.part_mean(parts, numbers) as
     list_sum(list_transform(parts, lambda part, i: part.share * numbers[i]));
 
 -- Tokens of an answer after its first.
+--   select macros.part_gaps(parts)
+--   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
+--       'cached': 0, 'output': 400, 'context': 8200}] as parts)
 create macro macros.part_gaps(parts) as
     greatest(1, list_sum(list_transform(parts, lambda part: part.share * greatest(0, part.output - 1))));
 
 -- Mean context of the requests that decode. An answer counts in proportion to its length, because it decodes for that long.
+--   select macros.part_context(parts)
+--   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
+--       'cached': 0, 'output': 400, 'context': 8200}] as parts)
 create macro macros.part_context(parts) as
     list_sum(list_transform(parts, lambda part: part.share * part.output * part.context))
     / list_sum(list_transform(parts, lambda part: part.share * part.output));
 
--- The same, each cut at the window.
+-- Mean context of the requests that decode, tokens, each cut at the window.
+--   select macros.part_windowed(parts, 4096)
+--   from (select [{'share': 0.9e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}, {'share': 0.1e0, 'uncached': 8000,
+--       'cached': 0, 'output': 400, 'context': 8200}] as parts)
 create macro macros.part_windowed(parts, window_tokens) as
     list_sum(list_transform(parts, lambda part: part.share * part.output * least(part.context, coalesce(window_tokens, part.context))))
     / list_sum(list_transform(parts, lambda part: part.share * part.output));
 
 -- Mean wait for the prompts before it, for Poisson arrivals: requests_per_s * E[x^2] / (2 * (1 - share)) (Pollaczek 1930, Khinchine 1932).
+--   select macros.mix_wait_s(3, 0.1, 0.02)
 create macro macros.mix_wait_s(requests_per_s, work_s, square_s2) as
     requests_per_s * square_s2 / (2 * greatest(1e-3, 1 - requests_per_s * work_s));
 
 -- What is added to that wait for each unit by which the squared cv of the gaps between arrivals exceeds 1: Kingman's (1961) factor is
 -- (Ca^2 + Cs^2) / (1 + Cs^2), with 1 + Cs^2 = E[x^2] / E[x]^2.
+--   select macros.mix_burst_s(3, 0.1)
 create macro macros.mix_burst_s(requests_per_s, work_s) as
     macros.mix_wait_s(requests_per_s, work_s, work_s * work_s);
 
@@ -55,6 +70,10 @@ create macro macros.mix_burst_s(requests_per_s, work_s) as
 --   closed_wait_s    mean wait of a prompt for those that come in a bunch with it
 --   scatter_s        how unevenly the prompts of others fall: a request's own time per token over n tokens deviates by
 --                    scatter_s * sqrt(requests_per_s * tpot_s / n), as so many come while it decodes by chance (Poisson)
+--   select c.batch, c.closed_tpot_s, c.closed_clients
+--   from (select d, [{'share': 1e0, 'uncached': 500, 'cached': 0, 'output': 200, 'context': 600}] as parts
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})) as asked
+--   cross join lateral macros.mix_curve(asked.d, asked.parts, 64) as c order by c.batch desc limit 3
 create macro macros.mix_curve(of_d, of_parts, of_clients) as table
 with given as (
     select

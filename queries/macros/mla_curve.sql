@@ -1,7 +1,9 @@
 -- Measured times of a whole attention block with a latent cache, its matrices with it, as curves over the context, and
 -- the one nearest to a model's.
+-- group: kernels
 
--- All curves, built in and ingested.
+-- All curves, built in and ingested: contexts (tokens) and seconds are lists of the same length.
+--   select phase, gpu, format, query_heads from macros.mla_curves() limit 3
 create macro macros.mla_curves() as table
 select
     'built in' as source,
@@ -42,6 +44,7 @@ from macros.measured_curves((
 --   seconds         on one GPU
 --   from_gpu, from_engine, from_version, from_format, from_source, from_model, kernel   what was measured
 --   is_carried      from another GPU
+--   select batch, context, seconds from macros.mla_curve('decode', 'H100', 'vllm', '0.24.0', 'bf16', 'bf16', 16) limit 3
 create macro macros.mla_curve(of_phase, of_gpu, of_engine, of_version, of_format, of_kv_format, of_query_heads) as table
 with near as (
     select

@@ -5,7 +5,12 @@
 -- say and its family does not settle is null there; macros.model_problems(config) says what
 -- is missing. Subqueries give what is used more than once a name: lambdas would, too, but DuckDB 1.5 loses the names
 -- of one in another.
+-- group: configs
 
+-- A model from the text of its config.json, as a struct whose fields are the columns of seeds.models. What the config does not say and
+-- its family does not settle is null; macros.model_problems(config) says what is missing.
+--   select macros.model_config('{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+--       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}').kv_heads
 create macro macros.model_config(config) as (
     select macros.model_of(k, z, l)
     from (
@@ -20,6 +25,7 @@ create macro macros.model_config(config) as (
 -- The keys that are read, in all their spellings; one of another type is null. Models that
 -- see or hear keep the language model's keys in an object of their own, and some of them
 -- (tie_word_embeddings, quantization_config) next to it.
+--   select macros.model_keys('{"model_type": "gpt2", "n_layer": 12}').n_layer
 create macro macros.model_keys(config) as
     json_transform(
         macros.with_class_defaults(json_merge_patch(config::json, coalesce(
@@ -71,10 +77,14 @@ create macro macros.model_keys(config) as
     );
 
 -- A number, or the first of a list of one number a layer.
+--   select macros.number_in('[6, 6]'::json)
 create macro macros.number_in(value) as
     coalesce(try_cast(value as bigint), try_cast(value->>'$[0]' as bigint));
 
--- What all layers share.
+-- What all layers of a model share, as a struct: its family (macros.architecture), layers, hidden size, heads, experts and window. k
+-- are its macros.model_keys.
+--   select z from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k from seeds.model_configs
+--   where model = 'gpt-oss-120b'))
 create macro macros.model_sizes(k) as {
     'family': macros.architecture(k.model_type),
     'layers': coalesce(k.num_hidden_layers, k.n_layer, k.n_layers, k.num_layers),
@@ -92,7 +102,10 @@ create macro macros.model_sizes(k) as {
     'pattern': coalesce(k.sliding_window_pattern, k._sliding_window_pattern)
 };
 
--- What each layer is, from the first.
+-- What each layer of a model is, from the first: kinds of attention, kinds of MLP, and what stands in the place of attention. k are its
+-- keys, z its sizes.
+--   select l.attention[:4] as attention from (select k, z, macros.model_layers(k, z) as l from (select k, macros.model_sizes(k) as z
+--   from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')))
 create macro macros.model_layers(k, z) as {
     'attention': list_transform(range(coalesce(z.layers, 0)), lambda i: macros.attention_kind(k, z, i)),
     'mlp': list_transform(range(coalesce(z.layers, 0)), lambda i: macros.mlp_kind(k, z, i)),
@@ -100,6 +113,8 @@ create macro macros.model_layers(k, z) as {
 };
 
 -- What mixes tokens in layer i (from 0): 'full', 'window', 'linear' or 'none'; null: a kind that is not known.
+--   select macros.attention_kind(k, z, 0) from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k
+--   from seeds.model_configs where model = 'gpt-oss-120b'))
 create macro macros.attention_kind(k, z, i) as case
     when k.hybrid_override_pattern is not null then
         case k.hybrid_override_pattern[i + 1] when '*' then 'full' when 'M' then 'linear' when '-' then 'none' when 'E' then 'none' end
@@ -127,6 +142,8 @@ create macro macros.attention_kind(k, z, i) as case
 end;
 
 -- What each token goes through in layer i: 'experts', 'dense' or 'none'.
+--   select macros.mlp_kind(k, z, 0) from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k
+--   from seeds.model_configs where model = 'gpt-oss-120b'))
 create macro macros.mlp_kind(k, z, i) as case
     when k.hybrid_override_pattern is not null then
         case k.hybrid_override_pattern[i + 1] when '-' then 'dense' when 'E' then 'experts' else 'none' end
@@ -144,6 +161,10 @@ create macro macros.mlp_kind(k, z, i) as case
     else 'experts'
 end;
 
+-- The model as macros.model_config gives it, from its keys k, its sizes z and its layers l.
+--   select macros.model_of(k, z, l).windowed_layers from (select k, z, macros.model_layers(k, z) as l
+--   from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k from seeds.model_configs
+--   where model = 'gpt-oss-120b')))
 create macro macros.model_of(k, z, l) as {
     'architecture': k.model_type,
     'layers': z.layers,
@@ -212,19 +233,27 @@ create macro macros.model_of(k, z, l) as {
     )
 };
 
+-- Experts that one token goes through, as the keys of a config.json say.
+--   select macros.experts_of_token(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
 create macro macros.experts_of_token(k) as coalesce(
     macros.number_in(k.num_experts_per_tok), macros.number_in(k.num_experts_per_token),
     macros.number_in(k.experts_per_token), macros.number_in(k.moe_topk), macros.number_in(k.moe_k)
 );
 
+-- Key and value heads, as the keys of a config.json say; null where they are as many as the others.
+--   select macros.kv_heads_said(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
 create macro macros.kv_heads_said(k) as
     coalesce(k.num_key_value_heads, k.num_kv_heads, k.n_head_kv);
 
+-- How often a kind is in a list of kinds.
+--   select macros.count_of(['full', 'window', 'full'], 'full')
 create macro macros.count_of(kinds, kind) as
     len(list_filter(kinds, lambda one: one = kind));
 
 -- Width of a dense layer's MLP. Llama 4's experts have intermediate_size, its dense layers
 -- another; GPT-2, BLOOM and Falcon say nothing where it is four times the hidden size.
+--   select macros.dense_width(k, z) from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k
+--   from seeds.model_configs where model = 'jamba-v0.1'))
 create macro macros.dense_width(k, z) as case
     when z.experts = 0 then coalesce(
         k.intermediate_size_mlp,
@@ -236,10 +265,13 @@ create macro macros.dense_width(k, z) as case
     else coalesce(k.intermediate_size_mlp, k.intermediate_size)
 end;
 
+-- Width of one expert's MLP, as the keys of a config.json say.
+--   select macros.expert_width(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
 create macro macros.expert_width(k) as
     coalesce(macros.number_in(k.moe_intermediate_size), k.intermediate_size, k.ffn_dim);
 
 -- Width of all shared experts together.
+--   select macros.shared_width(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
 create macro macros.shared_width(k) as coalesce(
     k.shared_expert_intermediate_size,
     k.moe_shared_expert_intermediate_size * coalesce(k.n_shared_experts, 1),

@@ -1,6 +1,10 @@
 -- What a config.json lacks for the bandwidth model, and what in it cannot be: a list of sentences, each with the
 -- spellings that were tried; empty where all is there. Nothing is guessed for a family that is not known.
+-- group: configs
 
+-- What a config.json lacks for the bandwidth model, and what in it cannot be: a list of sentences, each with the spellings that were
+-- tried; empty where all is there. Nothing is guessed for a family that is not known.
+--   select macros.model_problems('{"model_type": "llama"}')
 create macro macros.model_problems(config) as (
     select list_filter(macros.problems_of(k, z, l), lambda problem: problem is not null)
     from (
@@ -12,6 +16,10 @@ create macro macros.model_problems(config) as (
     )
 );
 
+-- The same as macros.model_problems, from a model's keys k, sizes z and layers l; null where there is no problem.
+--   select len(macros.problems_of(k, z, l)) as looked_for from (select k, z, macros.model_layers(k, z) as l
+--   from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k from seeds.model_configs
+--   where model = 'gpt-oss-120b')))
 create macro macros.problems_of(k, z, l) as [
     case
         when k.model_type is null then 'no model_type'
@@ -64,13 +72,17 @@ create macro macros.problems_of(k, z, l) as [
     macros.quantization_problem(k.quantization_config)
 ];
 
--- A number of things that a model cannot be without; names are of its key.
+-- Why a number that a model cannot be without is no size, in words; null where it is one. `names` are the spellings of its key.
+--   select macros.size_problem(0, 'hidden_size')
 create macro macros.size_problem(size, names) as case
     when size is null then 'no ' || names
     when size < 1 then names || ' is ' || size || ': it must be at least 1'
 end;
 
--- Each KV head serves as many query heads as the others. A latent cache has none, multi_query one.
+-- Why the key and value heads do not go with the others, in words; null where they do: each serves as many query heads as the others. A
+-- latent cache has none, multi_query one.
+--   select macros.kv_heads_problem(k, z) is null as is_fine from (select k, macros.model_sizes(k) as z
+--   from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b'))
 create macro macros.kv_heads_problem(k, z) as case
     when k.kv_lora_rank is not null or (k.multi_query and not coalesce(k.new_decoder_architecture, false)) then null
     when macros.kv_heads_said(k) < 1

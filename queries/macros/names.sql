@@ -1,9 +1,11 @@
 -- Names of models, GPUs and formats as people paste them: from Hugging Face, from nvidia-smi, from a vLLM command line.
 -- Two names are the same where their one spelling is; nothing is guessed from a part of a name, because Llama 3 8B is
 -- neither Llama 2 7B nor a model that somebody merged from it.
+-- group: configs
 
 -- The one spelling of model names, which stand in one text with ';' between them: no organisation or folder, no case, one dash
 -- between words and before a number. meta-llama/Meta-Llama-3.1-8B_Instruct: llama-3.1-8b-instruct.
+--   select macros.model_spelling('meta-llama/Meta-Llama-3.1-8B_Instruct')
 create macro macros.model_spelling(names) as
     regexp_replace(
         regexp_replace(
@@ -22,10 +24,13 @@ create macro macros.model_spelling(names) as
         '(^|;)meta-llama', '\1llama', 'g'
     );
 
+-- All spellings of a model, of its name and its aliases, as a list.
+--   select macros.model_spellings('llama-3.1-8b', 'meta-llama/Llama-3.1-8B;Meta-Llama-3.1-8B')
 create macro macros.model_spellings(model, aliases) as
     string_split(macros.model_spelling(concat_ws(';', model, aliases)), ';');
 
 -- The words at the end of a model's spelling that say how its weights are packed: -fp-8-dynamic; empty where there are none.
+--   select macros.format_words('llama-3.1-8b-instruct-fp-8-dynamic')
 create macro macros.format_words(spelling) as
     regexp_extract(
         spelling,
@@ -35,6 +40,7 @@ create macro macros.format_words(spelling) as
 
 -- The format, in the names of seeds.formats, that these words say; null: none, or one that is not known. Qwen's own FP8
 -- checkpoints have a scale for each block, those of others one for each tensor or channel.
+--   select macros.worded_format('-awq', false)
 create macro macros.worded_format(words, is_qwens) as case
     when regexp_full_match(words, '-fp-8') then case when is_qwens then 'fp8_block' else 'fp8' end
     when regexp_full_match(words, '-fp-8(-dynamic|-static)') then 'fp8'
@@ -72,6 +78,7 @@ create macro macros.bare_spelling(name) as
     end;
 
 -- vLLM's word for a way of packing can cover several formats, so such a word agrees with a model name that is more exact.
+--   select macros.may_hold('compressed-tensors', 'fp8')
 create macro macros.may_hold(word, format) as case lower(word)
     when 'compressed-tensors' then format in ('fp8', 'fp8_block', 'int8', 'w8a16', 'gptq', 'nvfp4')
     when 'modelopt' then format in ('fp8', 'nvfp4')
@@ -83,6 +90,7 @@ end;
 
 -- Whether a row of seeds.formats is the format of the weights: as was asked (null: nothing), as the model's name says
 -- (null: nothing), else as the checkpoint is. None is where the first two contradict each other.
+--   select format from seeds.formats where macros.is_weight_format(format, aliases, 'fp8', null, 'bf16')
 create macro macros.is_weight_format(format, aliases, asked, named_format, native_format) as case
     when asked is null then format = coalesce(named_format, native_format)
     when named_format is null then macros.is_named(format, aliases, asked)
@@ -91,6 +99,7 @@ end;
 
 -- The one spelling of GPUs, in one text like that of models: no vendor, no case, one dash between words, the socket without its
 -- generation. NVIDIA A100-SXM4-80GB: a100-sxm-80gb.
+--   select macros.gpu_spelling('NVIDIA A100-SXM4-80GB')
 create macro macros.gpu_spelling(names) as
     regexp_replace(
         regexp_replace(
@@ -109,5 +118,7 @@ create macro macros.gpu_spelling(names) as
         'rtx(\d)', 'rtx-\1', 'g'
     );
 
+-- Whether `wanted` is a GPU's name or one of its aliases, however it is spelled.
+--   select macros.is_gpu('H100', 'H100 80GB HBM3', 'NVIDIA H100 80GB HBM3')
 create macro macros.is_gpu(gpu, aliases, wanted) as
     list_contains(string_split(macros.gpu_spelling(concat_ws(';', gpu, aliases)), ';'), macros.gpu_spelling(wanted));

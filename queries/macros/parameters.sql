@@ -1,9 +1,11 @@
 -- Parameters of a model, from the fields of its config.json. `model` is a row
 -- of macros.models(), or a macros.model_config(...). Biases and norms, less than
 -- 0.1 %, are left out. The casts keep the products out of 64-bit integers.
+-- group: model
 
 -- One layer's query, key, value and output matrices; with a latent cache (MLA) the way
 -- down to it and up from it.
+--   select macros.attention_layer_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.attention_layer_params(model) as
     case when model.is_mla
         then case when model.q_lora > 0
@@ -19,29 +21,35 @@ create macro macros.attention_layer_params(model) as
     end;
 
 -- Attention of all layers, and what stands in its place in a hybrid's other layers.
+--   select macros.attention_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.attention_params(model) as
     model.attention_layers * macros.attention_layer_params(model) + model.linear_params;
 
 -- MLPs of the layers without experts, and the shared experts of the others.
+--   select macros.mlp_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.mlp_params(model) as
     model.mlp_matrices::double * model.hidden * (
         model.dense_layers * model.dense_intermediate
         + model.expert_layers * model.shared_intermediate
     );
 
--- One expert of one layer.
+-- Parameters of one expert of one layer.
+--   select macros.expert_params(m) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.expert_params(model) as
     model.mlp_matrices::double * model.hidden * model.expert_intermediate;
 
--- Routers of all layers.
+-- Parameters of the routers of all layers.
+--   select macros.router_params(m) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.router_params(model) as
     model.expert_layers::double * model.experts * model.hidden;
 
--- The output head; the embedding table has the same size.
+-- Parameters of the output head; the embedding table has the same size.
+--   select macros.head_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.head_params(model) as
     model.vocab::double * model.hidden;
 
 -- All parameters of the model.
+--   select macros.total_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.total_params(model) as
     macros.attention_params(model)
     + macros.mlp_params(model)
@@ -52,6 +60,7 @@ create macro macros.total_params(model) as
 
 -- Parameters that multiply one token: a token goes through its own experts and
 -- the output head; the embedding is a lookup.
+--   select macros.active_params(m) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.active_params(model) as
     macros.attention_params(model)
     + macros.mlp_params(model)
@@ -62,6 +71,7 @@ create macro macros.active_params(model) as
 -- What a checkpoint holds besides: layers that predict more than one token ahead, each with
 -- a layer of the model's, a matrix of two hidden sizes, an embedding and a head. Not
 -- streamed unless they are used.
+--   select macros.mtp_params(m) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.mtp_params(model) as
     model.mtp_layers * (
         macros.attention_layer_params(model)
@@ -76,6 +86,7 @@ create macro macros.mtp_params(model) as
 
 -- Numbers that the KV cache keeps of one token in one layer that has one, on all GPUs
 -- together; the latent cache (MLA) is one and the same on each.
+--   select macros.kv_layer_token_elements(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.kv_layer_token_elements(model) as
     case when model.is_mla
         then model.kv_lora + model.rope_dim
@@ -84,6 +95,7 @@ create macro macros.kv_layer_token_elements(model) as
 
 -- Bytes of all weights as a checkpoint holds them: what is plain in its format in `plain_width` bytes (4 in
 -- float32), the rest in `bytes_per_weight`.
+--   select macros.checkpoint_bytes(m, 2, 1) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.checkpoint_bytes(model, plain_width, bytes_per_weight) as
     plain_width * (
         (2 - model.is_tied::int) * macros.head_params(model)
@@ -97,10 +109,14 @@ create macro macros.checkpoint_bytes(model, plain_width, bytes_per_weight) as
     + bytes_per_weight * (macros.mtp_params(model) - model.mtp_layers * 2 * macros.head_params(model))
     + plain_width * model.mtp_layers * 2 * macros.head_params(model);
 
+-- Bytes a weight of a part of a model: plain_width where the part stays in 16 or 32 bits, else bytes_per_weight.
+--   select macros.width_of(m, 'router', 2, 1) from seeds.models as m where m.model = 'deepseek-v3'
 create macro macros.width_of(model, part, plain_width, bytes_per_weight) as
     case when list_contains(model.plain_parts, part) then plain_width else bytes_per_weight end;
 
--- The same of a config.json as it stands.
+-- Bytes of all weights as a checkpoint with this config.json holds them.
+--   select macros.config_bytes('{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+--       "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}')
 create macro macros.config_bytes(config) as (
     select macros.checkpoint_bytes(
         asked.model,
@@ -113,5 +129,7 @@ create macro macros.config_bytes(config) as (
     inner join seeds.formats on formats.format = asked.model.native_format
 );
 
+-- Bytes of a weight that is not quantized: 4 where the config says float32, else 2.
+--   select macros.plain_width(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
 create macro macros.plain_width(k) as
     case when coalesce(k.dtype, k.torch_dtype) = 'float32' then 4 else 2 end;

@@ -1,6 +1,8 @@
 -- Long times, large files and places in a trace, in sentences.
+-- group: text
 
 -- Seconds as a person says them, however many: 12.3 ms, 217 s, 58.9 min, 26.4 h, 7.00 days.
+--   select macros.span_text(95000)
 create macro macros.span_text(seconds) as
     case
         when seconds < 300 then macros.duration_text(seconds)
@@ -10,10 +12,12 @@ create macro macros.span_text(seconds) as
     end;
 
 -- A place in a trace, as --from and --until read it: +2160s.
+--   select macros.offset_text(2160.4)
 create macro macros.offset_text(seconds) as
     '+' || floor(seconds)::bigint || 's';
 
 -- Bytes as a person says them, in powers of a thousand: 3.03 MB.
+--   select macros.bytes_text(3.03e6)
 create macro macros.bytes_text(bytes) as
     case
         when bytes < 1e3 then bytes || ' B'
@@ -23,6 +27,7 @@ create macro macros.bytes_text(bytes) as
     end;
 
 -- A length of a clock as it was chosen: 3 s, 100 ms.
+--   select macros.tick_text(0.1)
 create macro macros.tick_text(seconds) as
     case
         when seconds < 1 then format('{:g}', round(seconds * 1e3, 6)) || ' ms'
@@ -30,5 +35,6 @@ create macro macros.tick_text(seconds) as
     end;
 
 -- A number of any size with its noun: 1 name, 1,230 names.
+--   select macros.many_text(1230, 'name')
 create macro macros.many_text(n, noun) as
     macros.count_text(n) || ' ' || noun || case when n = 1 then '' else 's' end;

@@ -1,6 +1,8 @@
 -- What other tools call their statistics.
+-- group: statistics
 
 -- A statistic of a list in order, by the name that staging.figures has for it; null for an empty list or another name.
+--   select macros.statistic([1e0, 2e0, 4e0], 'p50')
 create macro macros.statistic(sorted, name) as
     case
         when len(sorted) = 0 then null

@@ -5,23 +5,28 @@
 --   prefill         uncached prompt tokens computed in the step
 --   chunks          sequences that these belong to
 --   pairs           query-key pairs of the prefill: sum of s*p + s*s/2 for s new tokens after p earlier ones
+-- group: model
 
 -- Experts of one layer that a step of so many tokens hits, if each token chooses its own with equal chances: the occupancy law
 -- E (1 - (1 - k/E)^n).
+--   select macros.distinct_experts(128, 8, 32)
 create macro macros.distinct_experts(experts, experts_per_token, tokens) as
     case when experts = 0 then 0e0
         else experts * (1 - pow(1 - experts_per_token::double / experts, tokens))
     end;
 
--- Those of them on the GPU that has most, because the step waits for it. With whole experts spread over
--- d.expert_parallel_size GPUs, the number on one GPU scatters like balls in bins; the largest of n normal values
+-- Experts of one layer that a step of so many tokens hits on the GPU that has most of them, because the step waits for it. With whole
+-- experts spread over d.expert_parallel_size GPUs, the number on one GPU scatters like balls in bins; the largest of n normal values
 -- lies about sqrt(2 ln n) deviations above the mean (extreme value theory).
+--   select macros.hit_experts(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
 create macro macros.hit_experts(d, tokens) as
     macros.busiest_share(
         macros.distinct_experts(d.experts, d.experts_per_token, tokens * d.expert_tokens_ratio),
         d.experts, d.expert_parallel_size
     );
 
+-- Of `hit` experts out of `experts`, how many lie on the GPU that has most, if they scatter over so many GPUs by chance.
+--   select macros.busiest_share(100, 128, 8)
 create macro macros.busiest_share(hit, experts, gpus) as
     case when gpus = 1 or experts = 0 then hit
         else least(
@@ -30,22 +35,27 @@ create macro macros.busiest_share(hit, experts, gpus) as
         )
     end;
 
--- Streaming the weights of every step: all but the experts.
+-- Seconds that streaming the weights of a step takes: all but the experts.
+--   select macros.weights_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.weights_s(d, tokens) as
     d.plain_bytes / d.plain_bytes_per_s + d.packed_bytes / d.packed_bytes_per_s;
 
--- Arithmetic alone: 2 FLOP per weight and token. Prefill needs the output head once per sequence, decoding once per token.
+-- Seconds of arithmetic alone: 2 FLOP per weight and token. Prefill needs the output head once per sequence, decoding once per token.
+--   select macros.multiply_s(d, 32, 0, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.multiply_s(d, decode, prefill, chunks) as
     2 * (decode + prefill) * (d.plain_params / d.plain_flop_per_s + d.packed_params / d.packed_flop_per_s)
     + 2 * (decode + chunks) * d.head_params / d.plain_flop_per_s;
 
 -- Weights and arithmetic under a soft roofline, the p-norm of both times with p = hardness: 1 is their sum (no overlap), infinity
 -- the larger of the two, which is the roofline of Williams, Waterman and Patterson (2009).
+--   select macros.roof_s(4e-3, 1e-3, 2)
 create macro macros.roof_s(weights_s, multiply_s, hardness) as
     case when hardness = 1 then weights_s + multiply_s
         else pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness)
     end;
 
+-- Seconds of streaming the weights and of multiplying them, under the soft roofline of macros.roof_s; the experts are left out.
+--   select macros.gemm_s(d, 32, 512, 1) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.gemm_s(d, decode, prefill, chunks) as
     macros.roof_s(
         macros.weights_s(d, decode + prefill),
@@ -53,12 +63,14 @@ create macro macros.gemm_s(d, decode, prefill, chunks) as
         d.roof_hardness
     );
 
--- What arithmetic adds to the streaming of the weights.
+-- Seconds that arithmetic adds to the streaming of the weights.
+--   select macros.arithmetic_s(d, 32, 512, 1) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.arithmetic_s(d, decode, prefill, chunks) as
     macros.gemm_s(d, decode, prefill, chunks) - macros.weights_s(d, decode + prefill);
 
 -- The experts of all layers by the law: those that are hit are streamed, every token is
 -- multiplied by its own, and routing takes a fixed time.
+--   select macros.experts_law_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
 create macro macros.experts_law_s(d, tokens) as
     macros.roof_s(
         d.expert_bytes * macros.hit_experts(d, tokens) / d.expert_bytes_per_s,
@@ -67,7 +79,9 @@ create macro macros.experts_law_s(d, tokens) as
     )
     + d.expert_layers * d.expert_layer_s;
 
--- The same from measured kernels. What layer_s holds for a dense layer's MLP is in them already.
+-- Seconds of the experts of all layers from measured kernels. What layer_s holds for a dense layer's MLP is in them already.
+--   select macros.experts_table_s(d, 32)
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
 create macro macros.experts_table_s(d, tokens) as
     d.expert_layers * greatest(
         0e0,
@@ -75,6 +89,7 @@ create macro macros.experts_table_s(d, tokens) as
     );
 
 -- Experts, routing with them: law and table in the shares of d.expert_table_ratio, which is 0 without a table.
+--   select macros.experts_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
 create macro macros.experts_s(d, tokens) as
     case
         when d.experts = 0 or d.experts > 0 and tokens = 0 then 0e0
@@ -83,18 +98,24 @@ create macro macros.experts_s(d, tokens) as
     end;
 
 -- Bytes of KV cache that one GPU reads in a step.
+--   select macros.kv_bytes(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.kv_bytes(d, context, windowed) as
     d.kv_layer_token_bytes
     * ((d.attention_layers - d.windowed_layers) * context + d.windowed_layers * windowed);
 
+-- Seconds that reading the KV cache takes in a step, with the context of all running sequences together, tokens.
+--   select macros.kv_s(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.kv_s(d, context, windowed) as
     macros.kv_bytes(d, context, windowed) / d.kv_bytes_per_s;
 
 -- Layers that keep a state of constant size instead of a cache read and write it each step.
+--   select macros.state_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'jamba-v0.1', 'tensor_parallel_size': 2})
 create macro macros.state_s(d, decode) as
     2 * decode * d.state_bytes / d.kv_bytes_per_s;
 
 -- Two all-reduces a layer, of one 16-bit hidden state a token.
+--   select macros.allreduce_s(d, 32)
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 4})
 create macro macros.allreduce_s(d, tokens) as
     case when d.all_reduce_gpus = 1 or d.all_reduce_gpus > 1 and tokens = 0 then 0e0
         else 2 * d.layers
@@ -102,14 +123,18 @@ create macro macros.allreduce_s(d, tokens) as
     end;
 
 -- The fixed time of a layer's kernels, which no bandwidth removes.
+--   select macros.layers_s(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.layers_s(d) as
     d.layers * d.layer_s;
 
 -- Host time: scheduling, sampling, detokenizing.
+--   select macros.host_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.host_s(d, decode) as
     d.step_s + decode * d.sequence_s;
 
 -- Attention of prefill; a windowed layer looks back no further than its window.
+--   select macros.prefill_attention_s(d, 2000, macros.prefill_pairs(2000, 0))
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.prefill_attention_s(d, prefill, pairs) as
     d.pair_flop
     * (
@@ -118,7 +143,8 @@ create macro macros.prefill_attention_s(d, prefill, pairs) as
     )
     / d.attention_flop_per_s;
 
--- A step that only decodes.
+-- Seconds of a step that only decodes: the sum of its terms.
+--   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.decode_s(d, decode, context, windowed) as
     macros.gemm_s(d, decode, 0, 0)
     + macros.experts_s(d, decode)
@@ -128,7 +154,9 @@ create macro macros.decode_s(d, decode, context, windowed) as
     + macros.layers_s(d)
     + macros.host_s(d, decode);
 
--- Any step.
+-- Seconds of any step, with the prefill tokens of so many chunks and their query-key pairs.
+--   select macros.engine_step_s(d, 32, 32 * 2000, 32 * 2000, 512, 1, macros.prefill_pairs(512, 0))
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.engine_step_s(d, decode, context, windowed, prefill, chunks, pairs) as
     macros.gemm_s(d, decode, prefill, chunks)
     + macros.experts_s(d, decode + prefill)

@@ -1,6 +1,8 @@
 -- What a diagnosis says of its figures.
+-- group: diagnosis
 
 -- Whether a value is on the side of a bound that is asked for; null where either is not known.
+--   select macros.holds(0.9, '>=', 0.8)
 create macro macros.holds(value, comparison, bound) as
     case comparison
         when '>' then value > bound
@@ -9,10 +11,13 @@ create macro macros.holds(value, comparison, bound) as
         when '<=' then value <= bound
     end;
 
+-- A comparison in words: '>=' is 'at least'.
+--   select macros.comparison_words('>=')
 create macro macros.comparison_words(comparison) as
     case comparison when '>' then 'above' when '>=' then 'at least' when '<' then 'below' else 'at most' end;
 
 -- A value with its unit, for a sentence.
+--   select macros.figure_text(12.34e-3, 's')
 create macro macros.figure_text(value, unit) as
     case
         when unit = 'flag' then case when value > 0 then 'yes' else 'no' end
@@ -28,6 +33,7 @@ create macro macros.figure_text(value, unit) as
 
 -- What limits decoding, in a sentence, from a map of figures; null if nothing decoded. The streaming share of the prediction proves nothing:
 -- only the counter DRAM_ACTIVE shows that memory was busy.
+--   select macros.regime_text(map {'tpot_s': 10e-3, 'memory_term_ratio': 0.8e0, 'slowdown_ratio': 1.1e0})
 create macro macros.regime_text(value_of) as
     case
         when value_of['tpot_s'] is null then null
@@ -47,5 +53,6 @@ create macro macros.regime_text(value_of) as
     end || coalesce('; time per token ' || macros.figures(value_of['slowdown_ratio']) || ' times its prediction (mean over tokens)', '');
 
 -- The figures of a list that were measured: those whose value is not null.
+--   select macros.known_figures([{'name': 'tpot_s', 'value': 10e-3}, {'name': 'ttft_s', 'value': null}])
 create macro macros.known_figures(figures) as
     list_filter(figures, lambda one: one.value is not null);

@@ -1,6 +1,8 @@
 -- Units as other tools write them.
+-- group: tools
 
 -- Times this, a number in the unit is in seconds, tokens, requests, bytes or ratios, or these per second; null: not a unit that is known.
+--   select macros.si_factor('ms')
 create macro macros.si_factor(unit) as
     case
         when lower(unit) in ('s', 'sec', 'second', 'seconds') then 1e0

@@ -1,4 +1,5 @@
 -- One row per trace of two requests or more: the gaps between its arrivals.
+-- group: traces
 -- source_name         what the user calls it
 -- gaps                between requests in order of time: one less than there are requests
 -- zero_gaps           of these, without length: the request has the instant of the one before

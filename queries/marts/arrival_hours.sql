@@ -1,4 +1,5 @@
 -- One row per trace and hour of the day that it reaches into: the shape of its day.
+-- group: traces
 -- source_name       what the user calls it
 -- hour              0 to 23, UTC; of a trace without dates since its first arrival
 -- covered_s         how long the trace lasts in that hour, over all its days, seconds

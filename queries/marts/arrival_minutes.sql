@@ -1,4 +1,5 @@
 -- One row per source and minute in which requests arrived: the traffic's shape.
+-- group: traces
 -- source_name     what the user calls it
 -- minute          0-based minute since the trace's first arrival
 -- requests        arrivals in it

@@ -2,6 +2,7 @@
 -- An alarm means that a replay of the trace as recorded is not the traffic that its users made; the other findings are good to know.
 -- A trace of independent arrivals without ceilings, gaps and failures has no row. Findings about times need at least 20 requests.
 -- In a collection, a trace without dates is one session. It is played by its think times, so its gaps are not looked at.
+-- group: trust
 -- source_name   what the user calls the trace or the collection
 -- seq           place in the list
 -- subject       what it is about

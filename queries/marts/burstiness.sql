@@ -1,5 +1,6 @@
 -- One row per trace and width of window: how unevenly its requests come, at four scales of time.
 -- A Poisson stream has an index of 1 at each of them; an index that grows with the width is traffic that swells and ebbs.
+-- group: traces
 -- source_name        what the user calls it
 -- width_s            of the windows: 1, 10, 60 and 600 s, one behind the other from the first arrival
 -- windows            whole ones that no silence of marts.silences reaches into: nothing comes there, which is no burst elsewhere

@@ -3,6 +3,7 @@
 -- nor fail). A note breaks nothing by itself, but whoever uses the numbers should know it. If a run has failed, the client's own timing
 -- is only a note.
 -- Kept per run.
+-- group: trust
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at

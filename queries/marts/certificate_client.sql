@@ -1,6 +1,7 @@
 -- One row per replay and line of its certificate that is about the client: did it measure the server, or itself? marts.certificate
 -- has all lines.
 -- Kept per run.
+-- group: trust
 -- run_id     the replay
 -- seq        order in which the lines are read
 -- subject    what is looked at

@@ -1,6 +1,7 @@
 -- One row per run and class of its requests: the class's share of the load, and how it was served. A few long requests can hold most of
 -- the tokens. Warm-up is left out; percentiles are over successful requests.
 -- Kept per run.
+-- group: runs
 -- run_id              the replay
 -- class               what the trace or profile calls it; null where requests have none
 -- requests            requests planned

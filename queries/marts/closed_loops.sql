@@ -6,6 +6,7 @@
 -- due yet.
 -- replay/closedloop.go says the same by the same rule.
 -- Kept per run.
+-- group: runs
 -- run_id                   the replay
 -- asked                    requests to be in flight
 -- from_s, until_s          the time that counts, seconds since the run began

@@ -1,4 +1,5 @@
 -- One row per collection of traces, such as the sessions of a folder: what its files hold together.
+-- group: traces
 -- collection       what the user calls it
 -- sources          files
 -- requests         of all of them

@@ -7,6 +7,7 @@
 -- second, however long the measured steps took: its sum up to t is the sum of rate * (t - start). Uncached tokens are the prompt's
 -- tokens less those that the server reports as cached; without a report none were.
 -- Kept per run.
+-- group: tpot
 -- run_id             the replay
 -- endpoint           base url of the server; '' where the run had one only
 -- begin_s            the instant, seconds since the run began

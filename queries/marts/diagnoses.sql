@@ -3,6 +3,7 @@
 --
 -- A symptom fires when all conditions of one of its alternatives hold on figures that were measured, none of its exclusions does, and
 -- no symptom that explains it fires. It is confirmed if all its confirming figures were measured and agree.
+-- group: diagnosis
 -- subject        the run's id, a file of metrics, or file#point of another tool's measurement
 -- subject_kind   'run', 'point' or 'metrics'
 -- figures        how many figures of marts.evidence were known

@@ -2,6 +2,7 @@
 --
 -- A run with one server has one row. Requests that were never sent went nowhere and are in no row.
 -- Kept per run.
+-- group: runs
 -- run_id              the replay
 -- endpoint            base url
 -- requests            requests that went to it

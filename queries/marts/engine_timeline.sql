@@ -1,5 +1,6 @@
 -- One row per look at a server: what it had in flight, and what it did since the look before. Engines of one look
 -- are added up.
+-- group: server
 -- source_name           the file
 -- target                which server; '' where the file does not say
 -- look                  orders the looks: nanoseconds, or their number where the file has no times

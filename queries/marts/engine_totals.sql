@@ -1,5 +1,6 @@
 -- One row per file of a server's metrics: what its engines did over all looks of the file, and since the earlier dump of the same process.
 -- An engine counts the client's warm-up too, so requests that ended while it had no more than one are counted separately.
+-- group: server
 -- source_name             the file; of two dumps, the later
 -- looks                   how many looks this is over
 -- finished_requests       ended, however

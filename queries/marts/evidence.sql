@@ -1,5 +1,6 @@
 -- One row per subject of a diagnosis and figure that is known of it. A subject is a run, a measurement of another tool (named by its file and
 -- place: file#0), or a file of metrics. A figure that was not measured has no row.
+-- group: diagnosis
 -- subject        the run's id, the file, or file#point
 -- subject_kind   'run', 'point' or 'metrics'
 -- figure         its name

@@ -2,6 +2,7 @@
 -- least loaded of its experiment, the same deployment on fewer GPUs or in 16 bits, the cold run of the same plan. A run that never ended is
 -- compared with none. Both are in one view, because the comparison needs the decoding figures and they are expensive.
 -- staging.evidence_figures says what each figure is.
+-- group: diagnosis
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -2,6 +2,7 @@
 -- term by term. Means are over decoded tokens, as in marts.tpot_terms, and that of the batch over the time that requests decoded, as in
 -- marts.tpot_gap_runs. staging.evidence_figures says what each figure is.
 -- Kept per run.
+-- group: diagnosis
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -1,6 +1,7 @@
 -- One row per run and figure of its load that a diagnosis looks at: what the client sent, in which order, and what came back.
 -- Warm-up is left out. staging.evidence_figures says what each figure is.
 -- Kept per run.
+-- group: diagnosis
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -1,6 +1,7 @@
 -- One row per file of a server's or of GPUs' metrics and figure that a diagnosis looks at. GPUs are compared only while they work, and only
 -- with GPUs of the same memory clock: others are of another kind.
 -- staging.evidence_figures says what each figure is.
+-- group: diagnosis
 -- source_name   the file
 -- figure        name of the figure
 -- value         in its unit

@@ -1,6 +1,7 @@
 -- One row per measurement of another tool and figure that a diagnosis looks at. Such a file has no single requests, so only figures that
 -- follow from its means and percentiles are here. By Little's law the share TTFT / (TTFT + (answer tokens - 1) * TPOT) of a closed loop's
 -- clients waits for a first token. staging.evidence_figures says what each figure is.
+-- group: diagnosis
 -- source_name   the file
 -- point         0-based place in it
 -- figure        name of the figure

@@ -6,6 +6,7 @@
 -- prompt if a long prompt was being computed at any time of its wait. The wait for other prompts is lam E[x^2] / (2 (1 - lam E[x])) for a
 -- predicted work x per prompt (Pollaczek 1930, Khinchine 1932), with an exponential tail of that mean.
 -- Kept per run.
+-- group: diagnosis
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -5,6 +5,7 @@
 -- comparison holds whatever the load does in between. Clocks and DRAM_ACTIVE are over the seconds in which the GPU worked: SM_ACTIVE
 -- above 5 %, where it is measured.
 -- Kept per run.
+-- group: diagnosis
 -- run_id   the replay
 -- figure   name of the figure
 -- value    in its unit

@@ -1,6 +1,7 @@
 -- One row per run and kind of failure, warm-up left out. Requests that were never
 -- sent did not fail: marts.runs counts them as unsent.
 -- Kept per run.
+-- group: runs
 -- run_id     the replay
 -- failure    kind: 'http_429', 'cut_stream', 'no_token', ...
 -- requests   how many

@@ -4,6 +4,7 @@
 -- The planned number in flight assumes that each request had been sent when it was due and had taken as long as it really took. Rates are
 -- over the n - 1 gaps between n requests.
 -- Kept per run.
+-- group: runs
 -- run_id                       the replay
 -- sent                         requests sent
 -- p50_lateness_s, p99_lateness_s, max_lateness_s   sent after due, less what a cap held back, seconds; p99 however few the samples,

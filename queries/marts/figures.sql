@@ -1,5 +1,6 @@
 -- One row per number that another tool printed, together with what it was measured on. Ask for one definition_id of a quantity: numbers
 -- of different definitions must not be compared.
+-- group: tools
 -- source_name         file that it came from
 -- point               measurement, 0-based place in the file
 -- tool                that printed it

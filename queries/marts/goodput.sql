@@ -4,6 +4,7 @@
 -- own gaps between chunks. Warm-up is left out. The price of a GPU is the SLO's, or the catalogue's if the SLO names none. Cost is null
 -- unless the SLO is met, because otherwise it has no meaning.
 -- Kept per run.
+-- group: money
 -- run_id                        the replay
 -- slo_name                      what the user called the SLO
 -- outcome                       of all objectives together: 'met', 'not met' (also where too many requests failed), 'undecided' or 'invalid'

@@ -1,4 +1,5 @@
 -- One row per GPU and second of a metrics file. A GPU that is seen through two exporters is one GPU.
+-- group: server
 -- source_name          the file
 -- gpu                  its UUID, else its host and number
 -- at_s                 begin of the second, since the first look or the file's own zero; null without times

@@ -1,5 +1,6 @@
 -- One row per file and GPU: its power, and the clock at which it ran while it worked. Runs at different clocks are not runs on the same
 -- hardware.
+-- group: server
 -- source_name                the file
 -- gpu                        its UUID, else its host and number
 -- seconds                    seconds with a look

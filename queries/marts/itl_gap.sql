@@ -6,6 +6,7 @@
 -- chunk, it is the step with a large chunk, else the step alone. Every class sees the same steps. Prompts that share a step are
 -- counted one by one. A chunk of a stream may hold several tokens: with speculative decoding compare TPOT, not gaps.
 -- Kept per run.
+-- group: tpot
 -- run_id                  the replay
 -- is_all                  all of the run's requests together
 -- class                   what the trace calls their kind; null where it has none, and for all
@@ -26,15 +27,33 @@ with known as (
     from staging.deployments
 ),
 
-measured as (
+lengths as (
     select
         run_id,
         grouping(class) = 1 as is_all,
         class,
-        count(*) as gaps,
-        quantile_cont(itl_s, [0.5e0, 0.99e0]) as itl
-    from staging.token_gaps
-    group by grouping sets ((run_id), (run_id, class))
+        gap_us,
+        sum(gaps) as gaps,
+        sum(sum(gaps)) over (partition by run_id, grouping(class), class order by gap_us) as not_above
+    from staging.gap_counts
+    group by grouping sets ((run_id, gap_us), (run_id, class, gap_us))
+),
+
+measured as (
+    select
+        run_id,
+        is_all,
+        class,
+        sum(gaps)::bigint as gaps,
+        list_transform(
+            [0.5e0, 0.99e0],
+            lambda q: 1e-6 * macros.counted_quantile(list(gap_us order by gap_us), list(not_above order by gap_us), sum(gaps), q)
+        ) as itl
+    from lengths
+    group by
+        run_id,
+        is_all,
+        class
 ),
 
 -- Steps of one batch differ only by their contexts, so their mean is good enough.

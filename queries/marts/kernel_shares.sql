@@ -1,5 +1,6 @@
 -- One row per profile and category of kernels: its share of the GPU's kernel time. Shares add up to 1. Kernels that no rule knows are 'other',
 -- which has a row even if there are none.
+-- group: server
 -- source_name   the profile
 -- category      attention, moe experts, gemm, nccl, norm/elementwise, sampling, memcpy, other, or a user's own
 -- kernels       different kernels

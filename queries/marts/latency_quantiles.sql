@@ -1,6 +1,7 @@
 -- One row per run, metric and quantile, over successful requests without warm-up; lateness is over all requests that were sent. Values are
 -- interpolated linearly between the two nearest samples.
 -- Kept per run.
+-- group: runs
 -- run_id         the replay
 -- is_simulated   measured on a simulated server
 -- metric         'ttft_s', 'ttft_from_due_s', 'tpot_s', 'e2e_s', 'lateness_s' or 'itl_s', as staging.requests and staging.chunks define them
@@ -30,22 +31,31 @@ spread as (
         metric,
         quantile_cont(value_s, macros.shown_quantiles()) as values_s,
         count(*) as samples
-    from (
-        select
-            run_id,
-            metric,
-            value_s
-        from samples
-        union all
-        select
-            run_id,
-            'itl_s',
-            itl_s
-        from staging.token_gaps
-    ) as all_samples
+    from samples
     group by
         run_id,
         metric
+    union all
+    select
+        run_id,
+        'itl_s',
+        list_transform(
+            macros.shown_quantiles(),
+            lambda q: 1e-6 * macros.counted_quantile(list(gap_us order by gap_us), list(not_above order by gap_us), sum(gaps), q)
+        ),
+        sum(gaps)::bigint
+    from (
+        select
+            run_id,
+            gap_us,
+            sum(gaps) as gaps,
+            sum(sum(gaps)) over (partition by run_id order by gap_us) as not_above
+        from staging.gap_counts
+        group by
+            run_id,
+            gap_us
+    ) as lengths
+    group by run_id
 ),
 
 each as (

@@ -1,6 +1,7 @@
 -- One row per trace and kind of length (prompt or answer) that was probably cut off: many requests have the largest value. A request is at
 -- the ceiling if its length is one of the three largest possible values up to it. There must be at least ten of them, and five times as
 -- many as the lengths within a tenth below suggest. If more than half of all requests are there, the length was chosen and not cut.
+-- group: traces
 -- source_name   what the user calls it
 -- length        'prompt' or 'answer'
 -- ceiling_tokens   the largest value

@@ -1,6 +1,7 @@
 -- One row per histogram that servers counted: how many values, their mean, and the bounds between which a quantile lies. The mean is exact.
 -- A quantile is known only up to its bucket. Engines and servers are added up over the bounds that all of them have. Counted is the growth
 -- over all looks of the file, and since the earlier dump of the same process; with a single look, everything since the server started.
+-- group: server
 -- source_name      the file; of two dumps, the later
 -- metric           the family
 -- quantity         our word for it; null where we have none

@@ -1,5 +1,6 @@
 -- One row per source of metrics: whether a plan can be made from it. A server counts from its start, so the difference of two looks at the same
 -- process is traffic, whether the looks are in one file or in two.
+-- group: server
 -- source_name    what the user calls it
 -- earlier        the file of the look before its first; null: none of the same process is here
 -- looks          at servers, in it

@@ -1,4 +1,5 @@
 -- One row per source that was exported under privacy rules, and rule: what its manifest says of it.
+-- group: trust
 -- source_name   what the user calls it
 -- rule          number of the rule
 -- truth         what it holds

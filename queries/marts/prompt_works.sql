@@ -3,6 +3,7 @@
 -- Predictions are null without a known deployment. Uncached tokens are the prompt's tokens less those that the server reports as cached; if it
 -- does not report any, none are. Two prompts in one step are costed separately.
 -- Kept per run.
+-- group: tpot
 -- run_id            the replay
 -- seq               the request's place in its plan
 -- endpoint          base url of the server; '' where the run had one only

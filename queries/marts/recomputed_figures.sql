@@ -5,6 +5,7 @@
 -- GuideLLM and evalscope are samples themselves. A mean that weighs requests by their tokens is not computed again.
 --
 -- A reason counts only if it can cause the whole difference.
+-- group: tools
 -- source_name       file of the figure
 -- point             measurement in it
 -- tool              that printed it

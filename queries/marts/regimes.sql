@@ -4,6 +4,7 @@
 -- DRAM_ACTIVE shows that memory was busy. It is compared with the floor's share of the prediction: 0.7 of that confirms the
 -- label, less refutes it, and without the counter the label is not confirmed. GPU utilization (SM_ACTIVE) proves nothing and is not used.
 -- Kept per run.
+-- group: diagnosis
 -- run_id              the replay
 -- is_memory_bound     half of the predicted time or more is streaming; null without a prediction
 -- is_confirmed        DRAM_ACTIVE agrees; false: it does not; null: not measured, or nothing to confirm

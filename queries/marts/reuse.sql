@@ -1,5 +1,6 @@
 -- One row per trace with prefix blocks and size of a cache: how much of the prompts a least-recently-used cache of that size holds. It is counted
 -- in the trace's own blocks, for one server that gets all requests at the trace's pace. A row without a size is an unlimited cache.
+-- group: traces
 -- source_name       what the user calls it
 -- capacity_blocks   blocks that the cache holds; null: no limit
 -- capacity_tokens   the same in tokens; null: no limit, or the size of a block is not known

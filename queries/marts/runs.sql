@@ -11,6 +11,7 @@
 -- the client stood still for too long, or was short of files, ports or disk.
 -- A run in which too many requests failed is not invalid: it has failed, and it does not matter how exactly the client kept time.
 -- Kept per run.
+-- group: runs
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it

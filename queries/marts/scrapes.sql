@@ -1,5 +1,6 @@
 -- One row per run and address whose /metrics were looked at: how often, and where looks are missing.
 -- Kept per run.
+-- group: server
 -- run_id          the replay
 -- url             address of the exposition; '' where the run does not say
 -- looks           looks that were answered

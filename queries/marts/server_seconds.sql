@@ -6,6 +6,7 @@
 -- Gauges are those of the look that ends the time. What the server does not expose is null. Requests count in the second in which they were
 -- sent or ended.
 -- Kept per run.
+-- group: server
 -- run_id                        the replay
 -- url                           address of the exposition; '' where the run does not say
 -- second                        0-based: from so many seconds since the run began, one second long

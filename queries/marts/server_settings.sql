@@ -1,6 +1,7 @@
 -- One row per run and setting of its server: what was asked for, or assumed where nothing was, compared with what the
 -- server says it really runs with. A default that nobody set shows here, and so does a flag that had no effect.
 -- Kept per run.
+-- group: runs
 -- run_id         the replay
 -- setting        its name, as vLLM calls it
 -- asked_or_assumed   by the environment of the run: as it was given, or our own default; null where neither is

@@ -6,6 +6,7 @@
 -- share the load evenly. Prompts are of the mean length of the run's time. Where two looks are more than 2.5 s apart, or something is
 -- not exposed, everything that depends on it is null: nothing is made up.
 -- Kept per run.
+-- group: server
 -- run_id            the replay
 -- endpoint          base url that the run sent to; '' where it had one only
 -- begin_s           the look before, seconds since the run began

@@ -5,6 +5,7 @@
 -- request that the client gave up (cancelled, or out of time) counts as the run's own for 2.5 s more, because the server runs it until it
 -- notices. A server that goes away during the run counts for the time in which it was looked at.
 -- Kept per run.
+-- group: server
 -- run_id             the replay
 -- looks              instants at which the servers were asked, at the address that was asked most often
 -- server_in_flight   running and waiting as the servers say, mean over the looks, all servers together

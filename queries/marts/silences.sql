@@ -1,6 +1,7 @@
 -- One row per silence of a trace: a gap of at least ten seconds that is also longer than 5 ln(n) times the mean gap, which is five times
 -- the longest of n gaps in a Poisson stream. If there are more than three, those below a minute are left out, because then the traffic
 -- itself comes in bursts. A trace of fewer than ten gaps has none.
+-- group: traces
 -- source_name       what the user calls it
 -- from_s            instant of the last request before it, seconds since the first arrival
 -- until_s           of the first one after it

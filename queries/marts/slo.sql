@@ -15,6 +15,7 @@
 -- were tried: a count of this run, so it is met when none failed, whatever the bound, and judged by Wilson's interval where some
 -- did. A run that was stopped is never met: the rest might have been worse. An invalid run is neither: its outcome is 'invalid'.
 -- Kept per run.
+-- group: money
 -- run_id             the replay
 -- objective          1-based place in the SLO
 -- slo_name           what the user called the SLO

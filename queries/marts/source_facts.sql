@@ -1,4 +1,5 @@
 -- One row per source, or collection of sources, and fact: all that is known of it, in words, for a reader.
+-- group: traces
 -- source_name   what the user calls it
 -- seq           place in the list
 -- fact          what it is about

@@ -1,4 +1,5 @@
 -- One row per trace: what was ingested, how long it is, its rate, and how much of its prompts was in earlier prompts.
+-- group: traces
 -- source_name            what the user calls it
 -- format                 the reader that took it in
 -- rows_read              lines or records read

@@ -5,6 +5,7 @@
 -- the least and the most of them. The knee is the first level at which throughput added per load added, since
 -- the level before, falls below half of what it was from nothing to the first level: beyond it more load brings mostly
 -- waiting. It needs numeric values and at least three levels with a valid run; throughput is in output tokens.
+-- group: runs
 -- series_id               the experiment
 -- series_name             what the user called it
 -- variable                the setting that it varies

@@ -5,6 +5,7 @@
 -- spread evenly between a request's first and last. Warm-up is included, because this is what happened and not a summary. In sessions and
 -- in a closed loop a request that was never sent was never due either.
 -- Kept per run.
+-- group: runs
 -- run_id               the replay
 -- is_simulated         measured on a simulated server
 -- bin_s                when the bin begins, seconds since the run began

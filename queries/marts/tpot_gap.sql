@@ -6,6 +6,7 @@
 -- the same steps and add up to the prediction. Prefill of other requests is added in seconds per token: all of it between the request's
 -- first and last token counts.
 -- Kept per run.
+-- group: tpot
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- is_simulated            measured on a simulated server

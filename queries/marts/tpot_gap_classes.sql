@@ -1,6 +1,7 @@
 -- One row per run and class of its requests: measured time per token compared with floor and prediction, as means over decoded
 -- tokens. marts.tpot_gap_means says how these add up, and has the same of whole runs.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- class                 what the trace calls their kind; null where it has none
 -- requests              requests compared: those of marts.tpot_gap

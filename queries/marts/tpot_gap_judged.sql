@@ -4,6 +4,7 @@
 -- The floor is always that of the run's own requests: others can only add bytes, so it remains a bound. The terms of a prediction are in
 -- marts.tpot_gap, or in marts.tpot_gap_shared for predictions from the server's metrics.
 -- Kept per run.
+-- group: tpot
 -- run_id                  the replay
 -- seq                     the request's place in its plan
 -- class                   what the trace calls its kind

@@ -4,6 +4,7 @@
 -- the mean of them together, and the terms and what is left unexplained add up to the measured mean. marts.tpot_gap_runs and
 -- marts.tpot_gap_classes are its two kinds of rows, each by itself.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- class                 what the trace calls their kind; null where it has none, and for all
 -- is_all                all of the run's requests together

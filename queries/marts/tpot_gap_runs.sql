@@ -1,6 +1,7 @@
 -- One row per run: measured time per token compared with floor and prediction, as means over decoded tokens.
 -- marts.tpot_gap_means says how these add up, and has the same of each class.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- requests              requests compared: those of marts.tpot_gap
 -- decode_tokens         tokens after the first of these

@@ -4,6 +4,7 @@
 -- Every request that streamed counts, also failed ones and warm-up, because it shared the steps. A request's tokens are spread evenly
 -- between its first and its last, so changes shorter than a request are smoothed. Prompts computed while nothing decodes slow nobody.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- second                0-based: from so many seconds since the run began, one second long
 -- busy_s                time in which something decoded, seconds; of several servers the sum

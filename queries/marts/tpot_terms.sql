@@ -1,6 +1,7 @@
 -- One row per run and term of the predicted time per token: the mean over all decoded tokens of the run. The terms and the unexplained rest
 -- add up to the measured mean. Runs without a known deployment have no rows.
 -- Kept per run.
+-- group: tpot
 -- run_id         the replay
 -- is_simulated   measured on a simulated server
 -- term_seq       order in which terms are stacked

@@ -5,6 +5,7 @@
 -- interval of the slope counts n (1 - rho) / (1 + rho) samples, where rho is the correlation of a residual with the next. Fewer than ten
 -- samples have no row. A closed loop keeps the requests in flight constant, so only its queue is fitted.
 -- Kept per run.
+-- group: runs
 -- run_id               the replay
 -- level                'in flight' or 'queue'
 -- samples              bins or seconds

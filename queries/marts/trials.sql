@@ -1,5 +1,6 @@
 -- One row per finished trial of a search over settings, and whether another trial beats it in everything that was searched for. The unbeaten
 -- trials are the Pareto front to choose from. The search's own choice is not used.
+-- group: tools
 -- source_name           file of the trials
 -- point                 trial in it
 -- label                 its number in the search

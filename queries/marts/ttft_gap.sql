@@ -5,6 +5,7 @@
 -- the earlier requests have ended, at the instants that were measured. From then on the prompts are a queue with one server: each takes
 -- its own work and its share of the steps that it is computed in. Waits for room in the KV cache and the network are not included.
 -- Kept per run.
+-- group: tpot
 -- run_id               the replay
 -- seq                  the request's place in its plan
 -- is_simulated         measured on a simulated server

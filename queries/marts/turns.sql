@@ -1,6 +1,7 @@
 -- One row per run and turn of its sessions, with the means that tables of multi-turn loads usually show. Requests without a session are left
 -- out, and so is warm-up; latencies are over successful requests.
 -- Kept per run.
+-- group: runs
 -- run_id               the replay
 -- turn                 0-based place in the session
 -- requests             requests planned

@@ -6,6 +6,7 @@
 -- share of others' prompts is taken off, where it leaves enough to be known. FLOP are those of all who decoded and of the prompts whose
 -- first token came in between. Above 0.95 of the bandwidth or 0.85 of the arithmetic something in the data is wrong.
 -- Kept per run.
+-- group: tpot
 -- run_id                    the replay
 -- seq                       the request's place in its plan
 -- class                     what the trace calls its kind

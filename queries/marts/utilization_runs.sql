@@ -3,6 +3,7 @@
 -- Bandwidth is of decoding alone, as in marts.utilization, in means over decoded tokens. Arithmetic is all that the run's own requests
 -- asked for, warm-up and failures too, over the time from the first that was sent to the last token.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- decode_tokens         tokens after the first of the requests that are compared
 -- mbu_ratio             bytes of a step over what peak bandwidth brings in its measured time, prompts of others taken off; null where that cannot be

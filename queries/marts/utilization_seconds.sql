@@ -4,6 +4,7 @@
 -- Bandwidth is of decoding alone: the predicted share of prompts is taken off the time. A prompt's FLOP are spread over the time that its work is
 -- predicted to take, which ends with its first token.
 -- Kept per run.
+-- group: tpot
 -- run_id                the replay
 -- second                0-based: from so many seconds since the run began, one second long
 -- mean_decoding         requests that decoded at a time, per server, mean over the busy time

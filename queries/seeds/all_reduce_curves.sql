@@ -1,6 +1,7 @@
 -- One row per measured curve: one all-reduce between GPUs, against the size of the message.
 -- A thinned extract of the tables of NVIDIA's aiconfigurator (Apache-2.0); NOTICE in this folder says how it was thinned.
 -- staging.all_reduce_times has it point by point, with what was ingested.
+-- group: kernels
 -- gpu               name in seeds.gpus
 -- engine            that the kernels are of
 -- engine_version    its version

@@ -1,6 +1,7 @@
 -- One row per constant of the bandwidth model and what it holds for. '*' is
 -- any; the row that says most about a deployment wins: engine first, then the
 -- nearest version, then GPU, then format.
+-- group: model
 -- name            what it is: see the macros that use it
 -- engine          'vllm', ... or '*'
 -- engine_version  as measured, or the first of several; '*': where no version is known

@@ -1,4 +1,5 @@
 -- One row per number format of weights or of the KV cache.
+-- group: model
 -- format              what --quantization and --kv-cache-dtype take, in any case
 -- aliases             other names, separated by ';'
 -- bytes_per_weight    bytes a weight, its share of scales and zeros included

@@ -1,6 +1,7 @@
 -- One row per measured curve: multiplying by an n x k weight on one GPU, against the tokens of a step.
 -- A thinned extract of the tables of NVIDIA's aiconfigurator (Apache-2.0); NOTICE in this folder says how it was thinned.
 -- staging.gemm_times has it point by point, with what was ingested.
+-- group: kernels
 -- gpu               name in seeds.gpus
 -- engine            that the kernels are of
 -- engine_version    its version

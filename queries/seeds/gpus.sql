@@ -1,5 +1,6 @@
 -- One row per GPU that the bandwidth model knows. Rates are dense (datasheets
 -- print twice as much, with sparsity); bandwidth is the peak of one GPU.
+-- group: model
 -- gpu                  what --gpu takes, spelled as macros.gpu_spelling reads it
 -- aliases              other names for the same GPU, as nvidia-smi gives them and without vendor, separated by ';'
 -- memory_bytes         what the driver reports, bytes; 1-7 % from the number on the box

@@ -1,4 +1,5 @@
 -- One row per rule that puts a kernel into a category: the first whose pattern is found in its name counts.
+-- group: server
 -- seq         place in the order
 -- category    attention, moe experts, gemm, nccl, norm/elementwise, sampling or memcpy
 -- pattern     regular expression (RE2), found anywhere in the name

@@ -1,6 +1,7 @@
 -- One row per name under which a server, a gateway or a GPU exporter says one of our quantities. Names are
 -- written as staging.metric_series writes them: vllm: for ray_vllm: and vllm_, without _total and without a histogram's _bucket,
 -- _sum and _count.
+-- group: server
 -- metric      the exporter's name
 -- label       text that the labels must hold, as 'gen_ai_token_type="input"'; null for none
 -- quantity    our word for it

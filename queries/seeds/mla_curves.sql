@@ -1,6 +1,7 @@
 -- One row per measured curve: a whole attention block with a latent cache on one GPU, its matrices with it, against the context.
 -- A thinned extract of the tables of NVIDIA's aiconfigurator (Apache-2.0); NOTICE in this folder says how it was thinned.
 -- staging.mla_times has it point by point, with what was ingested.
+-- group: kernels
 -- phase             decode: one new token a sequence; prefill: the whole context is new
 -- gpu               name in seeds.gpus
 -- engine            that the kernels are of

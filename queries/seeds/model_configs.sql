@@ -1,5 +1,6 @@
 -- One row per built-in model: its config.json, as far as the bandwidth model reads it. seeds.models is what
 -- macros.model_config makes of it.
+-- group: model
 -- model             what --catalog-model takes, spelled as macros.model_spelling reads it
 -- aliases           other names for the same weights, separated by ';'
 -- config            the keys that are read, JSON

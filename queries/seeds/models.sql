@@ -1,6 +1,7 @@
 -- One row per built-in model, by the fields of its config.json. What can be worked out
 -- from them (parameters, bytes) is not kept here: see the macros. macros.models() has those that users
 -- added as well.
+-- group: model
 -- model                    what --catalog-model takes, spelled as macros.model_spelling reads it
 -- aliases                  other names for the same weights, separated by ';'
 -- architecture             its family: model_type

@@ -1,5 +1,6 @@
 -- One row per GPU and list of prices: what an hour of it is rented for, to compare the cost of an answer with its speed.
 -- Prices move: take your own in with "tidemark ingest".
+-- group: money
 -- gpu               name in seeds.gpus
 -- usd_per_gpu_hour  US dollars for an hour of one GPU
 -- label             whose price, and when

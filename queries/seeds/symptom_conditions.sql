@@ -1,5 +1,6 @@
 -- One row per condition of a symptom: figure comparison bound, or bound times another figure. A figure that was not measured
 -- holds no condition. A symptom fires when of one of its alternatives all that it needs hold and none of its 'unless' does.
+-- group: diagnosis
 -- symptom        name in seeds.symptoms
 -- alternative    conditions of one number hold together; 0 for those that are of all alternatives
 -- seq            order in which evidence is told

@@ -1,4 +1,5 @@
 -- One row per symptom that a run can show. When it fires is said in seeds.symptom_conditions.
+-- group: diagnosis
 -- seq              order in which they are read: what makes the numbers worthless first
 -- symptom          its name
 -- rule             of the table of rules: V what makes the measurement invalid, S saturation, P prefill, D decoding, I interference, C cache,

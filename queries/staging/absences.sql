@@ -1,5 +1,6 @@
 -- One row per run and time in which one of its servers was gone: three connections in a row were refused.
 -- Kept per run.
+-- group: runs
 -- run_id      the replay
 -- endpoint    base url
 -- gone_at_s   when it was found to have gone, seconds since the run began

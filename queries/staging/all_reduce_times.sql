@@ -1,5 +1,6 @@
 -- One row per measured time of an all-reduce, built in or ingested.
 -- macros.all_reduce_curve finds the nearest ones.
+-- group: kernels
 -- source                          'built in', or the source's name
 -- gpu                             name in seeds.gpus; of a GPU that is not there, as its file says it
 -- engine                          that the kernels are of

@@ -1,5 +1,6 @@
 -- One row per request of a trace, in order of time.
 -- Published per source.
+-- group: traces
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- seq             0-based place in order of time; the file's order parts equal instants

@@ -1,5 +1,6 @@
 -- One row per measured time of attention of one layer on one GPU, built in or ingested; prefill behind a cached prefix is not among them.
 -- macros.decode_attention_curve and macros.prefill_attention_curve find those with the nearest heads.
+-- group: kernels
 -- source                      'built in', or the source's name
 -- gpu                         name in seeds.gpus; of a GPU that is not there, as its file says it
 -- engine                      that the kernels are of

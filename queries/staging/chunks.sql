@@ -1,4 +1,5 @@
 -- One row per chunk that brought tokens: every latency can be computed again from these.
+-- group: runs
 -- run_id      the replay
 -- seq         the request's place in its plan
 -- chunk_seq   0-based place in the stream

@@ -1,5 +1,6 @@
 -- One row per replay: how the client itself did while it ran, from run.json. A figure that run.json lacks is null; after a kill it lacks all.
 -- Kept per run.
+-- group: runs
 -- run_id               the replay
 -- lag_p50_s            how late the client's own timers were while requests were in flight, and so may a read have been, seconds
 -- lag_p99_s            the same, 99th percentile

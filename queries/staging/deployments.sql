@@ -3,6 +3,7 @@
 -- Drafts have no row, and neither do runs on a GPU, model or format that the catalogue lacks. Sizes are per GPU. "Plain" weights stay in
 -- 16 bits, "packed" ones are in the weight format. Rates are reached rates, except hbm_bytes_per_s, which is the peak.
 -- Kept per run.
+-- group: runs
 -- run_id                   the replay
 -- gpu                      name in the catalogue
 -- model                    name in the catalogue

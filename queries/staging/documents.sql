@@ -1,4 +1,5 @@
 -- One row per file of a results folder, so that the folder can be written again.
+-- group: tools
 -- source_id     number of the source: the folder
 -- source_name   what the user calls it
 -- path          the file's name inside the folder

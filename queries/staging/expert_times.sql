@@ -1,5 +1,6 @@
 -- One row per measured time of all experts of one layer on one GPU, built in or ingested.
 -- macros.expert_curve finds the nearest ones to a model's experts.
+-- group: kernels
 -- source                  'built in', or the source's name
 -- gpu                     name in seeds.gpus; of a GPU that is not there, as its file says it
 -- engine                  that the kernels are of

@@ -1,6 +1,7 @@
 -- One row per number that another tool printed, with what it means. Numbers of two
 -- definition_ids of one quantity are not the same thing: name one of them.
 -- Published per source.
+-- group: tools
 -- source_id      file that it came from
 -- point          measurement, as in staging.points
 -- tool           that printed it

@@ -1,5 +1,6 @@
 -- One row per measured time of multiplying by an n x k weight on one GPU, built in or ingested.
 -- macros.gemm_curve interpolates between them.
+-- group: kernels
 -- source              'built in', or the source's name
 -- gpu                 name in seeds.gpus; of a GPU that is not there, as its file says it
 -- engine              that the kernels are of

@@ -1,6 +1,7 @@
 -- One row per kernel of a profile, with its category: that of the first rule whose pattern is found in the kernel's name. A user's own rules
 -- come first, the latest ingested ones before earlier ones, and then the built-in ones. A kernel that no rule fits is 'other'.
 -- Published per source.
+-- group: server
 -- source_id     the profile
 -- source_name   what the user calls it
 -- seq           0-based place in the file

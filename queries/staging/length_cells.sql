@@ -2,6 +2,7 @@
 -- counts prompts and answers separately, so such a cell is about one of the two lengths.
 -- Engines and servers are added up over the bounds that all of them have.
 -- Published per source.
+-- group: traces
 -- source_id        the file; of two dumps of one server, the later
 -- source_name      what the user calls it
 -- window_from_s    seconds since the first look, or the file's own zero; null: all of the source

@@ -1,6 +1,7 @@
 -- One row per counter, or part of a histogram, and look at its server: how much it grew since the look before. A series that was absent
 -- before counts as zero. A series that fell started again with its server. A series that was large and reads zero was lost: its writer
 -- could not print it, and its growth counts when it is back.
+-- group: server
 -- source_id     the file of the look
 -- source_name   what the user calls it
 -- history       the server's, see staging.metric_looks

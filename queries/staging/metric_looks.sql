@@ -1,6 +1,7 @@
 -- One row per look at one server: its place in that server's history. Looks at the same process belong together, also across files. The
 -- process is recognised by its start time and by when its first series was created; looks without times are ordered by their counters. If a
 -- file does not say which process it looked at, its own looks are the whole history.
+-- group: server
 -- source_id   the file
 -- target      which server, where the file says
 -- look        the instant of staging.metrics

@@ -1,4 +1,5 @@
 -- One row per series of a metrics file, with its name and labels taken apart.
+-- group: server
 -- source_id     the file
 -- source_name   what the user calls it
 -- format        the reader that took it in

@@ -1,5 +1,6 @@
 -- One row per finite value of a metrics file: a series at an instant.
 -- Published per source.
+-- group: server
 -- source_id     the file
 -- source_name   what the user calls it
 -- scrape        0-based place of the exposition, or of the sample in its series, in the file

@@ -1,5 +1,6 @@
 -- One row per measurement of another tool: a benchmark at one load, a trial.
 -- Published per source.
+-- group: tools
 -- source_id             file that it came from
 -- source_name           what the user calls that
 -- point                 0-based place in the file

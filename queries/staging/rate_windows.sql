@@ -1,6 +1,7 @@
 -- One row per window of time: how many requests came in it. Windows are those that a file holds, and those between two looks at a server's
 -- counters. A server counts a request when it ends, so there a window holds the requests that ended in it.
 -- Published per source.
+-- group: traces
 -- source_id        the file; of two dumps of one server, the later
 -- source_name      what the user calls it
 -- window_from_s    seconds since the first look, or the file's own zero

@@ -3,6 +3,7 @@
 -- Instants are seconds since the run began, on one monotonic clock. A request that was never sent has a row too. Failed requests have the
 -- quantities that they reached, so take percentiles where is_success and not is_warm_up.
 -- Kept per run.
+-- group: runs
 -- run_id                   the replay
 -- seq                      the request's place in its plan
 -- session_id               requests of one session share it

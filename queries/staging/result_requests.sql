@@ -1,6 +1,7 @@
 -- One row per request that another tool timed. A request without a token is a failure here, even if the tool counts it as a success: its TTFT
 -- of 0 is not a measurement.
 -- Published per source.
+-- group: tools
 -- source_id      file that it came from
 -- point          measurement, as in staging.points
 -- seq            0-based place in the file

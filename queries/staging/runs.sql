@@ -2,6 +2,7 @@
 --
 -- A run without an environment is a draft: it is measured and shown, not compared.
 -- Kept per run.
+-- group: runs
 -- run_id                   the replay
 -- name                     what the user called it
 -- note                     what the user wrote about it

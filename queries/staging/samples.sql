@@ -1,4 +1,5 @@
 -- One row per sampled series and instant: the servers' /metrics and the client's own state.
+-- group: server
 -- run_id   the replay
 -- at_s     when the answer was there, seconds since the run began; 0 is the look before the first request
 -- origin   'server' or 'client'

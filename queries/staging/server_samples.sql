@@ -5,6 +5,7 @@
 -- The exposed names are few, so they are joined by equality; a pattern for each sample would cost more than all the rest.
 -- If a server reports a quantity under an old and a new name at once, the new one counts.
 -- Kept per run.
+-- group: server
 -- run_id     the replay
 -- at_s       when the answer was there, seconds since the run began; 0 is the look before the first request
 -- url        address of the exposition; '' where a run does not say

@@ -1,6 +1,7 @@
 -- One row per run and setting that was asked for or that the server says it runs with. GPU and catalogue model are said by a
 -- server that simulates, or follow from the model that it serves.
 -- Kept per run.
+-- group: runs
 -- run_id      the replay
 -- setting     its name, as vLLM calls it
 -- asked       by the environment of the run: as it was given, or our own default; null where neither is

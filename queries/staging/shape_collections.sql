@@ -1,4 +1,5 @@
 -- One row per collection of shapes without a trace, as the clients of a workload: what its files hold together.
+-- group: traces
 -- collection       what the user calls it
 -- sources          files
 -- clients          that send together; 0: the files name none

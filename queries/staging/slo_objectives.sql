@@ -1,5 +1,6 @@
 -- One row per run and objective of the SLO that it was made for.
 -- Kept per run.
+-- group: money
 -- run_id       the replay
 -- slo_name     what the user called the SLO
 -- objective    1-based place in it

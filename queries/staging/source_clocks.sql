@@ -1,4 +1,5 @@
 -- One row per trace: how its file writes time.
+-- group: traces
 -- source_id      number of the source
 -- source_name    what the user calls it
 -- first_s        first time in the file's own clock, seconds since its zero; 0 for a dated trace that begins with its first row

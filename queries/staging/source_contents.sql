@@ -1,4 +1,5 @@
 -- One row per source and fact about what it holds, other than requests of a trace; in words, for a reader.
+-- group: traces
 -- source_id     number of the source
 -- source_name   what the user calls it
 -- seq           place in the list

@@ -1,4 +1,5 @@
 -- One row per file or stream that was ingested.
+-- group: traces
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder' or 'run'

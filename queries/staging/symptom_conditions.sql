@@ -1,4 +1,5 @@
 -- One row per condition of a symptom, with the words of its figures.
+-- group: diagnosis
 -- symptom        name in staging.symptoms
 -- alternative    conditions of one number hold together; 0: of all alternatives
 -- seq            order in which evidence is told

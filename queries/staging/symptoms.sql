@@ -1,4 +1,5 @@
 -- One row per symptom that a run can show.
+-- group: diagnosis
 -- seq              order in which they are read: what makes the numbers worthless first
 -- symptom          its name
 -- rule             of the table of rules that it is from

@@ -1,18 +1,29 @@
 -- One row per gap between two chunks of a successful request that brought tokens; warm-up is left out. A chunk may hold
 -- several tokens, so that a gap is a time per token only where each brought one.
+-- group: runs
 -- run_id   the replay
 -- seq      the request's place in its plan
 -- class    what the trace calls its kind
--- itl_s    from one chunk to the next, seconds
+-- gap_us   from one chunk to the next, microseconds: as exact as it was measured
+-- itl_s    the same, seconds
 select
-    chunks.run_id,
-    chunks.seq,
-    requests.class,
-    chunks.itl_s
-from staging.chunks
-inner join staging.requests
-    on requests.run_id = chunks.run_id
-    and requests.seq = chunks.seq
-    and requests.is_success
-    and not requests.is_warm_up
-where chunks.itl_s is not null
+    run_id,
+    seq,
+    class,
+    offset_us - earlier_us as gap_us,
+    (offset_us - earlier_us) * 1e-6 as itl_s
+from (
+    select
+        requests.run_id,
+        requests.seq,
+        requests.class,
+        unnest(measured.chunk_offsets_us[2:]) as offset_us,
+        unnest(measured.chunk_offsets_us[:-2]) as earlier_us
+    from staging.requests
+    inner join raw.requests as measured
+        on measured.run_id = requests.run_id
+        and measured.seq = requests.seq
+    where requests.is_success
+        and not requests.is_warm_up
+        and len(measured.chunk_offsets_us) > 1
+) as each

@@ -1,5 +1,6 @@
 -- One row per request of a trace, in no particular order: one shape for every format. Ask here to read millions of rows part by part;
 -- staging.arrivals numbers them in order, which takes a sort.
+-- group: traces
 -- source_id       number of the source
 -- source_name     what the user calls it
 -- line            1-based line of the file

@@ -1,9 +1,10 @@
-//go:build duckdb_arrow && pages
+//go:build pages
 
-package reports_test
+package chromium
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,8 +18,8 @@ import (
 // patience is how long the browser may take for one answer before the test gives up.
 const patience = 2 * time.Minute
 
-// browser is a headless Chromium without a network, spoken to in the DevTools protocol over a pipe.
-type browser struct {
+// Browser is a headless Chromium without a network, spoken to in the DevTools protocol over a pipe.
+type Browser struct {
 	t       *testing.T
 	to      *os.File
 	answers chan message
@@ -38,7 +39,8 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-func startBrowser(t *testing.T) *browser {
+// Start starts a browser that ends with the test.
+func Start(t *testing.T) *Browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -52,10 +54,10 @@ func startBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Every host resolves to nowhere and every connection goes to a proxy that is not there.
+	// Every other host resolves to nowhere and every connection to one goes to a proxy that is not there.
 	command := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-		"--proxy-server=127.0.0.1:9", "--host-resolver-rules=MAP * ~NOTFOUND", "--force-color-profile=srgb",
+		"--proxy-server=127.0.0.1:9", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--force-color-profile=srgb",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--remote-debugging-pipe", "about:blank")
 	command.ExtraFiles = []*os.File{toChild, fromChild} // become 3 and 4
 	if err := command.Start(); err != nil {
@@ -63,7 +65,7 @@ func startBrowser(t *testing.T) *browser {
 	}
 	toChild.Close()
 	fromChild.Close()
-	b := &browser{t: t, to: to, answers: make(chan message, 1024)}
+	b := &Browser{t: t, to: to, answers: make(chan message, 1024)}
 	go b.listen(from)
 	t.Cleanup(func() {
 		b.call("Browser.close", nil)
@@ -76,7 +78,7 @@ func startBrowser(t *testing.T) *browser {
 }
 
 // listen passes on what the browser says; messages end in a zero byte.
-func (b *browser) listen(from *os.File) {
+func (b *Browser) listen(from *os.File) {
 	defer close(b.answers)
 	reader := bufio.NewReader(from)
 	for {
@@ -91,7 +93,7 @@ func (b *browser) listen(from *os.File) {
 	}
 }
 
-func (b *browser) attach() {
+func (b *Browser) attach() {
 	var target struct{ TargetID string }
 	b.must("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var attached struct{ SessionID string }
@@ -102,7 +104,7 @@ func (b *browser) attach() {
 	}
 }
 
-func (b *browser) must(method string, params any, into any) {
+func (b *Browser) must(method string, params any, into any) {
 	b.t.Helper()
 	result, err := b.call(method, params)
 	if err != nil {
@@ -116,7 +118,7 @@ func (b *browser) must(method string, params any, into any) {
 	}
 }
 
-func (b *browser) call(method string, params any) (json.RawMessage, error) {
+func (b *Browser) call(method string, params any) (json.RawMessage, error) {
 	b.lastID++
 	id := b.lastID
 	body, err := json.Marshal(map[string]any{"id": id, "method": method, "params": orEmpty(params), "sessionId": b.session})
@@ -144,7 +146,7 @@ func orEmpty(params any) any {
 }
 
 // await returns the first message that is wanted and keeps all that came before.
-func (b *browser) await(wanted func(message) bool) (message, error) {
+func (b *Browser) await(wanted func(message) bool) (message, error) {
 	timeout := time.After(patience)
 	for {
 		select {
@@ -164,10 +166,12 @@ func (b *browser) await(wanted func(message) bool) (message, error) {
 	}
 }
 
-func (b *browser) open(url string) {
+// Open loads a page and waits until it has loaded.
+func (b *Browser) Open(url string) {
 	b.t.Helper()
+	before := len(b.events)
 	b.must("Page.navigate", map[string]any{"url": url}, nil)
-	for _, m := range b.events {
+	for _, m := range b.events[before:] {
 		if m.Method == "Page.loadEventFired" {
 			return
 		}
@@ -177,7 +181,8 @@ func (b *browser) open(url string) {
 	}
 }
 
-func (b *browser) requested() []string {
+// Requested are the addresses that the pages have asked for so far.
+func (b *Browser) Requested() []string {
 	var urls []string
 	for _, m := range b.events {
 		var p struct{ Request struct{ URL string } }
@@ -188,8 +193,8 @@ func (b *browser) requested() []string {
 	return urls
 }
 
-// complaints are exceptions, console messages, log entries (refused by the CSP, not found) and dialogs.
-func (b *browser) complaints() []string {
+// Complaints are exceptions, console messages, log entries (refused by the CSP, not found) and dialogs.
+func (b *Browser) Complaints() []string {
 	var out []string
 	for _, m := range b.events {
 		switch m.Method {
@@ -200,8 +205,8 @@ func (b *browser) complaints() []string {
 	return out
 }
 
-// evaluate gives the string that an expression, or the promise it makes, comes to.
-func (b *browser) evaluate(expression string) string {
+// Evaluate gives the string that an expression, or the promise it makes, comes to.
+func (b *Browser) Evaluate(expression string) string {
 	b.t.Helper()
 	var got struct {
 		Result           struct{ Value any }
@@ -215,25 +220,28 @@ func (b *browser) evaluate(expression string) string {
 	return text
 }
 
-func (b *browser) size(width int) {
+// Size sets the width of the window, in CSS pixels; below 600 it is a phone's.
+func (b *Browser) Size(width int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
 }
 
-func (b *browser) media(name string) {
+// Media is print, screen or nothing.
+func (b *Browser) Media(name string) {
 	b.must("Emulation.setEmulatedMedia", map[string]any{"media": name}, nil)
 }
 
-// screenshot and pdf leave a picture in the folder that $TIDEMARK_PAGES names, where somebody can look at it.
-func (b *browser) screenshot(name string) {
+// Screenshot and PDF leave a picture in the folder that $TIDEMARK_PAGES names, where somebody can look at it.
+func (b *Browser) Screenshot(name string) {
 	var got struct{ Data string }
-	height, _ := strconv.Atoi(b.evaluate(`String(document.documentElement.scrollHeight)`))
-	width, _ := strconv.Atoi(b.evaluate(`String(document.documentElement.clientWidth)`))
+	height, _ := strconv.Atoi(b.Evaluate(`String(document.documentElement.scrollHeight)`))
+	width, _ := strconv.Atoi(b.Evaluate(`String(document.documentElement.clientWidth)`))
 	clip := map[string]any{"x": 0, "y": 0, "width": width, "height": min(height, 12000), "scale": 1} // higher is refused
 	b.must("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true, "clip": clip}, &got)
 	b.keep(name+".png", decode(b.t, got.Data))
 }
 
-func (b *browser) pdf(name string) string {
+// PDF prints the page.
+func (b *Browser) PDF(name string) string {
 	var got struct{ Data string }
 	b.must("Page.printToPDF", map[string]any{"preferCSSPageSize": true, "printBackground": true}, &got)
 	pdf := decode(b.t, got.Data)
@@ -241,12 +249,70 @@ func (b *browser) pdf(name string) string {
 	return string(pdf)
 }
 
-func (b *browser) keep(name string, bytes []byte) {
+func (b *Browser) keep(name string, bytes []byte) {
 	folder := os.Getenv("TIDEMARK_PAGES")
 	if folder == "" {
 		return
 	}
 	if err := os.WriteFile(filepath.Join(folder, name), bytes, 0o644); err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// CheckAccessibility reports what axe-core, the file in $AXE_CORE_JS, finds wrong with the page.
+func (b *Browser) CheckAccessibility(t *testing.T) {
+	t.Helper()
+	path := os.Getenv("AXE_CORE_JS")
+	if path == "" {
+		t.Log("LEFT OUT: accessibility by axe-core; name its axe.min.js in $AXE_CORE_JS (npm package axe-core)")
+		return
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Evaluate(string(source) + "; 'loaded'")
+	found := b.Evaluate(`axe.run(document).then(r => JSON.stringify(r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))}))))`)
+	var violations []struct {
+		ID, Help string
+		Nodes    []string
+	}
+	if err := json.Unmarshal([]byte(found), &violations); err != nil {
+		t.Fatalf("axe-core: %v in %.200q", err, found)
+	}
+	for _, v := range violations {
+		t.Errorf("accessibility: %s: %s: %q", v.ID, v.Help, v.Nodes)
+	}
+}
+
+func decode(t *testing.T, b64 string) []byte {
+	t.Helper()
+	bytes, err := base64.StdEncoding.DecodeString(b64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// Dark sets whether the user prefers dark pages.
+func (b *Browser) Dark(is bool) {
+	value := map[bool]string{true: "dark", false: "light"}[is]
+	b.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": value}}}, nil)
+}
+
+// Type writes into the field that has the focus.
+func (b *Browser) Type(text string) {
+	b.must("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Enter presses Enter, with Ctrl or without.
+func (b *Browser) Enter(withControl bool) {
+	modifiers := map[bool]int{true: 2, false: 0}[withControl]
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		event := map[string]any{"type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "modifiers": modifiers}
+		if kind == "keyDown" && !withControl {
+			event["text"] = "\r"
+		}
+		b.must("Input.dispatchKeyEvent", event, nil)
 	}
 }

@@ -1,0 +1,307 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+)
+
+// Two runs side by side. marts.run_differences says in which settings they differ and whether they may be compared, marts.run_pairs has the
+// values with the intervals of their ratios. This file reads both, and compares groups of repeats, which are no relation of two runs.
+//
+// With repeats the unit is the run: each gives one value, and Welch's interval of the mean of the logarithms says how far the groups are apart.
+// Nothing is assumed of the requests of one run, so that two runs of one server that was warmed up differently are two values.
+
+// Comparison is what two runs, or two groups of repeats, have in common and what they do not.
+type Comparison struct {
+	Before, After []string // run ids
+	Settings      Table    // rows of marts.run_differences: kind, setting, value, other_value, is_refused
+	Results       Table    // columns of marts.run_pairs, without the run ids
+	Unusable      []string // why figures of a run are not those of the planned load: "run-3: invalid: ..."
+}
+
+// Compare compares one run with another, or several repeats with several. All must be runs of the warehouse, each named once.
+func Compare(ctx context.Context, db *sql.DB, before, after []string) (Comparison, error) {
+	c := Comparison{Before: before, After: after}
+	all := slices.Concat(before, after)
+	for i, run := range all {
+		if slices.Contains(all[:i], run) {
+			return c, hint.Misuse("compare: run %s is named twice", run).Hint("compare a run with another one")
+		}
+		verdict, err := Judge(ctx, db, run)
+		if err != nil {
+			return c, err
+		}
+		if why := verdict.Unusable(); why != "" {
+			c.Unusable = append(c.Unusable, run+": "+why)
+		}
+	}
+	if len(all) > 2 && min(len(before), len(after)) < 2 {
+		return c, hint.Misuse("compare: %d runs with %d: how far repeats scatter is not known of one run", len(before), len(after)).
+			Hint("name two runs or more on each side, or one on each")
+	}
+	var err error
+	if c.Settings, err = askFor(ctx, "compare", db, settingsQuery, list(before), list(after)); err != nil {
+		return c, err
+	}
+	if len(all) == 2 {
+		c.Results, err = askFor(ctx, "compare", db, pairQuery, before[0], after[0])
+		return c, err
+	}
+	c.Results, err = compareRepeats(ctx, db, before, after)
+	return c, err
+}
+
+// settingsQuery takes two lists of runs. A setting that differs within a list is a difference too: then these are not repeats.
+const settingsQuery = `
+with asked as (
+    select string_split(?, ',') as before, string_split(?, ',') as after
+)
+
+select
+    kind,
+    setting,
+    string_agg(distinct coalesce(value, '-'), ', ' order by coalesce(value, '-')) as value,
+    string_agg(distinct coalesce(other_value, '-'), ', ' order by coalesce(other_value, '-')) as other_value,
+    bool_or(is_refused) as is_refused
+from marts.run_differences, asked
+where list_contains(before, run_id)
+    and list_contains(after, other_run_id)
+    or is_refused
+    and run_id < other_run_id
+    and (list_contains(before, run_id) and list_contains(before, other_run_id) or list_contains(after, run_id) and list_contains(after, other_run_id))
+group by
+    kind,
+    setting
+order by
+    is_refused desc,
+    kind,
+    setting`
+
+const pairQuery = `
+select
+    metric,
+    statistic,
+    is_paired,
+    samples,
+    other_samples,
+    value,
+    other_value,
+    ratio,
+    low_ratio,
+    high_ratio,
+    difference,
+    low_difference,
+    high_difference,
+    is_different,
+    reason
+from marts.run_pairs
+where run_id = ?
+    and other_run_id = ?
+order by
+    list_position(['ttft_s', 'tpot_s', 'itl_s', 'e2e_s', 'output_token_per_s'], metric),
+    statistic <> 'mean',
+    statistic`
+
+// list is how settingsQuery takes runs: no run id has a comma.
+func list(runs []string) string { return strings.Join(runs, ",") }
+
+// repeatsQuery has one row for each metric and statistic, with the values of the runs of both groups.
+const repeatsQuery = `
+with asked as (
+    select string_split(?, ',') as before, string_split(?, ',') as after
+)
+
+select
+    metric,
+    statistic,
+    list(value) filter (where list_contains(before, run_id) and value > 0) as befores,
+    list(value) filter (where list_contains(after, run_id) and value > 0) as afters
+from marts.run_statistics, asked
+where list_contains(before || after, run_id)
+group by
+    metric,
+    statistic
+order by
+    list_position(['ttft_s', 'tpot_s', 'itl_s', 'e2e_s', 'output_token_per_s'], metric),
+    statistic <> 'mean',
+    statistic`
+
+// compareRepeats gives the columns of pairQuery. A value is the geometric mean of its group, because runs are compared by ratios; samples are
+// runs. The interval of the difference is that of the ratio times the value before.
+func compareRepeats(ctx context.Context, db *sql.DB, before, after []string) (Table, error) {
+	results := Table{Name: "marts.run_statistics"}
+	for _, name := range strings.Fields("metric statistic is_paired samples other_samples value other_value ratio low_ratio high_ratio difference low_difference high_difference is_different reason") {
+		results.Columns = append(results.Columns, Column{Name: name})
+	}
+	values, err := askFor(ctx, "compare", db, repeatsQuery, list(before), list(after))
+	if err != nil {
+		return Table{}, err
+	}
+	for _, row := range values.Records() {
+		one, two := logarithms(row["befores"]), logarithms(row["afters"])
+		if len(one) == 0 || len(two) == 0 {
+			continue
+		}
+		value, other := math.Exp(meanOf(one)), math.Exp(meanOf(two))
+		cells := []any{row["metric"], row["statistic"], false, int64(len(one)), int64(len(two)), value, other, other / value,
+			nil, nil, other - value, nil, nil, nil, "too few runs"}
+		if len(one) == len(before) && len(two) == len(after) {
+			low, high := welch(one, two)
+			low, high = math.Exp(low), math.Exp(high)
+			cells = append(cells[:8], low, high, other-value, (low-1)*value, (high-1)*value, low > 1 || high < 1, nil)
+		}
+		results.Rows = append(results.Rows, cells)
+	}
+	return results, nil
+}
+
+func logarithms(cell any) (logs []float64) {
+	values, _ := cell.([]any)
+	for _, value := range values {
+		if v, ok := value.(float64); ok {
+			logs = append(logs, math.Log(v))
+		}
+	}
+	return logs
+}
+
+// welch is the 90 % interval of the mean of two less the mean of one (Welch 1947), both of two values or more. Groups without any spread have
+// an interval without width.
+func welch(one, two []float64) (low, high float64) {
+	squareOf := func(values []float64) float64 { // of the standard error
+		sum, mean := 0.0, meanOf(values)
+		for _, v := range values {
+			sum += (v - mean) * (v - mean)
+		}
+		return sum / float64(len(values)-1) / float64(len(values))
+	}
+	a, b := squareOf(one), squareOf(two)
+	difference, width := meanOf(two)-meanOf(one), 0.0
+	if a+b > 0 {
+		freedom := (a + b) * (a + b) / (a*a/float64(len(one)-1) + b*b/float64(len(two)-1))
+		width = studentT95(freedom) * math.Sqrt(a+b)
+	}
+	return difference - width, difference + width
+}
+
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// studentT95 is the 95 % quantile of Student's t, by halving an interval over its distribution function.
+func studentT95(freedom float64) float64 {
+	low, high := 0.0, 700.0
+	for range 60 {
+		if middle := (low + high) / 2; studentBelow(middle, freedom) < 0.95 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// studentBelow is the chance of a t below a positive one. With t = tan(x) * sqrt(freedom) the density is cos(x)^(freedom-1), which Simpson's
+// rule sums over a finite range.
+func studentBelow(t, freedom float64) float64 {
+	const steps = 400
+	end := math.Atan(t / math.Sqrt(freedom))
+	sum := 0.0
+	for i := range steps + 1 {
+		weight := 4.0 - 2*float64((i+1)%2)
+		if i == 0 || i == steps {
+			weight = 1
+		}
+		sum += weight * math.Pow(math.Cos(end*float64(i)/steps), freedom-1)
+	}
+	above, _ := math.Lgamma((freedom + 1) / 2)
+	below, _ := math.Lgamma(freedom / 2)
+	return 0.5 + sum*end/steps/3*math.Exp(above-below)/math.Sqrt(math.Pi)
+}
+
+// Refused says why the runs must not be compared: they are of other models, loads or origins. It is empty if they may.
+func (c Comparison) Refused() string {
+	var whys []string
+	for _, row := range c.Settings.Records() {
+		if row["is_refused"] == true {
+			whys = append(whys, fmt.Sprintf("%s: %v and %v", row["setting"], row["value"], row["other_value"]))
+		}
+	}
+	return strings.Join(whys, "; ")
+}
+
+// FirstLine is about TTFT, TPOT and throughput: by their p99, or by the median where p99 has no interval.
+func (c Comparison) FirstLine() string {
+	var said []string
+	for _, metric := range []string{"ttft_s", "tpot_s", "output_token_per_s"} {
+		if text := c.change(metric); text != "" {
+			said = append(said, text)
+		}
+	}
+	if len(said) == 0 {
+		return "nothing can be compared: no metric has a value in both"
+	}
+	return strings.Join(said, "; ")
+}
+
+// change is one metric in words, by the first statistic that has an interval; without any, by the last that has values.
+func (c Comparison) change(metric string) (text string) {
+	for _, statistic := range []string{"p99", "p50", "mean"} {
+		for _, row := range c.Results.Records() {
+			if row["metric"] != metric || row["statistic"] != statistic {
+				continue
+			}
+			name := StatisticName(statistic, metric)
+			interval := fmt.Sprintf("(%s to %s)", Change(row["low_ratio"]), Change(row["high_ratio"]))
+			switch {
+			case row["is_different"] == true:
+				return fmt.Sprintf("%s %s %s", name, Change(row["ratio"]), interval)
+			case row["is_different"] == false:
+				return fmt.Sprintf("%s ~ %s", name, interval)
+			case row["ratio"] != nil:
+				text = fmt.Sprintf("%s %s (no interval: %v)", name, Change(row["ratio"]), row["reason"])
+			}
+		}
+	}
+	return text
+}
+
+// metricNames are the metrics of marts.run_pairs as people say them.
+var metricNames = map[string]string{
+	"ttft_s": "TTFT", "tpot_s": "TPOT", "itl_s": "ITL", "e2e_s": "E2E", "output_token_per_s": "output tokens/s",
+}
+
+// StatisticName names one row of marts.run_pairs as people do: p99 TTFT. A throughput is a mean and nothing else, and needs no word for it.
+func StatisticName(statistic, metric string) string {
+	if metric == "output_token_per_s" {
+		return metricNames[metric]
+	}
+	return statistic + " " + metricNames[metric]
+}
+
+// Change writes a ratio as a change with its sign: 1.05 is +5.00 %.
+func Change(ratio any) string {
+	r, isKnown := ratio.(float64)
+	switch {
+	case !isKnown:
+		return "-"
+	case math.Abs(r-1) < 5e-5:
+		return "0 %"
+	case r < 1:
+		return "-" + show.Percent(1-r)
+	}
+	return "+" + show.Percent(r-1)
+}

@@ -1,0 +1,40 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"math"
+	"testing"
+)
+
+// Quantiles of Student's t as tables print them (95 %, one-sided).
+func TestStudentT(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 6.314, 2: 2.920, 4: 2.132, 10: 1.812, 100: 1.660} {
+		if got := studentT95(freedom); math.Abs(got-want) > 1e-3 {
+			t.Errorf("studentT95(%v): got %.4f, want %v", freedom, got, want)
+		}
+	}
+}
+
+// 1, 3 and 11, 13: means 2 and 12, variances 2, so that each mean has a squared standard error of 1 and both together sqrt(2), with two
+// degrees of freedom: 10 +- 2.920 * 1.414.
+func TestWelch(t *testing.T) {
+	low, high := welch([]float64{1, 3}, []float64{11, 13})
+	if math.Abs(low-5.8706) > 1e-3 || math.Abs(high-14.1294) > 1e-3 {
+		t.Errorf("welch: got %.4f to %.4f, want 5.8706 to 14.1294", low, high)
+	}
+	if low, high := welch([]float64{1, 1}, []float64{2, 2}); low != 1 || high != 1 {
+		t.Errorf("without any spread: got %v to %v, want 1 to 1", low, high)
+	}
+}
+
+func TestChange(t *testing.T) {
+	for _, c := range []struct {
+		ratio any
+		want  string
+	}{{1.05, "+5.00 %"}, {0.5, "-50.0 %"}, {1.00001, "0 %"}, {nil, "-"}} {
+		if got := Change(c.ratio); got != c.want {
+			t.Errorf("Change(%v): got %s, want %s", c.ratio, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/warehouse"
+)
+
+// Any SLO on anything that has requests: a run, whatever SLO it was made for, or a result of another tool. There is one judge, marts.slo, and
+// it reads the SLO and the requests of runs. So the subject is copied into a warehouse in memory as a run that carries this SLO. The user's
+// warehouse stays as it is.
+//
+// Of another tool's requests, the order in the file stands for the time where the file has no times. Its TTFT is from sent: an objective from
+// due needs due times. Nothing is known of its client, so that it counts as valid.
+
+// AnyVerdict is the verdict of one subject.
+type AnyVerdict struct {
+	SLOVerdict
+	Subject string // the run, or SOURCE#POINT
+	Tool    string // that measured it; empty for a run
+}
+
+// FirstLine is that of a run. Of another tool it is the SLO alone: its client, its deployment and a prediction are not known.
+func (v AnyVerdict) FirstLine() string {
+	if v.Tool == "" {
+		return v.SLOVerdict.FirstLine()
+	}
+	said := v.having(v.Outcome)
+	texts := make([]string, len(said))
+	for i, o := range said {
+		texts[i] = o.String()
+	}
+	return fmt.Sprintf("SLO %s %s: %s; measured by %s, whose own lateness is not known", v.Name, v.outcomeText(said), strings.Join(texts, ", "), v.Tool)
+}
+
+// judgedSubject is one thing to judge: a run, or one point of a source.
+type judgedSubject struct {
+	name, runID, tool string
+	sourceID          int64
+	point             int
+	hasDue            bool
+}
+
+// JudgeAny judges a run, all measurements of a source that have requests, or one of them (SOURCE#POINT) by an SLO. path is the file of the
+// warehouse that db has open.
+func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]AnyVerdict, error) {
+	subjects, err := judgedSubjects(ctx, db, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range subjects {
+		for _, objective := range slo.Objectives {
+			if s.runID == "" && !s.hasDue && strings.HasSuffix(objective.Metric, "_from_due") {
+				return nil, hint.Misuse("judge %s: %s: the file does not say when its requests were due", s.name, objective).
+					Hint("judge it by %s, which is from sent", strings.TrimSuffix(objective.Metric, "_from_due"))
+			}
+			if s.runID == "" && objective.Class != "" {
+				return nil, hint.Misuse("judge %s: %s: requests of other tools have no class", s.name, objective).
+					Hint("leave the class out")
+			}
+		}
+	}
+	scratch, err := warehouse.Open(ctx, warehouse.Memory, warehouse.ReadWrite)
+	if err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	defer scratch.Close()
+	if err := copySubjects(ctx, scratch.DB(), path, subjects, slo); err != nil {
+		return nil, fmt.Errorf("judge %s: %w", name, err)
+	}
+	var verdicts []AnyVerdict
+	for _, s := range subjects {
+		id := s.runID
+		if id == "" {
+			id = s.name
+		}
+		verdict, err := JudgeSLO(ctx, scratch.DB(), id)
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, AnyVerdict{SLOVerdict: verdict, Subject: s.name, Tool: s.tool})
+	}
+	return verdicts, nil
+}
+
+// judgedSubjects finds what a name means. A run comes before a source of the same name.
+func judgedSubjects(ctx context.Context, db *sql.DB, name string) ([]judgedSubject, error) {
+	var runs int
+	if err := db.QueryRowContext(ctx, "select count(*) from staging.runs where run_id = ?", name).Scan(&runs); err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	if runs > 0 {
+		return []judgedSubject{{name: name, runID: name}}, nil
+	}
+	var subjects []judgedSubject
+	err := each(ctx, db, `
+select
+    points.source_name || '#' || points.point,
+    points.tool,
+    points.source_id,
+    points.point,
+    bool_and(result_requests.due_s is not null)
+from staging.points
+inner join staging.result_requests
+    on result_requests.source_id = points.source_id
+    and result_requests.point = points.point
+where $1 in (points.source_name, points.source_name || '#' || points.point)
+group by all
+order by points.point`, []any{name}, func(scan func(...any) error) error {
+		var s judgedSubject
+		err := scan(&s.name, &s.tool, &s.sourceID, &s.point, &s.hasDue)
+		subjects = append(subjects, s)
+		return err
+	})
+	if err != nil || len(subjects) > 0 {
+		return subjects, err
+	}
+	var measurements int
+	if err := db.QueryRowContext(ctx, "select count(*) from staging.points where source_name = ?", name).Scan(&measurements); err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	if measurements > 0 {
+		return nil, hint.Misuse("judge %s: it has figures and no requests, and an SLO is judged by requests", name).
+			Hint(`see its percentiles: tidemark sql "from marts.points where source_name = '%s'"`, name)
+	}
+	return nil, unknown(ctx, db, "subject", name, `
+select run_id from staging.runs
+union
+select source_name from staging.points where source_id in (select source_id from staging.result_requests)
+limit 10`, "")
+}
+
+// copySubjects copies what a verdict needs. A run takes along everything of its own, because its validity rests on it, and the catalogue
+// that the user added to.
+func copySubjects(ctx context.Context, db *sql.DB, path string, subjects []judgedSubject, slo SLO) error {
+	text, err := json.Marshal(slo)
+	if err != nil {
+		return err
+	}
+	// An attached file belongs to one connection's statements, so one connection does it all.
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("attach '%s' as judged (read_only)", strings.ReplaceAll(path, "'", "''"))); err != nil {
+		return err
+	}
+	defer conn.ExecContext(ctx, "detach judged")
+	for _, table := range []string{"gpus", "model_configs", "calibrations", "prices"} {
+		if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s", table)); err != nil {
+			return err
+		}
+	}
+	for _, s := range subjects {
+		if s.runID == "" {
+			if err := copyResult(ctx, conn, s, string(text)); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, table := range []string{"runs", "requests", "samples"} {
+			if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s where run_id = ?", table), s.runID); err != nil {
+				return err
+			}
+		}
+		if _, err := conn.ExecContext(ctx, "update raw.runs set document = json_merge_patch(document, json_object('slo', null), json_object('slo', ?::json))", string(text)); err != nil {
+			return err
+		}
+	}
+	return warehouse.RefreshWithin(ctx, conn)
+}
+
+// copyResult makes a run of a measurement of another tool, by the definitions of staging.result_requests.
+func copyResult(ctx context.Context, conn *sql.Conn, s judgedSubject, slo string) error {
+	for _, table := range []string{"points", "result_requests"} {
+		if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s where source_id = ? and point = ?", table), s.sourceID, s.point); err != nil {
+			return err
+		}
+	}
+	_, err := conn.ExecContext(ctx, `
+insert into raw.runs (run_id, source_id, document)
+select $1, $2, json_object('status', 'done', 'ended_at', '2000-01-01T00:00:00Z', 'result', {'is_valid': true}, 'slo', $3::json)`, s.name, s.sourceID, slo)
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, `
+insert into raw.requests by name
+with placed as (
+    select
+        *,
+        coalesce(due_s, sent_s, seq::double) as at_s,
+        coalesce(sent_s, due_s, seq::double) as began_s
+    from staging.result_requests
+    where source_id = $2
+        and point = $3
+)
+select
+    $1 as run_id,
+    seq,
+    is_warm_up,
+    coalesce(input_tokens, 0) as input_tokens,
+    coalesce(output_tokens, 0) as output_tokens,
+    at_s - min(at_s) over () as due_s,
+    began_s - min(at_s) over () as sent_s,
+    began_s - min(at_s) over () + ttft_s as first_token_s,
+    began_s - min(at_s) over () + e2e_s as last_token_s,
+    began_s - min(at_s) over () + coalesce(e2e_s, ttft_s, 0) as done_s,
+    output_tokens as output_tokens_reported,
+    failure,
+    case when len(gaps_us) > 0 then list_transform(
+        range(len(gaps_us) + 1), lambda i: ((ttft_s * 1e6)::bigint + coalesce(list_sum(gaps_us[1:i]), 0))::integer
+    ) end as chunk_offsets_us
+from placed`, s.name, s.sourceID, s.point)
+	return err
+}

@@ -1,0 +1,154 @@
+package notebook
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"tidemark/internal/escape"
+)
+
+// relation is one entry of /v1/schema.
+type relation struct {
+	Name    string   `json:"relation"`
+	Kind    string   `json:"kind"` // table, view or macro
+	Comment string   `json:"comment"`
+	Columns []column `json:"columns"`
+}
+
+type column struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Unit    string `json:"unit,omitempty"`
+	Comment string `json:"comment,omitempty"`
+}
+
+// schemaQuery has one row per column, and one per macro. It leaves out views whose name ends in _now, whose rows a kept
+// table of the same name holds.
+const schemaQuery = `
+with relations as (
+    select schema_name as room, table_name as name, 'table' as kind, comment
+    from duckdb_tables()
+    where not internal and database_name = 'tidemark'
+    union all
+    select schema_name, view_name, 'view', comment
+    from duckdb_views()
+    where not internal and database_name = 'tidemark' and not ends_with(view_name, '_now')
+),
+
+listed as (
+    select
+        relations.*,
+        duckdb_columns.column_index as place,
+        duckdb_columns.column_name as "column",
+        duckdb_columns.data_type as type,
+        duckdb_columns.comment as column_comment
+    from relations
+    join duckdb_columns()
+        on duckdb_columns.database_name = 'tidemark'
+        and duckdb_columns.schema_name = relations.room
+        and duckdb_columns.table_name = relations.name
+    where room in ('marts', 'staging', 'checks', 'seeds', 'raw')
+    union all
+    select schema_name, function_name, 'macro', comment, 0, null, '(' || array_to_string(parameters, ', ') || ')', null
+    from duckdb_functions()
+    where schema_name = 'macros' and database_name = 'tidemark'
+)
+
+select
+    room || '.' || name as relation,
+    kind,
+    comment,
+    "column",
+    type,
+    column_comment
+from listed
+order by list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'], room), name, place`
+
+// schemaCache keeps the schema of one snapshot.
+type schemaCache struct {
+	mu   sync.Mutex
+	of   *snapshot
+	text []byte
+}
+
+// serveSchema answers GET /v1/schema.
+func (s *Server) serveSchema(w http.ResponseWriter, r *http.Request, asker string) {
+	began := time.Now()
+	newest, _ := s.snapshots.newest()
+	s.schema.mu.Lock()
+	defer s.schema.mu.Unlock()
+	if s.schema.of != newest {
+		rows, p := s.collect(r.Context(), asker, schemaQuery)
+		if p != nil {
+			s.refuse(w, p, began)
+			return
+		}
+		text, err := schemaOf(rows)
+		if err != nil {
+			s.refuse(w, err, began)
+			return
+		}
+		s.schema.of, s.schema.text = newest, text
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Tidemark-Snapshot", newest.publishedAt())
+	_, _ = w.Write(s.schema.text)
+}
+
+// schemaOf groups the rows of schemaQuery by relation.
+func schemaOf(text []byte) ([]byte, error) {
+	var rows []struct {
+		Relation, Kind, Comment, Column, Type, ColumnComment string
+	}
+	text = []byte(strings.ReplaceAll(string(text), `"column_comment":`, `"ColumnComment":`))
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, err
+	}
+	var all []*relation
+	for _, row := range rows {
+		if len(all) == 0 || all[len(all)-1].Name != row.Relation {
+			comment := row.Comment
+			if row.Kind == "macro" {
+				comment = strings.TrimSpace(row.Type + " " + comment)
+			}
+			all = append(all, &relation{Name: row.Relation, Kind: row.Kind, Comment: escape.Controls(comment, "\n"), Columns: []column{}})
+		}
+		if last := all[len(all)-1]; row.Column != "" {
+			comment := escape.Controls(row.ColumnComment, "\n")
+			last.Columns = append(last.Columns, column{Name: row.Column, Type: row.Type, Unit: unitOf(row.Column, comment), Comment: comment})
+		}
+	}
+	return json.MarshalIndent(map[string]any{"relations": all}, "", " ")
+}
+
+var (
+	ratePattern = regexp.MustCompile(`(?:^|_)([a-z]+)_per_(s|h|million_tokens)$`)
+	unitPattern = regexp.MustCompile(`, (seconds|bytes|tokens|requests|USD|watts|joules|nanoseconds|microseconds|tokens per second|requests per second|bytes per second)\b`)
+)
+
+// unitOf is the unit of a column: its name says it by its end, or else its comment after a comma.
+func unitOf(name, comment string) string {
+	if rate := ratePattern.FindStringSubmatch(name); rate != nil {
+		switch of := rate[1]; of {
+		case "bytes", "tokens", "requests", "sessions", "usd", "flops":
+			return of + "/" + rate[2]
+		}
+		return "1/" + rate[2]
+	}
+	for _, ending := range []struct{ end, unit string }{
+		{"_s", "s"}, {"_ns", "ns"}, {"_us", "µs"}, {"_bytes", "bytes"}, {"_tokens", "tokens"}, {"_usd", "USD"}, {"_w", "W"}, {"_ratio", "ratio"}, {"_hz", "Hz"},
+	} {
+		if strings.HasSuffix(name, ending.end) {
+			return ending.unit
+		}
+	}
+	if said := unitPattern.FindStringSubmatch(comment); said != nil {
+		return said[1]
+	}
+	return ""
+}

@@ -1,0 +1,120 @@
+package notebook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tidemark/internal/hint"
+)
+
+// SnapshotName is the file that "tidemark publish" replaces by a rename.
+const SnapshotName = "latest.duckdb"
+
+// snapshot is one version of the published file. It stays readable as long as it is open, whatever takes its name.
+type snapshot struct {
+	file *os.File
+	info fs.FileInfo
+	id   int // counts the versions that this server has seen
+}
+
+// publishedAt is when the file was written, as clients see it.
+func (s *snapshot) publishedAt() string { return s.info.ModTime().UTC().Format(time.RFC3339Nano) }
+
+// snapshots follows the published file.
+type snapshots struct {
+	path    string
+	mu      sync.Mutex
+	current *snapshot
+}
+
+// openSnapshots wants a snapshot to be there at the start.
+func openSnapshots(folder string) (*snapshots, error) {
+	s := &snapshots{path: filepath.Join(folder, SnapshotName)}
+	first, err := openSnapshot(s.path, 1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hint.Errorf("serve: no published snapshot %s", s.path).Mark(fs.ErrNotExist).
+			Hint(`make it with "tidemark publish", or name the folder that holds latest.duckdb with --published DIR`)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s.current = first
+	return s, nil
+}
+
+func openSnapshot(path string, id int) (*snapshot, error) {
+	file, err := openNameless(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	var head [12]byte // a checksum of 8 bytes, and the mark
+	if _, err := io.ReadFull(io.NewSectionReader(file, 0, 12), head[:]); err != nil || !info.Mode().IsRegular() || string(head[8:]) != "DUCK" {
+		file.Close()
+		return nil, hint.Errorf("%s: not a DuckDB file", path).Hint(`make it anew with "tidemark publish"`)
+	}
+	return &snapshot{file: file, info: info, id: id}, nil
+}
+
+// openNameless opens the file by a second name that it removes at once. DuckDB shows the path of its file to every query;
+// of a file without a name it knows only the number. Where this server may not make the name, the path shows.
+func openNameless(path string) (*os.File, error) {
+	second := filepath.Join(filepath.Dir(path), fmt.Sprintf(".serve-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	if err := os.Link(path, second); err != nil {
+		return os.Open(path)
+	}
+	file, err := os.Open(second)
+	if removeErr := os.Remove(second); removeErr != nil && err == nil {
+		file.Close()
+		return nil, removeErr
+	}
+	return file, err
+}
+
+// newest opens the file again where another one has taken its name. Where that cannot be read, the last one stays.
+func (s *snapshots) newest() (now *snapshot, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return s.current, err
+	}
+	if os.SameFile(info, s.current.info) && info.ModTime().Equal(s.current.info.ModTime()) && info.Size() == s.current.info.Size() {
+		return s.current, nil
+	}
+	next, err := openSnapshot(s.path, s.current.id+1)
+	if err != nil {
+		return s.current, err
+	}
+	s.current.file.Close() // processes that work on it have it open themselves
+	s.current = next
+	return next, nil
+}
+
+// with lends the open file of a snapshot, unless a newer one has replaced it.
+func (s *snapshots) with(of *snapshot, use func(*os.File) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != of {
+		return errReplaced
+	}
+	return use(of.file)
+}
+
+var errReplaced = errors.New("a newer snapshot has come")
+
+func (s *snapshots) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current.file.Close()
+}

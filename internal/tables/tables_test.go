@@ -1,0 +1,107 @@
+package tables
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tidemark/analysis/answers"
+)
+
+func TestHuman(t *testing.T) {
+	for _, c := range []struct {
+		column string
+		value  any
+		want   string
+	}{
+		{"memory_bytes", 85520809984.0, "85.5 GB"},
+		{"kv_bytes", int64(131072), "131 kB"},
+		{"hbm_bytes_per_s", 3.35e12, "3.35 TB/s"},
+		{"bf16_flop_per_s", 989e12, "989 TFLOP/s"},
+		{"tpot_s", 13.2e-3, "13.2 ms"},
+		{"duration_s", int64(60), "60.0 s"},
+		{"output_tokens", int64(1234), "1,234"},
+		{"input_tokens", 1234.0, "1,234"},
+		{"mean_rate_per_s", 13.53, "13.5/s"},
+		{"source_id", int64(1234), "1234"},
+		{"seed", int64(20261122), "20261122"},
+		{"sm_clock_hz", 1.98e9, "1.98 GHz"},
+		{"power_w", 512.4, "512 W"},
+		{"reused_ratio", 0.1234, "0.123"},
+		{"name", "1234", "1234"},
+		{"tpot_s", nil, "-"},
+		{"evil", "a\x1b[2J", `a\x1b[2J`},
+	} {
+		if got := Human(c.column, c.value); got != c.want {
+			t.Errorf("Human(%s, %v): got %q, want %q", c.column, c.value, got, c.want)
+		}
+	}
+}
+
+// The name of an expression may be wider than a terminal, and its number is not cut.
+func TestABoxFoldsLongNames(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Columns: []answers.Column{{Name: strings.Repeat("f(x) + ", 12)}}, Rows: [][]any{{1234567.0}}}
+	if err := Write(NewBox(&text, 60, 0, ""), table); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if len([]rune(line)) > 61 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+	if !strings.Contains(text.String(), " 1,234,567 │") {
+		t.Errorf("got\n%s", text.String())
+	}
+}
+
+func TestBox(t *testing.T) {
+	columns := []answers.Column{{Name: "run_id"}, {Name: "note"}, {Name: "tpot_s"}}
+	rows := [][]any{{"a", "a text that is longer than its column can be", 10e-3}, {"b", nil, 2.5}}
+	for _, c := range []struct {
+		why         string
+		width, most int
+		want        string
+	}{
+		{"a long text goes on below itself", 46, 0, `
+┌────────┬─────────────────────────┬─────────┐
+│ run_id │ note                    │  tpot_s │
+├────────┼─────────────────────────┼─────────┤
+│ a      │ a text that is longer   │ 10.0 ms │
+│        │ than its column can be  │         │
+│ b      │ -                       │  2.50 s │
+└────────┴─────────────────────────┴─────────┘
+2 rows
+`},
+		{"columns that do not fit are counted", 30, 0, `
+┌────────┬───────────────────┐
+│ run_id │ note              │
+├────────┼───────────────────┤
+│ a      │ a text that is    │
+│        │ longer than its   │
+│        │ column can be     │
+│ b      │ -                 │
+└────────┴───────────────────┘
+2 rows
+2 of 3 columns fit; --line shows all
+`},
+		{"enough is enough", 80, 1, `
+┌────────┬──────────────────────────────────────────────┬─────────┐
+│ run_id │ note                                         │  tpot_s │
+├────────┼──────────────────────────────────────────────┼─────────┤
+│ a      │ a text that is longer than its column can be │ 10.0 ms │
+└────────┴──────────────────────────────────────────────┴─────────┘
+the first 1 of more rows
+`},
+	} {
+		var text strings.Builder
+		box := NewBox(&text, c.width, c.most, "--line shows all")
+		err := Write(box, answers.Table{Columns: columns, Rows: rows})
+		if errors.Is(err, ErrEnough) {
+			err = box.Enough()
+		}
+		if got := "\n" + text.String(); got != c.want || err != nil {
+			t.Errorf("%s: got %v%s\nwant%s", c.why, err, got, c.want)
+		}
+	}
+}
