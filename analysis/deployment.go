@@ -20,19 +20,40 @@ import (
 const fromDeployment = `
 from macros.deployment($1::json) as d`
 
+// deploymentRow is a row of macros.deployment that has been computed. DuckDB needs 0.1 s to plan that macro, so whoever asks several
+// questions about one deployment has it computed once and hands the row over.
+type deploymentRow struct {
+	row       string // JSON
+	structure string // the row's type
+}
+
+// rowColumns selects a deploymentRow from macros.deployment(...) as d.
+const rowColumns = "to_json(d)::varchar, typeof(d)"
+
+// from ends a query in the place of fromDeployment. The query's first argument is the row.
+func (d deploymentRow) from() string {
+	return "\nfrom (select $1::json::" + d.structure + " as d) as deployments"
+}
+
 // Resolve checks a deployment against the catalogue and returns it with the catalogue's names and with the defaults filled in. An unknown
 // GPU, model or format is an error that names the known ones. A model that is a path is read.
 func Resolve(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, error) {
+	resolved, _, err := deploy(ctx, db, d)
+	return resolved, err
+}
+
+// deploy is Resolve, with the row that macros.deployment has for it.
+func deploy(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, deploymentRow, error) {
 	d = d.Normal()
 	if err := d.Check(); err != nil {
-		return deployment.Deployment{}, hint.Misuse("deployment: %w", err)
+		return deployment.Deployment{}, deploymentRow{}, hint.Misuse("deployment: %w", err)
 	}
 	model, err := readModel(ctx, db, d.CatalogModel)
 	if err != nil {
-		return deployment.Deployment{}, err
+		return deployment.Deployment{}, deploymentRow{}, err
 	}
 	d.CatalogModel = model
-	resolved := d
+	resolved, made := d, deploymentRow{}
 	var problem sql.NullString
 	err = db.QueryRowContext(ctx, `
 select
@@ -44,24 +65,25 @@ select
     d.engine,
     d.max_num_seqs,
     d.max_num_batched_tokens,
-    macros.sharing_problem(d)`+fromDeployment, d.SQL()).Scan(
+    macros.sharing_problem(d),
+    `+rowColumns+fromDeployment, d.SQL()).Scan(
 		&resolved.GPU, &resolved.CatalogModel, &resolved.TensorParallelSize, &resolved.Quantization, &resolved.KVCacheDtype,
-		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &problem,
+		&resolved.Engine, &resolved.MaxNumSeqs, &resolved.MaxNumBatchedTokens, &problem, &made.row, &made.structure,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
-		return deployment.Deployment{}, mistake(ctx, db, d)
+		return deployment.Deployment{}, deploymentRow{}, mistake(ctx, db, d)
 	}
 	if err != nil {
-		return deployment.Deployment{}, fmt.Errorf("deployment: %w", err)
+		return deployment.Deployment{}, deploymentRow{}, fmt.Errorf("deployment: %w", err)
 	}
 	if problem.Valid {
-		return deployment.Deployment{}, hint.Misuse("deployment: %s", problem.String).
+		return deployment.Deployment{}, deploymentRow{}, hint.Misuse("deployment: %s", problem.String).
 			Hint("tensor parallelism divides the attention heads; expert parallelism divides the experts and all GPUs, tensor times data parallel size")
 	}
 	if strings.HasPrefix(d.CatalogModel, "{") {
 		resolved.CatalogModel = d.CatalogModel // a model that is given by its config has no name that could be found again
 	}
-	return resolved, nil
+	return resolved, made, nil
 }
 
 // Spelled is a deployment with the catalogue's names for the pasted ones, and with the weight format that the model's name states. Unknown

@@ -100,6 +100,11 @@ func (p *Prediction) numbers() []*float64 {
 // Predict asks the model about many points at once and answers in their order. A point that cannot be predicted has a Why; an error means
 // that the warehouse could not be asked.
 func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, error) {
+	return predict(ctx, db, points, nil)
+}
+
+// predict takes the row of the points' one deployment if the caller has it already.
+func predict(ctx context.Context, db *sql.DB, points []Point, known *deploymentRow) ([]Prediction, error) {
 	predictions := make([]Prediction, len(points))
 	var asked []askedLoad
 	places := map[string]int{}
@@ -121,11 +126,20 @@ func Predict(ctx context.Context, db *sql.DB, points []Point) ([]Prediction, err
 	if len(asked) == 0 {
 		return predictions, nil
 	}
-	whys, err := readModels(ctx, db, deployments)
-	if err != nil {
-		return nil, err
+	whys := map[int]string{}
+	var rows deploymentRow
+	var err error
+	if known != nil {
+		rows = known.inPlace(0)
+	} else {
+		if whys, err = readModels(ctx, db, deployments); err != nil {
+			return nil, err
+		}
+		if rows, err = deployAll(ctx, db, deployments); err != nil {
+			return nil, err
+		}
 	}
-	answered, err := fillInParts(ctx, db, deployments, asked, predictions)
+	answered, err := fillInParts(ctx, db, rows, asked, predictions)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +184,7 @@ const partPoints = 1500
 
 // fillInParts asks on several connections at once, at most one per processor. DuckDB itself works on a few thousand rows with a single
 // thread. Each part writes to places of its own in into; only the map of answered places is shared and needs the lock.
-func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+func fillInParts(ctx context.Context, db *sql.DB, rows deploymentRow, asked []askedLoad, into []Prediction) (map[int]bool, error) {
 	parts := min(runtime.NumCPU(), 1+len(asked)/partPoints)
 	size := (len(asked) + parts - 1) / parts
 	var mu sync.Mutex
@@ -179,7 +193,7 @@ func fillInParts(ctx context.Context, db *sql.DB, deployments []askedDeployment,
 	answered := map[int]bool{}
 	for part := range slices.Chunk(asked, size) {
 		working.Go(func() {
-			of, err := fillPredictions(ctx, db, deployments, part, into)
+			of, err := fillPredictions(ctx, db, rows, part, into)
 			mu.Lock()
 			defer mu.Unlock()
 			maps.Copy(answered, of)
@@ -290,18 +304,17 @@ const loadColumns = `[{
 
 // fillPredictions asks one question for all of asked, and says which places were answered. A deployment that the catalogue does not know
 // has no row in the answer.
-func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
-	deploymentText, err := json.Marshal(deployments)
-	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+func fillPredictions(ctx context.Context, db *sql.DB, rows deploymentRow, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+	answered := map[int]bool{}
+	if rows.structure == "" {
+		return answered, nil // the catalogue knows none of the deployments
 	}
 	loadText, err := json.Marshal(asked)
 	if err != nil {
 		return nil, fmt.Errorf("predict: %w", err)
 	}
-	answered := map[int]bool{}
-	args := []any{string(deploymentText), string(loadText), loadColumns}
-	err = each(ctx, db, predictQuery, args, func(scan func(...any) error) error {
+	args := []any{rows.row, string(loadText), loadColumns}
+	err = each(ctx, db, rows.listed()+predictQuery, args, func(scan func(...any) error) error {
 		var seq int
 		var p Prediction
 		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
@@ -323,26 +336,53 @@ func fillPredictions(ctx context.Context, db *sql.DB, deployments []askedDeploym
 	return answered, nil
 }
 
-// predictQuery has three parameters: the deployments with their constants, the loads with the places of their deployments, and loadColumns.
-// A deployment that the catalogue does not know has no row in the CTE deployments, so its points drop out of the join. All other points
-// have one row, with ” or the reason why they cannot be served: GPUs that cannot share the model, no room for the weights, a request longer
-// than the context, or one that the KV cache cannot hold.
-var predictQuery = `
-with asked_deployments as (
+// deployAll computes the rows of many deployments, as a list of {place, d}. A deployment that the catalogue does not know has none; with
+// no row at all the structure is empty.
+func deployAll(ctx context.Context, db *sql.DB, deployments []askedDeployment) (deploymentRow, error) {
+	text, err := json.Marshal(deployments)
+	if err != nil {
+		return deploymentRow{}, fmt.Errorf("predict: %w", err)
+	}
+	var row, structure sql.NullString
+	err = db.QueryRowContext(ctx, `
+with asked as (
     select
         unnest(range(len(asked))) as place,
         unnest(asked) as one
     from (select from_json(?::json, '[{"deployment": "JSON", "constants": "MAP(VARCHAR, DOUBLE)"}]') as asked)
-),
+)
 
-deployments as (
-    select
-        asked_deployments.place,
-        d
-    from asked_deployments
-    cross join lateral macros.deployment(one.deployment, of_constants := one.constants) as d
-),
+select
+    to_json(list({'place': asked.place, 'd': d}))::varchar,
+    any_value(typeof(d))
+from asked
+cross join lateral macros.deployment(one.deployment, of_constants := one.constants) as d`, string(text)).Scan(&row, &structure)
+	if err != nil {
+		return deploymentRow{}, fmt.Errorf("predict: %w", err)
+	}
+	return deploymentRow{row.String, structure.String}, nil
+}
 
+// inPlace is the list of one row that deployAll would make.
+func (d deploymentRow) inPlace(place int) deploymentRow {
+	return deploymentRow{fmt.Sprintf(`[{"place": %d, "d": %s}]`, place, d.row), d.structure}
+}
+
+// listed starts a query over the rows of deployAll, its first argument.
+func (d deploymentRow) listed() string {
+	return `
+with deployments as (
+    select unnest(rows) as deployment
+    from (select ?::json::STRUCT(place BIGINT, d ` + d.structure + `)[] as rows)
+),
+`
+}
+
+// predictQuery goes on after deploymentRow.listed. Its further parameters are the loads with the places of their deployments, and loadColumns.
+// A deployment that the catalogue does not know has no row, so its points drop out of the join. All other points
+// have one row, with an empty text or the reason why they cannot be served: GPUs that cannot share the model, no room for the weights, a request longer
+// than the context, or one that the KV cache cannot hold.
+var predictQuery = `
 points as (
     select unnest(from_json(?::json, ?)) as point
 ),
@@ -350,12 +390,12 @@ points as (
 asked as (
     select
         point.seq,
-        deployments.d,
+        deployments.deployment.d as d,
         struct_update(point.load, tokens_per_step := coalesce(
             macros.accepted_per_step(point.load.acceptance_rate, point.load.drafts), point.load.tokens_per_step
         )) as l
     from points
-    inner join deployments on deployments.place = point.deployment
+    inner join deployments on deployments.deployment.place = points.point.deployment
 ),
 
 predicted as (

@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 func catalogue(t testing.TB) *warehouse.Warehouse {
@@ -126,14 +127,11 @@ func TestPredictedTermsAddUp(t *testing.T) {
 
 // A calibration is used for its own deployment, and said.
 func TestPredictSaysItsCalibration(t *testing.T) {
-	w := open(t)
-	if _, err := w.DB().Exec(`
+	w := warehousetest.Open(t, `
 insert into raw.calibrations (
     calibration_id, run_id, run_ids, made_at, gpu, model, tensor_parallel_size, weight_format, kv_format, engine, engine_version,
     name, format, value, low, high, before, requests
-) values (1, 'a', 'a b', timestamp '2026-11-01', 'H100', 'llama-3.1-8b', 1, 'bf16', 'bf16', 'vllm', '0.20.0', 'layer_s', '*', 100e-6, 90e-6, 110e-6, 42e-6, 400)`); err != nil {
-		t.Fatal(err)
-	}
+) values (1, 'a', 'a b', timestamp '2026-11-01', 'H100', 'llama-3.1-8b', 1, 'bf16', 'bf16', 'vllm', '0.20.0', 'layer_s', '*', 100e-6, 90e-6, 110e-6, 42e-6, 400)`)
 	its := func(p *analysis.Point) { p.EngineVersion = "0.20.1" }
 	got, err := analysis.Predict(context.Background(), w.DB(), []analysis.Point{
 		point(its), point(its, func(p *analysis.Point) { p.TensorParallelSize = 2 }), point(func(p *analysis.Point) { p.EngineVersion = "0.19.0" }),

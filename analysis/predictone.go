@@ -25,7 +25,7 @@ type Argument struct {
 // Argue predicts one point and gives the bytes, the limits and the constants behind it. A deployment that cannot be resolved is an error;
 // one that is known but cannot serve the load has an answer with Why and nothing else.
 func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
-	resolved, err := Resolve(ctx, db, p.Deployment)
+	resolved, made, err := deploy(ctx, db, p.Deployment)
 	if err != nil {
 		return Argument{}, err
 	}
@@ -35,7 +35,7 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	p.Deployment = resolved
 	flood := p // more requests than any server can serve: the rate that comes out is the largest possible
 	flood.Clients, flood.RequestsPerS = 0, 1e12
-	predictions, err := Predict(ctx, db, []Point{p, flood})
+	predictions, err := predict(ctx, db, []Point{p, flood}, &made)
 	if err != nil {
 		return Argument{}, err
 	}
@@ -44,12 +44,12 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 		return a, nil
 	}
 	load := p.Load.perReplica(p.Deployment)
-	args := []any{p.Deployment.SQL(), load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
+	args := []any{made.row, load.InputTokens, load.OutputTokens, load.CachedTokens, load.Drafts, load.TokensPerStep,
 		load.AcceptanceRate, a.Batch, predictions[1].RequestsPerS}
-	if a.Bytes, err = askFor(ctx, "predict", db, argumentQuery, args...); err != nil {
+	if a.Bytes, err = askFor(ctx, "predict", db, fmt.Sprintf(argumentQuery, made.from()), args...); err != nil {
 		return a, err
 	}
-	a.Constant, err = askFor(ctx, "predict", db, constantsQuery, p.Deployment.SQL())
+	a.Constant, err = askFor(ctx, "predict", db, fmt.Sprintf(constantsQuery, made.from()), made.row)
 	return a, err
 }
 
@@ -57,7 +57,7 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 // because a step without any has no bytes. Bytes and seconds are of one GPU; the largest rate comes from the second prediction.
 const argumentQuery = `
 with deployments as (
-    select d` + fromDeployment + `
+    select d%s
 ),
 
 asked as (
@@ -130,7 +130,7 @@ select
     a.gpu,
     a.is_other_version,
     a.source
-from (select d` + fromDeployment + `) as deployments
+from (select d%s) as deployments
 cross join lateral macros.assumptions(deployments.d) as a
 order by a.seq, a.name`
 

@@ -62,11 +62,12 @@ const leastKVTokens = 2048
 // LoadStepCost evaluates the step macros for a deployment, in two queries: one for the factors, one for the curves. A model that does not fit the GPUs' memory, or that leaves no room for one
 // request, is an error, because a simulator with it would start and then serve nothing.
 func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
-	if _, err := Resolve(ctx, db, d); err != nil {
+	_, made, err := deploy(ctx, db, d)
+	if err != nil {
 		return StepCost{}, err
 	}
 	cost := StepCost{tokens: grid(), replicas: max(d.DataParallelSize, 1)}
-	if err := cost.loadFactors(ctx, db, d); err != nil {
+	if err := cost.loadFactors(ctx, db, made); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
 	}
 	if cost.KVCapacityTokens <= 0 {
@@ -78,7 +79,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens).Hint("take more GPUs, a larger one, or a smaller weight or KV cache format")
 	}
 	cost.KVCapacityTokens *= int64(cost.replicas)
-	if err := cost.loadGrid(ctx, db, d); err != nil {
+	if err := cost.loadGrid(ctx, db, made); err != nil {
 		return StepCost{}, fmt.Errorf("step cost: %w", err)
 	}
 	return cost, nil
@@ -87,7 +88,7 @@ func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (Ste
 // loadFactors asks the macros for one unit of each term that is proportional to something, and for the host time of one sequence as a
 // difference of two. Prefill attention is split into layers without and with a sliding window by asking once with no tokens: then only the
 // layers without a window count the pair. For a model without windows all of it belongs to the first kind.
-func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
+func (c *StepCost) loadFactors(ctx context.Context, db *sql.DB, made deploymentRow) error {
 	err := db.QueryRowContext(ctx, `
 select
     coalesce(d.window_tokens, 0),
@@ -102,7 +103,7 @@ select
     macros.host_s(d, 1) - macros.host_s(d, 0) + macros.state_s(d, 1),
     macros.prefill_attention_s(d, 0, 1),
     macros.prefill_attention_s(d, 1, 1) - macros.prefill_attention_s(d, 0, 1),
-    d.roof_hardness`+fromDeployment, d.SQL()).Scan(
+    d.roof_hardness`+made.from(), made.row).Scan(
 		&c.SlidingWindow, &c.KVCapacityTokens,
 		&c.weightsS, &c.decodeS, &c.prefillS, &c.chunkS, &c.contextS, &c.windowS, &c.fixedS, &c.sequenceS,
 		&c.pairS, &c.windowedPairS, &c.roofHardness,
@@ -114,7 +115,7 @@ select
 }
 
 // loadGrid evaluates the curves of the experts and of the all-reduces at every point of the grid, in one query.
-func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
+func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, made deploymentRow) error {
 	var points []string
 	for n := 1; n < c.replicas; n++ { // fewer tokens than replicas: less than one a replica
 		points = append(points, fmt.Sprintf("%d / %d", n, c.replicas))
@@ -125,9 +126,9 @@ func (c *StepCost) loadGrid(ctx context.Context, db *sql.DB, d deployment.Deploy
 	table, err := ask(ctx, db, `
 select
     macros.experts_s(d, points.tokens),
-    macros.allreduce_s(d, points.tokens)`+fromDeployment+`
+    macros.allreduce_s(d, points.tokens)`+made.from()+`
 cross join (select unnest([`+strings.Join(points, ", ")+`]) as tokens, unnest(range(`+fmt.Sprint(len(points))+`)) as seq) as points
-order by points.seq`, d.SQL())
+order by points.seq`, made.row)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type Options struct {
 	RefuseText       bool              // refuse files that hold prompts or answers; otherwise they are read for lengths and the text is left out
 	MaxRejectedRatio float64           // more rejected than this fails the file; 0 means 0.001, below 0 none at all
 	Stdin            io.Reader         // what the path "-" reads; nil is os.Stdin
+	RefreshLater     bool              // leave the kept tables to the caller's warehouse.Refresh, or to the next opening for writing
 	Progress         func(Progress)    // called now and then while files are read, from one goroutine at a time
 }
 

@@ -89,7 +89,7 @@ func (m *loader) loadAndRefresh(ctx context.Context, file candidate) outcome {
 	if errors.Is(err, errBeingRead) {
 		return outcome{err: err, isDone: true} // it has its turn again, after the others
 	}
-	if err == nil && !result.AlreadyKnown && slices.Contains(refreshing, result.Format) {
+	if err == nil && !m.opts.RefreshLater && !result.AlreadyKnown && slices.Contains(refreshing, result.Format) {
 		m.kept.Lock()
 		err = warehouse.Refresh(context.WithoutCancel(ctx), m.w.DB())
 		m.kept.Unlock()

@@ -58,6 +58,9 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		if err := r.Insert(ctx, tx, file.source); err != nil {
 			return err
 		}
+		if opts.RefreshLater {
+			return nil
+		}
 		return tx.Refresh(ctx)
 	})
 	if ctx.Err() != nil {

@@ -81,7 +81,7 @@ type running struct {
 // of fixed times.
 func startReplay(t *testing.T, fixed vllmsim.Fixed) *running {
 	t.Helper()
-	config, err := simulatorOf(t.Context(), demoDeployment)
+	config, err := simulated()
 	if err != nil {
 		t.Fatal(err)
 	}

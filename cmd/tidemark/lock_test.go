@@ -192,7 +192,7 @@ func TestWhoOnlyPrintsHoldsNothing(t *testing.T) {
 // is said and taken in later: by the same experiment, or when it is begun again.
 func TestAnExperimentDoesNotDependOnALock(t *testing.T) {
 	r := inFolder(t)
-	config, err := simulatorOf(t.Context(), demoDeployment)
+	config, err := simulated()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,12 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -37,6 +39,8 @@ func TestScripts(t *testing.T) {
 		Dir:  "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor},
 		Setup: func(e *testscript.Env) error {
+			// A script about the copy for readers says env TIDEMARK_PUBLISH= and has one.
+			e.Setenv("TIDEMARK_PUBLISH", "off")
 			e.Setenv("SIM", startSimulator(e))
 			e.Setenv("SIM2", startSimulator(e))
 			for name, handler := range badServers {
@@ -81,9 +85,12 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s did not come", args[0])
 }
 
-// startSimulator serves the demo's deployment.
+// simulated is the demo's deployment, computed once per process.
+var simulated = sync.OnceValues(func() (vllmsim.Config, error) { return simulatorOf(context.Background(), demoDeployment) })
+
+// startSimulator serves it.
 func startSimulator(e *testscript.Env) string {
-	config, err := simulatorOf(context.Background(), demoDeployment)
+	config, err := simulated()
 	if err != nil {
 		panic(err)
 	}

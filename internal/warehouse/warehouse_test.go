@@ -131,7 +131,18 @@ func TestOpenKeepsDataAndRebuildsViews(t *testing.T) {
 // next to it.
 func TestEveryViewIsOneAndNothingStandsInForIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "views.duckdb")
-	w := open(t, path, warehouse.ReadWrite)
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without its stamp the file's views are made anew when it is opened: they are in the log, and not in the packed file.
+	if _, err := w.DB().Exec("delete from warehouse.stamp"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = open(t, path, warehouse.ReadWrite)
 	killed := filepath.Join(t.TempDir(), "killed.duckdb")
 	for _, end := range []string{"", ".wal"} {
 		content, err := os.ReadFile(path + end)
@@ -190,7 +201,8 @@ func TestConnectionsInMemoryShareOneWarehouse(t *testing.T) {
 	}
 }
 
-func TestCatalogueAnswers(t *testing.T) {
+// A catalogue is the packed empty warehouse, with all views, or made without any.
+func TestCatalogueAnswersWithoutViews(t *testing.T) {
 	w, err := warehouse.Catalogue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +210,13 @@ func TestCatalogueAnswers(t *testing.T) {
 	defer w.Close()
 	if got := number(t, w, "select d.tensor_parallel_size from macros.deployment({'gpu': 'H200', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 2, 'quantization': 'fp8'}) as d"); got != 2 {
 		t.Errorf("a deployment on two GPUs has %d", got)
+	}
+	packed, err := filepath.Glob("empty/" + queries.Stamp() + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := number(t, w, "select count(*) from duckdb_views() where schema_name in ('staging', 'marts', 'checks')"); got != 0 && len(packed) == 0 {
+		t.Errorf("%d views were made", got)
 	}
 }
 

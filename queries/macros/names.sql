@@ -56,19 +56,25 @@ create macro macros.worded_format(words, is_qwens) as case
     when regexp_full_match(words, '(-quantized)?-w-4a-16(-g-128|-gs-128)?') then 'gptq'
 end;
 
--- The format that a model's name says.
+-- The format that a model's name says. The lambdas here have the spelling planned once and not at each of its uses.
 --   select macros.format_of_name('Qwen/Qwen3-8B-FP8')
 create macro macros.format_of_name(name) as
-    macros.worded_format(
-        macros.format_words(macros.model_spelling(name)),
-        starts_with(lower(name), 'qwen/') or (not contains(name, '/') and starts_with(lower(name), 'qwen'))
-    );
+    list_transform(
+        [{
+            'words': macros.format_words(macros.model_spelling(name))::varchar, -- without the cast, a macro's value loses its field's name
+            'is_qwens': starts_with(lower(name), 'qwen/') or (not contains(name, '/') and starts_with(lower(name), 'qwen'))
+        }],
+        lambda said: macros.worded_format(said.words, said.is_qwens)
+    )[1];
 
 -- The spelling without the words of a format; null where the format that they say is not known.
 --   select macros.bare_spelling('RedHatAI/Llama-3.1-8B-FP8')
 create macro macros.bare_spelling(name) as
     case when macros.format_of_name(name) is not null
-        then left(macros.model_spelling(name), len(macros.model_spelling(name)) - len(macros.format_words(macros.model_spelling(name))))
+        then list_transform(
+            [macros.model_spelling(name)],
+            lambda spelling: left(spelling, len(spelling) - len(macros.format_words(spelling)))
+        )[1]
     end;
 
 -- vLLM's word for a way of packing can cover several formats, so such a word agrees with a model name that is more exact.

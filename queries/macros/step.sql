@@ -93,9 +93,8 @@ create macro macros.experts_table_s(d, tokens) as
 create macro macros.experts_s(d, tokens) as
     case
         when d.experts = 0 or d.experts > 0 and tokens = 0 then 0e0
-        when d.expert_table_ratio = 0 then macros.experts_law_s(d, tokens)
         else (1 - d.expert_table_ratio) * macros.experts_law_s(d, tokens)
-            + d.expert_table_ratio * macros.experts_table_s(d, tokens)
+            + case when d.expert_table_ratio = 0 then 0e0 else d.expert_table_ratio * macros.experts_table_s(d, tokens) end
     end;
 
 -- Bytes of KV cache that one GPU reads in a step.
