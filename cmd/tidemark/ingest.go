@@ -138,7 +138,9 @@ func columnsSaid(said []string) (map[string]string, error) {
 // says what to do: the run itself is safe on disk.
 func ingestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said judged, err error) {
 	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
-		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1})
+		// Who has pressed Ctrl-C twice wants to leave: the rows go in, and the next verb computes what can be asked of them.
+		isHurried := hardStop(c.Context).Err() != nil
+		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1, RefreshLater: isHurried})
 		for _, result := range results {
 			for _, note := range result.Notes {
 				tell(c, "%s: %s", folder, note)
@@ -146,6 +148,10 @@ func ingestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, 
 		}
 		if err != nil {
 			return err
+		}
+		if isHurried {
+			said.firstLine = "stopped at once; \"tidemark runs " + runID + warehouseWords(c) + "\" says what came of it until then"
+			return nil
 		}
 		said, err = judge(ctx, w, runID)
 		return err

@@ -67,10 +67,13 @@ var small = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range []string{string(rows), million, "checkpoint"} {
+	for _, statement := range []string{string(rows), million} {
 		if _, err := w.DB().Exec(statement); err != nil {
 			return nil, err
 		}
+	}
+	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
 		return nil, err
