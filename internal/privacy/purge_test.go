@@ -40,7 +40,7 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	take(t, w, marked(t, "goesaway", 20_000), "old")
+	take(t, w, marked(t, "goesaway", 100_000), "old")
 	take(t, w, marked(t, "stayshere", 3_000), "new")
 	_, err = w.DB().Exec(`
 		update raw.sources set ingested_at = timestamptz '2025-01-01' where name = 'old';
@@ -87,8 +87,8 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	if result, err = Purge(t.Context(), path, summer, []string{"old", "new"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Sources) != 1 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 20_000 || result.After >= result.Before {
-		t.Errorf("got %+v, want the old one gone of the two that were named, its 20,000 rows, and a smaller file", result)
+	if len(result.Sources) != 1 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 100_000 || result.After >= result.Before {
+		t.Errorf("got %+v, want the old one gone of the two that were named, its 100,000 rows, and a smaller file", result)
 	}
 	if result, err = Purge(t.Context(), path, time.Time{}, []string{"run-a", "all"}); err != nil || len(result.Sources) != 3 {
 		t.Errorf("got %+v, %v; want a run and two sources of a collection gone", result, err)

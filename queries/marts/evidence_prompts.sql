@@ -28,13 +28,23 @@ with sent as (
     where is_sent
 ),
 
+limits as (
+    select
+        run_id,
+        quantile_cont(uncached_tokens, 0.9) as long_tokens
+    from sent
+    where is_measured
+    group by run_id
+),
+
 prompts as (
     select
         sent.*,
         macros.prompt_s(d, 1, sent.uncached_tokens, sent.cached_tokens) as work_s,
         coalesce(sent.others_done_s <= sent.sent_s, true) and coalesce(sent.next_sent_s >= sent.first_token_s, true) as is_alone,
-        quantile_cont(sent.uncached_tokens, 0.9) over (partition by sent.run_id) as long_tokens
+        limits.long_tokens
     from sent
+    inner join limits on limits.run_id = sent.run_id
     left join staging.deployments as d on d.run_id = sent.run_id
     where sent.is_measured
 ),
@@ -68,10 +78,17 @@ shorts as (
         run_id,
         sent_s,
         first_token_s,
-        ttft_s,
-        median(ttft_s) over (partition by run_id) as p50_ttft_s
+        ttft_s
     from prompts
     where uncached_tokens <= long_tokens
+),
+
+usual as (
+    select
+        run_id,
+        median(ttft_s) as p50_ttft_s
+    from shorts
+    group by run_id
 ),
 
 neighbours as (
@@ -79,10 +96,11 @@ neighbours as (
         shorts.run_id,
         median(shorts.ttft_s) as p50_ttft_s,
         case when count(*) >= 100 then quantile_cont(shorts.ttft_s, 0.99) end as p99_ttft_s,
-        avg(coalesce(longs.busy_until_s >= shorts.sent_s, false)::integer) filter (where shorts.ttft_s > 3 * shorts.p50_ttft_s)
+        avg(coalesce(longs.busy_until_s >= shorts.sent_s, false)::integer) filter (where shorts.ttft_s > 3 * usual.p50_ttft_s)
             as slow_beside_long_ratio,
         avg(coalesce(longs.busy_until_s >= shorts.sent_s, false)::integer) as beside_long_ratio
     from shorts
+    inner join usual on usual.run_id = shorts.run_id
     asof left join longs on longs.run_id = shorts.run_id and longs.sent_s <= shorts.first_token_s
     group by shorts.run_id
 ),
