@@ -99,6 +99,11 @@ type relation struct {
 const requestsPerPass = 200_000
 
 func (p passes) refresh(ctx context.Context, db Querier) error {
+	// DuckDB takes rows that are not committed for none, and joins "as of" none by
+	// comparing each row with each: of a million requests that never ends.
+	if _, err := db.ExecContext(ctx, "set asof_loop_join_threshold = 0"); err != nil {
+		return err
+	}
 	var catalogue string
 	if err := db.QueryRowContext(ctx, catalogueQuery).Scan(&catalogue); err != nil {
 		return err
