@@ -56,11 +56,9 @@ def _(mo, snapshot):
 def _(buckets, plt):
     fig, axes = plt.subplots(figsize=(8, 4.5))
     for colour, (name, of_line) in zip(["#0072B2", "#D55E00", "#009E73", "#CC79A7"], buckets.groupby("line")):
-        ends_s = 2 ** ((of_line.bucket + 1) / 64)
-        axes.step(ends_s, of_line.samples.cumsum() / of_line.samples.sum(), where="post", color=colour, label=name)
-    axes.set(title="TTFT and TPOT of all runs", xscale="log", xlabel="at most so long (s)", ylabel="share of the requests", ylim=(0, 1.02))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("{x:g}")
+        ends_ms = 2 ** ((of_line.bucket + 1) / 64) * 1e3
+        axes.step(ends_ms, of_line.samples.cumsum() / of_line.samples.sum(), where="post", color=colour, label=name)
+    axes.set(title="TTFT and TPOT of all runs", xlabel="at most so long (ms)", ylabel="share of the requests", xlim=(0, None), ylim=(0, 1.02))
     axes.legend()
     fig
     return

@@ -70,6 +70,14 @@ func (p place) runNotebook(t *testing.T, notebook, output string, environment ..
 // runMarimo exports the notebook with its outputs, as Jupyter's format has them.
 func (p place) runMarimo(t *testing.T, output string) {
 	notebook, made := folder+"/with_marimo.py", filepath.Join(output, "with_marimo.ipynb")
+	text, err := os.ReadFile(notebook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), filepath.Base(notebook)) // marimo leaves a folder of its own beside it
+	if err := os.WriteFile(copied, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	marimo := func(args ...string) {
 		command := exec.Command(filepath.Join(filepath.Dir(os.Getenv("BOOKS_PYTHON")), "marimo"), args...)
 		command.Env = p.environment()
@@ -77,8 +85,8 @@ func (p place) runMarimo(t *testing.T, output string) {
 			t.Fatalf("marimo %s: %v\n%s", args[0], err, out)
 		}
 	}
-	marimo("check", "--strict", notebook)
-	marimo("export", "ipynb", "--include-outputs", "--force", "--output", made, notebook)
+	marimo("check", "--strict", copied)
+	marimo("export", "ipynb", "--include-outputs", "--force", "--output", made, copied)
 	var e executed
 	p.python(t, &e, nil, "testdata/outputs.py", made, output)
 	p.check(t, notebook, e)

@@ -19,7 +19,7 @@ left = [cell["id"] for cell in book.cells if cell.cell_type == "code" and (cell.
 if left:
     sys.exit(f"{notebook.name}: cells {left} were committed with outputs: clear them")
 
-# A cell may wait for a machine that is busy; nothing is judged by this limit.
-NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+# A machine may be busy; nothing is judged by these limits, in seconds.
+NotebookClient(book, timeout=300, iopub_timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
 nbformat.write(book, folder / notebook.name)
 say(book, notebook.stem, folder)
