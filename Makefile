@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy coverage-intervals kernel-curves test-pages test-python test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy coverage-intervals kernel-curves test-pages test-python test-notebooks test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,10 @@ test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is 
 	./queries/python_setup.sh $(CACHE)
 	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries -run InPython -count=1 -v
 
+test-notebooks: build ## the notebooks and the dashboard of docs, against a live serve and a published folder (a venv of 1.1 GB in the cache folder); BOOKS_OUTPUT=DIR keeps the plots
+	./internal/books/setup.sh $(CACHE)
+	BOOKS_TIDEMARK=$(CURDIR)/tidemark BOOKS_PYTHON=$(CACHE)/notebooks/bin/python $(GO) test -tags "$(TAGS) notebooks" ./internal/books -count=1 -v
+
 accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
@@ -80,4 +84,4 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz accuracy test-pages test-python test-vllm
+ci-rest: lint race fuzz accuracy test-pages test-python test-notebooks test-vllm

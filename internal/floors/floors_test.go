@@ -61,6 +61,7 @@ var floor = map[string]int{
 	"internal/floors":                  0,
 	"internal/realvllm":                0,
 	"internal/accuracy":                6,
+	"internal/books":                   0,
 	"internal/peers":                   0,
 	"internal/soak":                    0,
 	"internal/chromium":                0,
