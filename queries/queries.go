@@ -47,7 +47,9 @@ func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run
 
 // IsPublishedPerSource says that the view's rows of each source are written into the
 // published lake.
-func (f File) IsPublishedPerSource() bool { return strings.Contains(f.Text, "\n-- Published per source.\n") }
+func (f File) IsPublishedPerSource() bool {
+	return strings.Contains(f.Text, "\n-- Published per source.\n")
+}
 
 // Views are the schemas whose files are bare selects.
 var Views = []string{"staging", "marts", "checks"}
