@@ -288,3 +288,41 @@ func TestSwitchedOff(t *testing.T) {
 	change(t, path, folder)
 	same(t, path, folder)
 }
+
+// A file that cannot be written leaves the old snapshot and the old lake's parts, and the next time all is published.
+func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := published.Folder(path, "")
+	change(t, path, folder, aRun("a"))
+	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} { // where a new file would be written
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	warehousetest.Put(t, w, aRun("b"))
+	_, done, err := published.Publish(t.Context(), w, folder, "test")
+	w.Close()
+	done()
+	if err == nil || !strings.Contains(err.Error(), "publish into "+folder) {
+		t.Errorf("got %v, want an error that names the folder", err)
+	}
+	old := opened(t, published.Snapshot(folder))
+	if got := text(t, old.DB(), "select string_agg(run_id, ' ') from marts.runs"); got != "a" {
+		t.Errorf("the snapshot has the runs %q, want the old one", got)
+	}
+	old.Close()
+	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Older {
+		t.Errorf("fresh: got %v (%v), want that the snapshot is older", state, err)
+	}
+	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(t, path, folder)
+	same(t, path, folder)
+}
