@@ -326,3 +326,26 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	change(t, path, folder)
 	same(t, path, folder)
 }
+
+// Who removes the warehouse and makes another one under its name gets the other one's rows, never the old ones.
+func TestAnotherWarehouseOfTheSameName(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := published.Folder(path, "")
+	for _, id := range []string{"a", "b"} {
+		change(t, path, folder, aRun(id))
+		same(t, path, folder)
+		change(t, path, folder, aTrace) // the spare file is of this warehouse
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if state, _, err := published.Fresh(path, folder); err != nil || state != published.Missing {
+			t.Errorf("without the warehouse: got %v (%v), want that nothing is published", state, err)
+		}
+		if err := os.Rename(warehousetest.File(t), path); err != nil {
+			t.Fatal(err)
+		}
+		if state, _, err := published.Fresh(path, folder); err != nil || state == published.Current {
+			t.Errorf("a new warehouse: got %v (%v), want that the snapshot is of another state", state, err)
+		}
+	}
+}

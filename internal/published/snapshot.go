@@ -143,10 +143,10 @@ var whole = []string{"raw.calibrations", "warehouse.kept"}
 // time in warehouse.kept when it was computed again.
 func catchingUp(tables []table) (statements []string) {
 	add := func(format string, values ...any) { statements = append(statements, fmt.Sprintf(format, values...)) }
-	add("create or replace temporary table gone_sources as select source_id from spare.raw.sources except select source_id from raw.sources")
-	add("create or replace temporary table new_sources as select source_id from raw.sources except select source_id from spare.raw.sources")
-	add("create or replace temporary table gone_runs as select run_id from spare.raw.runs except select run_id from raw.runs")
-	add("create or replace temporary table new_runs as select run_id from raw.runs except select run_id from spare.raw.runs")
+	add("create or replace temporary table gone_sources as select source_id from (select source_id, ingested_at from spare.raw.sources except select source_id, ingested_at from raw.sources)")
+	add("create or replace temporary table new_sources as select source_id from (select source_id, ingested_at from raw.sources except select source_id, ingested_at from spare.raw.sources)")
+	add("create or replace temporary table gone_runs as select run_id from spare.raw.runs where source_id in (from gone_sources)")
+	add("create or replace temporary table new_runs as select run_id from raw.runs where source_id in (from new_sources)")
 	add("create or replace temporary table gone_rows as select run_id from (select run_id, computed_at from spare.warehouse.kept except select run_id, computed_at from warehouse.kept)")
 	add("create or replace temporary table new_rows as select run_id from (select run_id, computed_at from warehouse.kept except select run_id, computed_at from spare.warehouse.kept)")
 	for _, t := range tables {

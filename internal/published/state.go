@@ -4,34 +4,40 @@ package published
 
 import (
 	"encoding/binary"
-	"io"
+	"fmt"
 	"os"
 
 	"tidemark/queries"
 )
 
-// state is the number of the last checkpoint in a DuckDB file. The file begins with
-// a header of 4,096 bytes and two more that are written in turn; each of these has a
-// checksum of 8 bytes and then the number.
-func state(file io.ReaderAt) (uint64, error) {
+// state tells one state of a DuckDB file from all others, also from those of a file
+// that is made anew under the same name: the number of the last checkpoint, the size
+// and the time of the last change. The file begins with a header of 4,096 bytes and two
+// more that are written in turn; each of these has a checksum of 8 bytes and then the
+// number.
+func state(file *os.File) (string, error) {
 	var number uint64
 	for _, at := range []int64{4096, 8192} {
 		var bytes [8]byte
 		if _, err := file.ReadAt(bytes[:], at+8); err != nil {
-			return 0, err
+			return "", err
 		}
 		number = max(number, binary.LittleEndian.Uint64(bytes[:]))
 	}
-	return number, nil
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d-%d-%d", number, info.Size(), info.ModTime().UnixNano()), nil
 }
 
 // stateOf is the state of the file at a path. It must not be called in a process
 // that has the file open for writing: closing any descriptor of a file drops the
 // process's locks on it.
-func stateOf(path string) (uint64, error) {
+func stateOf(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer file.Close()
 	return state(file)
@@ -53,8 +59,8 @@ const (
 	Current
 )
 
-// Fresh compares the snapshot in a folder with its warehouse. A warehouse that is
-// not there any more leaves its snapshot current.
+// Fresh compares the snapshot in a folder with its warehouse. Without the warehouse
+// the snapshot is nobody's, and counts as missing.
 func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	if folder == Off {
 		return SwitchedOff, Manifest{}, nil
@@ -66,8 +72,10 @@ func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	if m.IsOff {
 		return SwitchedOff, m, nil
 	}
-	if _, err := os.Stat(Snapshot(folder)); err != nil {
-		return Missing, m, nil
+	for _, path := range []string{Snapshot(folder), warehouse} {
+		if _, err := os.Stat(path); err != nil {
+			return Missing, m, nil
+		}
 	}
 	if m.Stamp != queries.Stamp() {
 		return OtherVersion, m, nil
@@ -76,9 +84,6 @@ func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 		return Older, m, nil
 	}
 	now, err := stateOf(warehouse)
-	if os.IsNotExist(err) {
-		return Current, m, nil
-	}
 	if err != nil || now != m.Snapshot {
 		return Older, m, nil
 	}
