@@ -30,7 +30,7 @@ type loader struct {
 	sums  *claims // of the contents that are being taken in, in place of names
 	meter *meter
 	large sync.Mutex // held by the one large file that is read
-	kept  sync.Mutex // one goroutine at a time recomputes the kept tables
+	kept  sync.Mutex // one goroutine at a time writes the kept tables, from the begin of its transaction on
 }
 
 // outcome is what became of one file: a result or an error, or nothing where it was
@@ -85,7 +85,13 @@ func (m *loader) loadAndRefresh(ctx context.Context, file candidate) outcome {
 		m.large.Lock()
 		defer m.large.Unlock()
 	}
+	if file.isRun { // its transaction also writes the kept tables, and two at a time would be in conflict
+		m.kept.Lock()
+	}
 	result, err := m.loadOne(ctx, file)
+	if file.isRun {
+		m.kept.Unlock()
+	}
 	if errors.Is(err, errBeingRead) {
 		return outcome{err: err, isDone: true} // it has its turn again, after the others
 	}

@@ -194,6 +194,9 @@ func (p passes) changed(ctx context.Context, db Querier, catalogue string) ([]st
 			differing = append(differing, fmt.Sprintf("(select run_id from (from (%s) except all from %s))", r.text, narrowed(r.name)))
 		}
 	}
+	if len(differing) == 0 { // none of what is asked depends on the catalogue
+		return nil, nil
+	}
 	changed, err := texts(ctx, db, "select distinct run_id from ("+strings.Join(differing, " union all ")+") order by run_id")
 	if err != nil {
 		return nil, err
