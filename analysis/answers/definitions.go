@@ -27,7 +27,7 @@ var byDefinition = regexp.MustCompile(
 	`(?:\b(?:select|by)\b|,)\s*(?:all\s+|distinct\s+)?(?:\w+\.)?"?definition_id"?\s*(?:,|\bas\b|\bfrom\b|\border\b|\bhaving\b|\blimit\b|\)|;|$)` +
 		`|\bdefinition_id"?\s*(?:=|in\b|like\b)`)
 
-// texts matches quoted texts, which must not be mistaken for names of relations.
+// texts matches texts in quotes. A word in them is no name of a relation.
 var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
 
 // MixedDefinitions is a warning for a query that may average figures of different meaning: it reads figures of other tools without

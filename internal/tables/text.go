@@ -98,8 +98,8 @@ func (r *textRows) classify(column int, value any) {
 	}
 }
 
-// End prints what was measured and waits for its layout. An empty table says so, because
-// silence could be mistaken for a failure.
+// End prints what was measured and waits for its layout. An empty table says so: a
+// user who sees nothing may think that the program failed.
 func (r *textRows) End() error {
 	isEmpty := !r.isChosen && len(r.measured) == 0
 	if err := r.choose(); err != nil {
@@ -111,8 +111,8 @@ func (r *textRows) End() error {
 	return r.out.Flush()
 }
 
-// Flush drops the rows whose layout was never chosen: an error follows them, and a few
-// rows without it could be mistaken for the whole answer.
+// Flush drops the rows whose layout was never chosen: an error follows them, and a
+// user who sees a few rows may think that these are all.
 func (r *textRows) Flush() error {
 	if !r.isChosen {
 		return nil
