@@ -63,8 +63,8 @@ type protocolError struct{ error }
 // becomeDue settles when the request was due. From here on it has a row.
 func (x *exchange) becomeDue() {
 	x.isPastDue = true
-	x.row.req.Due, x.row.held = x.ticket.due, x.ticket.held
-	x.row.isWarmUp = x.ticket.due < x.settings.WarmUp
+	x.row.req.Due, x.row.held = x.ticket.Due, x.ticket.Held
+	x.row.isWarmUp = x.ticket.Due < x.settings.WarmUp
 }
 
 // noteSent takes note of the instant before the first byte is written.

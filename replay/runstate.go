@@ -51,7 +51,7 @@ func (s *runState) exchange(t *ticket) *exchange {
 		x = &exchange{}
 		x.onEvent = func(name, data []byte) { x.stream.event(name, data, x.at) }
 	}
-	x.runState, x.ticket, x.row = s, t, newRow(t.req)
+	x.runState, x.ticket, x.row = s, t, newRow(t.Req)
 	x.row.endpoint = t.to.name
 	x.conn, x.body, x.out, x.answer = nil, nil, nil, wire.Head{}
 	x.connectErr, x.writeErr, x.end = nil, nil, nil
