@@ -62,17 +62,10 @@ func (p *blockPool) dropFree(i int32) {
 	p.free--
 }
 
-// find returns the cached blocks of the longest leading run of hashes.
-func (p *blockPool) find(hashes []uint64) []int32 {
-	var found []int32
-	for _, h := range hashes {
-		i, ok := p.byHash[h]
-		if !ok {
-			break
-		}
-		found = append(found, i)
-	}
-	return found
+// find returns the first of the cached blocks with that hash.
+func (p *blockPool) find(hash uint64) (int32, bool) {
+	i, isThere := p.byHash[hash]
+	return i, isThere
 }
 
 // idle counts the found blocks that no sequence holds. Holding them uses up

@@ -169,7 +169,7 @@ func (s *Schedule) nextUnprepared() *Ticket {
 
 // Release is the next request to be sent now, nil when there is none yet: its due time has come, and it has its slot.
 func (s *Schedule) Release(now time.Duration) *Ticket {
-	if s.nextRelease() > now {
+	if s.NextRelease() > now {
 		return nil
 	}
 	t := heap.Pop(&s.waiting).(*Ticket)
@@ -190,8 +190,8 @@ func (s *Schedule) Release(now time.Duration) *Ticket {
 	return t
 }
 
-// nextRelease is Never while all slots are taken: an ended request wakes the driver then.
-func (s *Schedule) nextRelease() time.Duration {
+// NextRelease is Never while all slots are taken: an ended request wakes the driver then.
+func (s *Schedule) NextRelease() time.Duration {
 	switch {
 	case s.waiting.Len() == 0 || s.limit > 0 && s.free.len() == 0:
 		return Never
@@ -203,7 +203,7 @@ func (s *Schedule) nextRelease() time.Duration {
 
 // Wake is when Prepare or Release has something without anything else having happened.
 func (s *Schedule) Wake() time.Duration {
-	at := s.nextRelease()
+	at := s.NextRelease()
 	if t := s.nextUnprepared(); t != nil {
 		if s.IsClosed {
 			return min(at, 0)
