@@ -17,7 +17,7 @@ with runs as (
         plan_fingerprint,
         mode,
         coalesce(catalog_model, served_model) as model,
-        case when is_simulated then 'simulated' else 'measured' end as origin,
+        origin,
         [
             {'kind': 'load', 'setting': 'mode', 'value': mode},
             {'kind': 'load', 'setting': 'max_concurrency', 'value': max_concurrency::varchar},

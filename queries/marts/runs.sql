@@ -21,7 +21,8 @@
 -- status                   'running', 'done', 'interrupted' or 'aborted'
 -- has_ended                false while it runs and after a kill: what has no row was not sent or did not end
 -- measured_on              what was measured: 'simulated ...', or the engine and what it ran on
--- is_simulated             measured on a simulated server
+-- is_simulated             measured on a simulated server, or rehearsed
+-- origin                   'measured', 'simulated' or 'rehearsed'
 -- is_draft                 GPU or model is not known: shown, not compared
 -- base_url                 the server that was asked
 -- endpoint                 the path on it
@@ -298,7 +299,7 @@ select
     runs.status,
     runs.has_ended,
     case
-        when runs.is_simulated then concat_ws(' ', 'simulated', coalesce(runs.simulates, 'server'))
+        when runs.is_simulated then concat_ws(' ', runs.origin, coalesce(runs.simulates, 'server'))
         else concat_ws(
             ' ',
             coalesce(runs.engine, case when runs.server_version is not null then 'vllm' end, 'unknown server'),
@@ -307,6 +308,7 @@ select
         )
     end as measured_on,
     runs.is_simulated,
+    runs.origin,
     runs.is_draft,
     runs.base_url,
     runs.endpoint,

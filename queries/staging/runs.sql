@@ -58,7 +58,8 @@
 -- max_num_batched_tokens   tokens of one engine step
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
--- is_simulated             the server said that it is a simulation
+-- is_simulated             the server said that it is a simulation, or there was none: the run was rehearsed
+-- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
 -- is_complete              the run ended by itself
@@ -132,6 +133,11 @@ select
     runs.document ->> '$.environment_source' as environment_source,
     nullif(runs.document ->> '$.server.version', '') as server_version,
     coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
+    case
+        when runs.document ->> '$.origin' = 'rehearsed' then 'rehearsed'
+        when (runs.document ->> '$.server.is_simulated')::boolean then 'simulated'
+        else 'measured'
+    end as origin,
     nullif(concat_ws(
         ' ',
         nullif(runs.document ->> '$.server.simulates.gpu', ''),
