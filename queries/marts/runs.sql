@@ -75,6 +75,8 @@
 -- request_per_s            completed requests per second of that window
 -- prompt_token_per_s       prompt tokens of completed requests per second of it
 -- output_token_per_s       received tokens of completed requests per second of it; null where the count of some is not known
+-- steady_request_per_s     completed requests per second of its steady part (marts.steady_windows has the rule); null where it has none
+-- steady_output_token_per_s  their received tokens per second of it
 -- p50_ttft_s, p95_ttft_s, p99_ttft_s                               time to first token, from sent, seconds
 -- p50_ttft_from_due_s, p95_ttft_from_due_s, p99_ttft_from_due_s    time to first token, from due, seconds
 -- p50_tpot_s, p95_tpot_s, p99_tpot_s                               time per token after the first, seconds
@@ -366,6 +368,8 @@ select
     counts.completed / nullif(counts.window_s, 0) as request_per_s,
     coalesce(counts.input_tokens, 0) / nullif(counts.window_s, 0) as prompt_token_per_s,
     counts.received_tokens / nullif(counts.window_s, 0) as output_token_per_s,
+    steady_windows.steady_request_per_s,
+    steady_windows.steady_output_token_per_s,
     counts.ttft[1] as p50_ttft_s,
     counts.ttft[2] as p95_ttft_s,
     macros.p99_of(counts.ttft, counts.completed) as p99_ttft_s,
@@ -397,3 +401,4 @@ left join failures on failures.run_id = runs.run_id
 left join absences on absences.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id
 left join marts.closed_loops on closed_loops.run_id = runs.run_id
+left join marts.steady_windows on steady_windows.run_id = runs.run_id
