@@ -25,6 +25,7 @@ with runs as (
             {'kind': 'load', 'setting': 'speed', 'value': round(speed, 4)::varchar},
             {'kind': 'load', 'setting': 'thin', 'value': round(thin, 4)::varchar},
             {'kind': 'load', 'setting': 'thicken', 'value': round(thicken, 4)::varchar},
+            {'kind': 'load', 'setting': 'lengths', 'value': lengths},
             {'kind': 'load', 'setting': 'session_rate_per_s', 'value': round(session_rate_per_s, 4)::varchar},
             {'kind': 'load', 'setting': 'history', 'value': history},
             {'kind': 'server', 'setting': 'gpu', 'value': gpu},

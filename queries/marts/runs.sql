@@ -42,6 +42,7 @@
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
 -- speed, thin, thicken     how the trace was scaled
+-- lengths                  'own', or 'mean': a control whose requests all have the average lengths of its plan
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
 -- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- seed                     of everything that was drawn
@@ -332,6 +333,7 @@ select
     runs.speed,
     runs.thin,
     runs.thicken,
+    runs.lengths,
     runs.spread_tick_s,
     runs.session_rate_per_s,
     runs.seed,

@@ -21,6 +21,7 @@
 -- thin                     share of sessions kept
 -- thicken                  copies made of each session
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
+-- lengths                  'own', or 'mean': a control whose requests all have the average lengths of its plan
 -- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- planned_requests         requests in the plan
 -- duration_s               length of the run, seconds
@@ -93,6 +94,7 @@ select
     (runs.document ->> '$.plan.scaling.thin')::double as thin,
     (runs.document ->> '$.plan.scaling.thicken')::double as thicken,
     nullif((runs.document ->> '$.plan.scaling.spread_tick_s')::double, 0) as spread_tick_s,
+    coalesce(nullif(runs.document ->> '$.plan.scaling.lengths', ''), 'own') as lengths,
     nullif((runs.document ->> '$.plan.scaling.session_rate_per_s')::double, 0) as session_rate_per_s,
     (runs.document ->> '$.plan.requests')::bigint as planned_requests,
     (runs.document ->> '$.result.duration_s')::double as duration_s,
