@@ -63,13 +63,15 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 	if err != nil {
 		return err
 	}
-	if fresh != published.SwitchedOff && fresh != published.Current && broughtUp(ctx, c, path) {
+	if fresh != published.SwitchedOff && fresh != published.OfAnother && fresh != published.Current && broughtUp(ctx, c, path) {
 		if fresh, manifest, err = published.Fresh(path, folder); err != nil {
 			return err
 		}
 	}
 	mode := warehouse.ReadOnly
 	switch fresh {
+	case published.OfAnother:
+		tell(c, "%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
 	case published.Current:
 		path = published.Snapshot(folder)
 	case published.Older:
@@ -124,6 +126,7 @@ Example:
   tidemark publish
   duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
 		Flags: withWarehouseFlags(
+			&cli.BoolFlag{Name: "replace", Usage: "publish into a folder that holds what is published of another warehouse"},
 			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\""},
 		),
 		Action: runPublish,
@@ -158,6 +161,17 @@ func runPublish(c *cli.Context) error {
 	folder := publishedFolder(c)
 	if folder == published.Off {
 		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
+	}
+	if err := exclusive(c, "replace", "off"); err != nil {
+		return err
+	}
+	if c.Bool("replace") {
+		if err := published.Forget(folder); err != nil {
+			return err
+		}
+	}
+	if err := published.CheckOwner(c.String("warehouse"), folder); err != nil {
+		return err
 	}
 	if c.Bool("off") {
 		if err := published.SwitchOff(folder); err != nil {

@@ -87,7 +87,7 @@ func runPurge(c *cli.Context) error {
 func purgePublished(c *cli.Context) error {
 	folder := publishedFolder(c)
 	state, _, err := published.Fresh(c.String("warehouse"), folder)
-	if err != nil || state == published.SwitchedOff || state == published.Missing {
+	if err != nil || state == published.SwitchedOff || state == published.OfAnother || state == published.Missing {
 		return err
 	}
 	if err := published.Forget(folder); err != nil {

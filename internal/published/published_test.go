@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/published"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
@@ -325,6 +326,63 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	}
 	change(t, path, folder)
 	same(t, path, folder)
+}
+
+// Two warehouses do not overwrite each other in one folder. One that was moved, with the folder or without, is the same one,
+// and Forget, which is publish --replace, gives the folder away.
+func TestTwoWarehousesOneFolder(t *testing.T) {
+	parent := t.TempDir()
+	folder := filepath.Join(parent, "for-all")
+	one, other := warehousetest.File(t), warehousetest.File(t)
+	trace := func(id string) string { return strings.NewReplacer("1000", id, "'day'", "'day"+id+"'", "'aa'", "'"+id+"'").Replace(aTrace) }
+	change(t, one, folder, trace("1"))
+	refused := func(path string) {
+		t.Helper()
+		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, done, err := published.Publish(t.Context(), w, folder, "test")
+		w.Close()
+		done()
+		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark publish --replace") {
+			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
+		}
+		if state, _, err := published.Fresh(path, folder); err != nil || state != published.OfAnother {
+			t.Errorf("%s: fresh: got %v (%v), want that it is another's", path, state, err)
+		}
+	}
+	refused(other)
+	same(t, one, folder)
+
+	link := filepath.Join(parent, "link.duckdb")
+	moved := filepath.Join(parent, "moved.duckdb")
+	if err := os.Symlink(one, link); err != nil {
+		t.Fatal(err)
+	}
+	change(t, link, folder, trace("2")) // the same file by another name
+	same(t, one, folder)
+	if err := os.Rename(one, moved); err != nil {
+		t.Fatal(err)
+	}
+	change(t, moved, folder)
+	same(t, moved, folder)
+	refused(other)
+
+	away := filepath.Join(t.TempDir(), "away") // the warehouse and the folder move together
+	if err := os.Rename(parent, away); err != nil {
+		t.Fatal(err)
+	}
+	moved, folder = filepath.Join(away, "moved.duckdb"), filepath.Join(away, "for-all")
+	same(t, moved, folder)
+	refused(other)
+
+	if err := published.Forget(folder); err != nil {
+		t.Fatal(err)
+	}
+	change(t, other, folder, trace("3"))
+	same(t, other, folder)
+	refused(moved)
 }
 
 // Who removes the warehouse and makes another one under its name gets the other one's rows, never the old ones.
