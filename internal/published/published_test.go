@@ -334,7 +334,9 @@ func TestTwoWarehousesOneFolder(t *testing.T) {
 	parent := t.TempDir()
 	folder := filepath.Join(parent, "for-all")
 	one, other := warehousetest.File(t), warehousetest.File(t)
-	trace := func(id string) string { return strings.NewReplacer("1000", id, "'day'", "'day"+id+"'", "'aa'", "'"+id+"'").Replace(aTrace) }
+	trace := func(id string) string {
+		return strings.NewReplacer("1000", id, "'day'", "'day"+id+"'", "'aa'", "'"+id+"'").Replace(aTrace)
+	}
 	change(t, one, folder, trace("1"))
 	refused := func(path string) {
 		t.Helper()
