@@ -65,7 +65,7 @@ func TestKilledAnywhere(t *testing.T) {
 const (
 	rowsOfATrace = 500
 	rowsOfARun   = 20         // as in the text of sources
-	rowsOfBulk   = 12_000_000 // a warehouse above 128 MiB
+	rowsOfBulk   = 16_000_000 // a warehouse above 128 MiB
 )
 
 // mortal is a warehouse whose writers are killed.
