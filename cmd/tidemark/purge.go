@@ -93,7 +93,7 @@ func purgePublished(c *cli.Context) error {
 	if err := published.Forget(folder); err != nil {
 		return err
 	}
-	if broughtUp(c.Context, c, c.String("warehouse")) {
+	if broughtUp(c.Context, c, c.String("warehouse")) == nil {
 		return nil
 	}
 	tell(c, "%s could not be published anew, so that all in it was removed", folder)
