@@ -69,7 +69,7 @@ func TestAKilledReaderHoldsUpNobody(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, namedTrace("1"))
-	change(t, path, folder, namedTrace("2")) // makes the spare one
+	change(t, path, folder, namedTrace("2"))
 	read := inode(t, published.Snapshot(folder))
 	reader := exec.Command(os.Args[0])
 	reader.Env = append(os.Environ(), readVariable+"="+published.Snapshot(folder))
@@ -175,7 +175,7 @@ func TestEveryChangeIsPublished(t *testing.T) {
 		t.Errorf("the first time: got %+v", first)
 	}
 	same(t, path, folder)
-	change(t, path, folder, aRun("b"), aTrace) // makes the spare one
+	change(t, path, folder, aRun("b"), aTrace)
 	same(t, path, folder)
 	spare := filepath.Join(folder, "spare.duckdb")
 	before := inode(t, spare)
@@ -350,6 +350,9 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
+	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
+		t.Fatal(err)
+	}
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} { // where a new file would be written
 		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
