@@ -57,22 +57,25 @@ select concat_ws(' ',
 // With queries given, only what these read is filled, directly or through others:
 // for a test, or for a transaction that will be rolled back.
 func Refresh(ctx context.Context, db *sql.DB, asked ...string) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("refresh: %w", err)
-	}
-	defer tx.Rollback() // after a commit this does nothing
-	if err := RefreshWithin(ctx, tx, asked...); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return Sparingly(ctx, db, func(ctx context.Context) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("refresh: %w", err)
+		}
+		defer tx.Rollback() // after a commit this does nothing
+		if err := RefreshWithin(ctx, tx, asked...); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
 }
 
 // Refresh does the same within the transaction.
 func (tx *Tx) Refresh(ctx context.Context) error { return RefreshWithin(ctx, tx.conn) }
 
 // RefreshWithin does what Refresh does within the caller's transaction. The
-// Querier must be one connection.
+// Querier must be one connection. Callers that can begin their transaction again
+// do so under Sparingly.
 func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
 	all, needs := ofRunsInOrder()
 	if len(asked) > 0 {
@@ -210,6 +213,11 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 	if err := p.narrow(ctx, db, runs); err != nil {
 		return err
 	}
+	var requests int
+	if err := db.QueryRowContext(ctx, "select count(*) from "+narrowed("raw.requests")).Scan(&requests); err != nil {
+		return err
+	}
+	defer limitMemory(ctx, requests)()
 	for _, r := range p {
 		if !r.kept {
 			continue
