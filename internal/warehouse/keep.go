@@ -279,7 +279,8 @@ func (p passes) neededBy(asked []string, needs map[string][]string) (needed pass
 	return needed
 }
 
-// ofRunsInOrder are all relations that depend on what runs write, each after those that it reads, and what each reads.
+// ofRunsInOrder are the kept tables and the views that these read, of all that depends on what runs write: each after those that it reads,
+// and what each reads. Other views are left out, because making a temporary view costs its planning.
 var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 	views, err := ordered(viewParts())
 	if err != nil {
@@ -291,6 +292,7 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 	}
 	needs := map[string][]string{}
 	var all passes
+	var kept []string
 	for _, view := range views {
 		text := strings.TrimRight(strings.TrimSpace(queries.WithoutComments(view.text)), ";")
 		for _, name := range mentioned(text) {
@@ -301,9 +303,12 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 		if len(needs[view.relation]) > 0 {
 			isOfRuns[view.relation] = true
 			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept})
+			if view.isKept {
+				kept = append(kept, view.relation)
+			}
 		}
 	}
-	return all, needs
+	return all.neededBy(kept, needs), needs
 })
 
 // texts are the values of a query's only column.
