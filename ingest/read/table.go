@@ -16,7 +16,7 @@ func ArrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	if integers := reflect.TypeFor[[]int32](); kind.ConvertibleTo(integers) {
+	if integers := reflect.TypeFor[[]int32](); kind.Kind() == reflect.Slice && kind.Elem() == integers.Elem() {
 		kind = integers // also under a name of its own
 	}
 	switch kind {
