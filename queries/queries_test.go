@@ -154,7 +154,7 @@ func same(got, want string) bool {
 // ask returns the header and the rows, each cell as DuckDB writes it.
 func ask(db warehouse.Querier, query string) ([][]string, error) {
 	query = strings.TrimRight(strings.TrimSpace(query), ";")
-	rows, err := db.QueryContext(context.Background(), "select columns(*)::varchar from (" + query + "\n) as asked")
+	rows, err := db.QueryContext(context.Background(), "select columns(*)::varchar from ("+query+"\n) as asked")
 	if err != nil {
 		return nil, err
 	}
