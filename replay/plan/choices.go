@@ -73,6 +73,8 @@ type draft struct {
 	choices Choices
 	header  *Header
 	folder  string          // for spooled requests
+	// isInMemory says that nothing is spooled to a file.
+	isInMemory bool
 	refused int64           // overlong requests under "refuse"
 	longest int             // tokens of the longest of them
 	cut     map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
