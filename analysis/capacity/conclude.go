@@ -143,7 +143,7 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 
 // describe adds the curve around the limit, and the users.
 func (s *search) describe(a *Answer, e *estimate) {
-	if math.IsInf(e.ln, 0) {
+	if s.isBrief || math.IsInf(e.ln, 0) {
 		return
 	}
 	c := s.rivals[0]
@@ -155,14 +155,14 @@ func (s *search) describe(a *Answer, e *estimate) {
 		}
 		a.Shares = append(a.Shares, at)
 	}
-	for _, part := range []float64{0.7, 0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3} {
+	width := of.gain * 1.65 * of.se // a slower server misses at less load what it would miss at more
+	for _, part := range []float64{0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.3} {
 		ln := e.ln + math.Log(part)
 		if ln < math.Log(s.q.MinScale) || ln > math.Log(s.q.MaxScale) {
 			continue
 		}
-		width := 1.65 * of.se
 		a.Curve = append(a.Curve, CurveAt{Scale: math.Exp(ln), Missed: c.curve.shareAt(e.binding, ln, of.k),
-			MissedLow: c.curve.shareAt(e.binding, ln, of.k-width), MissedHigh: c.curve.shareAt(e.binding, ln, of.k+width)})
+			MissedLow: c.curve.shareAt(e.binding, ln-width, of.k), MissedHigh: c.curve.shareAt(e.binding, ln+width, of.k)})
 	}
 	if s.q.Mode == schedule.Sessions {
 		shift := c.shift
@@ -211,7 +211,7 @@ func (s *search) minutesEnough(e *estimate) float64 {
 
 // remarks are what a reader must know of the runs.
 func (s *search) remarks(e *estimate) []string {
-	notes := append([]string{}, s.notes...)
+	notes := []string{}
 	var first *Run
 	for _, r := range s.runs {
 		if r.isLate(s.q) {

@@ -23,6 +23,7 @@ type curve struct {
 	plans    *plans
 	shift    Shift
 	requests int // played at a point
+	noise    vllmsim.Noise
 	points   map[place][]point
 	limits   map[limitKey]limit
 	err      error
@@ -53,7 +54,7 @@ func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, points: map[place][]point{}, limits: map[limitKey]limit{}}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: vllmsim.Noise{StepSD: 0.05}, points: map[place][]point{}, limits: map[limitKey]limit{}}
 }
 
 func (c *curve) at(p place) []point {
@@ -88,7 +89,9 @@ func (c *curve) play(scale float64, shift Shift) ([]point, error) {
 		if err != nil {
 			return make([]point, len(q.Objectives)), err
 		}
-		replies, err := c.twin.play(requests, scale, shift, vllmsim.Noise{StepSD: 0.05, Seed: seed})
+		noise := c.noise
+		noise.Seed = seed
+		replies, err := c.twin.play(requests, scale, shift, noise)
 		if err != nil {
 			return make([]point, len(q.Objectives)), err
 		}

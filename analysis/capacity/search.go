@@ -30,12 +30,21 @@ func Search(ctx context.Context, q Question, server Server, earlier []Event, log
 	if err != nil {
 		return Answer{}, err
 	}
-	if log == nil {
-		log = func(Event) error { return nil }
-	}
-	s := &search{ctx: ctx, q: &q, plans: newPlans(&q), hash: q.hash(), twins: map[string]*calibrated{}}
+	s := newSearch(ctx, &q)
 	if err := s.recall(earlier); err != nil {
 		return Answer{}, err
+	}
+	return s.run(server, log)
+}
+
+func newSearch(ctx context.Context, q *Question) *search {
+	return &search{ctx: ctx, q: q, plans: newPlans(q), hash: q.hash(), twins: map[string]*calibrated{}}
+}
+
+// run measures until there is an answer.
+func (s *search) run(server Server, log func(Event) error) (Answer, error) {
+	if log == nil {
+		log = func(Event) error { return nil }
 	}
 	if err := s.predict(); err != nil {
 		return Answer{}, err
@@ -71,7 +80,9 @@ type search struct {
 	predicted float64 // ln of the multiple, before the first run
 	twins     map[string]*calibrated
 	rivals    []*calibrated // the twins that fit the runs, best first
-	notes     []string
+
+	isBrief bool            // the answer has no curve
+	watch   func(*estimate) // sees each estimate; nil: nobody does
 }
 
 // recall takes the runs of earlier events.
@@ -159,6 +170,9 @@ func (s *search) step() (*Run, *Answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.watch != nil {
+		s.watch(e)
+	}
 	if last := runs[len(runs)-1]; last.Why == whyConfirm {
 		if confirmed := s.confirms(last, e); confirmed == nil || *confirmed || s.confirmations(runs) > 1 {
 			return nil, s.confirmed(e, confirmed), nil
@@ -210,7 +224,7 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	}
 	atMost, atLeast := 0, 0
 	for _, r := range runs {
-		isMet := q_isMet(s.q, r)
+		isMet := s.q.isMet(r)
 		if math.Log(r.Scale) > most-0.05 && isMet {
 			atMost++
 		}
@@ -230,7 +244,7 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	return "", ""
 }
 
-func q_isMet(q *Question, r *Run) bool { return q.row(r).Verdict == "met" }
+func (q *Question) isMet(r *Run) bool { return q.row(r).Verdict == "met" }
 
 // isNarrow says that the interval is as narrow as asked. Of a concurrency no more than one half can be asked.
 func (s *search) isNarrow(e *estimate) bool {
