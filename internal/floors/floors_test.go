@@ -18,6 +18,7 @@ var floor = map[string]int{
 	"analysis":                         5,
 	"analysis/workload":                4,
 	"analysis/answers":                 3,
+	"analysis/capacity":                4,
 	"analysis/queueing":                0,
 	"analysis/regression":              0,
 	"ingest/traces":                    3,

@@ -75,10 +75,12 @@ func orOne(x float64) float64 {
 type draft struct {
 	choices Choices
 	header  *Header
-	folder  string          // for spooled requests
-	refused int64           // overlong requests under "refuse"
-	longest int             // tokens of the longest of them
-	cut     map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
+	folder  string // for spooled requests
+	// isInMemory says that nothing is spooled to a file.
+	isInMemory bool
+	refused    int64           // overlong requests under "refuse"
+	longest    int             // tokens of the longest of them
+	cut        map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
 }
 
 // chosen is the source after every choice, in order of due time.

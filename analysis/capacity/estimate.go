@@ -1,0 +1,154 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+
+	"tidemark/analysis/regression"
+)
+
+// The constants of the pooling: the spread of speeds that is taken for granted, and for how many runs that counts.
+const (
+	priorSpread  = 0.04 // of k from run to run, ln
+	priorFreedom = 3
+	leastError   = 0.01 // of the pooled k: more runs do not make the twin better than this
+	nearness     = 0.2  // ln of multiples that count as near
+)
+
+// estimate is what the runs say so far, in ln of the multiple.
+type estimate struct {
+	of        []ofObjective
+	binding   int
+	ln        float64 // Inf and -Inf as limit.lnScale
+	low, high float64
+	misfit    string // why the twin does not fit; empty: it does
+	runs      []*Run // that it is of
+}
+
+// ofObjective is the estimate of one objective alone.
+type ofObjective struct {
+	k, se, freedom float64
+	speeds         []float64 // of each run
+	ln, low, high  float64
+	gain           float64 // -d ln m / d k
+}
+
+// half is the half width of the interval, ln.
+func (e *estimate) half() float64 { return (e.high - e.low) / 2 }
+
+// estimate pools the runs to a limit for each objective; the smallest is the answer.
+func (c *calibrated) estimate(runs []*Run) (*estimate, error) {
+	e := &estimate{of: make([]ofObjective, len(c.q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1), runs: runs}
+	for j, o := range c.q.Objectives {
+		if o.Metric == FailureRatio {
+			continue
+		}
+		of := &e.of[j]
+		of.speeds = make([]float64, len(runs))
+		for i, r := range runs {
+			of.speeds[i] = c.speed(r, j)
+		}
+		near := math.Log(runs[len(runs)-1].Scale)
+		for range 3 { // which runs are near depends on the answer
+			of.pool(runs, near)
+			c.limitOf(of, j, near)
+			if math.IsInf(of.ln, 0) {
+				break
+			}
+			near = of.ln
+		}
+		if of.ln < e.ln || j == 0 {
+			e.ln, e.binding = of.ln, j
+		}
+		e.low, e.high = min(e.low, of.low), min(e.high, of.high)
+	}
+	if err := c.curve.err; err != nil {
+		return nil, err
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	e.misfit = c.misfit(e)
+	return e, nil
+}
+
+// pool weighs the runs: from the third one on, those near the answer count.
+func (of *ofObjective) pool(runs []*Run, near float64) {
+	var sum, squares, most, mean float64
+	weights := make([]float64, len(runs))
+	for i, r := range runs {
+		if math.IsNaN(of.speeds[i]) {
+			continue
+		}
+		weights[i] = 1
+		if len(runs) > 2 {
+			far := (math.Log(r.Scale) - near) / nearness
+			weights[i] = math.Exp(-far*far) + 1e-3
+		}
+		sum, squares, most = sum+weights[i], squares+weights[i]*weights[i], max(most, weights[i])
+		mean += weights[i] * of.speeds[i]
+	}
+	n, spread := 0.0, priorFreedom*priorSpread*priorSpread
+	if sum > 0 {
+		mean, n = mean/sum, sum*sum/squares
+		for i := range runs {
+			if weights[i] > 0 {
+				spread += weights[i] * (of.speeds[i] - mean) * (of.speeds[i] - mean) / most
+			}
+		}
+	}
+	of.freedom = max(priorFreedom+n-1, 1)
+	of.k, of.se = mean, math.Sqrt(spread/of.freedom/max(n, 0.5)+leastError*leastError)
+}
+
+// limitOf reads the limit of an objective and its interval off the curve.
+func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
+	node := int(math.Round(of.k / speedStep))
+	var at [3]limit
+	for i, offset := range []int{0, 1, -1} {
+		if i > 0 && !math.IsInf(at[0].lnScale, 0) {
+			guess = at[0].lnScale - float64(offset)*speedStep
+		}
+		at[i] = c.curve.limit(j, node+offset, guess)
+	}
+	middle, slower, faster := at[0].lnScale, at[1].lnScale, at[2].lnScale
+	isFinite := func(x float64) bool { return !math.IsInf(x, 0) }
+	switch {
+	case isFinite(slower) && isFinite(faster):
+		of.gain = (faster - slower) / (2 * speedStep)
+	case isFinite(slower) && isFinite(middle):
+		of.gain = (middle - slower) / speedStep
+	case isFinite(faster) && isFinite(middle):
+		of.gain = (faster - middle) / speedStep
+	}
+	of.gain = max(of.gain, 0.3)
+	of.ln = middle - of.gain*(of.k-float64(node)*speedStep)
+	half := regression.StudentT95(of.freedom) * math.Hypot(of.se*of.gain, at[0].noise)
+	of.low, of.high = of.ln-half, of.ln+half
+	if !isFinite(middle) { // the ends may be inside although the middle is not
+		of.low, of.high = min(slower, middle), max(faster, middle)
+	}
+}
+
+// misfit compares the misses of the twin with those measured, over all runs but the first. By twice as many, or by half, it does not fit.
+func (c *calibrated) misfit(e *estimate) string {
+	if len(e.runs) < 2 {
+		return ""
+	}
+	for j, o := range c.q.Objectives {
+		if o.Metric == FailureRatio || o.Quantile == 0 {
+			continue
+		}
+		measured, played := 2.0, 2.0
+		for _, r := range e.runs {
+			if r.Number > 1 {
+				measured += float64(r.reading.tallies[j].misses)
+				played += float64(c.at(r, int(math.Round(e.of[j].k*kGrid/4)*4)).tallies[j].misses)
+			}
+		}
+		if math.Abs(math.Log(measured/played)) > math.Ln2 {
+			return fmt.Sprintf("%s: %.0f misses in runs near the limit, where the twin has %.0f", o, measured-2, played-2)
+		}
+	}
+	return ""
+}

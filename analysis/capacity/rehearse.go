@@ -1,0 +1,51 @@
+package capacity
+
+import (
+	"context"
+	"math"
+)
+
+// rehearsedRequests are played at each multiple when the twin alone answers.
+const rehearsedRequests = 60_000
+
+// Rehearse finds the limit of the twin, without a server. Its interval is that of the seeds: it says nothing of how far the twin is from
+// a real server.
+func Rehearse(ctx context.Context, q Question) (Answer, error) {
+	q, err := q.settled()
+	if err != nil {
+		return Answer{}, err
+	}
+	s := &search{ctx: ctx, q: &q, plans: newPlans(&q), hash: q.hash(), predicted: math.Inf(1)}
+	t := newTwin(ctx, &q, Settings{})
+	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{})
+	c.curve = newCurve(t, s.plans, Shift{}, rehearsedRequests)
+	s.rivals = []*calibrated{c}
+	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
+	guess := 0.0
+	for j, o := range q.Objectives {
+		if o.Metric == FailureRatio {
+			continue
+		}
+		l := c.curve.limit(j, 0, guess)
+		half := 1.645*l.noise + curveStep/10
+		e.of[j] = ofObjective{ln: l.lnScale, low: l.lnScale - half, high: l.lnScale + half, gain: 1}
+		if l.lnScale < e.ln || j == 0 {
+			e.ln, e.binding = l.lnScale, j
+		}
+		e.low, e.high = min(e.low, e.of[j].low), min(e.high, e.of[j].high)
+		if !math.IsInf(e.ln, 0) {
+			guess = e.ln
+		}
+	}
+	if c.curve.err != nil {
+		return Answer{}, c.curve.err
+	}
+	s.predicted = e.ln
+	switch {
+	case e.ln > math.Log(q.MaxScale):
+		return *s.answer(AboveMax, e, "the largest multiple that was asked about is within the objectives"), nil
+	case e.ln < math.Log(q.MinScale):
+		return *s.answer(BelowMin, e, "the smallest multiple that was asked about is not within the objectives"), nil
+	}
+	return *s.answer(Found, e, ""), nil
+}
