@@ -110,6 +110,7 @@ func runCapacity(c *cli.Context) error {
 		answer, err = s.onServer(c)
 	} else {
 		tell(c, "rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
+		os.Remove(s.state) // a rehearsal has no state: the answer replaces the earlier one
 		err = s.write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
 	}
 	if err != nil {
@@ -555,7 +556,7 @@ func (s *search) sentence(a capacity.Answer) string {
 	case capacity.Found:
 		text := load(a.Scale, a.RatePerS)
 		if a.ScaleLow != nil && a.ScaleHigh != nil {
-			text += fmt.Sprintf(" (%s to %s, 90 %%)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh))
+			text += fmt.Sprintf(" (%s to %s, 90 %%%s)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh), map[bool]string{false: " by chance alone: how far the model is off is not in it"}[s.isLive])
 		}
 		if a.Users != nil && s.question.Mode == "sessions" {
 			text += fmt.Sprintf(", %s users at this think time", show.Figures(*a.Users))
