@@ -19,6 +19,7 @@ var floor = map[string]int{
 	"analysis/workload":                4,
 	"analysis/answers":                 3,
 	"analysis/capacity":                4,
+	"analysis/capacity/live":           5,
 	"analysis/queueing":                0,
 	"analysis/regression":              0,
 	"ingest/traces":                    3,
