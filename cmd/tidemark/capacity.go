@@ -94,6 +94,15 @@ func runCapacity(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.question.Twin.StepTime == nil {
+		if c.Bool("dry-run") {
+			tell(c, "no GPU is named: a few dozen small requests would show how long steps take, and then what may be sent")
+			return nil
+		}
+		if err := s.measureSteps(c); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	predicted, err := capacity.Rehearse(c.Context, s.question)
 	if err != nil {
@@ -257,15 +266,17 @@ func (s *search) ready(c *cli.Context) error {
 		if !s.isLive {
 			return hint.Misuse("capacity: a rehearsal needs --gpu and --model of the catalogue")
 		}
-		return hint.Misuse("capacity: --gpu and --catalog-model are missing").
-			Hint("the search begins with what they predict, and then fits it to the server: a similar GPU and model will do")
+		if named != nil {
+			return hint.Misuse("capacity: --gpu and --catalog-model go together").
+				Hint("name both, or neither: then small requests show how long steps take")
+		}
 	}
 	if err := s.readWindow(c, path); err != nil {
 		return err
 	}
 	q := &s.question
 	q.Twin = capacity.Twin{
-		Engine: engine, StepTime: capacity.ShiftedSteps(engine.StepTime),
+		Engine:   engine,
 		Replicas: max(len(c.StringSlice("base-url")), c.Int("replicas")), Routing: c.String("routing"),
 		MaxConcurrency: c.Int("max-concurrency"), IsAnswered: c.String("history") == "answered", IsCold: c.String("cache") == "cold",
 	}
@@ -274,6 +285,10 @@ func (s *search) ready(c *cli.Context) error {
 	} else {
 		q.Twin.AreSettingsCertain = true
 	}
+	if engine.StepTime == nil {
+		return nil
+	}
+	q.Twin.StepTime = capacity.ShiftedSteps(engine.StepTime)
 	q.Twin.Engine.MaxModelLen = min(cmp.Or(s.named.MaxModelLen, 131072), engine.KVBlocks*engine.BlockSize)
 	return nil
 }
@@ -354,6 +369,25 @@ func (s *search) identify(c *cli.Context) error {
 	s.id = stemOf(s.what) + "-" + hex.EncodeToString(sum[:4])
 	h.SearchID, h.StartedAt = s.id, time.Now().UTC().Format(time.RFC3339)
 	s.state = filepath.Join(c.String("runs"), s.id+".capacity.jsonl")
+	return nil
+}
+
+// measureSteps makes a twin of a server of which nothing is known.
+func (s *search) measureSteps(c *cli.Context) error {
+	inputs, longest := make([]int, 0, len(s.question.Window)), 0
+	for _, r := range s.question.Window {
+		inputs = append(inputs, r.InputTokens)
+		longest = max(longest, r.InputTokens+r.OutputTokens)
+	}
+	slices.Sort(inputs)
+	tell(c, "no GPU is named: about forty small requests show how long steps take")
+	steps, said, err := s.server.MeasureSteps(c.Context, inputs[len(inputs)*9/10])
+	if err != nil {
+		return err
+	}
+	tell(c, "a step takes about %s, %s more for each sequence, and %s for a thousand tokens of prompt", show.Duration(steps.Base), show.Duration(steps.Sequence), show.Duration(1000*steps.Prompt))
+	s.question.Twin.Engine = live.Engine(said, longest)
+	s.question.Twin.StepTime = capacity.ShiftedSteps(steps.Time)
 	return nil
 }
 

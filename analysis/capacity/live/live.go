@@ -4,6 +4,8 @@
 // Before each probe it runs what the user named, sends a few small requests one after the other (the unloaded latency, by
 // which drift shows), and afterwards reads from the run's folder what the server says of its settings.
 //
+// Of a server on a GPU that nobody named, steps.go finds a first step time by a few dozen small requests.
+//
 // It refuses to judge: package capacity decides what a probe is worth.
 package live
 
@@ -266,6 +268,6 @@ func (r record) said() capacity.Said {
 	e := r.Effective
 	return capacity.Said{
 		IsDead: r.StoppedBy == "server" || len(r.Gone) > 0, IsRestarted: r.StoppedBy == "set-up",
-		Settings: capacity.Settings{MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs, KVBlocks: e.NumGPUBlocks, PrefixCaching: e.EnablePrefixCaching},
+		Settings: capacity.Settings{MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs, KVBlocks: e.NumGPUBlocks * max(e.BlockSize, 16) / 16, PrefixCaching: e.EnablePrefixCaching},
 	}
 }
