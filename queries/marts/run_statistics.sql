@@ -63,7 +63,7 @@ gaps as (
             unnest(measured.chunk_offsets_us[2:]) as offset_us,
             unnest(measured.chunk_offsets_us[:-2]) as earlier_us
         from requests
-        inner join raw.requests as measured
+        inner join staging.chunk_offsets as measured
             on measured.run_id = requests.run_id
             and measured.seq = requests.seq
         where len(measured.chunk_offsets_us) > 1
