@@ -105,6 +105,13 @@ func (s *scheduler) add(q *sequence) {
 
 func (s *scheduler) isIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
 
+// rest lets go of the sequences of the last step: an idle engine holds no answer.
+func (s *scheduler) rest() {
+	clear(s.scratch[:cap(s.scratch)])
+	s.pool.watch(s.head.found, nil, 0, false)
+	s.head = lookup{}
+}
+
 // usage is the share of KV blocks in use.
 func (s *scheduler) usage() float64 {
 	return 1 - float64(s.pool.free)/float64(len(s.pool.blocks))
