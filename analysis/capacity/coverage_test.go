@@ -56,12 +56,12 @@ func TestCoverage(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
 			began := time.Now()
-			truth, binding := s.truth(t, 300_000)
+			truth, binding := s.truth(t, 150_000)
 			t.Logf("%s: truth %.4f by %s, %v", s.name, math.Exp(truth), s.slo[binding], time.Since(began).Round(time.Second))
 			var a, b, c, d score
 			for i := range searchesEach() {
 				s.searchOnce(t, uint64(i), truth, &a, &b)
-				if i < 10 {
+				if i < 6 {
 					q := s.question(t, uint64(i))
 					ln, low, high, minutes := bisect(t, q, s.server(q, uint64(i)), 0.05)
 					c.searches++
@@ -104,6 +104,10 @@ func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten 
 	search.isBrief = true
 	isTen := false
 	search.watch = func(e *estimate) {
+		if testing.Verbose() && os.Getenv("TIDEMARK_WATCH") != "" {
+			of := e.of[e.binding]
+			t.Logf("  %d runs, %.1f min: %.4f half %.3f, k %.3f %.3f se %.3f gain %.2f freedom %.1f by %d %s", len(e.runs), search.loadS()/60, math.Exp(e.ln), e.half(), of.k, of.speeds, of.se, of.gain, of.freedom, e.binding, e.misfit)
+		}
 		if !isTen && e.misfit == "" && e.half() <= math.Log(1.1) && near(e.runs, e.ln) >= 2 {
 			isTen = true
 			ten.add(e.ln, e.low, e.high, truth, search.loadS()/60)

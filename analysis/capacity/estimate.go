@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"tidemark/analysis/regression"
 )
@@ -12,6 +14,7 @@ const (
 	priorSpread  = 0.04 // of k from run to run, ln
 	priorFreedom = 3
 	leastError   = 0.01 // of the pooled k: more runs do not make the twin better than this
+	noiseShare   = 0.4  // of the half width, that seeds may make
 	nearness     = 0.2  // ln of multiples that count as near
 )
 
@@ -31,6 +34,7 @@ type ofObjective struct {
 	speeds         []float64 // of each run
 	ln, low, high  float64
 	gain           float64 // -d ln m / d k
+	noise          float64 // half width that the seeds of the curve alone make
 }
 
 // half is the half width of the interval, ln.
@@ -39,16 +43,25 @@ func (e *estimate) half() float64 { return (e.high - e.low) / 2 }
 // estimate pools the runs to a limit for each objective; the smallest is the answer.
 func (c *calibrated) estimate(runs []*Run) (*estimate, error) {
 	e := &estimate{of: make([]ofObjective, len(c.q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1), runs: runs}
+	last := math.Log(runs[len(runs)-1].Scale)
 	for j, o := range c.q.Objectives {
 		if o.Metric == FailureRatio {
 			continue
 		}
-		of := &e.of[j]
-		of.speeds = make([]float64, len(runs))
+		e.of[j].speeds = make([]float64, len(runs))
 		for i, r := range runs {
-			of.speeds[i] = c.speed(r, j)
+			e.of[j].speeds[i] = c.speed(r, j)
 		}
-		near := math.Log(runs[len(runs)-1].Scale)
+		e.of[j].pool(runs, last)
+	}
+	isFirst := true
+	for _, j := range c.byExcess(e, last) {
+		of := &e.of[j]
+		if !isFirst && c.isFar(of, j, e.high) {
+			of.ln, of.low, of.high = math.Inf(1), math.Inf(1), math.Inf(1)
+			continue
+		}
+		near := last
 		for range 3 { // which runs are near depends on the answer
 			of.pool(runs, near)
 			c.limitOf(of, j, near)
@@ -57,10 +70,14 @@ func (c *calibrated) estimate(runs []*Run) (*estimate, error) {
 			}
 			near = of.ln
 		}
-		if of.ln < e.ln || j == 0 {
+		for len(runs) > 1 && of.noise > noiseShare*(of.high-of.low)/2 && c.curve.deepen(j, int(math.Round(of.k/speedStep))) {
+			c.limitOf(of, j, near)
+		}
+		if of.ln < e.ln || isFirst {
 			e.ln, e.binding = of.ln, j
 		}
 		e.low, e.high = min(e.low, of.low), min(e.high, of.high)
+		isFirst = false
 	}
 	if err := c.curve.err; err != nil {
 		return nil, err
@@ -70,6 +87,30 @@ func (c *calibrated) estimate(runs []*Run) (*estimate, error) {
 	}
 	e.misfit = c.misfit(e)
 	return e, nil
+}
+
+// byExcess lists the latency objectives, the one first that the twin misses most at a multiple.
+func (c *calibrated) byExcess(e *estimate, ln float64) []int {
+	excess := make([]float64, len(e.of))
+	var order []int
+	for j, o := range c.q.Objectives {
+		if o.Metric != FailureRatio {
+			excess[j] = c.excessAt(&e.of[j], j, ln, 0)
+			order = append(order, j)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
+	return order
+}
+
+// isFar says that an objective does not bind: a slower twin holds it at a higher multiple than the answer's.
+func (c *calibrated) isFar(of *ofObjective, j int, high float64) bool {
+	return !math.IsInf(high, 0) && c.excessAt(of, j, high+curveStep, 1) < 0
+}
+
+// excessAt is that at the point of the curve that is nearest, a number of speed steps slower.
+func (c *calibrated) excessAt(of *ofObjective, j int, ln float64, slower int) float64 {
+	return c.curve.at(place{int(math.Round(ln / curveStep)), int(math.Round(of.k/speedStep)) + slower})[j].excess
 }
 
 // pool weighs the runs: from the third one on, those near the answer count.
@@ -123,7 +164,8 @@ func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
 	}
 	of.gain = max(of.gain, 0.3)
 	of.ln = middle - of.gain*(of.k-float64(node)*speedStep)
-	half := regression.StudentT95(of.freedom) * math.Hypot(of.se*of.gain, at[0].noise)
+	half := math.Hypot(regression.StudentT95(of.freedom)*of.se*of.gain, 1.645*at[0].noise)
+	of.noise = 1.645 * at[0].noise
 	of.low, of.high = of.ln-half, of.ln+half
 	if !isFinite(middle) { // the ends may be inside although the middle is not
 		of.low, of.high = min(slower, middle), max(faster, middle)

@@ -17,8 +17,7 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	}
 	s := &search{ctx: ctx, q: &q, plans: newPlans(&q), hash: q.hash(), predicted: math.Inf(1)}
 	t := newTwin(ctx, &q, Settings{})
-	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{})
-	c.curve = newCurve(t, s.plans, Shift{}, rehearsedRequests)
+	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, rehearsedRequests)
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
 	guess := 0.0

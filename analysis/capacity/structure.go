@@ -117,21 +117,26 @@ func (s *search) calibrated(settings Settings, runs []*Run) (*calibrated, error)
 		return nil, err
 	}
 	for range 4 { // a speed beyond the range in which a run's is found
-		c := s.twinAt(t, settings, shift)
+		c := s.twinAt(t, settings, shift, len(runs))
 		k := c.lastSpeed(runs)
 		if math.Abs(k) < 0.3 {
 			return c, c.err
 		}
 		shift.All += k
 	}
-	return s.twinAt(t, settings, shift), nil
+	return s.twinAt(t, settings, shift, len(runs)), nil
 }
 
-func (s *search) twinAt(t *twin, settings Settings, shift Shift) *calibrated {
-	key := settings.key() + fmt.Sprintf(" %.4f %.4f %.4f", shift.Decode, shift.Prefill, shift.All)
+// twinAt is kept for as long as its speed is. After the first run its curve only places the second, and is coarse.
+func (s *search) twinAt(t *twin, settings Settings, shift Shift, runs int) *calibrated {
+	requests := curveRequests
+	if runs == 1 {
+		requests /= 4
+	}
+	key := settings.key() + fmt.Sprintf(" %d %.4f %.4f %.4f", requests, shift.Decode, shift.Prefill, shift.All)
 	c, isThere := s.twins[key]
 	if !isThere {
-		c = newCalibrated(t, s.plans, settings, shift)
+		c = newCalibrated(t, s.plans, settings, shift, requests)
 		s.twins[key] = c
 	}
 	return c
