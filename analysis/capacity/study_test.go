@@ -55,12 +55,18 @@ func servers() []studied {
 		{name: "Azure code, 8B, p95", window: ofAzure("code", 30*time.Minute), slo: latency(0.95, 0.8, 0.06),
 			twin: llama8B, real: llama8B.off(0.8, 1, 1.3, 1.5), engine: engine(4096, 26000)},
 		{name: "Mooncake, prefix cache, 8B", window: func(t testing.TB) []plan.Request { return mooncake(t, 20*time.Minute, tenMinutes) }, slo: latency(0.95, 6, 0.15),
-			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.3, 1.3), engine: cached(engine(8192, 40000))},
+			twin: llama8B, real: llama8B.off(1.3, 1.2, 1.3, 1.3), engine: cached(largeBlocks(engine(8192, 5000)))},
 		{name: "Azure conversation, 3 replicas", window: ofAzure("conv", 40*time.Minute), slo: latency(0.99, 1, 0.05),
 			twin: llama8B, real: llama8B.off(1.3, 1.3, 1.3, 1), engine: engine(2048, 26000), replicas: 3, routing: "least-loaded"},
 		{name: "sessions, prefix cache, 8B", window: func(testing.TB) []plan.Request { return conversations(1.2, tenMinutes, 5) }, mode: schedule.Sessions, slo: latency(0.95, 0.5, 0.03),
 			twin: llama8B, real: llama8B.off(1.25, 1.3, 0.8, 1), engine: cached(engine(4096, 20000))},
 	}
+}
+
+// largeBlocks are of 128 tokens: a long prompt is then some hundred blocks, and not thousands to look up.
+func largeBlocks(c vllmsim.Config) vllmsim.Config {
+	c.BlockSize = 128
+	return c
 }
 
 func cached(c vllmsim.Config) vllmsim.Config {
