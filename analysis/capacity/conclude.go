@@ -6,11 +6,8 @@ import (
 
 	"tidemark/analysis/regression"
 	"tidemark/internal/vllmsim"
-	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
-
-type requestOf = plan.Request
 
 // estimate is that of the best twin. Its interval holds those of all rivals.
 func (s *search) estimate(runs []*Run) (*estimate, error) {
@@ -125,10 +122,10 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	}
 	switch outcome {
 	case AboveMax:
-		a.setScale(q, math.NaN(), math.Log(q.MaxScale), math.NaN())
+		a.ScaleLow, a.RateLowPerS = &q.MaxScale, q.rate(&q.MaxScale)
 		return a
 	case BelowMin:
-		a.setScale(q, math.NaN(), math.NaN(), math.Log(q.MinScale))
+		a.ScaleHigh, a.RateHighPerS = &q.MinScale, q.rate(&q.MinScale)
 		return a
 	case NotPossible:
 		return a

@@ -133,10 +133,3 @@ func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten 
 		t.Logf("seed %d: %.4f (%.4f to %.4f) by %s, truth %.4f", seed, *a.Scale, *a.ScaleLow, *a.ScaleHigh, *a.BindingObjective, math.Exp(truth))
 	}
 }
-
-func deref(x *float64) float64 {
-	if x == nil {
-		return math.NaN()
-	}
-	return *x
-}

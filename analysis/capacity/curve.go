@@ -89,7 +89,7 @@ func (c *curve) at(p place) []point {
 // deepen plays more seeds from now on: of the points at one speed that an objective's limit was read off. It is false where the seeds
 // are as many as are worth their time.
 func (c *curve) deepen(objective, speed int) bool {
-	if c.requests >= mostDeep*curveRequests {
+	if c.requests >= mostDeep*c.twin.q.curveRequests {
 		return false
 	}
 	c.requests *= 3
@@ -108,7 +108,7 @@ func (c *curve) scaleAt(n int) float64 {
 // play plays the window from further seeds at a multiple.
 func (c *curve) play(sample *sampled, scale float64, shift Shift) error {
 	q := c.twin.q
-	most := leastSeeds + mostSeeds*c.requests/curveRequests
+	most := leastSeeds + mostSeeds*c.requests/q.curveRequests
 	for len(sample.seeds) < leastSeeds || sample.played < c.requests && len(sample.seeds) < most {
 		seed := q.curveSeed(len(sample.seeds))
 		requests, err := c.plans.whole(scale, seed)

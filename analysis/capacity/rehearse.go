@@ -5,9 +5,6 @@ import (
 	"math"
 )
 
-// rehearsedRequests are played at each multiple when the twin alone answers.
-const rehearsedRequests = 60_000
-
 // Rehearse finds the limit of the twin, without a server. Its interval is that of the seeds: it says nothing of how far the twin is from
 // a real server.
 func Rehearse(ctx context.Context, q Question) (Answer, error) {
@@ -15,9 +12,9 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	s := &search{ctx: ctx, q: &q, plans: newPlans(&q), hash: q.hash(), predicted: math.Inf(1)}
+	s := newSearch(ctx, &q)
 	t := newTwin(ctx, &q, Settings{})
-	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, rehearsedRequests)
+	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, 2*q.curveRequests)
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
 	guess := 0.0

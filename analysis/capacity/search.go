@@ -38,7 +38,7 @@ func Search(ctx context.Context, q Question, server Server, earlier []Event, log
 }
 
 func newSearch(ctx context.Context, q *Question) *search {
-	return &search{ctx: ctx, q: q, plans: newPlans(q), hash: q.hash(), twins: map[string]*calibrated{}}
+	return &search{ctx: ctx, q: q, plans: newPlans(q), hash: q.hash(), twins: map[string]*calibrated{}, fits: map[string]Shift{}, distances: map[string]float64{}}
 }
 
 // run measures until there is an answer.
@@ -81,6 +81,9 @@ type search struct {
 	twins     map[string]*calibrated
 	rivals    []*calibrated // the twins that fit the runs, best first
 
+	fits      map[string]Shift   // speeds of candidates, by their settings
+	distances map[string]float64 // of candidates from runs
+
 	isBrief bool            // the answer has no curve
 	watch   func(*estimate) // sees each estimate; nil: nobody does
 }
@@ -104,7 +107,7 @@ func (s *search) recall(events []Event) error {
 // predict reads the limit off the twin as it is.
 func (s *search) predict() error {
 	t := newTwin(s.ctx, s.q, Settings{})
-	c := newCurve(t, s.plans, Shift{}, curveRequests/4)
+	c := newCurve(t, s.plans, Shift{}, s.q.curveRequests/4)
 	s.predicted = math.Inf(1)
 	for j, o := range s.q.Objectives {
 		if o.Metric != FailureRatio {
