@@ -38,9 +38,11 @@ func (s *search) estimateOf(c *calibrated, runs []*Run) (*estimate, error) {
 	later := ofObjective{speeds: e.of[e.binding].speeds[1:]}
 	later.pool(runs[1:], e.ln)
 	if math.Abs(e.of[e.binding].speeds[0]-later.k) > 3*max(later.se, priorSpread) {
-		return c.estimate(runs[1:])
+		if e, err = c.estimate(runs[1:]); err == nil {
+			e.isWarmed = true
+		}
 	}
-	return e, nil
+	return e, err
 }
 
 // confirmations counts the confirming runs.
@@ -100,6 +102,20 @@ func (s *search) confirmed(e *estimate, confirmed *bool) *Answer {
 	return a
 }
 
+// lacksFar says that all runs that count are at the answer. Where the first one does not count, nothing tells yet how the misses change
+// with the load.
+func (e *estimate) lacksFar() bool {
+	if !e.isWarmed {
+		return false
+	}
+	for _, r := range e.runs {
+		if math.Abs(math.Log(r.Scale)-e.ln) > 0.12 {
+			return false
+		}
+	}
+	return true
+}
+
 // answer puts together what is known.
 func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	q := s.q
@@ -114,6 +130,12 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	}
 	if e == nil || outcome == Invalid {
 		return a
+	}
+	for _, r := range s.runs {
+		if r.Why == whyConfirm && !q.isMet(r) {
+			no := false
+			a.Confirmed = &no
+		}
 	}
 	a.Settings, a.Shift = s.rivals[0].settings, s.rivals[0].shift
 	if !math.IsInf(e.ln, 1) {

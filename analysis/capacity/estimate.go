@@ -15,6 +15,8 @@ const (
 	priorFreedom = 3
 	leastError   = 0.01 // of the pooled k: more runs do not make the twin better than this
 	noiseShare   = 0.4  // of the half width, that seeds may make
+	mostTrend    = 0.15 // of k from run to run: beyond it the twin is wrong in how load slows the server
+	farAway      = 0.7  // ln of multiples beyond which that is no matter
 	nearness     = 0.2  // ln of multiples that count as near
 )
 
@@ -26,6 +28,7 @@ type estimate struct {
 	low, high float64
 	misfit    string // why the twin does not fit; empty: it does
 	runs      []*Run // that it is of
+	isWarmed  bool   // the first run is left out: its speed was another
 }
 
 // ofObjective is the estimate of one objective alone.
@@ -172,20 +175,26 @@ func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
 	}
 }
 
-// misfit compares the misses of the twin with those measured, over all runs but the first. By twice as many, or by half, it does not fit.
+// misfit compares the speeds of the runs with each other: one that changes with the load says that the misses grow otherwise than the
+// twin's. It also compares the misses of the twin with those measured, over all runs but the first. By twice as many, or by half, it does not fit.
 func (c *calibrated) misfit(e *estimate) string {
 	if len(e.runs) < 2 {
 		return ""
 	}
+	for i, r := range e.runs {
+		if why := c.misfitOf(e, r, e.of[e.binding].speeds[i]); why != "" {
+			return why
+		}
+	}
 	for j, o := range c.q.Objectives {
-		if o.Metric == FailureRatio || o.Quantile == 0 {
+		if !o.isShare() {
 			continue
 		}
 		measured, played := 2.0, 2.0
 		for _, r := range e.runs {
 			if r.Number > 1 {
 				measured += float64(r.reading.tallies[j].misses)
-				played += float64(c.at(r, int(math.Round(e.of[j].k*kGrid/4)*4)).tallies[j].misses)
+				played += float64(c.expected(e, r, j))
 			}
 		}
 		if math.Abs(math.Log(measured/played)) > math.Ln2 {
@@ -193,4 +202,24 @@ func (c *calibrated) misfit(e *estimate) string {
 		}
 	}
 	return ""
+}
+
+// misfitOf looks at one run: its speed, and misses of the binding objective that are four times as many as the twin's, or a quarter.
+func (c *calibrated) misfitOf(e *estimate, r *Run, speed float64) string {
+	o, k := c.q.Objectives[e.binding], e.of[e.binding].k
+	if math.Abs(math.Log(r.Scale)-e.ln) > farAway {
+		return ""
+	}
+	if math.Abs(speed-k) > mostTrend {
+		return fmt.Sprintf("%s: in run %d, at %.3g, the server is %+.0f %% slower against its twin than at the limit", o, r.Number, r.Scale, 100*(speed-k))
+	}
+	if measured, expected := r.reading.tallies[e.binding].misses, c.expected(e, r, e.binding); o.isShare() && math.Abs(math.Log(float64(measured+2)/float64(expected+2))) > math.Log(4) {
+		return fmt.Sprintf("%s: %d misses in run %d, at %.3g, where the twin has %d", o, measured, r.Number, r.Scale, expected)
+	}
+	return ""
+}
+
+// expected are the twin's misses on a run's arrivals, at the speed of all runs.
+func (c *calibrated) expected(e *estimate, r *Run, objective int) int {
+	return c.at(r, int(math.Round(e.of[objective].k*kGrid/4)*4)).tallies[objective].misses
 }

@@ -73,6 +73,9 @@ func (o Objective) String() string {
 	return text
 }
 
+// isShare says that the objective is about a share of requests, and not about a mean or failures.
+func (o Objective) isShare() bool { return o.Metric != FailureRatio && o.Quantile > 0 }
+
 // allowed is the share of requests that may miss.
 func (o Objective) allowed() float64 { return 1 - o.Quantile }
 

@@ -186,6 +186,10 @@ func (s *search) step() (*Run, *Answer, error) {
 			if r, err := s.confirmingRun(e); r != nil || err != nil {
 				return r, nil, err
 			}
+			if s.confirmations(runs) > 0 { // it said no, and the budget has no room for another
+				no := false
+				return nil, s.confirmed(e, &no), nil
+			}
 		}
 		return nil, s.answer(outcome, e, why), nil
 	}
@@ -241,7 +245,7 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	case e.high < least && atLeast > 0:
 		return BelowMin, "the smallest multiple that was asked about is not within the objectives"
 	}
-	if e.misfit == "" && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least {
+	if e.misfit == "" && !e.lacksFar() && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least {
 		return Found, ""
 	}
 	return "", ""
@@ -328,6 +332,9 @@ func (s *search) nearRun(runs []*Run, e *estimate) (*Run, *Answer, error) {
 	ln, why := e.ln, "at the limit so far"
 	if len(runs)%2 == 0 {
 		ln, why = ln+math.Log(1.04), "a little above the limit so far"
+	}
+	if e.lacksFar() && e.misfit == "" {
+		ln, why = e.ln+math.Log(0.8), "below the limit: the first run does not count"
 	}
 	scale := min(math.Exp(min(ln, 50)), mostGrowth*runs[len(runs)-1].Scale)
 	r, err := s.newRun(why, scale, usualLength, e)

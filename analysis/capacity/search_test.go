@@ -307,6 +307,76 @@ func TestBySpeed(t *testing.T) {
 	}
 }
 
+// Between the runs and the confirming one the server becomes slower by a half.
+func TestAConfirmingRunThatSaysNo(t *testing.T) {
+	q := asked()
+	q.Confirm, q.Budget = true, 10*time.Minute
+	s := changed{Rehearsed: behaves(&q, llama8B, 1)}
+	s.before = func(p *Probe) error {
+		if p.Why == whyConfirm {
+			s.Engine.StepTime = llama8B.off(1.5, 1.5, 1.5, 1.5).time
+		}
+		return nil
+	}
+	if a := searched(t, q, s); a.Outcome == Found || a.Confirmed == nil || *a.Confirmed {
+		t.Errorf("%+v, confirmed %v", a, a.Confirmed)
+	}
+}
+
+// Every fifteenth request waits for three seconds more, whatever the load: no twin does that.
+func TestAServerUnlikeItsTwinIsNotAnsweredWithConfidence(t *testing.T) {
+	q := asked()
+	q.Budget = 12 * time.Minute
+	s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(p Probe, m *Measured) {
+		for i := range m.Replies {
+			if r := &m.Replies[i]; i%15 == 0 && r.Last > 0 {
+				r.First, r.Last = r.First+3*time.Second, r.Last+3*time.Second
+			}
+		}
+	}}
+	if a := searched(t, q, s); a.Outcome == Found && !a.IsWeak {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAShareOfFailuresIsBoundedAndNotFitted(t *testing.T) {
+	q := asked()
+	q.Objectives = append(q.Objectives, Objective{Metric: FailureRatio, AtMost: 0.01})
+	a := searched(t, q, behaves(&q, llama8B, 1))
+	if a.Outcome != Found || !strings.Contains(strings.Join(a.Notes, " "), "the share of failures is at most") {
+		t.Errorf("%+v", a)
+	}
+	s := changed{Rehearsed: behaves(&q, llama8B, 1), after: func(_ Probe, m *Measured) {
+		for i := range m.Replies {
+			m.Replies[i].IsFailed = i%20 == 0
+		}
+	}}
+	if a := searched(t, q, s); a.Outcome != Undecided || !strings.Contains(a.Why, "failed") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Gaps between chunks are kept with each run.
+func TestAnObjectiveOnGaps(t *testing.T) {
+	q := asked()
+	q.Window, q.Length, q.MaxScale = poisson(4, time.Minute, 4), time.Minute, 6
+	q.Objectives = []Objective{{Metric: ITL, Quantile: 0.99, AtMost: 0.06}}
+	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "p99 itl" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestMeansAndClasses(t *testing.T) {
+	q := asked()
+	for i := range q.Window {
+		q.Window[i].Class = []string{"chat", "batch"}[i%2]
+	}
+	q.Objectives = []Objective{{Metric: TTFT, AtMost: 0.2, Class: "chat"}, {Metric: E2E, Quantile: 0.9, AtMost: 20, Class: "batch"}}
+	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "mean ttft of class chat" && *a.BindingObjective != "p90 e2e of class batch" {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestMistakesInAQuestion(t *testing.T) {
 	for want, change := range map[string]func(*Question){
 		"no request":     func(q *Question) { q.Window = nil },
