@@ -41,13 +41,13 @@ func (s *score) String() string {
 	return fmt.Sprintf("%d | %d | %.0f | %.0f | %+.1f | %.3f | %.1f", s.searches, s.given, 100*float64(s.right)/n, 100*float64(s.within)/n, 100*s.bias/n, math.Sqrt(s.squares/n), s.minutes/n)
 }
 
-// searches of a server: 200 in all. Those of long prompts with a prefix cache take ten times as long as others.
+// searches of a server: 200 in all.
 func (s studied) searches() int {
 	if n, err := strconv.Atoi(os.Getenv("TIDEMARK_SEARCHES")); err == nil {
 		return n
 	}
-	if s.engine.EnablePrefixCaching && s.mode == "" {
-		return 11
+	if s.isSlow {
+		return 19
 	}
 	return 27
 }

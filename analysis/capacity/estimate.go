@@ -170,8 +170,15 @@ func (c *calibrated) limitOf(of *ofObjective, j int, guess float64) {
 	half := math.Hypot(regression.StudentT95(of.freedom)*of.se*of.gain, 1.645*at[0].noise)
 	of.noise = 1.645 * at[0].noise
 	of.low, of.high = of.ln-half, of.ln+half
-	if !isFinite(middle) { // the ends may be inside although the middle is not
-		of.low, of.high = min(slower, middle), max(faster, middle)
+	if !isFinite(middle) { // one end may be inside although the middle is not, where the speed is that uncertain
+		width := regression.StudentT95(of.freedom) * of.se
+		of.low, of.high = middle, middle
+		if int(math.Round((of.k+width)/speedStep)) > node {
+			of.low = min(slower, middle)
+		}
+		if int(math.Round((of.k-width)/speedStep)) < node {
+			of.high = max(faster, middle)
+		}
 	}
 }
 
