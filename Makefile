@@ -18,6 +18,7 @@ help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/warehouse/*.go internal/warehouse/makeempty/*.go)
+	rm -f internal/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
 	$(GO) run -tags $(TAGS) ./internal/warehouse/makeempty
 	@touch $@
 

@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"tidemark/internal/hint"
@@ -67,7 +69,13 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 			}
 		}
 	}
-	scratch, err := warehouse.Open(ctx, warehouse.Memory, warehouse.ReadWrite)
+	folder, err := os.MkdirTemp("", "tidemark-judge-")
+	if err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	// A file is a copy of the packed empty warehouse; one in memory would make every view anew.
+	scratch, err := warehouse.Open(ctx, filepath.Join(folder, "scratch.duckdb"), warehouse.ReadWrite)
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}

@@ -119,8 +119,28 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 	if err := boundMemory(ctx, w, m.meter.sum.Size); err != nil {
 		return nil, err
 	}
+	isTogether := m.defersRefresh(files)
 	loaded, failed := m.results(m.load(ctx, files))
+	if isTogether && ctx.Err() == nil {
+		errs = append(errs, warehouse.Refresh(ctx, w.DB()))
+	}
 	return append(results, loaded...), errors.Join(stopped(ctx, append(errs, failed...))...)
+}
+
+// defersRefresh says that several runs come: what is kept of them is then computed once, after the last. Planning those
+// statements costs more than the rows of a small run. What a Ctrl-C leaves out, the next opening for writing computes.
+func (m *loader) defersRefresh(files []candidate) bool {
+	runs := 0
+	for _, file := range files {
+		if file.isRun {
+			runs++
+		}
+	}
+	if runs < 2 || m.opts.RefreshLater {
+		return false
+	}
+	m.opts.RefreshLater = true
+	return true
 }
 
 // boundMemory keeps DuckDB from holding on to what it has written of large files:

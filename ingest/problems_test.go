@@ -51,10 +51,10 @@ func TestRefusedFiles(t *testing.T) {
 		{why: "a JSON array", content: "[1,2]", words: "saw a JSON array"},
 		{why: "prose", content: "It was a dark night.\n", words: "neither CSV nor JSON lines"},
 	}
+	w := open(t) // one for all: refused sees that each file leaves nothing in it
+	load(t, w, "../fixtures/traces/vidur.csv", ingest.Options{})
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
-			w := open(t)
-			load(t, w, "../fixtures/traces/vidur.csv", ingest.Options{})
 			path := write(t, "bad", []byte(c.content))
 			err := refused(t, w, path, c.opts, "ingest "+path+": ", c.words)
 			if !strings.Contains(hint.Of(err), c.hint) {
@@ -133,9 +133,10 @@ func TestRejects(t *testing.T) {
 		{"an id past 64 bits", mooncake(`{"timestamp":1,"input_length":2,"output_length":3,"hash_ids":[18446744073709551616]}`), "hash_ids", "not an integer"},
 		{"fewer blocks than the prompt has", mooncake(`{"timestamp":1,"input_length":513,"output_length":3,"hash_ids":[1]}`), "hash_ids", "blocks cover less than the prompt"},
 	}
+	w := open(t)
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
-			w := open(t)
+			empty(t, w)
 			result := load(t, w, write(t, "trace", []byte(c.content)), ingest.Options{MaxRejectedRatio: 0.5})
 			got := table(t, w, "select line, column_name, reason from raw.rejects")
 			if want := fmt.Sprintf("[[3 %s %s]]", c.column, c.reason); fmt.Sprint(got) != want {

@@ -174,6 +174,7 @@ func TestRunWithTornFiles(t *testing.T) {
 	if err := encoder.Close(); err != nil {
 		t.Fatal(err)
 	}
+	shared := open(t)
 	for cut := 0; cut <= packed.Len(); cut++ {
 		if err := os.WriteFile(path, packed.Bytes()[:cut], 0o600); err != nil {
 			t.Fatal(err)
@@ -181,8 +182,12 @@ func TestRunWithTornFiles(t *testing.T) {
 		if cut > 3 && cut < packed.Len()-5 && cut%7 != 0 && cut != flushed {
 			continue // some are enough
 		}
-		w := open(t)
-		// The marts of the run, which take most of the time, are computed for one of the cuts.
+		w := shared
+		if cut == flushed {
+			w = open(t) // the marts of the run, which take most of the time, are computed for one of the cuts
+		} else {
+			empty(t, w)
+		}
 		result := load(t, w, folder, ingest.Options{RefreshLater: cut != flushed})
 		if result.RowsKept != 3 || result.RowsRejected != 0 {
 			t.Errorf("cut at %d of %d: got %+v", cut, packed.Len(), result)
@@ -226,11 +231,12 @@ func TestBrokenRuns(t *testing.T) {
 		{"tokens whose sums wrap", replace("requests.jsonl.zst", `"input_tokens":20`, `"input_tokens":9223372036854775807`), "line 1: input_tokens: too large"},
 		{"an exposition that is none", replace("samples.jsonl.zst", "# TYPE vllm:num_requests_running gauge", "<html>"), "line 2: exposition: not Prometheus text"},
 	}
+	w := open(t) // one for all: refused sees that each leaves nothing in it
 	for _, c := range cases {
 		t.Run(c.why, func(t *testing.T) {
 			folder := runFolder(t, "three-planned")
 			c.change(t, folder)
-			refused(t, open(t), folder, ingest.Options{}, "ingest "+folder+": ", c.words)
+			refused(t, w, folder, ingest.Options{}, "ingest "+folder+": ", c.words)
 		})
 	}
 	t.Run("without samples it is whole", func(t *testing.T) {

@@ -32,7 +32,25 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 	if result.Name == "" {
 		result.Name = r.Document.RunID
 	}
-	err = w.Write(ctx, func(tx *warehouse.Tx) error {
+	err = warehouse.Sparingly(ctx, w.DB(), func(ctx context.Context) error {
+		return writeRun(ctx, w, file, opts, &result, sourceRow{
+			Result: &result, kind: "run", path: file.path, sha256: sha256, size: size,
+			about: read.About{OriginAt: new(r.Document.StartedAt.UTC()), TimeUnit: "s"},
+		})
+	})
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return result, err
+}
+
+// writeRun takes in the run's rows and computes what is kept of it, in one transaction. It may be called again after it failed.
+func writeRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts Options, result *Result, row sourceRow) error {
+	r, err := runs.Open(file.path)
+	if err != nil {
+		return err
+	}
+	return w.Write(ctx, func(tx *warehouse.Tx) error {
 		sum, err := r.Load(ctx, tx, file.source)
 		if err != nil {
 			return err
@@ -48,11 +66,8 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		if err := nameIsFree(ctx, tx, result.Name); err != nil {
 			return err
 		}
-		err = insertSource(ctx, tx, file.source, sourceRow{
-			Result: &result, kind: "run", path: file.path, sha256: sha256, size: size,
-			about: read.About{OriginAt: new(r.Document.StartedAt.UTC()), TimeUnit: "s"}, rejects: sum.Rejects,
-		})
-		if err != nil {
+		row.rejects = sum.Rejects
+		if err := insertSource(ctx, tx, file.source, row); err != nil {
 			return err
 		}
 		if err := r.Insert(ctx, tx, file.source); err != nil {
@@ -63,8 +78,4 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		}
 		return tx.Refresh(ctx)
 	})
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return result, err
 }

@@ -82,6 +82,7 @@ func (s *runState) now() time.Duration { return time.Since(s.begin) }
 func (s *runState) finish(x *exchange) {
 	x.settle()
 	s.meter.end(&x.row)
+	s.tellOver(&x.row)
 	s.journal.add(&x.row)
 	x.ticket = nil
 	s.exchanges.Put(x)

@@ -91,6 +91,7 @@ type document struct {
 	Subject                   *Run // the one run that the title is made from; nil: the title is not
 	Style                     template.CSS
 	Simulated                 []Run
+	AreRehearsed              bool // all runs were
 	Proves                    string // what agreement with the prediction proves if the server was simulated
 	Runs                      []Run
 	Begin, Results, End       []template.HTML
@@ -114,10 +115,12 @@ func (p *page) write(w io.Writer) error {
 	if p.options.Title == "" && len(p.Runs) == 1 {
 		d.Subject = &p.Runs[0]
 	}
+	d.AreRehearsed = len(p.Runs) > 0
 	for _, run := range p.Runs {
 		if run.IsSimulated {
 			d.Simulated = append(d.Simulated, run)
 		}
+		d.AreRehearsed = d.AreRehearsed && run.Origin == "rehearsed"
 	}
 	if len(p.Runs) > 0 {
 		if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {

@@ -42,6 +42,7 @@ type Run struct {
 	Note        string
 	MeasuredOn  string
 	IsSimulated bool
+	Origin      string // "measured", "simulated" or "rehearsed"
 	IsDraft     bool // no environment given: measured, shown, not compared
 	IsValid     bool
 	HasFailed   bool // too many of its requests did
@@ -206,7 +207,7 @@ where run_id = $1`, id)
 	yes := func(column string) bool { b, _ := facts.At(0, column).(bool); return b }
 	run := Run{
 		ID: id, Name: text("name"), Note: text("note"), MeasuredOn: text("measured_on"),
-		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,
+		IsSimulated: yes("is_simulated"), Origin: text("origin"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,
 	}
 	if run.Name == "" {
 		run.Name = id

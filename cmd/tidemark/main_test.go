@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/ingest"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		"hold":     hold,
 		"measured": measured,
 		"real-run": realRun,
+		"take-in":  takeIn,
 	})
 }
 
@@ -169,4 +171,24 @@ func hold() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	<-stop
+}
+
+// takeIn ingests runs as the verb does, but computes their marts together and not run by run: take-in FILE FOLDER...
+func takeIn() {
+	if err := takeRunsIn(context.Background(), os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func takeRunsIn(ctx context.Context, path string, folders []string) error {
+	w, err := warehouse.Open(ctx, path, warehouse.ReadWrite)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if _, err := ingest.Load(ctx, w, folders, ingest.Options{Format: "run", RefreshLater: true}); err != nil {
+		return err
+	}
+	return warehouse.Refresh(ctx, w.DB())
 }

@@ -69,8 +69,12 @@ func tellingRenewal(ctx context.Context, c *cli.Context) context.Context {
 // and says at once which process does.
 func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
 	asked := c.Context.Done() // the first signal also ends a wait whose own context goes on
-	for began, isTold := time.Now(), false; ; isTold = true {
+	var began time.Time // the first try may have taken longer than the wait
+	for isTold := false; ; isTold = true {
 		err := try()
+		if began.IsZero() {
+			began = time.Now()
+		}
 		left := wait - time.Since(began)
 		switch {
 		case !errors.Is(err, warehouse.ErrHeld):

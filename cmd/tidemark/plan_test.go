@@ -5,18 +5,14 @@ import (
 	"testing"
 
 	"tidemark/analysis"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
 
 // An H100 with Llama-3.1-8B: a step of one sequence takes 6.92 ms at a context
 // of 1,050, a prompt of 1,000 tokens adds 17.4 ms.
 func TestSteadyState(t *testing.T) {
-	w, err := warehouse.Open(t.Context(), warehouse.Memory, warehouse.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := warehousetest.Open(t)
 	d, err := analysis.Resolve(t.Context(), w.DB(), demoDeployment)
 	if err != nil {
 		t.Fatal(err)

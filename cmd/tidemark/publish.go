@@ -63,13 +63,21 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 	if err != nil {
 		return err
 	}
-	if fresh != published.SwitchedOff && fresh != published.Current && broughtUp(ctx, c, path) {
+	var problem error
+	if fresh != published.SwitchedOff && fresh != published.OfAnother && fresh != published.Current {
+		problem = broughtUp(ctx, c, path)
 		if fresh, manifest, err = published.Fresh(path, folder); err != nil {
 			return err
 		}
 	}
 	mode := warehouse.ReadOnly
+	if problem != nil && !errors.Is(problem, errNotOpened) && fresh != published.Current && ctx.Err() == nil {
+		tell(c, "warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
+		fresh = published.SwitchedOff
+	}
 	switch fresh {
+	case published.OfAnother:
+		tell(c, "%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
 	case published.Current:
 		path = published.Snapshot(folder)
 	case published.Older:
@@ -94,13 +102,16 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 	return err
 }
 
+// errNotOpened marks the error of a warehouse that cannot be opened for writing, mostly
+// because another process holds it.
+var errNotOpened = errors.New("not opened")
+
 // broughtUp opens the warehouse for writing, which brings its views to this version and
-// computes what a killed writer left out, and publishes it. It reports whether it could: a
-// warehouse that somebody holds, or a folder that cannot be written, is read as it is.
-func broughtUp(ctx context.Context, c *cli.Context, path string) bool {
+// computes what a killed writer left out, and publishes it.
+func broughtUp(ctx context.Context, c *cli.Context, path string) error {
 	w, err := warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update)
 	if err != nil {
-		return false
+		return errors.Join(errNotOpened, err)
 	}
 	if w.IsRenewed() {
 		tell(c, "%s: its views are now those of this version of tidemark", path)
@@ -108,7 +119,7 @@ func broughtUp(ctx context.Context, c *cli.Context, path string) bool {
 	_, done, err := published.Publish(ctx, w, publishedFolder(c), version)
 	err = errors.Join(err, w.Close())
 	done()
-	return err == nil
+	return err
 }
 
 func publishCommand() *cli.Command {
@@ -124,6 +135,7 @@ Example:
   tidemark publish
   duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
 		Flags: withWarehouseFlags(
+			&cli.BoolFlag{Name: "replace", Usage: "publish into a folder that holds what is published of another warehouse"},
 			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\""},
 		),
 		Action: runPublish,
@@ -158,6 +170,17 @@ func runPublish(c *cli.Context) error {
 	folder := publishedFolder(c)
 	if folder == published.Off {
 		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
+	}
+	if err := exclusive(c, "replace", "off"); err != nil {
+		return err
+	}
+	if c.Bool("replace") {
+		if err := published.Forget(folder); err != nil {
+			return err
+		}
+	}
+	if err := published.CheckOwner(c.String("warehouse"), folder); err != nil {
+		return err
 	}
 	if c.Bool("off") {
 		if err := published.SwitchOff(folder); err != nil {

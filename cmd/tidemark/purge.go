@@ -87,13 +87,13 @@ func runPurge(c *cli.Context) error {
 func purgePublished(c *cli.Context) error {
 	folder := publishedFolder(c)
 	state, _, err := published.Fresh(c.String("warehouse"), folder)
-	if err != nil || state == published.SwitchedOff || state == published.Missing {
+	if err != nil || state == published.SwitchedOff || state == published.OfAnother || state == published.Missing {
 		return err
 	}
 	if err := published.Forget(folder); err != nil {
 		return err
 	}
-	if broughtUp(c.Context, c, c.String("warehouse")) {
+	if broughtUp(c.Context, c, c.String("warehouse")) == nil {
 		return nil
 	}
 	tell(c, "%s could not be published anew, so that all in it was removed", folder)

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -60,6 +61,8 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 	if err := mayWrite(path, replace); err != nil {
 		return err
 	}
+	// Drawing makes much garbage from little that stays: collecting it less often saves a sixth of the CPU for 70 MB.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := reports.Options{RunIDs: runs, Sources: c.StringSlice("source"), Version: version, GeneratedAt: now()}
 		if path == "-" {

@@ -22,9 +22,9 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/rehearsal"
 	"tidemark/internal/vllmsim"
-	"tidemark/replay/plan"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/replay/plan"
 )
 
 // The study plays ten-minute runs of a load on the simulator's engine in virtual time, at 0.8 of the largest rate within the

@@ -173,7 +173,7 @@ func TestACutAnswerCannotBeTakenForWhole(t *testing.T) {
 		{"rows", "from staging.million", "cut after 300,000 rows", func(c *notebook.Config) { c.MostRows = 300_000 }},
 		{"bytes", "from staging.million", "cut after 2,000,000 bytes", func(c *notebook.Config) { c.MostBytes = 2_000_000 }},
 		{"an error", fails, "no further", nil},
-		{"the deadline", endless, "stopped after 1.5s", func(c *notebook.Config) { c.Timeout = 1500 * time.Millisecond }},
+		{"the deadline", endless, "stopped after 800ms", func(c *notebook.Config) { c.Timeout = 800 * time.Millisecond }},
 	} {
 		s := serve(t, c.change)
 		for _, form := range []string{asArrow, asCSV, asJSON, asParquet} {

@@ -38,6 +38,7 @@ type Manifest struct {
 	IsOff     bool    `json:"off,omitempty"` // publishing was switched off; there is nothing else in the folder
 	Version   string  `json:"version"`       // of the program that published
 	Stamp     string  `json:"stamp"`         // fingerprint of its SQL
+	Warehouse string  `json:"warehouse"`     // its path from the folder
 	Snapshot  string  `json:"snapshot"`      // which state of the warehouse (state.go)
 	Published string  `json:"published_at"`  // RFC 3339
 	Owners    []owner `json:"of"`            // the runs and sources that are in the lake

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"tidemark/queries"
 )
@@ -29,9 +30,13 @@ type owner struct {
 	ID       string `json:"id"`
 	Computed string `json:"computed_at"`    // when its rows were computed, or the source taken in
 	Date     string `json:"date,omitempty"` // the day on which a run began; empty for a source
+	name     string // of a source
 }
 
 func (o owner) key() string { return o.Column + "=" + o.ID }
+
+// state changes when the owner's parts have to be written again.
+func (o owner) state() string { return o.key() + " " + o.Computed + " " + o.Date }
 
 // partition are the folders of the owner's parts, as Hive names them.
 func (o owner) partition() string {
@@ -48,16 +53,16 @@ func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part
 	if owners, err = p.owners(ctx); err != nil {
 		return nil, nil, err
 	}
-	known := map[owner]bool{}
+	known := map[string]bool{}
 	if p.old.Stamp == queries.Stamp() {
 		for _, o := range p.old.Owners {
-			known[o] = true
+			known[o.state()] = true
 		}
 	}
 	isWanted := map[string]bool{}
 	var lacking []owner
 	for _, o := range owners {
-		if known[o] {
+		if known[o.state()] {
 			isWanted[o.key()+o.Computed] = true
 		} else {
 			lacking = append(lacking, o)
@@ -87,12 +92,7 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	var ids []string
-	for _, o := range owners {
-		ids = append(ids, o.literal())
-	}
-	column := owners[0].Column
-	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select %s::varchar, count(*) from %s where %s in (%s) group by all", column, relation, column, strings.Join(ids, ", ")))
+	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select %s::varchar, count(*) from %s where %s group by all", owners[0].Column, relation, areOf(relation, owners...)))
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,41 @@ func published(column string) (relations []string) {
 	return relations
 }
 
+// areOf is the condition for a relation's rows of some owners, all runs or all sources.
+// Views that number a trace's rows do so by the source's name: only with the name in the
+// condition does DuckDB leave the rows of all other traces unread.
+func areOf(relation string, owners ...owner) string {
+	var ids, names []string
+	for _, o := range owners {
+		ids, names = append(ids, o.literal()), append(names, literal(o.name))
+	}
+	condition := fmt.Sprintf("%s in (%s)", owners[0].Column, strings.Join(ids, ", "))
+	if owners[0].Column == "source_id" && hasSourceName()[relation] {
+		condition += fmt.Sprintf(" and source_name in (%s)", strings.Join(names, ", "))
+	}
+	return condition
+}
+
+// hasSourceName says which relations have a column source_name.
+var hasSourceName = sync.OnceValue(func() map[string]bool {
+	has := map[string]bool{}
+	for _, schema := range queries.Views {
+		for _, file := range queries.In(schema, ".sql") {
+			_, has[file.Relation()] = queries.ReadHeader(file.Text).Columns["source_name"]
+		}
+	}
+	return has
+})
+
 // literal is the owner's id in SQL.
 func (o owner) literal() string {
 	if o.Column == "source_id" {
 		return o.ID // a number
 	}
-	return "'" + strings.ReplaceAll(o.ID, "'", "''") + "'"
+	return literal(o.ID)
 }
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 	rows, err := p.w.DB().QueryContext(ctx, `
@@ -145,11 +173,12 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 			'run_id',
 			kept.run_id,
 			kept.computed_at::varchar,
-			coalesce(strftime(runs.started_at, '%Y-%m-%d'), 'unknown')
+			coalesce(strftime(runs.started_at, '%Y-%m-%d'), 'unknown'),
+			''
 		from warehouse.kept
 		inner join staging.runs on runs.run_id = kept.run_id
 		union all
-		select 'source_id', source_id::varchar, ingested_at::varchar, ''
+		select 'source_id', source_id::varchar, ingested_at::varchar, '', name
 		from raw.sources
 		where kind <> 'run'
 		order by all`)
@@ -159,7 +188,7 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var o owner
-		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date); err != nil {
+		if err := rows.Scan(&o.Column, &o.ID, &o.Computed, &o.Date, &o.name); err != nil {
 			return nil, err
 		}
 		owners = append(owners, o)
@@ -177,7 +206,7 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 		return nil, err
 	}
 	defer os.RemoveAll(temporary)
-	rows := fmt.Sprintf("from %s where %s = %s", relation, o.Column, o.literal())
+	rows := fmt.Sprintf("from %s where %s", relation, areOf(relation, o))
 	if err := os.MkdirAll(temporary, folderMode(p.mode)); err != nil {
 		return nil, err
 	}

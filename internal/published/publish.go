@@ -37,6 +37,13 @@ func Publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 	if err != nil || old.IsOff {
 		return result, done, err
 	}
+	if err := old.checkOwner(folder, w.Path()); err != nil {
+		return result, done, err
+	}
+	path, err := relativeTo(folder, w.Path())
+	if err != nil {
+		return fail(err)
+	}
 	// Not closed before the warehouse is: closing it would drop DuckDB's lock.
 	file, err := os.Open(w.Path())
 	if err != nil {
@@ -54,7 +61,7 @@ func Publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 	if err != nil {
 		return fail(err)
 	}
-	if now == old.Snapshot && old.Stamp == queries.Stamp() {
+	if now == old.Snapshot && old.Stamp == queries.Stamp() && old.Warehouse == path {
 		if _, err := os.Stat(Snapshot(folder)); err == nil {
 			return result, done, nil
 		}
@@ -64,9 +71,16 @@ func Publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 		return fail(err)
 	}
 	defer release()
+	// Another warehouse may have been published here while this process waited for the lock.
+	if old, err = ReadManifest(folder); err != nil {
+		return result, done, err
+	}
+	if err := old.checkOwner(folder, w.Path()); err != nil {
+		return result, done, err
+	}
 	p := publication{w: w, file: file, mode: info.Mode().Perm(), size: info.Size(), folder: folder, old: old}
 	_, missing := os.Stat(Snapshot(folder))
-	if err := p.publish(ctx, Manifest{Version: version, Stamp: queries.Stamp(), Snapshot: now, Published: time.Now().UTC().Format(time.RFC3339)}); err != nil {
+	if err := p.publish(ctx, Manifest{Version: version, Stamp: queries.Stamp(), Warehouse: path, Snapshot: now, Published: time.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return fail(err)
 	}
 	result.IsFirst = errors.Is(missing, fs.ErrNotExist)

@@ -3,22 +3,29 @@
 package published_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"tidemark/internal/hint"
 	"tidemark/internal/published"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
 )
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(readVariable); path != "" {
+		readForEver(path)
+	}
 	published.EveryWarehouseIsLarge()
 	m.Run()
 }
@@ -37,6 +44,55 @@ const aTrace = `
 insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, time_unit, zone_assumption, block_tokens, reader_version, ingested_at)
 values (1000, 'day', 'arrivals', 'azure', 'd.csv', 'aa', 10, 1, 1, 0, timestamptz '2023-11-16 18:00:00+00', true, 'datetime', null, null, 1, now());
 insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_tokens) values (1000, 2, 0, 100, 10);`
+
+// namedTrace is one of a number and a name of its own.
+func namedTrace(id string) string {
+	return strings.NewReplacer("1000", id, "'day'", "'day"+id+"'", "'aa'", "'"+id+"'").Replace(aTrace)
+}
+
+// readVariable makes the test binary read a snapshot until it is killed.
+const readVariable = "TIDEMARK_TEST_READ"
+
+func readForEver(path string) {
+	w, err := warehouse.Open(context.Background(), path, warehouse.ReadOnly)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	_, err = w.DB().Exec("from raw.sources")
+	fmt.Println("reads", err)
+	select {}
+}
+
+// A reader that is killed (-9) leaves no lock: the file that it read is brought up to date, and not copied.
+func TestAKilledReaderHoldsUpNobody(t *testing.T) {
+	path := warehousetest.File(t)
+	folder := published.Folder(path, "")
+	change(t, path, folder, namedTrace("1"))
+	change(t, path, folder, namedTrace("2"))
+	read := inode(t, published.Snapshot(folder))
+	reader := exec.Command(os.Args[0])
+	reader.Env = append(os.Environ(), readVariable+"="+published.Snapshot(folder))
+	out, err := reader.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "reads <nil>\n" {
+		t.Errorf("the reader said %q", line)
+	}
+	_ = reader.Process.Kill()
+	_ = reader.Wait()
+	change(t, path, folder, namedTrace("3")) // the file that was read is the spare one now
+	same(t, path, folder)
+	change(t, path, folder, namedTrace("4"))
+	same(t, path, folder)
+	if inode(t, published.Snapshot(folder)) != read {
+		t.Error("the file that was read was not brought up to date: latest.duckdb is another file")
+	}
+}
 
 // change opens the warehouse, runs the statements, and publishes as a writer does.
 func change(t *testing.T, path, folder string, statements ...string) published.Result {
@@ -119,7 +175,7 @@ func TestEveryChangeIsPublished(t *testing.T) {
 		t.Errorf("the first time: got %+v", first)
 	}
 	same(t, path, folder)
-	change(t, path, folder, aRun("b"), aTrace) // makes the spare one
+	change(t, path, folder, aRun("b"), aTrace)
 	same(t, path, folder)
 	spare := filepath.Join(folder, "spare.duckdb")
 	before := inode(t, spare)
@@ -294,6 +350,9 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
+	if err := os.Remove(filepath.Join(folder, "spare.duckdb")); err != nil { // else that is brought up to date
+		t.Fatal(err)
+	}
 	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.tmp"} { // where a new file would be written
 		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -325,6 +384,62 @@ func TestAnErrorLeavesTheOldSnapshot(t *testing.T) {
 	}
 	change(t, path, folder)
 	same(t, path, folder)
+}
+
+// Two warehouses do not overwrite each other in one folder. One that was moved, with the folder or without, is the same one,
+// and Forget, which is publish --replace, gives the folder away.
+func TestTwoWarehousesOneFolder(t *testing.T) {
+	parent := t.TempDir()
+	folder := filepath.Join(parent, "for-all")
+	one, other := warehousetest.File(t), warehousetest.File(t)
+	change(t, one, folder, namedTrace("1"))
+	refused := func(path string) {
+		t.Helper()
+		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, done, err := published.Publish(t.Context(), w, folder, "test")
+		w.Close()
+		done()
+		if err == nil || !strings.Contains(err.Error(), "another warehouse, ") || !strings.Contains(hint.Of(err), "tidemark publish --replace") {
+			t.Errorf("%s: got %v (%s), want that the folder is another's, and the way out", path, err, hint.Of(err))
+		}
+		if state, _, err := published.Fresh(path, folder); err != nil || state != published.OfAnother {
+			t.Errorf("%s: fresh: got %v (%v), want that it is another's", path, state, err)
+		}
+	}
+	refused(other)
+	same(t, one, folder)
+
+	link := filepath.Join(parent, "link.duckdb")
+	moved := filepath.Join(parent, "moved.duckdb")
+	if err := os.Symlink(one, link); err != nil {
+		t.Fatal(err)
+	}
+	change(t, link, folder, namedTrace("2")) // the same file by another name
+	same(t, one, folder)
+	if err := os.Rename(one, moved); err != nil {
+		t.Fatal(err)
+	}
+	change(t, moved, folder)
+	same(t, moved, folder)
+	refused(other)
+
+	away := filepath.Join(t.TempDir(), "away") // the warehouse and the folder move together
+	if err := os.Rename(parent, away); err != nil {
+		t.Fatal(err)
+	}
+	moved, folder = filepath.Join(away, "moved.duckdb"), filepath.Join(away, "for-all")
+	same(t, moved, folder)
+	refused(other)
+
+	if err := published.Forget(folder); err != nil {
+		t.Fatal(err)
+	}
+	change(t, other, folder, namedTrace("3"))
+	same(t, other, folder)
+	refused(moved)
 }
 
 // Who removes the warehouse and makes another one under its name gets the other one's rows, never the old ones.

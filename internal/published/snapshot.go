@@ -24,8 +24,12 @@ var largeBytes int64 = 128 << 20
 func (p publication) snapshot(ctx context.Context, stamp string) error {
 	next := spare(p.folder)
 	withoutSpare := errors.Join(removeIfThere(next+".old"), removeIfThere(next+".wal"))
-	if p.size < largeBytes || p.old.Stamp != stamp {
+	if p.size < largeBytes {
 		return errors.Join(p.copyFile(Snapshot(p.folder)), removeIfThere(next), withoutSpare)
+	}
+	if p.old.Stamp != stamp {
+		// Both are copied, so that each later change writes what is new and no more.
+		return errors.Join(p.copyFile(Snapshot(p.folder)), removeIfThere(next), withoutSpare, p.copyFile(next))
 	}
 	if p.catchUp(ctx, next) != nil { // it is missing, or somebody still reads it
 		if err := errors.Join(removeIfThere(next), withoutSpare, p.copyFile(next)); err != nil {
@@ -39,7 +43,10 @@ func (p publication) snapshot(ctx context.Context, stamp string) error {
 // nothing has been changed since.
 func (p publication) copyFile(path string) error {
 	return replace(path, p.mode, func(to *os.File) error {
-		_, err := io.Copy(to, io.NewSectionReader(p.file, 0, p.size))
+		if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := io.Copy(to, io.LimitReader(p.file, p.size)) // of two files: the kernel copies
 		return err
 	})
 }

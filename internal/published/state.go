@@ -51,6 +51,8 @@ const (
 	Missing Freshness = iota
 	// SwitchedOff: the user wants no snapshot.
 	SwitchedOff
+	// OfAnother: another warehouse is published there.
+	OfAnother
 	// Older: the warehouse has changed since, or is changing.
 	Older
 	// OtherVersion: another version of tidemark has written it.
@@ -71,6 +73,9 @@ func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	}
 	if m.IsOff {
 		return SwitchedOff, m, nil
+	}
+	if _, is := m.otherWarehouse(folder, warehouse); is {
+		return OfAnother, m, nil
 	}
 	for _, path := range []string{Snapshot(folder), warehouse} {
 		if _, err := os.Stat(path); err != nil {

@@ -3,19 +3,26 @@
 package soak
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// Kills (-9) of ingests, publications and purges, each at a random instant. After each the warehouse and the snapshot
-// open, what was taken in is there whole or not at all, and every part that the manifest names is there and of its size.
+// Kills (-9) of ingests of traces and of runs, publications and purges, each at a random instant of the verb's usual time.
+// After each the warehouse and the snapshot open; a trace is there whole or not at all, a run with all its kept tables or
+// not at all; what a verb acknowledged by its exit code holds; and every part that the manifest names is there and of its
+// size. Every fifth kill hits a warehouse so large that its snapshot is brought up to date and not copied.
 //
 //	SOAK_KILLS=200     how many
 //	SOAK_TIDEMARK=FILE the program
@@ -24,43 +31,108 @@ func TestKilledAnywhere(t *testing.T) {
 	if program == "" {
 		t.Skip("SOAK_TIDEMARK names no program: run make soak")
 	}
-	k := &mortal{t: t, program: program, folder: t.TempDir(), rnd: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))}
-	k.trace("base", 1)
-	k.run("ingest", "base.csv")
-	kills := 0
-	for i := range int(number(t, "SOAK_KILLS", 200)) {
-		name := fmt.Sprintf("trace%d", i)
-		k.trace(name, i+2)
-		action := []string{"ingest", name + ".csv"}
-		if i%4 == 3 {
-			action = []string{"purge", fmt.Sprintf("trace%d", i-1)}
+	kills := int(number(t, "SOAK_KILLS", 200))
+	seed := uint64(number(t, "SOAK_SEED", float64(time.Now().UnixNano()%1e9)))
+	t.Logf("SOAK_SEED=%d", seed)
+	folder := t.TempDir()
+	rnd := rand.New(rand.NewPCG(1, seed))
+	small := newMortal(t, program, folder, "small", rnd)
+	large := newMortal(t, program, folder, "large", rnd)
+	run := small.replayed()
+	large.trace("bulk", rowsOfBulk)
+	for _, k := range []*mortal{small, large} {
+		k.trace("base", rowsOfATrace)
+		k.takeIn("base", "base.csv")
+	}
+	large.takeIn("bulk", "bulk.csv")
+	began, killed := time.Now(), map[string]int{}
+	for i := range kills {
+		k, verb := small, []string{"trace", "run", "trace", "purge", "publish"}[rnd.IntN(5)]
+		if i%5 == 4 { // a purge would write the whole file anew
+			k, verb = large, []string{"trace", "trace", "publish"}[rnd.IntN(3)]
 		}
-		if k.dies(action...) {
-			kills++
+		if k.dies(verb, i, run) {
+			killed[k.name+" "+verb]++
 		}
 		k.check(i)
+		if i%100 == 99 {
+			t.Logf("%d of %d, %.0f s", i+1, kills, time.Since(began).Seconds())
+		}
 	}
-	t.Logf("%d of the processes were killed before their end", kills)
+	t.Logf("killed before their end: %v", killed)
 }
 
-// mortal is a folder with a warehouse in which processes are killed.
+const (
+	rowsOfATrace = 500
+	rowsOfARun   = 20         // as in the text of sources
+	rowsOfBulk   = 16_000_000 // a warehouse above 128 MiB
+)
+
+// mortal is a warehouse whose writers are killed.
 type mortal struct {
 	t       *testing.T
 	program string
 	folder  string
+	name    string
 	rnd     *rand.Rand
+	usual   map[string]time.Duration // what a verb takes that nobody kills
+	known   map[string]bool          // sources: true where an ingest was acknowledged; absent where it was removed
+	unsure  map[string]bool          // sources whose ingest or purge was killed
 }
 
-const rowsOfATrace = 500
+func newMortal(t *testing.T, program, folder, name string, rnd *rand.Rand) *mortal {
+	k := &mortal{t: t, program: program, folder: filepath.Join(folder, name), name: name, rnd: rnd, usual: map[string]time.Duration{}, known: map[string]bool{}, unsure: map[string]bool{}}
+	if err := os.Mkdir(k.folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
 
-// trace writes a trace of 500 requests, unlike any other.
-func (k *mortal) trace(name string, seed int) {
+// trace writes a trace unlike any other.
+func (k *mortal) trace(name string, rows int) { k.traceUpTo(name, rows, 100_000) }
+
+func (k *mortal) traceUpTo(name string, rows, tokens int) {
 	var text strings.Builder
 	text.WriteString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
-	for i := range rowsOfATrace {
-		fmt.Fprintf(&text, "2023-11-16 18:00:%02d.%03d,%d,%d\n", i/10, i, 100+i, seed)
+	begin := time.Date(2023, 11, 16, 18, 0, 0, 0, time.UTC)
+	for i := range rows {
+		text.WriteString(begin.Add(time.Duration(i) * time.Millisecond).Format("2006-01-02 15:04:05.000"))
+		fmt.Fprintf(&text, ",%d,%d\n", 1+k.rnd.IntN(tokens), 1+k.rnd.IntN(tokens))
 	}
 	if err := os.WriteFile(filepath.Join(k.folder, name+".csv"), []byte(text.String()), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// replayed is the folder of a run against the simulator, of which each run that is taken in is a copy under another id.
+func (k *mortal) replayed() string {
+	server, err := startServer("127.0.0.1:0")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer server.Stop()
+	k.traceUpTo("sent", rowsOfARun, 30)
+	k.run("ingest", "sent.csv", "--warehouse", "sent.duckdb")
+	k.run("replay", "sent", "--base-url", "http://"+server.Address, "--model", modelName, "--warehouse", "sent.duckdb", "--runs", "sent", "--max-lateness", "1m", "--max-stall", "1m")
+	found, err := filepath.Glob(filepath.Join(k.folder, "sent", "*", "run.json"))
+	if err != nil || len(found) != 1 {
+		k.t.Fatalf("%d runs (%v)", len(found), err)
+	}
+	return filepath.Dir(found[0])
+}
+
+// copied copies a run's folder under another id.
+func (k *mortal) copied(run, id string) {
+	folder := filepath.Join(k.folder, id)
+	if err := os.CopyFS(folder, os.DirFS(run)); err != nil {
+		k.t.Fatal(err)
+	}
+	document := filepath.Join(folder, "run.json")
+	text, err := os.ReadFile(document)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := os.WriteFile(document, bytes.ReplaceAll(text, []byte(filepath.Base(run)), []byte(id)), 0o600); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -79,28 +151,123 @@ func (k *mortal) run(args ...string) string {
 	return string(out)
 }
 
-// dies kills a process within 1.2 s, and reports whether it was still at work.
-func (k *mortal) dies(args ...string) bool {
+func (k *mortal) takeIn(name, path string) {
+	k.run("ingest", path)
+	k.known[name] = true
+}
+
+// dies starts a verb, kills it within its usual time, and reports whether it was still at work.
+func (k *mortal) dies(verb string, i int, run string) bool {
+	name := fmt.Sprintf("%s%d", verb, i)
+	var args []string
+	switch verb {
+	case "trace":
+		k.trace(name, rowsOfATrace)
+		args = []string{"ingest", name + ".csv"}
+	case "run":
+		k.copied(run, name)
+		args = []string{"ingest", name}
+	case "purge":
+		if name = k.oneOf(); name == "" {
+			return false
+		}
+		args = []string{"purge", name}
+	case "publish":
+		k.trace(name, rowsOfATrace)
+		k.run("ingest", name+".csv", "--publish", "off")
+		k.known[name] = true
+		args = []string{"publish"}
+	}
+	if k.usual[verb] == 0 { // the first of its kind lives
+		began := time.Now()
+		k.run(args...)
+		k.usual[verb] = time.Since(began)
+		k.acknowledge(verb, name)
+		return false
+	}
 	command := k.command(args...)
 	if err := command.Start(); err != nil {
 		k.t.Fatal(err)
 	}
-	time.AfterFunc(time.Duration(k.rnd.IntN(1200))*time.Millisecond, func() { command.Process.Kill() })
-	return command.Wait() != nil
+	timer := time.AfterFunc(time.Duration(k.rnd.Float64()*float64(k.usual[verb])), func() { command.Process.Kill() })
+	defer timer.Stop()
+	if command.Wait() != nil {
+		if verb != "publish" {
+			delete(k.known, name)
+			k.unsure[name] = true
+		}
+		return true
+	}
+	k.acknowledge(verb, name)
+	return false
 }
+
+func (k *mortal) acknowledge(verb, name string) {
+	delete(k.unsure, name)
+	if verb == "purge" {
+		delete(k.known, name)
+	} else {
+		k.known[name] = true
+	}
+}
+
+// oneOf is any source that is surely there, other than the first.
+func (k *mortal) oneOf() string {
+	names := slices.Sorted(maps.Keys(k.known))
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "base" || name == "bulk" })
+	if len(names) == 0 {
+		return ""
+	}
+	return names[k.rnd.IntN(len(names))]
+}
+
+// sources are the names of all sources that are whole; a torn one has a question mark.
+const sources = `
+select name || case
+    when kind = 'run' and name not in (select run_id from warehouse.kept) then '?'
+    when kind = 'run' and (select count(*) from raw.requests where run_id = name) <> 20 then '?'
+    when kind = 'run' and (select count(*) from staging.requests where run_id = name) <> 20 then '?'
+    when kind <> 'run' and rows_kept <> (select count(*) from raw.arrivals where arrivals.source_id = sources.source_id) then '?'
+    else '' end as source
+from raw.sources
+order by all`
 
 func (k *mortal) check(i int) {
 	// What is published opens as it is, before any verb repairs it.
 	snapshot := filepath.Join(k.folder, "tidemark.published", "latest.duckdb")
-	for _, where := range [][]string{{"--warehouse", snapshot, "--publish", "off"}, nil} {
-		torn := k.run(append([]string{"sql", "--csv", fmt.Sprintf(`
-			select coalesce(sum((n <> %d)::int), 0) as torn
-			from (select source_name, count(*) as n from staging.arrivals group by all) as each`, rowsOfATrace)}, where...)...)
-		if torn != "torn\n0\n" {
-			k.t.Fatalf("kill %d, %q: %s", i, where, torn)
+	if torn := k.run("sql", "--csv", sources, "--warehouse", snapshot, "--publish", "off"); strings.Contains(torn, "?") {
+		k.t.Fatalf("kill %d, the snapshot of %s: %s", i, k.name, torn)
+	}
+	k.parts(i)
+	text := k.run("sql", "--csv", sources) // the next reader brings the snapshot up to date
+	there := map[string]bool{}
+	for name := range strings.Lines(strings.TrimPrefix(text, "source\n")) {
+		name = strings.TrimSpace(name)
+		there[name] = true
+		if !k.known[name] && !k.unsure[name] {
+			k.t.Fatalf("kill %d, %s: %q is torn, or was purged; there are\n%s", i, k.name, name, text)
 		}
 	}
+	for name := range k.known {
+		if !there[name] {
+			k.t.Fatalf("kill %d, %s: %s was acknowledged and is not there; there are\n%s", i, k.name, name, text)
+		}
+	}
+	for name := range k.unsure { // what a verb that was killed has done stays as it is now
+		if there[name] {
+			k.known[name] = true
+		}
+	}
+	clear(k.unsure)
+	k.parts(i)
+}
+
+// parts looks whether every part that the manifest names is there.
+func (k *mortal) parts(i int) {
 	text, err := os.ReadFile(filepath.Join(k.folder, "tidemark.published", "manifest.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return // a purge was killed: nothing is promised until the next reader
+	}
 	if err != nil {
 		k.t.Fatalf("kill %d: %v", i, err)
 	}

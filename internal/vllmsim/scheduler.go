@@ -84,6 +84,14 @@ type scheduler struct {
 	running []*sequence // in order of admission
 	waiting []*sequence
 	scratch []*sequence // of the batch: schedule and complete take turns
+	head    lookup      // of the sequence that waits longest
+}
+
+// lookup is what the prefix cache has of a sequence. One that waits for room is looked at in every step, and a long prompt has
+// thousands of blocks, so it is kept until the pool says that it is no longer so.
+type lookup struct {
+	of    *sequence
+	found []int32
 }
 
 func newScheduler(cfg Config) *scheduler {
@@ -162,7 +170,7 @@ func (s *scheduler) grow(q *sequence, tokens int) bool {
 func (s *scheduler) admit(b *batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
-		found := s.lookUp(q)
+		found := s.lookUpHead()
 		// The whole sequence must fit, not only its first chunk. Otherwise many
 		// long prompts would start and be preempted again.
 		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
@@ -171,6 +179,8 @@ func (s *scheduler) admit(b *batch, budget int) {
 		for _, i := range found {
 			s.pool.hold(i)
 		}
+		s.pool.watch(found, nil, 0, false)
+		s.head = lookup{}
 		q.blocks, q.remembered = found, len(found)
 		q.computed = len(found) * s.cfg.BlockSize
 		if q.cached < 0 {
@@ -195,7 +205,7 @@ func (s *scheduler) canAdmit() bool {
 		return false
 	}
 	q := s.waiting[0]
-	found := s.lookUp(q)
+	found := s.lookUpHead()
 	return ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) <= s.pool.free
 }
 
@@ -242,6 +252,23 @@ func (s *scheduler) decoded(steps int) []*sequence {
 		s.running = slices.DeleteFunc(s.running, func(q *sequence) bool { return q.isGone })
 	}
 	return yielded
+}
+
+// lookUpHead is lookUp for the sequence that waits longest.
+func (s *scheduler) lookUpHead() []int32 {
+	q := s.waiting[0]
+	if s.head.of == q && !s.pool.isStale {
+		return s.head.found
+	}
+	found := s.lookUp(q)
+	next := uint64(0)
+	hasNext := s.cfg.EnablePrefixCaching && len(found) < min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
+	if hasNext {
+		next = q.hash(len(found), s.cfg.BlockSize)
+	}
+	s.pool.watch(s.head.found, found, next, hasNext)
+	s.head = lookup{q, found}
+	return found
 }
 
 // lookUp finds q's cached blocks. The last token must be computed to yield the

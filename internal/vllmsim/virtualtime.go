@@ -30,7 +30,8 @@ type Virtual struct {
 	past    []stretch
 	counts  Counts
 	keepsIt bool
-	over    []*Job // in this step
+	over    []*Job        // in this step
+	wakes   time.Duration // when an idle engine begins; Never if nothing has arrived
 }
 
 // Never is an instant that does not come.
@@ -172,7 +173,7 @@ func NewVirtual(cfg Config, n Noise, keepsTokens bool) (*Virtual, error) {
 	if cfg.StepTime == nil {
 		return nil, errors.New("simulator: virtual time needs StepTime")
 	}
-	v := &Virtual{cfg: cfg, sched: newScheduler(cfg), keepsIt: keepsTokens}
+	v := &Virtual{cfg: cfg, sched: newScheduler(cfg), keepsIt: keepsTokens, wakes: Never}
 	if n != (Noise{}) {
 		v.noise = &noise{Noise: n, rnd: rand.New(rand.NewPCG(n.Seed, 0x57a11)), next: Never}
 		v.noise.plan(0)
@@ -203,8 +204,8 @@ func (v *Virtual) Add(job *Job, at time.Duration) {
 	job.Arrived = at
 	v.sched.add(&sequence{prompt: job.Prompt, output: job.Output, content: job.Content, job: job})
 	switch {
-	case v.now.steps == 0:
-		v.begin(at)
+	case v.now.steps == 0: // whatever arrives at the same instant shares its first step
+		v.wakes = min(v.wakes, at)
 	case v.now.steps > 1 && v.canJoin():
 		if n := v.now.stepsUntil(at - v.now.start); n < v.now.steps {
 			v.now.steps, v.now.extra = n, 0
@@ -218,10 +219,10 @@ func (v *Virtual) canJoin() bool {
 	return len(v.sched.running) < min(v.cfg.MaxNumSeqs, v.cfg.MaxNumBatchedTokens) && len(v.sched.waiting) == 1
 }
 
-// End is when what the engine does now is over; Never when it is idle.
+// End is when what the engine does now is over, or when it begins, with what has arrived; Never when it is idle.
 func (v *Virtual) End() time.Duration {
 	if v.now.steps == 0 {
-		return Never
+		return v.wakes
 	}
 	return v.now.end()
 }
@@ -229,6 +230,10 @@ func (v *Virtual) End() time.Duration {
 // Finish ends the steps that End spoke of, gives each request that is over to ended, and begins what comes next. What
 // arrives because a request is over is therefore too late for the step that begins at that instant, as over a network.
 func (v *Virtual) Finish(ended func(*Job)) {
+	if v.now.steps == 0 {
+		v.begin(v.wakes)
+		return
+	}
 	s := v.now
 	end := s.end()
 	if s.extra > 0 {
@@ -329,6 +334,7 @@ func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
 
 // begin starts the next stretch at an instant, or rests.
 func (v *Virtual) begin(at time.Duration) {
+	v.wakes = Never
 	if v.sched.isIdle() {
 		v.now = stretch{}
 		return
@@ -415,7 +421,7 @@ func (v *Virtual) disturb() {
 func (v *Virtual) Counts(at time.Duration) Counts {
 	c := v.counts
 	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting), v.sched.usage()
-	if v.now.isDecode && v.now.steps > 0 {
+	if v.now.isDecode {
 		steps := v.now.stepsUntil(at - v.now.start)
 		if v.now.elapsed(steps) > at-v.now.start {
 			steps--

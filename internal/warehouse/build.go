@@ -22,14 +22,21 @@ type part struct {
 	relation string // schema.name
 	path     string // the file that errors name
 	text     string // as it stands in the file
+	rows     string // of a seed, as they stand in the file beside it
 	isView   bool
 	isKept   bool // a view whose rows are kept in a table, see keep.go
 	create   func(ctx context.Context, tx *sql.Tx) error
 }
 
-// rebuild makes seeds, macros, views, kept tables and comments anew and stamps the file.
-func rebuild(ctx context.Context, tx *sql.Tx) error {
-	if err := build(ctx, tx, append(append(seedParts(), macroParts()...), viewParts()...)); err != nil {
+// rebuild makes seeds, macros, views, comments and those kept tables anew whose SQL has
+// changed (renew.go), and stamps the file.
+func rebuild(ctx context.Context, tx *sql.Tx, migrated bool) error {
+	parts := append(append(seedParts(), macroParts()...), viewParts()...)
+	stands, err := unchanged(ctx, tx, parts, migrated)
+	if err != nil {
+		return err
+	}
+	if err := build(ctx, tx, parts, stands); err != nil {
 		return err
 	}
 	if err := comment(ctx, tx); err != nil {
@@ -44,21 +51,23 @@ func rebuild(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "insert into warehouse.stamp values (?, ?)", queries.Stamp(), time.Now().UTC()); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, keptTable); err != nil {
+	if err := recordTexts(ctx, tx, parts); err != nil {
 		return err
+	}
+	if len(stands) == 0 {
+		if _, err := tx.ExecContext(ctx, keptTable); err != nil {
+			return err
+		}
+	} else if err := stands.fill(ctx, tx); err != nil {
+		return fmt.Errorf("upgrade: %w", err)
 	}
 	return RefreshWithin(ctx, tx)
 }
 
-// build makes parts anew, each after those that it needs.
-func build(ctx context.Context, tx *sql.Tx, parts []part) error {
-	for i := range derived {
-		// In reverse order, so that a schema is dropped after those that depend
-		// on it.
-		schema := derived[len(derived)-1-i]
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("drop schema if exists %s cascade; create schema %s", schema, schema)); err != nil {
-			return err
-		}
+// build makes parts anew, each after those that it needs, but for the tables that stand.
+func build(ctx context.Context, tx *sql.Tx, parts []part, stands standing) error {
+	if err := stands.clear(ctx, tx); err != nil {
+		return err
 	}
 	parts, err := ordered(parts)
 	if err != nil {
@@ -66,6 +75,9 @@ func build(ctx context.Context, tx *sql.Tx, parts []part) error {
 	}
 	var views []part
 	for _, p := range parts {
+		if stands[p.relation] {
+			continue
+		}
 		if p.isView {
 			views = append(views, p) // a seed or a macro never reads from a view
 			continue

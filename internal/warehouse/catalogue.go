@@ -39,7 +39,7 @@ func (w *Warehouse) prepareCatalogue(ctx context.Context) error {
 	if _, err := migrate(ctx, tx); err != nil {
 		return err
 	}
-	if err := build(ctx, tx, append(seedParts(), macroParts()...)); err != nil {
+	if err := build(ctx, tx, append(seedParts(), macroParts()...), nil); err != nil {
 		return err
 	}
 	return tx.Commit()

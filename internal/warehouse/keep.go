@@ -57,22 +57,25 @@ select concat_ws(' ',
 // With queries given, only what these read is filled, directly or through others:
 // for a test, or for a transaction that will be rolled back.
 func Refresh(ctx context.Context, db *sql.DB, asked ...string) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("refresh: %w", err)
-	}
-	defer tx.Rollback() // after a commit this does nothing
-	if err := RefreshWithin(ctx, tx, asked...); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return Sparingly(ctx, db, func(ctx context.Context) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("refresh: %w", err)
+		}
+		defer tx.Rollback() // after a commit this does nothing
+		if err := RefreshWithin(ctx, tx, asked...); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
 }
 
 // Refresh does the same within the transaction.
 func (tx *Tx) Refresh(ctx context.Context) error { return RefreshWithin(ctx, tx.conn) }
 
 // RefreshWithin does what Refresh does within the caller's transaction. The
-// Querier must be one connection.
+// Querier must be one connection. Callers that can begin their transaction again
+// do so under Sparingly.
 func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
 	all, needs := ofRunsInOrder()
 	if len(asked) > 0 {
@@ -210,6 +213,11 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 	if err := p.narrow(ctx, db, runs); err != nil {
 		return err
 	}
+	var requests int
+	if err := db.QueryRowContext(ctx, "select count(*) from "+narrowed("raw.requests")).Scan(&requests); err != nil {
+		return err
+	}
+	defer limitMemory(ctx, requests)()
 	for _, r := range p {
 		if !r.kept {
 			continue
@@ -271,7 +279,8 @@ func (p passes) neededBy(asked []string, needs map[string][]string) (needed pass
 	return needed
 }
 
-// ofRunsInOrder are all relations that depend on what runs write, each after those that it reads, and what each reads.
+// ofRunsInOrder are the kept tables and the views that these read, of all that depends on what runs write: each after those that it reads,
+// and what each reads. Other views are left out, because making a temporary view costs its planning.
 var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 	views, err := ordered(viewParts())
 	if err != nil {
@@ -283,6 +292,7 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 	}
 	needs := map[string][]string{}
 	var all passes
+	var kept []string
 	for _, view := range views {
 		text := strings.TrimRight(strings.TrimSpace(queries.WithoutComments(view.text)), ";")
 		for _, name := range mentioned(text) {
@@ -293,9 +303,12 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 		if len(needs[view.relation]) > 0 {
 			isOfRuns[view.relation] = true
 			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept})
+			if view.isKept {
+				kept = append(kept, view.relation)
+			}
 		}
 	}
-	return all, needs
+	return all.neededBy(kept, needs), needs
 })
 
 // texts are the values of a query's only column.

@@ -42,7 +42,7 @@ func bringUpToDate(ctx context.Context, tx *sql.Tx) (changed bool, err error) {
 	if !migrated && found.stamp == queries.Stamp() {
 		return false, nil
 	}
-	return true, rebuild(ctx, tx)
+	return true, rebuild(ctx, tx, migrated)
 }
 
 // state is what a file says about itself.

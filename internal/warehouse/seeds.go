@@ -28,7 +28,7 @@ func seedParts() []part {
 	}
 	var parts []part
 	for _, file := range queries.In("seeds", ".sql") {
-		parts = append(parts, part{relation: file.Relation(), path: file.Path, text: file.Text, create: func(ctx context.Context, tx *sql.Tx) error {
+		parts = append(parts, part{relation: file.Relation(), path: file.Path, text: file.Text, rows: rows[file.Name].Text, create: func(ctx context.Context, tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, seedTable(file)); err != nil {
 				return err
 			}

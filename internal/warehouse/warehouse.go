@@ -62,8 +62,11 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	if err != nil {
 		return nil, openError(path, err)
 	}
+	if err := db.PingContext(ctx); err == nil && (mode == ReadWrite || mode == Update) {
+		removeSpilled(path) // the file is locked now, so these are nobody's
+	}
 	w := &Warehouse{path: path, db: db, isNew: isNew}
-	if err := w.prepare(ctx, mode); err != nil {
+	if err := Sparingly(ctx, db, func(ctx context.Context) error { return w.prepare(ctx, mode) }); err != nil {
 		return nil, errors.Join(within(path, err), db.Close())
 	}
 	return w, nil

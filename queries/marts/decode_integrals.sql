@@ -72,57 +72,69 @@ works as (
     left join staging.deployments as d on d.run_id = prompts.run_id
 ),
 
--- Work that starts at a and ends at b is b - a seconds of work by any later time t: the sum of rate * (t - at).
-changes as (
+-- Work that starts at a and ends at b is b - a seconds of work by any later time t: the sum of rate * (t - instant). Sums are taken at the
+-- starts of segments alone, so work counts from the first of these that is not before it.
+edges as (
     select
-        run_id,
-        endpoint,
-        begin_s,
-        end_s,
-        batch,
-        batch * length_s as batch_seconds,
-        context_tokens * length_s as context_seconds,
-        token_per_s * length_s as tokens,
-        floor_steps,
-        steps,
-        steps * batch as step_tokens,
-        steps * experts_s as experts_s,
-        steps * arithmetic_s as arithmetic_s,
-        steps * allreduce_s as allreduce_s,
-        0 as rate,
-        0 as prefill_tokens,
-        true as is_segment
-    from segments
+        works.run_id,
+        works.endpoint,
+        segments.begin_s,
+        1 as rate,
+        works.first_token_s - works.work_s as instant_s,
+        0 as prefill_tokens
+    from works
+    asof join segments
+        on segments.run_id = works.run_id
+        and segments.endpoint = works.endpoint
+        and segments.begin_s >= works.first_token_s - works.work_s
+    where works.work_s is not null
     union all
     select
         run_id,
         endpoint,
-        unnest([first_token_s - coalesce(work_s, 0), first_token_s]),
-        null, null, null, null, null, null, null, null, null, null, null,
-        unnest(case when work_s is not null then [1, -1] else [0, 0] end),
-        unnest([0, uncached_tokens]),
-        false
+        first_token_s,
+        case when work_s is not null then -1 else 0 end,
+        first_token_s,
+        uncached_tokens
     from works
+),
+
+prefills as (
+    select
+        run_id,
+        endpoint,
+        begin_s,
+        sum(rate) as rate,
+        sum(rate * instant_s) as rate_instants,
+        sum(prefill_tokens) as prefill_tokens
+    from edges
+    group by
+        run_id,
+        endpoint,
+        begin_s
 )
 
 -- A segment's own share lies after its start; everything before that is in the sum.
 select
-    run_id,
-    endpoint,
-    begin_s,
-    end_s,
-    batch,
-    sum(batch_seconds) over up_to - coalesce(batch_seconds, 0) as batch_seconds,
-    sum(context_seconds) over up_to - coalesce(context_seconds, 0) as context_seconds,
-    sum(tokens) over up_to - coalesce(tokens, 0) as tokens,
+    segments.run_id,
+    segments.endpoint,
+    segments.begin_s,
+    segments.end_s,
+    segments.batch,
+    sum(batch * length_s) over up_to - coalesce(batch * length_s, 0) as batch_seconds,
+    sum(context_tokens * length_s) over up_to - coalesce(context_tokens * length_s, 0) as context_seconds,
+    sum(token_per_s * length_s) over up_to - coalesce(token_per_s * length_s, 0) as tokens,
     sum(floor_steps) over up_to - coalesce(floor_steps, 0) as floor_steps,
     sum(steps) over up_to - coalesce(steps, 0) as steps,
-    sum(step_tokens) over up_to - coalesce(step_tokens, 0) as step_tokens,
-    sum(experts_s) over up_to - coalesce(experts_s, 0) as experts_s,
-    sum(arithmetic_s) over up_to - coalesce(arithmetic_s, 0) as arithmetic_s,
-    sum(allreduce_s) over up_to - coalesce(allreduce_s, 0) as allreduce_s,
-    begin_s * sum(rate) over up_to - sum(rate * begin_s) over up_to as prefill_s,
-    (sum(prefill_tokens) over up_to)::bigint as prefill_tokens
-from changes
-window up_to as (partition by run_id, endpoint order by begin_s, is_segment rows unbounded preceding)
-qualify is_segment
+    sum(steps * batch) over up_to - coalesce(steps * batch, 0) as step_tokens,
+    sum(steps * experts_s) over up_to - coalesce(steps * experts_s, 0) as experts_s,
+    sum(steps * arithmetic_s) over up_to - coalesce(steps * arithmetic_s, 0) as arithmetic_s,
+    sum(steps * allreduce_s) over up_to - coalesce(steps * allreduce_s, 0) as allreduce_s,
+    segments.begin_s * sum(coalesce(rate, 0)) over up_to - sum(coalesce(rate_instants, 0)) over up_to as prefill_s,
+    (sum(coalesce(prefill_tokens, 0)) over up_to)::bigint as prefill_tokens
+from segments
+left join prefills
+    on prefills.run_id = segments.run_id
+    and prefills.endpoint = segments.endpoint
+    and prefills.begin_s = segments.begin_s
+window up_to as (partition by segments.run_id, segments.endpoint order by segments.begin_s rows unbounded preceding)
