@@ -128,20 +128,22 @@ func (a *Answer) setScale(q *Question, ln, low, high float64) {
 		v := math.Exp(ln)
 		return &v
 	}
-	rate := func(scale *float64) *float64 {
-		if scale == nil || q.isClosed() {
-			return nil
-		}
-		v := *scale * q.meanRate()
-		return &v
-	}
 	a.Scale, a.ScaleLow, a.ScaleHigh = value(ln), value(low), value(high)
-	a.RatePerS, a.RateLowPerS, a.RateHighPerS = rate(a.Scale), rate(a.ScaleLow), rate(a.ScaleHigh)
+	a.RatePerS, a.RateLowPerS, a.RateHighPerS = q.rate(a.Scale), q.rate(a.ScaleLow), q.rate(a.ScaleHigh)
 	a.Concurrency = nil
 	if q.isClosed() && a.Scale != nil {
 		n := int(*a.Scale) // the largest that is within
 		a.Concurrency = &n
 	}
+}
+
+// rate of a multiple of the window, requests per second; a closed loop has none of its own.
+func (q *Question) rate(scale *float64) *float64 {
+	if scale == nil || q.isClosed() {
+		return nil
+	}
+	v := *scale * q.meanRate()
+	return &v
 }
 
 // users is the mean number of sessions under way over the window: from when the first turn is due to the end of the last.

@@ -6,11 +6,8 @@ import (
 
 	"tidemark/analysis/regression"
 	"tidemark/internal/vllmsim"
-	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
-
-type requestOf = plan.Request
 
 // estimate is that of the best twin. Its interval holds those of all rivals.
 func (s *search) estimate(runs []*Run) (*estimate, error) {
@@ -41,9 +38,11 @@ func (s *search) estimateOf(c *calibrated, runs []*Run) (*estimate, error) {
 	later := ofObjective{speeds: e.of[e.binding].speeds[1:]}
 	later.pool(runs[1:], e.ln)
 	if math.Abs(e.of[e.binding].speeds[0]-later.k) > 3*max(later.se, priorSpread) {
-		return c.estimate(runs[1:])
+		if e, err = c.estimate(runs[1:]); err == nil {
+			e.isWarmed = true
+		}
 	}
-	return e, nil
+	return e, err
 }
 
 // confirmations counts the confirming runs.
@@ -103,6 +102,20 @@ func (s *search) confirmed(e *estimate, confirmed *bool) *Answer {
 	return a
 }
 
+// lacksFar says that all runs that count are at the answer. Where the first one does not count, nothing tells yet how the misses change
+// with the load.
+func (e *estimate) lacksFar() bool {
+	if !e.isWarmed {
+		return false
+	}
+	for _, r := range e.runs {
+		if math.Abs(math.Log(r.Scale)-e.ln) > 0.12 {
+			return false
+		}
+	}
+	return true
+}
+
 // answer puts together what is known.
 func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	q := s.q
@@ -118,6 +131,12 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	if e == nil || outcome == Invalid {
 		return a
 	}
+	for _, r := range s.runs {
+		if r.Why == whyConfirm && !q.isMet(r) {
+			no := false
+			a.Confirmed = &no
+		}
+	}
 	a.Settings, a.Shift = s.rivals[0].settings, s.rivals[0].shift
 	if !math.IsInf(e.ln, 1) {
 		binding := q.Objectives[e.binding].String()
@@ -125,10 +144,10 @@ func (s *search) answer(outcome string, e *estimate, why string) *Answer {
 	}
 	switch outcome {
 	case AboveMax:
-		a.setScale(q, math.NaN(), math.Log(q.MaxScale), math.NaN())
+		a.ScaleLow, a.RateLowPerS = &q.MaxScale, q.rate(&q.MaxScale)
 		return a
 	case BelowMin:
-		a.setScale(q, math.NaN(), math.NaN(), math.Log(q.MinScale))
+		a.ScaleHigh, a.RateHighPerS = &q.MinScale, q.rate(&q.MinScale)
 		return a
 	case NotPossible:
 		return a

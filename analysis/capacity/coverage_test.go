@@ -41,11 +41,15 @@ func (s *score) String() string {
 	return fmt.Sprintf("%d | %d | %.0f | %.0f | %+.1f | %.3f | %.1f", s.searches, s.given, 100*float64(s.right)/n, 100*float64(s.within)/n, 100*s.bias/n, math.Sqrt(s.squares/n), s.minutes/n)
 }
 
-func searchesEach() int {
+// searches of a server: 200 in all.
+func (s studied) searches() int {
 	if n, err := strconv.Atoi(os.Getenv("TIDEMARK_SEARCHES")); err == nil {
 		return n
 	}
-	return 25
+	if s.isSlow {
+		return 19
+	}
+	return 27
 }
 
 const scoreHeader = "searches | answers | right % | within 10 % | bias % | RMSE of ln m | minutes"
@@ -56,12 +60,12 @@ func TestCoverage(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
 			began := time.Now()
-			truth, binding := s.truth(t, 300_000)
+			truth, binding := s.truth(t, 150_000)
 			t.Logf("%s: truth %.4f by %s, %v", s.name, math.Exp(truth), s.slo[binding], time.Since(began).Round(time.Second))
 			var a, b, c, d score
-			for i := range searchesEach() {
+			for i := range s.searches() {
 				s.searchOnce(t, uint64(i), truth, &a, &b)
-				if i < 10 {
+				if i < 6 {
 					q := s.question(t, uint64(i))
 					ln, low, high, minutes := bisect(t, q, s.server(q, uint64(i)), 0.05)
 					c.searches++
@@ -104,6 +108,10 @@ func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten 
 	search.isBrief = true
 	isTen := false
 	search.watch = func(e *estimate) {
+		if testing.Verbose() && os.Getenv("TIDEMARK_WATCH") != "" {
+			of := e.of[e.binding]
+			t.Logf("  %d runs, %.1f min: %.4f half %.3f, k %.3f %.3f se %.3f gain %.2f freedom %.1f by %d %s", len(e.runs), search.loadS()/60, math.Exp(e.ln), e.half(), of.k, of.speeds, of.se, of.gain, of.freedom, e.binding, e.misfit)
+		}
 		if !isTen && e.misfit == "" && e.half() <= math.Log(1.1) && near(e.runs, e.ln) >= 2 {
 			isTen = true
 			ten.add(e.ln, e.low, e.high, truth, search.loadS()/60)
@@ -124,11 +132,4 @@ func (s studied) searchOnce(t *testing.T, seed uint64, truth float64, five, ten 
 	if truth < low || truth > high {
 		t.Logf("seed %d: %.4f (%.4f to %.4f) by %s, truth %.4f", seed, *a.Scale, *a.ScaleLow, *a.ScaleHigh, *a.BindingObjective, math.Exp(truth))
 	}
-}
-
-func deref(x *float64) float64 {
-	if x == nil {
-		return math.NaN()
-	}
-	return *x
 }

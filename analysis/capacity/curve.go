@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
 
 	"tidemark/internal/vllmsim"
@@ -9,12 +10,13 @@ import (
 
 // How finely the curve is known: points lie curveStep apart in ln of the multiple, and speedStep in ln of the speed.
 const (
-	curveStep = 0.025
+	curveStep = 0.05
 	speedStep = 0.08
 	// curveRequests are played at each point, all seeds together: 16 seeds of a short window were too few.
 	curveRequests = 30_000
 	// A point needs two seeds to tell what a seed matters, and more than mostSeeds tell nothing new.
-	leastSeeds, mostSeeds = 2, 200
+	leastSeeds, mostSeeds = 2, 300
+	mostDeep              = 9 // times as many requests, where the seeds' noise makes the interval wide
 )
 
 // curve is the share of misses of a twin over the whole window, by multiple and speed. Points are played when they are asked for.
@@ -24,7 +26,7 @@ type curve struct {
 	shift    Shift
 	requests int // played at a point
 	noise    vllmsim.Noise
-	points   map[place][]point
+	points   map[place]*sampled
 	limits   map[limitKey]limit
 	err      error
 }
@@ -32,6 +34,14 @@ type curve struct {
 type place struct{ scale, speed int } // of curveStep and speedStep
 
 type limitKey struct{ objective, speed int }
+
+// sampled is a point with the seeds that were played.
+type sampled struct {
+	requests int // that were asked for
+	played   int
+	seeds    [][]tally
+	points   []point // of each objective
+}
 
 // point is what one objective reads off all seeds.
 type point struct {
@@ -54,21 +64,37 @@ func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: vllmsim.Noise{StepSD: 0.05}, points: map[place][]point{}, limits: map[limitKey]limit{}}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: vllmsim.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
 }
 
+// at plays a point, or more seeds of it where more requests are asked for than before.
 func (c *curve) at(p place) []point {
-	if got, isThere := c.points[p]; isThere {
-		return got
+	sample, isThere := c.points[p]
+	if !isThere {
+		sample = &sampled{}
+		c.points[p] = sample
+	}
+	if sample.requests >= c.requests {
+		return sample.points
 	}
 	shift := c.shift
 	shift.All += float64(p.speed) * speedStep
-	got, err := c.play(c.scaleAt(p.scale), shift)
-	if err != nil && c.err == nil {
-		c.err = err
+	if err := c.play(sample, c.scaleAt(p.scale), shift); err != nil {
+		c.err = cmp.Or(c.err, err)
+		sample.points = make([]point, len(c.twin.q.Objectives))
 	}
-	c.points[p] = got
-	return got
+	return sample.points
+}
+
+// deepen plays more seeds from now on: of the points at one speed that an objective's limit was read off. It is false where the seeds
+// are as many as are worth their time.
+func (c *curve) deepen(objective, speed int) bool {
+	if c.requests >= mostDeep*c.twin.q.curveRequests {
+		return false
+	}
+	c.requests *= 3
+	delete(c.limits, limitKey{objective, speed})
+	return true
 }
 
 func (c *curve) scaleAt(n int) float64 {
@@ -79,30 +105,31 @@ func (c *curve) scaleAt(n int) float64 {
 	return scale
 }
 
-// play plays the window from several seeds at a multiple.
-func (c *curve) play(scale float64, shift Shift) ([]point, error) {
+// play plays the window from further seeds at a multiple.
+func (c *curve) play(sample *sampled, scale float64, shift Shift) error {
 	q := c.twin.q
-	var seeds [][]tally
-	for played := 0; len(seeds) < leastSeeds || played < c.requests && len(seeds) < mostSeeds; {
-		seed := q.curveSeed(len(seeds))
+	most := leastSeeds + mostSeeds*c.requests/q.curveRequests
+	for len(sample.seeds) < leastSeeds || sample.played < c.requests && len(sample.seeds) < most {
+		seed := q.curveSeed(len(sample.seeds))
 		requests, err := c.plans.whole(scale, seed)
 		if err != nil {
-			return make([]point, len(q.Objectives)), err
+			return err
 		}
 		noise := c.noise
 		noise.Seed = seed
 		replies, err := c.twin.play(requests, scale, shift, noise)
 		if err != nil {
-			return make([]point, len(q.Objectives)), err
+			return err
 		}
-		seeds = append(seeds, q.read(requests, replies, 0).tallies)
-		played += max(len(requests), 1)
+		sample.seeds = append(sample.seeds, q.read(requests, replies, 0).tallies)
+		sample.played += len(requests)
 	}
-	points := make([]point, len(q.Objectives))
+	sample.requests = c.requests
+	sample.points = make([]point, len(q.Objectives))
 	for i, o := range q.Objectives {
-		points[i] = o.point(seeds, i)
+		sample.points[i] = o.point(sample.seeds, i)
 	}
-	return points, nil
+	return nil
 }
 
 // point pools the seeds of an objective. Its noise leaves out one seed after another (a jackknife).

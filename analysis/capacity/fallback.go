@@ -69,7 +69,7 @@ func (s *search) fallbackEstimate(runs []*Run) *estimate {
 			continue
 		}
 		of := &e.of[j]
-		of.line(s.q, o, whole)
+		of.line(o, j, whole)
 		of.gain = 1
 		if of.ln < e.ln {
 			e.ln, e.binding = of.ln, j
@@ -80,13 +80,13 @@ func (s *search) fallbackEstimate(runs []*Run) *estimate {
 }
 
 // line is where ln(quantile / bound) is 0.
-func (of *ofObjective) line(q *Question, o Objective, runs []*Run) {
+func (of *ofObjective) line(o Objective, j int, runs []*Run) {
 	var w, x, y []float64
 	for _, r := range runs {
 		values := o.values(r.requests, r.replies, cutOf(r))
 		at := quantile(values, o.Quantile)
 		if o.Quantile == 0 && len(values) > 0 {
-			at = r.reading.tallies[runsIndex(q, o)].sum / float64(len(values))
+			at = r.reading.tallies[j].sum / float64(len(values))
 		}
 		if v := math.Log(at / o.AtMost); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			x, y, w = append(x, math.Log(r.Scale)), append(y, v), append(w, math.Exp(-v*v/fallbackWidth/fallbackWidth)+1e-6)
@@ -116,13 +116,4 @@ func (of *ofObjective) line(q *Question, o Objective, runs []*Run) {
 	of.se = math.Sqrt(spread/of.freedom*(1/n+(of.ln-meanX)*(of.ln-meanX)/xx)) / slope
 	half := regression.StudentT95(of.freedom) * of.se
 	of.low, of.high = of.ln-half, of.ln+half
-}
-
-func runsIndex(q *Question, o Objective) int {
-	for i := range q.Objectives {
-		if q.Objectives[i] == o {
-			return i
-		}
-	}
-	return 0
 }

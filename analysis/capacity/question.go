@@ -33,6 +33,8 @@ type Question struct {
 	MaxScale  float64       // default 20, closed: 1024
 	Confirm   bool          // a last run at the lower end
 
+	curveRequests int // played at each point of the twin's curve; default 30,000
+
 	MaxLatenessS float64 // p99 beyond which the client spoilt a run; default 0.010
 }
 
@@ -70,6 +72,9 @@ func (o Objective) String() string {
 	}
 	return text
 }
+
+// isShare says that the objective is about a share of requests, and not about a mean or failures.
+func (o Objective) isShare() bool { return o.Metric != FailureRatio && o.Quantile > 0 }
 
 // allowed is the share of requests that may miss.
 func (o Objective) allowed() float64 { return 1 - o.Quantile }
@@ -124,6 +129,7 @@ func (q Question) settled() (Question, error) {
 		q.MinScale, q.MaxScale = cmp.Or(q.MinScale, 1), cmp.Or(q.MaxScale, 1024)
 	}
 	q.MinScale, q.MaxScale = cmp.Or(q.MinScale, 0.05), cmp.Or(q.MaxScale, 20)
+	q.curveRequests = cmp.Or(q.curveRequests, curveRequests)
 	q.Twin.Replicas = max(q.Twin.Replicas, 1)
 	switch {
 	case len(q.Window) == 0:

@@ -5,8 +5,11 @@ import (
 	"math"
 )
 
-// rehearsedRequests are played at each multiple when the twin alone answers.
-const rehearsedRequests = 60_000
+// rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
+const rehearsedPrecision = 0.03
+
+// halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
+func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
 
 // Rehearse finds the limit of the twin, without a server. Its interval is that of the seeds: it says nothing of how far the twin is from
 // a real server.
@@ -15,19 +18,21 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	s := &search{ctx: ctx, q: &q, plans: newPlans(&q), hash: q.hash(), predicted: math.Inf(1)}
+	s := newSearch(ctx, &q)
 	t := newTwin(ctx, &q, Settings{})
-	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{})
-	c.curve = newCurve(t, s.plans, Shift{}, rehearsedRequests)
+	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, q.curveRequests/2)
 	s.rivals = []*calibrated{c}
 	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
-	guess := 0.0
+	guess, wanted := 0.0, math.Log1p(min(q.Precision, rehearsedPrecision))
 	for j, o := range q.Objectives {
 		if o.Metric == FailureRatio {
 			continue
 		}
 		l := c.curve.limit(j, 0, guess)
-		half := 1.645*l.noise + curveStep/10
+		for halfOf(l) > wanted && c.curve.deepen(j, 0) {
+			l = c.curve.limit(j, 0, l.lnScale)
+		}
+		half := halfOf(l)
 		e.of[j] = ofObjective{ln: l.lnScale, low: l.lnScale - half, high: l.lnScale + half, gain: 1}
 		if l.lnScale < e.ln || j == 0 {
 			e.ln, e.binding = l.lnScale, j

@@ -38,7 +38,7 @@ func Search(ctx context.Context, q Question, server Server, earlier []Event, log
 }
 
 func newSearch(ctx context.Context, q *Question) *search {
-	return &search{ctx: ctx, q: q, plans: newPlans(q), hash: q.hash(), twins: map[string]*calibrated{}}
+	return &search{ctx: ctx, q: q, plans: newPlans(q), hash: q.hash(), twins: map[string]*calibrated{}, fits: map[string]Shift{}, distances: map[string]float64{}}
 }
 
 // run measures until there is an answer.
@@ -81,6 +81,9 @@ type search struct {
 	twins     map[string]*calibrated
 	rivals    []*calibrated // the twins that fit the runs, best first
 
+	fits      map[string]Shift   // speeds of candidates, by their settings
+	distances map[string]float64 // of candidates from runs
+
 	isBrief bool            // the answer has no curve
 	watch   func(*estimate) // sees each estimate; nil: nobody does
 }
@@ -104,7 +107,7 @@ func (s *search) recall(events []Event) error {
 // predict reads the limit off the twin as it is.
 func (s *search) predict() error {
 	t := newTwin(s.ctx, s.q, Settings{})
-	c := newCurve(t, s.plans, Shift{}, curveRequests/4)
+	c := newCurve(t, s.plans, Shift{}, s.q.curveRequests/4)
 	s.predicted = math.Inf(1)
 	for j, o := range s.q.Objectives {
 		if o.Metric != FailureRatio {
@@ -183,6 +186,10 @@ func (s *search) step() (*Run, *Answer, error) {
 			if r, err := s.confirmingRun(e); r != nil || err != nil {
 				return r, nil, err
 			}
+			if s.confirmations(runs) > 0 { // it said no, and the budget has no room for another
+				no := false
+				return nil, s.confirmed(e, &no), nil
+			}
 		}
 		return nil, s.answer(outcome, e, why), nil
 	}
@@ -238,7 +245,7 @@ func (s *search) outcome(runs []*Run, e *estimate) (outcome, why string) {
 	case e.high < least && atLeast > 0:
 		return BelowMin, "the smallest multiple that was asked about is not within the objectives"
 	}
-	if e.misfit == "" && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least {
+	if e.misfit == "" && !e.lacksFar() && s.isNarrow(e) && near(runs, e.ln) >= 2 && e.ln <= most && e.ln >= least {
 		return Found, ""
 	}
 	return "", ""
@@ -325,6 +332,9 @@ func (s *search) nearRun(runs []*Run, e *estimate) (*Run, *Answer, error) {
 	ln, why := e.ln, "at the limit so far"
 	if len(runs)%2 == 0 {
 		ln, why = ln+math.Log(1.04), "a little above the limit so far"
+	}
+	if e.lacksFar() && e.misfit == "" {
+		ln, why = e.ln+math.Log(0.8), "below the limit: the first run does not count"
 	}
 	scale := min(math.Exp(min(ln, 50)), mostGrowth*runs[len(runs)-1].Scale)
 	r, err := s.newRun(why, scale, usualLength, e)

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
 )
 
 // Settings that the server does not tell may be wrong, and a wrong one is dangerous: the limit is off by half and the interval narrow. So
@@ -17,6 +19,7 @@ const (
 	asGood      = 1.10 // a rival's distance from the runs, over that of the best
 	asGoodSlack = 0.01
 	mostRivals  = 3
+	mostFitting = 10 // that are looked at for another answer
 )
 
 // calibrate finds the twins that fit the runs.
@@ -106,32 +109,37 @@ func (s *search) candidates(from, told Settings) []Settings {
 }
 
 func (s *search) sharesPrefixes() bool {
-	return slices.ContainsFunc(s.q.Window, func(r requestOf) bool { return len(r.Blocks) > 0 })
+	return slices.ContainsFunc(s.q.Window, func(r plan.Request) bool { return len(r.Blocks) > 0 })
 }
 
 // calibrated is the twin with these settings, at the speed that the first two runs tell. It is made anew when the speed is off by much.
 func (s *search) calibrated(settings Settings, runs []*Run) (*calibrated, error) {
 	t := newTwin(s.ctx, s.q, settings)
-	shift, err := t.fit(runs[:min(len(runs), 2)], Shift{})
+	shift, err := s.fitted(t, settings, runs)
 	if err != nil {
 		return nil, err
 	}
 	for range 4 { // a speed beyond the range in which a run's is found
-		c := s.twinAt(t, settings, shift)
+		c := s.twinAt(t, settings, shift, len(runs))
 		k := c.lastSpeed(runs)
 		if math.Abs(k) < 0.3 {
 			return c, c.err
 		}
 		shift.All += k
 	}
-	return s.twinAt(t, settings, shift), nil
+	return s.twinAt(t, settings, shift, len(runs)), nil
 }
 
-func (s *search) twinAt(t *twin, settings Settings, shift Shift) *calibrated {
-	key := settings.key() + fmt.Sprintf(" %.4f %.4f %.4f", shift.Decode, shift.Prefill, shift.All)
+// twinAt is kept for as long as its speed is. After the first run its curve only places the second, and is coarse.
+func (s *search) twinAt(t *twin, settings Settings, shift Shift, runs int) *calibrated {
+	requests := s.q.curveRequests
+	if runs == 1 {
+		requests /= 4
+	}
+	key := settings.key() + fmt.Sprintf(" %d %.4f %.4f %.4f", requests, shift.Decode, shift.Prefill, shift.All)
 	c, isThere := s.twins[key]
 	if !isThere {
-		c = newCalibrated(t, s.plans, settings, shift)
+		c = newCalibrated(t, s.plans, settings, shift, requests)
 		s.twins[key] = c
 	}
 	return c
@@ -162,28 +170,18 @@ type contender struct {
 // compete tries candidates around the best so far until none is better.
 func (s *search) compete(base, told Settings, runs []*Run) error {
 	tried := map[string]contender{}
-	try := func(settings Settings, from Shift) contender {
+	try := func(settings Settings) contender {
 		key := settings.key()
-		if got, isThere := tried[key]; isThere {
-			return got
+		if _, isThere := tried[key]; !isThere {
+			tried[key] = s.contend(settings, runs)
 		}
-		t := newTwin(s.ctx, s.q, settings)
-		c := contender{settings: settings, distance: math.Inf(1)}
-		shift, err := t.fit(runs[:min(len(runs), 2)], from)
-		if err == nil {
-			c.shift = shift
-			if distance, err := t.distance(runs, shift); err == nil {
-				c.distance = distance
-			}
-		}
-		tried[key] = c
-		return c
+		return tried[key]
 	}
-	best := try(base, Shift{})
+	best := try(base)
 	for range 3 {
 		before := best.distance
 		for _, settings := range s.candidates(best.settings, told) {
-			if c := try(settings, best.shift); c.distance < best.distance {
+			if c := try(settings); c.distance < best.distance {
 				best = c
 			}
 		}
@@ -207,16 +205,48 @@ func (s *search) compete(base, told Settings, runs []*Run) error {
 		case a.distance > b.distance:
 			return 1
 		}
-		return compareText(a.settings.key(), b.settings.key())
+		return strings.Compare(a.settings.key(), b.settings.key())
 	})
-	return s.keepRivals(fitting, runs)
+	return s.keepRivals(fitting[:min(len(fitting), mostFitting)], runs)
 }
 
-func compareText(a, b string) int {
-	if a < b {
-		return -1
+// contend measures a candidate. What its twin says of a run is asked once.
+func (s *search) contend(settings Settings, runs []*Run) contender {
+	c := contender{settings: settings, distance: math.Inf(1)}
+	t := newTwin(s.ctx, s.q, settings)
+	shift, err := s.fitted(t, settings, runs)
+	if err != nil { // the engine cannot be: a budget below its sequences, say
+		return c
 	}
-	return 1
+	c.shift = shift
+	sum := 0.0
+	for _, r := range runs {
+		key := fmt.Sprint(settings.key(), shift, r.Number)
+		distance, isThere := s.distances[key]
+		if !isThere {
+			if distance, err = t.distance(r, shift); err != nil {
+				return c
+			}
+			s.distances[key] = distance
+		}
+		sum += distance
+	}
+	c.distance = sum / float64(len(runs))
+	return c
+}
+
+// fitted is the speed that the first two runs tell.
+func (s *search) fitted(t *twin, settings Settings, runs []*Run) (Shift, error) {
+	first := runs[:min(len(runs), 2)]
+	key := fmt.Sprint(settings.key(), len(first), first[0].Number)
+	if shift, isThere := s.fits[key]; isThere {
+		return shift, nil
+	}
+	shift, err := t.fit(first, Shift{})
+	if err == nil {
+		s.fits[key] = shift
+	}
+	return shift, err
 }
 
 // keepRivals keeps of the candidates that fit those that would answer differently: with the others it makes no difference which is true.
@@ -264,26 +294,24 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 	return nil
 }
 
-// distance of the twin's latencies from those measured, request by request and in the tails: mean |ln| over the runs.
-func (t *twin) distance(runs []*Run, shift Shift) (float64, error) {
+// distance of the twin's latencies from those of a run, request by request and in quantiles: mean |ln|.
+func (t *twin) distance(r *Run, shift Shift) (float64, error) {
+	got, err := t.play(r.requests, r.Scale, shift, vllmsim.Noise{})
+	if err != nil {
+		return 0, err
+	}
 	sum := 0.0
-	for _, r := range runs {
-		got, err := t.play(r.requests, r.Scale, shift, vllmsim.Noise{})
-		if err != nil {
-			return 0, err
-		}
-		for _, metric := range []string{TTFT, TPOT} {
-			o := Objective{Metric: metric, AtMost: math.Inf(1)}
-			sum += apart(o, r, got)
-			a, b := o.values(r.requests, r.replies, cutOf(r)), o.values(r.requests, got, cutOf(r))
-			for _, share := range []float64{0.5, 0.9, 0.99} {
-				if x := math.Abs(math.Log(quantile(a, share) / quantile(b, share))); !math.IsNaN(x) {
-					sum += min(x, 2) / 3
-				}
+	for _, metric := range []string{TTFT, TPOT} {
+		o := Objective{Metric: metric, AtMost: math.Inf(1)}
+		sum += apart(o, r, got)
+		a, b := o.values(r.requests, r.replies, cutOf(r)), o.values(r.requests, got, cutOf(r))
+		for _, share := range []float64{0.5, 0.9, 0.99} {
+			if x := math.Abs(math.Log(quantile(a, share) / quantile(b, share))); !math.IsNaN(x) {
+				sum += min(x, 2) / 3
 			}
 		}
 	}
-	return sum / float64(len(runs)), nil
+	return sum, nil
 }
 
 func cutOf(r *Run) time.Duration {

@@ -114,8 +114,8 @@ type playKey struct {
 // kGrid is how finely the speed of a run is found: in steps of 1/256.
 const kGrid = 256
 
-func newCalibrated(t *twin, p *plans, settings Settings, shift Shift) *calibrated {
-	return &calibrated{twin: t, settings: settings, shift: shift, played: map[playKey]reading{}, curve: newCurve(t, p, shift, curveRequests)}
+func newCalibrated(t *twin, p *plans, settings Settings, shift Shift, requests int) *calibrated {
+	return &calibrated{twin: t, settings: settings, shift: shift, played: map[playKey]reading{}, curve: newCurve(t, p, shift, requests)}
 }
 
 // at reads the twin's play of a run's own requests, each step exp(k/kGrid) times as long.
