@@ -32,26 +32,90 @@ func seesCapacity(h *read.Head) string {
 		"the state of a search for capacity, with search_id")
 }
 
-// capacityHeader is what is needed of the first line here. SQL reads the rest.
+// capacityHeader is the first line. The whole line is stored as text, and SQL reads it: a value of another type than here would break the
+// view for all searches, so it is refused.
 type capacityHeader struct {
-	Schema    string          `json:"schema"`
-	SearchID  string          `json:"search_id"`
-	Source    string          `json:"source"`
-	StartedAt time.Time       `json:"started_at"`
-	Window    json.RawMessage `json:"window"`
-	SLO       struct {
-		Objectives []json.RawMessage `json:"objectives"`
+	Schema   string `json:"schema"`
+	SearchID string `json:"search_id"`
+	Source   string `json:"source"`
+	SHA256   string `json:"source_sha256"`
+	Window   *struct {
+		FromS    float64 `json:"from_s"`
+		UntilS   float64 `json:"until_s"`
+		Requests int64   `json:"requests"`
+		Sessions int64   `json:"sessions"`
+		RatePerS float64 `json:"rate_per_s"`
+	} `json:"window"`
+	Mode       string         `json:"mode"`
+	By         string         `json:"by"`
+	Lengths    string         `json:"lengths"`
+	Origin     string         `json:"origin"`
+	Deployment map[string]any `json:"deployment"`
+	Replicas   int64          `json:"replicas"`
+	Routing    string         `json:"routing"`
+	SLO        struct {
+		Schema     string `json:"schema"`
+		Name       string `json:"name"`
+		Objectives []struct {
+			Metric     string   `json:"metric"`
+			Percentile *float64 `json:"percentile"`
+			AtMost     float64  `json:"at_most"`
+			Class      string   `json:"class"`
+		} `json:"objectives"`
 	} `json:"slo"`
+	BudgetS   float64   `json:"budget_s"`
+	Precision float64   `json:"precision"`
+	MinScale  float64   `json:"min_scale"`
+	MaxScale  float64   `json:"max_scale"`
+	Seed      uint64    `json:"seed"`
+	BaseURLs  []string  `json:"base_urls"`
+	Model     string    `json:"model"`
+	StartedAt time.Time `json:"started_at"`
+	Version   string    `json:"tidemark_version"`
+}
+
+// capacityAnswer is the answer, for its types too.
+type capacityAnswer struct {
+	Outcome          string   `json:"outcome"`
+	Scale            *float64 `json:"scale"`
+	ScaleLow         *float64 `json:"scale_low"`
+	ScaleHigh        *float64 `json:"scale_high"`
+	RatePerS         *float64 `json:"rate_per_s"`
+	RateLowPerS      *float64 `json:"rate_low_per_s"`
+	RateHighPerS     *float64 `json:"rate_high_per_s"`
+	BindingObjective *string  `json:"binding_objective"`
+	PredictedScale   *float64 `json:"predicted_scale"`
+	Confirmed        *bool    `json:"confirmed"`
+	Users            *float64 `json:"users"`
+	Concurrency      *int64   `json:"concurrency"`
+	LoadS            float64  `json:"load_s"`
+	IsWeak           bool     `json:"is_weak"`
+	Why              string   `json:"why"`
+	MinutesEnough    *float64 `json:"minutes_enough"`
+	Notes            []string `json:"notes"`
+	Table            []struct {
+		RunID       string   `json:"run_id"`
+		RatePerS    *float64 `json:"rate_per_s"`
+		MissedRatio *float64 `json:"missed_ratio"`
+		Objective   string   `json:"objective"`
+		Verdict     string   `json:"verdict"`
+	} `json:"table"`
+	Curve []struct {
+		Scale      *float64 `json:"scale"`
+		Missed     *float64 `json:"missed_ratio"`
+		MissedLow  *float64 `json:"missed_low_ratio"`
+		MissedHigh *float64 `json:"missed_high_ratio"`
+	} `json:"curve"`
 }
 
 func readCapacityHeader(line []byte) (capacityHeader, error) {
 	var header capacityHeader
-	if err := json.Unmarshal(line, &header); err != nil {
-		return header, damaged(1, "not the header of a search")
-	}
+	err := json.Unmarshal(line, &header)
 	switch {
-	case header.Schema != capacitySchema:
+	case header.Schema != "" && header.Schema != capacitySchema:
 		return header, hint.Errorf("line 1: its schema is not %s", capacitySchema).Hint("it was written by another version of tidemark")
+	case err != nil:
+		return header, damaged(1, "not the header of a search"+inField(err))
 	case header.SearchID == "" || header.Source == "" || header.Window == nil || len(header.SLO.Objectives) == 0 || header.StartedAt.IsZero():
 		return header, damaged(1, "search_id, source, window, started_at or the objectives of its slo are missing")
 	}
@@ -143,14 +207,13 @@ func (row *capacityRow) events(lines *bufio.Reader, out *read.Rows) ([]map[strin
 		case "start":
 			row.Answer = nil // after an answer: the search goes on, with a larger budget
 		case "run":
-			if e.Run["number"] == nil || e.Run["scale"] == nil || e.Run["load_s"] == nil {
-				return nil, damaged(number, "a run without number, scale or load_s")
+			if why := e.wrongRun(); why != "" {
+				return nil, damaged(number, why)
 			}
-			delete(e.Run, "measured") // the run itself has its requests
 			runs, row.Answer = append(runs, e.Run), nil
 		case "answer":
-			if !hasOutcome(e.Answer) {
-				return nil, damaged(number, "an answer without outcome")
+			if why := e.wrongAnswer(); why != "" {
+				return nil, damaged(number, why)
 			}
 			row.Answer = new(string(e.Answer))
 		case "":
@@ -162,11 +225,53 @@ func (row *capacityRow) events(lines *bufio.Reader, out *read.Rows) ([]map[strin
 	}
 }
 
-func hasOutcome(answer json.RawMessage) bool {
-	var a struct {
-		Outcome string `json:"outcome"`
+// wrongRun says what is wrong with a run; empty: nothing.
+func (e *capacityEvent) wrongRun() string {
+	var r struct {
+		Number    *int64   `json:"number"`
+		ID        string   `json:"id"`
+		Why       string   `json:"why"`
+		Scale     *float64 `json:"scale"`
+		StartS    float64  `json:"start_s"`
+		LengthS   float64  `json:"length_s"`
+		LoadS     *float64 `json:"load_s"`
+		CutNS     float64  `json:"cut_ns"`
+		LatenessS float64  `json:"lateness_p99_s"`
+		Verdict   string   `json:"verdict"`
 	}
-	return json.Unmarshal(answer, &a) == nil && a.Outcome != ""
+	delete(e.Run, "measured") // the lists of single requests: the run itself has them
+	text, err := json.Marshal(e.Run)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	switch {
+	case err != nil:
+		return "not a run" + inField(err)
+	case r.Number == nil || r.Scale == nil || r.LoadS == nil:
+		return "a run without number, scale or load_s"
+	}
+	return ""
+}
+
+// wrongAnswer says what is wrong with an answer; empty: nothing.
+func (e *capacityEvent) wrongAnswer() string {
+	var a capacityAnswer
+	if err := json.Unmarshal(e.Answer, &a); err != nil {
+		return "not an answer" + inField(err)
+	}
+	if a.Outcome == "" {
+		return "an answer without outcome"
+	}
+	return ""
+}
+
+// inField names the key whose value is of the wrong type.
+func inField(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return ": " + wrong.Field + " is a " + wrong.Value
+	}
+	return ""
 }
 
 // wholeLine reads a line of at most read.MaxWholeBytes: that of a run holds five numbers of each request.
