@@ -24,7 +24,7 @@
 with searches as (
     select
         *,
-        hash(source_sha256, from_s, until_s, mode, scaled_by, objectives, origin) as question,
+        hash(coalesce(source_sha256, source_name), from_s, until_s, mode, scaled_by, objectives, origin) as question,
         to_json(deployment) as said
     from staging.capacities
 ),
