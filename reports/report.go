@@ -123,7 +123,7 @@ order by source_name`)
 	names = slices.Compact(names)
 	for _, pattern := range patterns {
 		if !isFound[pattern] && pattern != "*" {
-			return hint.Misuse("no result and no search for capacity named %q", pattern).Hint("%s", hint.Known("result or search", names, pattern))
+			return hint.Misuse("no result and no search for capacity named %q", pattern).Hint("%s", hint.Known("search or result", names, pattern))
 		}
 	}
 	return nil

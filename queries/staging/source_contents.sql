@@ -149,7 +149,7 @@ with contents as (
     select
         source_id,
         30,
-        'search for capacity',
+        'capacity',
         (header ->> '$.source') || ': ' || coalesce(replace(answer ->> '$.outcome', '_', ' '), 'not ended') || ', ' || macros.many_text(json_array_length(runs), 'run')
     from raw.capacities
 )
