@@ -84,6 +84,14 @@ func TestASearchThatGoesOnReplacesItsEarlierState(t *testing.T) {
 			t.Errorf("%s: got the sources %s, want one, with the name of the first", c.why, got)
 		}
 	}
+	other := slices.Clone(lines[:3]) // the same search with another model of the server, which passes over what was before
+	for i := 1; i < 3; i++ {
+		other[i] = strings.NewReplacer("0f1e2d3c", "ffffffff", "2026-11-20T12:0", "2026-11-20T13:0").Replace(other[i])
+	}
+	load(t, w, state(append(slices.Clone(lines), other[1:]...)...), ingest.Options{})
+	if got := fmt.Sprint(table(t, w, "select outcome, runs, load_s from marts.capacities")); got != "[[ 1 60.0]]" {
+		t.Errorf("another question: got %s, want its one run", got)
+	}
 	err := refused(t, w, state(lines[:8]...), ingest.Options{}, "a later state of this search, as tuesday")
 	if !strings.Contains(hint.Of(err), "tidemark purge tuesday") {
 		t.Errorf("an older copy: got the hint %q", hint.Of(err))

@@ -31,8 +31,8 @@ func (l *fileLoad) earlier(ctx context.Context, db rowQuerier) (e earlierState, 
 	return e, err
 }
 
-// replace removes the earlier state, in the transaction that has taken in the later one. An older copy of the file, with fewer runs
-// than are known, must not replace what came after it.
+// replace removes the earlier state, in the transaction that has taken in the later one. An older copy of the file, whose last event
+// is before the last one that is known, must not replace what came after it.
 func (l *fileLoad) replace(ctx context.Context, tx rowWriter) error {
 	e, err := l.earlier(ctx, tx)
 	if err != nil || e.source == 0 {
@@ -40,9 +40,8 @@ func (l *fileLoad) replace(ctx context.Context, tx rowWriter) error {
 	}
 	var isOlder bool
 	err = tx.QueryRow(ctx, `
-		select (new.header ->> '$.started_at')::timestamptz < (old.header ->> '$.started_at')::timestamptz
-			or (new.header ->> '$.started_at')::timestamptz = (old.header ->> '$.started_at')::timestamptz
-				and (json_array_length(new.runs) < json_array_length(old.runs) or new.last_event_at < old.last_event_at)
+		select new.last_event_at < old.last_event_at
+			or new.last_event_at = old.last_event_at and json_array_length(new.runs) < json_array_length(old.runs)
 		from raw.capacities as new, raw.capacities as old
 		where new.source_id = ? and old.source_id = ?`, l.file.source, e.source).Scan(&isOlder)
 	if err != nil {

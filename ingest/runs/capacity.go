@@ -145,10 +145,11 @@ func (capacityRow) Table() string { return "capacities" }
 
 // capacityEvent is a line after the header.
 type capacityEvent struct {
-	Kind   string                     `json:"kind"`
-	At     *time.Time                 `json:"at"`
-	Run    map[string]json.RawMessage `json:"run"`
-	Answer json.RawMessage            `json:"answer"`
+	Question string                     `json:"question"` // hash of what was asked, the model of the server included
+	Kind     string                     `json:"kind"`
+	At       *time.Time                 `json:"at"`
+	Run      map[string]json.RawMessage `json:"run"`
+	Answer   json.RawMessage            `json:"answer"`
 }
 
 func readCapacity(d *read.Document, out *read.Rows) error {
@@ -183,6 +184,7 @@ func readCapacity(d *read.Document, out *read.Rows) error {
 // events reads the lines after the header to the end of the file. The last one may be cut: whoever killed the search cut it.
 func (row *capacityRow) events(lines *bufio.Reader, out *read.Rows) ([]map[string]json.RawMessage, error) {
 	runs := []map[string]json.RawMessage{}
+	question := ""
 	for number := int64(2); ; number++ {
 		line, err := wholeLine(lines)
 		isLast := errors.Is(err, io.EOF)
@@ -202,6 +204,9 @@ func (row *capacityRow) events(lines *bufio.Reader, out *read.Rows) ([]map[strin
 				return runs, nil
 			}
 			return nil, damaged(number, read.NotJSON)
+		}
+		if e.Question != question { // another model of the server: the search does not take the runs before it either
+			runs, row.Answer, question = runs[:0], nil, e.Question
 		}
 		switch e.Kind {
 		case "start":
