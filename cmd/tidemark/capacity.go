@@ -125,10 +125,11 @@ func runCapacity(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.takeIn(c); err != nil {
+	notTaken := s.takeIn(c)
+	if err := s.say(c, answer); notTaken == nil {
 		return err
 	}
-	return s.say(c, answer)
+	return hint.Errorf("the answer in %s was not ingested: %w", s.state, notTaken).Hint("tidemark ingest %s%s", s.state, warehouseWords(c))
 }
 
 // search is one question with what it is asked of.
@@ -197,6 +198,9 @@ func newSearch(c *cli.Context, what string) (*search, error) {
 	}
 	if by := c.String("by"); by != "sessions" && by != "speed" {
 		return nil, hint.Misuse("capacity: --by %s: must be sessions or speed", by)
+	}
+	if least, most := c.Float64("min-scale"), c.Float64("max-scale"); least < 0 || most < 0 || most > 0 && least >= most {
+		return nil, hint.Misuse("capacity: --min-scale %v, --max-scale %v: must be above 0, and the first below the second", least, most)
 	}
 	precision, err := shareOf(c.String("precision"))
 	if err != nil {
@@ -408,8 +412,16 @@ func (s *search) tellLoad(c *cli.Context, predicted capacity.Answer) {
 	}
 	minutes := s.question.Budget.Minutes()
 	requests := scale * s.header.Window.RatePerS * 60 * minutes
-	tell(c, "%s; may send load for %s in about %d runs: near that limit %s requests with %s tokens, to %s", word, show.Duration(60*minutes),
+	tell(c, "%s; may send load for %s in about %d runs: near that limit %s requests with %s tokens, to %s", word, loadTime(60*minutes),
 		max(1, int(minutes/2)+2), show.Figures(requests), show.Figures(requests*float64(tokens)/float64(len(s.question.Window))), strings.Join(s.header.BaseURLs, ", "))
+}
+
+// loadTime is in minutes where a budget would be.
+func loadTime(seconds float64) string {
+	if seconds < 120 {
+		return show.Duration(seconds)
+	}
+	return fmt.Sprintf("%.3g minutes", seconds/60)
 }
 
 // onServer searches with probes.
@@ -432,12 +444,10 @@ func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
 		tell(c, "run %d (%s): %s times for %s, %d requests", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests))
 	}
 	s.server.Ended = func(ctx context.Context, folder, runID string) error {
-		_, err := ingestRun(context.WithoutCancel(ctx), c, c.Duration("wait"), folder, runID)
-		if errors.Is(err, warehouse.ErrHeld) {
-			tell(c, "%v", err)
-			return nil // its folder stays, and the search does not need the warehouse
+		if _, err := ingestRun(context.WithoutCancel(ctx), c, c.Duration("wait"), folder, runID); err != nil {
+			tell(c, "%v", err) // its folder stays, and the search does not need the warehouse
 		}
-		return err
+		return nil
 	}
 	if program := c.String("before"); program != "" {
 		s.server.Before = func(ctx context.Context, scale float64) error { return before(ctx, c, program, scale) }
@@ -551,9 +561,9 @@ func (s *search) say(c *cli.Context, a capacity.Answer) error {
 		return capacityExit(a)
 	}
 	if len(a.Table) > 0 {
-		table := tableOf("multiple", "requests_per_s", "share missed", "of", "verdict", "load", "run")
-		for _, r := range a.Table {
-			table.Rows = append(table.Rows, []any{show.Figures(r.Scale), show.Figures(r.RatePerS), fmt.Sprintf("%.2f %%", 100*r.MissedRatio), r.Objective, r.Verdict, show.Duration(r.Seconds), r.RunID})
+		table := tableOf("run", "multiple", "requests_per_s", "share missed", "of", "verdict", "load") // ids would not fit in a line: --json has them
+		for i, r := range a.Table {
+			table.Rows = append(table.Rows, []any{i + 1, show.Figures(r.Scale), show.Figures(r.RatePerS), fmt.Sprintf("%.2f %%", 100*r.MissedRatio), r.Objective, r.Verdict, show.Duration(r.Seconds)})
 		}
 		if err := printTable(c, table); err != nil {
 			return err
@@ -615,7 +625,7 @@ func (s *search) sentence(a capacity.Answer) string {
 		text += fmt.Sprintf("; between %s and %s so far", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh))
 	}
 	if a.MinutesEnough != nil {
-		text += fmt.Sprintf("; about %s of load in all would be enough: --budget %.0fm goes on", show.Duration(60**a.MinutesEnough), *a.MinutesEnough+1)
+		text += fmt.Sprintf("; about %s of load in all would be enough: --budget %.0fm goes on", loadTime(60**a.MinutesEnough), *a.MinutesEnough+1)
 	}
 	return text + "; " + origin + "."
 }
