@@ -81,8 +81,12 @@ func (q *Question) row(r *Run) Row {
 			sent++
 		}
 	}
-	if r.LoadS > 0 {
-		row.RatePerS = float64(sent) / min(r.LoadS, r.LengthS)
+	seconds := min(r.LoadS, r.LengthS) // the last answers may take longer
+	if q.isClosed() {
+		seconds = r.LoadS
+	}
+	if seconds > 0 {
+		row.RatePerS = float64(sent) / seconds
 	}
 	worst := math.Inf(-1)
 	for i, o := range q.Objectives {
@@ -103,7 +107,7 @@ func (q *Question) row(r *Run) Row {
 	return row
 }
 
-// missed is the share of misses, and its ratio to what is allowed less one. Of a mean the share is NaN-free 0 or 1.
+// missed is the share of misses, and its ratio to what is allowed less one; of a mean the second is that of the mean to its bound.
 func (q *Question) missed(t tally, o Objective) (share, excess float64) {
 	if t.n == 0 {
 		return 0, -1
