@@ -328,7 +328,7 @@ func TestSwitchedOff(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := published.SwitchOff(folder); err != nil {
+	if err := published.SwitchOff(path, folder); err != nil {
 		t.Fatal(err)
 	}
 	change(t, path, folder, aRun("b"))
