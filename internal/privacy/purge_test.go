@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // marked is a trace whose session ids are a mark that can be found in raw bytes.
