@@ -123,7 +123,7 @@ func snapshotToRead(ctx context.Context, c *cli.Context) (snapshot string, mode 
 		fresh, manifest, why = published.Fresh(path, folder)
 	}
 	isHeld := errors.Is(problem, warehouse.ErrHeld) || problem == nil
-	if fresh != published.Current && problem != nil && !errors.Is(problem, errNotOpened) && ctx.Err() == nil {
+	if fresh != published.Current && problem != nil && !isNotOpened(problem) && ctx.Err() == nil {
 		tell(c, "warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
 		return "", 0
 	}
@@ -138,13 +138,13 @@ func snapshotToRead(ctx context.Context, c *cli.Context) (snapshot string, mode 
 		if isHeld {
 			tell(c, "the answer is of %s, as published then: another process is writing", manifest.Published)
 		} else {
-			tell(c, "the answer is of %s, as published then: it cannot be brought up to date: %s", manifest.Published, withoutMark(problem))
+			tell(c, "the answer is of %s, as published then: it cannot be brought up to date: %v", manifest.Published, problem)
 		}
 		return published.Snapshot(folder), warehouse.ReadOnly
 	case published.OtherVersion:
 		because := "another process holds the warehouse"
 		if !isHeld {
-			because = withoutMark(problem)
+			because = problem.Error()
 		}
 		tell(c, "the answer is from what tidemark %s published at %s: %s, so it is not brought to this version yet", manifest.Version, manifest.Published, because)
 		return published.Snapshot(folder), warehouse.AnyVersion
@@ -177,13 +177,12 @@ func updated(ctx context.Context, c *cli.Context, path string) {
 	_ = w.Close()
 }
 
-// errNotOpened marks the error of a warehouse that cannot be opened for writing, mostly
-// because another process holds it.
-var errNotOpened = errors.New("not opened")
+// notOpened is the error of a warehouse that cannot be opened for writing, mostly because another process holds it.
+type notOpened struct{ error }
 
-func withoutMark(err error) string {
-	return strings.TrimPrefix(err.Error(), errNotOpened.Error()+"\n")
-}
+func (e notOpened) Unwrap() error { return e.error }
+
+func isNotOpened(err error) bool { return errors.As(err, new(notOpened)) }
 
 // broughtUp opens the warehouse for writing, which brings its views to this version and computes what a killed writer left
 // out, and publishes it into the folders.
@@ -191,7 +190,7 @@ func broughtUp(ctx context.Context, c *cli.Context, folders ...string) error {
 	path := c.String("warehouse")
 	w, err := warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update)
 	if err != nil {
-		return errors.Join(errNotOpened, err)
+		return notOpened{err}
 	}
 	if w.IsRenewed() {
 		tell(c, "%s: its views are now those of this version of tidemark", path)

@@ -91,11 +91,16 @@ func runPurge(c *cli.Context) error {
 
 // republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
 func republish(c *cli.Context, emptied []string) {
+	ctx := context.WithoutCancel(c.Context)
 	for _, folder := range emptied {
 		if publishedFolder(c) == published.Off {
 			tell(c, "what was published in %s is removed; \"tidemark publish\" publishes it again", folder)
-		} else if err := broughtUp(context.WithoutCancel(c.Context), c, folder); err != nil {
-			tell(c, "warning: %s could not be published anew (%s), so that all in it was removed", folder, withoutMark(err))
+			continue
+		}
+		// A reader that found nothing published may have the warehouse open.
+		err := patiently(ctx, c, c.Duration("wait"), func() error { return broughtUp(ctx, c, folder) })
+		if err != nil {
+			tell(c, "warning: %s could not be published anew (%v), so that all in it was removed", folder, err)
 			_ = published.Clean(folder) // it has nothing of what was purged
 		}
 	}
