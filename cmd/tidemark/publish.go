@@ -70,6 +70,9 @@ func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(c
 		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
 	}
 	w, err := warehouse.Open(ctx, snapshot, mode)
+	if errors.Is(err, warehouse.ErrHeld) { // by another program: this one never writes into it
+		return readingFrom(ctx, c, wait, snapshot, mode, use)
+	}
 	if err != nil && ctx.Err() == nil {
 		tellDamaged(c, err)
 		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
