@@ -401,6 +401,40 @@ func TestANewSnapshotIsServed(t *testing.T) {
 	}
 }
 
+// Who ends publishing sees it in /healthz, and answers go on from the last snapshot, with its date.
+func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
+	s := serve(t, nil)
+	health := func() (int, string) {
+		t.Helper()
+		response, err := s.do("GET", "/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(t, response)
+	}
+	if err := os.Remove(filepath.Join(s.folder, notebook.SnapshotName)); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := health(); status != 503 || !strings.Contains(got, "is not there any more; answers are of that of 20") || strings.Contains(got, s.folder) {
+		t.Errorf("without a snapshot: got %d %q", status, got)
+	}
+	answer := s.ask(t, "select 1 as one", "Accept", asCSV)
+	if date := answer.Header.Get("Tidemark-Snapshot"); date == "" {
+		t.Error("the answer has no date")
+	}
+	if status, got := text(t, answer); status != 200 || got != "one\n1\n" {
+		t.Errorf("got %d %q, want the answer of the last snapshot", status, got)
+	}
+	publish(t, s.folder, []byte("not a DuckDB file"))
+	if status, got := health(); status != 503 || !strings.Contains(got, "is damaged") {
+		t.Errorf("a damaged snapshot: got %d %q", status, got)
+	}
+	publish(t, s.folder, otherSnapshot(t))
+	if status, got := health(); status != 200 || got != "ok\n" {
+		t.Errorf("with one again: got %d %q", status, got)
+	}
+}
+
 func otherSnapshot(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.duckdb")
