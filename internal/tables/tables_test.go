@@ -105,3 +105,19 @@ the first 1 of more rows
 		}
 	}
 }
+
+// An object with two values of one name loses the first (issue 13).
+func TestJSONHasDistinctNames(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Rows: [][]any{{"a", "b", "c", "d"}}}
+	for _, name := range []string{"run_id", "run_id", "run_id_2", "run_id"} {
+		table.Columns = append(table.Columns, answers.Column{Name: name})
+	}
+	if err := Write(NewJSON(&text), table); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"run_id": "a", "run_id_3": "b", "run_id_2": "c", "run_id_4": "d"}`
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("got %s, want %s", text.String(), want)
+	}
+}
