@@ -262,7 +262,7 @@ func (c Comparison) FirstLine() string {
 func (c Comparison) cache() []string {
 	for _, row := range c.Settings.Records() {
 		if row["setting"] == "cached_prompt_ratio" {
-			return []string{fmt.Sprintf("the server had %s of the prompt tokens in its cache, then %s", percents(row["value"]), percents(row["other_value"]))}
+			return []string{fmt.Sprintf("the server had %s of the prompt tokens in its cache, then %s (replay --cache reset empties it first)", percents(row["value"]), percents(row["other_value"]))}
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func TestTheCacheIsSaid(t *testing.T) {
 			Rows:    [][]any{{"tpot_s", "p50", 0.8, 0.7, 0.9, true}},
 		},
 	}
-	const want = "p50 TPOT -20.0 % (-30.0 % to -10.0 %); the server had 38.8 %, 39.1 % of the prompt tokens in its cache, then 60.2 %"
+	const want = "p50 TPOT -20.0 % (-30.0 % to -10.0 %); the server had 38.8 %, 39.1 % of the prompt tokens in its cache, then 60.2 % (replay --cache reset empties it first)"
 	if got := c.FirstLine(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
