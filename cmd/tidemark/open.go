@@ -69,7 +69,7 @@ func tellingRenewal(ctx context.Context, c *cli.Context) context.Context {
 // and says at once which process does.
 func patiently(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
 	asked := c.Context.Done() // the first signal also ends a wait whose own context goes on
-	var began time.Time // the first try may have taken longer than the wait
+	var began time.Time       // the first try may have taken longer than the wait
 	for isTold := false; ; isTold = true {
 		err := try()
 		if began.IsZero() {
