@@ -165,8 +165,8 @@ differences as (
         two.run_id,
         'server',
         'cached_prompt_ratio',
-        macros.figures(one.cached_prompt_ratio),
-        macros.figures(two.cached_prompt_ratio)
+        round(one.cached_prompt_ratio, 3)::varchar,
+        round(two.cached_prompt_ratio, 3)::varchar
     from cached as one
     inner join cached as two
         on two.run_id <> one.run_id
