@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tidemark/analysis/regression"
@@ -224,7 +225,28 @@ func (c Comparison) FirstLine() string {
 	if len(said) == 0 {
 		return "nothing can be compared: no metric has a value in both"
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(append(said, c.cache()...), "; ")
+}
+
+// cache is a sentence on the prefix cache where it was fuller for one than for the other: then this may be all that makes the difference.
+func (c Comparison) cache() []string {
+	for _, row := range c.Settings.Records() {
+		if row["setting"] == "cached_prompt_ratio" {
+			return []string{fmt.Sprintf("the server had %s of the prompt tokens in its cache, then %s (replay --cache reset empties it first)", percents(row["value"]), percents(row["other_value"]))}
+		}
+	}
+	return nil
+}
+
+// percents writes ratios that are text, several with commas, as people read them.
+func percents(cell any) string {
+	texts := strings.Split(fmt.Sprint(cell), ", ")
+	for i, text := range texts {
+		if ratio, err := strconv.ParseFloat(text, 64); err == nil {
+			texts[i] = show.Percent(ratio)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // change is one metric in words, by the first statistic that has an interval; without any, by the last that has values.

@@ -29,3 +29,18 @@ func TestChange(t *testing.T) {
 		}
 	}
 }
+
+// A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said (issue 13).
+func TestTheCacheIsSaid(t *testing.T) {
+	c := Comparison{
+		Settings: Table{Columns: []Column{{Name: "setting"}, {Name: "value"}, {Name: "other_value"}}, Rows: [][]any{{"cached_prompt_ratio", "0.388, 0.391", "0.602"}}},
+		Results: Table{
+			Columns: []Column{{Name: "metric"}, {Name: "statistic"}, {Name: "ratio"}, {Name: "low_ratio"}, {Name: "high_ratio"}, {Name: "is_different"}},
+			Rows:    [][]any{{"tpot_s", "p50", 0.8, 0.7, 0.9, true}},
+		},
+	}
+	const want = "p50 TPOT -20.0 % (-30.0 % to -10.0 %); the server had 38.8 %, 39.1 % of the prompt tokens in its cache, then 60.2 % (replay --cache reset empties it first)"
+	if got := c.FirstLine(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

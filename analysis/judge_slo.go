@@ -52,6 +52,9 @@ const (
 	onBound   = "on the bound"
 )
 
+// usualLimit is the reason of an outcome that no objective of the SLO decided, but the share of failures that every run is allowed.
+const usualLimit = "the limit where an SLO has no failure_ratio"
+
 // JudgeSLO gives a run's verdict by the SLO that is stored with it. A run without one has an empty Outcome and the FirstLine of its
 // Verdict.
 func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error) {
@@ -62,6 +65,9 @@ func JudgeSLO(ctx context.Context, db *sql.DB, runID string) (SLOVerdict, error)
 	v := SLOVerdict{Verdict: verdict}
 	if err := v.objectives(ctx, db); err != nil {
 		return SLOVerdict{}, fmt.Errorf("run %s: slo: %w", runID, err)
+	}
+	if err := v.usualLimit(ctx, db); err != nil {
+		return SLOVerdict{}, fmt.Errorf("run %s: failures: %w", runID, err)
 	}
 	v.Outcome = v.worst()
 	if err := v.cost(ctx, db); err != nil {
@@ -114,6 +120,35 @@ order by objective`, []any{v.RunID}, func(scan func(...any) error) error {
 		v.Objectives = append(v.Objectives, o)
 		return err
 	})
+}
+
+// usualLimit adds an objective where too many requests failed by a limit that the SLO does not have. Without it the SLO would not be met while
+// each of its objectives is.
+func (v *SLOVerdict) usualLimit(ctx context.Context, db *sql.DB) error {
+	if !v.HasFailed || len(v.Objectives) == 0 {
+		return nil
+	}
+	o := ObjectiveVerdict{Objective: Objective{Metric: failureRatio}, Outcome: NotMet, Reason: usualLimit}
+	err := db.QueryRowContext(ctx, `
+select
+    coalesce(any_value(runs.failure_limit_ratio), 0),
+    count(*),
+    count(*) filter (where requests.failure is not null or not requests.is_sent),
+    any_value(runs.failed_ratio)
+from staging.requests
+inner join staging.runs as ended on ended.run_id = requests.run_id
+inner join marts.runs on runs.run_id = requests.run_id
+where requests.run_id = $1
+    and not requests.is_warm_up
+    and macros.is_tried(requests.is_sent, requests.failure, ended.stopped_by)
+    and not exists (from staging.slo_objectives where run_id = $1 and metric = 'failure_ratio' and class is null)`,
+		v.RunID).Scan(&o.AtMost, &o.Samples, &o.Above, &o.Observed)
+	if err != nil || o.Observed == nil || *o.Observed <= o.AtMost { // the server ended the run, or the SLO has a limit
+		return err
+	}
+	o.EffectiveSamples = o.Samples
+	v.Objectives = append(v.Objectives, o)
+	return nil
 }
 
 // worst is the outcome of the whole SLO. An invalid run neither meets nor misses it. Otherwise one objective that is not met decides, then one
@@ -218,6 +253,9 @@ func (o ObjectiveVerdict) String() string {
 		return fmt.Sprintf("%s: %s of %s beyond %s", text, show.Count(o.Above), show.Count(o.Samples), write(o.AtMost))
 	case o.Observed == nil:
 		return fmt.Sprintf("%s withheld, of %s samples, of at most %s", text, show.Count(o.Samples), write(o.AtMost))
+	}
+	if o.Reason == usualLimit {
+		return fmt.Sprintf("%s %s of at most %s, %s (%s)", text, write(*o.Observed), write(o.AtMost), usualLimit, o.basis())
 	}
 	interval := "no interval"
 	switch {

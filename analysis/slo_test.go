@@ -126,6 +126,8 @@ func TestJudgeSLO(t *testing.T) {
 		run("none", 600, 1e-3, withSLO(draft, ofNoClass)),
 		run("late", 600, 0.05, withSLO(draft, within)),
 		run("plain", 600, 1e-3, draft),
+		run("failing", 600, 1e-3, withSLO(draft, within)),
+		"update raw.requests set failure = 'cut_stream' where run_id = 'failing' and seq < 20",
 	)
 	const rest = "; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"
 	for _, c := range []struct{ run, outcome, line string }{
@@ -142,6 +144,8 @@ func TestJudgeSLO(t *testing.T) {
 		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s, share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s" + rest},
 		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
+		// 20 / 600. The objective is met, and the line gave no reason (issue 13).
+		{"failing", analysis.NotMet, "20 of 600 failed (20 cut_stream); SLO chat not met: share of failures 3.33 % of at most 1.00 %, the limit where an SLO has no failure_ratio (20 of 600 failed); the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {
 		verdict, err := analysis.JudgeSLO(context.Background(), w.DB(), c.run)

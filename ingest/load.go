@@ -12,6 +12,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -254,7 +255,7 @@ func (l *fileLoad) accept(sum read.Counts, about read.About) error {
 		r.Notes = append(r.Notes, about.Zone)
 	}
 	if sum.Rejected > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d rows rejected: %s", sum.Rejected, read.FirstRejects(sum.Rejects)))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s rejected: %s", show.Things(sum.Rejected, "row", "rows"), read.FirstRejects(sum.Rejects)))
 	}
 	if sum.Backwards > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d rows are earlier than the row before them", sum.Backwards))

@@ -7,6 +7,7 @@ import (
 	"tidemark/ingest/read"
 	"tidemark/ingest/runs"
 	"tidemark/internal/hint"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -61,7 +62,7 @@ func writeRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts 
 		}
 		result.RowsRead, result.RowsKept, result.RowsRejected = sum.Read, sum.Kept, sum.Rejected
 		if sum.Rejected > 0 {
-			result.Notes = append(result.Notes, fmt.Sprintf("%d lines rejected: %s", sum.Rejected, read.FirstRejects(sum.Rejects)))
+			result.Notes = append(result.Notes, fmt.Sprintf("%s rejected: %s", show.Things(sum.Rejected, "line", "lines"), read.FirstRejects(sum.Rejects)))
 		}
 		if err := nameIsFree(ctx, tx, result.Name); err != nil {
 			return err

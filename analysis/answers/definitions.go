@@ -3,6 +3,7 @@ package answers
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -27,6 +28,9 @@ var byDefinition = regexp.MustCompile(
 	`(?:\b(?:select|by)\b|,)\s*(?:all\s+|distinct\s+)?(?:\w+\.)?"?definition_id"?\s*(?:,|\bas\b|\bfrom\b|\border\b|\bhaving\b|\blimit\b|\)|;|$)` +
 		`|\bdefinition_id"?\s*(?:=|in\b|like\b)`)
 
+// bySource recognises the names or patterns that a query holds its sources to.
+var bySource = regexp.MustCompile(`\bsource_name"?\s*(?:=|like\b|ilike\b|in\b)\s*\(?\s*((?:'(?:[^']|'')*'[\s,]*)+)`)
+
 // texts matches texts in quotes. A word in them is no name of a relation.
 var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
 
@@ -46,12 +50,19 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 	}
 	var parts []string
 	if figures && !byDefinition.MatchString(words) {
-		mixed, err := Ask(ctx, db, mixedQuery, text)
+		sources, err := json.Marshal(sourcesIn(text))
+		if err != nil {
+			return "", err
+		}
+		mixed, err := Ask(ctx, db, mixedQuery, text, string(sources))
 		if err != nil {
 			return "", err
 		}
 		for _, row := range mixed.Rows {
 			parts = append(parts, fmt.Sprintf("%s (%s)", row[0], row[1]))
+		}
+		if more := len(parts) - mostSaid; more > 1 {
+			parts = append(parts[:mostSaid], fmt.Sprintf("and %d more quantities", more))
 		}
 	}
 	if len(parts) > 0 {
@@ -68,6 +79,20 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 	return fmt.Sprintf("requests timed by different tools may be mixed here: %s; keep to one, by source_id or by staging.points", tools.Rows[0][0]), nil
 }
 
+// mostSaid is the number of quantities that the warning names. Nobody reads more.
+const mostSaid = 3
+
+// sourcesIn are the names and patterns of sources that a query in small letters names; none: it may reach them all.
+func sourcesIn(text string) []string {
+	found := []string{}
+	for _, list := range bySource.FindAllStringSubmatch(text, -1) {
+		for _, quoted := range texts.FindAllString(list[1], -1) {
+			found = append(found, strings.ReplaceAll(quoted[1:len(quoted)-1], "''", "'"))
+		}
+	}
+	return found
+}
+
 // namesSource recognises a query that separates requests by file or by tool.
 var namesSource = regexp.MustCompile(`\b(?:source_id|source_name|tool)\b`)
 
@@ -81,10 +106,14 @@ where exists (
         and result_requests.point = points.point
 )`
 
-// mixedQuery finds quantities with several definitions among the figures that the query can reach: those of the tools and quantities that
-// it names as texts, or all if it names none.
+// mixedQuery finds quantities with several definitions among the figures that the query can reach: those of the tools, quantities and sources
+// that it names as texts, or all if it names none.
 const mixedQuery = `
-with figures as (
+with asked as (
+    select from_json($2::varchar, '["VARCHAR"]') as sources
+),
+
+figures as (
     select distinct
         tool,
         quantity,
@@ -92,7 +121,10 @@ with figures as (
         contains($1, '''' || tool || '''') as is_tool_named,
         contains($1, '''' || quantity || '''') as is_quantity_named
     from staging.figures
+    left join raw.sources on sources.source_id = figures.source_id
+    cross join asked
     where definition_id is not null
+        and (len(asked.sources) = 0 or list_bool_or([lower(sources.name) like pattern for pattern in asked.sources]))
 ),
 
 meant as (

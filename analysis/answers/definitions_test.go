@@ -13,6 +13,8 @@ import (
 // TPOT is there in two definitions, TTFT in one.
 func TestMixedDefinitions(t *testing.T) {
 	w := open(t, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, reader_version, ingested_at) values
+    (1, 'nvidia-a', 'results', 'x', 'p', 'a', 1, 1, 1, 0, null, false, 4, now()), (2, 'nvidia-b', 'results', 'x', 'p', 'b', 1, 1, 1, 0, null, false, 4, now());
 insert into raw.points by name (select 1 as source_id, 0 as point, 'vllm-bench-serve' as tool union all select 2, 0, 'aiperf' union all select 3, 0, 'sglang-bench');
 insert into raw.figures values
     (1, 0, 'tpot', 'mean', 'ms', 20), (1, 0, 'ttft', 'mean', 'ms', 20), (2, 0, 'inter_token_latency', 'mean', 'ms', 20),
@@ -27,6 +29,9 @@ insert into raw.figures values
 		{"a quantity of one", "select avg(value) from marts.figures where quantity = 'ttft_s'", false},
 		{"tools of one definition", "from marts.figures where tool in ('vllm-bench-serve', 'sglang-bench') and quantity = 'tpot_s'", false},
 		{"tools of two", "from marts.figures where tool in ('vllm-bench-serve', 'aiperf') and quantity = 'tpot_s'", true},
+		{"a source of one", "from marts.figures where source_name like 'nvidia-A%'", false},
+		{"sources of two", "from marts.figures where source_name in ('nvidia-a', 'nvidia-b')", true},
+		{"all but a source", "from marts.figures where source_name not in ('nvidia-a')", true},
 		{"by definition", "select definition_id, avg(value) from marts.figures group by all", false},
 		{"a definition in a comment is none", "from marts.figures -- definition_id", true},
 		{"something else", "from marts.sources", false},

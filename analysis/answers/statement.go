@@ -60,6 +60,23 @@ var (
 	explainOptions = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:analyze\b|\([^)]*\b(?:analyze|format)\b[^)]*\))`)
 )
 
+// showTables recognises DuckDB's statement for the tables of the schema main, in which a warehouse has none.
+var showTables = regexp.MustCompile(`(?i)^\s*show\s+tables\s*;?\s*$`)
+
+// Meant is the query that a person means: "show tables" lists all that there is.
+func Meant(query string) string {
+	if !showTables.MatchString(query) {
+		return query
+	}
+	return "select relation as name, kind from (" + relations + ") where not ends_with(relation, '_now') order by relation"
+}
+
+// ownNames recognises DuckDB's guess at a name where it guesses tables of its own.
+var ownNames = regexp.MustCompile(`\n?Did you mean "(?:pg_|duckdb_|sqlite_|information_schema|system\.|temp\.)[^"]*"\?`)
+
+// WithoutOwnNames leaves DuckDB's guess out of its message where no relation of the warehouse is meant.
+func WithoutOwnNames(message string) string { return ownNames.ReplaceAllString(message, "") }
+
 // firstWord is the first word after all comments, in lower case, and what follows it.
 func firstWord(query string) (word, rest string) {
 	parts := beginning.FindStringSubmatch(query)

@@ -52,6 +52,19 @@ func rowsFor(c *cli.Context) (tables.Writer, error) {
 	return tables.NewText(c.App.Writer, terminal.Width(c.App.Writer)), nil
 }
 
+// printList prints a table that people look through, a row for each thing: boxed on a terminal, and never transposed. note says how to see
+// columns that do not fit.
+func printList(c *cli.Context, table analysis.Table, note string) error {
+	width := terminal.Width(c.App.Writer)
+	switch {
+	case isForPrograms(c):
+		return printTable(c, table)
+	case terminal.Is(c.App.Writer):
+		return tables.Write(tables.NewBox(c.App.Writer, width, 0, note), table)
+	}
+	return tables.Write(tables.NewList(c.App.Writer, width), table)
+}
+
 // printQuery asks the warehouse and prints the answer.
 func printQuery(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, query string, args ...any) error {
 	table, err := answers.Query(ctx, w.DB(), query, args...)

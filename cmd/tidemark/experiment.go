@@ -94,6 +94,9 @@ func runExperiment(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := notASnapshot(c); err != nil {
+		return err
+	}
 	file, err := experiment.Read(path)
 	if err != nil {
 		return hint.AsMisuse(err)

@@ -38,6 +38,9 @@ func withWarehouseWithin(ctx context.Context, c *cli.Context, wait time.Duration
 	if mode == warehouse.ReadOnly {
 		return reading(ctx, c, wait, use)
 	}
+	if err := notASnapshot(c); err != nil {
+		return err
+	}
 	var w *warehouse.Warehouse
 	err := patiently(ctx, c, wait, func() (err error) {
 		w, err = warehouse.Open(tellingRenewal(ctx, c), c.String("warehouse"), mode)

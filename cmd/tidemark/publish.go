@@ -15,12 +15,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/published"
+	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
@@ -55,71 +57,165 @@ func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done 
 	return done
 }
 
-// reading opens what a verb reads: the snapshot where it is of the present state. If it is
-// not, and nobody holds the warehouse, the snapshot is brought up to date first.
+// reading opens what a verb reads: the snapshot where it is of the present state. If it is not, and nobody holds the
+// warehouse, the snapshot is brought up to date first. Where nothing was ever published, it reads the warehouse and
+// publishes nothing.
 func reading(ctx context.Context, c *cli.Context, wait time.Duration, use func(context.Context, *warehouse.Warehouse) error) error {
-	path, folder := c.String("warehouse"), publishedFolder(c)
-	fresh, manifest, err := published.Fresh(path, folder)
-	if err != nil {
-		return err
+	path := c.String("warehouse")
+	if _, is := published.SnapshotOf(path); is {
+		return readingFrom(ctx, c, wait, path, warehouse.AnyVersion, use)
 	}
-	var problem error
-	if fresh != published.SwitchedOff && fresh != published.OfAnother && fresh != published.Current {
-		problem = broughtUp(ctx, c, path)
-		if fresh, manifest, err = published.Fresh(path, folder); err != nil {
-			return err
-		}
+	snapshot, mode := snapshotToRead(ctx, c)
+	if snapshot == "" {
+		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
 	}
-	mode := warehouse.ReadOnly
-	if problem != nil && !errors.Is(problem, errNotOpened) && fresh != published.Current && ctx.Err() == nil {
-		tell(c, "warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
-		fresh = published.SwitchedOff
+	w, err := warehouse.Open(ctx, snapshot, mode)
+	if errors.Is(err, warehouse.ErrHeld) { // by another program: this one never writes into it
+		return readingFrom(ctx, c, wait, snapshot, mode, use)
 	}
-	switch fresh {
-	case published.OfAnother:
-		tell(c, "%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
-	case published.Current:
-		path = published.Snapshot(folder)
-	case published.Older:
-		path = published.Snapshot(folder)
-		tell(c, "the answer is of %s, as published then: another process is writing", manifest.Published)
-	case published.OtherVersion:
-		path, mode = published.Snapshot(folder), warehouse.AnyVersion
-		tell(c, "the answer is from what tidemark %s published at %s: another process holds the warehouse, so it is not brought to this version yet", manifest.Version, manifest.Published)
+	if err != nil && ctx.Err() == nil {
+		tellDamaged(c, err)
+		return readingFrom(ctx, c, wait, path, warehouse.ReadOnly, use)
 	}
+	return reads(ctx, w, err, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return ofSnapshot(w.Explain(use(ctx, w)), snapshot)
+	})
+}
+
+// readingFrom opens one file, and waits for it while another process holds it.
+func readingFrom(ctx context.Context, c *cli.Context, wait time.Duration, path string, mode warehouse.Mode, use func(context.Context, *warehouse.Warehouse) error) error {
 	var w *warehouse.Warehouse
-	err = patiently(ctx, c, wait, func() (err error) {
+	err := patiently(ctx, c, wait, func() (err error) {
 		w, err = warehouse.Open(ctx, path, mode)
 		return err
 	})
-	if err != nil {
-		return err
+	return reads(ctx, w, err, func(ctx context.Context, w *warehouse.Warehouse) error { return w.Explain(use(ctx, w)) })
+}
+
+func reads(ctx context.Context, w *warehouse.Warehouse, openErr error, use func(context.Context, *warehouse.Warehouse) error) error {
+	if openErr != nil {
+		return openErr
 	}
-	err = w.Explain(use(ctx, w))
+	err := use(ctx, w)
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}
 	return err
 }
 
-// errNotOpened marks the error of a warehouse that cannot be opened for writing, mostly
-// because another process holds it.
-var errNotOpened = errors.New("not opened")
+// ofSnapshot corrects the advice of an error that found a snapshot damaged: the warehouse is whole.
+func ofSnapshot(err error, snapshot string) error {
+	if err == nil || !strings.HasPrefix(err.Error(), "warehouse "+snapshot+": the file is damaged") {
+		return err
+	}
+	return hint.Wrap(err).Hint(`"tidemark publish" makes it anew from the warehouse, which is another file; until then ask with --publish off`)
+}
 
-// broughtUp opens the warehouse for writing, which brings its views to this version and
-// computes what a killed writer left out, and publishes it.
-func broughtUp(ctx context.Context, c *cli.Context, path string) error {
-	w, err := warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update)
-	if err != nil {
-		return errors.Join(errNotOpened, err)
+// snapshotToRead says which snapshot to read, or none: then it is the warehouse itself. It tells why, where that is not
+// the usual case.
+func snapshotToRead(ctx context.Context, c *cli.Context) (snapshot string, mode warehouse.Mode) {
+	path, folder := c.String("warehouse"), publishedFolder(c)
+	fresh, manifest, why := published.Fresh(path, folder)
+	var problem error
+	switch fresh {
+	case published.Missing:
+		updated(ctx, c, path)
+		return "", 0
+	case published.Due, published.Older, published.OtherVersion:
+		problem = broughtUp(ctx, c, folder)
+		fresh, manifest, why = published.Fresh(path, folder)
+	}
+	isHeld := errors.Is(problem, warehouse.ErrHeld) || problem == nil
+	if fresh != published.Current && problem != nil && !isNotOpened(problem) && ctx.Err() == nil {
+		tell(c, "warning: %v; the answer is from %s itself, and writers wait for it", problem, path)
+		return "", 0
+	}
+	switch fresh {
+	case published.Current:
+		return published.Snapshot(folder), warehouse.ReadOnly
+	case published.OfAnother:
+		tell(c, "%s holds what is published of another warehouse, so the answer is from %s itself", folder, path)
+	case published.Damaged:
+		tellDamaged(c, why)
+	case published.Older:
+		if isHeld {
+			tell(c, "the answer is of %s, as published then: another process is writing", manifest.Published)
+		} else {
+			tell(c, "the answer is of %s, as published then: it cannot be brought up to date: %v", manifest.Published, problem)
+		}
+		return published.Snapshot(folder), warehouse.ReadOnly
+	case published.OtherVersion:
+		because := "another process holds the warehouse"
+		if !isHeld {
+			because = problem.Error()
+		}
+		tell(c, "the answer is from what tidemark %s published at %s: %s, so it is not brought to this version yet", manifest.Version, manifest.Published, because)
+		return published.Snapshot(folder), warehouse.AnyVersion
+	}
+	return "", 0
+}
+
+func tellDamaged(c *cli.Context, why error) {
+	tell(c, "warning: what is published is damaged (%v); the answer is from %s itself: \"tidemark publish%s\" makes it anew", why, c.String("warehouse"), warehouseWords(c))
+}
+
+// updated brings a warehouse that is published nowhere to this version, and computes what a killed writer left out, if
+// either is lacking. Where it cannot, opening it says so.
+func updated(ctx context.Context, c *cli.Context, path string) {
+	w, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
+	if err == nil {
+		isWhole := w.IsComputed(ctx)
+		if w.Close() == nil && isWhole {
+			return
+		}
+	} else if !errors.Is(err, warehouse.ErrStale) {
+		return
+	}
+	if w, err = warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update); err != nil {
+		return
 	}
 	if w.IsRenewed() {
 		tell(c, "%s: its views are now those of this version of tidemark", path)
 	}
-	_, done, err := published.Publish(ctx, w, publishedFolder(c), version)
-	err = errors.Join(err, w.Close())
-	done()
-	return err
+	_ = w.Close()
+}
+
+// notOpened is the error of a warehouse that cannot be opened for writing, mostly because another process holds it.
+type notOpened struct{ error }
+
+func (e notOpened) Unwrap() error { return e.error }
+
+func isNotOpened(err error) bool { return errors.As(err, new(notOpened)) }
+
+// broughtUp opens the warehouse for writing, which brings its views to this version and computes what a killed writer left
+// out, and publishes it into the folders.
+func broughtUp(ctx context.Context, c *cli.Context, folders ...string) error {
+	path := c.String("warehouse")
+	w, err := warehouse.Open(tellingRenewal(ctx, c), path, warehouse.Update)
+	if err != nil {
+		return notOpened{err}
+	}
+	if w.IsRenewed() {
+		tell(c, "%s: its views are now those of this version of tidemark", path)
+	}
+	var errs []error
+	for _, folder := range folders {
+		_, done, err := published.Publish(ctx, w, folder, version)
+		defer done() // after the warehouse is closed
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, w.Close())...)
+}
+
+// notASnapshot refuses to write into what is published: the next change would replace it.
+func notASnapshot(c *cli.Context) error {
+	path := c.String("warehouse")
+	of, is := published.SnapshotOf(path)
+	if !is {
+		return nil
+	}
+	return hint.Misuse("%s: --warehouse %s: a published snapshot: what is written into it is lost at the next change", c.Command.Name, path).
+		Hint("name the warehouse itself: --warehouse %s", of)
 }
 
 func publishCommand() *cli.Command {
@@ -129,7 +225,8 @@ func publishCommand() *cli.Command {
 		Description: `Every change is published by itself, into a folder beside the warehouse:
 latest.duckdb, which any DuckDB opens while work goes on, and a lake of
 Parquet files, which any engine reads. This verb is for what was left out: a
-folder that could not be written, or publishing that was switched off.
+folder that could not be written, or publishing that was switched off. It
+also reads what is published, and makes anew what is missing or damaged.
 
 Example:
   tidemark publish
@@ -154,6 +251,9 @@ Example:
   tidemark upgrade --warehouse fleet.duckdb`,
 		Flags: withWarehouseFlags(),
 		Action: func(c *cli.Context) error {
+			if err := noArguments(c, "name the warehouse with --warehouse FILE"); err != nil {
+				return err
+			}
 			return withWarehouse(c.Context, c, warehouse.Update, func(_ context.Context, w *warehouse.Warehouse) error {
 				if w.IsRenewed() {
 					remark(c, "%s is of this version now, tidemark %s", w.Path(), version)
@@ -168,6 +268,9 @@ Example:
 
 func runPublish(c *cli.Context) error {
 	folder := publishedFolder(c)
+	if err := errors.Join(noArguments(c, "name the warehouse with --warehouse FILE, and the folder with --publish DIR"), notASnapshot(c)); err != nil {
+		return err
+	}
 	if folder == published.Off {
 		return hint.Misuse("publish: --publish or TIDEMARK_PUBLISH says off").Hint("name a folder with --publish DIR")
 	}
@@ -183,10 +286,10 @@ func runPublish(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("off") {
-		if err := published.SwitchOff(folder); err != nil {
+		if err := published.SwitchOff(c.String("warehouse"), folder); err != nil {
 			return err
 		}
-		tell(c, "nothing is published any more; %s is empty", folder)
+		tell(c, "nothing is published any more; what was published in %s is removed", folder)
 		return nil
 	}
 	if err := published.SwitchOn(folder); err != nil {
@@ -203,11 +306,14 @@ func runPublish(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	result, done, err := published.Publish(c.Context, w, folder, version)
-	err = errors.Join(err, w.Close())
+	result, done, err := published.PublishChecked(c.Context, w, folder, version)
+	closeErr := w.Close()
 	done()
-	if err != nil {
+	if err = errors.Join(err, closeErr); err != nil {
 		return err
+	}
+	if result.Damaged > 0 {
+		remark(c, "missing or damaged, and made anew: %s", show.Things(result.Damaged, "file", "files"))
 	}
 	if result.Bytes == 0 {
 		remark(c, "%s is of the present state", folder)

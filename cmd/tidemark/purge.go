@@ -5,9 +5,12 @@ package main
 // free blocks, where anybody can read them.
 //
 // Nothing is removed while another process holds the warehouse: patiently waits.
-// Exit codes: 0, also where nothing matches; 2 for a date that is none.
+// Exit codes: 0, also where nothing matches; 2 for a date that is none; 4 also where rows are gone from the warehouse and
+// something published could not be removed.
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +30,8 @@ func purgeCommand() *cli.Command {
 		Description: `Removes the source or run NAME, or everything ingested before a date: rows,
 rejects and the entry. With both, NAME if it was ingested before the date.
 The warehouse is written again without them, so that no byte of them stays
-in it, and so is what is published. Files that were read or written, copies and backups are not touched.
+in it, and so is what is published, in every folder that the warehouse
+remembers. Files that were read or written, copies and backups are not touched.
 
 Example:
   tidemark purge --before 2026-08-01`,
@@ -53,11 +57,19 @@ func runPurge(c *cli.Context) error {
 			return hint.Misuse("purge: --before %s: not a date", text).Hint("as in 2026-08-01 or 2026-08-01T12:00:00Z")
 		}
 	}
+	if err := notASnapshot(c); err != nil {
+		return err
+	}
 	var result *privacy.PurgeResult
+	var emptied []string // folders where it was published
+	var leftErr error    // of those that may still have rows
 	err := patiently(c.Context, c, c.Duration("wait"), func() (err error) {
-		result, err = privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice())
+		result, err = privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice(), func() {
+			emptied, leftErr = published.Withdraw(c.String("warehouse"), publishedFolder(c))
+		})
 		return err
 	})
+	republish(c, emptied)
 	if err != nil {
 		return err
 	}
@@ -65,13 +77,8 @@ func runPurge(c *cli.Context) error {
 	for _, s := range result.Sources {
 		table.Rows = append(table.Rows, []any{s.Name, s.Kind, s.IngestedAt, s.Rows})
 	}
-	if len(result.Sources) > 0 {
-		if err := purgePublished(c); err != nil {
-			return err
-		}
-	}
 	if err := printTable(c, table); err != nil {
-		return err
+		return errors.Join(err, leftErr)
 	}
 	if len(result.Sources) == 0 {
 		tell(c, "nothing to remove; nothing was changed")
@@ -79,25 +86,24 @@ func runPurge(c *cli.Context) error {
 	}
 	removed := show.Things(len(result.Sources), "source", "sources")
 	tell(c, "%s removed; %s had %s and has %s", removed, c.String("warehouse"), megabytes(result.Before), megabytes(result.After))
-	return nil
+	return leftErr
 }
 
-// purgePublished publishes anew what is left, so that nothing published has a byte of what was removed. Where that fails,
-// all that is published is removed.
-func purgePublished(c *cli.Context) error {
-	folder := publishedFolder(c)
-	state, _, err := published.Fresh(c.String("warehouse"), folder)
-	if err != nil || state == published.SwitchedOff || state == published.OfAnother || state == published.Missing {
-		return err
+// republish publishes anew what is left, wherever it was published. Where that fails, nothing is published any more.
+func republish(c *cli.Context, emptied []string) {
+	ctx := context.WithoutCancel(c.Context)
+	for _, folder := range emptied {
+		if publishedFolder(c) == published.Off {
+			tell(c, "what was published in %s is removed; \"tidemark publish\" publishes it again", folder)
+			continue
+		}
+		// A reader that found nothing published may have the warehouse open.
+		err := patiently(ctx, c, c.Duration("wait"), func() error { return broughtUp(ctx, c, folder) })
+		if err != nil {
+			tell(c, "warning: %s could not be published anew (%v), so that all in it was removed", folder, err)
+			_ = published.Clean(folder) // it has nothing of what was purged
+		}
 	}
-	if err := published.Forget(folder); err != nil {
-		return err
-	}
-	if broughtUp(c.Context, c, c.String("warehouse")) == nil {
-		return nil
-	}
-	tell(c, "%s could not be published anew, so that all in it was removed", folder)
-	return published.Clean(folder)
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%s MB", show.Figures(float64(bytes)/1e6)) }

@@ -75,7 +75,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := needTarget(c); err != nil {
+	if err := errors.Join(notASnapshot(c), needTarget(c)); err != nil {
 		return err
 	}
 	if c.IsSet("steps") {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/answers"
 	"tidemark/internal/warehouse"
 )
 
@@ -30,17 +31,17 @@ func runsCommand() *cli.Command {
 const briefRuns = `
 select
     run_id as run,
-    measured_on,
-    sent,
-    failed,
-    p99_ttft_s as p99_ttft_s,
-    p99_tpot_s as p99_tpot_s,
-    p99_lateness_s as p99_late_s,
     case
         when not is_valid then 'invalid'
         when has_failed then 'failed'
         else 'valid'
-    end as verdict
+    end as verdict,
+    p99_ttft_s,
+    p99_tpot_s,
+    failed,
+    sent,
+    p99_lateness_s as p99_late_s,
+    measured_on
 from marts.runs
 order by run_id`
 
@@ -56,7 +57,11 @@ func runRuns(c *cli.Context) error {
 		case isForPrograms(c):
 			return printQuery(ctx, c, w, "from marts.runs order by run_id")
 		}
-		return printQuery(ctx, c, w, briefRuns)
+		table, err := answers.Query(ctx, w.DB(), briefRuns)
+		if err != nil {
+			return err
+		}
+		return printList(c, table, "--json shows all")
 	})
 }
 

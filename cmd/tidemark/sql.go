@@ -288,7 +288,7 @@ func describe(c *cli.Context, name string, table answers.Table) error {
 		gap(c)
 	}
 	if table.Place("relation") < 0 {
-		return printTable(c, table)
+		return printList(c, table, "--csv has them all")
 	}
 	shell.WriteList(c.App.Writer, terminal.Width(c.App.Writer), table)
 	if _, is := answers.Group(name); is {
@@ -298,16 +298,36 @@ func describe(c *cli.Context, name string, table answers.Table) error {
 	return nil
 }
 
-// printStable lists the promised columns, all or those of one relation.
+// printStable lists the promised columns, all or those of one relation. For people the whole list has a row for each relation, because
+// with one for each column it would have a thousand.
 func printStable(c *cli.Context, relation string) error {
 	table := tableOf("relation", "column", "type", "meaning")
+	brief, places := tableOf("relation", "columns"), map[string]int{}
 	for _, row := range queries.Stable() {
-		if _, bare, _ := strings.Cut(row[0], "."); relation == "" || relation == row[0] || relation == bare {
-			table.Rows = append(table.Rows, []any{row[0], row[1], row[2], row[3]})
+		if _, bare, _ := strings.Cut(row[0], "."); relation != "" && relation != row[0] && relation != bare {
+			continue
 		}
+		table.Rows = append(table.Rows, []any{row[0], row[1], row[2], row[3]})
+		place, is := places[row[0]]
+		if !is {
+			places[row[0]] = len(brief.Rows)
+			brief.Rows = append(brief.Rows, []any{row[0], row[1]})
+			continue
+		}
+		brief.Rows[place][1] = brief.Rows[place][1].(string) + ", " + row[1]
 	}
-	if len(table.Rows) == 0 {
+	switch {
+	case len(table.Rows) == 0:
 		return hint.Misuse("schema --stable: nothing is promised of %s", relation).Hint("tidemark schema --stable lists all that is")
+	case isForPrograms(c):
+		return printTable(c, table)
+	case relation == "":
+		tell(c, "types and meanings: tidemark schema --stable RELATION, or --csv")
+		return printList(c, brief, "--csv has them all")
 	}
-	return printTable(c, table)
+	columns := tableOf("column", "type", "meaning")
+	for _, row := range table.Rows {
+		columns.Rows = append(columns.Rows, row[1:])
+	}
+	return printList(c, columns, "--csv has them all")
 }

@@ -113,6 +113,30 @@ func TestABoxFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// Lists were transposed unasked: a line for each of 4,955 values of "schema --stable" (issue 13). And of these examples the column that answers
+// the question did not fit.
+func TestListsAndAnswersFitTheTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	onTerminal(t, 80, "ingest", writeTrace(t))
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"runs", "│ run │ verdict │ p99_ttft_s │"},
+		{"schema marts.points", "│ predicted_tpot_s             │ DOUBLE "},
+		{"schema --stable", "│ staging.absences          │ run_id, endpoint, "},
+		{"schema --stable tpot_gap", "│ slowdown_ratio "},
+		{"sql --example error_of_prediction", "│ run_id │ slowdown_ratio │ in_band_ratio │"},
+		{"sql --example gpu_use", "│ run_id │ mbu_ratio │ mfu_ratio │"},
+		{"sql --example kv_cache_use", "│ run_id │ from_second │ max_kv_ratio │ max_waiting │"},
+		{"sql --example two_runs", "│ ratio │ low │ high │ is_different │"},
+	} {
+		if shown := onTerminal(t, 80, strings.Fields(c.args)...); !strings.Contains(shown, c.want) {
+			t.Errorf("%s: got\n%s\nwant %q in it", c.args, shown, c.want)
+		}
+	}
+}
+
 // evil clears the screen and sets the window's title; the second in the form of a single byte, and what follows is
 // read from right to left.
 const evil = "a\x1b[2J\x1b]0;owned\a\u009b2J\u202eb"

@@ -145,7 +145,7 @@ func errandOf(body []byte) (worker.Errand, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&told); err != nil {
-		return errand, bad("the body is not the JSON that is expected: "+err.Error(), example)
+		return errand, bad("the body is not the JSON that is expected: "+inWords(err), example)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return errand, bad("the body has something after its JSON", example)
@@ -164,6 +164,28 @@ func errandOf(body []byte) (worker.Errand, error) {
 		errand.AskedRows = *told.MaxRows
 	}
 	return errand, readParameters(told.Parameters, &errand)
+}
+
+// inWords says what is wrong with a body without the types of Go.
+func inWords(err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return strings.TrimPrefix(err.Error(), "json: ")
+	case wrong.Field == "":
+		return "it is " + article(wrong.Value) + " and not an object"
+	case wrong.Field == "sql":
+		return `"sql" is ` + article(wrong.Value) + " and not a text"
+	}
+	return fmt.Sprintf("%q is %s and not a whole number", wrong.Field, article(wrong.Value))
+}
+
+// article puts one before a kind of value in JSON: "array", "number 1.5".
+func article(kind string) string {
+	if kind == "array" || kind == "object" {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 func readParameters(text json.RawMessage, errand *worker.Errand) error {

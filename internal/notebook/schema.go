@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -9,12 +10,14 @@ import (
 	"time"
 
 	"tidemark/internal/escape"
+	"tidemark/queries"
 )
 
 // relation is one entry of /v1/schema.
 type relation struct {
 	Name    string   `json:"relation"`
-	Kind    string   `json:"kind"` // table, view or macro
+	Kind    string   `json:"kind"`  // table, view or macro
+	Group   string   `json:"group"` // of groups; of a table without one the schema
 	Comment string   `json:"comment"`
 	Columns []column `json:"columns"`
 }
@@ -24,6 +27,53 @@ type column struct {
 	Type    string `json:"type"`
 	Unit    string `json:"unit,omitempty"`
 	Comment string `json:"comment,omitempty"`
+}
+
+// guide is /v1/schema: all relations, and the way that "tidemark schema" shows into them.
+type guide struct {
+	Relations     []*relation `json:"relations"`
+	Groups        []group     `json:"groups"`
+	StartHere     []string    `json:"start_here"`     // relations
+	FirstExamples []string    `json:"first_examples"` // likewise
+	Examples      []example   `json:"examples"`
+}
+
+type group struct {
+	Name     string `json:"name"`
+	Question string `json:"question"`
+}
+
+type example struct {
+	Name     string `json:"name"`
+	Group    string `json:"group"`
+	Question string `json:"question"`
+	Meaning  string `json:"meaning"`
+	SQL      string `json:"sql"`
+}
+
+// guideTo has the groups and examples of this program, which an older snapshot lacks.
+func guideTo(relations []*relation) guide {
+	g := guide{Relations: relations, StartHere: queries.StartHere, FirstExamples: queries.ExamplesFirst}
+	for _, one := range queries.Groups {
+		g.Groups = append(g.Groups, group{one.Name, one.Question})
+	}
+	for _, one := range queries.Examples() {
+		g.Examples = append(g.Examples, example{one.Name, one.Group, one.Question, one.Meaning, one.SQL})
+	}
+	groups := map[string]string{}
+	for _, schema := range append([]string{"seeds"}, queries.Views...) {
+		for _, file := range queries.In(schema, ".sql") {
+			groups[file.Relation()] = queries.GroupOf(file.Text)
+		}
+	}
+	for _, macro := range queries.Macros() {
+		groups[macro.Name] = macro.Group
+	}
+	for _, r := range relations {
+		schema, _, _ := strings.Cut(r.Name, ".")
+		r.Group = cmp.Or(groups[r.Name], schema)
+	}
+	return g
 }
 
 // schemaQuery has one row per column, and one per macro. It leaves out views whose name ends in _now, whose rows a kept
@@ -123,7 +173,7 @@ func schemaOf(text []byte) ([]byte, error) {
 			last.Columns = append(last.Columns, column{Name: row.Column, Type: row.Type, Unit: unitOf(row.Column, comment), Comment: comment})
 		}
 	}
-	return json.MarshalIndent(map[string]any{"relations": all}, "", " ")
+	return json.MarshalIndent(guideTo(all), "", " ")
 }
 
 var (

@@ -3,6 +3,9 @@ package notebook
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -116,10 +119,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // routes are all paths. Only /healthz is open.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok\n"))
-	})
+	mux.HandleFunc("GET /healthz", s.serveHealth)
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("POST /v1/sql", s.asked(s.serveSQL))
 	mux.HandleFunc("GET /v1/schema", s.asked(s.serveSchema))
@@ -131,6 +131,24 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /metrics", s.asked(func(w http.ResponseWriter, r *http.Request, _ string) { s.serveMetrics(w, r) }))
 	mux.HandleFunc("/", s.asked(s.serveNothing))
 	return s.guarded(mux)
+}
+
+// serveHealth is 503 while the published file is gone or damaged: answers are then from the last good one, of which they
+// have the date (Tidemark-Snapshot). It names no path, because it asks for no token.
+func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	now, err := s.snapshots.newest()
+	w.Header().Set("Tidemark-Snapshot", now.publishedAt())
+	if err == nil {
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	}
+	what := "is damaged"
+	if errors.Is(err, fs.ErrNotExist) {
+		what = "is not there any more"
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark publish\" makes it anew\n", what, now.publishedAt())
 }
 
 // serveNothing answers a path or a method that is not there.

@@ -258,6 +258,7 @@ func TestEachMistakeHasItsStatus(t *testing.T) {
 	}{
 		{"selec 1", 400, "syntax error", "GET /v1/schema"},
 		{"from marts.rums", 400, "Did you mean", "GET /v1/schema"},
+		{"from nosuch", 400, "nosuch does not exist", "GET /v1/schema"},
 		{"select 1; select 2", 400, "more than one statement", "one at a time"},
 		{"drop table raw.runs", 400, "not a query", "select"},
 		{"from '/etc/passwd'", 400, "does not exist", "GET /v1/schema"},
@@ -401,6 +402,40 @@ func TestANewSnapshotIsServed(t *testing.T) {
 	}
 }
 
+// Who ends publishing sees it in /healthz, and answers go on from the last snapshot, with its date.
+func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
+	s := serve(t, nil)
+	health := func() (int, string) {
+		t.Helper()
+		response, err := s.do("GET", "/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text(t, response)
+	}
+	if err := os.Remove(filepath.Join(s.folder, notebook.SnapshotName)); err != nil {
+		t.Fatal(err)
+	}
+	if status, got := health(); status != 503 || !strings.Contains(got, "is not there any more; answers are of that of 20") || strings.Contains(got, s.folder) {
+		t.Errorf("without a snapshot: got %d %q", status, got)
+	}
+	answer := s.ask(t, "select 1 as one", "Accept", asCSV)
+	if date := answer.Header.Get("Tidemark-Snapshot"); date == "" {
+		t.Error("the answer has no date")
+	}
+	if status, got := text(t, answer); status != 200 || got != "one\n1\n" {
+		t.Errorf("got %d %q, want the answer of the last snapshot", status, got)
+	}
+	publish(t, s.folder, []byte("not a DuckDB file"))
+	if status, got := health(); status != 503 || !strings.Contains(got, "is damaged") {
+		t.Errorf("a damaged snapshot: got %d %q", status, got)
+	}
+	publish(t, s.folder, otherSnapshot(t))
+	if status, got := health(); status != 200 || got != "ok\n" {
+		t.Errorf("with one again: got %d %q", status, got)
+	}
+}
+
 func otherSnapshot(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "other.duckdb")
@@ -540,5 +575,31 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 	if status, got := text(t, response); status != 403 || !strings.Contains(got, "by the name localhost") {
 		t.Errorf("another name for this machine: got %d %q, want 403", status, got)
+	}
+}
+
+// What the tester of issue 13 asked and did not get.
+func TestSmallThingsOfTheEndpoint(t *testing.T) {
+	s := serve(t, nil)
+	for _, c := range []struct{ query, want string }{
+		{"show tables", `{"name": "marts.runs", "kind": "table"}`},
+		{"select 1 as n, 2 as n", `{"n": 1, "n_2": 2}`},
+	} {
+		if status, got := text(t, s.ask(t, c.query, "Accept", "application/json")); status != 200 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %d %.300s, want %s", c.query, status, got, c.want)
+		}
+	}
+	for body, want := range map[string]string{
+		`[]`:                              "it is an array and not an object",
+		`{"sql": 1}`:                      `"sql\" is a number and not a text`,
+		`{"sql": "x", "max_rows": "1"}`:   `max_rows\" is a string and not a whole number`,
+		`{"sql": "from x", "nothing": 1}`: `unknown field \"nothing\"`,
+	} {
+		if status, got := text(t, s.ask(t, body, "Content-Type", "application/json")); status != 400 || !strings.Contains(got, want) {
+			t.Errorf("%s: got %d %s, want %s", body, status, got, want)
+		}
+	}
+	if _, got := text(t, s.ask(t, "from nosuch")); strings.Contains(got, "pg_") {
+		t.Errorf("DuckDB's own tables are suggested: %s", got)
 	}
 }

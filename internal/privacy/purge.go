@@ -38,7 +38,11 @@ type PurgeResult struct {
 // must match both. A database file keeps the bytes of deleted rows, so the file
 // is rewritten without them and replaces the old one in one step. If there is
 // nothing to remove, nothing changes.
-func Purge(ctx context.Context, path string, before time.Time, names []string) (*PurgeResult, error) {
+//
+// withdraw removes what is published. It is called when the new file is complete, before
+// it takes the old one's place: who is killed in between leaves no copy of rows that are
+// gone from the warehouse.
+func Purge(ctx context.Context, path string, before time.Time, names []string, withdraw func()) (*PurgeResult, error) {
 	result := &PurgeResult{}
 	// A rename onto a symbolic link would replace the link and leave the data
 	// where it was.
@@ -52,8 +56,12 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 	if err != nil {
 		return nil, err
 	}
+	leftErr := warehouse.RemoveLeftPurges(path)
 	gone, err := toPurge(ctx, w, before, names, result)
-	if err = cmp.Or(err, w.Close()); err != nil || len(gone) == 0 {
+	if err = cmp.Or(err, w.Close()); err == nil && leftErr != nil {
+		err = hint.Errorf("purge %s: what a killed purge left next to it cannot be removed: %w", path, leftErr).Hint("remove the folder yourself: it holds rows")
+	}
+	if err != nil || len(gone) == 0 {
 		return result, err
 	}
 	info, err := os.Stat(path)
@@ -61,7 +69,10 @@ func Purge(ctx context.Context, path string, before time.Time, names []string) (
 		return nil, err
 	}
 	result.Before = info.Size()
-	if err := rewrite(ctx, path, gone); err != nil {
+	if err := rewrite(ctx, path, gone, withdraw); warehouse.IsDiskFull(err) {
+		return nil, hint.Errorf("purge %s: %w; nothing was changed", path, err).
+			Hint("make room: purge writes the warehouse anew beside the old one, up to %.0f MB", float64(result.Before)/1e6)
+	} else if err != nil {
 		return nil, fmt.Errorf("purge %s: %w; nothing was changed", path, err)
 	}
 	if info, err = os.Stat(path); err == nil {
@@ -109,10 +120,22 @@ func toPurge(ctx context.Context, w *warehouse.Warehouse, before time.Time, name
 // rewrite makes a new warehouse next to the old one and copies everything into
 // it except what must go. Meanwhile it blocks writers of the old file: they
 // would write into a file that is about to be replaced.
-func rewrite(ctx context.Context, path string, gone []int64) error {
+func rewrite(ctx context.Context, path string, gone []int64, withdraw func()) error {
+	// The old file stays open and locked until the new one is in place, and before the
+	// new one's folder is made: see warehouse.RemoveLeftPurges.
+	old, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = old.Close() }()
+	release, err := warehouse.BlockWriters(path)
+	if err != nil {
+		return err
+	}
+	defer release()
 	// In a folder that nobody else may enter, so that nobody reads the copy
 	// before it has the old file's permissions.
-	folder, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+".purge-")
+	folder, err := os.MkdirTemp(filepath.Dir(path), warehouse.PurgeFolder(path))
 	if err != nil {
 		return err
 	}
@@ -127,17 +150,6 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	}
 	shut := sync.OnceValue(w.Close)
 	defer func() { _ = shut() }()
-	// The old file stays open and locked until the new one is in place.
-	old, err := warehouse.Open(ctx, path, warehouse.ReadOnly)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = old.Close() }()
-	release, err := warehouse.BlockWriters(path)
-	if err != nil {
-		return err
-	}
-	defer release()
 	if _, err := os.Stat(path + ".wal"); err == nil {
 		return hint.Errorf("another process has just written to it").Hint("try again when nothing else works on it")
 	}
@@ -146,6 +158,9 @@ func rewrite(ctx context.Context, path string, gone []int64) error {
 	}
 	if err := shut(); err != nil {
 		return err
+	}
+	if withdraw != nil {
+		withdraw()
 	}
 	return inPlace(fresh, path)
 }

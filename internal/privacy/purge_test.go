@@ -4,6 +4,7 @@ package privacy
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 )
 
 // marked is a trace whose session ids are a mark that can be found in raw bytes.
@@ -76,21 +80,21 @@ func TestPurgeLeavesNoByte(t *testing.T) {
 	}
 
 	before := bytesOf(t, path)
-	if _, err := Purge(t.Context(), path, time.Time{}, []string{"run-c"}); err == nil || !bytes.Equal(before, bytesOf(t, path)) {
+	if _, err := Purge(t.Context(), path, time.Time{}, []string{"run-c"}, nil); err == nil || !bytes.Equal(before, bytesOf(t, path)) {
 		t.Errorf("an unknown name: got %v, want an error and the file as it was", err)
 	}
 	summer := time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
-	result, err := Purge(t.Context(), path, summer, []string{"run-a", "all"})
+	result, err := Purge(t.Context(), path, summer, []string{"run-a", "all"}, nil)
 	if err != nil || len(result.Sources) != 0 || !bytes.Equal(before, bytesOf(t, path)) {
 		t.Errorf("named, and none of it so old: got %+v, %v; want nothing gone", result, err)
 	}
-	if result, err = Purge(t.Context(), path, summer, []string{"old", "new"}); err != nil {
+	if result, err = Purge(t.Context(), path, summer, []string{"old", "new"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(result.Sources) != 1 || result.Sources[0].Name != "old" || result.Sources[0].Rows != 100_000 || result.After >= result.Before {
 		t.Errorf("got %+v, want the old one gone of the two that were named, its 100,000 rows, and a smaller file", result)
 	}
-	if result, err = Purge(t.Context(), path, time.Time{}, []string{"run-a", "all"}); err != nil || len(result.Sources) != 3 {
+	if result, err = Purge(t.Context(), path, time.Time{}, []string{"run-a", "all"}, nil); err != nil || len(result.Sources) != 3 {
 		t.Errorf("got %+v, %v; want a run and two sources of a collection gone", result, err)
 	}
 	if isIn(t, path, "goesaway") {
@@ -132,7 +136,7 @@ func TestPurgeThroughALink(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if result, err := Purge(t.Context(), link, time.Time{}, []string{"old"}); err != nil || len(result.Sources) != 1 || result.After >= result.Before {
+	if result, err := Purge(t.Context(), link, time.Time{}, []string{"old"}, nil); err != nil || len(result.Sources) != 1 || result.After >= result.Before {
 		t.Fatalf("got %+v, %v", result, err)
 	}
 	if isIn(t, path, "goesaway") {
@@ -169,5 +173,77 @@ func TestEveryRawTableSaysWhoseItsRowsAre(t *testing.T) {
 		if _, err := condition(table, columns, []int64{1}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A purge that was killed leaves a copy of the warehouse. The next writer removes it, and so does the next purge.
+func TestWhatAKilledPurgeLeft(t *testing.T) {
+	path := warehousetest.File(t)
+	link := filepath.Join(t.TempDir(), "link.duckdb")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for why, next := range map[string]func() error{
+		"a writer": func() error {
+			w, err := warehouse.Open(t.Context(), link, warehouse.ReadWrite)
+			return cmp.Or(err, w.Close())
+		},
+		"a purge": func() error {
+			_, err := Purge(t.Context(), path, time.Unix(1, 0), nil, nil)
+			return err
+		},
+	} {
+		left, err := os.MkdirTemp(filepath.Dir(path), warehouse.PurgeFolder(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(left, "w.duckdb"), []byte("rows"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Join(filepath.Dir(path), "other.duckdb.purge-1")
+		if err := os.MkdirAll(other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := next(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("after %s: %s is still there", why, left)
+		}
+		if _, err := os.Stat(other); err != nil {
+			t.Errorf("after %s: what is of another warehouse is gone", why)
+		}
+	}
+}
+
+// While a purge works, no writer can open the warehouse, so that nobody takes its copy for one that was left.
+func TestAPurgeKeepsWritersOut(t *testing.T) {
+	path := warehousetest.File(t)
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	warehousetest.Put(t, w, warehousetest.Traces)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	withdrawn := false
+	_, err = Purge(t.Context(), path, time.Time{}, []string{"day"}, func() {
+		withdrawn = true
+		if left, _ := filepath.Glob(path + ".purge-*"); len(left) != 1 {
+			t.Errorf("the purge's own folder: got %q", left)
+		}
+		if release, err := os.Open(path); err != nil {
+			t.Error(err)
+		} else {
+			defer release.Close()
+			lock := unix.Flock_t{Type: unix.F_WRLCK}
+			if err := unix.FcntlFlock(release.Fd(), unix.F_OFD_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK {
+				t.Errorf("a writer could open the warehouse now (%v)", err)
+			}
+		}
+	})
+	if err != nil || !withdrawn {
+		t.Errorf("got %v, withdrawn %v", err, withdrawn)
 	}
 }

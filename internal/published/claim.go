@@ -5,6 +5,7 @@ package published
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tidemark/internal/hint"
 )
@@ -62,18 +63,40 @@ func (m Manifest) otherWarehouse(folder, warehouse string) (other string, is boo
 
 // CheckOwner refuses a folder in which another warehouse is published.
 func CheckOwner(warehouse, folder string) error {
-	m, err := ReadManifest(folder)
-	if err != nil {
-		return err
-	}
-	return m.checkOwner(folder, warehouse)
+	_, err := readOwn(warehouse, folder)
+	return err
 }
 
-func (m Manifest) checkOwner(folder, warehouse string) error {
-	other, is := m.otherWarehouse(folder, warehouse)
-	if !is {
-		return nil
+// readOwn is the manifest of a folder that is this warehouse's, or nobody's. A damaged one counts as empty where the
+// warehouse remembers the folder as its own, so that everything in it is made anew.
+func readOwn(warehouse, folder string) (Manifest, error) {
+	m, err := ReadManifest(folder)
+	if err != nil {
+		if isPlace(warehouse, folder) {
+			return Manifest{}, nil
+		}
+		return m, hint.Errorf("publish into %s: nobody can say of which warehouse it is: %w", folder, err).
+			Hint(`to give it to %s, run "tidemark publish --replace" on it`, warehouse)
 	}
-	return hint.Errorf("publish into %s: it holds what is published of another warehouse, %s", folder, other).
-		Hint(`name another folder with --publish DIR (or $TIDEMARK_PUBLISH); to give this one to %s, run "tidemark publish --replace" on it`, warehouse)
+	if other, is := m.otherWarehouse(folder, warehouse); is {
+		return m, hint.Errorf("publish into %s: it holds what is published of another warehouse, %s", folder, other).
+			Hint(`name another folder with --publish DIR (or $TIDEMARK_PUBLISH); to give this one to %s, run "tidemark publish --replace" on it`, warehouse)
+	}
+	return m, nil
+}
+
+// SnapshotOf is the warehouse of which a file is a published snapshot.
+func SnapshotOf(path string) (warehouse string, is bool) {
+	path, err := resolved(path)
+	if name := filepath.Base(path); err != nil || name != "latest.duckdb" && name != "spare.duckdb" {
+		return "", false
+	}
+	folder := filepath.Dir(path)
+	if m, err := ReadManifest(folder); err == nil && m.Warehouse != "" {
+		return filepath.Join(folder, filepath.FromSlash(m.Warehouse)), true
+	}
+	if _, err := os.Stat(filepath.Join(folder, ".lock")); err != nil {
+		return "", false
+	}
+	return strings.TrimSuffix(folder, ".published") + ".duckdb", true // the manifest is damaged
 }

@@ -18,6 +18,11 @@
 // is written under another name, synced, and renamed, so that a reader sees the old
 // one or the new one, and an error leaves the old one.
 //
+// A warehouse remembers in <warehouse>.places every other folder in which it was
+// published (places.go), so that a purge finds them all. Withdraw empties them before
+// the purged file takes the warehouse's place. What is missing or damaged is made anew
+// (damage.go).
+//
 // A reader asks Fresh whether the snapshot is of the warehouse's present state.
 //
 // It refuses to publish into a folder that holds anything else. It knows which

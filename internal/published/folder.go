@@ -41,6 +41,7 @@ type Manifest struct {
 	Warehouse string  `json:"warehouse"`     // its path from the folder
 	Snapshot  string  `json:"snapshot"`      // which state of the warehouse (state.go)
 	Published string  `json:"published_at"`  // RFC 3339
+	Bytes     int64   `json:"bytes"`         // of latest.duckdb
 	Owners    []owner `json:"of"`            // the runs and sources that are in the lake
 	Parts     []Part  `json:"parts"`         // the files of the lake
 }
@@ -56,17 +57,20 @@ type Part struct {
 	SHA256   string `json:"sha256"`
 }
 
+// ErrDamaged marks a manifest that cannot be read. What it was of is written anew by "tidemark publish".
+var ErrDamaged = errors.New("the manifest is damaged")
+
 // ReadManifest reads manifest.json; a folder without one gives an empty manifest.
 func ReadManifest(folder string) (m Manifest, err error) {
 	text, err := os.ReadFile(manifestFile(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
-	if err != nil {
-		return m, err
+	if err == nil {
+		err = json.Unmarshal(text, &m)
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, hint.Errorf("%s: %w", manifestFile(folder), err).Hint("remove the folder %s: it is made again", folder)
+	if err != nil {
+		return Manifest{}, hint.Errorf("%s: %w", manifestFile(folder), err).Mark(ErrDamaged).Hint(`"tidemark publish" makes it anew`)
 	}
 	return m, nil
 }

@@ -62,7 +62,7 @@ func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part
 	isWanted := map[string]bool{}
 	var lacking []owner
 	for _, o := range owners {
-		if known[o.state()] {
+		if known[o.state()] && !p.damage.owners[o.key()+o.Computed] {
 			isWanted[o.key()+o.Computed] = true
 		} else {
 			lacking = append(lacking, o)

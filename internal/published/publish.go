@@ -18,26 +18,39 @@ import (
 // Result says what publishing did.
 type Result struct {
 	IsFirst bool  // there was no snapshot before
-	Bytes   int64 // on disk, all of the folder
+	Bytes   int64 // on disk, all of the folder; 0: nothing was to be done
+	Damaged int   // files that were missing or damaged, and were made anew
 }
 
 // Publish brings the folder up to date with an open warehouse. It must be the last
 // that is done with the warehouse before it is closed, and nothing else may run on it.
 // Done must be called after it is closed. An error leaves the old snapshot.
+//
+// Files that are missing or of another size are made anew.
 func Publish(ctx context.Context, w *warehouse.Warehouse, folder, version string) (result Result, done func(), err error) {
+	return publish(ctx, w, folder, version, false)
+}
+
+// PublishChecked is Publish that also reads every published file, and makes anew those whose content is damaged.
+func PublishChecked(ctx context.Context, w *warehouse.Warehouse, folder, version string) (result Result, done func(), err error) {
+	return publish(ctx, w, folder, version, true)
+}
+
+func publish(ctx context.Context, w *warehouse.Warehouse, folder, version string, thorough bool) (result Result, done func(), err error) {
 	done = func() {}
 	if folder == Off {
 		return result, done, nil
 	}
 	fail := func(err error) (Result, func(), error) {
+		left := "readers see the state before"
+		if _, err := os.Stat(Snapshot(folder)); err != nil {
+			left = "nothing is published, and readers take the warehouse itself"
+		}
 		return result, done, hint.Errorf("publish into %s: %w", folder, err).
-			Hint(`readers see the state before; "tidemark publish" tries again, --publish DIR names another folder, "tidemark publish --off" ends it`)
+			Hint(`%s; "tidemark publish" tries again, --publish DIR names another folder, "tidemark publish --off" ends it`, left)
 	}
-	old, err := ReadManifest(folder)
+	old, err := readOwn(w.Path(), folder)
 	if err != nil || old.IsOff {
-		return result, done, err
-	}
-	if err := old.checkOwner(folder, w.Path()); err != nil {
 		return result, done, err
 	}
 	path, err := relativeTo(folder, w.Path())
@@ -61,24 +74,24 @@ func Publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 	if err != nil {
 		return fail(err)
 	}
-	if now == old.Snapshot && old.Stamp == queries.Stamp() && old.Warehouse == path {
-		if _, err := os.Stat(Snapshot(folder)); err == nil {
-			return result, done, nil
-		}
+	p := publication{w: w, file: file, mode: info.Mode().Perm(), size: info.Size(), now: now, folder: folder, old: old}
+	p.damage = p.damaged(ctx, thorough)
+	result.Damaged = p.damage.files
+	if now == old.Snapshot && old.Stamp == queries.Stamp() && old.Warehouse == path && !p.damage.snapshot && len(p.damage.owners) == 0 {
+		return result, done, remember(w.Path(), folder)
 	}
-	release, err := prepare(folder, info.Mode().Perm())
+	if err := remember(w.Path(), folder); err != nil {
+		return fail(err)
+	}
+	release, err := prepare(folder, p.mode)
 	if err != nil {
 		return fail(err)
 	}
 	defer release()
 	// Another warehouse may have been published here while this process waited for the lock.
-	if old, err = ReadManifest(folder); err != nil {
+	if p.old, err = readOwn(w.Path(), folder); err != nil {
 		return result, done, err
 	}
-	if err := old.checkOwner(folder, w.Path()); err != nil {
-		return result, done, err
-	}
-	p := publication{w: w, file: file, mode: info.Mode().Perm(), size: info.Size(), folder: folder, old: old}
 	_, missing := os.Stat(Snapshot(folder))
 	if err := p.publish(ctx, Manifest{Version: version, Stamp: queries.Stamp(), Warehouse: path, Snapshot: now, Published: time.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return fail(err)
@@ -94,8 +107,10 @@ type publication struct {
 	file   *os.File // the warehouse
 	mode   fs.FileMode
 	size   int64
+	now    string // its state
 	folder string
 	old    Manifest
+	damage damage
 }
 
 // publish writes the lake's new parts first: a manifest never names a part that is
@@ -108,6 +123,11 @@ func (p publication) publish(ctx context.Context, m Manifest) error {
 	if err := p.snapshot(ctx, m.Stamp); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
+	info, err := os.Stat(Snapshot(p.folder))
+	if err != nil {
+		return err
+	}
+	m.Bytes = info.Size()
 	if err := m.write(p.folder, p.mode); err != nil {
 		return err
 	}
@@ -118,9 +138,13 @@ func (p publication) publish(ctx context.Context, m Manifest) error {
 }
 
 // SwitchOff removes all that is published in the folder, and says in it that
-// nothing is to be published any more.
-func SwitchOff(folder string) error {
-	release, err := prepare(folder, 0o600)
+// nothing is to be published any more. Whoever may read the warehouse can read that.
+func SwitchOff(warehouse, folder string) error {
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(warehouse); err == nil {
+		mode = info.Mode().Perm()
+	}
+	release, err := prepare(folder, mode)
 	if err != nil {
 		return err
 	}
@@ -128,34 +152,24 @@ func SwitchOff(folder string) error {
 	if err := Clean(folder); err != nil {
 		return err
 	}
-	return Manifest{IsOff: true}.write(folder, 0o600)
+	return Manifest{IsOff: true}.write(folder, mode)
 }
 
 // SwitchOn undoes SwitchOff; the next Publish publishes.
 func SwitchOn(folder string) error {
-	m, err := ReadManifest(folder)
-	if err != nil || !m.IsOff {
-		return err
+	if m, err := ReadManifest(folder); err != nil || !m.IsOff {
+		return nil // Publish makes a damaged manifest anew
 	}
 	return os.Remove(manifestFile(folder))
 }
 
 // Forget makes the next Publish write everything anew, and keep nothing of what is
-// there: rows have been purged.
+// there: it is of another warehouse.
 func Forget(folder string) error {
-	if m, err := ReadManifest(folder); err != nil || m.IsOff {
-		return err
+	if m, err := ReadManifest(folder); err == nil && m.IsOff {
+		return nil
 	}
 	return removeIfThere(manifestFile(folder))
-}
-
-// Clean removes all that is published in the folder.
-func Clean(folder string) error {
-	var errs []error
-	for _, path := range []string{Snapshot(folder), Snapshot(folder) + ".tmp", spare(folder), spare(folder) + ".wal", lake(folder), manifestFile(folder)} {
-		errs = append(errs, os.RemoveAll(path))
-	}
-	return errors.Join(errs...)
 }
 
 // diskUse is the size of all files in a folder. A file with two names counts once

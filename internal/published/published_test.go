@@ -283,7 +283,8 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// After Forget nothing of what was removed is left in any published file.
+// After Withdraw, which a purge calls, nothing of what was removed is left in any published file, in none of the folders where the
+// warehouse was published, and neither in what killed processes left there.
 func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
@@ -293,8 +294,33 @@ func TestNothingPublishedOutlivesAPurge(t *testing.T) {
 	if found := filesWith(t, folder, secret); len(found) == 0 {
 		t.Fatal("the run is in no published file, so that the test shows nothing")
 	}
-	if err := published.Forget(folder); err != nil {
+	other, another := filepath.Join(filepath.Dir(path), "other"), filepath.Join(t.TempDir(), "another") // beside the warehouse, and not
+	change(t, path, other)
+	change(t, path, another)
+	for _, name := range []string{"latest.duckdb.tmp", "spare.duckdb.old", ".serve-12-34"} {
+		if err := os.WriteFile(filepath.Join(other, name), []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(other, "manifest.json"), nil, 0o600); err != nil { // damaged
 		t.Fatal(err)
+	}
+	theirs := filepath.Join(t.TempDir(), "theirs") // of another warehouse
+	change(t, warehousetest.File(t), theirs, aRun(secret))
+	emptied, err := published.Withdraw(path, theirs)
+	if want := []string{folder, other, another}; err != nil || !slices.Equal(emptied, want) {
+		t.Errorf("withdrawn from %q (%v), want %q", emptied, err, want)
+	}
+	for _, place := range emptied {
+		if found := filesWith(t, place, secret); len(found) > 0 {
+			t.Errorf("the removed run is still in %q", found)
+		}
+	}
+	if found := filesWith(t, theirs, secret); len(found) == 0 {
+		t.Error("what is published of another warehouse is gone")
+	}
+	if state, _, err := published.Fresh(path, folder); err != nil || state != published.Due {
+		t.Errorf("after a purge that was killed: got %v (%v), want that the next reader publishes", state, err)
 	}
 	fresh := warehousetest.File(t) // as purge does, a file without it
 	if err := os.Rename(fresh, path); err != nil {
@@ -328,7 +354,7 @@ func TestSwitchedOff(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := published.Folder(path, "")
 	change(t, path, folder, aRun("a"))
-	if err := published.SwitchOff(folder); err != nil {
+	if err := published.SwitchOff(path, folder); err != nil {
 		t.Fatal(err)
 	}
 	change(t, path, folder, aRun("b"))

@@ -27,7 +27,7 @@ func (p publication) snapshot(ctx context.Context, stamp string) error {
 	if p.size < largeBytes {
 		return errors.Join(p.copyFile(Snapshot(p.folder)), removeIfThere(next), withoutSpare)
 	}
-	if p.old.Stamp != stamp {
+	if p.old.Stamp != stamp || p.damage.snapshot {
 		// Both are copied, so that each later change writes what is new and no more.
 		return errors.Join(p.copyFile(Snapshot(p.folder)), removeIfThere(next), withoutSpare, p.copyFile(next))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"tidemark/queries"
 )
@@ -53,6 +54,10 @@ const (
 	SwitchedOff
 	// OfAnother: another warehouse is published there.
 	OfAnother
+	// Due: the warehouse is published there, and the snapshot is not there yet, or was removed.
+	Due
+	// Damaged: the snapshot or the manifest is not as it was written; the error says what.
+	Damaged
 	// Older: the warehouse has changed since, or is changing.
 	Older
 	// OtherVersion: another version of tidemark has written it.
@@ -62,14 +67,14 @@ const (
 )
 
 // Fresh compares the snapshot in a folder with its warehouse. Without the warehouse
-// the snapshot is nobody's, and counts as missing.
+// the snapshot is nobody's, and counts as missing. There is an error with Damaged only.
 func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	if folder == Off {
 		return SwitchedOff, Manifest{}, nil
 	}
 	m, err := ReadManifest(folder)
 	if err != nil {
-		return Missing, m, err
+		return Damaged, m, err
 	}
 	if m.IsOff {
 		return SwitchedOff, m, nil
@@ -77,10 +82,15 @@ func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	if _, is := m.otherWarehouse(folder, warehouse); is {
 		return OfAnother, m, nil
 	}
-	for _, path := range []string{Snapshot(folder), warehouse} {
-		if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(warehouse); err != nil {
+		return Missing, m, nil
+	}
+	snapshot, err := os.Stat(Snapshot(folder))
+	if err != nil || m.Snapshot == "" {
+		if _, err := os.Stat(filepath.Join(folder, ".lock")); err != nil {
 			return Missing, m, nil
 		}
+		return Due, m, nil
 	}
 	if m.Stamp != queries.Stamp() {
 		return OtherVersion, m, nil
@@ -91,6 +101,10 @@ func Fresh(warehouse, folder string) (Freshness, Manifest, error) {
 	now, err := stateOf(warehouse)
 	if err != nil || now != m.Snapshot {
 		return Older, m, nil
+	}
+	// Not opened: that would drop the locks of a reader in this process.
+	if m.Bytes > 0 && snapshot.Size() != m.Bytes {
+		return Damaged, m, fmt.Errorf("%s: has %d bytes and had %d when it was published", Snapshot(folder), snapshot.Size(), m.Bytes)
 	}
 	return Current, m, nil
 }

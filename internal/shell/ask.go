@@ -71,6 +71,9 @@ func queryError(ctx context.Context, w *warehouse.Warehouse, err error, memory f
 			return hint.Misuse("%w", err).Hint("%s", meant)
 		}
 	}
+	if short := answers.WithoutOwnNames(text); short != text {
+		return hint.Misuse("%s", short).Hint(`"tidemark schema" lists what there is to ask`)
+	}
 	return err
 }
 

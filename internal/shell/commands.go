@@ -55,6 +55,9 @@ func (s *session) command(ctx context.Context, line string) error {
 		if command.name == name && command.run != nil {
 			return command.run(s, ctx, strings.TrimSpace(argument))
 		}
+		if command.name == name {
+			return hint.Misuse("%s takes no word after it, and got %q", name, strings.TrimSpace(argument)).Hint("%s", name)
+		}
 		known = append(known, command.name)
 	}
 	return unknown("command", name, known)

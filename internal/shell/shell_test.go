@@ -120,6 +120,7 @@ func TestCommands(t *testing.T) {
 		{".open none.duckdb", "none.duckdb: no such file"},
 		{".timer on", "timer on"},
 		{"select 1 as n;", "s\r\n"},
+		{".quit x", ".quit takes no word after it"},
 		{".tabels", "did you mean .tables?"},
 		{"from marts.tpot_gapp;", "hint: did you mean marts.tpot_gap"},
 		{"create table t (a int);", "not a query"},

@@ -25,8 +25,8 @@ func NewJSON(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(
 
 func (r *jsonRows) Begin(columns []answers.Column) error {
 	r.columns = columns
-	for _, column := range columns {
-		name, err := json.Marshal(column.Name)
+	for _, name := range distinct(names(columns)) {
+		name, err := json.Marshal(name)
 		if err != nil {
 			return err
 		}

@@ -38,6 +38,19 @@ func TestHuman(t *testing.T) {
 	}
 }
 
+// A list whose columns do not fit stays a list: the last of them is narrow, and the lines are longer than asked.
+func TestAListIsNeverTransposed(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Columns: []answers.Column{{Name: "name"}, {Name: "meaning"}}, Rows: [][]any{{strings.Repeat("n", 30), strings.Repeat("word ", 10)}}}
+	if err := Write(NewList(&text, 40), table); err != nil {
+		t.Fatal(err)
+	}
+	want := "name" + strings.Repeat(" ", 28) + "meaning\n" + strings.Repeat("n", 30) + "  word word word word word word\n" + strings.Repeat(" ", 32) + "word word word word\n"
+	if text.String() != want {
+		t.Errorf("got\n%swant\n%s", text.String(), want)
+	}
+}
+
 // The name of an expression may be wider than a terminal, and its number is not cut.
 func TestABoxFoldsLongNames(t *testing.T) {
 	var text strings.Builder
@@ -103,5 +116,21 @@ the first 1 of more rows
 		if got := "\n" + text.String(); got != c.want || err != nil {
 			t.Errorf("%s: got %v%s\nwant%s", c.why, err, got, c.want)
 		}
+	}
+}
+
+// An object with two values of one name loses the first (issue 13).
+func TestJSONHasDistinctNames(t *testing.T) {
+	var text strings.Builder
+	table := answers.Table{Rows: [][]any{{"a", "b", "c", "d"}}}
+	for _, name := range []string{"run_id", "run_id", "run_id_2", "run_id"} {
+		table.Columns = append(table.Columns, answers.Column{Name: name})
+	}
+	if err := Write(NewJSON(&text), table); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"run_id": "a", "run_id_3": "b", "run_id_2": "c", "run_id_4": "d"}`
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("got %s, want %s", text.String(), want)
 	}
 }

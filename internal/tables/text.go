@@ -29,6 +29,7 @@ const (
 	fitting layout = iota // columns where they fit the terminal, otherwise a block of lines per row
 	columns               // always columns, however wide
 	blocks                // always a block of lines per row
+	folding               // always columns; a last one of text goes on in further lines
 )
 
 // textRows shows a table as aligned columns, or as a block of lines per row.
@@ -60,6 +61,11 @@ func NewLines(w io.Writer, width int) *textRows {
 // NewExact is for a file or a pipe: aligned columns, however wide, in full precision and base units.
 func NewExact(w io.Writer) *textRows {
 	return &textRows{out: bufio.NewWriterSize(w, 1<<16), layout: columns, written: exact}
+}
+
+// NewList is for a list that people look through: aligned columns, of which the last goes on below itself. No row is transposed.
+func NewList(w io.Writer, width int) *textRows {
+	return &textRows{out: bufio.NewWriterSize(w, 1<<16), width: width, layout: folding, written: Readable}
 }
 
 func (r *textRows) Begin(columns []answers.Column) error {
@@ -131,11 +137,11 @@ func (r *textRows) choose() error {
 		r.width = total(widths)
 	}
 	if last := len(widths) - 1; last >= 0 && !r.isNumber[last] {
-		if left := r.width - (total(widths) - widths[last]); left < widths[last] && left >= LeastText {
-			widths[last] = left // its text goes on in further lines
+		if left := r.width - (total(widths) - widths[last]); left < widths[last] && (left >= LeastText || r.layout == folding) {
+			widths[last] = min(widths[last], max(left, LeastText)) // its text goes on in further lines
 		}
 	}
-	if total(widths) <= r.width && r.layout != blocks {
+	if r.layout == folding || total(widths) <= r.width && r.layout != blocks {
 		r.widths = widths
 		if err := r.write(r.header); err != nil {
 			return err

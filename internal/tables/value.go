@@ -42,6 +42,25 @@ func names(columns []answers.Column) []string {
 	return names
 }
 
+// distinct numbers names that come again: run_id, run_id_2. An object in JSON has one value of a name, and readers keep the last. Names that are
+// there as they are come first, so that a column that is called run_id_2 keeps its name.
+func distinct(names []string) []string {
+	isTaken := map[string]bool{}
+	for _, name := range names {
+		isTaken[name] = true
+	}
+	isUsed := map[string]bool{}
+	found := make([]string, len(names))
+	for i, name := range names {
+		found[i] = name
+		for n := 2; isUsed[name] && isTaken[found[i]]; n++ {
+			found[i] = fmt.Sprintf("%s_%d", name, n)
+		}
+		isUsed[name], isTaken[found[i]] = true, true
+	}
+	return found
+}
+
 // Readable is a value with its unit and three significant digits. The unit is
 // in the column's name.
 func Readable(column string, value any) string {

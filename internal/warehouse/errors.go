@@ -114,15 +114,9 @@ func WasInterrupted(err error) bool {
 
 // writeError says so plainly if the disk, not the data, is the reason.
 func writeError(err error) error {
-	if err == nil {
-		return nil
+	if !IsDiskFull(err) {
+		return err
 	}
-	text := err.Error()
-	for _, mark := range []string{"No space left on device", "File too large", "Disk quota exceeded"} {
-		if strings.Contains(text, mark) {
-			return hint.Errorf("%s", "the disk is full ("+strings.ToLower(mark)+"); nothing was changed").
-				Hint("make room, or name a file on another disk with --warehouse FILE")
-		}
-	}
-	return err
+	return hint.Errorf("the disk is full (%s); nothing was changed", fullDisk.FindString(strings.ToLower(err.Error()))).
+		Hint("make room, or name a file on another disk with --warehouse FILE")
 }

@@ -64,6 +64,7 @@ func Open(ctx context.Context, path string, mode Mode) (*Warehouse, error) {
 	}
 	if err := db.PingContext(ctx); err == nil && (mode == ReadWrite || mode == Update) {
 		removeSpilled(path) // the file is locked now, so these are nobody's
+		_ = RemoveLeftPurges(path)
 	}
 	w := &Warehouse{path: path, db: db, isNew: isNew}
 	if err := Sparingly(ctx, db, func(ctx context.Context) error { return w.prepare(ctx, mode) }); err != nil {
@@ -101,6 +102,13 @@ func (w *Warehouse) Close() error {
 // IsRenewed says that Open brought its views to this version of the program.
 func (w *Warehouse) IsRenewed() bool { return w.isRenewed }
 
+// IsComputed says that of every run in it everything that can be asked is computed: no writer was killed before.
+func (w *Warehouse) IsComputed(ctx context.Context) bool {
+	var waiting bool
+	err := w.db.QueryRowContext(ctx, "select exists (from raw.runs where run_id not in (select run_id from warehouse.kept))").Scan(&waiting)
+	return err == nil && !waiting
+}
+
 // WillBeDiscarded says that Close will remove the file.
 func (w *Warehouse) WillBeDiscarded() bool { return w.isNew && w.isUnasked && w.isEmpty() }
 
@@ -133,7 +141,10 @@ func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return w.endLog(ctx)
 }
 
 // create makes the file if there is none, and reports whether it did. DuckDB

@@ -466,3 +466,41 @@ func TestBlockingWritersOutlastsADetach(t *testing.T) {
 	}
 	again.Close()
 }
+
+// A writer that was killed in the middle of a transaction leaves a log in which DuckDB finds nothing, and which DuckDB leaves:
+// the next writer ends it, so that nobody takes it for the log of a process that writes.
+func TestATornLogEnds(t *testing.T) {
+	path := warehousetest.File(t)
+	alive, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alive.DB().Exec(warehousetest.Traces); err != nil {
+		t.Fatal(err)
+	}
+	var killed [2][]byte // the file and its log at an instant within the transaction
+	for i, name := range []string{path, path + ".wal"} {
+		if killed[i], err = os.ReadFile(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := alive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, killed[0], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".wal", killed[1][:len(killed[1])/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := warehouse.Open(t.Context(), path, warehouse.Update)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if log, err := os.Stat(path + ".wal"); err == nil {
+		t.Errorf("there is still a log of %d bytes", log.Size())
+	}
+}

@@ -5,15 +5,15 @@
 -- group: tpot
 select
     gaps.run_id,
-    deployments.gpu,
-    deployments.model,
-    deployments.weight_format,
-    gaps.requests,
+    gaps.slowdown_ratio,
+    gaps.in_band_ratio,
     gaps.tpot_s,
     gaps.predicted_tpot_s,
-    gaps.slowdown_ratio,
     gaps.floor_ratio,
-    gaps.in_band_ratio
+    gaps.requests,
+    deployments.gpu,
+    deployments.model,
+    deployments.weight_format
 from marts.tpot_gap_runs as gaps
 inner join staging.deployments using (run_id)
 order by gaps.slowdown_ratio desc

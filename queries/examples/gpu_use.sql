@@ -5,13 +5,13 @@
 -- group: server
 select
     use.run_id,
+    use.mbu_ratio,
+    use.mfu_ratio,
+    use.predicted_mbu_ratio,
+    use.window_s,
     deployments.gpu,
     deployments.model,
-    deployments.weight_format,
-    use.window_s,
-    use.mbu_ratio,
-    use.predicted_mbu_ratio,
-    use.mfu_ratio
+    deployments.weight_format
 from marts.utilization_runs as use
 inner join staging.deployments using (run_id)
 order by

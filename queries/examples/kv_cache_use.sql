@@ -1,17 +1,17 @@
 -- How full was the KV cache, and did requests wait for room?
 --
--- One row per run, server and ten seconds. Requests that wait (max_queue_depth) while the cache is full need more memory or shorter
--- contexts; while it is not full, more sequences (max_num_seqs). Preemptions are requests that were thrown out for lack of room.
+-- One row per run, server and ten seconds. Requests that wait (max_waiting) while the cache is full (max_kv_ratio near 1) need more memory or
+-- shorter contexts; while it is not full, more sequences (max_num_seqs). Preemptions are requests that were thrown out for lack of room.
 -- group: server
 select
     run_id,
-    url,
     second // 10 * 10 as from_second,
-    avg(kv_usage_ratio) as mean_kv_usage_ratio,
-    max(kv_usage_ratio) as max_kv_usage_ratio,
+    max(kv_usage_ratio) as max_kv_ratio,
+    max(queue_depth) as max_waiting,
+    avg(kv_usage_ratio) as mean_kv_ratio,
     avg(running) as mean_running,
-    max(queue_depth) as max_queue_depth,
-    sum(preemptions) as preemptions
+    sum(preemptions) as preemptions,
+    url
 from marts.server_seconds
 where kv_usage_ratio is not null
 group by

@@ -2,11 +2,12 @@
 -- this deployment at this load, by the macros that predict uses.
 --
 -- Numbers of two definitions are not the same thing: compare rows of one ttft_definition, or of one tpot_definition. Where a tool prints a
--- quantity by several definitions, the row has ours if it is among them, else the first by name. Statistics that a file does not print are
--- worked out from its requests if it has them, by our definitions.
+-- quantity by several definitions, the row has ours if it is among them, else the first by name. Each statistic that a file does not print is
+-- worked out from its requests by our definition, unless the others of the row are by another one; a p99 wants a hundred requests.
 --
 -- The deployment is known if GPU, model and tensor_parallel_size are: by the file itself, or by "tidemark ingest FILE --environment".
--- A prediction also wants a load: a concurrency, or a rate that is not "all at once", and mean lengths.
+-- A prediction also wants a load: a concurrency, or a rate that is not "all at once", and mean lengths. Tokens that the prefix cache had are
+-- not computed again. Most files of other tools do not say how many: then the prediction is for an empty cache, and slower where there was one.
 -- group: tools
 -- source_name       file of the result; null of a run
 -- point             0-based place in that file; null of a run
@@ -25,7 +26,8 @@
 -- max_concurrency   asked for
 -- input_tokens      mean prompt: of successful requests, else as asked for
 -- output_tokens     mean answer, likewise
--- workload          both in words, to two figures: points of one workload may be drawn as one curve over their load
+-- cached_tokens     mean of a prompt that the server says it had in its prefix cache; null: it does not say, and the prediction takes none
+-- workload          lengths in words, to two figures: points of one workload may be drawn as one curve over their load
 -- requests          sent
 -- completed         of these, successful
 -- has_requests      single requests are in the warehouse, so that "tidemark judge" can judge it
@@ -87,6 +89,7 @@ from_requests as (
         count(*) filter (where is_success) as completed,
         avg(input_tokens) filter (where is_success) as input_tokens,
         avg(output_tokens) filter (where is_success) as output_tokens,
+        avg(cached_tokens) filter (where is_success) as cached_tokens,
         count(ttft_s) as with_ttft,
         avg(ttft_s) as mean_ttft_s,
         quantile_cont(ttft_s, macros.compared_quantiles()) as ttft,
@@ -117,21 +120,24 @@ results as (
         points.max_concurrency,
         coalesce(points.total_input_tokens / nullif(points.completed, 0), requests.input_tokens, points.input_tokens_asked) as input_tokens,
         coalesce(points.total_output_tokens / nullif(points.completed, 0), requests.output_tokens, points.output_tokens_asked) as output_tokens,
+        requests.cached_tokens,
         points.requests,
         coalesce(points.completed, requests.completed) as completed,
         requests.source_id is not null as has_requests,
-        coalesce(ttft_definition, case when with_ttft > 0 then 'sent_to_first_token' end) as ttft_definition,
-        case when ttft_definition is null then mean_ttft_s else figures['ttft_s mean'] end as mean_ttft_s,
-        case when ttft_definition is null then ttft[1] else figures['ttft_s p50'] end as p50_ttft_s,
-        case when ttft_definition is null then ttft[2] else figures['ttft_s p90'] end as p90_ttft_s,
-        case when ttft_definition is null then ttft[3] else figures['ttft_s p95'] end as p95_ttft_s,
-        case when ttft_definition is not null then figures['ttft_s p99'] when with_ttft >= 100 then ttft[4] end as p99_ttft_s,
-        coalesce(tpot_definition, case when with_tpot > 0 then 'after_first_token' end) as tpot_definition,
-        case when tpot_definition is null then mean_tpot_s else figures['tpot_s mean'] end as mean_tpot_s,
-        case when tpot_definition is null then tpot[1] else figures['tpot_s p50'] end as p50_tpot_s,
-        case when tpot_definition is null then tpot[2] else figures['tpot_s p90'] end as p90_tpot_s,
-        case when tpot_definition is null then tpot[3] else figures['tpot_s p95'] end as p95_tpot_s,
-        case when tpot_definition is not null then figures['tpot_s p99'] when with_tpot >= 100 then tpot[4] end as p99_tpot_s,
+        coalesce(printed.ttft_definition, case when with_ttft > 0 then 'sent_to_first_token' end) as ttft_definition,
+        coalesce(printed.ttft_definition, 'sent_to_first_token') = 'sent_to_first_token' as has_our_ttft,
+        coalesce(figures['ttft_s mean'], case when has_our_ttft then mean_ttft_s end) as mean_ttft_s,
+        coalesce(figures['ttft_s p50'], case when has_our_ttft then ttft[1] end) as p50_ttft_s,
+        coalesce(figures['ttft_s p90'], case when has_our_ttft then ttft[2] end) as p90_ttft_s,
+        coalesce(figures['ttft_s p95'], case when has_our_ttft then ttft[3] end) as p95_ttft_s,
+        coalesce(figures['ttft_s p99'], case when has_our_ttft and with_ttft >= 100 then ttft[4] end) as p99_ttft_s,
+        coalesce(printed.tpot_definition, case when with_tpot > 0 then 'after_first_token' end) as tpot_definition,
+        coalesce(printed.tpot_definition, 'after_first_token') = 'after_first_token' as has_our_tpot,
+        coalesce(figures['tpot_s mean'], case when has_our_tpot then mean_tpot_s end) as mean_tpot_s,
+        coalesce(figures['tpot_s p50'], case when has_our_tpot then tpot[1] end) as p50_tpot_s,
+        coalesce(figures['tpot_s p90'], case when has_our_tpot then tpot[2] end) as p90_tpot_s,
+        coalesce(figures['tpot_s p95'], case when has_our_tpot then tpot[3] end) as p95_tpot_s,
+        coalesce(figures['tpot_s p99'], case when has_our_tpot and with_tpot >= 100 then tpot[4] end) as p99_tpot_s,
         coalesce(figures['requests_per_s value'], figures['requests_per_s mean']) as request_per_s,
         coalesce(figures['output_tokens_per_s value'], figures['output_tokens_per_s mean']) as output_token_per_s
     from staging.points
@@ -161,6 +167,7 @@ measured as (
         nullif(max(coalesce(done_s, last_token_s, sent_s)) - min(due_s), 0) as window_s,
         avg(coalesce(input_tokens_reported, input_tokens)) filter (where is_success) as input_tokens,
         avg(coalesce(received_tokens, output_tokens)) filter (where is_success) as output_tokens,
+        avg(cached_tokens) filter (where is_success) as cached_tokens,
         case when count(*) filter (where is_success and received_tokens is null) = 0
             then sum(received_tokens) filter (where is_success) end as received_tokens,
         avg(ttft_s) filter (where is_success) as mean_ttft_s,
@@ -190,6 +197,7 @@ own as (
         case when runs.mode = 'closed' then runs.max_concurrency end as max_concurrency,
         measured.input_tokens,
         measured.output_tokens,
+        measured.cached_tokens,
         measured.requests,
         measured.completed,
         true as has_requests,
@@ -212,7 +220,8 @@ own as (
 ),
 
 points as (
-    select * from results
+    select * exclude (has_our_ttft, has_our_tpot)
+    from results
     union all
     select * from own
 ),
@@ -237,12 +246,14 @@ loads as (
         points.load,
         points.input_tokens,
         points.output_tokens,
+        points.cached_tokens,
         deployed.d,
         macros.load(
             points.input_tokens,
             points.output_tokens,
             clients := case when points.load is distinct from 'open' then points.max_concurrency / replicas end,
-            requests_per_s := case when points.load = 'open' then points.request_rate_per_s / replicas end
+            requests_per_s := case when points.load = 'open' then points.request_rate_per_s / replicas end,
+            cached := points.cached_tokens
         ) as l
     from points
     inner join deployed on deployed.deployment = points.deployment
@@ -289,6 +300,7 @@ select
     points.max_concurrency,
     points.input_tokens,
     points.output_tokens,
+    points.cached_tokens,
     macros.two_figures(points.input_tokens) || ' in, ' || macros.two_figures(points.output_tokens) || ' out' as workload,
     points.requests,
     points.completed,
@@ -324,3 +336,4 @@ left join predictions
     and predictions.request_rate_per_s is not distinct from points.request_rate_per_s
     and predictions.input_tokens = points.input_tokens
     and predictions.output_tokens = points.output_tokens
+    and predictions.cached_tokens is not distinct from points.cached_tokens

@@ -3,6 +3,9 @@
 --
 -- Runs of one plan in one mode have one load. Other runs have one load if their source, its scaling, mode and cap agree, and if what was planned
 -- agrees within a tenth (or within three standard errors of so few requests): requests per second of an open loop, and mean lengths.
+--
+-- cached_prompt_ratio is no setting but a result of earlier requests: the share of prompt tokens that the server says it had in its prefix
+-- cache. A server that is warm from the first run makes the second one faster, so it stands here where the two differ by more than 0.03.
 -- group: runs
 -- run_id         the run from before
 -- other_run_id   the run from after
@@ -90,6 +93,17 @@ planned as (
     group by requests.run_id
 ),
 
+cached as (
+    select
+        run_id,
+        sum(cached_tokens) / sum(coalesce(input_tokens_reported, input_tokens)) as cached_prompt_ratio
+    from staging.requests
+    where is_success
+        and not is_warm_up
+        and cached_tokens is not null
+    group by run_id
+),
+
 differences as (
     select
         run_id,
@@ -146,6 +160,18 @@ differences as (
         and two.setting = one.setting
     where not pairs.is_one_plan
         and abs(ln(two.value / nullif(one.value, 0))) > greatest(0.1e0, 3 * sqrt(1 / one.requests + 1 / two.requests))
+    union all
+    select
+        one.run_id,
+        two.run_id,
+        'server',
+        'cached_prompt_ratio',
+        round(one.cached_prompt_ratio, 3)::varchar,
+        round(two.cached_prompt_ratio, 3)::varchar
+    from cached as one
+    inner join cached as two
+        on two.run_id <> one.run_id
+        and abs(two.cached_prompt_ratio - one.cached_prompt_ratio) > 0.03e0
 )
 
 select

@@ -13,11 +13,14 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 	"github.com/duckdb/duckdb-go/v2/arrowmapping"
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"tidemark/analysis/answers"
 )
 
 // prepare parses and plans a query once. It refuses all but one statement that only reads: DuckDB itself says of which
 // kind a statement is, because a list of forbidden words would never be complete.
 func (s *session) prepare(query string) (mapping.PreparedStatement, error) {
+	query = answers.Meant(query)
 	var statement mapping.PreparedStatement
 	var extracted mapping.ExtractedStatements
 	defer mapping.DestroyExtracted(&extracted)
@@ -224,7 +227,7 @@ func failureOf(text string) *Failure {
 		return &Failure{Kind: BadQuery, Text: "the query reads or writes a file, or the network, which is not allowed here",
 			Hint: "GET /v1/schema lists the relations that can be asked"}
 	case kind == "Parser Error", kind == "Binder Error", kind == "Catalog Error", kind == "Syntax Error":
-		return &Failure{Kind: BadQuery, Text: text, Hint: "GET /v1/schema lists the relations and their columns"}
+		return &Failure{Kind: BadQuery, Text: answers.WithoutOwnNames(text), Hint: "GET /v1/schema lists the relations and their columns"}
 	case kind == "INTERNAL Error", kind == "FATAL Error":
 		return &Failure{Kind: Broken, Text: kind}
 	}

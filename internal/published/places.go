@@ -1,0 +1,173 @@
+//go:build duckdb_arrow
+
+package published
+
+// Where a warehouse is or was published. The folder beside it needs no note; others are named in <warehouse>.places, so that
+// a purge finds them whatever --publish says that day.
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tidemark/internal/hint"
+)
+
+func placesFile(warehouse string) string { return warehouse + ".places" }
+
+// places are the folders of a warehouse, absolute: the one beside it, and those that it remembers.
+func places(warehouse string) (folders []string, err error) {
+	if warehouse, err = resolved(warehouse); err != nil {
+		return nil, err
+	}
+	folders = []string{Folder(warehouse, "")}
+	text, err := os.ReadFile(placesFile(warehouse))
+	if errors.Is(err, fs.ErrNotExist) {
+		return folders, nil
+	}
+	var noted []string
+	if err == nil {
+		err = json.Unmarshal(text, &noted)
+	}
+	if err != nil {
+		return folders, hint.Errorf("%s, which names the folders where the warehouse is published: %w", placesFile(warehouse), err).
+			Hint("write it anew: a JSON list of folders, as in [\"/srv/published\"]; or remove it, and those folders")
+	}
+	for _, folder := range noted {
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(filepath.Dir(warehouse), folder)
+		}
+		folders = append(folders, folder)
+	}
+	return folders, nil
+}
+
+// isPlace says whether a folder is one of the warehouse's.
+func isPlace(warehouse, folder string) bool {
+	folder, err := resolved(folder)
+	known, placesErr := places(warehouse)
+	return err == nil && placesErr == nil && slices.Contains(known, folder)
+}
+
+// remember notes a folder before anything is published there.
+func remember(warehouse, folder string) error {
+	warehouse, err := resolved(warehouse)
+	if err != nil {
+		return err
+	}
+	known, err := places(warehouse)
+	if err != nil {
+		return err
+	}
+	if folder, err = resolved(folder); err != nil || slices.Contains(known, folder) {
+		return err
+	}
+	beside := filepath.Dir(warehouse)
+	noted := append(known[1:], folder)
+	for i := range noted { // relative where both move together
+		if within, err := filepath.Rel(beside, noted[i]); err == nil && filepath.IsLocal(within) {
+			noted[i] = within
+		}
+	}
+	text, err := json.Marshal(noted)
+	if err != nil {
+		return err
+	}
+	return replace(placesFile(warehouse), 0o600, func(file *os.File) error {
+		_, err := file.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// Withdraw removes all that is published of a warehouse, wherever that is: beside it, where it remembers, and in the
+// folder that is asked for now. It returns the folders that it emptied, and an error that names those that may still have rows.
+func Withdraw(warehouse, asked string) (emptied []string, err error) {
+	folders, placesErr := places(warehouse)
+	errs := []error{placesErr}
+	if real, err := resolved(asked); err == nil && asked != "" && asked != Off && !slices.Contains(folders, real) {
+		folders = append(folders, real)
+	}
+	for _, folder := range folders {
+		is, err := withdraw(warehouse, folder)
+		if err != nil {
+			errs = append(errs, hint.Errorf("%s may still have rows that are gone from the warehouse: %w", folder, err).
+				Hint("remove the folder yourself: rm -r %q", folder))
+		} else if is {
+			emptied = append(emptied, folder)
+		}
+	}
+	return emptied, errors.Join(errs...)
+}
+
+// withdraw empties one folder, if it is the warehouse's and anything is published there.
+func withdraw(warehouse, folder string) (is bool, err error) {
+	if entries, err := os.ReadDir(folder); errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	m, err := ReadManifest(folder)
+	isOurs := isPlace(warehouse, folder) || m.Warehouse != ""
+	if err != nil && !isOurs {
+		return false, err
+	}
+	if _, isOther := m.otherWarehouse(folder, warehouse); m.IsOff || isOther || !isOurs {
+		return false, nil
+	}
+	if _, err := os.Stat(filepath.Join(folder, ".lock")); errors.Is(err, fs.ErrNotExist) && m.Warehouse == "" {
+		return false, nil // somebody else's folder
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(warehouse); err == nil {
+		mode = info.Mode().Perm()
+	}
+	release, err := prepare(folder, mode)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if err := Clean(folder); err != nil {
+		return false, err
+	}
+	path, err := relativeTo(folder, warehouse)
+	if err != nil {
+		return false, err
+	}
+	return true, Manifest{Warehouse: path}.write(folder, mode) // it is published here again
+}
+
+// Clean removes all that is published in the folder, also what killed processes left there. Files of others stay.
+func Clean(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if isOurs(folder, entry.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
+	}
+	return errors.Join(append(errs, syncFolder(folder))...)
+}
+
+func isOurs(folder, name string) bool {
+	switch name {
+	case "latest.published", "spare.published": // older versions published what they read, snapshots too
+		_, err := os.Stat(filepath.Join(folder, name, ".lock"))
+		return err == nil
+	case "lake", "manifest.json", "manifest.json.tmp":
+		return true
+	}
+	// .serve-PID-TIME is the second name that "tidemark serve" gives a snapshot for a moment.
+	for _, ours := range []string{"latest.duckdb", "spare.duckdb", ".serve-"} {
+		if strings.HasPrefix(name, ours) {
+			return true
+		}
+	}
+	return false
+}
