@@ -94,6 +94,15 @@ func runCapacity(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.isLive && !c.Bool("dry-run") {
+		if err := s.recall(c); err != nil {
+			return err
+		}
+		if answer := s.answered(); answer != nil {
+			tell(c, "this search has its answer already, in %s; --fresh searches again", s.state)
+			return s.finish(c, *answer)
+		}
+	}
 	if s.question.Twin.StepTime == nil {
 		if c.Bool("dry-run") {
 			tell(c, "no GPU is named: a few dozen small requests would show how long steps take, and then what may be sent")
@@ -125,6 +134,11 @@ func runCapacity(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return s.finish(c, answer)
+}
+
+// finish keeps the search in the warehouse and prints its answer, also where it cannot be kept.
+func (s *search) finish(c *cli.Context, answer capacity.Answer) error {
 	notTaken := s.takeIn(c)
 	if err := s.say(c, answer); notTaken == nil {
 		return err
@@ -144,6 +158,7 @@ type search struct {
 	server   *live.Server
 	plan     plan.Header
 	named    deployment.Deployment
+	earlier  []capacity.Event // of the same search, from its state file
 }
 
 // searchHeader is the first line of the state file.
@@ -426,17 +441,7 @@ func loadTime(seconds float64) string {
 
 // onServer searches with probes.
 func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
-	earlier, err := s.recall(c)
-	if err != nil {
-		return capacity.Answer{}, err
-	}
-	for i := range earlier {
-		if earlier[i].Kind == "answer" && earlier[i].Answer.Outcome != capacity.Undecided {
-			tell(c, "this search has its answer already, in %s; --fresh searches again", s.state)
-			return *earlier[i].Answer, nil
-		}
-	}
-	if n := slices.IndexFunc(earlier, func(e capacity.Event) bool { return e.Kind == "run" }); n >= 0 {
+	if slices.ContainsFunc(s.earlier, func(e capacity.Event) bool { return e.Kind == "run" }) {
 		tell(c, "going on with the search in %s; --fresh begins again", s.state)
 	}
 	s.server.NewID = func() string { return newRunID(s.id) }
@@ -452,7 +457,7 @@ func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
 	if program := c.String("before"); program != "" {
 		s.server.Before = func(ctx context.Context, scale float64) error { return before(ctx, c, program, scale) }
 	}
-	return capacity.Search(c.Context, s.question, s.server, earlier, func(e capacity.Event) error {
+	return capacity.Search(c.Context, s.question, s.server, s.earlier, func(e capacity.Event) error {
 		if e.Kind == "run" {
 			tell(c, "run %d: %s", e.Run.Number, e.Run.Verdict)
 		}
@@ -471,25 +476,35 @@ func before(ctx context.Context, c *cli.Context, program string, scale float64) 
 	return nil
 }
 
+// answered is the answer that the search has already. More load may decide what was undecided.
+func (s *search) answered() *capacity.Answer {
+	for _, e := range s.earlier {
+		if e.Kind == "answer" && e.Answer.Outcome != capacity.Undecided {
+			return e.Answer
+		}
+	}
+	return nil
+}
+
 // recall reads what an earlier search of the same question has left. A last line that was cut by a kill is passed over.
-func (s *search) recall(c *cli.Context) (events []capacity.Event, err error) {
+func (s *search) recall(c *cli.Context) error {
 	if c.Bool("fresh") {
 		err := os.Rename(s.state, fmt.Sprintf("%s.%s.old", s.state, time.Now().UTC().Format("20060102T150405")))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 	}
 	text, err := os.ReadFile(s.state)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("capacity: %w", err)
+		return fmt.Errorf("capacity: %w", err)
 	}
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if len(whole) < len(text) {
 		if err := os.Truncate(s.state, int64(len(whole))); err != nil {
-			return nil, fmt.Errorf("capacity: %w", err)
+			return fmt.Errorf("capacity: %w", err)
 		}
 	}
 	for n, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")) {
@@ -498,11 +513,11 @@ func (s *search) recall(c *cli.Context) (events []capacity.Event, err error) {
 		}
 		var e capacity.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, hint.Errorf("capacity: %s: line %d: %w", s.state, n+1, err).Hint("--fresh begins again and keeps the damaged file beside it")
+			return hint.Errorf("capacity: %s: line %d: %w", s.state, n+1, err).Hint("--fresh begins again and keeps the damaged file beside it")
 		}
-		events = append(events, e)
+		s.earlier = append(s.earlier, e)
 	}
-	return events, nil
+	return nil
 }
 
 // write appends an event to the state file; what is written stays after a power cut.

@@ -99,9 +99,8 @@ func (s *Server) unloaded(ctx context.Context, work string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	settings := s.settings("unloaded")
-	settings.Mode, settings.MaxConcurrency, settings.WarmUp, settings.Progress, settings.SLO = "closed", 1, 0, nil, nil
-	settings.MetricsURLs = []string{"none"}
+	settings := s.smallSettings("unloaded")
+	settings.Mode, settings.MaxConcurrency, settings.WarmUp = "closed", 1, 0
 	w := newWatcher(len(small))
 	settings.Watch = w.see
 	if _, err := replay.Run(ctx, planned, settings, filepath.Join(work, "unloaded")); err != nil {
@@ -124,6 +123,15 @@ func (s *Server) settings(runID string) replay.Settings {
 	settings := s.Settings
 	settings.RunID = runID
 	settings.Seed = s.Seed(runID)
+	return settings
+}
+
+// smallSettings are those of small requests. Their prompts are new each time: a server that still has those of an earlier search in its
+// prefix cache would answer long ones at once.
+func (s *Server) smallSettings(name string) replay.Settings {
+	settings := s.settings(name)
+	settings.Seed = s.Seed(fmt.Sprint(name, " ", time.Now().UnixNano()))
+	settings.Progress, settings.SLO, settings.MetricsURLs = nil, nil, []string{"none"}
 	return settings
 }
 

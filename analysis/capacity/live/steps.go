@@ -75,9 +75,8 @@ func (s *Server) lookAt(ctx context.Context, folder string, atOnce, n, prompt in
 	if err != nil {
 		return l, err
 	}
-	settings := s.settings(filepath.Base(folder))
-	settings.Mode, settings.MaxConcurrency, settings.SLO, settings.Progress = "closed", atOnce, nil, nil
-	settings.MetricsURLs = []string{"none"}
+	settings := s.smallSettings(filepath.Base(folder))
+	settings.Mode, settings.MaxConcurrency = "closed", atOnce
 	w := newWatcher(n)
 	settings.Watch = w.see
 	if _, err := replay.Run(ctx, planned, settings, folder); err != nil {
