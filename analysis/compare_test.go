@@ -30,7 +30,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said (issue 13).
+// A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said.
 func TestTheCacheIsSaid(t *testing.T) {
 	c := Comparison{
 		Settings: Table{Columns: []Column{{Name: "setting"}, {Name: "value"}, {Name: "other_value"}}, Rows: [][]any{{"cached_prompt_ratio", "0.388, 0.391", "0.602"}}},
