@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy coverage-intervals kernel-curves test-pages test-python test-notebooks test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage kernel-curves test-pages test-python test-notebooks test-vllm bench bench-peers soak ci ci-rest
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,15 +59,21 @@ accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
 	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
 
+capacity-knees: $(EMPTY) ## rehearsed capacity beside knees that others measured (a minute of CPU); UPDATE=1 writes docs/capacity-knees.md anew
+	$(GO) test -tags "$(TAGS) knees" ./internal/accuracy -run TestKnees -count=1 -v -timeout 30m $(if $(UPDATE),-args -update-knees)
+
 coverage-intervals: ## how often the intervals of an SLO and of a comparison hold the truth: runs in virtual time (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./internal/accuracy -run TestIntervals -count=1 -v -timeout 60m
+
+capacity-coverage: ## how often the interval of a capacity holds the truth: 250 searches in virtual time (half an hour of CPU)
+	$(GO) test -tags "$(TAGS) coverage" ./analysis/capacity -run 'TestCoverage|TestWrongSettings' -count=1 -v -timeout 120m
 
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/realvllm/setup.sh
-	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 15m
+	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 30m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m

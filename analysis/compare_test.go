@@ -7,15 +7,6 @@ import (
 	"testing"
 )
 
-// Quantiles of Student's t as tables print them (95 %, one-sided).
-func TestStudentT(t *testing.T) {
-	for freedom, want := range map[float64]float64{1: 6.314, 2: 2.920, 4: 2.132, 10: 1.812, 100: 1.660} {
-		if got := studentT95(freedom); math.Abs(got-want) > 1e-3 {
-			t.Errorf("studentT95(%v): got %.4f, want %v", freedom, got, want)
-		}
-	}
-}
-
 // 1, 3 and 11, 13: means 2 and 12, variances 2, so that each mean has a squared standard error of 1 and both together sqrt(2), with two
 // degrees of freedom: 10 +- 2.920 * 1.414.
 func TestWelch(t *testing.T) {
@@ -39,7 +30,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said (issue 13).
+// A second run on a server that was warm from the first was faster, and "no setting differs" was all that was said.
 func TestTheCacheIsSaid(t *testing.T) {
 	c := Comparison{
 		Settings: Table{Columns: []Column{{Name: "setting"}, {Name: "value"}, {Name: "other_value"}}, Rows: [][]any{{"cached_prompt_ratio", "0.388, 0.391", "0.602"}}},

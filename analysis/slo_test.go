@@ -135,7 +135,7 @@ func TestJudgeSLO(t *testing.T) {
 		{"missed", analysis.NotMet, "SLO chat not met: p99 TPOT 10.0 ms (no interval) of at most 9.00 ms (600 of 600 samples beyond)" + rest},
 		// 599.151 s of a GPU at 0.001 a second, for 600 x 11 tokens.
 		{"priced", analysis.Met, "SLO chat met: p99 TTFT from due 51.0 ms (no interval) of at most 1.50 s (0 of 600 samples beyond); 90.8 per million accepted output tokens; valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; no prediction for this deployment: no model named \"llama-9\"; vllm 0.32.0 on H100 x1"},
-		// A p99 bound of 9 ms that 60 of 60 missed was undecided, and an experiment never stopped (issue 11).
+		// A p99 bound of 9 ms that 60 of 60 missed was undecided, and an experiment never stopped.
 		{"all", analysis.NotMet, "SLO chat not met: p99 TPOT: 60 of 60 beyond 9.00 ms; valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 60); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"burst", analysis.Undecided, "SLO chat undecided, too few independent bursts to tell, about 1,670 more requests: p99 TTFT from due 61.0 ms (no interval) of at most 1.50 s (0 of 2,000 samples beyond, worth 200 independent ones); valid; p99 TTFT 60.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"bursts", analysis.Met, "SLO chat met: p99 TTFT from due 1.05 s (0.0510 to 1.05 s) of at most 1.50 s (2,000 samples, worth 596 independent ones); valid; p99 TTFT 1.05 s, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
@@ -144,7 +144,7 @@ func TestJudgeSLO(t *testing.T) {
 		{"both", analysis.Undecided, "SLO chat undecided, about 367 more requests, 1 on the bound: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s, share of failures 0.500 % (no interval) of at most 0.500 % (3 of 600 failed, worth 200 independent ones); valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},
 		{"none", analysis.Undecided, "SLO chat undecided, about 367 more requests: p99 TTFT from due of class P9 withheld, of 0 samples, of at most 1.50 s" + rest},
 		{"late", analysis.Invalid, "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
-		// 20 / 600. The objective is met, and the line gave no reason (issue 13).
+		// 20 / 600. The objective is met, and the line gave no reason.
 		{"failing", analysis.NotMet, "20 of 600 failed (20 cut_stream); SLO chat not met: share of failures 3.33 % of at most 1.00 %, the limit where an SLO has no failure_ratio (20 of 600 failed); the others: p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"plain", "", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 	} {

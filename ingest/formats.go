@@ -5,6 +5,7 @@ import (
 	"tidemark/ingest/metrics"
 	"tidemark/ingest/read"
 	"tidemark/ingest/results"
+	"tidemark/ingest/runs"
 	"tidemark/ingest/traces"
 )
 
@@ -71,6 +72,9 @@ var formats = []read.Format{
 	results.VLLMBenchServe,
 	results.VLLMBenchSweep,
 	results.VLLMBenchThroughput,
+
+	// Of Tidemark itself. A run is a folder, see runfolder.go.
+	runs.Capacity,
 
 	// What predictions are made from, and what kernels took.
 	hardware.GPUs, // before Prices: a table of both is one of GPUs

@@ -55,3 +55,15 @@ func FuzzOtherResults(f *testing.F) {
 		}
 	})
 }
+
+func FuzzCapacity(f *testing.F) {
+	content, err := os.ReadFile(filepath.Join("..", "fixtures", "searches", "azure-conv-5f3a9c21.capacity.jsonl"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(content)
+	f.Add(content[:len(content)*2/3])
+	f.Add([]byte(`{"schema":"tidemark.capacity/1","search_id":"a","source":"s","window":{},"started_at":"2026-01-01T00:00:00Z","slo":{"objectives":[{}]}}` + "\n" +
+		`{"kind":"run","run":{"number":1,"scale":1e99,"load_s":-1}}` + "\n" + `{"kind":"answer","answer":{"outcome":"found","table":null}}`))
+	f.Fuzz(func(t *testing.T, content []byte) { readAll(t, named("capacity"), content) })
+}

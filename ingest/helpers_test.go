@@ -113,7 +113,7 @@ func refused(t testing.TB, w *warehouse.Warehouse, path string, opts ingest.Opti
 func fingerprint(t testing.TB, w *warehouse.Warehouse) string {
 	t.Helper()
 	var text string
-	for _, table := range []string{"sources", "rejects", "arrivals", "runs", "requests", "samples"} {
+	for _, table := range []string{"sources", "rejects", "arrivals", "runs", "requests", "samples", "capacities"} {
 		text += fmt.Sprintf("%s %d ", table, number(t, w, "select count(*) from raw."+table))
 	}
 	return text

@@ -91,7 +91,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Name: cmp.Or(opts.Name, file.name), Format: format.Name, FormatWhy: why}
-	l := &fileLoad{file: file, in: in, format: format, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
+	l := &fileLoad{file: file, in: in, format: format, head: h.Data, opts: opts, names: m.names, sums: m.sums, result: &result, doc: doc, progress: m.meter.of()}
 	if format.Open != nil {
 		if l.trace, doc.First, err = format.Open(first); err != nil {
 			return Result{}, err
@@ -109,7 +109,7 @@ func (m *loader) loadFile(ctx context.Context, file candidate) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	if short := read.SourceName(file.path); opts.Name == "" && result.Name != short {
+	if short := read.SourceName(file.path); opts.Name == "" && format.Grows == nil && result.Name != short {
 		result.Notes = append(result.Notes, fmt.Sprintf("called %s, because several files are called %s", result.Name, short))
 	}
 	if err == nil && in.Last != '\n' && h.IsLinesOfText() {
@@ -127,6 +127,7 @@ type fileLoad struct {
 	file   candidate
 	in     *read.File
 	format read.Format
+	head   []byte // the start of the file
 	doc    *read.Document
 	trace  *read.Arrivals // of a format of lines; nil for any other
 	opts   Options
@@ -137,8 +138,16 @@ type fileLoad struct {
 	progress func(bytes, rows int64) // nil where progress is not wanted
 }
 
-// name settles what the source is called.
+// name settles what the source is called. A file that has grown keeps the name that it has.
 func (l *fileLoad) name(ctx context.Context, db rowQuerier) (err error) {
+	earlier, err := l.earlier(ctx, db)
+	if err != nil {
+		return err
+	}
+	if name := cmp.Or(l.opts.Name, earlier.name); earlier.name != "" && name == earlier.name {
+		l.result.Name = name
+		return nil
+	}
 	l.result.Name, err = l.names.freeName(ctx, db, l.file, l.result.Name)
 	return err
 }
@@ -171,6 +180,9 @@ func (l *fileLoad) write(ctx context.Context, tx *warehouse.Tx) error {
 	}
 	if !l.file.isAfter && !l.sums.claim(sums.Content, l.file.path) {
 		return errBeingRead
+	}
+	if err := l.replace(ctx, tx); err != nil {
+		return err
 	}
 	if err := l.name(ctx, tx); err != nil {
 		return err

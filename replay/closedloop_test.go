@@ -9,7 +9,7 @@ import (
 	"tidemark/replay/plan"
 )
 
-// A closed loop is judged by what it kept in flight (issue 11): answers that end together make some requests late, however
+// A closed loop is judged by what it kept in flight: answers that end together make some requests late, however
 // quick the client is.
 func TestAClosedLoopIsJudgedByWhatItKept(t *testing.T) {
 	const ms = time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"tidemark/replay/plan"
 )
 
-// A server whose queue of new connections was full made seven of 120 requests late, and "others took the CPU" (issue 11).
+// A server whose queue of new connections was full made seven of 120 requests late, and "others took the CPU".
 func TestAServerThatIsSlowToConnectIsNotTheClientsFault(t *testing.T) {
 	run := func(lateness, connect time.Duration) string {
 		o := outcome{result: Result{Failures: map[string]int64{}}}

@@ -26,7 +26,7 @@ func (m machine) state(began time.Time) func() host.State {
 	}
 }
 
-// A client that is late because others have the CPU says so, and one that is busy itself does not (issue 11).
+// A client that is late because others have the CPU says so, and one that is busy itself does not.
 func TestWhoTookTheCPU(t *testing.T) {
 	for _, c := range []struct {
 		name    string

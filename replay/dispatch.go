@@ -1,9 +1,9 @@
 // The dispatcher owns the schedule and is the only one that changes it. Everything else reaches it as a message in its
 // inbox: requests read from the plan, requests made ready, answers that ended. advance does what is due at an instant, hear
 // takes the messages, and a driver calls both in turn. So the order of events is that of one goroutine, and a simulated
-// clock can replay it exactly (schedule_test.go).
+// clock can replay it exactly (schedule/schedule_test.go).
 //
-// A request passes these stops: read by the reader (connectAhead + 100 ms early), prepared on a helper goroutine (a
+// A request passes these stops: read by the reader (schedule.ConnectAhead + 100 ms early), prepared on a helper goroutine (a
 // connection 500 ms early, its bytes 30 ms early), released by the schedule at its due time, sent by the driver, ended by
 // its exchange. Each stop may be late without delaying another request.
 
@@ -12,10 +12,12 @@ package replay
 import (
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 // beginAhead is the time between the last preparation of the first requests and the run's zero. It lets every thread that the
@@ -27,7 +29,7 @@ const beginAhead = 20 * time.Millisecond
 // is over: no counter is shared, so none needs a lock.
 type dispatcher struct {
 	*runState
-	schedule *schedule
+	schedule *schedule.Schedule
 	inbox    inbox
 	reader   *reader
 	driver   driver
@@ -41,6 +43,26 @@ type dispatcher struct {
 	isRead    bool
 	isStopped bool
 }
+
+// ticket is a request of the schedule with what the dispatcher knows of it.
+type ticket struct {
+	schedule.Ticket
+	to   *endpoint
+	x    *exchange     // nil until it is prepared
+	done time.Duration // when it ended
+	ids  []int32       // what it was answered, where that is kept
+
+	isReady  bool        // its connection and its bytes are there
+	isWanted atomic.Bool // it was released before it was ready
+}
+
+func newTicket(req plan.Request, to *endpoint) *ticket {
+	t := &ticket{to: to}
+	t.Req, t.Owner = req, t
+	return t
+}
+
+func ticketOf(t *schedule.Ticket) *ticket { return t.Owner.(*ticket) }
 
 // driver carries a run: from the first due time to the end of the last stream.
 type driver interface{ run() }
@@ -58,30 +80,30 @@ func newDispatcher(s *runState, plan iter.Seq2[plan.Request, error], sleep host.
 		s.router.unbare()
 		d.driver = &goroutineDriver{dispatcher: d, sleep: sleep}
 	}
-	d.schedule = newSchedule(s.settings.Mode, s.settings.MaxConcurrency, s.keepsIDs)
+	d.schedule = schedule.New(s.settings.Mode, s.settings.MaxConcurrency, s.keepsIDs)
 	d.reader = newReader(d, plan)
 	return d
 }
 
 // warm makes the first requests ready and sets the run's zero to shortly after that, so that a request that is due at zero is
-// as ready as a later one. A server that is slow to connect delays the zero by connectAhead at most; its requests are then
+// as ready as a later one. A server that is slow to connect delays the zero by schedule.ConnectAhead at most; its requests are then
 // late to be prepared, which the rows show.
 func (d *dispatcher) warm() {
 	d.isWarming = true
-	for n := 0; n < maxAhead && d.schedule.room() > 0; n++ {
+	for n := 0; n < schedule.MaxAhead && d.schedule.Room() > 0; n++ {
 		t := d.reader.ticket()
 		if t == nil {
 			d.isRead = true
 			break
 		}
 		d.reader.taken++
-		d.schedule.add(t)
-		if !d.schedule.isClosed && t.req.Due > connectAhead {
+		d.schedule.Add(&t.Ticket)
+		if !d.schedule.IsClosed && t.Req.Due > schedule.ConnectAhead {
 			break
 		}
 	}
-	for t := d.schedule.prepare(-beginAhead); t != nil; t = d.schedule.prepare(-beginAhead) {
-		d.prepare(t)
+	for t := d.schedule.Prepare(-beginAhead); t != nil; t = d.schedule.Prepare(-beginAhead) {
+		d.prepare(ticketOf(t))
 	}
 	d.isWarming = false
 	ready := make(chan struct{})
@@ -89,7 +111,7 @@ func (d *dispatcher) warm() {
 		d.first.Wait()
 		close(ready)
 	})
-	limit := time.NewTimer(connectAhead)
+	limit := time.NewTimer(schedule.ConnectAhead)
 	defer limit.Stop()
 	select {
 	case <-ready:
@@ -119,10 +141,11 @@ func (d *dispatcher) advance(now time.Duration, out carrier) {
 	if !d.isStopped && d.stop.Err() != nil {
 		d.halt()
 	}
-	for t := d.schedule.prepare(now); t != nil; t = d.schedule.prepare(now) {
-		d.prepare(t)
+	for t := d.schedule.Prepare(now); t != nil; t = d.schedule.Prepare(now) {
+		d.prepare(ticketOf(t))
 	}
-	for t := d.schedule.release(now); t != nil; t = d.schedule.release(now) {
+	for released := d.schedule.Release(now); released != nil; released = d.schedule.Release(now) {
+		t := ticketOf(released)
 		if t.x == nil {
 			d.prepare(t)
 		}
@@ -132,7 +155,7 @@ func (d *dispatcher) advance(now time.Duration, out carrier) {
 			t.isWanted.Store(true)
 		}
 	}
-	d.reader.allow(d.schedule.room())
+	d.reader.allow(d.schedule.Room())
 }
 
 // hear takes the messages of other goroutines: requests read, requests made ready, answers that ended.
@@ -142,7 +165,7 @@ func (d *dispatcher) hear(out carrier) {
 		case isPlanned:
 			d.reader.taken++
 			if !d.isStopped {
-				d.schedule.add(n.t)
+				d.schedule.Add(&n.t.Ticket)
 			}
 		case isPlanOver:
 			d.isRead = true
@@ -161,7 +184,7 @@ func (d *dispatcher) prepared(t *ticket, out carrier) {
 	switch {
 	case d.isStopped && !t.x.isPastDue:
 		t.x.withdraw()
-	case t.isReleased:
+	case t.IsReleased:
 		out.send(t.x)
 	}
 }
@@ -169,15 +192,15 @@ func (d *dispatcher) prepared(t *ticket, out carrier) {
 // requestDone is the end of a request that was sent, or could not be.
 func (d *dispatcher) requestDone(t *ticket) {
 	d.live--
-	d.schedule.complete(t, t.done, t.ids)
+	d.schedule.Complete(&t.Ticket, t.done, t.ids)
 	t.x, t.ids = nil, nil
 }
 
 // halt stops sending: whatever has not been sent stays unsent.
 func (d *dispatcher) halt() {
 	d.isStopped = true
-	for _, t := range d.schedule.drop() {
-		if t.isReady {
+	for _, dropped := range d.schedule.Drop() {
+		if t := ticketOf(dropped); t.isReady {
 			t.x.withdraw()
 		}
 	}
@@ -185,15 +208,15 @@ func (d *dispatcher) halt() {
 
 // isDone says that nothing more can come.
 func (d *dispatcher) isDone() bool {
-	return d.isRead && d.schedule.isEmpty() && d.preparing == 0 && d.live == 0
+	return d.isRead && d.schedule.IsEmpty() && d.preparing == 0 && d.live == 0
 }
 
 // prepare makes a request ready on a goroutine of its own: a far server, or a long prompt, holds up no other.
 func (d *dispatcher) prepare(t *ticket) {
 	t.x = d.exchange(t)
 	d.preparing++
-	due, warmed := t.due, func() {}
-	if d.schedule.isClosed || t.isReleased { // a closed loop knows its due times only as they come
+	due, warmed := t.Due, func() {}
+	if d.schedule.IsClosed || t.IsReleased { // a closed loop knows its due times only as they come
 		due = 0
 	}
 	if d.isWarming {

@@ -3,6 +3,7 @@
 //
 // Its rooms, each a package that knows nothing of this one:
 //
+//	schedule when each request goes out: open loop, sessions, closed loop, a cap; asks no clock
 //	plan     what is due when: from a stream of requests and the user's choices to a plan file; the prompts
 //	wire     bytes: heads, bodies out of their framing, events out of the stream, tokens out of the events, connections
 //	engines  what differs between servers (vLLM, SGLang, any other), one file each
@@ -11,7 +12,7 @@
 //
 // A run goes through these files. run.go asks the servers what they are (control.go, probe.go, readiness in ready.go,
 // drain.go, cache.go, compare.go), opens the run's folder (journal.go, document.go) and starts the dispatcher (dispatch.go).
-// That reads the plan ahead (reader.go) and asks the schedule (schedule.go, session.go) what is due in an open loop, a closed
+// That reads the plan ahead (reader.go) and asks the schedule what is due in an open loop, a closed
 // one, in sessions or under a cap. Each request is made ready before that (prepare.go: its bytes by requestwriter.go, a
 // connection to the server that route.go picks) and is handed over when it is due.
 //

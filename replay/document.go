@@ -56,6 +56,7 @@ type document struct {
 	Version           string                `json:"tidemark_version"`
 	StartedAt         string                `json:"started_at"`
 	EndedAt           string                `json:"ended_at,omitempty"`
+	Origin            string                `json:"origin,omitempty"` // OriginRehearsed; empty: it was sent
 	Status            string                `json:"status"`
 	StopReason        string                `json:"stop_reason,omitempty"`
 	StoppedBy         string                `json:"stopped_by,omitempty"` // where it stopped by itself: server, client or set-up

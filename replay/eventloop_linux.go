@@ -105,7 +105,7 @@ func (l *eventLoop) await(most time.Duration) []unix.EpollEvent {
 // advance also keeps in mind when the next request is due.
 func (l *eventLoop) advance(now time.Duration, out carrier) {
 	l.dispatcher.advance(now, out)
-	l.nextDue = l.schedule.wake()
+	l.nextDue = l.schedule.Wake()
 }
 
 // read takes what each of the ready sockets has; between any two of them a request may be due.
@@ -254,7 +254,7 @@ func (l *eventLoop) settle(x *exchange) {
 	t := x.ticket
 	t.done, t.ids = x.row.done, x.stream.ids
 	l.requestDone(t)
-	l.nextDue = min(l.nextDue, l.schedule.wake())
+	l.nextDue = min(l.nextDue, l.schedule.Wake())
 	l.finished.add(x)
 }
 

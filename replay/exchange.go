@@ -63,8 +63,8 @@ type protocolError struct{ error }
 // becomeDue settles when the request was due. From here on it has a row.
 func (x *exchange) becomeDue() {
 	x.isPastDue = true
-	x.row.req.Due, x.row.held = x.ticket.due, x.ticket.held
-	x.row.isWarmUp = x.ticket.due < x.settings.WarmUp
+	x.row.req.Due, x.row.held = x.ticket.Due, x.ticket.Held
+	x.row.isWarmUp = x.ticket.Due < x.settings.WarmUp
 }
 
 // noteSent takes note of the instant before the first byte is written.
@@ -76,6 +76,7 @@ func (x *exchange) noteSent(sent time.Duration) {
 	x.conn.Used = true
 	x.at, x.phase = sent, inHead
 	x.stream.reset(sent, x.meter, x.keepsIDs)
+	x.tellWatcher()
 }
 
 // noteWritten takes note of what was written. After an error with some of it out the answer is still awaited: a server may
@@ -113,11 +114,15 @@ func (x *exchange) patience() time.Duration {
 func (x *exchange) feed(data []byte, at time.Duration) {
 	x.at = at
 	x.stream.read++
+	hadToken := x.stream.first != unknown
 	if x.phase == inHead {
 		data = x.takeHead(data)
 	}
 	if x.phase == inStream || x.phase == inError {
 		x.takeBody(data)
+	}
+	if !hadToken && x.stream.first != unknown {
+		x.tellWatcher()
 	}
 }
 

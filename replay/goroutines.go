@@ -30,7 +30,7 @@ func (g *goroutineDriver) run() {
 		if g.isDone() {
 			break
 		}
-		g.wait(g.schedule.wake() - now)
+		g.wait(g.schedule.Wake() - now)
 	}
 	g.inFlight.Wait()
 }

@@ -27,7 +27,7 @@ func (x *exchange) build() {
 	if x.body == nil {
 		x.body = new([]byte)
 	}
-	*x.body, x.out = x.ticket.to.writer.request(*x.body, x.row.req, x.ticket.answers...)
+	*x.body, x.out = x.ticket.to.writer.request(*x.body, x.row.req, x.ticket.Answers...)
 }
 
 // releaseBudget takes the bytes off the budget: from now on they are under way, however slowly.

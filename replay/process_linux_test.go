@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 func init() { roles["client"] = runClient }
@@ -51,7 +52,7 @@ func runClient() {
 	unix.Getrusage(unix.RUSAGE_SELF, &before)
 	s := settingsFor(order.BaseURL)
 	if order.Slots > 0 {
-		s.Mode, s.MaxConcurrency = modeClosed, order.Slots
+		s.Mode, s.MaxConcurrency = schedule.Closed, order.Slots
 	}
 	result, err := Run(ctxOfStdin(), plan, s, order.Folder)
 	if err != nil {

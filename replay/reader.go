@@ -12,11 +12,12 @@ import (
 	"tidemark/internal/splitmix"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 const (
-	readAhead = connectAhead + 100*time.Millisecond // before its due time a request is read from the plan
-	quietRead = connectAhead + 2*scanEvery          // one that is read this early can wait for the next look
+	readAhead = schedule.ConnectAhead + 100*time.Millisecond // before its due time a request is read from the plan
+	quietRead = schedule.ConnectAhead + 2*scanEvery          // one that is read this early can wait for the next look
 )
 
 // reader takes the requests out of the plan's file, each somewhat before it is due, as far as the schedule has room.
@@ -34,7 +35,7 @@ type reader struct {
 
 func newReader(d *dispatcher, requests iter.Seq2[plan.Request, error]) *reader {
 	r := &reader{dispatcher: d, more: make(chan struct{}, 1)}
-	if d.schedule.keepsIDs {
+	if d.schedule.KeepsIDs {
 		r.turns = turnsOf(requests)
 	}
 	r.next, r.close = iter.Pull2(requests)
@@ -63,11 +64,11 @@ func (r *reader) ticket() *ticket {
 	if !isThere {
 		return nil
 	}
-	t := &ticket{req: req, to: r.router.pick(req)}
+	t := newTicket(req, r.router.pick(req))
 	if r.turns != nil {
 		key := splitmix.Hash(req.Session)
 		r.turns[key]--
-		t.isLast = r.turns[key] == 0
+		t.IsLast = r.turns[key] == 0
 	}
 	return t
 }
@@ -80,12 +81,12 @@ func (r *reader) read() {
 		if t == nil {
 			return
 		}
-		isTimed := !r.schedule.isClosed
-		if isTimed && !host.TimerSleep(r.stop, time.Until(r.begin.Add(t.req.Due-readAhead))) {
+		isTimed := !r.schedule.IsClosed
+		if isTimed && !host.TimerSleep(r.stop, time.Until(r.begin.Add(t.Req.Due-readAhead))) {
 			return
 		}
 		r.posted++
-		r.inbox.post(message{isPlanned, t}, func() bool { return isTimed && r.looksOften && t.req.Due-r.now() > quietRead })
+		r.inbox.post(message{isPlanned, t}, func() bool { return isTimed && r.looksOften && t.Req.Due-r.now() > quietRead })
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 // Run sends the plan and fills folder, which must not exist. When ctx ends, nothing more is sent and the streams in
@@ -98,7 +99,7 @@ func (r *run) open(stop, abort context.Context, giveUp context.CancelCauseFunc, 
 		return errors.Join(err, rows.close())
 	}
 	m, slots := &meter{}, 0
-	if s.Mode == modeClosed {
+	if s.Mode == schedule.Closed {
 		slots = s.MaxConcurrency
 	}
 	r.state = &runState{

@@ -51,7 +51,7 @@ func (s *runState) exchange(t *ticket) *exchange {
 		x = &exchange{}
 		x.onEvent = func(name, data []byte) { x.stream.event(name, data, x.at) }
 	}
-	x.runState, x.ticket, x.row = s, t, newRow(t.req)
+	x.runState, x.ticket, x.row = s, t, newRow(t.Req)
 	x.row.endpoint = t.to.name
 	x.conn, x.body, x.out, x.answer = nil, nil, nil, wire.Head{}
 	x.connectErr, x.writeErr, x.end = nil, nil, nil
@@ -82,6 +82,7 @@ func (s *runState) now() time.Duration { return time.Since(s.begin) }
 func (s *runState) finish(x *exchange) {
 	x.settle()
 	s.meter.end(&x.row)
+	s.tellOver(&x.row)
 	s.journal.add(&x.row)
 	x.ticket = nil
 	s.exchanges.Put(x)

@@ -10,7 +10,7 @@ import (
 
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
-	"tidemark/replay/wire"
+	"tidemark/replay/schedule"
 )
 
 // sending is what a schedule decided for one request, and when it ended.
@@ -22,43 +22,42 @@ type sending struct {
 
 // simulate drives a schedule as a dispatcher does, on a clock that jumps from one event to the next. A request takes a
 // time of its own, the same in every simulation.
-func simulate(s *schedule, requests []plan.Request) (log []sending) {
+func simulate(s *schedule.Schedule, requests []plan.Request) (log []sending) {
 	type flight struct {
-		t    *ticket
+		t    *schedule.Ticket
 		ends time.Duration
 	}
 	var flights []flight
 	now, read := -beginAhead, 0
 	for {
-		for read < len(requests) && s.room() > 0 && (s.isClosed || requests[read].Due-readAhead <= now) {
-			s.add(&ticket{req: requests[read]})
+		for read < len(requests) && s.Room() > 0 && (s.IsClosed || requests[read].Due-readAhead <= now) {
+			s.Add(&schedule.Ticket{Req: requests[read]})
 			read++
 		}
-		for t := s.prepare(now); t != nil; t = s.prepare(now) {
-			t.isReady = true
+		for s.Prepare(now) != nil {
 		}
-		for t := s.release(now); t != nil; t = s.release(now) {
-			took := time.Duration(1+splitmix.Mix(uint64(t.req.Seq))%uint64(400*time.Millisecond)) + 1
+		for t := s.Release(now); t != nil; t = s.Release(now) {
+			took := time.Duration(1+splitmix.Mix(uint64(t.Req.Seq))%uint64(400*time.Millisecond)) + 1
 			flights = append(flights, flight{t, now + took})
-			log = append(log, sending{t.req.Seq, t.due, t.held, now, now + took})
+			log = append(log, sending{t.Req.Seq, t.Due, t.Held, now, now + took})
 		}
-		if s.room() > 0 && read < len(requests) && s.isClosed {
+		if s.Room() > 0 && read < len(requests) && s.IsClosed {
 			continue
 		}
-		next := s.wake()
-		if read < len(requests) && s.room() > 0 {
+		next := s.Wake()
+		if read < len(requests) && s.Room() > 0 {
 			next = min(next, requests[read].Due-readAhead)
 		}
 		slices.SortFunc(flights, func(a, b flight) int { return int(a.ends - b.ends) })
 		if len(flights) > 0 {
 			next = min(next, flights[0].ends)
 		}
-		if next == never {
+		if next == schedule.Never {
 			return log
 		}
 		now = max(now, next)
 		for len(flights) > 0 && flights[0].ends <= now {
-			s.complete(flights[0].t, flights[0].ends, nil)
+			s.Complete(flights[0].t, flights[0].ends, nil)
 			flights = flights[1:]
 		}
 	}
@@ -95,7 +94,7 @@ func conversations(seed uint64, sessions int) (requests []plan.Request) {
 var modesOf = []struct {
 	mode  string
 	limit int
-}{{modeOpen, 0}, {modeOpen, 3}, {modeSessions, 0}, {modeSessions, 4}, {modeClosed, 1}, {modeClosed, 5}}
+}{{schedule.Open, 0}, {schedule.Open, 3}, {schedule.Sessions, 0}, {schedule.Sessions, 4}, {schedule.Closed, 1}, {schedule.Closed, 5}}
 
 func TestScheduleKeepsItsWordForEverySeed(t *testing.T) {
 	seeds := uint64(1000)
@@ -106,8 +105,8 @@ func TestScheduleKeepsItsWordForEverySeed(t *testing.T) {
 		plan := conversations(seed, 12)
 		for _, m := range modesOf {
 			where := fmt.Sprintf("seed %d, %s, limit %d", seed, m.mode, m.limit)
-			log := simulate(newSchedule(m.mode, m.limit, false), plan)
-			if again := simulate(newSchedule(m.mode, m.limit, false), plan); !reflect.DeepEqual(log, again) {
+			log := simulate(schedule.New(m.mode, m.limit, false), plan)
+			if again := simulate(schedule.New(m.mode, m.limit, false), plan); !reflect.DeepEqual(log, again) {
 				t.Fatalf("%s: two logs of one plan differ", where)
 			}
 			checkLog(t, where, m.mode, m.limit, plan, log)
@@ -127,7 +126,7 @@ func checkLog(t *testing.T, where, mode string, limit int, plan []plan.Request, 
 			t.Fatalf("%s: %d was sent twice", where, s.seq)
 		}
 		bySeq[s.seq] = s
-		if s.sent != s.due+s.held || s.held < 0 || s.held > 0 && (limit == 0 || mode == modeClosed) {
+		if s.sent != s.due+s.held || s.held < 0 || s.held > 0 && (limit == 0 || mode == schedule.Closed) {
 			t.Fatalf("%s: %+v is not sent when it is due", where, *s)
 		}
 	}
@@ -137,14 +136,14 @@ func checkLog(t *testing.T, where, mode string, limit int, plan []plan.Request, 
 		s, turn := bySeq[i], before[r.Session]
 		want := r.Due
 		switch {
-		case mode == modeClosed:
+		case mode == schedule.Closed:
 			want = s.due
 			if turn != nil && s.sent < turn.done {
 				t.Fatalf("%s: %+v overtakes its session", where, *s)
 			}
-		case mode == modeSessions && turn != nil && r.Think != nil:
+		case mode == schedule.Sessions && turn != nil && r.Think != nil:
 			want = turn.done + *r.Think
-		case mode == modeSessions && turn != nil:
+		case mode == schedule.Sessions && turn != nil:
 			want = max(r.Due, turn.done)
 		}
 		if s.due != want {
@@ -171,39 +170,9 @@ func checkFlights(t *testing.T, where, mode string, limit int, log []sending) {
 		if limit > 0 && inFlight > limit {
 			t.Fatalf("%s: %d in flight with request %d", where, inFlight, s.seq)
 		}
-		if mode == modeClosed && !wasFull { // a slot never waits: it is taken when it comes free
+		if mode == schedule.Closed && !wasFull { // a slot never waits: it is taken when it comes free
 			t.Fatalf("%s: request %d went at %v, when nothing had ended", where, s.seq, s.sent)
 		}
-	}
-}
-
-func TestAnsweredTokensStandWhereTheyWereSaid(t *testing.T) {
-	s := newSchedule(modeSessions, 0, true)
-	turn := func(n, input, history int) *ticket {
-		t := &ticket{req: plan.Request{Session: "a", Turn: n, InputTokens: input, OutputTokens: 3, HistoryTokens: history}, isLast: n == 4}
-		s.add(t)
-		return t
-	}
-	tickets := []*ticket{turn(0, 10, 0), turn(1, 20, 13), turn(2, 30, 23), turn(3, 12, 12), turn(4, 40, 15)}
-	answers := [][]int32{{1, 2, 3, 4}, {5, wire.UnknownID, 7}, {8, 9, 10}, {11, 12, 13}, nil}
-	want := [][]plan.Answer{
-		nil,
-		{{At: 10, IDs: []int32{1, 2, 3}}}, // three were asked for
-		{{At: 10, IDs: []int32{1, 2, 3}}, {At: 20, IDs: []int32{5}}}, // what nobody knows stays as planned
-		{{At: 10, IDs: []int32{1, 2}}},                               // this turn's history is cut
-		{{At: 10, IDs: []int32{1, 2}}, {At: 12, IDs: []int32{11, 12, 13}}},
-	}
-	for i, ticket := range tickets {
-		if got := s.release(time.Hour); got != ticket {
-			t.Fatalf("turn %d is not released", i)
-		}
-		if !reflect.DeepEqual(ticket.answers, want[i]) {
-			t.Errorf("turn %d: got %v, want %v", i, ticket.answers, want[i])
-		}
-		s.complete(ticket, time.Second, answers[i])
-	}
-	if len(s.sessions) > 0 {
-		t.Error("the session is kept after its last turn")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
 )
 
 // counting answers as well does, and notes the most that it had in flight.
@@ -80,9 +81,9 @@ func checkTurns(t *testing.T, mode string, plan []plan.Request, rows []line) {
 		if *r.Sent < r.Due+*r.Held || r.IsWarmUp != (r.Due < 0.25) {
 			t.Errorf("request %d: %+v", i, r)
 		}
-		if turn != nil && req.Session != "" && mode != modeOpen {
+		if turn != nil && req.Session != "" && mode != schedule.Open {
 			least := *turn.Done
-			if mode == modeSessions && req.Think != nil {
+			if mode == schedule.Sessions && req.Think != nil {
 				least += req.Think.Seconds()
 			}
 			if r.Due < least-1e-9 {
@@ -110,7 +111,7 @@ func TestLaterTurnsRepeatWhatWasAnswered(t *testing.T) {
 		onBothDrivers(t, history, func(t *testing.T, drive func(*Settings)) {
 			fake := newFake(t, well(time.Millisecond)) // it says 100, 101, 102, 103
 			s := settingsFor(fake.URL)
-			s.Mode, s.History = modeSessions, history
+			s.Mode, s.History = schedule.Sessions, history
 			drive(&s)
 			result, _, err := replayed(t, planOf(t, streamed(requests)), s)
 			if err != nil || result.Completed != 3 {
@@ -277,7 +278,7 @@ func TestWhatIsLeftOverOnAConnectionAnswersNobody(t *testing.T) {
 		}
 		s.BaseURLs = []string{server.URL}
 		// Far enough apart that the later ones find the connections of the first.
-		result, _, err := replayed(t, planOf(t, every(connectAhead/3, 6, 9, 1)), s)
+		result, _, err := replayed(t, planOf(t, every(schedule.ConnectAhead/3, 6, 9, 1)), s)
 		if err != nil || result.Completed != 6 {
 			t.Errorf("%s: %+v, %v", server.URL, result, err)
 		}

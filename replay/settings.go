@@ -88,6 +88,7 @@ type Settings struct {
 
 	Abort    context.Context // ended: leave at once, what is in flight counts as cancelled
 	Progress func(Progress)  // called about once a second
+	Watch    func(Watched)   // called by several goroutines as requests come along, and must not wait; nil: nobody watches
 	Tell     func(string)    // called with what whoever waits for the run should know at once; default: nobody
 
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)

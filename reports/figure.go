@@ -91,6 +91,8 @@ func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
 			if hasPoint(v) { // a series without points would still have an entry in the legend
 				c.Series = append(c.Series, v)
 			}
+		case chart.Band:
+			c.Bands = append(c.Bands, v)
 		case chart.Limit:
 			c.Limits = append(c.Limits, v)
 		case []chart.Span:
@@ -100,6 +102,7 @@ func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
 			if err != nil {
 				return c, err
 			}
+			c.Bands = append(c.Bands, more.Bands...)
 			c.Series, c.Limits = append(c.Series, more.Series...), append(c.Limits, more.Limits...)
 		default:
 			return c, fmt.Errorf("chart: a %T cannot be a part of one", part)
@@ -115,7 +118,7 @@ func hasPoint(s chart.Series) bool {
 // The words of a look, as templates write them. The colours are the ones of Okabe and Ito (2008), which colour-blind readers can tell
 // apart; measured is solid and predicted is dashed in every chart.
 var (
-	colours = map[string]chart.Colour{"blue": chart.Blue, "vermillion": chart.Vermillion, "green": chart.Green, "purple": chart.Purple, "black": chart.Black}
+	colours = map[string]chart.Colour{"blue": chart.Blue, "vermillion": chart.Vermillion, "green": chart.Green, "purple": chart.Purple, "black": chart.Black, "grey": chart.Grey}
 	markers = map[string]chart.Marker{"circle": chart.Circle, "triangle": chart.Triangle, "square": chart.Square, "diamond": chart.Diamond, "unmarked": chart.NoMarker}
 	kinds   = map[string]chart.Kind{"line": chart.Line, "step": chart.Step, "area": chart.Area, "points": chart.Points}
 	mean    = map[string]chart.Meaning{"measured": chart.Measured, "predicted": chart.Predicted}

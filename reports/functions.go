@@ -16,13 +16,15 @@ func (p *page) functions() template.FuncMap {
 		"ask": func(view, query string, args ...any) (*Result, error) { return ask(p.ctx, p.db, view, query, args...) },
 		// drawing
 		"figure": p.figure, "chart": newChart, "series": series, "look": look, "nextLook": func(before int) string { return look(before + 1) }, "axis": axis, "nines": ninesAxis,
-		"rows":     func(names []string) chart.Axis { return chart.Axis{Categories: names} },
-		"limit":    func(at any, factor float64, text string) any { return horizontal(at, factor, text) },
+		"rows":       func(names []string) chart.Axis { return chart.Axis{Categories: names} },
+		"limit":      func(at any, factor float64, text string) any { return horizontal(at, factor, text) },
+		"zoomed":     func(name string) chart.Axis { return chart.Axis{Name: name, IsZoomed: true} },
+		"missedAxis": missedAxis, "missedBand": missedBand, "missedInterval": missedInterval, "missedLimit": missedLimit,
 		"diagonal": diagonal, "waterfall": waterfall,
 		"unit": func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },
 		// telling
 		"heading": heading, "table": func(r *Result, caption string) Table { return r.table(caption) },
-		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "times": times, "rate": rate, "count": count,
+		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "chosenShare": chosenShare, "times": times, "rate": rate, "count": count,
 		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": words,
 		// holding
 		"list": func(parts ...any) []any { return parts }, "add": func(list []any, part any) []any { return append(list, part) },

@@ -19,24 +19,26 @@ import (
 //go:embed sections
 var sections embed.FS
 
-// Templates run in the order of their file names: begin once, run once for each run, results once if the page is about results of other tools,
+// Templates run in the order of their file names: begin once, search once for each search for capacity, run once for each run, results once if the page is about results of other tools,
 // end once. A section that writes nothing is left out,
 // so that a template decides by itself whether it has something to say about a run.
 
 // page is one report while it is written.
 type page struct {
-	ctx     context.Context
-	db      *sql.DB
-	options Options
-	Runs    []Run
-	Sources []any              // names of results of other tools
-	shown   map[*Result]string // the figure that shows a result's numbers
+	ctx      context.Context
+	db       *sql.DB
+	options  Options
+	Runs     []Run
+	Sources  []any              // names of results of other tools
+	Searches []string           // ids of searches for capacity
+	shown    map[*Result]string // the figure that shows a result's numbers
 }
 
 // section is the dot of a template in sections/.
 type section struct {
 	*page
 	Run    Run    // the run that the section is about; zero in begin and end
+	Search string // the search for capacity that it is about; else empty
 	Prefix string // start of every id, so that ids are unique in the page
 	Level  int    // of its heading
 }
@@ -44,6 +46,8 @@ type section struct {
 // ofWhat says what a figure of the section is about.
 func (s section) ofWhat() string {
 	switch names := s.names(); {
+	case s.Search != "":
+		return "search"
 	case len(s.Runs) == 0 && len(names) == 1:
 		return "result"
 	case len(s.Runs) == 0:
@@ -59,6 +63,9 @@ const mostNamed = 5
 
 // names are the runs that a figure of the section uses; without runs, the results.
 func (s section) names() []string {
+	if s.Search != "" {
+		return []string{s.Search}
+	}
 	if len(s.Runs) == 0 {
 		var names []string
 		for _, source := range s.Sources[:min(len(s.Sources), mostNamed)] {
@@ -91,9 +98,11 @@ type document struct {
 	Subject                   *Run // the one run that the title is made from; nil: the title is not
 	Style                     template.CSS
 	Simulated                 []Run
+	AreRehearsed              bool   // all runs were
 	Proves                    string // what agreement with the prediction proves if the server was simulated
 	Runs                      []Run
 	Begin, Results, End       []template.HTML
+	Searches                  []template.HTML
 	Groups                    []group
 }
 
@@ -114,15 +123,24 @@ func (p *page) write(w io.Writer) error {
 	if p.options.Title == "" && len(p.Runs) == 1 {
 		d.Subject = &p.Runs[0]
 	}
+	d.AreRehearsed = len(p.Runs) > 0
 	for _, run := range p.Runs {
 		if run.IsSimulated {
 			d.Simulated = append(d.Simulated, run)
 		}
+		d.AreRehearsed = d.AreRehearsed && run.Origin == "rehearsed"
 	}
 	if len(p.Runs) > 0 {
 		if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {
 			return err
 		}
+	}
+	for i, search := range p.Searches {
+		made, err := p.execute(shared, "search", section{page: p, Search: search, Prefix: fmt.Sprintf("search%d-", i+1), Level: 2})
+		if err != nil {
+			return err
+		}
+		d.Searches = append(d.Searches, made...)
 	}
 	for _, run := range p.Runs {
 		s := section{page: p, Run: run, Prefix: fmt.Sprintf("run%d-", run.Index), Level: 2}
@@ -192,6 +210,8 @@ func (p *page) title() string {
 	switch {
 	case len(p.Runs) == 1:
 		return p.Runs[0].Name + " on " + p.Runs[0].MeasuredOn
+	case len(p.Runs) == 0 && len(p.Sources) == 0:
+		return p.capacityTitle()
 	case len(p.Runs) == 0 && len(p.Sources) == 1:
 		return fmt.Sprintf("Result %s", p.Sources[0])
 	case len(p.Runs) == 0:

@@ -37,12 +37,17 @@ func TestPagesInABrowser(t *testing.T) {
 		runs = append(runs, recorded{id: text, name: text, note: text, text: text, requests: 120, lateness: 0.002, isSimulated: i > 0, level: fmt.Sprint(i + 1)})
 	}
 	db := record(t, runs...)
+	insertSearch(t, db, 50, searched{id: "s0", source: "azure-code", startedAt: "2026-11-18T12:00:00Z", seqs: 128, outcome: "found", scale: 1.5})
+	insertSearch(t, db, 51, searched{id: "s1", source: "azure-code", startedAt: "2026-11-20T12:00:00Z", seqs: 256, outcome: "found", scale: 1.8, runs: []string{"x1", "x2", "x3"}})
+	insertSearch(t, db, 52, searched{id: all, source: reversed, startedAt: "2026-11-20T12:00:00Z", outcome: "undecided", scale: 2, text: all, runs: []string{long}})
 	for name, page := range map[string]struct {
 		o     reports.Options
 		texts []string
 	}{
-		"one run":       {reports.Options{RunIDs: []string{"usual"}}, []string{"SIMULATED", "azure-code at noon", "before the upgrade"}},
-		"hostile names": {reports.Options{RunIDs: []string{all, reversed, long}, Title: all}, []string{all, reversed, long}},
+		"one run":        {reports.Options{RunIDs: []string{"usual"}}, []string{"SIMULATED", "azure-code at noon", "before the upgrade"}},
+		"a search":       {reports.Options{Sources: []string{"azure-code"}}, []string{"1.80 times the window’s traffic"}},
+		"hostile search": {reports.Options{Sources: []string{all}}, []string{all, reversed}},
+		"hostile names":  {reports.Options{RunIDs: []string{all, reversed, long}, Title: all}, []string{all, reversed, long}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkPage(t, strings.ReplaceAll(name, " ", "-"), write(t, db, page.o), page.texts)

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ import (
 // Options choose what a report is about.
 type Options struct {
 	RunIDs      []string  // in reading order; empty without Sources: every run, oldest first
-	Sources     []string  // results of other tools, by name or by a pattern such as "serve-*"; in a warehouse without runs empty means all
+	Sources     []string  // results of other tools and searches for capacity (by id or by source), by name or by a pattern such as "serve-*"; in a warehouse without runs empty means all
 	Title       string    // empty: from the runs' names
 	GeneratedAt time.Time // goes into a meta tag, never into the text; zero: left out
 	Version     string    // of the program, for the same place
@@ -42,7 +41,8 @@ type Run struct {
 	Note        string
 	MeasuredOn  string
 	IsSimulated bool
-	IsDraft     bool // no environment given: measured, shown, not compared
+	Origin      string // "measured", "simulated" or "rehearsed"
+	IsDraft     bool   // no environment given: measured, shown, not compared
 	IsValid     bool
 	HasFailed   bool // too many of its requests did
 	HasSLO      bool
@@ -68,62 +68,75 @@ func Write(ctx context.Context, db *sql.DB, o Options, w io.Writer) error {
 var errNoRuns = hint.Errorf("the warehouse holds no run").
 	Hint(`make one with "tidemark replay", or ingest one with "tidemark ingest runs/<id>"`)
 
-// find finds what the page is about: runs, results of other tools, or both. If nothing is named it is all runs, or all results where there is
-// no run.
+// find finds what the page is about: runs, results of other tools, searches for capacity. If nothing is named it is all runs with the searches that
+// sent them, or all results and searches where there is no run.
 func (p *page) find() (err error) {
-	if p.Sources, err = findSources(p.ctx, p.db, p.options.Sources); err != nil {
+	if err = p.findSources(p.options.Sources); err != nil {
 		return err
 	}
-	if len(p.options.RunIDs) == 0 && len(p.Sources) > 0 {
+	if len(p.options.RunIDs) == 0 && len(p.options.Sources) > 0 {
 		return nil
 	}
 	p.Runs, err = findRuns(p.ctx, p.db, p.options.RunIDs)
+	if err == nil {
+		return p.addSearchesOfRuns()
+	}
 	if !errors.Is(err, errNoRuns) || len(p.options.RunIDs) > 0 {
 		return err
 	}
-	all, errSources := findSources(p.ctx, p.db, []string{"*"})
-	if errSources != nil || len(all) == 0 {
+	if errSources := p.findSources([]string{"*"}); errSources != nil || len(p.Sources)+len(p.Searches) == 0 {
 		return err // of the runs: a warehouse with neither is usually one whose run is still to come
 	}
-	p.Sources = all
 	return nil
 }
 
-// findSources finds the results of other tools that patterns name, in the order of their names. They are []any because they are an argument of
-// queries.
-func findSources(ctx context.Context, db *sql.DB, patterns []string) (sources []any, err error) {
+// findSources finds the results of other tools and the searches for capacity that patterns name, in the order of their names.
+func (p *page) findSources(patterns []string) (err error) {
 	if len(patterns) == 0 {
-		return nil, nil
+		return nil
 	}
-	known, err := ask(ctx, db, "staging.points", `select distinct source_name
+	searches, names, isFound, err := namedSearches(p.ctx, p.db, patterns)
+	if err != nil {
+		return err
+	}
+	known, err := ask(p.ctx, p.db, "staging.points", `select distinct source_name
 from staging.points
 order by source_name`)
 	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range known.Rows {
-		name, _ := known.At(i, "source_name").(string)
-		names = append(names, name)
+		return err
 	}
 	chosen := map[string]bool{}
-	for _, pattern := range patterns {
-		found := false
-		for _, name := range names {
-			if isLike, err := path.Match(pattern, name); err == nil && isLike || name == pattern {
-				chosen[name], found = true, true
+	for _, name := range known.texts("source_name") {
+		names = append(names, name)
+		for _, pattern := range patterns {
+			if isLike(pattern, name) {
+				isFound[pattern] = true
+				if !chosen[name] {
+					chosen[name] = true
+					p.Sources = append(p.Sources, name)
+				}
 			}
 		}
-		if !found && pattern != "*" {
-			return nil, hint.Misuse("no result named %q", pattern).Hint("%s", hint.Known("result", names, pattern))
+	}
+	p.Searches = searches
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, pattern := range patterns {
+		if !isFound[pattern] && pattern != "*" {
+			return hint.Misuse("no result and no search for capacity named %q", pattern).Hint("%s", hint.Known("search or result", names, pattern))
 		}
 	}
-	for _, name := range names {
-		if chosen[name] {
-			sources = append(sources, name)
+	return nil
+}
+
+func (p *page) addSearchesOfRuns() error {
+	searches, err := searchesOfRuns(p.ctx, p.db, p.Runs)
+	for _, id := range searches {
+		if !slices.Contains(p.Searches, id) {
+			p.Searches = append(p.Searches, id)
 		}
 	}
-	return sources, nil
+	return err
 }
 
 // unknownRun is the error for a run that is not there; it names some that are.
@@ -206,7 +219,7 @@ where run_id = $1`, id)
 	yes := func(column string) bool { b, _ := facts.At(0, column).(bool); return b }
 	run := Run{
 		ID: id, Name: text("name"), Note: text("note"), MeasuredOn: text("measured_on"),
-		IsSimulated: yes("is_simulated"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,
+		IsSimulated: yes("is_simulated"), Origin: text("origin"), IsDraft: yes("is_draft"), IsValid: yes("is_valid"), HasFailed: yes("has_failed"), Facts: facts,
 	}
 	if run.Name == "" {
 		run.Name = id

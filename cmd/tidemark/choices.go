@@ -34,6 +34,7 @@ func choiceFlags() []cli.Flag {
 		&cli.Float64Flag{Name: "request-rate", Usage: "thin or thicken to a mean of `3.5` requests/s"},
 		&cli.Float64Flag{Name: "session-rate", Usage: "start `0.1` sessions a second, of a collection whose sessions have no start of their own"},
 		&cli.Int64Flag{Name: "limit", Usage: "send the first `N` requests only"},
+		&cli.StringFlag{Name: "lengths", Usage: "send each request with its `own` lengths or, as a control, all with the mean ones", Value: "own"},
 		&cli.StringFlag{Name: "lengths-of", Usage: "of a source that has rates and no lengths: take those of `SOURCE`"},
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
@@ -80,6 +81,9 @@ func checkChoices(c *cli.Context) error {
 	if overlong := c.String("overlong"); overlong != "refuse" && overlong != "drop" && overlong != "cap" {
 		return hint.Misuse("%s: --overlong %s: must be refuse, drop or cap", c.Command.Name, overlong)
 	}
+	if lengths := c.String("lengths"); lengths != "own" && lengths != plan.LengthsMean && lengths != "" {
+		return hint.Misuse("%s: --lengths %s: must be own or mean", c.Command.Name, lengths)
+	}
 	if c.IsSet("overlong") && !c.IsSet("max-model-len") {
 		return hint.Misuse("%s: --overlong needs --max-model-len", c.Command.Name)
 	}
@@ -106,6 +110,9 @@ func choicesOf(c *cli.Context, stats workload.SourceStats) (plan.Choices, error)
 	}
 	if c.String("mode") == "sessions" {
 		choices.Mode = "sessions"
+	}
+	if c.String("lengths") == plan.LengthsMean {
+		choices.Lengths = plan.LengthsMean
 	}
 	if err := exclusive(c, "thin", "thicken"); err != nil {
 		return choices, err

@@ -25,6 +25,7 @@ import (
 	"tidemark/ingest"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/progress"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
@@ -82,7 +83,7 @@ func runIngest(c *cli.Context) error {
 			Stdin: c.App.Reader, Licence: c.String("licence"),
 			Columns: columns, RefuseText: c.String("text") == "refuse",
 		}
-		show, end := ingestLine(messages(c))
+		show, end := progress.Ingest(messages(c))
 		options.Progress = show
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default

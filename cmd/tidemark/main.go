@@ -82,7 +82,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(),
+			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
 			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(),
 		},

@@ -95,7 +95,7 @@ where exists (from macros.models_named(?))`, served, asked).Scan(&name)
 }
 
 // choosing are the flags that choose from a source. A plan file has already chosen.
-var choiceFlagNames = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
+var choiceFlagNames = []string{"from", "until", "duration", "spread-ticks", "speed", "thin", "thicken", "lengths", "request-rate", "session-rate", "class", "limit", "max-model-len", "overlong"}
 
 // isPlanFile looks at the name only, so that a plan that does not exist is reported
 // as a missing file.

@@ -38,6 +38,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/progress"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
@@ -179,8 +180,8 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
-	progress, end := progressLine(messages(c))
-	settings.Progress = progress
+	shown, end := progress.Replay(messages(c))
+	settings.Progress = shown
 	settings.Tell = func(text string) { tell(c, "%s", text) }
 	silent := context.AfterFunc(c.Context, func() {
 		tell(c, "stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")

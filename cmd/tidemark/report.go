@@ -29,13 +29,13 @@ func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "write one HTML file that opens anywhere",
-		ArgsUsage: "[RUN...]   (none: all runs; without runs, all results of other tools)",
+		ArgsUsage: "[RUN...]   (none: all runs; without runs, all results and searches)",
 		Description: `Example:
   tidemark report --output week.html
   tidemark report --source 'serve-*' --output results.html`,
 		Flags: withWarehouseFlags(
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
-			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, which may have * in it; again for each"},
+			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
 		),
 		Action: runReport,

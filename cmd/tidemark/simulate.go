@@ -127,32 +127,34 @@ const simulatedVersion = "0.32.0"
 // so that no step asks the database.
 func simulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
+	err := inCatalogue(ctx, func(w *warehouse.Warehouse) (err error) {
+		_, config, err = engineOf(ctx, w, d)
+		return err
+	})
+	return config, err
+}
+
+// engineOf is the engine of one server as the warehouse's catalogue and calibrations have it.
+func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, vllmsim.Config, error) {
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
-	err := inCatalogue(ctx, func(w *warehouse.Warehouse) error {
-		d, err := analysis.Resolve(ctx, w.DB(), d)
-		if err != nil {
-			return err
-		}
-		cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
-		if err != nil {
-			return err
-		}
-		simulates, err := asMap(d)
-		if err != nil {
-			return err
-		}
-		config = vllmsim.Config{
-			Model: d.ModelName(), Version: d.EngineVersion,
-			// Replicas behind one address are played as one engine with all their room: they share every step.
-			MaxNumSeqs: d.MaxNumSeqs * max(d.DataParallelSize, 1), MaxNumBatchedTokens: d.MaxNumBatchedTokens * max(d.DataParallelSize, 1),
-			BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
-			Simulates: simulates, StepTime: stepTime(cost),
-		}
-		return nil
-	})
-	return config, err
+	d, err := analysis.Resolve(ctx, w.DB(), d)
+	if err != nil {
+		return d, vllmsim.Config{}, err
+	}
+	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
+	if err != nil {
+		return d, vllmsim.Config{}, err
+	}
+	simulates, err := asMap(d)
+	return d, vllmsim.Config{
+		Model: d.ModelName(), Version: d.EngineVersion,
+		// Replicas behind one address are played as one engine with all their room: they share every step.
+		MaxNumSeqs: d.MaxNumSeqs * max(d.DataParallelSize, 1), MaxNumBatchedTokens: d.MaxNumBatchedTokens * max(d.DataParallelSize, 1),
+		BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
+		Simulates: simulates, StepTime: stepTime(cost),
+	}, err
 }
 
 // stepTime is called once for each engine step and must not ask the database.

@@ -113,7 +113,7 @@ func TestABoxFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// Lists were transposed unasked: a line for each of 4,955 values of "schema --stable" (issue 13). And of these examples the column that answers
+// Lists were transposed unasked: a line for each of 4,955 values of "schema --stable". And of these examples the column that answers
 // the question did not fit.
 func TestListsAndAnswersFitTheTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -50,6 +50,7 @@ func whatIfFlags() []cli.Flag {
 		&cli.StringFlag{Name: "slo", Usage: "bounds in a YAML `FILE`: capacity is then the largest rate that keeps to them"},
 		&cli.IntFlag{Name: "max-concurrency", Usage: "a closed loop of `N` clients in place of a rate"},
 		&cli.IntFlag{Name: "split-input-tokens", Usage: "also each pool alone: prompts of up to `N` tokens, and longer ones"},
+		&cli.BoolFlag{Name: "rehearse", Usage: "play the requests on each row's servers in virtual time: tails come from that, and not from formulas"},
 		&cli.BoolFlag{Name: "no-enable-prefix-caching", Usage: "no prompt finds anything in a cache"},
 		&cli.StringFlag{Name: "measured", Usage: "compare with what `RUN`s measured, separated by commas, each at its own rate on what it ran on"},
 	}
@@ -101,11 +102,39 @@ func runWhatIf(c *cli.Context) error {
 		for i := range rows {
 			rows[i].Outlook = outlooks[i]
 		}
+		if c.Bool("rehearse") {
+			if err := rehearseRows(ctx, c, w, t, rows, slo); err != nil {
+				return err
+			}
+		}
 		if err := printWhatIf(c, t, rows, slo); err != nil {
 			return err
 		}
 		return whatIfVerdict(rows, slo)
 	})
+}
+
+// rehearseRows takes the tails of all rows from rehearsals; the requests are read once.
+func rehearseRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t traffic, rows []whatIfRow, slo analysis.SLO) error {
+	var requests []plan.Request
+	for r, err := range t.requests {
+		if err != nil {
+			return err
+		}
+		requests = append(requests, r)
+	}
+	for i := range rows {
+		row := &rows[i]
+		if row.isOther { // another run's rate with these lengths: there are no such requests
+			continue
+		}
+		differ, err := row.Scenario.Rehearse(ctx, w.DB(), &row.Outlook, requests, row.choice, slo)
+		if err != nil {
+			return err
+		}
+		row.differ = differ
+	}
+	return nil
 }
 
 // withTraffic gives a function the requests and a warehouse, or the built-in catalogue where a plan needs none.
@@ -155,8 +184,10 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 type whatIfRow struct {
 	change string
 	pool   string
+	choice analysis.MixChoice // of the requests that Mix is of
 	analysis.Scenario
 	analysis.Outlook
+	differ                     []string // what a rehearsal says against the formulas
 	measuredTPOT, measuredTTFT *float64
 	invalid                    string // why what was measured is no measurement; empty: it is one
 	isOther                    bool   // what another run measured: no choice
@@ -184,7 +215,7 @@ func scenariosOf(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t 
 		}
 		base.Mix = mix
 		for _, row := range rowsOfGrid(base, grid, t.run != nil && !t.run.IsDraft) {
-			row.pool = pool.name
+			row.pool, row.choice = pool.name, choiceOf(c, t, pool.MixChoice, byClass)
 			rows = append(rows, row)
 		}
 	}
@@ -225,6 +256,18 @@ func poolsOf(c *cli.Context) []pool {
 // mixOf condenses the traffic. A closed loop has clients, and a rate that the user gives
 // turns it into an open one.
 func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (queueing.Mix, error) {
+	mix, err := analysis.MixOf(t.requests, choiceOf(c, t, choice, byClass))
+	if err != nil {
+		return mix, err
+	}
+	if t.run != nil && c.IsSet("request-rate") {
+		mix.RequestsPerS = c.Float64("request-rate")
+	}
+	return mix, nil
+}
+
+// choiceOf says which requests of a pool count, and how.
+func choiceOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) analysis.MixChoice {
 	choice.ByClass, choice.IsCold, choice.MaxConcurrency = byClass, c.Bool("no-enable-prefix-caching"), t.clients
 	if t.run != nil { // a profile's class is drawn alone already
 		choice.Class = c.String("class")
@@ -235,14 +278,7 @@ func mixOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool) (
 	if t.run != nil && c.IsSet("request-rate") {
 		choice.MaxConcurrency = 0
 	}
-	mix, err := analysis.MixOf(t.requests, choice)
-	if err != nil {
-		return mix, err
-	}
-	if t.run != nil && c.IsSet("request-rate") {
-		mix.RequestsPerS = c.Float64("request-rate")
-	}
-	return mix, nil
+	return choice
 }
 
 // measuredRows ask the model for other runs' deployments and rates with these lengths, next to what those runs measured.

@@ -175,6 +175,11 @@ func whatIfSentences(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.S
 			said = append(said, row.comparison())
 		}
 	}
+	for _, row := range rows {
+		for _, text := range row.differ {
+			said = append(said, fmt.Sprintf("%s: %s.", row.label(), text))
+		}
+	}
 	said = append(said, troubles(rows)...)
 	if best := cheapest(rows, slo); best != nil && len(rows) > 1 {
 		said = append(said, fmt.Sprintf("Cheapest that %s: %s, $%s an hour, %s %% headroom.", map[bool]string{true: "keeps to the SLO", false: "is stable"}[len(slo.Objectives) > 0],
@@ -269,6 +274,9 @@ func cheapest(rows []whatIfRow, slo analysis.SLO) (best *whatIfRow) {
 func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis.SLO) (said []string) {
 	said = append(said, "Figures in brackets are the 90 % band. \"at most\" is the largest rate of all replicas that is stable"+
 		map[bool]string{true: " and keeps to the SLO", false: ""}[len(slo.Objectives) > 0]+"; \"need\" the replicas for this rate by its careful end.")
+	if c.Bool("rehearse") {
+		said = append(said, "p99 TTFT and the SLO are rehearsed; \"at most\" and \"need\" stay the formulas': tidemark capacity rehearses those.")
+	}
 	if slices.ContainsFunc(rows, func(r whatIfRow) bool { return r.USDPerMillion != nil }) {
 		said = append(said, map[bool]string{
 			true:  "\"$/1M\" is of output tokens, where the SLO is kept; the few requests beyond a percentile are counted in.",

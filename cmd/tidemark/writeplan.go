@@ -28,6 +28,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/workload"
 	"tidemark/internal/hint"
+	"tidemark/internal/progress"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 	"tidemark/replay/plan"
@@ -169,9 +170,9 @@ func checkSize(c *cli.Context, stats workload.SourceStats, choices plan.Choices)
 	if requests <= mostPlanned && blocks <= mostPlannedBlocks {
 		return nil
 	}
-	size := fmt.Sprintf("about %s requests", count(requests))
+	size := fmt.Sprintf("about %s requests", progress.Count(requests))
 	if stats.BlockUses > 0 {
-		size += fmt.Sprintf(" with %s ids of prompt blocks", count(blocks))
+		size += fmt.Sprintf(" with %s ids of prompt blocks", progress.Count(blocks))
 	}
 	return hint.Misuse("%s: the plan would have %s", c.Command.Name, size).Hint("give --limit or --duration, or a lower rate")
 }

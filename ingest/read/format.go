@@ -20,6 +20,9 @@ type Format struct {
 	// Read is for every other format: it reads the file from start to end and puts
 	// what it finds into out.
 	Read func(d *Document, out *Rows) error
+	// Grows is set where a file of this format is the state of something that goes on: it names that thing, by the
+	// head of the file. The same thing taken in again replaces its earlier state.
+	Grows func(head []byte) string
 	// Wants is the least that such a file has, for people.
 	Wants string
 	// IsGuess is set where other files may have the same marks: such formats are
@@ -29,7 +32,7 @@ type Format struct {
 	// user does, no other format is asked.
 	TakesColumns bool
 	// Kind of the sources that come of it: arrivals, lengths, metrics, kernels,
-	// kernel rules, kernel times, model, gpus, prices, results. About.Kind
+	// kernel rules, kernel times, model, gpus, prices, results, capacity. About.Kind
 	// overrides it for one file.
 	Kind string
 }

@@ -20,9 +20,11 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/replay/plan"
 )
 
 // The study plays ten-minute runs of a load on the simulator's engine in virtual time, at 0.8 of the largest rate within the
@@ -80,20 +82,20 @@ func anyTime(trace []request, rng *rand.Rand) float64 {
 // answered is a run with its times.
 type answered struct {
 	requests []request
-	timings  []vllmsim.Timing
+	timings  []timing
 }
 
 func (a answered) ttft() []float64 {
-	return a.each(func(r request, t vllmsim.Timing) float64 { return t.First.Seconds() - r.at })
+	return a.each(func(r request, t timing) float64 { return t.First.Seconds() - r.at })
 }
 
 func (a answered) tpot() []float64 {
-	return a.each(func(r request, t vllmsim.Timing) float64 {
+	return a.each(func(r request, t timing) float64 {
 		return (t.Last - t.First).Seconds() / float64(max(r.output-1, 1))
 	})
 }
 
-func (a answered) each(figure func(request, vllmsim.Timing) float64) []float64 {
+func (a answered) each(figure func(request, timing) float64) []float64 {
 	values := make([]float64, len(a.requests))
 	for i, r := range a.requests {
 		values[i] = figure(r, a.timings[i])
@@ -104,16 +106,26 @@ func (a answered) each(figure func(request, vllmsim.Timing) float64) []float64 {
 
 func played(t *testing.T, cfg vllmsim.Config, requests []request) answered {
 	t.Helper()
-	jobs := make([]vllmsim.Job, len(requests))
-	for i, r := range requests {
-		jobs[i] = vllmsim.Job{At: time.Duration(r.at * 1e9), Prompt: r.input, Output: r.output}
+	planned := func(yield func(plan.Request, error) bool) {
+		for i, r := range requests {
+			if !yield(plan.Request{Seq: int64(i), Due: time.Duration(r.at * 1e9), InputTokens: r.input, OutputTokens: r.output}, nil) {
+				return
+			}
+		}
 	}
-	timings, err := vllmsim.Walk(cfg, jobs)
+	timings := make([]timing, len(requests))
+	err := rehearsal.Play(t.Context(), rehearsal.Settings{Engine: cfg}, planned, func(r *rehearsal.Request) error {
+		timings[r.Seq] = timing{r.First, r.Last}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return answered{requests, timings}
 }
+
+// timing is when a request's first and last token came.
+type timing struct{ First, Last time.Duration }
 
 // p99Of is that of all runs together.
 func p99Of(runs []answered, values func(answered) []float64) float64 {

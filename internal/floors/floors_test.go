@@ -18,6 +18,8 @@ var floor = map[string]int{
 	"analysis":                         5,
 	"analysis/workload":                4,
 	"analysis/answers":                 3,
+	"analysis/capacity":                4,
+	"analysis/capacity/live":           5,
 	"analysis/queueing":                0,
 	"analysis/regression":              0,
 	"ingest/traces":                    3,
@@ -32,21 +34,24 @@ var floor = map[string]int{
 	"internal/warehouse/makeempty":     3,
 	"internal/published":               4,
 	"queries":                          1,
-	"replay":                           2,
+	"replay":                           4,
 	"replay/engines":                   1,
 	"replay/host":                      1,
 	"replay/plan":                      1,
 	"replay/secrets":                   1,
 	"replay/wire":                      1,
+	"replay/schedule":                  2,
 	"replay/experiment":                2,
 	"replay/profile":                   2,
 	"reports/chart":                    1,
+	"internal/rehearsal":               3,
 	"internal/vllmsim":                 1,
 	"internal/vllmsim/simprocess":      2,
 	"internal/hint":                    -1,
 	"internal/yamlfile":                0,
 	"internal/deployment":              0,
 	"internal/terminal":                1,
+	"internal/progress":                6,
 	"internal/tables":                  4,
 	"internal/shell":                   5,
 	"internal/terminal/terminaltest":   0,
@@ -69,13 +74,14 @@ var floor = map[string]int{
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
-var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment",
-	"reports/chart", "internal/vllmsim"}
+var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule",
+	"reports/chart", "internal/vllmsim", "internal/rehearsal"}
 
-// leaves are what a package that stands alone may import of ours: errors, files, the deployment, and the rooms of replay, which
-// stand alone too.
+// leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the
+// engine model that a rehearsal is played on, which stand alone too.
 var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix",
-	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire"}
+	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire",
+	"tidemark/replay/schedule", "tidemark/internal/rehearsal", "tidemark/internal/vllmsim"}
 
 type listed struct {
 	ImportPath     string

@@ -95,7 +95,7 @@ func TestPagesAskInABrowser(t *testing.T) {
 	b.Screenshot("ask-mistake")
 	b.CheckAccessibility(t)
 
-	// Names that look like numbers, and one name twice, stay in the order of the query; bars below zero hang from it (issue 13).
+	// Names that look like numbers, and one name twice, stay in the order of the query; bars below zero hang from it.
 	b.Evaluate(`document.getElementById("sql").value = "select 'b{' as b, -1e0 as \"10\", -2e0 as \"2\", 3 as b union all select 'c', -4, -5, 6"; document.getElementById("run").click(); ""`)
 	if got := b.Evaluate(`String(document.getElementById("answer").hidden && document.getElementById("plotting").hidden)`); got != "true" {
 		t.Errorf("the answer of another query is shown while one runs")
@@ -118,7 +118,7 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img").length`); got != "undefined0" {
 		t.Errorf("a value ran as script: %s", got)
 	}
-	// A token that no header can carry left neither the room nor the door (issue 13).
+	// A token that no header can carry left neither the room nor the door.
 	b.Evaluate(`sessionStorage.setItem("tidemark-token", "€€"); ""`)
 	b.Open("about:blank")
 	b.Open(s.url + "/")

@@ -132,7 +132,7 @@ func published(column string) (relations []string) {
 }
 
 // areOf is the condition for a relation's rows of some owners, all runs or all sources.
-// Views that number a trace's rows do so by the source's name: only with the name in the
+// Staging views that number a trace's rows do so by the source's name: only with the name in the
 // condition does DuckDB leave the rows of all other traces unread.
 func areOf(relation string, owners ...owner) string {
 	var ids, names []string
@@ -146,13 +146,12 @@ func areOf(relation string, owners ...owner) string {
 	return condition
 }
 
-// hasSourceName says which relations have a column source_name.
+// hasSourceName says which staging views have a column source_name, the name of their source. In a mart it may name another source:
+// that of a search for capacity is the trace.
 var hasSourceName = sync.OnceValue(func() map[string]bool {
 	has := map[string]bool{}
-	for _, schema := range queries.Views {
-		for _, file := range queries.In(schema, ".sql") {
-			_, has[file.Relation()] = queries.ReadHeader(file.Text).Columns["source_name"]
-		}
+	for _, file := range queries.In("staging", ".sql") {
+		_, has[file.Relation()] = queries.ReadHeader(file.Text).Columns["source_name"]
 	}
 	return has
 })

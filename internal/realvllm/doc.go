@@ -8,4 +8,7 @@
 //
 // A CPU's speed says nothing about a GPU, so nothing here asserts how fast anything is. Durations are only compared
 // with the server's own.
+//
+// TestCapacityOfARealVLLM searches what the server takes on one core, with the client on another, and holds the interval
+// to a run well below it and a run well above it.
 package realvllm

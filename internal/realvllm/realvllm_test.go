@@ -14,7 +14,7 @@ import (
 // TestRealVLLM takes one server through everything, because its start is the
 // dearest part.
 func TestRealVLLM(t *testing.T) {
-	s := theServer(t)
+	s := theServer(t, "")
 	program := build(t)
 	s.warmUp(t)
 	t.Run("AzureSlice", func(t *testing.T) { azureSlice(t, s, program) })

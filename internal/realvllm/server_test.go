@@ -36,13 +36,19 @@ type server struct {
 	version     string
 }
 
+// Where one test wants the server's cores and the client's apart.
+const (
+	serverCore = "0"
+	clientCore = "1"
+)
+
 // theServer is the server of $VLLM_BASE_URL, or one of our own for the time of
-// the test.
-func theServer(t *testing.T) *server {
+// the test, on one core where one is named.
+func theServer(t *testing.T, core string) *server {
 	t.Helper()
 	baseURL := strings.TrimSuffix(strings.TrimSuffix(os.Getenv("VLLM_BASE_URL"), "/"), "/v1")
 	if baseURL == "" {
-		baseURL = start(t)
+		baseURL = start(t, core)
 	} else {
 		t.Logf("the vLLM of VLLM_BASE_URL, %s: it must have no other clients", baseURL)
 	}
@@ -70,7 +76,7 @@ func (s *server) introduce(t *testing.T) {
 	t.Logf("vllm %s serves %s, %d tokens at most", s.version, s.model, s.maxModelLen)
 }
 
-func start(t *testing.T) (baseURL string) {
+func start(t *testing.T, core string) (baseURL string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -86,6 +92,7 @@ func start(t *testing.T) (baseURL string) {
 		t.Fatal(err)
 	}
 	cmd := command(t, place, port)
+	pin(cmd, core)
 	cmd.Stdout, cmd.Stderr = log, log
 	// It ends with its stdin: also when this test is killed.
 	stdin, err := cmd.StdinPipe()
@@ -131,6 +138,14 @@ func command(t *testing.T, place string, port int) *exec.Cmd {
 		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd
+}
+
+// pin keeps a program on a core; none: it may use all.
+func pin(cmd *exec.Cmd, core string) {
+	if core != "" {
+		pinned := exec.Command("taskset", append([]string{"-c", core}, cmd.Args...)...)
+		cmd.Path, cmd.Args, cmd.Err = pinned.Path, pinned.Args, pinned.Err
+	}
 }
 
 // stop ends the server and its engine: they are a process group of their own.

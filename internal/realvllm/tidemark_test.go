@@ -19,6 +19,7 @@ const exitInvalid = 3 // the run's own lateness is above its limit
 type tidemark struct {
 	binary string
 	folder string // of the warehouse and the runs
+	core   string // that it keeps to; empty: all
 }
 
 func build(t *testing.T) *tidemark {
@@ -30,13 +31,14 @@ func build(t *testing.T) *tidemark {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return &tidemark{binary, folder}
+	return &tidemark{binary: binary, folder: folder}
 }
 
 // run is one command as a user gives it. Its talk goes to the test's log.
 func (p *tidemark) run(t *testing.T, arguments ...string) (stdout string, exit int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.binary, arguments...)
+	pin(cmd, p.core)
 	cmd.Dir = p.folder
 	cmd.Env = append(os.Environ(), "TIDEMARK_WAREHOUSE="+filepath.Join(p.folder, "tidemark.duckdb"))
 	var out, talk bytes.Buffer

@@ -18,7 +18,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Two and a half seconds were 2,500 ms in one place and 2.50 s in another, and 0.9996 s was both 1,000 ms and 1.00 s (issue 11).
+// Two and a half seconds were 2,500 ms in one place and 2.50 s in another, and 0.9996 s was both 1,000 ms and 1.00 s.
 func TestDuration(t *testing.T) {
 	for want, s := range map[string]float64{
 		"2.50 s": 2.5, "1.00 s": 0.9996, "999 ms": 0.9994, "12.3 ms": 0.0123, "0.500 ms": 0.0005, "0 ms": 0, "600 s": 600, "-1.50 s": -1.5, "3,600 s": 3600,

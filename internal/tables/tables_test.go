@@ -119,7 +119,7 @@ the first 1 of more rows
 	}
 }
 
-// An object with two values of one name loses the first (issue 13).
+// An object with two values of one name loses the first.
 func TestJSONHasDistinctNames(t *testing.T) {
 	var text strings.Builder
 	table := answers.Table{Rows: [][]any{{"a", "b", "c", "d"}}}

@@ -11,6 +11,11 @@ type blockPool struct {
 	tail   int32
 	free   int
 	byHash map[uint64]int32 // first of the blocks with that hash
+
+	// What a lookup found, and the hash that it did not find. isStale says that one of these has changed.
+	wanted    uint64
+	hasWanted bool
+	isStale   bool
 }
 
 const noBlock = -1
@@ -20,6 +25,7 @@ type block struct {
 	prev, next int32 // in the free list, while refs is 0
 	hash       uint64
 	isCached   bool
+	isWatched  bool
 	twin       int32 // next block with the same hash
 }
 
@@ -62,17 +68,21 @@ func (p *blockPool) dropFree(i int32) {
 	p.free--
 }
 
-// find returns the cached blocks of the longest leading run of hashes.
-func (p *blockPool) find(hashes []uint64) []int32 {
-	var found []int32
-	for _, h := range hashes {
-		i, ok := p.byHash[h]
-		if !ok {
-			break
-		}
-		found = append(found, i)
+// find returns the first of the cached blocks with that hash.
+func (p *blockPool) find(hash uint64) (int32, bool) {
+	i, isThere := p.byHash[hash]
+	return i, isThere
+}
+
+// watch forgets an earlier lookup and notes another: the blocks that were found, and the hash after them.
+func (p *blockPool) watch(before, found []int32, next uint64, hasNext bool) {
+	for _, i := range before {
+		p.blocks[i].isWatched = false
 	}
-	return found
+	for _, i := range found {
+		p.blocks[i].isWatched = true
+	}
+	p.wanted, p.hasWanted, p.isStale = next, hasNext, false
 }
 
 // idle counts the found blocks that no sequence holds. Holding them uses up
@@ -126,6 +136,7 @@ func (p *blockPool) remember(i int32, hash uint64) {
 		return
 	}
 	b.hash, b.isCached, b.twin = hash, true, noBlock
+	p.isStale = p.isStale || p.hasWanted && hash == p.wanted
 	first, ok := p.byHash[hash]
 	if !ok {
 		p.byHash[hash] = i
@@ -143,6 +154,7 @@ func (p *blockPool) forget(i int32) {
 		return
 	}
 	b.isCached = false
+	p.isStale = p.isStale || b.isWatched
 	if first := p.byHash[b.hash]; first != i {
 		for p.blocks[first].twin != i {
 			first = p.blocks[first].twin
@@ -167,5 +179,6 @@ func (p *blockPool) reset() bool {
 		p.blocks[i].isCached, p.blocks[i].twin = false, noBlock
 	}
 	clear(p.byHash)
+	p.isStale = true
 	return true
 }

@@ -92,6 +92,7 @@ func (e *engine) run() {
 	clock := time.Now()
 	for e.takeIn() {
 		if e.sched.isIdle() {
+			e.sched.rest()
 			e.publish()
 			clock = e.rest(clock)
 			continue

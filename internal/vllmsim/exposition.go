@@ -109,6 +109,23 @@ func (s *Server) exposition() []byte {
 	return p.out
 }
 
+// Exposition is what /metrics would say, as far as an engine in virtual time counts it: gauges, counters and settings.
+func (c Counts) Exposition(cfg Config) []byte {
+	cfg, _ = cfg.withDefaults()
+	model := labelValue(cfg.Model)
+	p := &page{model: model, labels: `engine="0",model_name="` + model + `"`}
+	m := &metrics{
+		running: c.Running, waiting: c.Waiting, kvUsage: c.KVUsage,
+		prefixQueries: uint64(c.PrefixQueries), prefixHits: uint64(c.PrefixHits), preemptions: uint64(c.Preemptions),
+		promptTokens: uint64(c.PromptTokens), cachedTokens: uint64(c.CachedTokens), generationTokens: uint64(c.GenerationTokens),
+		success: map[finishReason]uint64{finishLength: uint64(c.Finished)},
+	}
+	p.state(m)
+	p.counts(m)
+	p.cacheConfig(cfg)
+	return p.out
+}
+
 // state writes the gauges of the scheduler.
 func (p *page) state(m *metrics) {
 	p.gauge("vllm:num_requests_running", "Number of requests in model execution batches.", p.one(float64(m.running)))

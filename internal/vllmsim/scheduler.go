@@ -27,6 +27,7 @@ type sequence struct {
 	start    uint64  // of the hash chain; differs with the cache salt
 	tail     []int32 // prompt tokens after the last full block; the first tokens of the output complete that block
 	hashes   []uint64
+	content  *Content // in place of tail, hashes and sampling: in virtual time nobody reads tokens
 
 	generated   int
 	computed    int // tokens whose KV is in the cache
@@ -38,11 +39,32 @@ type sequence struct {
 	isGone      bool // finished or aborted
 
 	stream *stream // nil in virtual time, where nobody listens
+	job    *Job    // nil but in virtual time
 	choice int
 	times  sequenceTimes
 }
 
 func (s *sequence) tokens() int { return s.prompt + s.generated }
+
+// hash is that of a full block, which covers the whole prefix up to its end.
+func (s *sequence) hash(block, size int) uint64 {
+	if s.content != nil {
+		return s.content.hash(block, size)
+	}
+	return s.hashes[block]
+}
+
+// hashed is how many leading blocks have a hash. In virtual time those that no other sequence can ask for count only once
+// the sequence has been preempted: then it may find them itself.
+func (s *sequence) hashed(size int) int {
+	switch {
+	case s.content == nil:
+		return len(s.hashes)
+	case s.preemptions > 0:
+		return s.tokens() / size
+	}
+	return min(s.content.Findable, s.tokens()) / size
+}
 
 // batch is the work of one step.
 type batch struct {
@@ -61,6 +83,15 @@ type scheduler struct {
 	pool    *blockPool
 	running []*sequence // in order of admission
 	waiting []*sequence
+	scratch []*sequence // of the batch: schedule and complete take turns
+	head    lookup      // of the sequence that waits longest
+}
+
+// lookup is what the prefix cache has of a sequence. One that waits for room is looked at in every step, and a long prompt has
+// thousands of blocks, so it is kept until the pool says that it is no longer so.
+type lookup struct {
+	of    *sequence
+	found []int32
 }
 
 func newScheduler(cfg Config) *scheduler {
@@ -74,6 +105,13 @@ func (s *scheduler) add(q *sequence) {
 
 func (s *scheduler) isIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
 
+// rest lets go of the sequences of the last step: an idle engine holds no answer.
+func (s *scheduler) rest() {
+	clear(s.scratch[:cap(s.scratch)])
+	s.pool.watch(s.head.found, nil, 0, false)
+	s.head = lookup{}
+}
+
 // usage is the share of KV blocks in use.
 func (s *scheduler) usage() float64 {
 	return 1 - float64(s.pool.free)/float64(len(s.pool.blocks))
@@ -82,7 +120,7 @@ func (s *scheduler) usage() float64 {
 // schedule fills one step: running sequences in order, then, if none had to be
 // preempted, waiting ones in order while budget, places and blocks last.
 func (s *scheduler) schedule() batch {
-	var b batch
+	b := batch{sequences: s.scratch[:0]}
 	budget := s.cfg.MaxNumBatchedTokens
 	for i := 0; i < len(s.running) && budget > 0; i++ {
 		q := s.running[i]
@@ -116,8 +154,9 @@ func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
 // preempt frees a sequence's blocks; its tokens will be computed again (vLLM's
 // recompute mode).
 func (s *scheduler) preempt(q *sequence) {
-	s.drop(q)
 	q.preemptions++
+	s.remember(q, q.computed)
+	s.drop(q)
 	s.waiting = slices.Insert(s.waiting, 0, q)
 }
 
@@ -138,7 +177,7 @@ func (s *scheduler) grow(q *sequence, tokens int) bool {
 func (s *scheduler) admit(b *batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
-		found := s.lookUp(q)
+		found := s.lookUpHead()
 		// The whole sequence must fit, not only its first chunk. Otherwise many
 		// long prompts would start and be preempted again.
 		if ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) > s.pool.free {
@@ -147,6 +186,8 @@ func (s *scheduler) admit(b *batch, budget int) {
 		for _, i := range found {
 			s.pool.hold(i)
 		}
+		s.pool.watch(found, nil, 0, false)
+		s.head = lookup{}
 		q.blocks, q.remembered = found, len(found)
 		q.computed = len(found) * s.cfg.BlockSize
 		if q.cached < 0 {
@@ -165,14 +206,94 @@ func (s *scheduler) admit(b *batch, budget int) {
 	}
 }
 
+// canAdmit says whether the next step could admit the sequence that waits longest.
+func (s *scheduler) canAdmit() bool {
+	if len(s.running) >= min(s.cfg.MaxNumSeqs, s.cfg.MaxNumBatchedTokens) {
+		return false
+	}
+	q := s.waiting[0]
+	found := s.lookUpHead()
+	return ceilDiv(q.tokens(), s.cfg.BlockSize)-len(found)+s.pool.idle(found) <= s.pool.free
+}
+
+// stepsWithRoom is for how many steps, at most so many, every running sequence can decode before blocks run out.
+func (s *scheduler) stepsWithRoom(most int) int {
+	if len(s.running)*(most/s.cfg.BlockSize+1) <= s.pool.free {
+		return most
+	}
+	fits := func(steps int) bool {
+		need := 0
+		for _, q := range s.running {
+			need += ceilDiv(q.computed+steps, s.cfg.BlockSize) - len(q.blocks)
+		}
+		return need <= s.pool.free
+	}
+	low, high := 0, most+1 // low fits, high does not
+	for high-low > 1 {
+		if middle := (low + high) / 2; fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// decoded lets every running sequence decode so many tokens, as that many steps would, and returns them all. Those whose
+// output is complete have left.
+func (s *scheduler) decoded(steps int) []*sequence {
+	yielded := append(s.scratch[:0], s.running...)
+	s.scratch = yielded
+	isAnyDone := false
+	for _, q := range yielded {
+		s.grow(q, q.computed+steps)
+		q.generated += steps
+		q.computed += steps
+		s.remember(q, q.computed)
+		if q.generated == q.output {
+			isAnyDone = true
+			s.end(q)
+		}
+	}
+	if isAnyDone {
+		s.running = slices.DeleteFunc(s.running, func(q *sequence) bool { return q.isGone })
+	}
+	return yielded
+}
+
+// lookUpHead is lookUp for the sequence that waits longest.
+func (s *scheduler) lookUpHead() []int32 {
+	q := s.waiting[0]
+	if s.head.of == q && !s.pool.isStale {
+		return s.head.found
+	}
+	found := s.lookUp(q)
+	next := uint64(0)
+	hasNext := s.cfg.EnablePrefixCaching && len(found) < min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
+	if hasNext {
+		next = q.hash(len(found), s.cfg.BlockSize)
+	}
+	s.pool.watch(s.head.found, found, next, hasNext)
+	s.head = lookup{q, found}
+	return found
+}
+
 // lookUp finds q's cached blocks. The last token must be computed to yield the
 // next, so the cache can supply at most tokens-1, in whole blocks.
 func (s *scheduler) lookUp(q *sequence) []int32 {
 	if !s.cfg.EnablePrefixCaching {
 		return nil
 	}
-	most := min(len(q.hashes), (q.tokens()-1)/s.cfg.BlockSize)
-	return s.pool.find(q.hashes[:most])
+	most := min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
+	var found []int32
+	for block := range most {
+		i, isThere := s.pool.find(q.hash(block, s.cfg.BlockSize))
+		if !isThere {
+			break
+		}
+		found = append(found, i)
+	}
+	return found
 }
 
 // plan puts n tokens of q into the step. Blocks that the step fills can be
@@ -202,14 +323,15 @@ func (s *scheduler) remember(q *sequence, tokens int) {
 	if !s.cfg.EnablePrefixCaching {
 		return
 	}
-	for full := min(tokens/s.cfg.BlockSize, len(q.hashes)); q.remembered < full; q.remembered++ {
-		s.pool.remember(q.blocks[q.remembered], q.hashes[q.remembered])
+	for full := min(tokens/s.cfg.BlockSize, q.hashed(s.cfg.BlockSize)); q.remembered < full; q.remembered++ {
+		s.pool.remember(q.blocks[q.remembered], q.hash(q.remembered, s.cfg.BlockSize))
 	}
 }
 
 // complete ends the step and returns the sequences that have one more token.
 // Those whose output is complete have left, and their blocks are free.
 func (s *scheduler) complete(b batch) []*sequence {
+	s.scratch = b.sequences
 	yielded := b.sequences[:0]
 	isAnyDone := false
 	for _, q := range b.sequences {
@@ -237,7 +359,7 @@ func (s *scheduler) complete(b batch) []*sequence {
 // extendHashes adds the hash of the block that the newest token has filled.
 func (s *scheduler) extendHashes(q *sequence) {
 	size := s.cfg.BlockSize
-	if !s.cfg.EnablePrefixCaching || q.tokens()%size != 0 {
+	if !s.cfg.EnablePrefixCaching || q.sampling == nil || q.tokens()%size != 0 {
 		return
 	}
 	block := len(q.hashes)

@@ -51,8 +51,20 @@ func (r *rig) step() (batch, []*sequence) {
 		}
 	}
 	r.checkBlocks()
+	r.checkLookup()
 	b.sequences = planned
 	return b, yielded
+}
+
+// checkLookup compares what is kept of the prefix cache for the sequence that waits longest with a new lookup.
+func (r *rig) checkLookup() {
+	r.t.Helper()
+	if len(r.sched.waiting) == 0 {
+		return
+	}
+	if kept, fresh := r.sched.lookUpHead(), r.sched.lookUp(r.sched.waiting[0]); !slices.Equal(kept, fresh) {
+		r.t.Fatalf("blocks %v are kept of a lookup that finds %v", kept, fresh)
+	}
 }
 
 func (r *rig) checkStep(b batch) {

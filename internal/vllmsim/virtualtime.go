@@ -2,57 +2,437 @@ package vllmsim
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"time"
+
+	"tidemark/internal/splitmix"
 )
 
-// Job is a request in virtual time: when it arrives, and how many tokens it
-// brings and asks for.
-type Job struct {
-	At             time.Duration
-	Prompt, Output int
+// Virtual plays requests through the scheduler in virtual time: whoever drives it says when a request arrives, and moves
+// the clock to the instants that End names. A step starts as soon as the one before has ended, or at the next arrival when
+// nothing is running. A request that arrives during a step joins the next one. A token's instant is the end of its step.
+//
+// While nothing but decoding happens, the steps until the next event are one stretch: their times grow by the same amount
+// from step to step, so their sum is known without walking them. A stretch that an arrival cuts short is cut at the end of
+// the step that it falls into. So a day of traffic takes seconds.
+//
+// The clock is the caller's; instants may be far apart. Not safe for concurrent use.
+type Virtual struct {
+	cfg   Config
+	sched *scheduler
+	noise *noise
+
+	now     stretch // what the engine is doing; steps is 0 when it is idle
+	batch   batch   // of a stretch of one step that is more than decoding
+	done    int64   // steps that have ended
+	past    []stretch
+	counts  Counts
+	keepsIt bool
+	over    []*Job        // in this step
+	wakes   time.Duration // when an idle engine begins; Never if nothing has arrived
 }
 
-// Timing says when a job's tokens came, on the clock of Job.At.
-type Timing struct{ First, Last time.Duration }
+// Never is an instant that does not come.
+const Never = time.Duration(math.MaxInt64)
 
-// Walk plays jobs, which must be in order of arrival, through the scheduler in
-// virtual time: the clock jumps from step to step, so that an hour of traffic
-// takes milliseconds. A step starts as soon as the one before has ended, or at
-// the next arrival when nothing is running. Jobs that arrive during a step join
-// the next one. A token's instant is the end of its step.
-//
-// A job has lengths but no content, so there is no prefix cache.
-func Walk(cfg Config, jobs []Job) ([]Timing, error) {
-	cfg.EnablePrefixCaching = false
+// Job is a request in virtual time. The caller fills in the first group; the rest says what became of it.
+type Job struct {
+	Prompt, Output int      // tokens
+	Content        *Content // nil: it shares nothing, and is not found in the prefix cache
+	Owner          any      // the caller's
+
+	Arrived     time.Duration
+	Scheduled   time.Duration // first admitted
+	First, Last time.Duration // its first and last token
+	Cached      int           // prompt tokens found in the prefix cache when it was first admitted
+	Preemptions int
+
+	runs []tokenRun
+}
+
+// tokenRun says that a job's tokens from one on came in successive steps, beginning with one.
+type tokenRun struct {
+	token int
+	step  int64
+}
+
+// Content says what a request's tokens share with others. Two requests with an equal id at a place share all tokens up to
+// there.
+type Content struct {
+	Blocks      []uint64 // ids of the leading blocks of the prompt
+	BlockTokens int      // tokens in each of them
+	BlocksEnd   int      // tokens of the prompt that they cover
+	Answers     []Span   // of earlier turns, which stand in place of blocks, and the answer itself
+	Own         uint64   // the id of everything else
+	// Findable is how many leading tokens, of prompt and answer together, a later request may have too.
+	Findable int
+}
+
+// Span is the tokens [Start, End).
+type Span struct {
+	Start, End int
+	ID         uint64
+}
+
+// hash is that of a block of the engine: the id of what its last token belongs to, and its place.
+func (c *Content) hash(block, size int) uint64 {
+	return splitmix.Mix(c.idAt((block+1)*size-1) ^ splitmix.Mix(uint64(block)))
+}
+
+func (c *Content) idAt(token int) uint64 {
+	for _, span := range c.Answers {
+		if token >= span.Start && token < span.End {
+			return span.ID
+		}
+	}
+	if token < c.BlocksEnd {
+		return c.Blocks[token/c.BlockTokens]
+	}
+	return c.Own
+}
+
+// Noise makes an engine as uneven as a real one; the zero value is none.
+type Noise struct {
+	StepSD     float64       // standard deviation of a step's time, as a share of it
+	StallEvery time.Duration // mean time between two stalls, which come at random; 0: none
+	Stall      time.Duration // how much longer the step lasts that a stall falls into
+	Seed       uint64
+}
+
+type noise struct {
+	Noise
+	rnd  *rand.Rand
+	next time.Duration // the next stall
+}
+
+// Counts are totals since the engine began, as /metrics has them.
+type Counts struct {
+	Running, Waiting          int
+	KVUsage                   float64 // share of blocks in use
+	PrefixQueries, PrefixHits int64   // tokens
+	Preemptions               int64
+	PromptTokens              int64 // of prompts whose first token has come
+	CachedTokens              int64 // of these
+	GenerationTokens          int64
+	Finished                  int64
+}
+
+// stretch is one or more steps of which nothing but the contexts changes.
+type stretch struct {
+	first    int64         // number of its first step
+	start    time.Duration // of that step
+	steps    int
+	stepS    float64 // seconds of the first step
+	growthS  float64 // that each step lasts longer than the one before
+	extra    time.Duration
+	isDecode bool // every running sequence yields a token in each step
+}
+
+// elapsed is the time of the first n steps.
+func (s *stretch) elapsed(n int) time.Duration {
+	steps := float64(n)
+	d := time.Duration(math.Round(1e9 * (steps*s.stepS + s.growthS*steps*(steps-1)/2)))
+	if n == s.steps {
+		d += s.extra
+	}
+	return d
+}
+
+func (s *stretch) end() time.Duration { return s.start + s.elapsed(s.steps) }
+
+// stepsUntil is the number of steps after which at least d has passed, at least one.
+func (s *stretch) stepsUntil(d time.Duration) int {
+	if s.stepS <= 0 {
+		return s.steps
+	}
+	target := d.Seconds()
+	n := target / s.stepS
+	if half := s.growthS / 2; half > 0 { // half n^2 + (stepS - half) n = target
+		b := s.stepS - half
+		n = (math.Sqrt(b*b+4*half*target) - b) / (2 * half)
+	}
+	steps := max(1, min(s.steps, int(math.Ceil(n))))
+	for steps > 1 && s.elapsed(steps-1) >= d {
+		steps--
+	}
+	for steps < s.steps && s.elapsed(steps) < d {
+		steps++
+	}
+	return steps
+}
+
+// NewVirtual is an idle engine at instant 0. With keepsTokens the instant of every token is kept until its request is over,
+// see TokenTimes.
+func NewVirtual(cfg Config, n Noise, keepsTokens bool) (*Virtual, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if cfg.StepTime == nil {
-		return nil, errors.New("simulator: a walk needs StepTime")
+		return nil, errors.New("simulator: virtual time needs StepTime")
 	}
-	timings := make([]Timing, len(jobs))
-	sched := newScheduler(cfg)
-	clock, next := time.Duration(0), 0
-	for next < len(jobs) || !sched.isIdle() {
-		if sched.isIdle() {
-			clock = max(clock, jobs[next].At)
-		}
-		for ; next < len(jobs) && jobs[next].At <= clock; next++ {
-			job := jobs[next]
-			if job.Prompt < 1 || job.Output < 1 || job.Prompt+job.Output > cfg.MaxModelLen {
-				return nil, errors.New("simulator: a job of no prompt, no output, or more than MaxModelLen")
-			}
-			sched.add(&sequence{prompt: job.Prompt, output: job.Output, choice: next})
-		}
-		b := sched.schedule()
-		clock += max(cfg.StepTime(b.step), 0)
-		for _, q := range sched.complete(b) {
-			if q.generated == 1 {
-				timings[q.choice].First = clock
-			}
-			timings[q.choice].Last = clock
-		}
+	v := &Virtual{cfg: cfg, sched: newScheduler(cfg), keepsIt: keepsTokens, wakes: Never}
+	if n != (Noise{}) {
+		v.noise = &noise{Noise: n, rnd: rand.New(rand.NewPCG(n.Seed, 0x57a11)), next: Never}
+		v.noise.plan(0)
 	}
-	return timings, nil
+	return v, nil
 }
+
+// plan draws the next stall.
+func (n *noise) plan(after time.Duration) {
+	if n.StallEvery > 0 {
+		n.next = after + time.Duration(n.rnd.ExpFloat64()*float64(n.StallEvery))
+	}
+}
+
+// Fits says why the engine could never serve a request, like a server that answers 400.
+func (v *Virtual) Fits(job *Job) error {
+	switch {
+	case job.Prompt < 1 || job.Output < 1:
+		return errors.New("simulator: a request of no prompt or no output")
+	case job.Prompt+job.Output > v.cfg.MaxModelLen:
+		return fmt.Errorf("simulator: a request of %d tokens is longer than the model's %d", job.Prompt+job.Output, v.cfg.MaxModelLen)
+	}
+	return nil
+}
+
+// Add lets a request arrive. The instant must not lie before one that the engine was told of, nor after End.
+func (v *Virtual) Add(job *Job, at time.Duration) {
+	job.Arrived = at
+	v.sched.add(&sequence{prompt: job.Prompt, output: job.Output, content: job.Content, job: job})
+	switch {
+	case v.now.steps == 0: // whatever arrives at the same instant shares its first step
+		v.wakes = min(v.wakes, at)
+	case v.now.steps > 1 && v.canJoin():
+		if n := v.now.stepsUntil(at - v.now.start); n < v.now.steps {
+			v.now.steps, v.now.extra = n, 0
+		}
+	}
+}
+
+// canJoin says whether the request that waits longest could be admitted at the end of this step. If not, only the end of
+// another one changes that, and the stretch ends there anyway.
+func (v *Virtual) canJoin() bool {
+	return len(v.sched.running) < min(v.cfg.MaxNumSeqs, v.cfg.MaxNumBatchedTokens) && len(v.sched.waiting) == 1
+}
+
+// End is when what the engine does now is over, or when it begins, with what has arrived; Never when it is idle.
+func (v *Virtual) End() time.Duration {
+	if v.now.steps == 0 {
+		return v.wakes
+	}
+	return v.now.end()
+}
+
+// Finish ends the steps that End spoke of, gives each request that is over to ended, and begins what comes next. What
+// arrives because a request is over is therefore too late for the step that begins at that instant, as over a network.
+func (v *Virtual) Finish(ended func(*Job)) {
+	if v.now.steps == 0 {
+		v.begin(v.wakes)
+		return
+	}
+	s := v.now
+	end := s.end()
+	if s.extra > 0 {
+		v.noise.plan(end)
+	}
+	var yielded []*sequence
+	if s.isDecode {
+		yielded = v.sched.decoded(s.steps)
+	} else {
+		yielded = v.sched.complete(v.batch)
+	}
+	v.done = s.first + int64(s.steps)
+	v.counts.GenerationTokens += int64(len(yielded) * s.steps)
+	over := v.over[:0]
+	for _, q := range yielded {
+		v.yield(q, &s, end)
+		if q.isGone {
+			q.job.Preemptions = q.preemptions
+			over = append(over, q.job)
+		}
+	}
+	v.over = over
+	v.keep(s)
+	v.begin(end)
+	for _, job := range over {
+		v.counts.Finished++
+		ended(job)
+	}
+	clear(over)
+}
+
+// yield notes the instants of a sequence's newest tokens.
+func (v *Virtual) yield(q *sequence, s *stretch, end time.Duration) {
+	job := q.job
+	if q.generated == 1 {
+		job.First = end
+		job.Cached = max(q.cached, 0)
+		v.counts.PromptTokens += int64(job.Prompt)
+		v.counts.CachedTokens += int64(job.Cached)
+	}
+	job.Last = end
+	if !v.keepsIt {
+		return
+	}
+	token := q.generated - s.steps
+	if n := len(job.runs); n == 0 || job.runs[n-1].step+int64(token-job.runs[n-1].token) != s.first {
+		job.runs = append(job.runs, tokenRun{token, s.first})
+	}
+}
+
+// keep remembers a stretch for as long as a running request has tokens in it.
+func (v *Virtual) keep(s stretch) {
+	if !v.keepsIt {
+		return
+	}
+	v.past = append(v.past, s)
+	if len(v.past) < 1<<12 || len(v.past)&(1<<12-1) != 0 {
+		return
+	}
+	oldest := v.done
+	for _, list := range [][]*sequence{v.sched.running, v.sched.waiting} {
+		for _, q := range list {
+			if len(q.job.runs) > 0 {
+				oldest = min(oldest, q.job.runs[0].step)
+			}
+		}
+	}
+	n := 0
+	for n < len(v.past) && v.past[n].first+int64(v.past[n].steps) <= oldest {
+		n++
+	}
+	v.past = append(v.past[:0], v.past[n:]...)
+}
+
+// TokenTimes appends the instant of each token of a job that has just ended. It must be called from within ended.
+func (v *Virtual) TokenTimes(dst []time.Duration, job *Job) []time.Duration {
+	at := 0
+	for i, run := range job.runs {
+		until := job.Output
+		if i+1 < len(job.runs) {
+			until = job.runs[i+1].token
+		}
+		for at < len(v.past) && v.past[at].first+int64(v.past[at].steps) <= run.step {
+			at++
+		}
+		step := run.step
+		for token := run.token; token < until; token++ {
+			for step >= v.past[at].first+int64(v.past[at].steps) {
+				at++
+			}
+			s := &v.past[at]
+			dst = append(dst, s.start+s.elapsed(int(step-s.first)+1))
+			step++
+		}
+	}
+	return dst
+}
+
+// begin starts the next stretch at an instant, or rests.
+func (v *Virtual) begin(at time.Duration) {
+	v.wakes = Never
+	if v.sched.isIdle() {
+		v.now = stretch{}
+		return
+	}
+	if n := v.decodeSteps(); n > 1 {
+		v.now = v.decoding(at, n)
+	} else {
+		v.batch = v.sched.schedule()
+		v.admitted(at)
+		v.now = stretch{first: v.done, start: at, steps: 1, stepS: v.stepS(v.batch.step)}
+	}
+	v.disturb()
+}
+
+func (v *Virtual) stepS(s Step) float64 { return max(v.cfg.StepTime(s), 0).Seconds() }
+
+func (v *Virtual) admitted(at time.Duration) {
+	v.counts.Preemptions += int64(len(v.batch.preempted))
+	v.counts.PrefixQueries += int64(v.batch.queried)
+	v.counts.PrefixHits += int64(v.batch.hit)
+	for _, q := range v.batch.admitted {
+		if q.preemptions == 0 {
+			q.job.Scheduled = at
+		}
+	}
+}
+
+// decodeSteps is for how many steps nothing but decoding can happen, if nobody arrives.
+func (v *Virtual) decodeSteps() int {
+	s := v.sched
+	if len(s.running) == 0 || len(s.waiting) > 0 && s.canAdmit() {
+		return 0
+	}
+	most := math.MaxInt
+	for _, q := range s.running {
+		if q.generated == 0 || q.tokens() != q.computed+1 {
+			return 0
+		}
+		most = min(most, q.output-q.generated)
+		if room := v.cfg.SlidingWindow - q.tokens(); room > 0 { // beyond it the step grows more slowly
+			most = min(most, room)
+		}
+	}
+	return s.stepsWithRoom(most)
+}
+
+// decoding is a stretch of n steps of decoding.
+func (v *Virtual) decoding(at time.Duration, n int) stretch {
+	first, last := Step{DecodeSequences: len(v.sched.running)}, Step{DecodeSequences: len(v.sched.running)}
+	for _, q := range v.sched.running {
+		context, window := int64(q.tokens()), int64(v.cfg.SlidingWindow)
+		first.ContextTokens += context
+		last.ContextTokens += context + int64(n-1)
+		if window == 0 {
+			window = math.MaxInt64
+		}
+		first.WindowTokens += min(context, window)
+		last.WindowTokens += min(context+int64(n-1), window)
+	}
+	s := stretch{first: v.done, start: at, steps: n, stepS: v.stepS(first), isDecode: true}
+	s.growthS = max((v.stepS(last)-s.stepS)/float64(n-1), 0)
+	return s
+}
+
+// disturb puts noise on the stretch that begins. The noise of many steps is that of their mean.
+func (v *Virtual) disturb() {
+	if v.noise == nil {
+		return
+	}
+	s := &v.now
+	factor := max(1+v.noise.StepSD/math.Sqrt(float64(s.steps))*v.noise.rnd.NormFloat64(), 0.1)
+	s.stepS *= factor
+	s.growthS *= factor
+	if v.noise.next < s.start { // while the engine was idle nobody noticed
+		v.noise.plan(s.start)
+	}
+	if v.noise.next < s.end() {
+		s.steps = s.stepsUntil(v.noise.next - s.start)
+		s.extra = v.noise.Stall
+	}
+}
+
+// Counts is the engine's state at an instant before End.
+func (v *Virtual) Counts(at time.Duration) Counts {
+	c := v.counts
+	c.Running, c.Waiting, c.KVUsage = len(v.sched.running), len(v.sched.waiting), v.sched.usage()
+	if v.now.isDecode {
+		steps := v.now.stepsUntil(at - v.now.start)
+		if v.now.elapsed(steps) > at-v.now.start {
+			steps--
+		}
+		c.GenerationTokens += int64(steps * len(v.sched.running))
+	}
+	return c
+}
+
+// Load is how many requests the engine has, running and waiting.
+func (v *Virtual) Load() int { return len(v.sched.running) + len(v.sched.waiting) }
+
+// ResetPrefixCache forgets the cached blocks, unless one is in use.
+func (v *Virtual) ResetPrefixCache() bool { return v.sched.pool.reset() }

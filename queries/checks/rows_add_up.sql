@@ -45,6 +45,8 @@ with rows_of_tables as (
     union all
     select source_id from raw.documents
     union all
+    select source_id from raw.capacities
+    union all
     select runs.source_id
     from raw.requests
     inner join raw.runs on runs.run_id = requests.run_id

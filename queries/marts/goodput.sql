@@ -12,6 +12,8 @@
 -- accepted                      of these, accepted
 -- accepted_ratio                accepted / tried
 -- goodput_per_s                 accepted requests per second of the run's window
+-- steady_accepted_ratio         the same share of what ended in the run's steady part (marts.steady_windows has the rule); null where it has none
+-- steady_goodput_per_s          accepted requests that ended in it, per second of it
 -- accepted_output_tokens        their tokens; null where the count of some is not known
 -- gpus                          of all endpoints; null where the run does not say on what it was
 -- price_per_gpu_hour            in US dollars by the catalogue; in whatever currency by the SLO; null where neither has one
@@ -83,10 +85,16 @@ accepted as (
         case
             when count(*) filter (where requests.is_success and beyond.seq is null and requests.received_tokens is null) = 0
                 then (sum(requests.received_tokens) filter (where requests.is_success and beyond.seq is null))::double
-        end as output_tokens
+        end as output_tokens,
+        count(*) filter (where requests.is_success and beyond.seq is null and steady.run_id is not null) as steady_accepted,
+        count(steady.run_id) as steady_tried,
+        any_value(steady.until_s - steady.from_s) as steady_s
     from staging.requests
     inner join staging.runs on runs.run_id = requests.run_id
     left join beyond on beyond.run_id = requests.run_id and beyond.seq = requests.seq
+    left join marts.steady_windows as steady
+        on steady.run_id = requests.run_id
+        and coalesce(requests.done_s, requests.last_token_s, requests.sent_s) between steady.from_s and steady.until_s
     where requests.run_id in (select run_id from outcomes)
         and not requests.is_warm_up
         and macros.is_tried(requests.is_sent, requests.failure, runs.stopped_by)
@@ -119,6 +127,8 @@ select
     coalesce(accepted.accepted, 0) as accepted,
     accepted.accepted / accepted.tried as accepted_ratio,
     accepted.accepted / nullif(runs.window_s, 0) as goodput_per_s,
+    accepted.steady_accepted / nullif(accepted.steady_tried, 0) as steady_accepted_ratio,
+    accepted.steady_accepted / accepted.steady_s as steady_goodput_per_s,
     accepted.output_tokens as accepted_output_tokens,
     sized.gpus,
     priced.price_per_gpu_hour,

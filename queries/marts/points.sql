@@ -14,7 +14,7 @@
 -- run_id            the replay; null of a result
 -- tool              'tidemark', 'vllm-bench-serve', 'aiperf', ...
 -- tool_version      as the run or the file says
--- origin            'measured' or 'simulated'; null of a result: its file does not say
+-- origin            'measured', 'simulated' or 'rehearsed'; null of a result: its file does not say
 -- label             as the user called it
 -- started_at        when it began
 -- model             as the user or the file names it
@@ -187,7 +187,7 @@ own as (
         runs.run_id,
         'tidemark' as tool,
         runs.tidemark_version as tool_version,
-        case when runs.is_simulated then 'simulated' else 'measured' end as origin,
+        runs.origin,
         runs.name as label,
         runs.started_at,
         runs.deployment,

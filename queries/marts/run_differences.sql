@@ -20,7 +20,7 @@ with runs as (
         plan_fingerprint,
         mode,
         coalesce(catalog_model, served_model) as model,
-        case when is_simulated then 'simulated' else 'measured' end as origin,
+        origin,
         [
             {'kind': 'load', 'setting': 'mode', 'value': mode},
             {'kind': 'load', 'setting': 'max_concurrency', 'value': max_concurrency::varchar},
@@ -28,6 +28,7 @@ with runs as (
             {'kind': 'load', 'setting': 'speed', 'value': round(speed, 4)::varchar},
             {'kind': 'load', 'setting': 'thin', 'value': round(thin, 4)::varchar},
             {'kind': 'load', 'setting': 'thicken', 'value': round(thicken, 4)::varchar},
+            {'kind': 'load', 'setting': 'lengths', 'value': lengths},
             {'kind': 'load', 'setting': 'session_rate_per_s', 'value': round(session_rate_per_s, 4)::varchar},
             {'kind': 'load', 'setting': 'history', 'value': history},
             {'kind': 'server', 'setting': 'gpu', 'value': gpu},

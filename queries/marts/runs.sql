@@ -21,7 +21,8 @@
 -- status                   'running', 'done', 'interrupted' or 'aborted'
 -- has_ended                false while it runs and after a kill: what has no row was not sent or did not end
 -- measured_on              what was measured: 'simulated ...', or the engine and what it ran on
--- is_simulated             measured on a simulated server
+-- is_simulated             measured on a simulated server, or rehearsed
+-- origin                   'measured', 'simulated' or 'rehearsed'
 -- is_draft                 GPU or model is not known: shown, not compared
 -- base_url                 the server that was asked
 -- endpoint                 the path on it
@@ -41,6 +42,7 @@
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
 -- speed, thin, thicken     how the trace was scaled
+-- lengths                  'own', or 'mean': a control whose requests all have the average lengths of its plan
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
 -- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- seed                     of everything that was drawn
@@ -74,6 +76,8 @@
 -- request_per_s            completed requests per second of that window
 -- prompt_token_per_s       prompt tokens of completed requests per second of it
 -- output_token_per_s       received tokens of completed requests per second of it; null where the count of some is not known
+-- steady_request_per_s     completed requests per second of its steady part (marts.steady_windows has the rule); null where it has none
+-- steady_output_token_per_s  their received tokens per second of it
 -- p50_ttft_s, p95_ttft_s, p99_ttft_s                               time to first token, from sent, seconds
 -- p50_ttft_from_due_s, p95_ttft_from_due_s, p99_ttft_from_due_s    time to first token, from due, seconds
 -- p50_tpot_s, p95_tpot_s, p99_tpot_s                               time per token after the first, seconds
@@ -298,7 +302,7 @@ select
     runs.status,
     runs.has_ended,
     case
-        when runs.is_simulated then concat_ws(' ', 'simulated', coalesce(runs.simulates, 'server'))
+        when runs.is_simulated then concat_ws(' ', runs.origin, coalesce(runs.simulates, 'server'))
         else concat_ws(
             ' ',
             coalesce(runs.engine, case when runs.server_version is not null then 'vllm' end, 'unknown server'),
@@ -307,6 +311,7 @@ select
         )
     end as measured_on,
     runs.is_simulated,
+    runs.origin,
     runs.is_draft,
     runs.base_url,
     runs.endpoint,
@@ -328,6 +333,7 @@ select
     runs.speed,
     runs.thin,
     runs.thicken,
+    runs.lengths,
     runs.spread_tick_s,
     runs.session_rate_per_s,
     runs.seed,
@@ -364,6 +370,8 @@ select
     counts.completed / nullif(counts.window_s, 0) as request_per_s,
     coalesce(counts.input_tokens, 0) / nullif(counts.window_s, 0) as prompt_token_per_s,
     counts.received_tokens / nullif(counts.window_s, 0) as output_token_per_s,
+    steady_windows.steady_request_per_s,
+    steady_windows.steady_output_token_per_s,
     counts.ttft[1] as p50_ttft_s,
     counts.ttft[2] as p95_ttft_s,
     macros.p99_of(counts.ttft, counts.completed) as p99_ttft_s,
@@ -395,3 +403,4 @@ left join failures on failures.run_id = runs.run_id
 left join absences on absences.run_id = runs.run_id
 left join gaps on gaps.run_id = runs.run_id
 left join marts.closed_loops on closed_loops.run_id = runs.run_id
+left join marts.steady_windows on steady_windows.run_id = runs.run_id

@@ -21,6 +21,7 @@
 -- thin                     share of sessions kept
 -- thicken                  copies made of each session
 -- spread_tick_s            requests of one tick of the trace's clock were spread over it, seconds; null: sent as they came
+-- lengths                  'own', or 'mean': a control whose requests all have the average lengths of its plan
 -- session_rate_per_s       sessions without a start of their own were started at random, so many per second; null: none was
 -- planned_requests         requests in the plan
 -- duration_s               length of the run, seconds
@@ -58,7 +59,8 @@
 -- max_num_batched_tokens   tokens of one engine step
 -- environment_source       who said what it ran on: 'flags', 'file' or 'server'
 -- server_version           what the server said
--- is_simulated             the server said that it is a simulation
+-- is_simulated             the server said that it is a simulation, or there was none: the run was rehearsed
+-- origin                   'measured'; 'simulated': the server said that it is a simulation; 'rehearsed': played in virtual time, nothing was sent
 -- simulates                what it said it simulates
 -- is_draft                 GPU or model is not known
 -- is_complete              the run ended by itself
@@ -92,6 +94,7 @@ select
     (runs.document ->> '$.plan.scaling.thin')::double as thin,
     (runs.document ->> '$.plan.scaling.thicken')::double as thicken,
     nullif((runs.document ->> '$.plan.scaling.spread_tick_s')::double, 0) as spread_tick_s,
+    coalesce(nullif(runs.document ->> '$.plan.scaling.lengths', ''), 'own') as lengths,
     nullif((runs.document ->> '$.plan.scaling.session_rate_per_s')::double, 0) as session_rate_per_s,
     (runs.document ->> '$.plan.requests')::bigint as planned_requests,
     (runs.document ->> '$.result.duration_s')::double as duration_s,
@@ -132,6 +135,11 @@ select
     runs.document ->> '$.environment_source' as environment_source,
     nullif(runs.document ->> '$.server.version', '') as server_version,
     coalesce((runs.document ->> '$.server.is_simulated')::boolean, false) as is_simulated,
+    case
+        when runs.document ->> '$.origin' = 'rehearsed' then 'rehearsed'
+        when (runs.document ->> '$.server.is_simulated')::boolean then 'simulated'
+        else 'measured'
+    end as origin,
     nullif(concat_ws(
         ' ',
         nullif(runs.document ->> '$.server.simulates.gpu', ''),

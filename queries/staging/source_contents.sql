@@ -145,6 +145,13 @@ with contents as (
         macros.count_text(count(*)) || ', ' || macros.bytes_text(sum(octet_length(content))) || ' kept to the byte'
     from raw.documents
     group by source_id
+    union all
+    select
+        source_id,
+        30,
+        'capacity',
+        (header ->> '$.source') || ': ' || coalesce(replace(answer ->> '$.outcome', '_', ' '), 'not ended') || ', ' || macros.many_text(json_array_length(runs), 'run')
+    from raw.capacities
 )
 
 select

@@ -2,7 +2,7 @@
 -- group: traces
 -- source_id       number of the source
 -- source_name     what the user calls it
--- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder' or 'run'
+-- kind            what it holds: 'arrivals', 'lengths', 'metrics', 'kernels', 'kernel rules', 'kernel times', 'model', 'gpus', 'prices', 'results', 'folder', 'capacity' or 'run'
 -- format          the reader that took it in
 -- sha256          fingerprint of the file's bytes, unpacked
 -- rows_read       lines or records read

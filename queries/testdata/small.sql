@@ -75,3 +75,10 @@ insert into raw.figures values (6, 0, 'tpot', 'mean', 'ms', 8), (6, 0, 'ttft', '
 insert into raw.result_requests by name
 select 6 as source_id, 0 as point, seq, seq * 0.3e0 as started_s, 500 as input_tokens, 64 as output_tokens, 0.05e0 as ttft_s, 0.6e0 as e2e_s
 from range(20) as numbers (seq);
+insert into raw.capacities (search_id, source_id, header, runs, answer, last_event_at)
+select
+    name, 8 + place,
+    '{"source": "one", "source_sha256": "ab", "window": {"from_s": 0, "until_s": 60, "requests": 60, "rate_per_s": 1}, "deployment": {"gpu": "H100"}, "slo": {"objectives": [{"metric": "ttft", "percentile": 99, "at_most": 1}]}, "started_at": "2026-11-2' || place || 'T12:00:00Z"}',
+    '[{"number": 1, "id": "one", "scale": 2, "load_s": 60}]',
+    '{"outcome": "found", "scale": 2, "scale_low": 1.9, "scale_high": 2.1, "binding_objective": "p99 ttft", "curve": [{"scale": 2, "missed_ratio": 0.01}]}', now()
+from (values ('before', 0), ('after', 1)) as searches (name, place);

@@ -13,7 +13,7 @@ import (
 	"tidemark/internal/splitmix"
 )
 
-// Choices say which requests of a source are sent, and when. None of them changes a length, except Overlong "cap".
+// Choices say which requests of a source are sent, and when. None of them changes a length, except Overlong "cap" and Lengths.
 // The zero value sends everything as it came.
 type Choices struct {
 	SpreadTicks time.Duration // what the source's clock counts in: requests of one tick are spread over it; 0: they go as one
@@ -23,6 +23,7 @@ type Choices struct {
 	Duration    time.Duration // requests due at or after it are left out; 0: no limit
 	Limit       int64         // at most so many requests; 0: no limit
 	MaxModelLen int           // prompt and output tokens the server can hold; 0: not checked
+	Lengths     string        // "" as they are, or LengthsMean: every request has the average ones
 	Overlong    string        // what happens to longer ones: "refuse" (the default), "drop" or "cap"
 	Seed        uint64        // of what is drawn: sessions kept and cloned, offsets of clones
 	// Mode is "open" (the default) or "sessions": due times are then the earliest a turn can be due, and Duration keeps
@@ -54,6 +55,8 @@ func (c Choices) settled() (Choices, error) {
 		return c, fmt.Errorf("plan: max-model-len 1: a request has at least one prompt and one output token")
 	case c.Overlong != "refuse" && c.Overlong != "drop" && c.Overlong != "cap":
 		return c, fmt.Errorf("plan: overlong %q: must be refuse, drop or cap", c.Overlong)
+	case c.Lengths != "" && c.Lengths != LengthsMean:
+		return c, fmt.Errorf("plan: lengths %q: must be %s, or left out", c.Lengths, LengthsMean)
 	case c.Mode != "open" && c.Mode != "sessions":
 		return c, fmt.Errorf("plan: mode %q: must be open or sessions", c.Mode)
 	}
@@ -72,10 +75,12 @@ func orOne(x float64) float64 {
 type draft struct {
 	choices Choices
 	header  *Header
-	folder  string          // for spooled requests
-	refused int64           // overlong requests under "refuse"
-	longest int             // tokens of the longest of them
-	cut     map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
+	folder  string // for spooled requests
+	// isInMemory says that nothing is spooled to a file.
+	isInMemory bool
+	refused    int64           // overlong requests under "refuse"
+	longest    int             // tokens of the longest of them
+	cut        map[uint64]bool // sessions that lost a turn to "drop": the rest of them would be no conversation
 }
 
 // chosen is the source after every choice, in order of due time.
@@ -90,7 +95,11 @@ func (d *draft) chosen(source iter.Seq2[Request, error]) iter.Seq2[Request, erro
 	if d.choices.Thicken > 1 {
 		kept = d.thickened(kept)
 	}
-	return d.within(kept)
+	kept = d.within(kept)
+	if d.choices.Lengths == LengthsMean {
+		kept = d.averaged(kept)
+	}
+	return kept
 }
 
 // filtered leaves out what cannot be sent or was thinned away, and sets the clock to the speed.

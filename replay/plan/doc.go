@@ -12,5 +12,6 @@
 // Prompts (prompts.go) makes the token ids of a request from its planned lengths and its prefix blocks, so that equal blocks are
 // equal tokens and nothing else is shared. A chat endpoint takes text: chattext.go finds words that are one token each.
 //
-// It refuses to hold a plan in memory: a million requests stream through, and only sorting and thickening use spool files.
+// Write refuses to hold a plan in memory: a million requests stream through, and only sorting and thickening use spool files.
+// Scaled (scaled.go) makes the same plan of requests that are in memory already, for a search that needs it at many scales.
 package plan

@@ -74,6 +74,7 @@ type Scaling struct {
 	Limit       int64    `json:"limit"`      // 0: no limit
 	MaxModelLen int      `json:"max_model_len"`
 	Overlong    string   `json:"overlong"`
+	Lengths     string   `json:"lengths,omitempty"`       // LengthsMean: every request has the average lengths; empty: its own
 	SpreadTickS float64  `json:"spread_tick_s,omitempty"` // requests of one tick of the source's clock were spread over it; 0: sent as they came
 
 	// SessionRatePerS says that the source's sessions have no start of their own, and that these were drawn at so many
@@ -123,6 +124,7 @@ func (h *Header) begin(c Choices) {
 	s.Speed, s.Thin, s.Thicken = c.Speed, c.Thin, c.Thicken
 	s.DurationS, s.Limit, s.MaxModelLen, s.Overlong = c.Duration.Seconds(), c.Limit, c.MaxModelLen, c.Overlong
 	s.SpreadTickS = c.SpreadTicks.Seconds()
+	s.Lengths = c.Lengths
 }
 
 // fill runs the source through the choices into the body and counts; the header is complete when it returns.

@@ -20,7 +20,7 @@ const (
 // files and merged. What fits one part never sees the disk.
 func (d *draft) byDue(requests iter.Seq2[Request, error]) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
-		s := sorter{folder: d.folder}
+		s := sorter{folder: d.folder, isInMemory: d.isInMemory}
 		defer s.remove()
 		for req, err := range requests {
 			if err == nil {
@@ -41,6 +41,9 @@ func (d *draft) byDue(requests iter.Seq2[Request, error]) iter.Seq2[Request, err
 // sorter gathers requests in memory and spools them when they are too many.
 type sorter struct {
 	folder string
+	// isInMemory says that all is one part.
+	isInMemory bool
+
 	part   []Request // the last part, in memory
 	blocks int       // ids in it
 	spools []*lineFile
@@ -50,7 +53,7 @@ type sorter struct {
 func (s *sorter) add(req Request) error {
 	s.part = append(s.part, req)
 	s.blocks += len(req.Blocks)
-	if len(s.part) < sortRequests && s.blocks < sortBlocks {
+	if s.isInMemory || len(s.part) < sortRequests && s.blocks < sortBlocks {
 		return nil
 	}
 	return s.spool()

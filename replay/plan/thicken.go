@@ -22,7 +22,7 @@ func (d *draft) thickened(requests iter.Seq2[Request, error]) iter.Seq2[Request,
 	return func(yield func(Request, error) bool) {
 		t := &thickener{seed: d.choices.Seed, factor: d.choices.Thicken, owner: map[uint64]uint64{}}
 		// What Duration leaves out need not be spooled: a clone is never due before its original.
-		spool, err := t.survey(d.folder, d.inTime(requests))
+		spool, err := t.survey(d, d.inTime(requests))
 		if err != nil {
 			yield(Request{}, err)
 			return
@@ -63,8 +63,8 @@ type thickener struct {
 }
 
 // survey writes the requests to a spool and learns what the clones need.
-func (t *thickener) survey(folder string, requests iter.Seq2[Request, error]) (*lineFile, error) {
-	spool, err := newLineFile(folder)
+func (t *thickener) survey(d *draft, requests iter.Seq2[Request, error]) (spool, error) {
+	spool, err := d.newSpool()
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +172,30 @@ func (c *clones) Pop() any {
 	*c = (*c)[:last]
 	return x
 }
+
+// spool keeps requests that are read a second time.
+type spool interface {
+	add(Request) error
+	close() error
+	requests() iter.Seq2[Request, error]
+	remove()
+}
+
+// newSpool is a file next to the plan that is being made, or memory where no file is made.
+func (d *draft) newSpool() (spool, error) {
+	if d.isInMemory {
+		return &memory{}, nil
+	}
+	return newLineFile(d.folder)
+}
+
+// memory is a spool for plans that are small enough for it.
+type memory struct{ held []Request }
+
+func (m *memory) add(req Request) error               { m.held = append(m.held, req); return nil }
+func (m *memory) close() error                        { return nil }
+func (m *memory) requests() iter.Seq2[Request, error] { return whole(m.held) }
+func (m *memory) remove()                             {}
 
 // lineFile is a temporary compressed file of requests, next to the plan that is being made.
 type lineFile struct {

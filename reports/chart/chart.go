@@ -15,6 +15,7 @@ type Size struct{ Width, Height int }
 // Chart is one pair of axes and what is drawn on it.
 type Chart struct {
 	X, Y   Axis
+	Bands  []Band // below everything else
 	Series []Series
 	Limits []Limit
 	Spans  []Span // floating horizontal bars, one row per category of Y
@@ -27,6 +28,7 @@ type Axis struct {
 	Categories []string
 	Ticks      []Tick  // where and how to label; empty: ECharts chooses
 	Max        float64 // 0: as the data wants
+	IsZoomed   bool    // from near the first value and not from zero; the name should say so
 }
 
 // Tick labels one place of an axis.
@@ -55,7 +57,7 @@ const (
 	Predicted
 )
 
-// Colour is one of the five Okabe-Ito colours that reach 3:1 on white.
+// Colour is one of the five Okabe-Ito colours that reach 3:1 on white, or grey.
 type Colour string
 
 // The palette.
@@ -65,6 +67,8 @@ const (
 	Green      Colour = "#009E73"
 	Purple     Colour = "#CC79A7"
 	Black      Colour = "#000000"
+	// Grey is for what was before: a line that is there to be compared with.
+	Grey Colour = "#6B7785"
 )
 
 // Marker is the shape at the points of a series, so that colour is never the only difference.
@@ -96,6 +100,13 @@ type Series struct {
 type Point struct {
 	X, Y   float64
 	Weight float64
+}
+
+// Band is an interval that changes along X, such as a prediction's: a pale area with an edge on either side.
+type Band struct {
+	Name      string
+	Colour    Colour
+	Low, High []Point // of the same X
 }
 
 // Limit is a reference line across the chart at a Y.

@@ -89,6 +89,17 @@ func samples() map[string]chart.Chart {
 				{Name: "invalid p99", Kind: chart.Points, Colour: chart.Vermillion, Marker: chart.Triangle, IsHollow: true, Points: []chart.Point{{X: 4, Y: 150}}},
 			},
 		},
+		"band": {
+			X: chart.Axis{Name: "multiple of the traffic (not from 0)", IsZoomed: true}, Y: chart.Axis{Name: "share missed, %"},
+			Bands: []chart.Band{{Name: "90 % interval", Colour: chart.Purple,
+				Low: []chart.Point{{X: 1.4, Y: 0.2}, {X: 1.8, Y: 0.8}, {X: 2, Y: 2}}, High: []chart.Point{{X: 1.4, Y: 0.6}, {X: 1.8, Y: 1.6}, {X: 2, Y: 5}}}},
+			Series: []chart.Series{
+				{Name: "calibrated model", Colour: chart.Purple, Meaning: chart.Predicted, Marker: chart.NoMarker, Points: []chart.Point{{X: 1.4, Y: 0.4}, {X: 1.8, Y: 1.1}, {X: 2, Y: 3}}},
+				{Name: "before", Colour: chart.Grey, Meaning: chart.Predicted, Marker: chart.NoMarker, Points: []chart.Point{{X: 1.3, Y: 0.4}, {X: 1.6, Y: 1.1}, {X: 1.8, Y: 3}}},
+				{Name: "runs", Kind: chart.Points, Colour: chart.Blue, Points: []chart.Point{{X: 1.5, Y: 0.3}, {X: 1.9, Y: 1.5}}},
+			},
+			Limits: []chart.Limit{{At: 1, Text: "1 % may miss"}},
+		},
 		"nines": {
 			X: chart.Axis{Name: "share of requests", Ticks: nines, Max: 3}, Y: chart.Axis{Name: "ms"},
 			Series: []chart.Series{{Name: "TTFT", Colour: chart.Blue, Points: []chart.Point{{X: 0, Y: 1}, {X: chart.Nine(0.5), Y: 4}, {X: 1, Y: 9}, {X: 2, Y: 30}}}},

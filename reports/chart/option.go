@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,6 +55,7 @@ type series struct {
 	Silent     bool            `json:"silent"`
 	Emphasis   map[string]bool `json:"emphasis"`
 	Stack      string          `json:"stack,omitempty"`
+	Z          int             `json:"z,omitempty"` // what has more is drawn above; 2 where it is not said
 	BarWidth   string          `json:"barWidth,omitempty"`
 	LineStyle  *opts.LineStyle `json:"lineStyle,omitempty"`
 	ItemStyle  *opts.ItemStyle `json:"itemStyle,omitempty"`
@@ -99,13 +101,17 @@ var noEmphasis = map[string]bool{"disabled": true}
 // option is the chart as ECharts takes it.
 func (c Chart) option(size Size) option {
 	named := c.named()
+	entries := named
+	for _, band := range c.Bands {
+		entries = append(slices.Clip(entries), Series{Name: shorten(band.Name, 60), Colour: band.Colour, Marker: NoMarker, Kind: Area})
+	}
 	top := 6
-	if len(named) > 1 {
-		top += legendRow*legendRows(named, size.Width) - legendRow/4
+	if len(entries) > 1 {
+		top += legendRow*legendRows(entries, size.Width) - legendRow/4
 	}
 	o := option{
 		TextStyle: opts.TextStyle{FontFamily: font, FontSize: fontSize, Color: ink},
-		Legend:    legend(named),
+		Legend:    legend(entries, len(named)),
 		Grid: grid{
 			Grid:            opts.Grid{Left: "6", Right: "14", Top: strconv.Itoa(top), Bottom: "6"},
 			OuterBoundsMode: "same", OuterBoundsContain: "all",
@@ -119,6 +125,9 @@ func (c Chart) option(size Size) option {
 		o.YAxis.Inverse = opts.Bool(true)
 		o.YAxis.SplitLine = nil
 		o.Grid.Right = "70" // room for the labels beside the bars
+	}
+	for i, band := range c.Bands {
+		o.Series = append(o.Series, band.series(i, c.Y)...)
 	}
 	for _, s := range named {
 		o.Series = append(o.Series, s.option(c.X, c.Y, size))
@@ -170,15 +179,18 @@ type legendOption struct {
 // legendEntry is a name with the style of its icon.
 type legendEntry struct {
 	Name      string          `json:"name"`
+	Icon      string          `json:"icon,omitempty"`
 	ItemStyle *opts.ItemStyle `json:"itemStyle,omitempty"`
 }
 
-// legend has an entry for each series, and is shown if there are two or more.
-func legend(named []Series) legendOption {
+// legend has an entry for each series, then for each band, and is shown if there are two or more.
+func legend(named []Series, bandsFrom int) legendOption {
 	entries := make([]legendEntry, len(named))
 	for i, s := range named {
 		entries[i].Name = s.Name
-		if s.Marker == NoMarker {
+		if i >= bandsFrom {
+			entries[i].Icon, entries[i].ItemStyle = "rect", &opts.ItemStyle{Color: pale(s.Colour), BorderColor: string(s.Colour), BorderWidth: 1}
+		} else if s.Marker == NoMarker {
 			entries[i].ItemStyle = &opts.ItemStyle{Opacity: opts.Float(0)}
 		}
 	}
@@ -228,6 +240,9 @@ func (a Axis) option() axis {
 	if a.Max > 0 {
 		out.Max = a.Max
 	}
+	if a.IsZoomed {
+		out.Scale = opts.Bool(true)
+	}
 	return out
 }
 
@@ -274,6 +289,25 @@ func (s Series) option(x, y Axis, size Size) series {
 		out.Data = append(out.Data, d)
 	}
 	return out
+}
+
+// series makes of a band two stacked lines, its low edge and what is between the edges.
+func (b Band) series(i int, y Axis) []series {
+	edge := func(name string) series {
+		return series{
+			Type: "line", Name: name, Silent: true, Emphasis: noEmphasis, Stack: "band" + strconv.Itoa(i), Z: 1, Symbol: string(NoMarker),
+			ItemStyle: &opts.ItemStyle{Color: string(b.Colour)}, LineStyle: &opts.LineStyle{Color: string(b.Colour), Width: 1},
+		}
+	}
+	low, between := edge("edge of band "+strconv.Itoa(i)), edge(shorten(b.Name, 60))
+	between.AreaStyle = &opts.AreaStyle{Color: pale(b.Colour), Opacity: opts.Float(1)}
+	for n := range min(len(b.Low), len(b.High)) {
+		at := b.Low[n]
+		from, to := finite(at.Y, y), finite(b.High[n].Y-at.Y, Axis{})
+		low.Data = append(low.Data, datum{Value: []any{finite(at.X, Axis{}), from}})
+		between.Data = append(between.Data, datum{Value: []any{finite(at.X, Axis{}), to}})
+	}
+	return []series{low, between}
 }
 
 // hollow is the outline of a shape, as ECharts names it: emptyCircle.

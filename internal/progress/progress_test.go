@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"testing"
@@ -27,7 +27,7 @@ func TestAProgressLineCutsNoNumber(t *testing.T) {
 		{40, "1m5s/10m0s  sent 1300/12000  failed 0"},
 		{10, ""},
 	} {
-		if got := terminal.Fitting(progressFields(p), c.columns-1); got != c.want {
+		if got := terminal.Fitting(replayFields(p), c.columns-1); got != c.want {
 			t.Errorf("%d columns: got %q, want %q", c.columns, got, c.want)
 		}
 	}

@@ -1,7 +1,7 @@
-package main
-
-// The line that a verb rewrites on a terminal while it works. A log file or a pipe gets
-// none of it: control characters would make it unreadable.
+// Package progress is the line that a verb rewrites on a terminal while it works. A log
+// file or a pipe gets none of it: control characters would make it unreadable. It
+// refuses to know how the work is done: it is handed figures.
+package progress
 
 import (
 	"fmt"
@@ -14,18 +14,18 @@ import (
 	"tidemark/replay"
 )
 
-// progressLine rewrites one line on a terminal. It prints nothing elsewhere.
-func progressLine(w io.Writer) (redrawn func(replay.Progress), end func()) {
+// Replay rewrites one line on a terminal. It prints nothing elsewhere.
+func Replay(w io.Writer) (redrawn func(replay.Progress), end func()) {
 	if !terminal.Is(w) {
 		return func(replay.Progress) {}, func() {}
 	}
-	return func(p replay.Progress) { terminal.Redraw(w, progressFields(p)) }, func() { terminal.Redraw(w, nil) }
+	return func(p replay.Progress) { terminal.Redraw(w, replayFields(p)) }, func() { terminal.Redraw(w, nil) }
 }
 
-// progressFields lists the most important figures first, since a narrow terminal
+// replayFields lists the most important figures first, since a narrow terminal
 // does not show the rest. TPOT is that of the last second; "of" is the prediction
 // for the requests in flight now.
-func progressFields(p replay.Progress) []string {
+func replayFields(p replay.Progress) []string {
 	fields := []string{
 		fmt.Sprintf("%s/%s", p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second)),
 		fmt.Sprintf("sent %d/%d", p.Sent, p.Planned),
@@ -40,9 +40,9 @@ func progressFields(p replay.Progress) []string {
 	return append(fields, fmt.Sprintf("open %d", p.InFlight), show.Figures(p.OutputTokensPer)+" tok/s")
 }
 
-// ingestLine rewrites one line on a terminal, a few times per second. It prints
+// Ingest rewrites one line on a terminal, a few times per second. It prints
 // nothing elsewhere.
-func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
+func Ingest(w io.Writer) (show func(ingest.Progress), end func()) {
 	if !terminal.Is(w) {
 		return nil, func() {}
 	}
@@ -60,7 +60,7 @@ func ingestLine(w io.Writer) (show func(ingest.Progress), end func()) {
 // ingestFields lists the most important figures first. The remaining time is
 // estimated from bytes, because nobody knows the number of rows beforehand.
 func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
-	fields := []string{fmt.Sprintf("%d rows", p.Rows), count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)) + "/s"}
+	fields := []string{fmt.Sprintf("%d rows", p.Rows), Count(float64(p.Rows)/max(elapsed.Seconds(), 1e-3)) + "/s"}
 	if p.Files > 1 {
 		fields = append(fields, fmt.Sprintf("%d of %d files", p.FilesDone, p.Files))
 	}
@@ -81,13 +81,13 @@ func bytesText(size int64) string {
 		return show.Figures(float64(size)/1e9) + " GB"
 	}
 	if size >= 1e6 {
-		return megabytes(size)
+		return show.Figures(float64(size)/1e6) + " MB"
 	}
 	return show.Figures(float64(size)/1e3) + " kB"
 }
 
-// count shortens a number for a line that must fit the terminal.
-func count(n float64) string {
+// Count shortens a number for a line that must fit the terminal.
+func Count(n float64) string {
 	switch {
 	case n >= 1e6:
 		return show.Figures(n/1e6) + " M"

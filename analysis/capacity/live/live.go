@@ -1,0 +1,281 @@
+// Package live is the server of a capacity search that is really there: each probe is a run of replay, with a folder of its
+// own, and what became of its requests is watched while it goes, so that a hopeless run is stopped.
+//
+// Before each probe it runs what the user named, sends a few small requests one after the other (the unloaded latency, by
+// which drift shows), and afterwards reads from the run's folder what the server says of its settings.
+//
+// Of a server on a GPU that nobody named, steps.go finds a first step time by a few dozen small requests.
+//
+// It refuses to judge: package capacity decides what a probe is worth.
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/analysis/capacity"
+	"tidemark/replay"
+	"tidemark/replay/plan"
+)
+
+// Server sends probes by replay.
+type Server struct {
+	Settings replay.Settings // mode, concurrency, seed, run id and name are the probe's
+	Runs     string          // folder of runs
+	Source   plan.Header     // of what is sent: its name and fingerprint stand in each run's plan
+	NewID    func() string
+	Before   func(ctx context.Context, scale float64) error // nil: nothing is to be done before a run
+	Seed     func(runID string) uint64                      // of the tokens that belong to no block: another one for each run
+	Ended    func(ctx context.Context, folder, runID string) error
+	Begins   func(p capacity.Probe, runID string)
+}
+
+// Measure implements capacity.Server.
+func (s *Server) Measure(ctx context.Context, p capacity.Probe) (m capacity.Measured, err error) {
+	if s.Before != nil {
+		if err := s.Before(ctx, p.Scale); err != nil {
+			return m, err
+		}
+	}
+	work, err := os.MkdirTemp("", "tidemark-probe-")
+	if err != nil {
+		return m, err
+	}
+	defer os.RemoveAll(work)
+	unloaded, err := s.unloaded(ctx, work)
+	if err != nil {
+		return m, err
+	}
+	planned, err := s.plan(filepath.Join(work, "plan.jsonl.zst"), p.Requests, p.Mode)
+	if err != nil {
+		return m, err
+	}
+	m, err = s.send(ctx, p, planned)
+	m.Said.UnloadedS = unloaded
+	return m, err
+}
+
+// plan writes requests as a plan file. They are in order, and their due times are as they are to be sent.
+func (s *Server) plan(path string, requests []plan.Request, mode string) (*plan.Plan, error) {
+	choices := plan.Choices{Seed: s.Source.Seed, IsBounded: true}
+	if mode == "sessions" {
+		choices.Mode = mode
+	}
+	header := plan.Header{Source: s.Source.Source, SourceSHA256: s.Source.SourceSHA256}
+	_, err := plan.Write(path, header, choices, func(yield func(plan.Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return plan.Open(path)
+}
+
+// The small requests that show the latency without load.
+const (
+	smallRequests = 5
+	smallInput    = 32
+	smallOutput   = 8
+)
+
+// unloaded is the median time of a small request that has the server to itself. A server that is not there is an error.
+func (s *Server) unloaded(ctx context.Context, work string) (float64, error) {
+	small := make([]plan.Request, smallRequests)
+	for i := range small {
+		small[i] = plan.Request{Seq: int64(i), InputTokens: smallInput, OutputTokens: smallOutput}
+	}
+	planned, err := s.plan(filepath.Join(work, "small.jsonl.zst"), small, "open")
+	if err != nil {
+		return 0, err
+	}
+	settings := s.smallSettings("unloaded")
+	settings.Mode, settings.MaxConcurrency, settings.WarmUp = "closed", 1, 0
+	w := newWatcher(len(small))
+	settings.Watch = w.see
+	if _, err := replay.Run(ctx, planned, settings, filepath.Join(work, "unloaded")); err != nil {
+		return 0, err
+	}
+	var took []float64
+	for _, r := range w.replies {
+		if r.Last > 0 && !r.IsFailed {
+			took = append(took, (r.Last - r.Sent).Seconds())
+		}
+	}
+	if len(took) == 0 {
+		return 0, errors.New("capacity: the server failed every small request before the run")
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+func (s *Server) settings(runID string) replay.Settings {
+	settings := s.Settings
+	settings.RunID = runID
+	settings.Seed = s.Seed(runID)
+	return settings
+}
+
+// smallSettings are those of small requests. Their prompts are new each time: a server that still has those of an earlier search in its
+// prefix cache would answer long ones at once.
+func (s *Server) smallSettings(name string) replay.Settings {
+	settings := s.settings(name)
+	settings.Seed = s.Seed(fmt.Sprint(name, " ", time.Now().UnixNano()))
+	settings.Progress, settings.SLO, settings.MetricsURLs = nil, nil, []string{"none"}
+	return settings
+}
+
+// send is the run itself.
+func (s *Server) send(ctx context.Context, p capacity.Probe, planned *plan.Plan) (m capacity.Measured, err error) {
+	m.RunID = s.NewID()
+	if s.Begins != nil {
+		s.Begins(p, m.RunID)
+	}
+	settings := s.settings(m.RunID)
+	settings.Mode, settings.MaxConcurrency = p.Mode, p.MaxConcurrency
+	settings.Note = fmt.Sprintf("run %d of a capacity search: %s, at %.4g", p.Number, p.Why, p.Scale)
+	w := newWatcher(len(p.Requests))
+	settings.Watch = w.see
+	abort, stop := context.WithCancel(settings.Abort)
+	defer stop()
+	settings.Abort = abort
+	ended := make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() { m.CutAt = w.look(ended, p, stop) })
+	folder := filepath.Join(s.Runs, m.RunID)
+	result, runErr := replay.Run(ctx, planned, settings, folder)
+	close(ended)
+	looking.Wait()
+	if ctx.Err() != nil {
+		return m, ctx.Err()
+	}
+	record, err := readRecord(folder)
+	if err != nil {
+		return m, errors.Join(runErr, err)
+	}
+	m.Said = record.said()
+	if runErr != nil && m.CutAt == 0 && !m.Said.IsDead {
+		return m, runErr
+	}
+	m.Replies, m.LoadS = w.outcome(m.CutAt)
+	m.LatenessP99S = result.LatenessS.P99
+	if n := result.InputTokensReported; n > 0 && result.CachedTokensReported > 0 {
+		m.Said.CachedShare, m.Said.HasCachedShare = float64(result.CachedTokensReported)/float64(n), true
+	}
+	if s.Ended != nil {
+		return m, s.Ended(ctx, folder, m.RunID)
+	}
+	return m, nil
+}
+
+// watcher keeps how each request stands.
+type watcher struct {
+	mu      sync.Mutex
+	began   time.Time // about the run's zero: the first request was sent
+	replies []capacity.Reply
+}
+
+func newWatcher(n int) *watcher { return &watcher{replies: make([]capacity.Reply, n)} }
+
+func (w *watcher) see(r replay.Watched) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began.IsZero() {
+		w.began = time.Now().Add(-max(r.Sent, 0))
+	}
+	at := func(d time.Duration) time.Duration { return max(d, 0) }
+	reply := &w.replies[r.Seq]
+	reply.IsSent, reply.Due, reply.Sent = r.Sent >= 0 || r.IsOver, r.Due, at(r.Sent)
+	reply.First = at(r.First)
+	if !r.IsOver {
+		return
+	}
+	reply.Last, reply.Tokens, reply.Gaps = at(r.Last), int(r.Tokens), slices.Clone(r.Gaps)
+	reply.IsFailed = r.Failure != ""
+	if r.Failure == "cancelled" { // it was cut: what was seen of it counts, and it did not fail
+		reply.IsFailed, reply.Last = false, 0
+	}
+}
+
+// look asks now and then whether the run is hopeless, and stops it then.
+func (w *watcher) look(ended <-chan struct{}, p capacity.Probe, stop context.CancelFunc) (cutAt time.Duration) {
+	if p.Hopeless == nil {
+		return 0
+	}
+	tick := time.NewTicker(capacity.HopelessEvery / 5)
+	defer tick.Stop()
+	for next := capacity.HopelessFrom; ; {
+		select {
+		case <-ended:
+			return 0
+		case <-tick.C:
+		}
+		w.mu.Lock()
+		at := time.Duration(0)
+		if !w.began.IsZero() {
+			at = time.Since(w.began)
+		}
+		isHopeless := false
+		if at >= next {
+			next = at.Truncate(capacity.HopelessEvery) + capacity.HopelessEvery
+			isHopeless = p.Hopeless(at, slices.Clone(w.replies))
+		}
+		w.mu.Unlock()
+		if isHopeless {
+			stop()
+			return at
+		}
+	}
+}
+
+// outcome is the replies, and the seconds in which load was sent.
+func (w *watcher) outcome(cutAt time.Duration) ([]capacity.Reply, float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := cutAt
+	for _, r := range w.replies {
+		if cutAt == 0 && r.IsSent {
+			last = max(last, r.Sent)
+		}
+	}
+	return w.replies, last.Seconds()
+}
+
+// record is what a run's folder says of its server.
+type record struct {
+	StoppedBy string `json:"stopped_by"`
+	Gone      []any  `json:"gone"`
+	Effective struct {
+		MaxNumSeqs          int   `json:"max_num_seqs"`
+		MaxNumBatchedTokens int   `json:"max_num_batched_tokens"`
+		NumGPUBlocks        int   `json:"num_gpu_blocks"`
+		BlockSize           int   `json:"block_size"`
+		EnablePrefixCaching *bool `json:"enable_prefix_caching"`
+	} `json:"effective"`
+}
+
+func readRecord(folder string) (r record, err error) {
+	text, err := os.ReadFile(filepath.Join(folder, "run.json"))
+	if err != nil {
+		return r, fmt.Errorf("capacity: %w", err)
+	}
+	return r, json.Unmarshal(text, &r)
+}
+
+func (r record) said() capacity.Said {
+	e := r.Effective
+	return capacity.Said{
+		IsDead: r.StoppedBy == "server" || len(r.Gone) > 0, IsRestarted: r.StoppedBy == "set-up",
+		Settings: capacity.Settings{MaxNumBatchedTokens: e.MaxNumBatchedTokens, MaxNumSeqs: e.MaxNumSeqs, KVBlocks: e.NumGPUBlocks * max(e.BlockSize, 16) / 16, PrefixCaching: e.EnablePrefixCaching},
+	}
+}

@@ -1,0 +1,248 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tidemark/analysis/capacity"
+	"tidemark/internal/vllmsim"
+	"tidemark/replay"
+	"tidemark/replay/host"
+	"tidemark/replay/plan"
+)
+
+// The tests speak HTTP with the simulated server on a fake clock: minutes of load cost moments, and a busy machine changes no figure.
+
+// pipes is a listener without a kernel, so that fake time rules it.
+type pipes struct {
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-p.done:
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// known is the step time of the simulated server.
+var known = Steps{Base: 10e-3, Sequence: 0.4e-3, Context: 0.5e-6, Prompt: 40e-6}
+
+func engineOf(steps Steps) vllmsim.Config {
+	return vllmsim.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 32, MaxNumBatchedTokens: 2048, KVBlocks: 8192, EnablePrefixCaching: true, StepTime: steps.Time}
+}
+
+// onServer runs a test on a fake clock with a search's server that is there; crash takes it away.
+func onServer(t *testing.T, c vllmsim.Config, test func(t *testing.T, s *Server, crash func())) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		simulated, err := vllmsim.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		var serving sync.WaitGroup
+		serving.Go(func() { simulated.Serve(listener) })
+		crash := func() { listener.Close(); simulated.Close() }
+		defer serving.Wait()
+		defer crash()
+		runs := 0
+		test(t, &Server{
+			Settings: replay.Settings{BaseURLs: []string{"http://tiny"}, Model: "tiny", Version: "test", MetricsURLs: []string{"none"},
+				Abort: t.Context(), Dial: listener.dial, Sleep: host.TimerSleep},
+			Runs: t.TempDir(), Source: plan.Header{Source: "test", Seed: 7},
+			NewID: func() string { runs++; return fmt.Sprintf("run-%d", runs) },
+			Seed:  func(string) uint64 { return uint64(runs) },
+		}, crash)
+	})
+}
+
+// evenly are requests at a constant rate.
+func evenly(n int, every time.Duration, input, output int) []plan.Request {
+	requests := make([]plan.Request, n)
+	for i := range requests {
+		requests[i] = plan.Request{Seq: int64(i), Due: time.Duration(i) * every, InputTokens: input, OutputTokens: output}
+	}
+	return requests
+}
+
+// isWithin compares with room for a share.
+func isWithin(got, want, share float64) bool { return math.Abs(got-want) <= share*want }
+
+func TestAProbeTellsWhatBecameOfItsRequests(t *testing.T) {
+	onServer(t, engineOf(known), func(t *testing.T, s *Server, _ func()) {
+		// The second to fourth request begin with 512 of the first one's 1,024 tokens: 3 * 512 of 4 * 1,024 come from the cache.
+		requests := evenly(4, time.Second, 1024, 11)
+		for i := range requests {
+			requests[i].BlockTokens, requests[i].Blocks = 512, []uint64{1, uint64(10 + i)}
+		}
+		ended := ""
+		s.Ended = func(_ context.Context, folder, runID string) error { ended = runID; return nil }
+		m, err := s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: 4 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.RunID != "run-1" || ended != "run-1" || m.CutAt != 0 || m.Said.IsDead || m.Said.IsRestarted {
+			t.Errorf("run %s, ended %s, cut at %v, %+v", m.RunID, ended, m.CutAt, m.Said)
+		}
+		if !m.Said.HasCachedShare || m.Said.CachedShare != 0.375 {
+			t.Errorf("cached share %v (told: %v), want 0.375", m.Said.CachedShare, m.Said.HasCachedShare)
+		}
+		if c := m.Said.Settings; c.MaxNumSeqs != 32 || c.MaxNumBatchedTokens != 2048 || c.KVBlocks != 8192 || c.PrefixCaching == nil || !*c.PrefixCaching {
+			t.Errorf("settings %+v", c)
+		}
+		// Alone: a step with 32 tokens of prompt, 11.3 ms, and seven with one sequence of some 36 tokens, 10.4 ms each.
+		if want := 11.3e-3 + 7*10.42e-3; !isWithin(m.Said.UnloadedS, want, 0.05) {
+			t.Errorf("unloaded latency %.4f s, want %.4f s", m.Said.UnloadedS, want)
+		}
+		if m.LoadS != 3 {
+			t.Errorf("load was sent for %v s, want 3: from the first request to the last", m.LoadS)
+		}
+		for i, r := range m.Replies {
+			// The first step has the whole prompt or what is not cached of it; ten more tokens follow.
+			ttft := []float64{10e-3 + 1024*40e-6, 10e-3 + 512*40e-6}[min(i, 1)]
+			if !r.IsSent || r.IsFailed || r.Tokens != 11 || r.Due != requests[i].Due || !isWithin((r.First-r.Sent).Seconds(), ttft, 0.05) ||
+				!isWithin((r.Last-r.First).Seconds(), 10*10.9e-3, 0.05) {
+				t.Errorf("request %d: %+v, want the first token after %.4f s and ten more in 0.109 s", i, r, ttft)
+			}
+		}
+	})
+}
+
+func TestAHopelessRunIsStoppedAndItsRequestsDidNotFail(t *testing.T) {
+	onServer(t, engineOf(Steps{Base: 5}), func(t *testing.T, s *Server, _ func()) { // a token each five seconds
+		var looks []time.Duration
+		requests := evenly(120, 500*time.Millisecond, 100, 8)
+		m, err := s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: requests, Mode: "open", Length: time.Minute,
+			Hopeless: func(at time.Duration, replies []capacity.Reply) bool {
+				looks = append(looks, at.Truncate(time.Second))
+				return len(looks) == 3
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(looks) != "[20s 25s 30s]" || m.CutAt.Truncate(time.Second) != 30*time.Second || m.LoadS != m.CutAt.Seconds() {
+			t.Errorf("looked at %v, cut at %v, %v s of load; want looks at 20, 25 and 30 s, and the cut at the third", looks, m.CutAt, m.LoadS)
+		}
+		sent, ended, begun := 0, 0, 0
+		for i, r := range m.Replies {
+			if r.IsFailed {
+				t.Errorf("request %d counts as failed: %+v", i, r)
+			}
+			if r.IsSent && r.Sent > 0 || i == 0 {
+				sent++
+			}
+			if r.Last > 0 {
+				ended++
+			} else if r.First > 0 {
+				begun++
+			}
+		}
+		if sent < 58 || sent > 62 || ended > 0 || begun == 0 {
+			t.Errorf("%d sent, %d ended, %d had begun: want about 60 sent in 30 s, none ended after 8 tokens of 5 s, and some begun", sent, ended, begun)
+		}
+	})
+}
+
+func TestAServerThatDiesIsToldAndIsNoError(t *testing.T) {
+	onServer(t, engineOf(known), func(t *testing.T, s *Server, crash func()) {
+		s.Begins = func(capacity.Probe, string) { time.AfterFunc(10*time.Second, crash) }
+		m, err := s.Measure(t.Context(), capacity.Probe{Number: 1, Scale: 1, Requests: evenly(120, 500*time.Millisecond, 100, 20), Mode: "open", Length: time.Minute})
+		if err != nil || !m.Said.IsDead {
+			t.Errorf("%+v, error %v: want a server that is dead, and no error", m.Said, err)
+		}
+		if len(m.Replies) != 120 || m.Replies[3].Last == 0 || m.Replies[119].Last > 0 {
+			t.Errorf("%d replies, the fourth %+v, the last %+v: want what was measured before it died", len(m.Replies), m.Replies[3], m.Replies[119])
+		}
+		// A search is over then.
+		if _, err := s.Measure(t.Context(), capacity.Probe{Number: 2, Scale: 1, Requests: evenly(2, time.Second, 100, 2), Mode: "open", Length: time.Minute}); err == nil {
+			t.Error("a probe of a server that is not there: want an error")
+		}
+	})
+}
+
+func TestSmallRequestsShowTheSteps(t *testing.T) {
+	onServer(t, engineOf(known), func(t *testing.T, s *Server, _ func()) {
+		// Asked twice: the second time must not find its prompts in the prefix cache. A seed follows from a run's name, as the verb has it.
+		s.Seed = func(name string) uint64 { h := fnv.New64a(); h.Write([]byte(name)); return h.Sum64() }
+		if _, _, err := s.MeasureSteps(t.Context(), 2000); err != nil {
+			t.Fatal(err)
+		}
+		got, said, err := s.MeasureSteps(t.Context(), 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			name      string
+			got, want float64
+		}{{"base", got.Base, known.Base}, {"sequence", got.Sequence, known.Sequence}, {"context", got.Context, known.Context}, {"prompt", got.Prompt, known.Prompt}} {
+			if !isWithin(c.got, c.want, 0.2) {
+				t.Errorf("%s: %.3g s, want %.3g s within 20 %%", c.name, c.got, c.want)
+			}
+		}
+		if e := Engine(said, 4096); e.MaxNumSeqs != 32 || e.MaxNumBatchedTokens != 2048 || e.KVBlocks != 8192 || !e.EnablePrefixCaching {
+			t.Errorf("engine %+v, want what the server says of itself", e)
+		}
+	})
+}
+
+// TestASearchByReplay takes a whole search over HTTP: its twin knows nothing but what small requests told.
+func TestASearchByReplay(t *testing.T) {
+	config := engineOf(known)
+	onServer(t, config, func(t *testing.T, s *Server, _ func()) {
+		steps, said, err := s.MeasureSteps(t.Context(), 800)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := capacity.Question{
+			Window: evenly(60, time.Second, 800, 20), Length: time.Minute, Seed: 3, Precision: 0.1, Budget: 6 * time.Minute,
+			Objectives: []capacity.Objective{{Metric: capacity.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: capacity.TPOT, Quantile: 0.9, AtMost: 0.035}},
+			Twin:       capacity.Twin{Engine: Engine(said, 820), StepTime: capacity.ShiftedSteps(steps.Time)},
+		}
+		found, err := capacity.Search(t.Context(), q, s, nil, func(e capacity.Event) error {
+			if e.Kind == "run" {
+				t.Logf("run %d, %s, at %.3g: %s in %.0f s", e.Run.Number, e.Run.Why, e.Run.Scale, e.Run.Verdict, e.Run.LoadS)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Twin.Engine, q.Twin.StepTime, q.Twin.AreSettingsCertain = config, capacity.ShiftedSteps(known.Time), true
+		truth, err := capacity.Rehearse(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Outcome != capacity.Found || !isWithin(*found.Scale, *truth.Scale, 0.1) {
+			t.Errorf("%+v; want %.3g within 10 %%", found, *truth.Scale)
+		}
+		t.Logf("found %v, truth %v", *found.Scale, *truth.Scale)
+	})
+}

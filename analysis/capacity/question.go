@@ -1,0 +1,210 @@
+package capacity
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
+)
+
+// Question is what a search is asked. The first group is needed.
+type Question struct {
+	Window     []plan.Request // cut and due from 0, in order of due time; of sessions the bounds, as a plan in that mode has them
+	Objectives []Objective
+	Twin       Twin
+
+	Length  time.Duration // of the window; 0: until its last request is due
+	Mode    string        // schedule.Open (the default), Sessions, or Closed: then the multiple is a concurrency
+	BySpeed bool          // the load changes by speed and not by whole sessions
+	Seed    uint64
+
+	Budget    time.Duration // in which load is sent, all runs together; default 30 min
+	Precision float64       // half width of the interval, as a share; default 0.05
+	MinScale  float64       // default 0.05, closed: 1
+	MaxScale  float64       // default 20, closed: 1024
+	Confirm   bool          // a last run at the lower end
+
+	curveRequests int // played at each point of the twin's curve; default 30,000
+
+	MaxLatenessS float64 // p99 beyond which the client spoilt a run; default 0.010
+}
+
+// Objective is one bound, as in an SLO file.
+type Objective struct {
+	Metric   string  `json:"metric"`             // ttft, ttft_from_due, tpot, e2e, e2e_from_due, itl, failure_ratio
+	Quantile float64 `json:"quantile,omitempty"` // 0.99 for a p99; 0: the mean; of failure_ratio none
+	AtMost   float64 `json:"at_most"`            // seconds; a share for failure_ratio
+	Class    string  `json:"class,omitempty"`    // of requests; empty: all
+}
+
+// The metrics. Those from due contain the wait of a request that was held back.
+const (
+	TTFT         = "ttft"
+	TTFTFromDue  = "ttft_from_due"
+	TPOT         = "tpot"
+	E2E          = "e2e"
+	E2EFromDue   = "e2e_from_due"
+	ITL          = "itl"
+	FailureRatio = "failure_ratio"
+)
+
+// String is the objective's name as marts.slo writes it: p99 ttft_from_due.
+func (o Objective) String() string {
+	text := o.Metric
+	switch {
+	case o.Metric == FailureRatio:
+	case o.Quantile == 0:
+		text = "mean " + text
+	default:
+		text = "p" + strconv.FormatFloat(math.Round(o.Quantile*1e8)/1e6, 'f', -1, 64) + " " + text
+	}
+	if o.Class != "" {
+		text += " of class " + o.Class
+	}
+	return text
+}
+
+// isShare says that the objective is about a share of requests, and not about a mean or failures.
+func (o Objective) isShare() bool { return o.Metric != FailureRatio && o.Quantile > 0 }
+
+// allowed is the share of requests that may miss.
+func (o Objective) allowed() float64 { return 1 - o.Quantile }
+
+// Shift changes the speed of a twin, in ln: 0.1 makes steps 10.5 % longer.
+type Shift struct {
+	Decode  float64 `json:"decode"`  // fixed costs, sequences and their contexts
+	Prefill float64 `json:"prefill"` // prompt tokens and their attention
+	All     float64 `json:"all"`
+}
+
+// Twin is the engine model of the server that is asked about.
+type Twin struct {
+	Engine   vllmsim.Config // of one replica; StepTime is not read
+	StepTime func(Shift) func(vllmsim.Step) time.Duration
+
+	Replicas       int
+	Routing        string // as rehearsal.Settings
+	MaxConcurrency int    // a cap over an open loop; 0: none
+	IsAnswered     bool   // later turns of a session repeat what was answered
+	IsCold         bool   // no two requests share anything
+
+	// AreSettingsCertain says that the engine's settings need no doubt although the server does not tell them.
+	AreSettingsCertain bool
+}
+
+// ShiftedSteps makes the twin's StepTime of a prediction: what a step takes without its prompts is its decode part, what they add is
+// its prefill part.
+func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(vllmsim.Step) time.Duration {
+	return func(s Shift) func(vllmsim.Step) time.Duration {
+		decode, prefill := math.Exp(s.Decode+s.All), math.Exp(s.Prefill+s.All)
+		return func(step vllmsim.Step) time.Duration {
+			whole := predicted(step)
+			if step.PrefillTokens == 0 {
+				return time.Duration(decode * float64(whole))
+			}
+			step.PrefillTokens, step.PrefillChunks, step.PrefillPairs = 0, 0, 0
+			rest := predicted(step)
+			return time.Duration(decode*float64(rest) + prefill*float64(whole-rest))
+		}
+	}
+}
+
+// settled fills in defaults and refuses what cannot be meant.
+func (q Question) settled() (Question, error) {
+	q.Mode = cmp.Or(q.Mode, schedule.Open)
+	isClosed := q.Mode == schedule.Closed
+	q.Budget = cmp.Or(q.Budget, 30*time.Minute)
+	q.Precision = cmp.Or(q.Precision, 0.05)
+	q.MaxLatenessS = cmp.Or(q.MaxLatenessS, 0.010)
+	if isClosed {
+		q.MinScale, q.MaxScale = cmp.Or(q.MinScale, 1), cmp.Or(q.MaxScale, 1024)
+	}
+	q.MinScale, q.MaxScale = cmp.Or(q.MinScale, 0.05), cmp.Or(q.MaxScale, 20)
+	q.curveRequests = cmp.Or(q.curveRequests, curveRequests)
+	q.Twin.Replicas = max(q.Twin.Replicas, 1)
+	switch {
+	case len(q.Window) == 0:
+		return q, errors.New("capacity: the window has no request")
+	case q.Twin.StepTime == nil:
+		return q, errors.New("capacity: the twin has no step time")
+	case q.Mode != schedule.Open && q.Mode != schedule.Sessions && !isClosed:
+		return q, fmt.Errorf("capacity: mode %q: must be open, sessions or closed", q.Mode)
+	case isClosed && q.BySpeed:
+		return q, errors.New("capacity: a closed loop has no speed")
+	case !(q.MinScale > 0 && q.MinScale < q.MaxScale):
+		return q, fmt.Errorf("capacity: the smallest multiple %v must be above 0 and below the largest, %v", q.MinScale, q.MaxScale)
+	case q.MaxScale > 1000 && !isClosed:
+		return q, fmt.Errorf("capacity: a largest multiple of %v: at most 1000", q.MaxScale)
+	case !(q.Precision > 0 && q.Precision < 1):
+		return q, fmt.Errorf("capacity: precision %v: must be above 0 and below 1, such as 0.05", q.Precision)
+	}
+	if q.Length == 0 {
+		q.Length = q.Window[len(q.Window)-1].Due + time.Millisecond
+	}
+	return q, q.checkObjectives()
+}
+
+func (q Question) checkObjectives() error {
+	fitted := 0
+	for _, o := range q.Objectives {
+		switch o.Metric {
+		case TTFT, TTFTFromDue, TPOT, E2E, E2EFromDue, ITL:
+			fitted++
+			if !(o.AtMost > 0) || o.Quantile < 0 || o.Quantile >= 1 {
+				return fmt.Errorf("capacity: %s at most %v: want a bound above 0 s and a quantile below 1", o, o.AtMost)
+			}
+		case FailureRatio:
+		default:
+			return fmt.Errorf("capacity: no metric %q", o.Metric)
+		}
+	}
+	if fitted == 0 {
+		return errors.New("capacity: no objective is a latency: a share of failures alone has no limit that a search can find")
+	}
+	return nil
+}
+
+// hash names the question, so that the events of another one are not taken for its own. The budget may grow from one call to the next.
+func (q Question) hash() string {
+	h := sha256.New()
+	engine := q.Twin.Engine
+	engine.StepTime, engine.Fixed = nil, nil
+	asked := struct {
+		Objectives       []Objective
+		Mode             string
+		BySpeed          bool
+		Seed             uint64
+		Min, Max         float64
+		Engine           [6]int
+		IsCaching        bool
+		Replicas, Cap    int
+		Routing          string
+		Answered, IsCold bool
+		LengthS          float64
+	}{q.Objectives, q.Mode, q.BySpeed, q.Seed, q.MinScale, q.MaxScale,
+		[6]int{engine.MaxNumBatchedTokens, engine.MaxNumSeqs, engine.KVBlocks, engine.BlockSize, engine.MaxModelLen, engine.SlidingWindow},
+		engine.EnablePrefixCaching, q.Twin.Replicas, q.Twin.MaxConcurrency, q.Twin.Routing, q.Twin.IsAnswered, q.Twin.IsCold, q.Length.Seconds()}
+	text, err := json.Marshal(asked)
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	h.Write(text)
+	for _, r := range q.Window {
+		fmt.Fprintln(h, r.Due, r.InputTokens, r.OutputTokens, r.Session, r.Class, len(r.Blocks))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// meanRate is that of the window as recorded, requests per second.
+func (q Question) meanRate() float64 { return float64(len(q.Window)) / q.Length.Seconds() }
+
+func (q *Question) isClosed() bool { return q.Mode == schedule.Closed }

@@ -1,0 +1,56 @@
+package capacity
+
+import (
+	"context"
+	"math"
+)
+
+// rehearsedPrecision is the half width that seeds may leave: where it is wider, more are played.
+const rehearsedPrecision = 0.03
+
+// halfOf is the half width of a limit by the seeds alone, and by the line between two points of the curve.
+func halfOf(l limit) float64 { return 1.645*l.noise + curveStep/10 }
+
+// Rehearse finds the limit of the twin, without a server. Its interval is that of the seeds: it says nothing of how far the twin is from
+// a real server.
+func Rehearse(ctx context.Context, q Question) (Answer, error) {
+	q, err := q.settled()
+	if err != nil {
+		return Answer{}, err
+	}
+	s := newSearch(ctx, &q)
+	t := newTwin(ctx, &q, Settings{})
+	c := newCalibrated(t, s.plans, s.settingsOf(Settings{}), Shift{}, q.curveRequests/2)
+	s.rivals = []*calibrated{c}
+	e := &estimate{of: make([]ofObjective, len(q.Objectives)), ln: math.Inf(1), low: math.Inf(1), high: math.Inf(1)}
+	guess, wanted := 0.0, math.Log1p(min(q.Precision, rehearsedPrecision))
+	for j, o := range q.Objectives {
+		if o.Metric == FailureRatio {
+			continue
+		}
+		l := c.curve.limit(j, 0, guess)
+		for halfOf(l) > wanted && c.curve.deepen(j, 0) {
+			l = c.curve.limit(j, 0, l.lnScale)
+		}
+		half := halfOf(l)
+		e.of[j] = ofObjective{ln: l.lnScale, low: l.lnScale - half, high: l.lnScale + half, gain: 1}
+		if l.lnScale < e.ln || j == 0 {
+			e.ln, e.binding = l.lnScale, j
+		}
+		e.low, e.high = min(e.low, e.of[j].low), min(e.high, e.of[j].high)
+		if !math.IsInf(e.ln, 0) {
+			guess = e.ln
+		}
+	}
+	if c.curve.err != nil {
+		return Answer{}, c.curve.err
+	}
+	s.predicted = e.ln
+	switch {
+	case e.ln > math.Log(q.MaxScale):
+		return *s.answer(AboveMax, e, "the largest multiple that was asked about is within the objectives"), nil
+	case e.ln < math.Log(q.MinScale):
+		return *s.answer(BelowMin, e, "the smallest multiple that was asked about is not within the objectives"), nil
+	}
+	return *s.answer(Found, e, ""), nil
+}

@@ -1,0 +1,99 @@
+package capacity
+
+import (
+	"context"
+	"time"
+
+	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
+)
+
+// Server is what a search measures.
+type Server interface {
+	// Measure sends the probe's requests and returns when all have ended, or when the probe is hopeless. A server that dies, or a client
+	// that was late, is no error: Measured says so. An error ends the search.
+	Measure(ctx context.Context, p Probe) (Measured, error)
+}
+
+// Probe is one run.
+type Probe struct {
+	Number         int     // of the run in this search, from 1
+	Why            string  // for the log
+	Scale          float64 // multiple of the window's traffic; closed: the concurrency
+	Length         time.Duration
+	Requests       []plan.Request // due from 0
+	Mode           string
+	MaxConcurrency int // closed: requests in flight; else a cap; 0: none
+	// Hopeless is asked every HopelessEvery from HopelessFrom on: whether enough misses are certain already. It has a reply for each
+	// request, in order, as far as it is known at that instant.
+	Hopeless func(at time.Duration, replies []Reply) bool
+}
+
+// When a probe is looked at.
+const (
+	HopelessFrom  = 20 * time.Second
+	HopelessEvery = 5 * time.Second
+)
+
+// Reply is what became of a request. Instants are since the probe's zero.
+type Reply struct {
+	IsSent      bool
+	Due, Sent   time.Duration
+	First, Last time.Duration // 0: not yet
+	Tokens      int           // received
+	IsFailed    bool
+	Gaps        []time.Duration // between its chunks; needed only for an objective on itl
+}
+
+// Measured is a run as it went.
+type Measured struct {
+	RunID        string
+	Replies      []Reply
+	CutAt        time.Duration // when a hopeless run was stopped; 0: it was not
+	LoadS        float64       // seconds in which load was sent
+	LatenessP99S float64       // of the client
+	Said         Said
+}
+
+// Said is what the server told, before and after the run. Zero values are unknown.
+type Said struct {
+	IsDead      bool     `json:"is_dead,omitempty"`
+	IsRestarted bool     `json:"is_restarted,omitempty"` // with other settings than before
+	Settings    Settings `json:"settings"`
+	UnloadedS   float64  `json:"unloaded_s,omitempty"` // latency of a small request without load, before the run
+	// CachedShare is the share of prompt tokens that the prefix cache had, and HasCachedShare whether the server told.
+	CachedShare    float64 `json:"cached_share,omitempty"`
+	HasCachedShare bool    `json:"has_cached_share,omitempty"`
+}
+
+// Settings decide what a step can hold; 0 and nil are unknown.
+type Settings struct {
+	MaxNumBatchedTokens int   `json:"max_num_batched_tokens,omitempty"`
+	MaxNumSeqs          int   `json:"max_num_seqs,omitempty"`
+	KVBlocks            int   `json:"kv_blocks,omitempty"`
+	PrefixCaching       *bool `json:"prefix_caching,omitempty"`
+}
+
+// on is an engine with these settings, where they are known.
+func (s Settings) on(c vllmsim.Config) vllmsim.Config {
+	if s.MaxNumBatchedTokens > 0 {
+		c.MaxNumBatchedTokens = s.MaxNumBatchedTokens
+	}
+	if s.MaxNumSeqs > 0 {
+		c.MaxNumSeqs = s.MaxNumSeqs
+	}
+	if s.KVBlocks > 0 {
+		c.KVBlocks = s.KVBlocks
+	}
+	if s.PrefixCaching != nil {
+		c.EnablePrefixCaching = *s.PrefixCaching
+	}
+	return c
+}
+
+// differsFrom says whether two known settings contradict each other.
+func (s Settings) differsFrom(o Settings) bool {
+	differ := func(a, b int) bool { return a > 0 && b > 0 && a != b }
+	return differ(s.MaxNumBatchedTokens, o.MaxNumBatchedTokens) || differ(s.MaxNumSeqs, o.MaxNumSeqs) || differ(s.KVBlocks, o.KVBlocks) ||
+		s.PrefixCaching != nil && o.PrefixCaching != nil && *s.PrefixCaching != *o.PrefixCaching
+}

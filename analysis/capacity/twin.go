@@ -1,0 +1,199 @@
+package capacity
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"tidemark/internal/rehearsal"
+	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
+	"tidemark/replay/schedule"
+)
+
+// twin is the engine model under one choice of settings.
+type twin struct {
+	ctx    context.Context
+	q      *Question
+	engine vllmsim.Config
+}
+
+func newTwin(ctx context.Context, q *Question, s Settings) *twin {
+	engine := s.on(q.Twin.Engine)
+	if engine.BlockSize == 0 {
+		engine.BlockSize = 16
+	}
+	longest := 2
+	for i := range q.Window {
+		longest = max(longest, q.Window[i].InputTokens+q.Window[i].OutputTokens)
+	}
+	if engine.KVBlocks > 0 { // a server with little memory would have been started with a shorter model length
+		most := engine.KVBlocks * engine.BlockSize
+		if engine.MaxModelLen == 0 || engine.MaxModelLen > most {
+			engine.MaxModelLen = min(max(longest, 131072), most)
+		}
+	}
+	if engine.MaxNumSeqs == 0 {
+		engine.MaxNumSeqs = 256
+	}
+	if engine.MaxNumBatchedTokens > 0 {
+		engine.MaxNumSeqs = min(engine.MaxNumSeqs, engine.MaxNumBatchedTokens)
+	}
+	return &twin{ctx, q, engine}
+}
+
+// settings of a rehearsal. The concurrency is the multiple's in a closed loop.
+func (q *Question) rehearsal(engine vllmsim.Config, scale float64) rehearsal.Settings {
+	t := &q.Twin
+	s := rehearsal.Settings{
+		Engine: engine, Replicas: t.Replicas, Routing: t.Routing, Mode: q.Mode, MaxConcurrency: q.concurrency(scale),
+		IsAnswered: t.IsAnswered, IsCold: t.IsCold,
+	}
+	for _, o := range q.Objectives {
+		s.KeepsTokens = s.KeepsTokens || o.Metric == ITL
+	}
+	return s
+}
+
+// concurrency at a multiple: the multiple itself in a closed loop, else the cap.
+func (q *Question) concurrency(scale float64) int {
+	if q.Mode == schedule.Closed {
+		return max(int(math.Round(scale)), 1)
+	}
+	return q.Twin.MaxConcurrency
+}
+
+// replies plays requests on an engine in virtual time. Their Seq is their place.
+func replies(ctx context.Context, s rehearsal.Settings, requests []plan.Request) ([]Reply, error) {
+	all := make([]Reply, len(requests))
+	err := rehearsal.Play(ctx, s, func(yield func(plan.Request, error) bool) {
+		for i := range requests {
+			if !yield(requests[i], nil) {
+				return
+			}
+		}
+	}, func(r *rehearsal.Request) error {
+		reply := &all[r.Seq]
+		reply.IsSent, reply.Due, reply.Sent, reply.IsFailed = true, r.Due, r.Sent, r.Failure != ""
+		if reply.IsFailed {
+			return nil
+		}
+		reply.First, reply.Last, reply.Tokens = r.First, r.Last, r.OutputTokens
+		for i := 1; i < len(r.Tokens); i++ {
+			reply.Gaps = append(reply.Gaps, r.Tokens[i]-r.Tokens[i-1])
+		}
+		return nil
+	})
+	return all, err
+}
+
+// play plays requests on the twin.
+func (t *twin) play(requests []plan.Request, scale float64, shift Shift, n vllmsim.Noise) ([]Reply, error) {
+	engine := t.engine
+	engine.StepTime = t.q.Twin.StepTime(shift)
+	s := t.q.rehearsal(engine, scale)
+	s.Noise = n
+	return replies(t.ctx, s, requests)
+}
+
+// calibrated is a twin whose speed agrees with the runs.
+type calibrated struct {
+	*twin
+	settings Settings
+	shift    Shift
+	played   map[playKey]reading
+	curve    *curve
+	err      error // why it cannot be played; the first that came
+}
+
+type playKey struct {
+	run int
+	k   int // of kGrid in 1
+}
+
+// kGrid is how finely the speed of a run is found: in steps of 1/256.
+const kGrid = 256
+
+func newCalibrated(t *twin, p *plans, settings Settings, shift Shift, requests int) *calibrated {
+	return &calibrated{twin: t, settings: settings, shift: shift, played: map[playKey]reading{}, curve: newCurve(t, p, shift, requests)}
+}
+
+// at reads the twin's play of a run's own requests, each step exp(k/kGrid) times as long.
+func (c *calibrated) at(r *Run, k int) reading {
+	key := playKey{r.Number, k}
+	if got, isThere := c.played[key]; isThere {
+		return got
+	}
+	shift := c.shift
+	shift.All += float64(k) / kGrid
+	got, err := c.readRun(r, shift)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	c.played[key] = got
+	return got
+}
+
+func (c *calibrated) readRun(r *Run, shift Shift) (reading, error) {
+	replies, err := c.play(r.requests, r.Scale, shift, vllmsim.Noise{})
+	return c.q.read(r.requests, replies, r.cut()), err
+}
+
+// fit shifts decoding and prefill until the medians of the runs agree: eight rounds, each by at most 0.2.
+func (t *twin) fit(runs []*Run, shift Shift) (Shift, error) {
+	const rounds, most = 8, 0.2
+	clip := func(x float64) float64 { return max(-most, min(most, x)) }
+	c := &calibrated{twin: t}
+	for range rounds {
+		var decode, prefill, weight float64
+		for _, r := range runs {
+			got, err := c.readRun(r, shift)
+			if err != nil {
+				return shift, err
+			}
+			d, p := math.Log(r.reading.tpot/got.tpot), math.Log(r.reading.ttft/got.ttft)
+			if math.IsNaN(p) || math.IsInf(p, 0) {
+				continue
+			}
+			if math.IsNaN(d) || math.IsInf(d, 0) { // answers of one token
+				d = 0
+			}
+			decode, prefill, weight = decode+d, prefill+p, weight+1
+		}
+		if weight == 0 {
+			return shift, nil
+		}
+		decode, prefill = clip(decode/weight), clip(0.6*prefill/weight)
+		shift.Decode += decode
+		shift.Prefill += prefill
+		if math.Abs(decode) < 0.003 && math.Abs(prefill) < 0.003 {
+			break
+		}
+	}
+	return shift, nil
+}
+
+// speed is by how much the twin must be slower, in ln, so that an objective's tail is what a run measured. It is found between -0.5 and
+// 0.5 by halving.
+func (c *calibrated) speed(r *Run, objective int) float64 {
+	target := r.reading.tallies[objective].tail
+	if math.IsNaN(target) {
+		return math.NaN()
+	}
+	low, high := -kGrid/2, kGrid/2
+	for high-low > 1 {
+		middle := (low + high) / 2
+		switch got := c.at(r, middle).tallies[objective].tail; {
+		case math.IsNaN(got):
+			return math.NaN()
+		case got < target:
+			low = middle
+		default:
+			high = middle
+		}
+	}
+	return (float64(low) + float64(high)) / 2 / kGrid
+}
+
+// cut is when the run was stopped; 0: it was not.
+func (r *Run) cut() time.Duration { return r.CutAt }

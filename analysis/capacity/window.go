@@ -1,0 +1,104 @@
+package capacity
+
+import (
+	"slices"
+	"time"
+
+	"tidemark/replay/plan"
+)
+
+// Window is a part of a trace, with how busy it is and how much it resembles the whole.
+type Window struct {
+	From, Until time.Duration
+	RatePerS    float64
+	Distance    float64 // the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths from the whole trace's; 0 is the same
+}
+
+// mostUnlike is how far lengths of a window may be from the whole trace's, for it to stand for it.
+const mostUnlike = 0.1
+
+// BusiestWindow finds the busiest part of a trace, so long, that still resembles the whole. If none does, it is the one that resembles it
+// most. A trace that is hardly longer is taken whole. Requests are in order of due time.
+func BusiestWindow(requests []plan.Request, length time.Duration) Window {
+	end := requests[len(requests)-1].Due + time.Millisecond
+	if end < length+length/5 {
+		return Window{0, end, float64(len(requests)) / end.Seconds(), 0}
+	}
+	inputs, outputs := lengthsOf(requests)
+	var best, nearest Window
+	first, last := 0, 0
+	for from := time.Duration(0); from+length <= end; from += length / 10 {
+		for first < len(requests) && requests[first].Due < from {
+			first++
+		}
+		for last = max(last, first); last < len(requests) && requests[last].Due < from+length; last++ {
+		}
+		if last-first < 20 {
+			continue
+		}
+		w := Window{From: from, Until: from + length, RatePerS: float64(last-first) / length.Seconds()}
+		if w.RatePerS <= best.RatePerS && nearest.Until > 0 && best.Until > 0 {
+			continue // not busier: it need not be compared
+		}
+		in, out := lengthsOf(requests[first:last])
+		w.Distance = max(distance(inputs, in), distance(outputs, out))
+		if w.Distance <= mostUnlike && w.RatePerS > best.RatePerS {
+			best = w
+		}
+		if nearest.Until == 0 || w.Distance < nearest.Distance {
+			nearest = w
+		}
+	}
+	if best.Until > 0 {
+		return best
+	}
+	return nearest
+}
+
+// Cut is the part of a trace in a window, due from 0. Of sessions those that begin in it, whole.
+func (w Window) Cut(requests []plan.Request, isWhole bool) []plan.Request {
+	var cut []plan.Request
+	begun := map[string]bool{}
+	for _, r := range requests {
+		isIn := r.Due >= w.From && r.Due < w.Until
+		if isWhole && r.Session != "" {
+			if isIn && r.Turn == 0 {
+				begun[r.Session] = true
+			}
+			isIn = begun[r.Session]
+		}
+		if !isIn {
+			continue
+		}
+		r.Due -= w.From
+		r.Seq = int64(len(cut))
+		cut = append(cut, r)
+	}
+	return cut
+}
+
+func lengthsOf(requests []plan.Request) (inputs, outputs []int) {
+	for _, r := range requests {
+		inputs, outputs = append(inputs, r.InputTokens), append(outputs, r.OutputTokens)
+	}
+	slices.Sort(inputs)
+	slices.Sort(outputs)
+	return inputs, outputs
+}
+
+// distance is the largest difference of two distribution functions, of sorted samples.
+func distance(a, b []int) (most float64) {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		v := min(a[i], b[j])
+		for i < len(a) && a[i] == v {
+			i++
+		}
+		for j < len(b) && b[j] == v {
+			j++
+		}
+		d := float64(i)/float64(len(a)) - float64(j)/float64(len(b))
+		most = max(most, d, -d)
+	}
+	return most
+}

@@ -1,0 +1,40 @@
+package capacity
+
+import (
+	"testing"
+	"time"
+
+	"tidemark/replay/plan"
+)
+
+// An hour at one request a second with three windows of ten minutes that stand out: 10:00 to 20:00 at three a second with prompts
+// of another length, 30:00 to 40:00 at two a second with the usual ones.
+func TestBusiestWindowResemblesTheWhole(t *testing.T) {
+	var requests []plan.Request
+	for s := 0; s < 3600; s++ {
+		n, input := 1, 100+s%50
+		switch {
+		case s >= 600 && s < 1200:
+			n, input = 3, 5000
+		case s >= 1800 && s < 2400:
+			n = 2
+		}
+		for i := range n {
+			requests = append(requests, plan.Request{Due: time.Duration(s)*time.Second + time.Duration(i), InputTokens: input, OutputTokens: 10})
+		}
+	}
+	// 1,800 of the 5,400 prompts are long. A window of long ones alone is two thirds away from the whole, one without them a third. From 2:00 to
+	// 12:00 there are 360 long ones in 840, 3/7 beside 1/3: two in twenty-one away.
+	w := BusiestWindow(requests, 10*time.Minute)
+	if w.From != 2*time.Minute || w.RatePerS != 1.4 || w.Distance < 0.0952 || w.Distance > 0.0953 {
+		t.Errorf("%+v", w)
+	}
+	short := BusiestWindow(requests[:100], 10*time.Minute)
+	if short.From != 0 || short.Distance != 0 {
+		t.Errorf("a short trace: %+v", short)
+	}
+	cut := w.Cut(requests, false)
+	if len(cut) == 0 || cut[0].Due < 0 || cut[len(cut)-1].Due >= 10*time.Minute || cut[5].Seq != 5 {
+		t.Errorf("%d requests from %v", len(cut), cut[0].Due)
+	}
+}

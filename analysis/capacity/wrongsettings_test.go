@@ -1,0 +1,82 @@
+//go:build coverage
+
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"tidemark/internal/vllmsim"
+)
+
+// wrong are servers of the study that do not tell their settings, and whose twin believes a wrong one.
+func wrong() []studied {
+	byName := map[string]studied{}
+	for _, s := range servers() {
+		byName[s.name] = s
+	}
+	of := func(name, what string, change, believed func(*vllmsim.Config)) studied {
+		s := byName[name]
+		s.name += ", " + what
+		change(&s.engine)
+		s.believed = believed
+		return s
+	}
+	nothing := func(*vllmsim.Config) {}
+	return []studied{
+		of("Azure conversation, 8B", "token budget 2,048 believed 8,192", nothing, func(c *vllmsim.Config) { c.MaxNumBatchedTokens = 8192 }),
+		of("Azure code, 8B, p95", "token budget 4,096 believed 1,024", nothing, func(c *vllmsim.Config) { c.MaxNumBatchedTokens = 1024 }),
+		of("Azure conversation, 70B, little KV", "KV believed twice as large", nothing, func(c *vllmsim.Config) { c.KVBlocks *= 2 }),
+		of("Azure conversation, 8B", "KV believed six times as large", func(c *vllmsim.Config) { c.KVBlocks = 4000 }, func(c *vllmsim.Config) { c.KVBlocks = 26000 }),
+		of("sessions, prefix cache, 8B", "cache believed off", nothing, func(c *vllmsim.Config) { c.EnablePrefixCaching = false }),
+	}
+}
+
+// TestWrongSettings counts answers that are confident and wrong: found, the truth outside the interval, and more than 10 % off.
+func TestWrongSettings(t *testing.T) {
+	each, all, bad := 10, 0, 0
+	if os.Getenv("TIDEMARK_SEARCHES") != "" {
+		each = 2
+	}
+	for _, s := range wrong() {
+		t.Run(s.name, func(t *testing.T) {
+			began := time.Now()
+			truth, _ := s.truth(t, 100_000)
+			var found, right, undecided int
+			var squares, minutes float64
+			for i := range each {
+				all++
+				q := s.question(t, uint64(i))
+				q.Budget = 20 * time.Minute
+				search := newSearch(t.Context(), q)
+				search.isBrief = true
+				a, err := search.run(s.server(q, uint64(i)), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				line := fmt.Sprintf("seed %d: %s %.4f (%.4f to %.4f), truth %.4f, %.1f min, settings %s", i, a.Outcome, deref(a.Scale), deref(a.ScaleLow), deref(a.ScaleHigh), math.Exp(truth), a.LoadS/60, a.Settings.key())
+				t.Log(line, a.Why)
+				minutes += a.LoadS / 60
+				if a.Outcome != Found {
+					undecided++
+					continue
+				}
+				found++
+				off := math.Abs(math.Log(*a.Scale) - truth)
+				squares += off * off
+				switch isRight := *a.ScaleLow <= math.Exp(truth) && math.Exp(truth) <= *a.ScaleHigh; {
+				case isRight:
+					right++
+				case off > math.Log(1.1):
+					bad++
+					t.Errorf("confident and wrong: %s", line)
+				}
+			}
+			t.Logf("| %s | %d | %d | %d | %d | %.3f | %.1f | in %v", s.name, each, found, right, undecided, math.Sqrt(squares/math.Max(float64(found), 1)), minutes/float64(each), time.Since(began).Round(time.Second))
+		})
+	}
+	t.Logf("%d searches with a wrong setting: %d confident and wrong", all, bad)
+}

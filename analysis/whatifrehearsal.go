@@ -1,0 +1,208 @@
+//go:build duckdb_arrow
+
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tidemark/internal/rehearsal"
+	"tidemark/internal/show"
+	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
+)
+
+// Tails from a rehearsal in place of the closed formulas. The formulas know the mean rate and the burstiness of arrivals; a rehearsal plays
+// the requests themselves, so it also knows which burst comes when, who waits for a slot, and what a prefix cache holds. It is played at the
+// low end of the prediction's 90 % band, as predicted, and at its high end, as the formulas are.
+
+// mostRehearsed bounds the requests of a rehearsal: a day of a busy service, about ten seconds at the three speeds.
+const mostRehearsed = 1_000_000
+
+// Rehearse replaces what an outlook says of tails and of objectives by what a rehearsal of these requests says, which come in order of due
+// time. It returns sentences about where the two differ by more than the band. Gaps between tokens stay the formulas'.
+func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests []plan.Request, choice MixChoice, slo SLO) (differ []string, err error) {
+	if o.Why != "" {
+		return nil, nil
+	}
+	settings, cost, err := s.rehearsed(ctx, db, choice)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := s.traffic(requests, choice)
+	if err != nil {
+		return nil, err
+	}
+	formulas := *o
+	band := [3]float64{o.TPOT.Low / o.TPOT.Value, 1, o.TPOT.High / o.TPOT.Value}
+	var played [3][]answered
+	for i, slower := range band {
+		settings.Engine.StepTime = slowed(cost, slower)
+		if played[i], err = play(ctx, settings, sent); err != nil {
+			return nil, fmt.Errorf("what-if: %w", err)
+		}
+	}
+	ranged := func(metric, class string, q float64) Range {
+		var at [3]float64
+		for i := range played {
+			at[i] = figureOf(played[i], metric, class, q)
+		}
+		return Range{Low: at[0], Value: at[1], High: at[2]}
+	}
+	o.TTFT, o.P99TTFT, o.P99TPOT = ranged("ttft_from_due", "", -1), ranged("ttft_from_due", "", 0.99), ranged("tpot", "", 0.99)
+	for i := range o.Objectives {
+		e := &o.Objectives[i]
+		if e.Metric == "itl" {
+			continue
+		}
+		e.At, e.IsWithheld = ranged(e.Metric, e.Class, e.Percentile/100), false
+		e.Outcome = e.At.against(e.AtMost)
+	}
+	if len(o.Objectives) > 0 {
+		o.SLO = worstOf(o.Objectives)
+	}
+	return differences(formulas, *o), nil
+}
+
+// against compares a predicted range with a bound.
+func (r Range) against(atMost float64) string {
+	switch {
+	case r.High <= atMost:
+		return Met
+	case r.Low > atMost:
+		return NotMet
+	}
+	return Undecided
+}
+
+// differences are sentences about formulas whose band does not hold what was rehearsed.
+func differences(formula, rehearsed Outlook) (said []string) {
+	for _, f := range []struct {
+		name      string
+		formula   Range
+		rehearsed float64
+	}{{"p99 TTFT", formula.P99TTFT, rehearsed.P99TTFT.Value}, {"p99 TPOT", formula.P99TPOT, rehearsed.P99TPOT.Value}} {
+		// No formula bounds the wait of a queue that grows; the row says already that it does.
+		if math.IsNaN(f.formula.Value) || math.IsInf(f.formula.Value, 1) || f.rehearsed >= f.formula.Low && f.rehearsed <= f.formula.High {
+			continue
+		}
+		said = append(said, fmt.Sprintf("%s: rehearsed %s, by the closed formula %s (%s to %s), which knows no more of the arrivals than their rate and burstiness",
+			f.name, show.Duration(f.rehearsed), show.Duration(f.formula.Value), show.Duration(f.formula.Low), show.Duration(f.formula.High)))
+	}
+	return said
+}
+
+// rehearsed is the scenario's servers; replicas behind one address are played as one engine with all their room, as simulate does.
+func (s Scenario) rehearsed(ctx context.Context, db *sql.DB, choice MixChoice) (r rehearsal.Settings, cost StepCost, err error) {
+	d, err := Resolve(ctx, db, s.Deployment)
+	if err != nil {
+		return r, cost, err
+	}
+	if cost, err = LoadStepCost(ctx, db, d); err != nil {
+		return r, cost, err
+	}
+	engines := max(d.DataParallelSize, 1)
+	r.Engine = vllmsim.Config{
+		MaxNumSeqs: d.MaxNumSeqs * engines, MaxNumBatchedTokens: d.MaxNumBatchedTokens * engines, BlockSize: 16, SlidingWindow: cost.SlidingWindow,
+		KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: !choice.IsCold,
+	}
+	r.Engine.MaxModelLen = r.Engine.KVBlocks * r.Engine.BlockSize
+	r.Replicas = max(s.Replicas, 1)
+	if clients := s.Mix.Clients * s.scale(); clients > 0 {
+		r.Mode, r.MaxConcurrency = "closed", max(1, int(math.Round(clients)))
+	}
+	return r, cost, nil
+}
+
+// slowed is the step time at one end of the band.
+func slowed(cost StepCost, factor float64) func(vllmsim.Step) time.Duration {
+	return func(s vllmsim.Step) time.Duration {
+		seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
+		return time.Duration(factor * seconds * float64(time.Second))
+	}
+}
+
+// traffic is the chosen requests at the scenario's rate: whole sessions are left out or cloned.
+func (s Scenario) traffic(requests []plan.Request, choice MixChoice) ([]plan.Request, error) {
+	kept := slices.DeleteFunc(slices.Clone(requests), func(r plan.Request) bool { return !choice.takes(r) || r.InputTokens < 1 || r.OutputTokens < 1 })
+	scale := s.scale()
+	if span := (requests[len(requests)-1].Due - requests[0].Due).Seconds(); span > 0 && s.Mix.Clients == 0 {
+		scale *= s.Mix.RequestsPerS / (float64(len(kept)) / float64(len(requests)) * float64(len(requests)-1) / span)
+	}
+	if s.Mix.Clients > 0 || math.Abs(scale-1) < 1e-6 {
+		scale = 1
+	}
+	if len(kept) == 0 || float64(len(kept))*scale > mostRehearsed {
+		return nil, fmt.Errorf("what-if: %.0f requests are too many to rehearse, at most %d", float64(len(kept))*scale, mostRehearsed)
+	}
+	return plan.Scaled(kept, plan.ScaledBy(scale, false, 1))
+}
+
+// answered is what a rehearsal says of a request, seconds.
+type answered struct {
+	class           string
+	ttft, fromDue   float64
+	tpot            float64 // NaN of one token
+	e2e, e2eFromDue float64
+}
+
+func play(ctx context.Context, settings rehearsal.Settings, requests []plan.Request) (all []answered, err error) {
+	err = rehearsal.Play(ctx, settings, func(yield func(plan.Request, error) bool) {
+		for _, r := range requests {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}, func(r *rehearsal.Request) error {
+		if r.Failure != "" {
+			return nil
+		}
+		a := answered{r.Class, (r.First - r.Sent).Seconds(), r.TTFT().Seconds(), math.NaN(), (r.Last - r.Sent).Seconds(), (r.Last - r.Due).Seconds()}
+		if r.OutputTokens > 1 {
+			a.tpot = r.TPOT().Seconds()
+		}
+		all = append(all, a)
+		return nil
+	})
+	return all, err
+}
+
+// of is a request's figure by the words of an SLO.
+func (a *answered) of(metric string) float64 {
+	switch metric {
+	case "ttft":
+		return a.ttft
+	case "ttft_from_due":
+		return a.fromDue
+	case "tpot":
+		return a.tpot
+	case "e2e":
+		return a.e2e
+	case "e2e_from_due":
+		return a.e2eFromDue
+	}
+	return math.NaN()
+}
+
+// figureOf is a quantile over the requests of a class, or their mean where q is below 0; NaN of none.
+func figureOf(all []answered, metric, class string, q float64) float64 {
+	var values []float64
+	sum := 0.0
+	for i := range all {
+		if v := all[i].of(metric); (class == "" || all[i].class == class) && !math.IsNaN(v) {
+			values, sum = append(values, v), sum+v
+		}
+	}
+	switch {
+	case len(values) == 0:
+		return math.NaN()
+	case q < 0:
+		return sum / float64(len(values))
+	}
+	slices.Sort(values)
+	return quantileOf(values, q)
+}

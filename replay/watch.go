@@ -1,0 +1,41 @@
+// Whoever searches for a limit must know while a run goes what has become of its requests, so that a hopeless one is
+// stopped. A watcher is told three times of each request: when it is sent, when its first token has come, and when it is
+// over. Never of each token: that would cost the load what it measures.
+
+package replay
+
+import "time"
+
+// Watched is a request as it stands. Instants are since the run began; one that was never reached is negative.
+type Watched struct {
+	Seq         int64
+	Due, Sent   time.Duration
+	First, Last time.Duration
+	Tokens      int64 // received; of a request that is not over, 0
+	IsOver      bool
+	Failure     string          // of one that is over; empty for a success
+	Gaps        []time.Duration // between its chunks; only when it is over, and not to be kept after the call
+}
+
+// tellWatcher says how a request stands that is not over.
+func (x *exchange) tellWatcher() {
+	if x.settings.Watch == nil {
+		return
+	}
+	x.settings.Watch(Watched{Seq: x.row.req.Seq, Due: x.row.req.Due, Sent: x.row.sent, First: max(x.stream.first, -1), Last: -1})
+}
+
+// tellOver says what became of a request.
+func (s *runState) tellOver(r *row) {
+	if s.settings.Watch == nil {
+		return
+	}
+	w := Watched{Seq: r.req.Seq, Due: r.req.Due, Sent: max(r.sent, -1), First: max(r.first, -1), Last: max(r.last, -1), IsOver: true, Failure: r.failure}
+	if w.Tokens = r.counted; w.Tokens < 0 {
+		w.Tokens = max(r.usage.Completion, 0)
+	}
+	for i := 1; i < len(r.offsets); i++ {
+		w.Gaps = append(w.Gaps, time.Duration(r.offsets[i]-r.offsets[i-1])*time.Microsecond)
+	}
+	s.settings.Watch(w)
+}
