@@ -140,7 +140,7 @@ func TestRunIsReplacedUntilItHasEnded(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(ended.Notes), "replaces what was taken in while it ran") {
 		t.Errorf("ended: got %+v", ended)
 	}
-	if got := fingerprint(t, w); got != "sources 1 rejects 0 arrivals 0 runs 1 requests 3 samples 8 " {
+	if got := fingerprint(t, w); got != "sources 1 rejects 0 arrivals 0 runs 1 requests 3 samples 8 capacities 0 " {
 		t.Errorf("after the end: got %s", got)
 	}
 	if got := number(t, w, "select count(sent_s) from raw.requests"); got != 2 {

@@ -53,7 +53,7 @@ type Row struct {
 	RatePerS    float64 `json:"rate_per_s"`   // as sent
 	MissedRatio float64 `json:"missed_ratio"` // of the objective that the run missed most of, against what is allowed
 	Objective   string  `json:"objective"`    // that one
-	Verdict     string  `json:"verdict"`      // met, not met, hopeless, late
+	Verdict     string  `json:"verdict"`      // met, not met, hopeless, late, died, restarted
 	Seconds     float64 `json:"seconds"`
 }
 
@@ -99,6 +99,10 @@ func (q *Question) row(r *Run) Row {
 		}
 	}
 	switch {
+	case r.Said.IsDead:
+		row.Verdict = "died"
+	case r.Said.IsRestarted:
+		row.Verdict = "restarted"
 	case r.isLate(q):
 		row.Verdict = "late"
 	case r.CutAt > 0:

@@ -118,6 +118,15 @@ func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(v
 	}
 }
 
+// Check refuses what cannot be meant. A question whose twin has no step time yet is checked without it.
+func (q Question) Check() error {
+	if q.Twin.StepTime == nil {
+		q.Twin.StepTime = func(Shift) func(vllmsim.Step) time.Duration { return nil }
+	}
+	_, err := q.settled()
+	return err
+}
+
 // settled fills in defaults and refuses what cannot be meant.
 func (q Question) settled() (Question, error) {
 	q.Mode = cmp.Or(q.Mode, schedule.Open)

@@ -49,6 +49,8 @@ func Rehearse(ctx context.Context, q Question) (Answer, error) {
 	switch {
 	case e.ln > math.Log(q.MaxScale):
 		return *s.answer(AboveMax, e, "the largest multiple that was asked about is within the objectives"), nil
+	case e.ln < math.Log(q.MinScale) && s.isMissedAlone(e.binding, 0):
+		return *s.answer(NotPossible, e, q.Objectives[e.binding].String()+" is missed by requests that have the server to themselves"), nil
 	case e.ln < math.Log(q.MinScale):
 		return *s.answer(BelowMin, e, "the smallest multiple that was asked about is not within the objectives"), nil
 	}

@@ -275,30 +275,36 @@ func near(runs []*Run, ln float64) int {
 
 // impossible names an objective that is missed even without load, in the run and, with room for its error, by the twin.
 func (s *search) impossible(runs []*Run, e *estimate) string {
-	c := s.rivals[0]
-	requests := slices.Clone(s.q.Window[:min(len(s.q.Window), 1000)])
-	for i := range requests {
-		requests[i].Due, requests[i].Session, requests[i].Seq = time.Duration(i)*time.Hour, "", int64(i)
-	}
 	for j, o := range s.q.Objectives {
 		if _, excess := s.q.missed(runs[len(runs)-1].reading.tallies[j], o); o.Metric == FailureRatio || excess <= 0 {
 			continue
 		}
-		shift := c.shift
-		shift.All += e.of[j].k - 3*e.of[j].se
-		engine := c.engine
-		engine.StepTime = s.q.Twin.StepTime(shift)
-		settings := s.q.rehearsal(engine, 1)
-		settings.Mode, settings.MaxConcurrency = schedule.Open, 0
-		alone, err := replies(s.ctx, settings, requests)
-		if err != nil {
-			continue
-		}
-		if t := s.q.read(requests, alone, 0).tallies[j]; o.excess(pooled{float64(t.n), float64(t.misses), t.sum}) > 0 {
+		if s.isMissedAlone(j, e.of[j].k-3*e.of[j].se) {
 			return o.String()
 		}
 	}
 	return ""
+}
+
+// isMissedAlone says whether requests that have the twin to themselves miss an objective, with its speed shifted by so much.
+func (s *search) isMissedAlone(j int, shiftBy float64) bool {
+	c, o := s.rivals[0], s.q.Objectives[j]
+	requests := slices.Clone(s.q.Window[:min(len(s.q.Window), 1000)])
+	for i := range requests {
+		requests[i].Due, requests[i].Session, requests[i].Seq = time.Duration(i)*time.Hour, "", int64(i)
+	}
+	shift := c.shift
+	shift.All += shiftBy
+	engine := c.engine
+	engine.StepTime = s.q.Twin.StepTime(shift)
+	settings := s.q.rehearsal(engine, 1)
+	settings.Mode, settings.MaxConcurrency = schedule.Open, 0
+	alone, err := replies(s.ctx, settings, requests)
+	if err != nil {
+		return false
+	}
+	t := s.q.read(requests, alone, 0).tallies[j]
+	return o.excess(pooled{float64(t.n), float64(t.misses), t.sum}) > 0
 }
 
 // failures says that more requests fail than may, where the traffic is no more than the answer. A share of failures is not fitted.

@@ -27,7 +27,7 @@ func BusiestWindow(requests []plan.Request, length time.Duration) Window {
 	inputs, outputs := lengthsOf(requests)
 	var best, nearest Window
 	first, last := 0, 0
-	for from := time.Duration(0); from+length <= end; from += length / 10 {
+	for from := time.Duration(0); from+length <= end; from += max(length/10, time.Second) {
 		for first < len(requests) && requests[first].Due < from {
 			first++
 		}

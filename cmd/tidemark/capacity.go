@@ -13,7 +13,6 @@ package main
 // else.
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -95,13 +94,17 @@ func runCapacity(c *cli.Context) error {
 		return err
 	}
 	if s.isLive && !c.Bool("dry-run") {
-		if err := s.recall(c); err != nil {
+		state, events, err := live.OpenState(s.path, &s.header, c.Bool("fresh"))
+		if err != nil {
 			return err
 		}
-		if answer := s.answered(); answer != nil {
-			tell(c, "this search has its answer already, in %s; --fresh searches again", s.state)
+		defer state.Close()
+		s.state = state
+		if answer := live.Answered(events); answer != nil {
+			tell(c, "this search has its answer already, in %s; --fresh searches again", s.path)
 			return s.finish(c, *answer)
 		}
+		s.earlier = live.Resumable(events, s.question.MaxLatenessS)
 	}
 	if s.question.Twin.StepTime == nil {
 		if c.Bool("dry-run") {
@@ -128,8 +131,7 @@ func runCapacity(c *cli.Context) error {
 		answer, err = s.onServer(c)
 	} else {
 		tell(c, "rehearsed in %s; nothing was sent", show.Duration(time.Since(began).Seconds()))
-		os.Remove(s.state) // a rehearsal has no state: the answer replaces the earlier one
-		err = s.write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
+		err = s.writeRehearsed(answer)
 	}
 	if err != nil {
 		return err
@@ -143,7 +145,7 @@ func (s *search) finish(c *cli.Context, answer capacity.Answer) error {
 	if err := s.say(c, answer); notTaken == nil {
 		return err
 	}
-	return hint.Errorf("the answer in %s was not ingested: %w", s.state, notTaken).Hint("tidemark ingest %s%s", s.state, warehouseWords(c))
+	return hint.Errorf("the answer in %s was not ingested: %w", s.path, notTaken).Hint("tidemark ingest %s%s", s.path, warehouseWords(c))
 }
 
 // search is one question with what it is asked of.
@@ -153,7 +155,8 @@ type search struct {
 	question capacity.Question
 	window   capacity.Window
 	header   searchHeader
-	state    string // path
+	path     string      // of the state file
+	state    *live.State // nil without a server
 	isLive   bool
 	server   *live.Server
 	plan     plan.Header
@@ -211,8 +214,24 @@ func newSearch(c *cli.Context, what string) (*search, error) {
 			return nil, hint.Misuse("capacity: neither --base-url nor --gpu is given").Hint("name a server to measure, or a GPU to rehearse on")
 		}
 	}
-	if by := c.String("by"); by != "sessions" && by != "speed" {
-		return nil, hint.Misuse("capacity: --by %s: must be sessions or speed", by)
+	for flag, words := range map[string][]string{"by": {"sessions", "speed"}, "routing": {rehearsal.Turns, rehearsal.LeastLoaded},
+		"cache": {"as-is", "reset", "cold"}, "history": {"planned", "answered"}} {
+		if !slices.Contains(words, c.String(flag)) {
+			return nil, hint.Misuse("capacity: --%s %s: must be %s", flag, c.String(flag), strings.Join(words, " or "))
+		}
+	}
+	if err := positiveFlags(c, "replicas", "max-concurrency"); err != nil {
+		return nil, err
+	}
+	for _, flag := range []string{"budget", "window"} {
+		if c.Duration(flag) < time.Second {
+			return nil, hint.Misuse("capacity: --%s %s: must be at least 1s", flag, c.Duration(flag))
+		}
+	}
+	if program := c.String("before"); program != "" {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, hint.Misuse("capacity: --before %s: no such program", program)
+		}
 	}
 	if least, most := c.Float64("min-scale"), c.Float64("max-scale"); least < 0 || most < 0 || most > 0 && least >= most {
 		return nil, hint.Misuse("capacity: --min-scale %v, --max-scale %v: must be above 0, and the first below the second", least, most)
@@ -234,6 +253,9 @@ func newSearch(c *cli.Context, what string) (*search, error) {
 	}
 	if err := s.ready(c); err != nil {
 		return nil, err
+	}
+	if err := s.question.Check(); err != nil {
+		return nil, hint.AsMisuse(err)
 	}
 	s.header.SLO, s.header.Precision = slo, precision
 	return s, s.identify(c)
@@ -334,6 +356,9 @@ func (s *search) readWindow(c *cli.Context, path string) error {
 	}
 	if c.IsSet("from") || c.IsSet("until") || isPlanFile(s.what) || q.Mode == "closed" {
 		end := all[len(all)-1].Due + time.Millisecond
+		if until := s.plan.Scaling.UntilS; until != nil && q.Mode == "open" { // what is quiet before it belongs to the window
+			end = max(end, plan.FromSeconds((*until-from)/max(s.plan.Scaling.Speed, 1e-9)))
+		}
 		s.window = capacity.Window{Until: end, RatePerS: float64(len(all)) / end.Seconds()}
 		q.Window = all
 	} else {
@@ -378,8 +403,16 @@ func (s *search) identify(c *cli.Context) error {
 		s.server.Settings.Environment, s.server.Settings.EnvironmentSource = &s.named, "flags"
 		s.server.Settings.Cache = map[string]string{"as-is": "", "reset": "reset", "cold": "cold"}[c.String("cache")]
 	}
-	asked := *h
+	asked := struct {
+		searchHeader
+		Flags map[string]string
+	}{*h, map[string]string{}}
 	asked.BudgetS, asked.Version = 0, "" // a search may be given more time, and go on with a later version
+	for _, flag := range c.Command.Flags {
+		if name := flag.Names()[0]; !slices.Contains(notAsked, name) && c.IsSet(name) {
+			asked.Flags[name] = fmt.Sprint(c.Value(name))
+		}
+	}
 	text, err := json.Marshal(asked)
 	if err != nil {
 		return err
@@ -387,9 +420,13 @@ func (s *search) identify(c *cli.Context) error {
 	sum := sha256.Sum256(text)
 	s.id = stemOf(s.what) + "-" + hex.EncodeToString(sum[:4])
 	h.SearchID, h.StartedAt = s.id, time.Now().UTC().Format(time.RFC3339)
-	s.state = filepath.Join(c.String("runs"), s.id+".capacity.jsonl")
+	s.path = filepath.Join(c.String("runs"), s.id+".capacity.jsonl")
 	return nil
 }
+
+// notAsked are flags that do not change what is searched for: the same search goes on with others of these. What a file says counts
+// elsewhere (--slo), or is not looked at (--body, --header-file).
+var notAsked = []string{"budget", "dry-run", "fresh", "json", "quiet", "warehouse", "wait", "publish", "runs", "slo", "api-key-file", "header-file", "progress"}
 
 // measureSteps makes a twin of a server of which nothing is known.
 func (s *search) measureSteps(c *cli.Context) error {
@@ -442,7 +479,7 @@ func loadTime(seconds float64) string {
 // onServer searches with probes.
 func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
 	if slices.ContainsFunc(s.earlier, func(e capacity.Event) bool { return e.Kind == "run" }) {
-		tell(c, "going on with the search in %s; --fresh begins again", s.state)
+		tell(c, "going on with the search in %s; --fresh begins again", s.path)
 	}
 	s.server.NewID = func() string { return newRunID(s.id) }
 	s.server.Begins = func(p capacity.Probe, runID string) {
@@ -457,11 +494,22 @@ func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
 	if program := c.String("before"); program != "" {
 		s.server.Before = func(ctx context.Context, scale float64) error { return before(ctx, c, program, scale) }
 	}
+	isSimulated, err := s.server.IsSimulated(c.Context)
+	if err != nil {
+		return capacity.Answer{}, err
+	}
+	if isSimulated {
+		s.header.Origin = "simulated"
+	}
+	told := context.AfterFunc(c.Context, func() {
+		tell(c, "stopping: open streams may finish; the same command goes on with this search; Ctrl-C again ends at once")
+	})
+	defer told()
 	return capacity.Search(c.Context, s.question, s.server, s.earlier, func(e capacity.Event) error {
 		if e.Kind == "run" {
 			tell(c, "run %d: %s", e.Run.Number, e.Run.Verdict)
 		}
-		return s.write(e)
+		return s.state.Write(e)
 	})
 }
 
@@ -476,77 +524,17 @@ func before(ctx context.Context, c *cli.Context, program string, scale float64) 
 	return nil
 }
 
-// answered is the answer that the search has already. More load may decide what was undecided.
-func (s *search) answered() *capacity.Answer {
-	for _, e := range s.earlier {
-		if e.Kind == "answer" && e.Answer.Outcome != capacity.Undecided {
-			return e.Answer
-		}
-	}
-	return nil
-}
-
-// recall reads what an earlier search of the same question has left. A last line that was cut by a kill is passed over.
-func (s *search) recall(c *cli.Context) error {
-	if c.Bool("fresh") {
-		err := os.Rename(s.state, fmt.Sprintf("%s.%s.old", s.state, time.Now().UTC().Format("20060102T150405")))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	text, err := os.ReadFile(s.state)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// writeRehearsed writes the file of a search without a server: the answer replaces the earlier one.
+func (s *search) writeRehearsed(answer capacity.Answer) error {
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("capacity: %w", err)
 	}
-	whole := text[:bytes.LastIndexByte(text, '\n')+1]
-	if len(whole) < len(text) {
-		if err := os.Truncate(s.state, int64(len(whole))); err != nil {
-			return fmt.Errorf("capacity: %w", err)
-		}
-	}
-	for n, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")) {
-		if n == 0 {
-			continue // the header
-		}
-		var e capacity.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return hint.Errorf("capacity: %s: line %d: %w", s.state, n+1, err).Hint("--fresh begins again and keeps the damaged file beside it")
-		}
-		s.earlier = append(s.earlier, e)
-	}
-	return nil
-}
-
-// write appends an event to the state file; what is written stays after a power cut.
-func (s *search) write(e capacity.Event) error {
-	if err := os.MkdirAll(filepath.Dir(s.state), 0o755); err != nil {
-		return fmt.Errorf("capacity: %w", err)
-	}
-	file, err := os.OpenFile(s.state, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return fmt.Errorf("capacity: %w", err)
-	}
-	defer file.Close()
-	var lines []byte
-	if info, err := file.Stat(); err == nil && info.Size() == 0 {
-		head, err := json.Marshal(s.header)
-		if err != nil {
-			return err
-		}
-		lines = append(head, '\n')
-	}
-	line, err := json.Marshal(struct {
-		capacity.Event
-		At string `json:"at"`
-	}{e, time.Now().UTC().Format(time.RFC3339)})
+	state, _, err := live.OpenState(s.path, &s.header, false)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(append(append(lines, line...), '\n'))
-	return cmp.Or(err, file.Sync())
+	defer state.Close()
+	return state.Write(capacity.Event{Question: s.id, Kind: "answer", Answer: &answer})
 }
 
 // takeIn keeps the search in the warehouse, where there is one.
@@ -555,11 +543,11 @@ func (s *search) takeIn(c *cli.Context) error {
 		return nil
 	}
 	err := withWarehouse(context.WithoutCancel(c.Context), c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
-		_, err := ingest.Load(ctx, w, []string{s.state}, ingest.Options{})
+		_, err := ingest.Load(ctx, w, []string{s.path}, ingest.Options{})
 		return err
 	})
 	if errors.Is(err, warehouse.ErrHeld) {
-		tell(c, "%v; the answer is in %s: tidemark ingest %s", err, s.state, s.state)
+		tell(c, "%v; the answer is in %s: tidemark ingest %s", err, s.path, s.path)
 		return nil
 	}
 	return err
@@ -595,6 +583,9 @@ func (s *search) say(c *cli.Context, a capacity.Answer) error {
 // sentence is the answer in words.
 func (s *search) sentence(a capacity.Answer) string {
 	origin := "measured on " + strings.Join(s.header.BaseURLs, ", ")
+	if s.header.Origin == "simulated" {
+		origin += ", a simulator"
+	}
 	if !s.isLive {
 		origin = fmt.Sprintf("rehearsed on %d x %s with %s, nothing was sent", s.named.GPUs()*s.header.Replicas, s.named.GPU, s.named.ModelName())
 	}
@@ -615,7 +606,7 @@ func (s *search) sentence(a capacity.Answer) string {
 	case capacity.Found:
 		text := load(a.Scale, a.RatePerS)
 		if a.ScaleLow != nil && a.ScaleHigh != nil {
-			text += fmt.Sprintf(" (%s to %s, 90 %%%s)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh), map[bool]string{false: " by chance alone: how far the model is off is not in it"}[s.isLive])
+			text += fmt.Sprintf(" (%s to %s, 90 %%%s)", show.Figures(*a.ScaleLow), show.Figures(*a.ScaleHigh), map[bool]string{false: " of the mean over many draws; how far the model is off is not in it"}[s.isLive])
 		}
 		if a.Users != nil && s.question.Mode == "sessions" {
 			text += fmt.Sprintf(", %s users at this think time", show.Figures(*a.Users))

@@ -12,8 +12,8 @@
 -- missed_ratio     share of requests that missed the objective that was missed most, against what it allows
 -- objective        that objective, as in marts.slo
 -- is_of_binding    missed_ratio is of the objective that ends the search, or no objective was missed by any request; null before the answer
--- verdict          'met', 'not met', 'hopeless' (stopped early: enough misses were certain) or 'late'
--- is_valid         false: the client was late, and the run did not count
+-- verdict          'met', 'not met', 'hopeless' (stopped early: enough misses were certain), 'late', 'died' or 'restarted' (the server)
+-- is_valid         false: the client was late or the server died or changed, and the run did not count
 -- seconds          in which load was sent, seconds
 -- start_s          its place in the window at this multiple, seconds
 -- length_s         as much of the window was to be sent, seconds
@@ -45,7 +45,7 @@ select
             then coalesce(run.objective = binding_objective, false) or (run.missed_ratio = 0 and run.objective not like 'mean %')
     end as is_of_binding,
     run.verdict as verdict,
-    run.verdict is distinct from 'late' as is_valid,
+    coalesce(run.verdict not in ('late', 'died', 'restarted'), true) as is_valid,
     run.seconds as seconds,
     run.start_s as start_s,
     run.length_s as length_s,

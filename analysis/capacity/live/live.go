@@ -251,10 +251,27 @@ func (w *watcher) outcome(cutAt time.Duration) ([]capacity.Reply, float64) {
 	return w.replies, last.Seconds()
 }
 
+// IsSimulated asks the server, by a request, whether it is a simulator.
+func (s *Server) IsSimulated(ctx context.Context) (bool, error) {
+	work, err := os.MkdirTemp("", "tidemark-look-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(work)
+	if _, err := s.lookAt(ctx, filepath.Join(work, "look"), 1, 1, fewTokens); err != nil {
+		return false, err
+	}
+	r, err := readRecord(filepath.Join(work, "look"))
+	return r.Server.IsSimulated, err
+}
+
 // record is what a run's folder says of its server.
 type record struct {
 	StoppedBy string `json:"stopped_by"`
 	Gone      []any  `json:"gone"`
+	Server    struct {
+		IsSimulated bool `json:"is_simulated"`
+	} `json:"server"`
 	Effective struct {
 		MaxNumSeqs          int   `json:"max_num_seqs"`
 		MaxNumBatchedTokens int   `json:"max_num_batched_tokens"`

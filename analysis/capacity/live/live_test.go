@@ -6,6 +6,8 @@ import (
 	"hash/fnv"
 	"math"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -245,4 +247,45 @@ func TestASearchByReplay(t *testing.T) {
 		}
 		t.Logf("found %v, truth %v", *found.Scale, *truth.Scale)
 	})
+}
+
+// A search that another process has is not gone on with; what a dead server or a late client spoilt is not its answer; garbage is no state.
+func TestStateOfASearch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs", "x.capacity.jsonl")
+	header := map[string]string{"schema": "tidemark.capacity/1"}
+	s, events, err := OpenState(path, &header, false)
+	if err != nil || len(events) != 0 {
+		t.Fatal(events, err)
+	}
+	if _, _, err := OpenState(path, &header, false); err == nil {
+		t.Error("two processes have one state")
+	}
+	dead := capacity.Event{Kind: "run", Run: &capacity.Run{Number: 2, Said: capacity.Said{IsDead: true}}}
+	for _, e := range []capacity.Event{{Kind: "run", Run: &capacity.Run{Number: 1}}, dead, {Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Invalid}}} {
+		if err := s.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	s, events, err = OpenState(path, &header, false)
+	if err != nil || len(events) != 3 || Answered(events) != nil {
+		t.Fatalf("%d events, %v, %v", len(events), Answered(events), err)
+	}
+	if kept := Resumable(events, 0.01); len(kept) != 2 || kept[0].Run.Number != 1 {
+		t.Errorf("%+v", kept)
+	}
+	if err := s.Write(capacity.Event{Kind: "answer", Answer: &capacity.Answer{Outcome: capacity.Found}}); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, events, err = OpenState(path, &header, false); err != nil || Answered(events) == nil {
+		t.Errorf("no answer, %v", err)
+	}
+	garbage := filepath.Join(t.TempDir(), "g.capacity.jsonl")
+	if err := os.WriteFile(garbage, []byte("not a state"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := OpenState(garbage, &header, false); err == nil {
+		t.Error("garbage is a state")
+	}
 }

@@ -1,0 +1,144 @@
+package live
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tidemark/analysis/capacity"
+	"tidemark/internal/hint"
+)
+
+// State is the file of a search: a header, then a line of JSON for each event (docs/files.md). One process has it at a time.
+type State struct {
+	Path   string
+	Header any // a pointer: written before the first event of a new file, and read from an earlier one
+	file   *os.File
+}
+
+// OpenState opens or makes the file and returns the events in it. A last line that was cut by a kill is passed over; any other damage is an
+// error. With isFresh an earlier file is kept beside the new one, under its name and the time.
+func OpenState(path string, header any, isFresh bool) (s *State, events []capacity.Event, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, nil, fmt.Errorf("capacity: %w", err)
+	}
+	if isFresh {
+		err := os.Rename(path, fmt.Sprintf("%s.%s.old", path, time.Now().UTC().Format("20060102T150405")))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("capacity: %w", err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, nil, fmt.Errorf("capacity: %w", err)
+	}
+	s = &State{Path: path, Header: header, file: file}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		file.Close()
+		return nil, nil, hint.Errorf("capacity: %s: another process goes on with this search", path).Hint("wait for it, or ask another question: another --seed is one")
+	}
+	if events, err = s.read(); err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return s, events, nil
+}
+
+func (s *State) read() (events []capacity.Event, err error) {
+	text, err := os.ReadFile(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("capacity: %w", err)
+	}
+	damaged := func(line int, why error) error {
+		return hint.Errorf("capacity: %s: line %d: %w", s.Path, line, why).Hint("--fresh begins again and keeps the damaged file beside it")
+	}
+	if len(text) > 0 && !bytes.HasPrefix(text, []byte(`{"schema":"tidemark.capacity/`)) {
+		return nil, damaged(1, errors.New("not the state of a search"))
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if len(whole) < len(text) {
+		if err := s.file.Truncate(int64(len(whole))); err != nil {
+			return nil, fmt.Errorf("capacity: %w", err)
+		}
+	}
+	for n, line := range bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")) {
+		if n == 0 {
+			if len(line) > 0 {
+				if err := json.Unmarshal(line, s.Header); err != nil {
+					return nil, damaged(1, err)
+				}
+			}
+			continue
+		}
+		var e capacity.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, damaged(n+1, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// Write appends an event with its instant; what is written stays after a power cut.
+func (s *State) Write(e capacity.Event) error {
+	var lines []byte
+	if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
+		head, err := json.Marshal(s.Header)
+		if err != nil {
+			return err
+		}
+		lines = append(head, '\n')
+	}
+	line, err := json.Marshal(struct {
+		capacity.Event
+		At string `json:"at"`
+	}{e, time.Now().UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	_, err = s.file.Write(append(append(lines, line...), '\n'))
+	return cmp.Or(err, s.file.Sync())
+}
+
+// Close gives the file up; one that nothing was written to is removed.
+func (s *State) Close() {
+	if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
+		os.Remove(s.Path)
+	}
+	s.file.Close()
+}
+
+// Answered is the answer that events end in, where more load would not change it; nil where there is none.
+func Answered(events []capacity.Event) *capacity.Answer {
+	if len(events) == 0 {
+		return nil
+	}
+	last := events[len(events)-1]
+	if last.Kind != "answer" || last.Answer == nil || last.Answer.Outcome == capacity.Undecided || last.Answer.Outcome == capacity.Invalid {
+		return nil
+	}
+	return last.Answer
+}
+
+// Resumable leaves out the runs that made a search invalid: of a server that died or was restarted, or of a late client.
+func Resumable(events []capacity.Event, maxLatenessS float64) (kept []capacity.Event) {
+	isInvalid := false
+	for _, e := range events {
+		isInvalid = isInvalid || e.Kind == "answer" && e.Answer != nil && e.Answer.Outcome == capacity.Invalid
+	}
+	for _, e := range events {
+		if isInvalid && e.Kind == "run" && e.Run != nil && (e.Run.Said.IsDead || e.Run.Said.IsRestarted || e.Run.LatenessP99S > maxLatenessS) {
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
