@@ -80,7 +80,6 @@ func misjudged(t *testing.T, s *server, program *tidemark, minute []string, seed
 	return ""
 }
 
-
 // conversation is Azure's real trace where the shared data is at hand, else a minute of the same shape; and the choice of the minute.
 func conversation(t *testing.T) (path string, minute []string) {
 	t.Helper()
