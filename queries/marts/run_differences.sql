@@ -159,7 +159,7 @@ differences as (
         on two.run_id = pairs.other_run_id
         and two.setting = one.setting
     where not pairs.is_one_plan
-        and abs(ln(two.value / nullif(one.value, 0))) > greatest(0.1e0, 3 * sqrt(1 / one.requests + 1 / two.requests))
+        and abs(ln(nullif(two.value, 0) / nullif(one.value, 0))) > greatest(0.1e0, 3 * sqrt(1 / one.requests + 1 / two.requests))
     union all
     select
         one.run_id,

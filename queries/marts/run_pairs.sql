@@ -144,7 +144,7 @@ spread as (
         case when is_paired then 1 else 2 end as sets,
         other_value / nullif(value, 0) as ratio,
         other_value - value as difference,
-        case when reason is null then list_sort([ln(ratio * other_factors[i] / factors[i]) for i in range(1, len(factors) + 1)]) end as log_ratios,
+        case when reason is null then list_sort([ln(greatest(ratio * other_factors[i] / factors[i], 1e-12)) for i in range(1, len(factors) + 1)]) end as log_ratios,
         case when reason is null then list_sort([other_value * other_factors[i] - value * factors[i] for i in range(1, len(factors) + 1)]) end as differences
     from compared
 )
@@ -160,8 +160,8 @@ select
     value,
     other_value,
     ratio,
-    exp(macros.resampled_end(ln(ratio), log_ratios, 0.05e0, sets)) as low_ratio,
-    exp(macros.resampled_end(ln(ratio), log_ratios, 0.95e0, sets)) as high_ratio,
+    exp(macros.resampled_end(ln(nullif(ratio, 0)), log_ratios, 0.05e0, sets)) as low_ratio,
+    exp(macros.resampled_end(ln(nullif(ratio, 0)), log_ratios, 0.95e0, sets)) as high_ratio,
     difference,
     macros.resampled_end(difference, differences, 0.05e0, sets) as low_difference,
     macros.resampled_end(difference, differences, 0.95e0, sets) as high_difference,
