@@ -7,9 +7,11 @@ import (
 	"math"
 	"sort"
 	"strings"
+	"time"
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/vllmsim"
 )
 
 // StepCost is the step macros (queries/macros/step.sql) of one deployment, evaluated once, so that a simulator can ask for millions of
@@ -171,6 +173,23 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		ofOne(float64(contextTokens))*c.contextS + ofOne(float64(windowTokens))*c.windowS +
 		c.fixedS + sequences*c.sequenceS +
 		pairs*c.pairS + windowedPairs*c.windowedPairS
+}
+
+// StepTime is Seconds for an engine of internal/vllmsim, with every step so many times as long.
+func (c StepCost) StepTime(factor float64) func(vllmsim.Step) time.Duration {
+	return func(s vllmsim.Step) time.Duration {
+		seconds := c.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
+		return time.Duration(factor * seconds * float64(time.Second))
+	}
+}
+
+// Engine is the engine that simulate serves and rehearsals play. Replicas behind one address are one engine with all their room: they share
+// every step.
+func (c StepCost) Engine(d deployment.Deployment) vllmsim.Config {
+	return vllmsim.Config{
+		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
+		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),
+	}
 }
 
 // roof is macros.roof_s: the time for streaming weights and for arithmetic under a soft roofline, (w^p + c^p)^(1/p) (physics.md 1.8).

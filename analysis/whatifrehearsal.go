@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"tidemark/internal/rehearsal"
 	"tidemark/internal/show"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -41,7 +39,7 @@ func (s Scenario) Rehearse(ctx context.Context, db *sql.DB, o *Outlook, requests
 	band := [3]float64{o.TPOT.Low / o.TPOT.Value, 1, o.TPOT.High / o.TPOT.Value}
 	var played [3][]answered
 	for i, slower := range band {
-		settings.Engine.StepTime = slowed(cost, slower)
+		settings.Engine.StepTime = cost.StepTime(slower)
 		if played[i], err = play(ctx, settings, sent); err != nil {
 			return nil, fmt.Errorf("what-if: %w", err)
 		}
@@ -105,25 +103,14 @@ func (s Scenario) rehearsed(ctx context.Context, db *sql.DB, choice MixChoice) (
 	if cost, err = LoadStepCost(ctx, db, d); err != nil {
 		return r, cost, err
 	}
-	engines := max(d.DataParallelSize, 1)
-	r.Engine = vllmsim.Config{
-		MaxNumSeqs: d.MaxNumSeqs * engines, MaxNumBatchedTokens: d.MaxNumBatchedTokens * engines, BlockSize: 16, SlidingWindow: cost.SlidingWindow,
-		KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: !choice.IsCold,
-	}
+	r.Engine = cost.Engine(d)
+	r.Engine.EnablePrefixCaching = !choice.IsCold
 	r.Engine.MaxModelLen = r.Engine.KVBlocks * r.Engine.BlockSize
 	r.Replicas = max(s.Replicas, 1)
 	if clients := s.Mix.Clients * s.scale(); clients > 0 {
 		r.Mode, r.MaxConcurrency = "closed", max(1, int(math.Round(clients)))
 	}
 	return r, cost, nil
-}
-
-// slowed is the step time at one end of the band.
-func slowed(cost StepCost, factor float64) func(vllmsim.Step) time.Duration {
-	return func(s vllmsim.Step) time.Duration {
-		seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens, s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
-		return time.Duration(factor * seconds * float64(time.Second))
-	}
 }
 
 // traffic is the chosen requests at the scenario's rate: whole sessions are left out or cloned.

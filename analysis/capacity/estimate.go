@@ -9,7 +9,7 @@ import (
 	"tidemark/analysis/regression"
 )
 
-// The constants of the pooling: the spread of speeds that is taken for granted, and for how many runs that counts.
+// The constants of the pooling. Before any run is seen, speeds are assumed to spread by priorSpread; this weighs as much as priorFreedom runs.
 const (
 	priorSpread  = 0.04 // of k from run to run, ln
 	priorFreedom = 3

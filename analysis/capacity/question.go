@@ -182,7 +182,7 @@ func (q Question) checkObjectives() error {
 	return nil
 }
 
-// hash names the question, so that the events of another one are not taken for its own. The budget may grow from one call to the next.
+// hash is the name of the question. A search ignores events that have another name. The budget is not in it, so that a search can be given more time.
 func (q Question) hash() string {
 	h := sha256.New()
 	engine := q.Twin.Engine

@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -147,23 +146,10 @@ func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployme
 	if err != nil {
 		return d, vllmsim.Config{}, err
 	}
-	simulates, err := asMap(d)
-	return d, vllmsim.Config{
-		Model: d.ModelName(), Version: d.EngineVersion,
-		// Replicas behind one address are played as one engine with all their room: they share every step.
-		MaxNumSeqs: d.MaxNumSeqs * max(d.DataParallelSize, 1), MaxNumBatchedTokens: d.MaxNumBatchedTokens * max(d.DataParallelSize, 1),
-		BlockSize: 16, SlidingWindow: cost.SlidingWindow, KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: true,
-		Simulates: simulates, StepTime: stepTime(cost),
-	}, err
-}
-
-// stepTime is called once for each engine step and must not ask the database.
-func stepTime(cost analysis.StepCost) func(vllmsim.Step) time.Duration {
-	return func(s vllmsim.Step) time.Duration {
-		seconds := cost.Seconds(s.DecodeSequences, s.ContextTokens, s.WindowTokens,
-			s.PrefillTokens, s.PrefillChunks, s.PrefillPairs)
-		return time.Duration(seconds * float64(time.Second))
-	}
+	config := cost.Engine(d)
+	config.Model, config.Version = d.ModelName(), d.EngineVersion
+	config.Simulates, err = asMap(d)
+	return d, config, err
 }
 
 // asMap is the deployment under the names that a run's environment uses.

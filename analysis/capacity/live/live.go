@@ -82,41 +82,10 @@ func (s *Server) plan(path string, requests []plan.Request, mode string) (*plan.
 	return plan.Open(path)
 }
 
-// The small requests that show the latency without load.
-const (
-	smallRequests = 5
-	smallInput    = 32
-	smallOutput   = 8
-)
-
 // unloaded is the median time of a small request that has the server to itself. A server that is not there is an error.
 func (s *Server) unloaded(ctx context.Context, work string) (float64, error) {
-	small := make([]plan.Request, smallRequests)
-	for i := range small {
-		small[i] = plan.Request{Seq: int64(i), InputTokens: smallInput, OutputTokens: smallOutput}
-	}
-	planned, err := s.plan(filepath.Join(work, "small.jsonl.zst"), small, "open")
-	if err != nil {
-		return 0, err
-	}
-	settings := s.smallSettings("unloaded")
-	settings.Mode, settings.MaxConcurrency, settings.WarmUp = "closed", 1, 0
-	w := newWatcher(len(small))
-	settings.Watch = w.see
-	if _, err := replay.Run(ctx, planned, settings, filepath.Join(work, "unloaded")); err != nil {
-		return 0, err
-	}
-	var took []float64
-	for _, r := range w.replies {
-		if r.Last > 0 && !r.IsFailed {
-			took = append(took, (r.Last - r.Sent).Seconds())
-		}
-	}
-	if len(took) == 0 {
-		return 0, errors.New("capacity: the server failed every small request before the run")
-	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
+	l, err := s.lookAt(ctx, filepath.Join(work, "unloaded"), 1, unloadedRequests, fewTokens)
+	return l.e2e, err
 }
 
 func (s *Server) settings(runID string) replay.Settings {

@@ -31,6 +31,8 @@ const (
 	fewTokens  = 32 // of a prompt, and of an answer
 	together   = 8  // requests at once
 	eachOfThem = 3  // rounds
+
+	unloadedRequests = 5 // before each run
 )
 
 // MeasureSteps sends them, with prompts of up to so many tokens, and says what the server tells of its settings.
@@ -64,7 +66,7 @@ func (s *Server) MeasureSteps(ctx context.Context, longPrompt int) (Steps, capac
 }
 
 // looked is the medians of a few requests, seconds.
-type looked struct{ ttft, tpot float64 }
+type looked struct{ ttft, tpot, e2e float64 }
 
 func (s *Server) lookAt(ctx context.Context, folder string, atOnce, n, prompt int) (l looked, err error) {
 	requests := make([]plan.Request, n)
@@ -82,17 +84,18 @@ func (s *Server) lookAt(ctx context.Context, folder string, atOnce, n, prompt in
 	if _, err := replay.Run(ctx, planned, settings, folder); err != nil {
 		return l, err
 	}
-	var ttft, tpot []float64
+	var ttft, tpot, e2e []float64
 	for _, r := range w.replies {
 		if r.Last > r.First && !r.IsFailed && r.Tokens > 1 {
 			ttft = append(ttft, (r.First - r.Sent).Seconds())
+			e2e = append(e2e, (r.Last - r.Sent).Seconds())
 			tpot = append(tpot, (r.Last-r.First).Seconds()/float64(r.Tokens-1))
 		}
 	}
 	if len(tpot) == 0 {
 		return l, fmt.Errorf("capacity: the server answered none of %d small requests with prompts of %d tokens", n, prompt)
 	}
-	return looked{median(ttft), median(tpot)}, nil
+	return looked{median(ttft), median(tpot), median(e2e)}, nil
 }
 
 func median(values []float64) float64 {
