@@ -120,7 +120,7 @@ func TestAProbeTellsWhatBecameOfItsRequests(t *testing.T) {
 		if c := m.Said.Settings; c.MaxNumSeqs != 32 || c.MaxNumBatchedTokens != 2048 || c.KVBlocks != 8192 || c.PrefixCaching == nil || !*c.PrefixCaching {
 			t.Errorf("settings %+v", c)
 		}
-		// Alone: a step with 32 tokens of prompt, 11.3 ms, and seven with one sequence of some 36 tokens, 10.4 ms each.
+		// Alone: a step with 32 tokens of prompt, 11.3 ms, and 31 with one sequence of some 48 tokens, 10.4 ms each.
 		if want := 11.3e-3 + 31*10.42e-3; !isWithin(m.Said.UnloadedS, want, 0.05) {
 			t.Errorf("unloaded latency %.4f s, want %.4f s", m.Said.UnloadedS, want)
 		}
