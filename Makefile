@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage kernel-curves test-pages test-python test-notebooks test-vllm bench bench-peers soak ci ci-rest
+.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,7 +25,7 @@ $(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/wareh
 build: $(EMPTY) ## ./tidemark
 	$(GO) build -tags $(TAGS) -ldflags "-X main.version=$(VERSION)" -o tidemark ./cmd/tidemark
 
-demo: build ## the whole journey on what is built in: trace, simulated vLLM, report
+demo: build ## the whole journey on what is built in: trace, simulated vLLM, report, and the Monday report of a service
 	rm -rf tidemark-demo
 	./tidemark demo --output tidemark-demo
 
@@ -37,6 +37,9 @@ lint: $(EMPTY) ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet -tags $(TAGS) ./...
 
+test-examples: $(EMPTY) ## every example of the help, typed as it stands there
+	$(GO) test -tags "$(TAGS) examples" ./cmd/tidemark -run TestExamples -count=1 -v -timeout 10m
+
 race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
@@ -45,11 +48,11 @@ fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 
 test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
-	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./internal/notebook -run Pages -count=1 -v
+	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/notebook -run Pages -count=1 -v -timeout 30m
 
-test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's (a venv in the cache folder)
+test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's, and every figure of the Monday page worked out anew (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
-	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries -run InPython -count=1 -v
+	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries ./cmd/tidemark -run InPython -count=1 -v
 
 test-notebooks: build ## the notebooks and the dashboard of docs, against a live serve and a published folder (a venv of 1.1 GB in the cache folder); BOOKS_OUTPUT=DIR keeps the plots
 	./internal/books/setup.sh $(CACHE)
@@ -68,12 +71,22 @@ coverage-intervals: ## how often the intervals of an SLO and of a comparison hol
 capacity-coverage: ## how often the interval of a capacity holds the truth: 250 searches in virtual time (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/capacity -run 'TestCoverage|TestWrongSettings' -count=1 -v -timeout 120m
 
+forecast-backtest: ## forecasts of weekly peaks against what came: 150 seeded services of each of sixteen kinds (five minutes of CPU); prints the table of docs/forecast.md
+	TIDEMARK_FORECAST_SEEDS=150 $(GO) test ./analysis/week/forecast -run TestBackTest -count=1 -v -timeout 60m
+
+headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds the truth: 200 seeded services (half an hour of CPU)
+	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
+
 kernel-curves: ## the built-in kernel times, thinned anew from the tables in TIDEMARK_SHARED/data/kernels
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
 	./internal/realvllm/setup.sh
 	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 30m
+
+test-prometheus: $(EMPTY) ## collect against Debian's Prometheus (20 MB in the cache folder), which scrapes two simulated vLLM
+	./internal/realprometheus/setup.sh $(CACHE)
+	PROMETHEUS_FOLDER=$(CACHE)/prometheus/usr/bin $(GO) test -tags "$(TAGS) prometheus" ./internal/realprometheus -count=1 -v -timeout 15m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
@@ -82,13 +95,18 @@ bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's tw
 	./internal/peers/setup.sh
 	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
 
-soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (200) of ingests, publications and purges
+soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (200) of ingests, publications and purges; a year of a service in the warehouse, SOAK_WEEK_REQUESTS (10 million) in its last week
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 60m
+	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz accuracy test-pages test-python test-notebooks test-vllm
+ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-vllm
+
+# Prometheus scrapes for two minutes, in which the cores are free.
+fuzz-beside-prometheus: $(EMPTY)
+	$(MAKE) -j2 FUZZTIME=$(FUZZTIME) fuzz test-prometheus

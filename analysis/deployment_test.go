@@ -54,7 +54,7 @@ func TestResolve(t *testing.T) {
 		{deployment.Deployment{GPU: "H100", CatalogModel: "bert"}, `no model named "bert"`, "llama-3.1-8b"},
 		{deployment.Deployment{GPU: "NVIDIA H100 PCI", CatalogModel: "qwen3-32b"}, `no GPU named "NVIDIA H100 PCI"`, "did you mean H100-PCIe"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "meta-llama/Meta-Llama-3-9B"}, `no model named "meta-llama/Meta-Llama-3-9B"`, "did you mean llama-3-8b"},
-		{deployment.Deployment{GPU: "H100", CatalogModel: "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"}, "no model named", "or give the path of its config.json"},
+		{deployment.Deployment{GPU: "H100", CatalogModel: "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"}, "no model named", "or give the path of its config.json"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "unsloth/Qwen3-8B-bnb-4bit"}, "does not know the format that the name ends in", "name the model qwen3-8b"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "Qwen/Qwen3-8B-AWQ", Quantization: "fp8"}, "Qwen/Qwen3-8B-AWQ is in awq by its name, and fp8 was asked for", "leave the weight format out"},
 		{deployment.Deployment{GPU: "H100", CatalogModel: "qwen3-32b", Quantization: "fp3"}, `no weight format named "fp3"`, "awq"},
@@ -104,10 +104,10 @@ func TestStepCostByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := 2 * 7.504658432e9 / (3.35e12 * 0.89)
+	weights := 2 * 7.504658432e9 / (3.35e12 * 0.87)
 	multiply := 2 * 7.504658432e9 / (989e12 * 0.84)
 	kv := 1000 * 131072 / (3.35e12 * 0.90)
-	fixed := 32*44.5e-6 + 390e-6 + 20e-6
+	fixed := 32*44e-6 + 400e-6 + 20e-6
 	want := weights + multiply + kv + fixed
 	if got := cost.Seconds(1, 1000, 1000, 0, 0, 0); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("Seconds: got %v, want %v", got, want)

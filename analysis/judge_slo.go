@@ -204,6 +204,29 @@ func (v SLOVerdict) FirstLine() string {
 	return strings.Join([]string{slo, v.lead(), v.figures()}, "; ")
 }
 
+// Headline is FirstLine without its figures, for a reader who sees them in a table: whether the run can be trusted, and whether the SLO is met.
+func (v SLOVerdict) Headline() string {
+	if v.Outcome == Invalid || len(v.Objectives) == 0 {
+		return v.lead()
+	}
+	slo := fmt.Sprintf("SLO %s %s", v.Name, v.outcomeText(v.having(v.Outcome)))
+	if v.IsOverLimit {
+		return v.lead() + "; " + slo
+	}
+	if v.Cost != nil {
+		slo += "; " + show.Figures(*v.Cost) + " per million accepted output tokens"
+	}
+	return slo + "; " + v.lead()
+}
+
+// Open are the objectives that keep the SLO from being met, each with what was observed, its interval and its samples.
+func (v SLOVerdict) Open() []ObjectiveVerdict {
+	if v.Outcome == Met || v.Outcome == Invalid {
+		return nil
+	}
+	return v.having(v.Outcome)
+}
+
 // outcomeText is the outcome in words. If it is undecided, it says how many more requests would decide it: as many as the objective that needs
 // most. An objective on its bound is named instead, because no number of requests would decide that one.
 func (v SLOVerdict) outcomeText(said []ObjectiveVerdict) string {

@@ -52,7 +52,7 @@ with asked as (
 select
     asked.place,
     deployment.gpu,
-    deployment.band_ratio,
+    macros.step_band_ratio(deployment.d, 16, 2000) as band_ratio,
     deployment.max_num_batched_tokens,
     deployment.max_num_seqs,
     deployment.request_s,

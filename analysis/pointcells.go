@@ -100,20 +100,22 @@ func (c *cellReader) gpus(point *Point) {
 	point.TensorParallelSize = gpus / replicas
 }
 
-// load is a concurrency or a request rate; vllm bench writes an infinite rate where the concurrency rules.
+// load is a concurrency or a request rate, or a static batch of as many requests as the concurrency; vllm bench writes an infinite rate where the concurrency rules.
 func (c *cellReader) load(point *Point) {
 	var clients, rate float64
 	isClosed := c.positive("concurrency", &clients)
 	isOpen := c.positive("request rate", &rate) && !math.IsInf(rate, 0)
 	kind, _ := c.cell("load")
+	kind = strings.ToLower(kind)
+	point.IsStatic = point.IsStatic || strings.HasPrefix(kind, "static")
 	if isClosed && isOpen {
-		switch kind = strings.ToLower(kind); {
-		case strings.HasPrefix(kind, "closed"):
+		switch {
+		case strings.HasPrefix(kind, "closed"), strings.HasPrefix(kind, "static"):
 			isOpen = false
 		case strings.HasPrefix(kind, "open"):
 			isClosed = false
 		default:
-			c.fail(`both a concurrency and a request rate: leave one empty, or say "closed-loop" or "open-loop" in a column load`)
+			c.fail(`both a concurrency and a request rate: leave one empty, or say "closed-loop", "open-loop" or "static-batch" in a column load`)
 			return
 		}
 	}

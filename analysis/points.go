@@ -34,7 +34,7 @@ type pointColumns struct {
 var pointThings = append(deploymentColumns(),
 	pointColumns{"GPUs", []string{"gpu_count", "num_gpus", "gpus"}, true},
 	pointColumns{"load", []string{"load"}, false},
-	pointColumns{"concurrency", []string{"concurrency", "max_concurrency", "clients"}, true},
+	pointColumns{"concurrency", []string{"concurrency", "max_concurrency", "clients", "batch_size"}, true},
 	pointColumns{"request rate", []string{"request_rate", "requests_per_s_asked", "request_rate_per_s"}, true},
 	pointColumns{"input tokens", []string{
 		"input_len_mean", "input_tokens_mean", "mean_input_tokens", "isl_mean", "input_len", "input_tokens", "isl", "prompt_tokens", "random_input_len"}, true},

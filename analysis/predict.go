@@ -29,7 +29,7 @@ import (
 // Such a point is an answer and not an error, because a table of a thousand points should not fail for one of them.
 
 // Load is the traffic of one deployment: a closed loop of Clients, each of which sends again when it is served, or else an open loop of
-// RequestsPerS, however many are in flight. Lengths are means in tokens. The bandwidth model is a mean-field model, so it needs no more than
+// RequestsPerS, however many are in flight; or a static batch, of one request from each client. Lengths are means in tokens. The bandwidth model is a mean-field model, so it needs no more than
 // means; a mix of lengths is what-if's question.
 type Load struct {
 	Clients       float64 `json:"clients,omitempty"`
@@ -39,6 +39,7 @@ type Load struct {
 	CachedTokens  float64 `json:"cached"`          // of the prompt, found in a cache
 	Drafts        float64 `json:"drafts"`          // tokens that a speculating engine guesses a step
 	TokensPerStep float64 `json:"tokens_per_step"` // that a step yields, the one certain token included; 0: one
+	IsStatic      bool    `json:"is_static"`       // all Clients send one request at once, as an offline batch does, and no more
 
 	AcceptanceRate *float64 `json:"acceptance_rate,omitempty"` // chance that a draft is kept if all before it were; TokensPerStep follows from it
 }
@@ -275,6 +276,9 @@ func (l Load) Check() error {
 	if l.Clients == 0 && l.RequestsPerS == 0 {
 		return errors.New("no load: a concurrency or a request rate above 0 is needed")
 	}
+	if l.IsStatic && l.Clients == 0 {
+		return errors.New("static batch: its requests are missing, a concurrency above 0")
+	}
 	if l.CachedTokens > l.InputTokens {
 		return fmt.Errorf("cached tokens: %v of a prompt of %v", l.CachedTokens, l.InputTokens)
 	}
@@ -298,7 +302,7 @@ const loadColumns = `[{
     "seq": "BIGINT", "deployment": "BIGINT",
     "load": {
         "clients": "DOUBLE", "requests_per_s": "DOUBLE", "input": "DOUBLE", "output": "DOUBLE", "cached": "DOUBLE",
-        "drafts": "DOUBLE", "tokens_per_step": "DOUBLE", "acceptance_rate": "DOUBLE"
+        "drafts": "DOUBLE", "tokens_per_step": "DOUBLE", "is_static": "BOOLEAN", "acceptance_rate": "DOUBLE"
     }
 }]`
 

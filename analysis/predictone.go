@@ -20,6 +20,7 @@ type Argument struct {
 	Point    Point // with the catalogue's names and the defaults filled in
 	Bytes    Table // one row of argumentQuery
 	Constant Table // rows of macros.assumptions
+	Nearest  Nearest
 }
 
 // Argue predicts one point and gives the bytes, the limits and the constants behind it. A deployment that cannot be resolved is an error;
@@ -34,7 +35,7 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	}
 	p.Deployment = resolved
 	flood := p // more requests than any server can serve: the rate that comes out is the largest possible
-	flood.Clients, flood.RequestsPerS = 0, 1e12
+	flood.Clients, flood.RequestsPerS, flood.IsStatic = 0, 1e12, false
 	predictions, err := predict(ctx, db, []Point{p, flood}, &made)
 	if err != nil {
 		return Argument{}, err
@@ -49,7 +50,10 @@ func Argue(ctx context.Context, db *sql.DB, p Point) (Argument, error) {
 	if a.Bytes, err = askFor(ctx, "predict", db, fmt.Sprintf(argumentQuery, made.from()), args...); err != nil {
 		return a, err
 	}
-	a.Constant, err = askFor(ctx, "predict", db, fmt.Sprintf(constantsQuery, made.from()), made.row)
+	if a.Constant, err = askFor(ctx, "predict", db, fmt.Sprintf(constantsQuery, made.from()), made.row); err != nil {
+		return a, err
+	}
+	a.Nearest, err = nearest(ctx, db, made, p.Clients)
 	return a, err
 }
 
@@ -108,9 +112,21 @@ select
     floor(macros.fitting_requests(d, room_bytes, l.input + l.output, 0)) as preemption_onset_requests,
     $9::double as most_requests_per_s,
     d.memory_utilization,
-    d.band_ratio,
+    macros.step_band_ratio(d, 16, 2000) as band_ratio,
     d.experts_from,
     d.calibration,
+    d.gpu_kinship,
+    (
+        select string_agg(near.gpu, ', ' order by near.gpu)
+        from macros.gpus() as near
+        inner join macros.gpus() as own on own.gpu = d.gpu
+        where near.is_measured
+            and case d.gpu_kinship when 'same_family' then near.family = own.family else near.vendor = own.vendor end
+    ) as measured_kin,
+    d.defaults_from,
+    d.has_whole_prompts,
+    d.is_async,
+    d.cuda_graphs,
     (
         select count(*) filter (where constants.engine = d.engine)
         from macros.constants() as constants

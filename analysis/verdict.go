@@ -164,6 +164,11 @@ func (v Verdict) figures() string {
 	if v.IsOverLimit && v.P50TTFTS != nil {
 		parts[0] = "the others: " + parts[0]
 	}
+	return strings.Join(append(append(parts, v.Remarks()...), v.MeasuredOn), "; ")
+}
+
+// Remarks are what a reader of the latencies must know: how far they are from the prediction, and what they depend on.
+func (v Verdict) Remarks() (parts []string) {
 	if !v.IsBelowFloor { // the prediction is for another deployment than the one that was measured
 		parts = append(parts, v.comparison())
 	}
@@ -181,7 +186,7 @@ func (v Verdict) figures() string {
 	case v.Completed < v.Planned:
 		parts = append(parts, v.shortfall())
 	}
-	return strings.Join(append(parts, v.MeasuredOn), "; ")
+	return parts
 }
 
 // shortfall says how many requests did not complete, and why most of them did not. It is for a run that is within its limit of failures: one

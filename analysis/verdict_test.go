@@ -47,8 +47,8 @@ func TestFirstLine(t *testing.T) {
 		run("fast", 600, 1e-3, `{"status": "done", "result": {"is_valid": true}, "environment": {"gpu": "H100", "catalog_model": "llama-3.1-70b"}}`),
 	)
 	for _, test := range []struct{ run, want string }{
-		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.45 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
-		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.45 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
+		{"many", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
+		{"few", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms (of 120 samples only); time per token 1.43 times the prediction (median); " + analysis.OfSimulator + "; simulated H100 x1 llama-3.1-8b bf16"},
 		{"tiny", "valid; p50 TTFT 50.0 ms, p50 TPOT 10.0 ms (p99 withheld below 100 samples: 20); a draft, not compared with the prediction; vllm 0.32.0"},
 		{"late", "invalid, neither pass nor fail: p99 lateness 50.0 ms is above 10.0 ms; who had the CPU is not known: give the client a core of its own; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; vllm 0.32.0"},
 		{"lost", "valid; p99 TTFT 50.0 ms, p99 TPOT 10.0 ms; a draft, not compared with the prediction; 597 of 600 requests completed, 3 failed by cut_stream; vllm 0.32.0"},

@@ -92,6 +92,7 @@ var formats = []read.Format{
 	metrics.NvidiaSMI,
 	metrics.Prometheus,
 	metrics.PrometheusAPI,
+	metrics.PrometheusCollected,
 	metrics.PrometheusDump,
 	metrics.PrometheusJSON,
 	metrics.VLLMLog,

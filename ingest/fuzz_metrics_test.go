@@ -56,6 +56,13 @@ func FuzzPrometheusAPI(f *testing.F) {
 	fuzzReader(f, "prometheus-api")
 }
 
+func FuzzPrometheusCollected(f *testing.F) {
+	seedsOf(f, []string{"chat.prometheus.jsonl"},
+		`{"schema":"tidemark.collect/1","collect_id":"a","service":"b","started_at":"2026-11-16T09:31:00Z"}`+"\n"+`{"asked":{"group":[{}]},"status":"success","data":{"result":[{"metric":{"__name__":"a"},"values":[[1,"2"],[`,
+		`{"schema":"tidemark.collect/2","collect_id":""}`)
+	fuzzReader(f, "prometheus-collected")
+}
+
 func FuzzGrafana(f *testing.F) {
 	seedsOf(f, []string{"grafana.csv", "grafana-rows.csv"}, "Time,{a=\"b\"},x{\n1700000000000,1 Bil,-\n2026-03-01T10:00:00Z,1,2,3\n")
 	fuzzReader(f, "grafana")

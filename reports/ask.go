@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tidemark/analysis/answers"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Result is what a view answered. Sections read it by column name.
@@ -108,6 +108,33 @@ func (r *Result) Where(column string, value any) (*Result, error) {
 	return &kept, nil
 }
 
+// Above keeps the rows in which a column is more than 0; none where no row is.
+func (r *Result) Above(column string) (*Result, error) {
+	sum, err := r.Sum(column)
+	if n, ok := number(sum); err == nil && ok && n > 0 {
+		return r, nil
+	}
+	none := *r
+	none.Rows = nil
+	return &none, err
+}
+
+// Once keeps the first row of each value of a column.
+func (r *Result) Once(column string) (*Result, error) {
+	if err := r.need(column); err != nil {
+		return nil, err
+	}
+	kept, seen := *r, map[any]bool{}
+	kept.Rows = nil
+	for i, row := range r.Rows {
+		if v := r.At(i, column); !seen[v] {
+			seen[v] = true
+			kept.Rows = append(kept.Rows, row)
+		}
+	}
+	return &kept, nil
+}
+
 // Known is the number of rows that have a number in a column.
 func (r *Result) Known(column string) (int, error) {
 	if err := r.need(column); err != nil {
@@ -157,22 +184,22 @@ func (r *Result) fold(column string, join func(a, b float64) float64) (any, erro
 }
 
 // Points are two columns as points of a chart, y times factor. A missing value is a gap in the line.
-func (r *Result) Points(x, y string, factor float64) ([]chart.Point, error) {
+func (r *Result) Points(x, y string, factor float64) ([]plot.Point, error) {
 	return r.points(x, y, func(v float64) float64 { return v }, factor)
 }
 
 // Bins are Points of bins that start at x. One more point marks the end of the last bin, so that a step line shows all of it.
-func (r *Result) Bins(x, y string, width any) ([]chart.Point, error) {
+func (r *Result) Bins(x, y string, width any) ([]plot.Point, error) {
 	points, err := r.Points(x, y, 1)
 	if w, ok := number(width); ok && len(points) > 0 {
 		last := points[len(points)-1]
-		points = append(points, chart.Point{X: last.X + w, Y: last.Y})
+		points = append(points, plot.Point{X: last.X + w, Y: last.Y})
 	}
 	return points, err
 }
 
 // Scaled are Points with x times factor too, and a weight each: how many samples a point stands for.
-func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, error) {
+func (r *Result) Scaled(x, y, weight string, factor float64) ([]plot.Point, error) {
 	points, err := r.points(x, y, func(v float64) float64 { return v * factor }, factor)
 	for i := range points {
 		points[i].Weight, _ = number(r.At(i, weight))
@@ -180,20 +207,29 @@ func (r *Result) Scaled(x, y, weight string, factor float64) ([]chart.Point, err
 	return points, err
 }
 
-// Nines are Points over quantiles, on a scale where 90 %, 99 % and 99.9 % are equally far apart.
-func (r *Result) Nines(quantile, y string, factor float64) ([]chart.Point, error) {
-	return r.points(quantile, y, chart.Nine, factor)
+// Weighed are Points with a weight each.
+func (r *Result) Weighed(x, y, weight string, factor float64) ([]plot.Point, error) {
+	points, err := r.Points(x, y, factor)
+	for i := range points {
+		points[i].Weight, _ = number(r.At(i, weight))
+	}
+	return points, err
 }
 
-func (r *Result) points(x, y string, place func(float64) float64, factor float64) ([]chart.Point, error) {
+// Nines are Points over quantiles, on a scale where 90 %, 99 % and 99.9 % are equally far apart.
+func (r *Result) Nines(quantile, y string, factor float64) ([]plot.Point, error) {
+	return r.points(quantile, y, plot.Nine, factor)
+}
+
+func (r *Result) points(x, y string, place func(float64) float64, factor float64) ([]plot.Point, error) {
 	if err := r.need(x, y); err != nil {
 		return nil, err
 	}
-	points := make([]chart.Point, len(r.Rows))
+	points := make([]plot.Point, len(r.Rows))
 	for i := range r.Rows {
 		across, hasX := number(r.At(i, x))
 		up, hasY := number(r.At(i, y))
-		points[i] = chart.Point{X: place(across), Y: up * factor}
+		points[i] = plot.Point{X: place(across), Y: up * factor}
 		if !hasX || !hasY {
 			points[i].Y = math.NaN()
 		}

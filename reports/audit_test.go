@@ -26,8 +26,8 @@ func TestReportTellsWhatTheTraceIs(t *testing.T) {
 		run   string
 		wants []string
 	}{
-		{"as-it-is", []string{"1 thing would mislead a replay", "160 of 199 gaps between requests are zero", "<strong>misleads</strong>", "--spread-ticks",
-			"How evenly the trace", "<td>65,536</td>"}},
+		{"as-it-is", []string{"1 thing would mislead a replay", "160 of 199 gaps between requests are zero", "✕ misleads", "--spread-ticks",
+			"How evenly the trace", ">65,536</td>"}},
 		{"spread", []string{"This run spread the requests of each tick over its 3 s", "repaired here", "ticks of 3 s spread"}},
 	} {
 		page := write(t, db, reports.Options{RunIDs: []string{test.run}})

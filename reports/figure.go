@@ -4,59 +4,50 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
-// The two drawings of each chart: for screens and paper, and for a phone.
-var (
-	wide   = chart.Size{Width: 880, Height: 320}
-	narrow = chart.Size{Width: 360, Height: 300}
-)
-
-// A figure never stands alone: it has a caption in words, the view and the query that it came from, the runs and the number of samples, and
-// its numbers as a table, so that a reader can check it and a screen reader can read it.
+// A figure never stands alone: its caption says what was found, a soft line says what is shown and of how many samples, the view and the
+// query that it came from stand below it, and its numbers as a table, so that a reader can check it and a screen reader can read it.
 
 // Figure is a chart with what belongs to it.
 type Figure struct {
-	ID, Caption  string
-	Wide, Narrow template.HTML
-	Fault        string // why there is no drawing
-	Samples      string
-	OfWhat       string   // 'run', 'runs', 'result' or 'results'
-	Runs         []string // their names
-	Results      []*Result
-	Views        []*Result // one result of each view
-	Tables       []Table
-	Before       string // id of the figure that has the same numbers behind it; then there are no Tables
+	ID, Title, Soft string
+	Wide, Narrow    template.HTML
+	OfWhat          string   // 'run', 'runs', 'result' or 'results'
+	Runs            []string // their names, where the page is about several
+	Results         []*Result
+	Views           []*Result // one result of each view
+	Tables          []Table
+	Before          string // id of the figure that has the same numbers behind it; then there are no Tables
 }
 
-// figure draws a chart for a section. samples says in words how many samples it rests on. Empty results after the first are left out.
-func (p *page) figure(s section, name string, c chart.Chart, caption, samples string, results ...*Result) Figure {
+// figure draws a chart for a section. Its title is the finding, without a full stop. Empty results after the first are left out.
+func (p *page) figure(s section, name string, c plot.Chart, title, soft string, results ...*Result) Figure {
 	if s.Run.ID != "" && !s.Run.IsValid {
-		samples += ", of an invalid run" // a chart may be copied without the line that says so at the top of the page
+		soft += "; of an invalid run" // a chart may be copied without the line that says so at the top of the page
 	}
 	results = append(results[:1:1], slices.DeleteFunc(slices.Clone(results[1:]), func(r *Result) bool { return r.Len() == 0 })...)
-	f := Figure{ID: s.Prefix + name, Caption: caption, Samples: samples, OfWhat: s.ofWhat(), Runs: s.names(), Results: results}
+	f := Figure{ID: s.Prefix + name, Title: tight(title), Soft: tight(soft), OfWhat: s.ofWhat(), Results: results}
+	if len(p.Runs) != 1 {
+		f.Runs = s.names()
+	}
 	f.Before = p.shownWith(results, f.ID)
 	for _, r := range results {
 		if f.Before == "" {
-			f.Tables = append(f.Tables, r.table(caption))
+			f.Tables = append(f.Tables, r.table(title))
 		}
 		if !slices.ContainsFunc(f.Views, func(v *Result) bool { return v.Name == r.Name }) {
 			f.Views = append(f.Views, r)
 		}
 	}
-	// A chart that cannot be drawn must not break the page: the table below it has the numbers.
-	var err error
-	if f.Wide, err = drawing(c, f.ID+"-w", caption, wide); err == nil {
-		f.Narrow, err = drawing(c, f.ID+"-n", caption, narrow)
-	}
-	if err != nil {
-		f.Fault = err.Error()
+	if !c.IsEmpty() {
+		f.Wide, f.Narrow = template.HTML(c.SVG(f.Title, plot.Wide)), template.HTML(c.SVG(f.Title, plot.Narrow)) // safe: plot escapes every text
 	}
 	return f
 }
@@ -73,96 +64,168 @@ func (p *page) shownWith(results []*Result, id string) string {
 	return ""
 }
 
-// drawing is the chart as SVG. Charts with spans, such as waterfalls, are as high as they have rows.
-func drawing(c chart.Chart, id, label string, size chart.Size) (template.HTML, error) {
-	if len(c.Spans) > 0 {
-		size.Height = 60 + 32*len(c.Y.Categories)
-	}
-	svg, err := c.SVG(id, label, size)
-	return template.HTML(svg), err // chart removes everything except plain drawing elements
+var unitAfterNumber = regexp.MustCompile(`(\d) (ms|s|%|GB|MB|kB|W|MHz|GHz|°C|min|h)\b`)
+var percentAfterNumber = regexp.MustCompile(`(\d) %`)
+
+// tight sets numbers for the page: a narrow space that no line breaks at before the unit.
+func tight(text string) string {
+	return percentAfterNumber.ReplaceAllString(unitAfterNumber.ReplaceAllString(text, "$1\u202f$2"), "$1\u202f%")
 }
 
-// newChart makes a chart of axes and parts: series, limits, spans, and lists of these.
-func newChart(x, y chart.Axis, parts ...any) (chart.Chart, error) {
-	c := chart.Chart{X: x, Y: y}
+// newChart makes a chart of one strip: two axes and parts, which are series, bands, limits, notes, shades, and lists of these.
+func newChart(x, y plot.Axis, parts ...any) (plot.Chart, error) {
+	c := plot.Chart{X: x}
+	strip := plot.Strip{Y: y}
+	if err := put(&c, &strip, parts); err != nil {
+		return c, err
+	}
+	c.Strips = []plot.Strip{strip}
+	return c, nil
+}
+
+// newStrip is a part of a chart of several strips; height is that of its plot in pixels.
+func newStrip(y plot.Axis, height float64, parts ...any) (plot.Strip, error) {
+	strip := plot.Strip{Y: y, Height: height}
+	return strip, put(nil, &strip, parts)
+}
+
+// newStrips makes a chart of strips under each other, which share the axis of X. A strip without a point is left out.
+func newStrips(x plot.Axis, parts ...any) (plot.Chart, error) {
+	c := plot.Chart{X: x}
 	for _, part := range parts {
 		switch v := part.(type) {
-		case chart.Series:
-			if hasPoint(v) { // a series without points would still have an entry in the legend
-				c.Series = append(c.Series, v)
+		case plot.Strip:
+			if !(plot.Chart{Strips: []plot.Strip{v}}).IsEmpty() {
+				c.Strips = append(c.Strips, v)
 			}
-		case chart.Band:
-			c.Bands = append(c.Bands, v)
-		case chart.Limit:
-			c.Limits = append(c.Limits, v)
-		case []chart.Span:
-			c.Spans = v
+		case plot.Shade:
+			c.Shades = append(c.Shades, v)
 		case []any:
-			more, err := newChart(x, y, v...)
-			if err != nil {
-				return c, err
+			for _, shade := range v {
+				if s, isShade := shade.(plot.Shade); isShade {
+					c.Shades = append(c.Shades, s)
+				}
 			}
-			c.Bands = append(c.Bands, more.Bands...)
-			c.Series, c.Limits = append(c.Series, more.Series...), append(c.Limits, more.Limits...)
 		default:
-			return c, fmt.Errorf("chart: a %T cannot be a part of one", part)
+			return c, fmt.Errorf("strips: a %T cannot be one", part)
 		}
 	}
 	return c, nil
 }
 
-func hasPoint(s chart.Series) bool {
-	return slices.ContainsFunc(s.Points, func(p chart.Point) bool { return !math.IsNaN(p.Y) })
-}
-
-// The words of a look, as templates write them. The colours are the ones of Okabe and Ito (2008), which colour-blind readers can tell
-// apart; measured is solid and predicted is dashed in every chart.
-var (
-	colours = map[string]chart.Colour{"blue": chart.Blue, "vermillion": chart.Vermillion, "green": chart.Green, "purple": chart.Purple, "black": chart.Black, "grey": chart.Grey}
-	markers = map[string]chart.Marker{"circle": chart.Circle, "triangle": chart.Triangle, "square": chart.Square, "diamond": chart.Diamond, "unmarked": chart.NoMarker}
-	kinds   = map[string]chart.Kind{"line": chart.Line, "step": chart.Step, "area": chart.Area, "points": chart.Points}
-	mean    = map[string]chart.Meaning{"measured": chart.Measured, "predicted": chart.Predicted}
-)
-
-// series is a named sequence of points; look is its style in words, such as "blue circle measured step".
-func series(name, look string, points []chart.Point) (chart.Series, error) {
-	s := chart.Series{Name: name, Colour: chart.Blue, Points: points}
-	for word := range strings.FieldsSeq(look) {
-		if v, ok := colours[word]; ok {
-			s.Colour = v
-		} else if v, ok := markers[word]; ok {
-			s.Marker = v
-		} else if v, ok := kinds[word]; ok {
-			s.Kind = v
-		} else if v, ok := mean[word]; ok {
-			s.Meaning = v
-		} else if word == "hollow" {
-			s.IsHollow = true
-		} else {
-			return s, fmt.Errorf("series %s: no look %q", name, word)
+func put(c *plot.Chart, strip *plot.Strip, parts []any) error {
+	for _, part := range parts {
+		switch v := part.(type) {
+		case plot.Series:
+			if hasPoint(v) { // a series without points would still have a name
+				strip.Series = append(strip.Series, v)
+			}
+		case plot.Band:
+			strip.Bands = append(strip.Bands, v)
+		case plot.Limit:
+			strip.Limits = append(strip.Limits, v)
+		case plot.Note:
+			strip.Notes = append(strip.Notes, v)
+		case plot.Shade:
+			if c != nil {
+				c.Shades = append(c.Shades, v)
+			}
+		case []any:
+			if err := put(c, strip, v); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("chart: a %T cannot be a part of one", part)
 		}
 	}
-	return s, nil
+	return nil
 }
 
-// look gives the i-th of several runs (from 1) a colour and a marker of its own. There are five; the sixth run has those of the first.
+func hasPoint(s plot.Series) bool {
+	return slices.ContainsFunc(s.Points, func(p plot.Point) bool { return !math.IsNaN(p.Y) })
+}
+
+// The words of a look, as templates write them. A colour means one thing on every page.
+var (
+	colours = map[string]plot.Look{
+		"measured":  {Colour: "var(--measured)", Class: "m"},
+		"predicted": {Colour: "var(--predicted)", Class: "p", Dash: []float64{6, 4}},
+		"floor":     {Colour: "var(--limit)", Class: "s", Dash: []float64{2, 3}},
+		"limit":     {Colour: "var(--limit)", Class: "s"},
+		"bad":       {Colour: "var(--bad)", Class: "x"},
+		"good":      {Colour: "var(--good)", Class: "g"},
+		"planned":   {Colour: "var(--axis)", Class: "i"},
+		"ink":       {Colour: "var(--ink)", Class: "s"},
+	}
+	dashes = map[string][]float64{"dashed": {6, 4}, "dotted": {2, 3}, "solid": nil}
+	kinds  = map[string]plot.Kind{"line": plot.Line, "step": plot.Step, "area": plot.Area, "dots": plot.Dots}
+)
+
+// lookOf reads a look in words, such as "measured dashed line".
+func lookOf(words string) (look plot.Look, kind plot.Kind, err error) {
+	look = colours["measured"]
+	for word := range strings.FieldsSeq(words) {
+		if v, ok := colours[word]; ok {
+			look = v
+		} else if v, ok := dashes[word]; ok {
+			look.Dash = v
+		} else if v, ok := kinds[word]; ok {
+			kind = v
+		} else if word == "hollow" {
+			look.IsHollow = true
+		} else if word == "marked" {
+			look.IsMarked = true
+		} else {
+			return look, kind, fmt.Errorf("no look %q", word)
+		}
+	}
+	return look, kind, nil
+}
+
+// series is a named sequence of points.
+func series(name, words string, points []plot.Point) (plot.Series, error) {
+	look, kind, err := lookOf(words)
+	return plot.Series{Name: name, Kind: kind, Look: look, Points: points}, err
+}
+
+// band is an interval between two columns; words say whose it is.
+func band(name, words string, low, high []plot.Point) (plot.Band, error) {
+	look, _, err := lookOf(words)
+	look.Colour = strings.Replace(look.Colour, ")", "-band)", 1)
+	return plot.Band{Name: name, Look: look, Low: low, High: high}, err
+}
+
+// look gives the i-th of several runs (from 1) a line of its own; names at the ends of lines tell them apart as well.
 func look(i int) string {
-	looks := []string{"blue circle", "vermillion triangle", "green square", "purple diamond", "black circle"}
+	looks := []string{"ink", "measured", "measured dashed", "measured dotted", "planned", "planned dashed"}
 	return looks[(i-1)%len(looks)]
 }
 
 // axis is an axis with a name and no fixed range.
-func axis(name string) chart.Axis { return chart.Axis{Name: name} }
+func axis(name string) plot.Axis { return plot.Axis{Name: name} }
+
+// since is the axis of a run's time, in minutes where it is longer than five.
+func since(length any) plot.Axis {
+	seconds, _ := number(length)
+	a := plot.Axis{Name: "seconds since the start", To: seconds}
+	if seconds > 300 {
+		a.Name, a.Per = "minutes since the start", 60
+	}
+	if seconds > 4*3600 {
+		a.Name, a.Per = "hours since the start", 3600
+	}
+	return a
+}
 
 // ninesAxis is an axis of quantiles up to the highest that is known.
-func ninesAxis(name string, highest any) chart.Axis {
+func ninesAxis(name string, highest any) plot.Axis {
 	q, _ := number(highest)
-	last := math.Max(math.Ceil(chart.Nine(math.Min(q, 0.99999))-1e-9), 1)
-	ticks := []chart.Tick{{At: 0, Text: "0 %"}, {At: chart.Nine(0.5), Text: "50 %"}}
+	last := math.Max(math.Ceil(plot.Nine(math.Min(q, 0.99999))-1e-9), 1)
+	ticks := []plot.Tick{{At: 0, Text: "0 %"}, {At: plot.Nine(0.5), Text: "50 %"}}
 	for nines := 1.0; nines <= last; nines++ {
-		ticks = append(ticks, chart.Tick{At: nines, Text: trimZeros(100-math.Pow(10, 2-nines)) + " %"})
+		ticks = append(ticks, plot.Tick{At: nines, Text: trimZeros(100-math.Pow(10, 2-nines)) + " %"})
 	}
-	return chart.Axis{Name: name, Ticks: ticks, Max: last}
+	return plot.Axis{Name: name, Ticks: ticks, To: last}
 }
 
 // trimZeros writes 99.00000 as 99.
@@ -171,53 +234,53 @@ func trimZeros(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// diagonal is where measured equals predicted, up to the larger of both.
-func diagonal(factor float64, ends ...any) []chart.Point {
+// diagonal is where measured equals predicted, up to the larger of both; of times that.
+func diagonal(factor, of float64, ends ...any) []plot.Point {
 	far := 0.0
 	for _, end := range ends {
 		v, _ := number(end)
 		far = math.Max(far, v*factor)
 	}
-	return []chart.Point{{}, {X: far, Y: far}}
+	return []plot.Point{{}, {X: far, Y: far * of}}
 }
 
-// Waterfall is parts that add up, each starting where the one before it ends.
-type Waterfall struct {
-	Categories []string
-	Spans      []chart.Span
-}
-
-// waterfall lays out the parts of a prediction, their sum, the unexplained rest (the last row), and the measured time, which is all of
-// these added up.
-func waterfall(r *Result, name, value, rest string, names map[string]string, factor float64) (Waterfall, error) {
+// waterfall lays out the terms of a prediction, each starting where the one before it ends, then their sum and what was measured with its
+// interval.
+func waterfall(r *Result, name, value, rest string, names map[string]string, unit show.Unit) (plot.Chart, error) {
+	c := plot.Chart{X: plot.Axis{Name: unit.Name + " a token"}}
 	if err := r.need(name, value); err != nil {
-		return Waterfall{}, err
+		return c, err
 	}
-	var w Waterfall
-	row := func(label string, from, to float64, meaning chart.Meaning, colour chart.Colour) {
-		w.Spans = append(w.Spans, chart.Span{Category: len(w.Categories), From: from, To: to, Meaning: meaning, Colour: colour, Label: show.Figures(to - from)})
-		w.Categories = append(w.Categories, label)
-	}
-	sum := 0.0
+	sum, unexplained := 0.0, 0.0
 	for i := range r.Rows {
 		key := fmt.Sprint(r.At(i, name))
 		v, ok := number(r.At(i, value))
-		if !ok || key == rest {
+		if !ok {
+			continue
+		}
+		v *= unit.Factor
+		if key == rest {
+			unexplained = v
 			continue
 		}
 		label := key
 		if better, found := names[key]; found {
 			label = better
 		}
-		row(label, sum, sum+v*factor, chart.Predicted, chart.Green)
-		sum += v * factor
+		c.Rows = append(c.Rows, plot.Row{Name: label, Text: termText(v), Spans: []plot.Span{{From: sum, To: sum + v, Fill: "var(--p1)", Edge: "var(--predicted)"}}})
+		sum += v
 	}
-	row("predicted", 0, sum, chart.Predicted, chart.Black)
-	for i := range r.Rows {
-		if v, ok := number(r.At(i, value)); ok && fmt.Sprint(r.At(i, name)) == rest {
-			row(rest, sum, sum+v*factor, chart.Measured, chart.Vermillion)
-			row("measured", 0, sum+v*factor, chart.Measured, chart.Blue)
-		}
+	c.Rows = append(c.Rows,
+		plot.Row{Name: "prediction", Class: "p", Text: show.Figures(sum), Spans: []plot.Span{{To: sum, Fill: "var(--predicted)"}}},
+		plot.Row{Name: "measured", Class: "m", Text: show.Figures(sum + unexplained), Spans: []plot.Span{{To: sum + unexplained, Fill: "var(--measured)"}}})
+	return c, nil
+}
+
+// termText writes a term of a sum with two decimals at most: a figure of 0.00400 would claim a precision that no term has.
+func termText(v float64) string {
+	text := strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", v), "0"), ".")
+	if text == "0" || text == "-0" {
+		return "less than 0.01"
 	}
-	return w, nil
+	return strings.ReplaceAll(text, "-", "−")
 }

@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"tidemark/internal/show"
@@ -104,24 +103,13 @@ func plainFigures(v any) string {
 	return show.Figures(n)
 }
 
-// exact writes a number that was chosen and not measured: 10, not 10.0, which would claim a precision.
-func exact(v float64) string {
-	if v == math.Trunc(v) {
-		return show.Count(v)
-	}
-	return strconv.FormatFloat(v, 'g', 6, 64)
-}
-
 // setting writes a chosen duration: 10 ms, 600 s.
 func setting(v any) string {
 	s, ok := number(v)
-	switch {
-	case !ok:
+	if !ok {
 		return unknown
-	case math.Abs(s) < 1:
-		return exact(math.Round(s*1e6)/1e3) + " ms"
 	}
-	return exact(s) + " s"
+	return show.Setting(s)
 }
 
 // counted writes a number with its noun: 1 request, 2 requests.
@@ -151,7 +139,7 @@ func plain(v any) string {
 		return x
 	}
 	if n, ok := number(v); ok {
-		return exact(n)
+		return show.Exact(n)
 	}
 	return fmt.Sprint(v)
 }

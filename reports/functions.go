@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"html/template"
 
+	"tidemark/analysis"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // functions are everything that a section's template can do. A template has no loops over SQL and no arithmetic of its own except minus:
@@ -15,15 +16,22 @@ func (p *page) functions() template.FuncMap {
 		// asking
 		"ask": func(view, query string, args ...any) (*Result, error) { return ask(p.ctx, p.db, view, query, args...) },
 		// drawing
-		"figure": p.figure, "chart": newChart, "series": series, "look": look, "nextLook": func(before int) string { return look(before + 1) }, "axis": axis, "nines": ninesAxis,
-		"rows":       func(names []string) chart.Axis { return chart.Axis{Categories: names} },
-		"limit":      func(at any, factor float64, text string) any { return horizontal(at, factor, text) },
-		"zoomed":     func(name string) chart.Axis { return chart.Axis{Name: name, IsZoomed: true} },
+		"figure": p.figure, "chart": newChart, "strip": newStrip, "strips": newStrips, "series": series, "band": band, "look": look, "nextLook": func(before int) string { return look(before + 1) }, "axis": axis, "since": since, "nines": ninesAxis,
+		"limit":      limit,
+		"note":       func(x, y any, class, text string) any { return noteAt(x, y, class, text) },
+		"zoomed":     func(name string) plot.Axis { return plot.Axis{Name: name, IsZoomed: true} },
+		"logarithm":  func(name string) plot.Axis { return plot.Axis{Name: name, IsLog: true} },
+		"upTo":       func(most float64, a plot.Axis) plot.Axis { a.To = most; return a },
 		"missedAxis": missedAxis, "missedBand": missedBand, "missedInterval": missedInterval, "missedLimit": missedLimit,
 		"diagonal": diagonal, "waterfall": waterfall,
-		"unit": func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },
+		"unit":        func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },
+		"experiments": p.experiments, "tails": p.tails, "compared": p.compared, "scaled": scaled, "brief": func(name string) string { return shortened(name, 14) }, "worst": p.worst, "shares": shares, "fitted": fitted,
+		"objectives": func(run Run, metric string, factor float64) []any { return run.limits(metric, factor) },
 		// telling
-		"heading": heading, "table": func(r *Result, caption string) Table { return r.table(caption) },
+		"certificate": p.certified, "slice": func(run Run) (slice, error) { return p.slice(&run) },
+		"distance":  func(v any) string { n, _ := number(v); return distance(n) },
+		"limitText": func(metric, v any) string { return limitText(metric, v) },
+		"heading":   p.heading, "tight": tight, "table": func(r *Result, caption string) Table { return r.shown(caption) },
 		"say": fmt.Sprintf, "duration": duration, "durations": durations, "between": between, "percent": percent, "chosenShare": chosenShare, "times": times, "rate": rate, "count": count,
 		"counted": counted, "plain": plain, "figures": plainFigures, "setting": setting, "words": words,
 		// holding
@@ -31,16 +39,34 @@ func (p *page) functions() template.FuncMap {
 		"names": func(pairs ...string) (map[string]string, error) { return pairUp(pairs) },
 		"num":   func(v any) float64 { n, _ := number(v); return n },
 		"minus": func(a, b float64) float64 { return a - b },
+		"plus":  func(a, b float64) float64 { return a + b },
+		"over":  func(a, b float64) float64 { return a / b },
+		"times1000": func(v any) any {
+			if n, ok := number(v); ok {
+				return 1000 * n
+			}
+			return nil
+		},
 	}
 }
 
-// horizontal is a limit line, or nothing if the limit is not known.
-func horizontal(at any, factor float64, text string) any {
+// limit is a limit line, or nothing if the limit is not known.
+func limit(at any, factor float64, text string) any {
 	v, ok := number(at)
 	if !ok {
 		return []any{}
 	}
-	return chart.Limit{At: v * factor, Text: text}
+	return plot.Limit{At: v * factor, Text: tight(text), Look: colours["limit"]}
+}
+
+// noteAt names a place, or is nothing if the place is not known.
+func noteAt(x, y any, class, text string) any {
+	across, hasX := number(x)
+	up, hasY := number(y)
+	if !hasX || !hasY {
+		return []any{}
+	}
+	return plot.Note{X: across, Y: up, Class: class, Text: tight(text)}
 }
 
 // greatest is the largest number among values, from which a chart's unit is chosen.
@@ -66,11 +92,19 @@ func pairUp(pairs []string) (map[string]string, error) {
 	return out, nil
 }
 
-// heading is a section's title, one level lower if the run has a heading of its own.
-func heading(s section, name, text string) template.HTML {
-	level := "h2"
-	if s.Level > 2 {
-		level = "h3"
+// limits are the bounds of a run's objectives on a metric, of all requests.
+func (run Run) limits(metric string, factor float64) []any {
+	var out []any
+	for _, o := range run.Verdict.Objectives {
+		if o.Metric == metric && o.Class == "" {
+			out = append(out, limit(o.AtMost, factor, "limit "+limitOf(o.Objective)))
+		}
 	}
-	return template.HTML(fmt.Sprintf(`<%s id="%s">%s</%[1]s>`, level, template.HTMLEscapeString(s.Prefix+name), template.HTMLEscapeString(text)))
+	return out
+}
+
+// limitText writes a bound of marts.slo as it was chosen.
+func limitText(metric, v any) string {
+	atMost, _ := number(v)
+	return limitOf(analysis.Objective{Metric: fmt.Sprint(metric), AtMost: atMost})
 }

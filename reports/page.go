@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/reports/style"
 )
 
 //go:embed sections
@@ -32,6 +33,7 @@ type page struct {
 	Sources  []any              // names of results of other tools
 	Searches []string           // ids of searches for capacity
 	shown    map[*Result]string // the figure that shows a result's numbers
+	contents []entry
 }
 
 // section is the dot of a template in sections/.
@@ -86,21 +88,37 @@ func (s section) names() []string {
 	return names
 }
 
-// group is a run's heading, when there are several, and its sections.
+// group is one of several runs: its heading, and its sections folded below it.
 type group struct {
 	Run      Run
+	Headline string
+	Tails    []template.HTML
 	Sections []template.HTML
+}
+
+// entry is a line of the contents: where it leads, the section's name, and what was found there.
+type entry struct{ ID, Name, Finding string }
+
+// mast is the line above the headline: what the page is about.
+type mast struct {
+	Name, Tag, When, Where string
 }
 
 // document is the dot of page.html.
 type document struct {
 	Title, Generated, Version string
-	Subject                   *Run // the one run that the title is made from; nil: the title is not
+	Mast                      mast
 	Style                     template.CSS
+	Hatch                     template.HTML
+	First                     first
+	Named                     bool   // the headline is the user's own title
+	Note                      string // the user's, of the one run
 	Simulated                 []Run
 	AreRehearsed              bool   // all runs were
 	Proves                    string // what agreement with the prediction proves if the server was simulated
 	Runs                      []Run
+	Tails                     []template.HTML // the first chart
+	Contents                  []entry
 	Begin, Results, End       []template.HTML
 	Searches                  []template.HTML
 	Groups                    []group
@@ -111,17 +129,9 @@ func (p *page) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	style, err := sections.ReadFile("sections/style.css")
-	if err != nil {
-		return err
-	}
-	d := document{Title: p.title(), Version: p.options.Version, Style: template.CSS(style), Runs: p.Runs}
+	d := document{Version: p.options.Version, Style: template.CSS(style.Sheet), Hatch: style.Hatch, Runs: p.Runs, Proves: sentence(analysis.OfSimulator)} // safe: our own files
 	if !p.options.GeneratedAt.IsZero() {
 		d.Generated = p.options.GeneratedAt.UTC().Format(time.RFC3339)
-	}
-	d.Proves = sentence(analysis.OfSimulator)
-	if p.options.Title == "" && len(p.Runs) == 1 {
-		d.Subject = &p.Runs[0]
 	}
 	d.AreRehearsed = len(p.Runs) > 0
 	for _, run := range p.Runs {
@@ -130,6 +140,43 @@ func (p *page) write(w io.Writer) error {
 		}
 		d.AreRehearsed = d.AreRehearsed && run.Origin == "rehearsed"
 	}
+	if d.First, d.Mast, err = p.top(); err != nil {
+		return err
+	}
+	d.Title = d.First.Headline
+	if d.Mast.Name != "" {
+		d.Title = d.Mast.Name + ": " + d.First.Headline
+	}
+	if p.options.Title != "" {
+		d.Title, d.First.Headline, d.Named = p.options.Title, p.options.Title, true
+	}
+	if len(p.Runs) == 1 {
+		d.Note = p.Runs[0].Note
+	}
+	if err := p.writeSections(shared, &d); err != nil {
+		return err
+	}
+	d.Contents = p.contents
+	return shared.ExecuteTemplate(w, "page.html", d)
+}
+
+// top is the first screen and the line above it.
+func (p *page) top() (first, mast, error) {
+	switch {
+	case len(p.Runs) == 1:
+		run := &p.Runs[0]
+		f, err := p.runFirst(run)
+		return f, mast{run.Name, run.Origin, run.When(), run.MeasuredOn}, err
+	case len(p.Runs) > 1:
+		return p.severalFirst()
+	case len(p.Searches) > 0 && len(p.Sources) == 0:
+		return p.searchFirst()
+	}
+	return p.resultsFirst()
+}
+
+// writeSections fills in what is below the first screen, in reading order.
+func (p *page) writeSections(shared *template.Template, d *document) (err error) {
 	if len(p.Runs) > 0 {
 		if d.Begin, err = p.execute(shared, "begin", section{page: p, Level: 2}); err != nil {
 			return err
@@ -143,13 +190,12 @@ func (p *page) write(w io.Writer) error {
 		d.Searches = append(d.Searches, made...)
 	}
 	for _, run := range p.Runs {
-		s := section{page: p, Run: run, Prefix: fmt.Sprintf("run%d-", run.Index), Level: 2}
-		if len(p.Runs) > 1 {
-			s.Level = 3
-		}
-		g := group{Run: run}
-		if g.Sections, err = p.execute(shared, "run", s); err != nil {
+		g, err := p.group(shared, run)
+		if err != nil {
 			return err
+		}
+		if len(p.Runs) == 1 {
+			d.Tails, g.Tails = g.Tails, nil
 		}
 		d.Groups = append(d.Groups, g)
 	}
@@ -160,11 +206,37 @@ func (p *page) write(w io.Writer) error {
 		if d.Results, err = p.execute(shared, "results", section{page: &results, Level: 2}); err != nil {
 			return err
 		}
+		p.contents = results.contents
 	}
-	if d.End, err = p.execute(shared, "end", section{page: p, Level: 2}); err != nil {
-		return err
+	d.End, err = p.execute(shared, "end", section{page: p, Level: 2})
+	return err
+}
+
+// group makes the sections of a run.
+func (p *page) group(shared *template.Template, run Run) (g group, err error) {
+	s := section{page: p, Run: run, Prefix: fmt.Sprintf("run%d-", run.Index), Level: 2}
+	g = group{Run: run, Headline: run.headline()}
+	if len(p.Runs) > 1 {
+		s.Level = 3
+		p.contents = append(p.contents, entry{fmt.Sprintf("run%d", run.Index), run.Name, g.Headline})
 	}
-	return shared.ExecuteTemplate(w, "page.html", d)
+	if g.Tails, err = p.execute(shared, "tails", s); err != nil {
+		return g, err
+	}
+	g.Sections, err = p.execute(shared, "run", s)
+	return g, err
+}
+
+// heading is a section's title, one level lower if the run has a heading of its own. The contents of the page take it up with what the section
+// found.
+func (p *page) heading(s section, name, text, finding string) template.HTML {
+	level := "h2"
+	if s.Level > 2 {
+		level = "h3"
+	} else {
+		s.page.contents = append(s.page.contents, entry{s.Prefix + name, text, tight(finding)})
+	}
+	return template.HTML(fmt.Sprintf(`<%s id="%s">%s</%[1]s>`, level, esc(s.Prefix+name), esc(text)))
 }
 
 // execute runs every template of one folder, in the order of their names. Each runs in a clone of the shared set, because a set that has
@@ -201,21 +273,3 @@ func (p *page) execute(shared *template.Template, folder string, s section) ([]t
 
 // sentence makes a sentence of a text that is part of a line elsewhere.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
-
-// title is the user's, or made from the runs.
-func (p *page) title() string {
-	if p.options.Title != "" {
-		return p.options.Title
-	}
-	switch {
-	case len(p.Runs) == 1:
-		return p.Runs[0].Name + " on " + p.Runs[0].MeasuredOn
-	case len(p.Runs) == 0 && len(p.Sources) == 0:
-		return p.capacityTitle()
-	case len(p.Runs) == 0 && len(p.Sources) == 1:
-		return fmt.Sprintf("Result %s", p.Sources[0])
-	case len(p.Runs) == 0:
-		return fmt.Sprintf("%d results of other tools", len(p.Sources))
-	}
-	return fmt.Sprintf("%d runs compared", len(p.Runs))
-}

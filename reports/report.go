@@ -1,10 +1,11 @@
 // Package reports writes what the warehouse knows of one or several runs as one self-contained HTML file: no script,
 // no network requests, no other files.
 //
-// A section is one template in sections/begin, sections/run (once per run) or sections/end, in the order of the file
-// names. It asks a view, says what it found, and shows a chart with its numbers, through the functions in
-// functions.go; so a new section is a new template and nothing else. ask.go asks, figure.go draws, format.go writes
-// numbers for people, page.go puts the sections together.
+// The first screen is made in Go: first.go (headline and lede), tiles.go, tails.go (the first chart), several.go, comparison.go and experiment.go.
+// Below it a section is one template in sections/begin, sections/run (once per run) or sections/end, in the order of the file names. It asks a
+// view, says what it found, and shows a chart with its numbers, through the functions in functions.go; so a new section is a new template and
+// nothing else. Its heading goes into the contents with what was found. ask.go asks, figure.go draws, format.go writes numbers for people,
+// page.go puts the sections together.
 //
 // It refuses to compute a quantity of its own (that is a view's job), and to put anything into the page that could differ between two
 // reports of the same data: two reports can be compared byte by byte.
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis"
 	"tidemark/internal/hint"
 )
 
@@ -46,7 +48,10 @@ type Run struct {
 	IsValid     bool
 	HasFailed   bool // too many of its requests did
 	HasSLO      bool
-	FirstLine   string   // the verdict's
+	FirstLine   string // the verdict's
+	Verdict     analysis.SLOVerdict
+	EndS        float64  // when its last request ended, seconds since it began
+	Burst       *burst   // where most of its misses are; nil: spread
 	Notes       []string // what its comparison with the prediction depends on
 	Facts       *Result  // its row of marts.runs
 }
@@ -224,6 +229,11 @@ where run_id = $1`, id)
 	if run.Name == "" {
 		run.Name = id
 	}
+	end, err := ask(ctx, db, "staging.requests", `select max(coalesce(done_s, last_token_s, sent_s, due_s)) as end_s from staging.requests where run_id = $1`, id)
+	if err != nil {
+		return Run{}, err
+	}
+	run.EndS, _ = number(end.At(0, "end_s"))
 	return run, run.judge(ctx, db)
 }
 

@@ -8,7 +8,7 @@ import (
 	"path"
 	"slices"
 
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Searches for capacity: which of them a page shows, and the axis on which their shares of misses are drawn.
@@ -98,16 +98,16 @@ func leastMissed(allowed any) float64 {
 func missedAt(share, least float64) float64 { return math.Log10(max(share, least) / least) }
 
 // missedAxis is an axis of shares from the smallest that is drawn up to all.
-func missedAxis(name string, allowed any) chart.Axis {
+func missedAxis(name string, allowed any) plot.Axis {
 	least := leastMissed(allowed)
 	decades := int(math.Round(-math.Log10(least)))
-	axis := chart.Axis{Name: name, Max: float64(decades)}
+	axis := plot.Axis{Name: name, To: float64(decades)}
 	for i := range decades + 1 {
 		text := trimZeros(100*least*math.Pow10(i)) + " %"
 		if i == 0 {
 			text = "≤ " + text
 		}
-		axis.Ticks = append(axis.Ticks, chart.Tick{At: float64(i), Text: text})
+		axis.Ticks = append(axis.Ticks, plot.Tick{At: float64(i), Text: text})
 	}
 	return axis
 }
@@ -118,7 +118,7 @@ func missedLimit(allowed any) any {
 	if !isKnown || share <= 0 {
 		return []any{}
 	}
-	return chart.Limit{At: missedAt(share, leastMissed(allowed)), Text: chosenShare(share) + " may miss"}
+	return plot.Limit{At: missedAt(share, leastMissed(allowed)), Text: chosenShare(share) + " may miss", Look: colours["limit"]}
 }
 
 // chosenShare writes a share that was chosen and not measured: 1 %, not 1.00 %.
@@ -128,7 +128,7 @@ func chosenShare(v any) string {
 }
 
 // Missed are the points of a share over a multiple. They are drawn larger than one of many dots, because each is a run.
-func (r *Result) Missed(x, share string, allowed any) ([]chart.Point, error) {
+func (r *Result) Missed(x, share string, allowed any) ([]plot.Point, error) {
 	points, err := r.Points(x, share, 1)
 	for i := range points {
 		if !math.IsNaN(points[i].Y) {
@@ -149,22 +149,22 @@ func missedBand(name string, r *Result, x, low, high string, allowed any) (any, 
 	if err != nil {
 		return nil, err
 	}
-	if len(from) == 0 || slices.ContainsFunc(append(slices.Clone(from), to...), func(p chart.Point) bool { return math.IsNaN(p.Y) }) {
+	if len(from) == 0 || slices.ContainsFunc(append(slices.Clone(from), to...), func(p plot.Point) bool { return math.IsNaN(p.Y) }) {
 		return []any{}, nil
 	}
-	return chart.Band{Name: name, Colour: chart.Purple, Low: from, High: to}, nil
+	return band(name, "predicted", from, to)
 }
 
 // missedInterval is the limit with its interval, drawn where the share is the allowed one.
-func missedInterval(low, middle, high, allowed any) []chart.Point {
+func missedInterval(low, middle, high, allowed any) []plot.Point {
 	share, isKnown := number(allowed)
 	if !isKnown {
 		return nil
 	}
-	var points []chart.Point
+	var points []plot.Point
 	for _, v := range []any{low, middle, high} {
 		if x, isThere := number(v); isThere {
-			points = append(points, chart.Point{X: x, Y: missedAt(share, leastMissed(allowed))})
+			points = append(points, plot.Point{X: x, Y: missedAt(share, leastMissed(allowed))})
 		}
 	}
 	return points

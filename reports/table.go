@@ -11,22 +11,37 @@ import (
 
 // Table is a result as people read it.
 type Table struct {
+	Title   string // the finding, bold; empty: the caption alone
 	Caption string
 	Heads   []string
 	Numeric []bool
 	Rows    [][]string
 	IsLong  bool // too long for paper
-	IsWide  bool // its headings have to break
+	Scrolls bool // on a phone sideways: the numbers behind a chart
+	Stacks  bool // its rows become cards on a phone
 }
 
 // longTable is the number of rows above which a table is left out on paper.
 const longTable = 24
 
-// wideTable is the number of columns above which headings break into several lines.
-const wideTable = 7
+// narrowTable is the number of columns up to which a table has its natural width.
+const narrowTable = 5
+
+// shown is the table of a section: with more columns than a phone has room for its rows become cards there.
+func (r *Result) shown(caption string) Table {
+	t := r.table(caption)
+	texts := 0
+	for _, isNumber := range t.Numeric {
+		if !isNumber {
+			texts++
+		}
+	}
+	t.Scrolls, t.Stacks = false, len(r.Columns) >= narrowTable || texts > 2
+	return t
+}
 
 func (r *Result) table(caption string) Table {
-	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable, IsWide: len(r.Columns) > wideTable}
+	t := Table{Caption: caption, Rows: make([][]string, len(r.Rows)), IsLong: len(r.Rows) > longTable, Scrolls: len(r.Columns) > narrowTable}
 	for c, column := range r.Columns {
 		head, write := r.style(c)
 		t.Heads = append(t.Heads, head)

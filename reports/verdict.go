@@ -13,6 +13,7 @@ func (run *Run) judge(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+	run.Verdict = verdict
 	run.FirstLine, run.HasSLO = verdict.FirstLine(), len(verdict.Objectives) > 0
 	run.Notes = verdict.Notes
 	return nil

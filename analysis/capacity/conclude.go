@@ -252,7 +252,7 @@ func (s *search) remarks(e *estimate) []string {
 		notes = append(notes, s.trends(e)...)
 	}
 	for i, o := range s.q.Objectives {
-		if o.Metric == FailureRatio {
+		if o.Metric == FailureRatio && len(s.usable()) > 0 {
 			notes = append(notes, s.failureBound(i, o))
 		}
 	}

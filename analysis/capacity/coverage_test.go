@@ -54,6 +54,9 @@ func (s studied) searches() int {
 
 const scoreHeader = "searches | answers | right % | within 10 % | bias % | RMSE of ln m | minutes"
 
+// fewestAnswers are enough for a share of them to mean something.
+const fewestAnswers = 5
+
 // TestCoverage searches the capacity of each server many times.
 func TestCoverage(t *testing.T) {
 	var five, ten, bisected, iso score
@@ -83,7 +86,10 @@ func TestCoverage(t *testing.T) {
 			ten.join(b)
 			bisected.join(c)
 			iso.join(d)
-			if a.given > 0 && float64(a.right) < 0.8*float64(a.given) {
+			if a.given < fewestAnswers {
+				a = b // 30 minutes do not give 5 %: the server is judged by what they do give
+			}
+			if float64(a.right) < 0.8*float64(a.given) || a.given < fewestAnswers {
 				t.Errorf("%s: %d of %d intervals hold the truth, want 80 %%", s.name, a.right, a.given)
 			}
 		})

@@ -15,6 +15,7 @@
 //	answer.go     the form of an answer
 //	fallback.go   the weak way, without a twin
 //	rehearse.go   no server: the twin alone
+//	limits.go    the twin's limits alone, at several speeds, for many windows
 //	rehearsed.go  a rehearsed server, for tests and studies
 //
 // A search keeps no files. It hands every run to a log function as an Event, and takes the events of a search that was killed.

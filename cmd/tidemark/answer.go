@@ -17,6 +17,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/internal/endings"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
 	"tidemark/internal/tables"
@@ -79,9 +80,14 @@ func printLine(c *cli.Context, format string, args ...any) {
 	fmt.Fprintln(c.App.Writer, escape.Controls(fmt.Sprintf(format, args...), ""))
 }
 
-// tell prints one line on stderr: progress, warnings, what to do next.
+// tell prints one line on stderr: progress, warnings, what to do next. On a terminal a sentence is wrapped between words; one with a command
+// in it is not, so that the command can be copied.
 func tell(c *cli.Context, format string, args ...any) {
-	fmt.Fprintln(messages(c), escape.Controls(fmt.Sprintf(format, args...), ""))
+	to, text := messages(c), escape.Controls(fmt.Sprintf(format, args...), "")
+	if terminal.Is(to) && !strings.Contains(text, "tidemark ") {
+		text = strings.Join(terminal.Wrapped(text, terminal.Width(to)), "\n")
+	}
+	fmt.Fprintln(to, text)
 }
 
 // remark prints a sentence about the table. On stdout it would break CSV and JSON,
@@ -93,6 +99,29 @@ func remark(c *cli.Context, format string, args ...any) {
 	}
 	text := escape.Controls(fmt.Sprintf(format, args...), "")
 	fmt.Fprintln(c.App.Writer, strings.Join(terminal.Wrapped(text, terminal.Width(c.App.Writer)), "\n"))
+}
+
+// printForms prints the first of these tables that fits. They are one answer, the widest first.
+func printForms(c *cli.Context, forms ...analysis.Table) error {
+	return printTable(c, tables.Fitting(terminal.Width(c.App.Writer), forms...))
+}
+
+// printEnding prints sentences, the table that fits, and what a reader of the table must know.
+func printEnding(c *cli.Context, ending endings.Text) error {
+	for _, sentence := range ending.Lead {
+		remark(c, "%s", sentence)
+	}
+	gap(c)
+	if err := printForms(c, ending.Forms...); err != nil {
+		return err
+	}
+	if len(ending.Notes) > 0 {
+		gap(c)
+	}
+	for _, note := range ending.Notes {
+		remark(c, "%s", note)
+	}
+	return nil
 }
 
 // gap prints an empty line between a table and the sentences around it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tidemark/internal/seeded"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,6 +67,53 @@ func BenchmarkDemo(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(info.Size())/1e6, "report-MB")
+	}
+}
+
+const (
+	benchService = `service: chat
+time_zone: Europe/Berlin
+traffic: [week]
+deployment: {gpu: H100, model: llama-3.1-8b, engine: vllm}
+replicas: 8
+slo: slo.yaml
+`
+	benchSLO = `schema: tidemark.slo/2
+name: chat
+objectives:
+  - {metric: ttft_from_due, percentile: 99, at_most: 2s}
+  - {metric: tpot, percentile: 99, at_most: 80ms}
+`
+)
+
+// BenchmarkMondayReport is of a week of a million requests: the first report rehearses its hours, the second one finds them kept.
+func BenchmarkMondayReport(b *testing.B) {
+	for b.Loop() {
+		r := replayBench{dir: b.TempDir()}
+		s := seeded.Demo()
+		s.RatePerS *= 5
+		begin := s.Begin.AddDate(0, 0, 7)
+		var trace bytes.Buffer
+		if err := s.Write(&trace, begin, begin.AddDate(0, 0, 7)); err != nil {
+			b.Fatal(err)
+		}
+		for name, content := range map[string][]byte{"week.csv": trace.Bytes(), "chat.yaml": []byte(benchService), "slo.yaml": []byte(benchSLO)} {
+			if err := os.WriteFile(filepath.Join(r.dir, name), content, 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.run(b, "ingest", "week.csv", "--name", "week")
+		b.ReportMetric(float64(bytes.Count(trace.Bytes(), []byte("\n"))-1), "requests")
+		for _, which := range []string{"first", "second"} {
+			report := exec.Command("tidemark", "report", "--service", "chat.yaml", "--output", which+".html")
+			report.Dir = r.dir
+			if out, err := report.CombinedOutput(); err != nil {
+				b.Fatalf("%v\n%s", err, out)
+			}
+			usage := report.ProcessState.SysUsage().(*syscall.Rusage)
+			b.ReportMetric((report.ProcessState.UserTime() + report.ProcessState.SystemTime()).Seconds(), which+"-CPU-s")
+			b.ReportMetric(float64(usage.Maxrss)/1024, which+"-peak-MB")
+		}
 	}
 }
 

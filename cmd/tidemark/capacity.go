@@ -35,9 +35,11 @@ import (
 	"tidemark/analysis/capacity/live"
 	"tidemark/ingest"
 	"tidemark/internal/deployment"
+	"tidemark/internal/endings"
 	"tidemark/internal/hint"
 	"tidemark/internal/rehearsal"
 	"tidemark/internal/show"
+	"tidemark/internal/tables"
 	"tidemark/internal/terminal"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
@@ -53,7 +55,7 @@ func capacityCommand() *cli.Command {
 	})
 	return &cli.Command{
 		Name:      "capacity",
-		Usage:     "how many times this traffic a server takes within an SLO, with an interval",
+		Usage:     "how many times this traffic a server takes within an SLO",
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends a few short runs, each at a multiple of the recorded traffic, and fits a
 model of the server to them; the answer is for the window of traffic that is
@@ -564,20 +566,41 @@ func (s *search) say(c *cli.Context, a capacity.Answer) error {
 		return capacityExit(a)
 	}
 	if len(a.Table) > 0 {
-		table := tableOf("run", "multiple", "requests_per_s", "share missed", "of", "verdict", "load") // ids would not fit in a line: --json has them
-		for i, r := range a.Table {
-			table.Rows = append(table.Rows, []any{i + 1, show.Figures(r.Scale), show.Figures(r.RatePerS), fmt.Sprintf("%.2f %%", 100*r.MissedRatio), r.Objective, r.Verdict, show.Duration(r.Seconds)})
-		}
-		if err := printTable(c, table); err != nil {
+		if err := printForms(c, s.runForms(a.Table)...); err != nil {
 			return err
 		}
 		fmt.Fprintln(c.App.Writer)
 	}
 	for _, note := range a.Notes {
-		remark(c, "%s", note)
+		remark(c, "%s", s.spoken(note))
 	}
-	remark(c, "%s", s.sentence(a))
+	remark(c, "%s", s.spoken(s.sentence(a)))
 	return capacityExit(a)
+}
+
+// spoken writes objectives as people say them: p90 TTFT from due.
+func (s *search) spoken(text string) string {
+	for _, o := range s.question.Objectives {
+		said := analysis.Objective{Metric: o.Metric, Percentile: 100 * o.Quantile, Class: o.Class}.String()
+		if o.Quantile > 0 || o.Metric == capacity.FailureRatio {
+			text = strings.ReplaceAll(text, o.String(), said)
+		}
+	}
+	return text
+}
+
+// runForms are the runs of a search, the widest first. Their ids would not fit in a line: --json has them.
+func (s *search) runForms(runs []capacity.Row) []analysis.Table {
+	full := tableOf("run", "multiple", "requests/s", "missed", "by", "verdict", "load")
+	short, least := tableOf("run", "multiple", "missed", "verdict"), tableOf("run", "multiple", "verdict")
+	for i, r := range runs {
+		run, multiple, missed := i+1, tables.Figure(show.Figures(r.Scale)), tables.Figure(fmt.Sprintf("%.2f %%", 100*r.MissedRatio))
+		verdict := endings.Mark(r.Verdict)
+		full.Rows = append(full.Rows, []any{run, multiple, tables.Figure(show.Figures(r.RatePerS)), missed, s.spoken(r.Objective), verdict, tables.Figure(show.Duration(r.Seconds))})
+		short.Rows = append(short.Rows, []any{run, multiple, missed, verdict})
+		least.Rows = append(least.Rows, []any{run, multiple, verdict})
+	}
+	return []analysis.Table{full, short, least}
 }
 
 // sentence is the answer in words.

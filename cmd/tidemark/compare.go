@@ -24,13 +24,14 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/tables"
 	"tidemark/internal/warehouse"
 )
 
 func compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "what differs between two runs in settings and in results, with 90 % intervals",
+		Usage:     "what differs between two runs, with 90 % intervals",
 		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN)",
 		Description: `A change is AFTER over BEFORE; ~ means that no difference is shown. Runs of one
 plan are paired by request. Of repeats the unit is the run. Runs of other
@@ -51,7 +52,7 @@ func runCompare(c *cli.Context) error {
 	}
 	before, after := strings.Split(c.Args().Get(0), ","), strings.Split(c.Args().Get(1), ",")
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
-		comparison, err := analysis.Compare(ctx, w.DB(), before, after)
+		comparison, err := compared(ctx, w, before, after)
 		if err != nil {
 			return err
 		}
@@ -74,6 +75,15 @@ func runCompare(c *cli.Context) error {
 		}
 		return printComparison(c, comparison)
 	})
+}
+
+// compared takes runs by their ids or names.
+func compared(ctx context.Context, w *warehouse.Warehouse, before, after []string) (analysis.Comparison, error) {
+	ids, err := analysis.RunIDs(ctx, w.DB(), slices.Concat(before, after))
+	if err != nil {
+		return analysis.Comparison{}, err
+	}
+	return analysis.Compare(ctx, w.DB(), ids[:len(before)], ids[len(before):])
 }
 
 func judgeCommand() *cli.Command {
@@ -169,16 +179,25 @@ func printComparison(c *cli.Context, comparison analysis.Comparison) error {
 		}
 	}
 	gap(c)
-	results := tableOf("metric", "before", "after", "change", "90 % interval")
-	for _, row := range rowsOf(comparison.Results) {
-		results.Rows = append(results.Rows, resultForPeople(row))
-	}
-	if err := printTable(c, results); err != nil {
+	if err := printForms(c, resultForms(comparison)...); err != nil {
 		return err
 	}
 	gap(c)
 	remark(c, "%s", basisOf(comparison))
 	return nil
+}
+
+// resultForms are the results, the widest first: a narrow terminal shows the change with its interval, the narrowest the change alone.
+func resultForms(comparison analysis.Comparison) []analysis.Table {
+	full := tableOf("metric", "before", "after", "change", "90 % interval")
+	changes, least := tableOf("metric", "change", "90 % interval"), tableOf("metric", "after", "change")
+	for _, row := range rowsOf(comparison.Results) {
+		cells := resultForPeople(row)
+		full.Rows = append(full.Rows, cells)
+		changes.Rows = append(changes.Rows, []any{cells[0], cells[3], cells[4]})
+		least.Rows = append(least.Rows, []any{cells[0], cells[2], cells[3]})
+	}
+	return []analysis.Table{full, changes, least}
 }
 
 // resultForPeople is one row: ~ in the place of a change that the interval does not show.
@@ -203,7 +222,7 @@ func resultForPeople(row rowOf) []any {
 		interval = "none: " + interval
 	}
 	name := analysis.StatisticName(row.text("statistic"), row.text("metric"))
-	return []any{name, value("value"), value("other_value"), change, interval}
+	return []any{name, tables.Figure(value("value")), tables.Figure(value("other_value")), tables.Figure(change), interval}
 }
 
 // basisOf says on what the intervals rest.

@@ -1,17 +1,25 @@
 package main
 
-// The verb demo walks through the whole program on built-in data: it writes a trace,
-// starts a simulated vLLM in this process, ingests, replays and reports. Each step
-// runs the verb itself with a command line that is printed, so that a newcomer can copy
-// it. The demo therefore shows nothing that a user could not do.
+// The verb demo walks through the whole program on built-in data: it writes a trace and
+// five weeks of a service, starts simulated vLLMs in this process, ingests, replays and
+// reports the run and the week. Each step runs the verb itself with a command line that
+// is printed, so that a newcomer can copy it. The demo therefore shows nothing that a
+// user could not do.
+//
+// The two replays, of the trace and of thirty seconds out of the week's busiest five
+// minutes, run at the same time, which saves half a minute. Neither is ingested before
+// both have been sent, because an ingest beside a replay would make it late, and the
+// slice only after the report of the trace: a warehouse has one writer.
 //
 // A laptop that is busy with something else sends late, which makes a run invalid. The
 // demo tries once more and then ends with the report and a warning, because a first
 // contact should not fail for that reason. Every other error ends it.
 //
-// Exit codes: 0 with a report, also on a busy machine; 4 for anything that went wrong.
+// Exit codes: 0 with both pages, also on a busy machine; 4 for anything that went wrong.
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +28,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -29,6 +39,8 @@ import (
 	"tidemark/internal/commandline"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/seeded"
+	"tidemark/internal/service"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/experiment"
 )
@@ -36,9 +48,10 @@ import (
 func demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "the whole journey on built-in data, ending in a report",
+		Usage: "the whole journey on built-in data, ending in two reports",
 		Description: `Half a minute of made-up chat traffic against a simulated H100 with
-Llama-3.1-8B: a trace is ingested, replayed over HTTP and reported.
+Llama-3.1-8B: a trace is ingested, replayed over HTTP and reported. Beside it
+five weeks of a service, with the Monday report of the last one.
 
 Example:
   tidemark demo --output demo`,
@@ -51,35 +64,49 @@ Example:
 }
 
 // runDemo goes through the steps that a user would take, with the verbs themselves.
-// A busy machine does not fail the demo: it ends with the report, which says so,
+// A busy machine does not fail the demo: it ends with the pages, which say so,
 // and with a last line that says so too.
 func runDemo(c *cli.Context) error {
 	dir := c.String("output")
 	if err := emptyFolder(dir); err != nil {
 		return err
 	}
-	trace := filepath.Join(dir, "demo-chat.jsonl")
-	if err := os.WriteFile(trace, fixtures.Demo, 0o644); err != nil {
+	d := demo{c, dir}
+	if err := d.writeInputs(); err != nil {
 		return err
 	}
-	config, err := simulatorOf(c.Context, demoDeployment)
+	urls, stop, err := startServers(c.Context, demoDeployment, 1)
 	if err != nil {
 		return err
 	}
-	server, url, err := startServer(config)
+	defer stop()
+	if _, err := d.step("ingest", d.path("demo-chat.jsonl"), d.path(demoWeeks[0]), d.path(demoWeeks[1])); err != nil {
+		return err
+	}
+	slice, err := d.busiest()
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	busy, err := demo{c, dir}.play(trace, url)
-	if err != nil {
+	defer slice.stop()
+	slice.start()
+	busy, err := d.play(urls[0], func() {
+		select {
+		case <-slice.sent:
+		case <-c.Context.Done():
+		}
+	})
+	late, sliceErr := slice.takeIn(err != nil)
+	if err := errors.Join(err, sliceErr); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.Writer, "made %s (open it in a browser), a run in %s and a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n",
-		filepath.Join(dir, "report.html"), filepath.Join(dir, "runs"), filepath.Join(dir, "tidemark.duckdb"))
-	if busy != "" {
-		fmt.Fprintf(c.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", busy)
+	if _, err := d.step("report", "--service", d.path("demo-chat.yaml"), "--week", seeded.DemoWeek, "--output", d.path("monday.html")); err != nil {
+		return err
 	}
+	if reason := cmp.Or(busy, late); reason != "" {
+		fmt.Fprintf(c.App.Writer, "this machine was too busy to measure on, do not trust the figures: %s\n", reason)
+	}
+	fmt.Fprintf(c.App.Writer, "runs in %s, a warehouse: tidemark sql --warehouse %s \"from marts.runs\"\n", d.path("runs"), d.path("tidemark.duckdb"))
+	fmt.Fprintf(c.App.Writer, "open in a browser: %s (the run) and %s (the week of a service)\n", d.path("report.html"), d.path("monday.html"))
 	return nil
 }
 
@@ -89,17 +116,38 @@ type demo struct {
 	dir string
 }
 
-// play ingests the trace, sends it and reports. If this machine was too busy to
-// send on time, it tries once more; busy is the reason if the second try was late
-// too.
-func (d demo) play(trace, url string) (busy string, err error) {
-	if _, err := d.step("ingest", trace); err != nil {
-		return "", err
+func (d demo) path(name string) string { return filepath.Join(d.dir, name) }
+
+// writeInputs writes what a user would have: a trace, weeks of a gateway's log, a service file and its SLO.
+func (d demo) writeInputs() error {
+	for name, text := range map[string][]byte{"demo-chat.jsonl": fixtures.Demo, "demo-chat.yaml": fixtures.DemoService, "slo.yaml": fixtures.DemoSLO} {
+		if err := os.WriteFile(d.path(name), text, 0o644); err != nil {
+			return err
+		}
 	}
-	replayed, err := d.replay(url, "demo")
+	for i, part := range seeded.DemoParts() {
+		file, err := os.Create(d.path(demoWeeks[i]))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(seeded.Demo().Write(file, part.From, part.Until), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// demoWeeks are the files of the service's weeks, which the service file names by their pattern.
+var demoWeeks = [2]string{"demo-weeks-1.csv", "demo-weeks-2.csv"}
+
+// play sends the trace and reports. If this machine was too busy to send on time, it
+// tries once more; busy is the reason if the second try was late too. A run that was
+// sent is ingested when sent returns.
+func (d demo) play(url string, sent func()) (busy string, err error) {
+	replayed, err := d.replay(url, "demo", sent)
 	if err == nil && replayed.Outcome == experiment.Invalid {
 		tell(d.c, "this machine was too busy to measure on; trying once more")
-		replayed, err = d.replay(url, "demo-again")
+		replayed, err = d.replay(url, "demo-again", sent)
 	}
 	if err != nil {
 		return "", err
@@ -107,15 +155,19 @@ func (d demo) play(trace, url string) (busy string, err error) {
 	if replayed.Outcome == experiment.Invalid {
 		busy = replayed.FirstLine
 	}
-	_, err = d.step("report", replayed.RunID, "--output", filepath.Join(d.dir, "report.html"))
+	_, err = d.step("report", replayed.RunID, "--output", d.path("report.html"))
 	return busy, err
 }
 
-// replay sends the trace. A run that is invalid because the client was late is not
-// an error here; any other invalid run is.
-func (d demo) replay(url, name string) (experiment.Result, error) {
-	result, err := d.step("replay", "demo-chat", "--base-url", url, "--model", demoDeployment.CatalogModel,
-		"--runs", filepath.Join(d.dir, "runs"), "--name", name)
+// replay sends the trace.
+func (d demo) replay(url, name string, sent func()) (experiment.Result, error) {
+	return d.lateIsNoError(d.stepIn(d.c.Context, d.c.App, sent, "replay", "demo-chat", "--base-url", url, "--model", demoDeployment.CatalogModel,
+		"--runs", d.path("runs"), "--name", name))
+}
+
+// lateIsNoError passes a run that is invalid because the client was late; any other
+// invalid run is an error.
+func (d demo) lateIsNoError(result experiment.Result, err error) (experiment.Result, error) {
 	var coded exitError
 	if !errors.As(err, &coded) || coded.code != exitInvalid {
 		return result, err
@@ -147,17 +199,139 @@ func wasLate(folder string) (bool, error) {
 
 // step runs a command line as the user would type it.
 func (d demo) step(args ...string) (experiment.Result, error) {
-	args = append(args, "--warehouse", filepath.Join(d.dir, "tidemark.duckdb"))
-	tell(d.c, "$ tidemark %s", strings.Join(args, " "))
-	want := &asked{sent: func(string) error { return nil }, wait: time.Minute}
-	ctx := context.WithValue(d.c.Context, askedKey{}, want)
-	err := d.c.App.RunContext(ctx, commandline.FlagsFirst(d.c.App, append([]string{"tidemark"}, args...)))
+	return d.stepIn(d.c.Context, d.c.App, func() {}, args...)
+}
+
+// stepIn runs it in an app of its own output; sent is called between the sending of a replay and its ingest.
+func (d demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
+	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
+	tell(d.c, "$ tidemark %s", asTyped(args))
+	want := &asked{sent: func(string) error { sent(); return nil }, wait: time.Minute}
+	err := app.RunContext(context.WithValue(ctx, askedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
 	return want.result, err
+}
+
+// asTyped quotes what a shell would take apart.
+func asTyped(args []string) string {
+	typed := slices.Clone(args)
+	for i, arg := range typed {
+		if strings.ContainsAny(arg, " *$") {
+			typed[i] = `"` + arg + `"`
+		}
+	}
+	return strings.Join(typed, " ")
+}
+
+// demoSlice is a replay of thirty seconds of the service against as many simulated servers as it has replicas.
+type demoSlice struct {
+	demo
+	source, from string
+	urls         []string
+	model        string
+	stop         func()
+
+	cancel context.CancelFunc
+	said   bytes.Buffer  // shown at the end, so that two replays do not write into each other's lines
+	sent   chan struct{} // closed when nothing more is sent
+	isFree chan struct{} // closed when the warehouse may be written
+	ended  chan struct{}
+	result experiment.Result
+	err    error
+}
+
+// busiestMinutes of the demo's last week: five of them by the clock.
+const busiestMinutes = `select source_name, strftime(make_timestamp(epoch_us(arrival_at) // 300_000_000 * 300_000_000), '%Y-%m-%dT%H:%M:%SZ') as starts_at, count(*) as requests ` +
+	`from staging.trace_rows where source_name like 'demo-weeks-%' and arrival_at >= '2026-10-25 23:00:00+00' ` +
+	`group by all order by requests desc, starts_at limit 1`
+
+// busiest finds the busiest five minutes and starts the servers.
+func (d demo) busiest() (*demoSlice, error) {
+	var answer bytes.Buffer
+	if _, err := d.stepIn(d.c.Context, newApp(strings.NewReader(""), &answer, messages(d.c)), func() {}, "sql", "--json", busiestMinutes); err != nil {
+		return nil, err
+	}
+	var found []struct {
+		Source   string `json:"source_name"`
+		StartsAt string `json:"starts_at"`
+	}
+	if err := json.Unmarshal(answer.Bytes(), &found); err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("demo: %d busiest five minutes", len(found))
+	}
+	file, err := service.Read(d.path("demo-chat.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	urls, stop, err := startServers(d.c.Context, file.Deployment, file.Replicas[0].Replicas)
+	return &demoSlice{
+		demo: d, source: found[0].Source, from: found[0].StartsAt, urls: urls, model: file.Deployment.CatalogModel, stop: stop,
+		sent: make(chan struct{}), isFree: make(chan struct{}), ended: make(chan struct{}),
+	}, err
+}
+
+// start sends the slice in the background. A Ctrl-C does not reach it: it goes on until takeIn, so that it is never
+// ingested beside the other replay.
+func (s *demoSlice) start() {
+	args := []string{"replay", s.source, "--from", s.from, "--duration", "30s", "--model", s.model, "--runs", s.path("runs"), "--name", "busiest-five-minutes"}
+	for _, url := range s.urls {
+		args = append(args, "--base-url", url)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.c.Context))
+	s.cancel = cancel
+	isSent := sync.OnceFunc(func() { close(s.sent) })
+	go func() {
+		defer close(s.ended)
+		defer isSent() // also of a replay that failed before
+		app := newApp(strings.NewReader(""), &s.said, &s.said)
+		s.result, s.err = s.lateIsNoError(s.stepIn(ctx, app, func() { isSent(); <-s.isFree }, args...))
+	}()
+}
+
+// takeIn lets the slice be ingested, at once where the demo has failed or was stopped, and shows what its replay said. late is
+// the reason if this machine was too busy for it.
+func (s *demoSlice) takeIn(hasFailed bool) (late string, err error) {
+	if hasFailed {
+		s.cancel()
+	}
+	close(s.isFree)
+	<-s.ended
+	s.cancel()
+	messages(s.c).Write(s.said.Bytes())
+	if s.err == nil && s.result.Outcome == experiment.Invalid {
+		late = s.result.FirstLine
+	}
+	return late, s.err
 }
 
 // demoDeployment is a single H100 with an 8B model, the most common small one.
 var demoDeployment = deployment.Deployment{
 	GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm",
+}
+
+// startServers serves replicas of a deployment, each on a port of its own.
+func startServers(ctx context.Context, d deployment.Deployment, replicas int) (urls []string, stop func(), err error) {
+	config, err := simulatorOf(ctx, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.MaxModelLen = d.MaxModelLen
+	var servers []*vllmsim.Server
+	stop = func() {
+		for _, server := range servers {
+			server.Close()
+		}
+	}
+	for range replicas {
+		server, url, err := startServer(config)
+		if err != nil {
+			stop()
+			return nil, nil, err
+		}
+		servers, urls = append(servers, server), append(urls, url)
+	}
+	return urls, stop, nil
 }
 
 // startServer serves a simulator on a free loopback port.

@@ -8,9 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
+	"tidemark/fixtures"
+	"tidemark/internal/seeded"
+	"tidemark/internal/service"
 	"tidemark/replay/experiment"
 )
 
@@ -64,7 +69,7 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 		}
 		var busy string
 		command("demo").Action = func(c *cli.Context) (err error) {
-			busy, err = demo{c, dir}.play("trace.jsonl", "http://localhost")
+			busy, err = demo{c, dir}.play("http://localhost", func() {})
 			return err
 		}
 		err := app.RunContext(t.Context(), []string{"tidemark", "demo"})
@@ -74,5 +79,40 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 		if again := strings.Contains(told.String(), "too busy to measure on; trying once more"); again != (c.reported != "" && strings.Contains(c.tries, " ")) {
 			t.Errorf("%s: told %q", c.name, told.String())
 		}
+	}
+}
+
+// The files that the demo writes are those that its steps name.
+func TestTheDemosServiceFileIsOfItsWeeks(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"demo-chat.yaml": fixtures.DemoService, "slo.yaml": fixtures.DemoSLO} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := service.Read(filepath.Join(dir, "demo-chat.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := analysis.ReadSLO(file.SLO); err != nil {
+		t.Error(err)
+	}
+	for _, name := range demoWeeks {
+		if ok, err := filepath.Match(file.Traffic[0].Source, strings.TrimSuffix(name, ".csv")); !ok || err != nil {
+			t.Errorf("%s is not of the service's traffic, %s: %v", name, file.Traffic[0].Source, err)
+		}
+	}
+	if zone := seeded.Demo().Zone.String(); file.TimeZone != zone {
+		t.Errorf("the file's zone is %s, the traffic's %s", file.TimeZone, zone)
+	}
+	week, err := service.ParseWeek(seeded.DemoWeek, file.Zone)
+	if begin := fmt.Sprintf("arrival_at >= '%s+00'", week.Start().UTC().Format(time.DateTime)); err != nil || !strings.Contains(busiestMinutes, begin) {
+		t.Errorf("the busiest five minutes are not asked for from %s: %v", begin, err)
+	}
+}
+
+func TestWhatTheDemoPrintsCanBeTyped(t *testing.T) {
+	if got, want := asTyped([]string{"sql", "select 1", "--json"}), `sql "select 1" --json`; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

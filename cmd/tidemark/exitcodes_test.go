@@ -19,6 +19,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		"broken-pro.yaml": "schema: tidemark.profile/1\nname: x\nfrobnicate: 1\n",
 		"broken-env.json": `{"gpu": "H100", "frobnicate": 1}`,
 		"broken-pts.csv":  "gpu,gpu\nH100,H100\n",
+		"broken-ser.yaml": "service: chat\nfrobnicate: 1\n",
+		"service.yaml":    "service: chat\ntime_zone: UTC\nmetrics: http://127.0.0.1:1\ndeployment: {gpu: H100, model: llama-3.1-8b}\nreplicas: 1\nslo: slo.yaml\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -38,6 +40,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 	}{
 		{"a file that is missing", exitFailed, []string{
 			"ingest nothing.csv",
+			"collect --service nothing.yaml",
+			"collect --service service.yaml --prometheus-auth-file nothing",
 			"replay trace " + send + "--slo nothing.yaml",
 			"replay trace " + send + "--environment nothing.json",
 			"replay trace " + send + "--api-key-file nothing",
@@ -80,6 +84,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		{"a flag that does not exist", exitMisuse, everyVerb("--frobnicate 1")},
 		{"a key that does not exist, in a file", exitMisuse, []string{
 			"replay trace " + send + "--slo broken-slo.yaml",
+			"collect --service broken-ser.yaml",
 			"replay trace " + send + "--environment broken-env.json",
 			"what-if trace " + deployment + "--slo broken-slo.yaml",
 			"judge trace --slo broken-slo.yaml",
@@ -91,6 +96,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		}},
 		{"a value that cannot be meant", exitMisuse, []string{
 			"ingest trace.csv --format frobnicate",
+			"collect --service service.yaml --since frobnicate",
+			"collect --service service.yaml --since 1d --until 2d",
 			"ingest trace.csv --max-rejected 2",
 			"plan trace --output p.jsonl.zst --speed 0",
 			"plan trace --output p.jsonl.zst --from yesterday",
@@ -139,7 +146,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"simulate --gpu H1000 --model llama-3.1-8b",
 		}},
 		{"an argument that is missing", exitMisuse, []string{
-			"ingest", "plan", "replay", "experiment", "what-if", "compare", "judge", "export", "diagnose", "privacy export", "profile show", "purge",
+			"ingest", "collect", "plan", "replay", "experiment", "what-if", "compare", "judge", "export", "diagnose", "privacy export", "profile show", "purge",
 		}},
 	} {
 		for _, line := range c.lines {

@@ -36,6 +36,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/commandline"
+	"tidemark/internal/endings"
 	"tidemark/internal/hint"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
@@ -61,8 +62,9 @@ Example file:
   schema: tidemark.experiment/1
   name: chat-rates
   hypothesis: TPOT binds before TTFT
+  expect: {met_at: 1, binds: tpot}           # optional: lets it be judged
   send: gtc-multiturn
-  options: {base-url: "http://gpu1:8000", model: llama, duration: 5m, warm-up: 30s}
+  options: {base-url: "http://gpu1:8000", model: llama, duration: 5m}
   variable: request-rate
   rows: [0.5, 1, 1.5, 2]
   repeats: 3
@@ -229,7 +231,7 @@ func experimentCode(file experiment.File, done []experiment.Done) error {
 	return nil
 }
 
-// takeInLater ingests and judges a run that a row has left behind.
+// ingestLater ingests and judges a run that a row has left behind.
 func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, takesTime bool) (experiment.Result, error) {
 	wait := betweenRows(c)
 	if takesTime {
@@ -244,7 +246,7 @@ func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 	case err != nil:
 		return experiment.Result{}, err
 	}
-	tell(c, "%s, ingested now: %s", done.RunID, said.firstLine)
+	tell(c, "%s, ingested now: %s", done.RunID, said.headline())
 	return experiment.Result{RunID: done.RunID, Outcome: said.outcome, FirstLine: said.firstLine}, nil
 }
 
@@ -252,7 +254,7 @@ func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 // sent. The server is idle meanwhile.
 func betweenRows(c *cli.Context) time.Duration { return c.Duration("wait") / 10 }
 
-// leftBehind is an error if runs are still not ingested at the end.
+// notIngested is an error if runs are still not ingested at the end.
 func notIngested(c *cli.Context, done []experiment.Done) error {
 	var folders []string
 	for _, d := range done {
@@ -277,7 +279,7 @@ func checkOptions(file experiment.File) error {
 	for _, step := range file.Steps() {
 		for name := range step.Options {
 			if !slices.Contains(known, name) || name == "steps" {
-				return hint.Misuse("experiment %s: %q is no option of replay", file.Name, name).Hint("tidemark replay --help lists them")
+				return hint.Misuse("experiment %s: %q is no option of replay", file.Name, name).Hint("tidemark replay --help-all lists them")
 			}
 		}
 	}
@@ -387,13 +389,20 @@ func askedFor(c *cli.Context) *asked {
 	return &asked{sent: func(string) error { return nil }, wait: c.Duration("wait")}
 }
 
-// printSteps prints the rows as the warehouse has them.
+// printSteps prints the conclusion and a row for each level. A program gets the columns of marts.steps.
 func printSteps(c *cli.Context, seriesID string, file experiment.File, done []experiment.Done) error {
-	if file.SLO != "" {
-		tell(c, "%s", metUpTo(file, done))
-	}
 	ctx := context.WithoutCancel(c.Context)
 	return withWarehouse(ctx, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		ending, err := endings.Experiment(ctx, w.DB(), seriesID, file, done)
+		if err != nil {
+			return err
+		}
+		if !isForPrograms(c) {
+			return printEnding(c, ending)
+		}
+		for _, sentence := range ending.Lead {
+			tell(c, "%s", sentence)
+		}
 		return printQuery(ctx, c, w, "from marts.steps where series_id = ? order by series_row", seriesID)
 	})
 }
@@ -408,18 +417,6 @@ func valuesByOutcome(done []experiment.Done) map[experiment.Outcome][]string {
 		}
 	}
 	return values
-}
-
-// metUpTo is the answer in one line: which rows met the SLO.
-func metUpTo(file experiment.File, done []experiment.Done) string {
-	byOutcome := valuesByOutcome(done)
-	var parts []string
-	for _, outcome := range []experiment.Outcome{experiment.Met, experiment.NotMet, experiment.Undecided, experiment.Invalid, experiment.NotTakenIn} {
-		if values := byOutcome[outcome]; len(values) > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s", outcome, strings.Join(values, ", ")))
-		}
-	}
-	return fmt.Sprintf("SLO by %s: %s", strings.Join(file.Varied(), " and "), strings.Join(parts, "; "))
 }
 
 // runBefore runs the program that an experiment's author wants before a row, and

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,7 +39,7 @@ var version = "0.1.0-dev"
 // for ingest, or a worker of serve.
 func main() {
 	ingest.Child() // does not return in such a child
-	worker.Child(reportOfRun)
+	worker.Child(servedReport)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -82,10 +83,11 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), ingestCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
+			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(),
 		},
+		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return commandline.UnknownVerb(c.App, c.Args().First())
@@ -97,11 +99,31 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
 	for _, command := range app.Commands {
+		commandline.ShortHelp(command, strings.Fields(mostUsed[command.Name])...)
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 			return commandline.UsageError(c, err)
 		}
 	}
 	return app
+}
+
+// mostUsed are the flags that the help of a verb shows where not all of them fit on a screen.
+var mostUsed = map[string]string{
+	"replay":     "base-url model gpu catalog-model duration request-rate mode slo name steps",
+	"capacity":   "slo base-url model gpu catalog-model budget window from until dry-run json",
+	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
+	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
+	"plan":       "output duration from until request-rate speed limit mode",
+	"queue":      "utilization arrival-rate service-time servers service-cv gpu model",
+	"predict":    "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
+	"fit":        "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
+	"kv":         "model tokens gpu kv-cache-dtype layers heads head-dim",
+	"ingest":     "name column environment text",
+	"privacy":    "output as k time key-file strict",
+	"profile":    "draw class source input-tokens output-tokens rate name output",
+	"simulate":   "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
+	"experiment": "base-url model restart",
+	"serve":      "port host token-file no-token published timeout",
 }
 
 // isWorthSaying is false for a bare exit code, and for the cancellation that the

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exec-code": execCode, "wait-for": waitFor, "envsubst": substitute},
 		Setup: func(e *testscript.Env) error {
 			// A script about the copy for readers says env TIDEMARK_PUBLISH= and has one.
 			e.Setenv("TIDEMARK_PUBLISH", "off")
@@ -53,6 +53,9 @@ func TestScripts(t *testing.T) {
 			down := httptest.NewServer(nil)
 			down.Close()
 			e.Setenv("SERVER_DOWN", down.URL)
+			prometheus := httptest.NewServer(http.HandlerFunc(fakePrometheus))
+			e.Defer(prometheus.Close)
+			e.Setenv("PROMETHEUS", prometheus.URL)
 			return nil
 		},
 	})
@@ -74,6 +77,12 @@ func execCode(ts *testscript.TestScript, neg bool, args []string) {
 	if !slices.Contains(strings.Split(args[0], ","), fmt.Sprint(code)) {
 		ts.Fatalf("%s: exit code %d, want %s", args[1], code, args[0])
 	}
+}
+
+// substitute puts the environment's values into a file: envsubst service.yaml.
+func substitute(ts *testscript.TestScript, _ bool, args []string) {
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 // waitFor waits until a file is there: another program has come so far.

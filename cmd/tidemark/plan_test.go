@@ -27,7 +27,7 @@ func TestSteadyState(t *testing.T) {
 		seats    int
 		want     string
 	}{
-		{"1/s x 100 tokens x 6.92 ms / (1 - 17.4 ms) = 0.704 in flight", 60, 256, "about 0.704"},
+		{"1/s x 100 tokens x 7.03 ms / (1 - 17.4 ms) = 0.715 in flight", 60, 256, "about 0.715"},
 		{"59 prompts a second are more than a second of prefill", 59 * 60, 256, "not sustained: each second brings 1.03 s of prefill"},
 		{"40/s would need more than 16 seats", 40 * 60, 16, "not sustained: more than 16,"},
 	} {

@@ -55,6 +55,7 @@ func pointFlags() []cli.Flag {
 		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},
 		&cli.Float64Flag{Name: "concurrency", Usage: "closed loop: so many `CLIENTS`, each sending again when served (default: 1)"},
 		&cli.Float64Flag{Name: "request-rate", Usage: "open loop: `REQUESTS` a second"},
+		&cli.Float64Flag{Name: "static-batch", Usage: "offline: so many `REQUESTS` sent at once, and no more"},
 		&cli.Float64Flag{Name: "input-tokens", Usage: "mean `TOKENS` of a prompt", Value: 1000},
 		&cli.Float64Flag{Name: "output-tokens", Usage: "mean `TOKENS` of an answer", Value: 500},
 		&cli.Float64Flag{Name: "cached-tokens", Usage: "mean `TOKENS` of a prompt that a cache has"},
@@ -122,7 +123,7 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	if err := positiveFlags(c, "num-speculative-tokens"); err != nil {
 		return p, err
 	}
-	for _, flag := range []string{"concurrency", "request-rate", "input-tokens", "output-tokens"} {
+	for _, flag := range []string{"concurrency", "request-rate", "static-batch", "input-tokens", "output-tokens"} {
 		if number := c.Float64(flag); c.IsSet(flag) && !(number > 0 && !math.IsInf(number, 0)) {
 			return p, hint.Misuse("predict: --%s %v: more than 0 is needed", flag, number)
 		}
@@ -130,6 +131,7 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	for _, pair := range [][2]string{
 		{"points", "parameters"}, {"parameters", "model"},
 		{"concurrency", "request-rate"}, // a closed loop has clients, an open one has a rate
+		{"static-batch", "concurrency"}, {"static-batch", "request-rate"},
 		{"acceptance-rate", "acceptance-length"},
 	} {
 		if err := exclusive(c, pair[0], pair[1]); err != nil {
@@ -145,6 +147,9 @@ func pointOf(c *cli.Context) (p analysis.Point, err error) {
 	p.Load = analysis.Load{
 		Clients: c.Float64("concurrency"), RequestsPerS: c.Float64("request-rate"),
 		CachedTokens: c.Float64("cached-tokens"), Drafts: c.Float64("num-speculative-tokens"), TokensPerStep: c.Float64("acceptance-length"),
+	}
+	if c.IsSet("static-batch") {
+		p.Clients, p.IsStatic = c.Float64("static-batch"), true
 	}
 	if err := p.CheckNames(); err != nil {
 		return p, hint.Misuse("predict: %w", err)
@@ -225,6 +230,9 @@ func argumentTable(a analysis.Argument) analysis.Table {
 	for _, name := range []string{"weights_over_peak_s", "most_running", "preemption_onset_requests"} {
 		add(name, row[name])
 	}
+	add("gpu_kinship", row["gpu_kinship"])
+	add("nearest_measured", a.Nearest.What)
+	add("nearest_differs", a.Nearest.Differs)
 	add("most_requests_per_s", row.number("most_requests_per_s")*replicas(a))
 	assumed := []any{}
 	if line := replicasLine(a); line != "" {

@@ -22,6 +22,10 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 	if line := replicasLine(a); line != "" {
 		remark(c, "%s", line)
 	}
+	if line := unmeasuredLine(a); line != "" {
+		remark(c, "%s", line)
+	}
+	remark(c, "%s", nearestLine(a))
 	if a.Calibration != "" {
 		remark(c, "Calibrated: constants of %s.", a.Calibration)
 	}
@@ -74,6 +78,9 @@ func askedLine(a analysis.Argument) string {
 	if p.Clients > 0 {
 		load = fmt.Sprintf("%s in a closed loop", counted(p.Clients, "client"))
 	}
+	if p.IsStatic {
+		load = fmt.Sprintf("a static batch of %s", counted(p.Clients, "request"))
+	}
 	gpus := fmt.Sprintf("%d x %s", max(p.TensorParallelSize, 1), p.GPU)
 	if n := replicas(a); n > 1 {
 		gpus = fmt.Sprintf("%s x %d %s", whole(n), max(p.TensorParallelSize, 1), p.GPU)
@@ -92,6 +99,53 @@ func replicasLine(a analysis.Argument) string {
 		return ""
 	}
 	return fmt.Sprintf("Of all %s replicas: the load, requests/s, tokens/s. Of one: terms, running, KV cache.", whole(n))
+}
+
+// unmeasuredLine says that nobody timed a kernel on the GPU, and which GPUs stand in for it; empty where somebody did.
+func unmeasuredLine(a analysis.Argument) string {
+	row := rowsOf(a.Bytes)[0]
+	from := "of its datasheet and of all GPUs"
+	switch row.text("gpu_kinship") {
+	case "measured":
+		return ""
+	case "same_family":
+		from = "of its datasheet and of its family: " + row.text("measured_kin")
+	case "kin":
+		from = "of its datasheet and of its vendor's: " + row.text("measured_kin")
+	}
+	return fmt.Sprintf("%s is unmeasured: no kernel was timed on it, the figures are %s.", a.Point.GPU, from)
+}
+
+// nearestLine says which measured deployment is the nearest, and what is different here.
+func nearestLine(a analysis.Argument) string {
+	text := "Nearest measured: " + a.Nearest.What
+	if a.Nearest.Differs == "" {
+		return text + "; nothing differs here."
+	}
+	return text + "; here differs: " + a.Nearest.Differs + "."
+}
+
+// limitsFrom says whose default a limit is.
+func limitsFrom(row rowOf) string {
+	if from := row.text("defaults_from"); from != "" {
+		return "vLLM's default from " + from + " on this GPU"
+	}
+	return "vLLM's default"
+}
+
+// scheduling says in a word how the engine prepares its steps, and what else it does by itself; empty where that is not known.
+func scheduling(row rowOf) (how, also string) {
+	if row.text("defaults_from") == "" {
+		return "", ""
+	}
+	how, also = "one by one", "prompts in chunks"
+	if row["is_async"] == true {
+		how = "overlapped"
+	}
+	if row["has_whole_prompts"] == true {
+		also = "prompts whole"
+	}
+	return how, "scheduling; " + limitsFrom(row) + ": " + also + ", CUDA graphs " + row.text("cuda_graphs")
 }
 
 // counted also takes means, which are not whole.
@@ -237,10 +291,12 @@ func defaultsTable(c *cli.Context, a analysis.Argument) analysis.Table {
 	add(unsaid("engine"), "engine", p.Engine, "vllm unless said")
 	add(row.number("engine_constants") == 0, "constants", "any engine's", "there are none of "+p.Engine)
 	add(unsaid("engine-version"), "engine version", "unknown", "constants of no version in particular")
-	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), "vLLM's default")
-	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), "vLLM's default")
+	add(unsaid("max-num-seqs"), "max_num_seqs", fmt.Sprint(p.MaxNumSeqs), limitsFrom(row))
+	add(unsaid("max-num-batched-tokens"), "max_num_batched_tokens", fmt.Sprint(p.MaxNumBatchedTokens), limitsFrom(row))
+	how, also := scheduling(row)
+	add(how != "", "steps", how, also)
 	add(unsaid("gpu-memory-utilization"), "memory utilization", show.Figures(row.number("memory_utilization")), "vLLM's default")
-	add(unsaid("concurrency") && unsaid("request-rate"), "load", "1 client", "--concurrency or --request-rate")
+	add(unsaid("concurrency") && unsaid("request-rate") && unsaid("static-batch"), "load", "1 client", "--concurrency or --request-rate")
 	add(unsaid("input-tokens") || unsaid("output-tokens"), "lengths", whole(p.InputTokens)+" + "+whole(p.OutputTokens), "--input-tokens, --output-tokens")
 	add(a.ExpertsFrom == "law", "experts", "law alone", "no kernel table of their shape is near: one calibration run would narrow the band")
 	add(a.ExpertsFrom != "" && a.ExpertsFrom != "law", "experts", "law and table", "mean of the law and the "+a.ExpertsFrom)

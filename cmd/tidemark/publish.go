@@ -221,7 +221,7 @@ func notASnapshot(c *cli.Context) error {
 func publishCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "publish",
-		Usage: "bring the published copy of the warehouse up to date, or end publishing",
+		Usage: "bring the published copy up to date, or end publishing",
 		Description: `Every change is published by itself, into a folder beside the warehouse:
 latest.duckdb, which any DuckDB opens while work goes on, and a lake of
 Parquet files, which any engine reads. This verb is for what was left out: a

@@ -32,7 +32,7 @@ func rehearseCommand() *cli.Command {
 	choices := choiceFlags()
 	return &cli.Command{
 		Name:      "rehearse",
-		Usage:     "play a trace on a modelled server in virtual time: an hour in a second",
+		Usage:     "play a trace on a modelled server, an hour in a second",
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends nothing and waits for nothing: the same requests as replay would send, on
 the same engine model as simulate (scheduler, KV blocks, prefix cache, chunked

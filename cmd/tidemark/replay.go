@@ -6,7 +6,7 @@ package main
 // The order of the steps matters:
 //
 //  1. Flags are checked against each other, before the warehouse is opened.
-//  2. The plan is drawn and the warehouse is closed again (prepare.go).
+//  2. The plan is drawn and the warehouse is closed again (writeplan.go).
 //  3. The plan is checked against the flags, before the first request.
 //  4. replay.Run sends. Its files are complete whatever happens from here on.
 //  5. The run is ingested and judged, also after a Ctrl-C, with a context of its own.
@@ -37,9 +37,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/endings"
 	"tidemark/internal/hint"
 	"tidemark/internal/progress"
 	"tidemark/internal/show"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
@@ -180,7 +182,7 @@ func send(c *cli.Context, planPath, folder string, settings replay.Settings) err
 	}
 	settings.Seed = privateSeed(h.Seed, settings.RunID)
 	tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
-	shown, end := progress.Replay(messages(c))
+	shown, end := progress.Replay(messages(c), settings.Mode)
 	settings.Progress = shown
 	settings.Tell = func(text string) { tell(c, "%s", text) }
 	silent := context.AfterFunc(c.Context, func() {
@@ -270,8 +272,14 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 	if err != nil {
 		return err
 	}
-	printLine(c, "%s", said.firstLine)
-	tell(c, "run in %s; see it: tidemark report %s --output report.html%s", folder, runID, warehouseWords(c))
+	if asked.series != nil {
+		remark(c, "%s", said.headline()) // the experiment prints the figures of all rows
+	} else if err := printRunsEnding(c, said); err != nil {
+		return err
+	} else {
+		tell(c, "run in %s", folder)
+		tell(c, "see it: tidemark report %s --output report.html%s", runID, warehouseWords(c))
+	}
 	asked.result = experiment.Result{RunID: runID, Outcome: said.outcome, FirstLine: said.firstLine}
 	switch said.outcome {
 	case experiment.Invalid:
@@ -285,7 +293,16 @@ func conclude(c *cli.Context, asked *asked, folder, runID string) error {
 // judged is the verdict on a run.
 type judged struct {
 	outcome   experiment.Outcome
-	firstLine string
+	firstLine string       // all of it in one line
+	ending    endings.Text // the same with a table; empty where the run was stopped at once
+}
+
+// headline is the verdict without its figures.
+func (j judged) headline() string {
+	if len(j.ending.Lead) == 0 {
+		return j.firstLine
+	}
+	return j.ending.Lead[0]
 }
 
 // judge asks whether the run can be trusted, and then whether it met its SLO.
@@ -301,7 +318,23 @@ func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (judged, e
 	case verdict.Outcome == "":
 		outcome = experiment.Measured
 	}
-	return judged{outcome, verdict.FirstLine()}, nil
+	ending, err := endings.Run(ctx, w.DB(), verdict)
+	return judged{outcome, verdict.FirstLine(), ending}, err
+}
+
+// printRunsEnding prints the verdict and the run's figures. Of a file or a pipe the first line is the whole verdict, because programs look for
+// it there.
+func printRunsEnding(c *cli.Context, said judged) error {
+	ending := said.ending
+	switch {
+	case len(ending.Lead) == 0:
+		printLine(c, "%s", said.firstLine)
+		return nil
+	case !terminal.Is(c.App.Writer):
+		printLine(c, "%s", said.firstLine)
+		ending.Lead, ending.Notes = nil, nil
+	}
+	return printEnding(c, ending)
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9-]+`)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
@@ -32,12 +33,13 @@ func reportCommand() *cli.Command {
 		ArgsUsage: "[RUN...]   (none: all runs; without runs, all results and searches)",
 		Description: `Example:
   tidemark report --output week.html
-  tidemark report --source 'serve-*' --output results.html`,
-		Flags: withWarehouseFlags(
+  tidemark report --source 'serve-*' --output results.html
+  tidemark report --service chat.yaml --week 2026-W47 --output chat.html`,
+		Flags: withWarehouseFlags(append(serviceReportFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
 			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
-		),
+		)...),
 		Action: runReport,
 	}
 }
@@ -45,6 +47,14 @@ func reportCommand() *cli.Command {
 func runReport(c *cli.Context) error {
 	if err := requireFlags(c, "output"); err != nil {
 		return err
+	}
+	if c.IsSet("service") {
+		return runServiceReport(c)
+	}
+	for _, flag := range []string{"week", "summary", "fail-below-headroom"} {
+		if c.IsSet(flag) {
+			return hint.Misuse("report: --%s is of a service's report", flag).Hint("name the service file with --service FILE")
+		}
 	}
 	if err := writeReport(c, c.Args().Slice(), c.String("output"), c.Bool("force")); err != nil {
 		return err
@@ -64,6 +74,10 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 	// Drawing makes much garbage from little that stays: collecting it less often saves a sixth of the CPU for 70 MB.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		runs, err := analysis.RunIDs(ctx, w.DB(), runs)
+		if err != nil {
+			return err
+		}
 		options := reports.Options{RunIDs: runs, Sources: c.StringSlice("source"), Version: version, GeneratedAt: now()}
 		if path == "-" {
 			return reports.Write(ctx, w.DB(), options, terminal.Product(c.App.Writer))

@@ -8,11 +8,15 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/internal/endings"
+	"tidemark/internal/tables"
+	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
 )
 
@@ -21,7 +25,10 @@ func runsCommand() *cli.Command {
 		Name:      "runs",
 		Usage:     "list the runs; with one named, its verdict and certificate",
 		ArgsUsage: "[RUN]",
-		Description: `Example:
+		Description: `A run is named by its id, or by its name (replay --name) where no other run has
+the same.
+
+Example:
   tidemark runs --json`,
 		Flags:  withTableFlags(),
 		Action: runRuns,
@@ -31,6 +38,7 @@ func runsCommand() *cli.Command {
 const briefRuns = `
 select
     run_id as run,
+    name,
     case
         when not is_valid then 'invalid'
         when has_failed then 'failed'
@@ -53,7 +61,11 @@ func runRuns(c *cli.Context) error {
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 		switch {
 		case runID != "":
-			return showRun(ctx, c, w, runID)
+			ids, err := analysis.RunIDs(ctx, w.DB(), []string{runID})
+			if err != nil {
+				return err
+			}
+			return showRun(ctx, c, w, ids[0])
 		case isForPrograms(c):
 			return printQuery(ctx, c, w, "from marts.runs order by run_id")
 		}
@@ -61,8 +73,20 @@ func runRuns(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
+		if !slices.ContainsFunc(table.Rows, func(row []any) bool { return orNull(tables.Plain(row[1])) != nil }) {
+			table = without(table, 1)
+		}
 		return printList(c, table, "--json shows all")
 	})
+}
+
+// without leaves out a column that says nothing.
+func without(table analysis.Table, place int) analysis.Table {
+	table.Columns = slices.Delete(table.Columns, place, place+1)
+	for i, row := range table.Rows {
+		table.Rows[i] = slices.Delete(row, place, place+1)
+	}
+	return table
 }
 
 // showRun prints the verdict and the certificate. For people it shows each finding
@@ -72,7 +96,18 @@ func showRun(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, runID 
 	if err != nil {
 		return err
 	}
-	tell(c, "%s", verdict.FirstLine())
+	if terminal.Is(c.App.Writer) && !isForPrograms(c) {
+		ending, err := endings.Run(ctx, w.DB(), verdict)
+		if err != nil {
+			return err
+		}
+		if err := printEnding(c, ending); err != nil {
+			return err
+		}
+		gap(c)
+	} else {
+		tell(c, "%s", verdict.FirstLine())
+	}
 	if isForPrograms(c) {
 		table, err := analysis.Certificate(ctx, w.DB(), runID)
 		if err != nil {

@@ -23,18 +23,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis/week"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/notebook"
+	"tidemark/internal/notebook/worker"
 	"tidemark/internal/published"
 	"tidemark/internal/show"
 	"tidemark/reports"
+	weekpage "tidemark/reports/week"
 )
 
 func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "serve",
-		Usage: "SQL over HTTP on the published snapshot, for notebooks and a browser",
+		Usage: "SQL over HTTP, for notebooks and a browser",
 		Description: `POST /v1/sql answers the SQL in its body as an Arrow stream, or as CSV, JSON or
 Parquet (Accept). docs/serve.md has parameters, statuses and limits. The page
 at / needs a browser only. A token is in $TIDEMARK_TOKEN or --token-file.
@@ -201,7 +204,15 @@ func certificateOf(c *cli.Context) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// reportOfRun is what a worker calls for GET /v1/reports/runs/RUN: the page of "tidemark report RUN".
-func reportOfRun(ctx context.Context, db *sql.DB, run string, w io.Writer) error {
-	return reports.Write(ctx, db, reports.Options{RunIDs: []string{run}, Version: version, GeneratedAt: now()}, w)
+// servedReport is what a worker calls for GET /v1/reports/...: the page of "tidemark report RUN", or of "tidemark report --service" as it was
+// stored.
+func servedReport(ctx context.Context, db *sql.DB, page worker.Page, w io.Writer) error {
+	if page.Service == "" {
+		return reports.Write(ctx, db, reports.Options{RunIDs: []string{page.Run}, Version: version, GeneratedAt: now()}, w)
+	}
+	r, err := week.Stored(ctx, db, page.Service, page.Week)
+	if err != nil {
+		return err
+	}
+	return weekpage.Write(w, r, weekpage.Options{GeneratedAt: dateOf(r)})
 }

@@ -236,7 +236,7 @@ func queryText(c *cli.Context) (string, error) {
 func schemaCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "schema",
-		Usage:     "what there is to ask: relations by question, or the columns of one",
+		Usage:     "what there is to ask, by question; or the columns of a relation",
 		ArgsUsage: "[RELATION | MACRO | GROUP | SCHEMA]",
 		Description: `Without a name: where to start, and the groups of relations. A name may lack
 its schema: "tpot_gap" is marts.tpot_gap. --csv and --json list everything.

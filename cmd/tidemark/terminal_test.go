@@ -19,6 +19,12 @@ import (
 // replaces a line of progress.
 func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	t.Helper()
+	return strings.ReplaceAll(redrawn(t, columns, args...), "\r\x1b[K", "")
+}
+
+// redrawn is the same with what begins a line anew.
+func redrawn(t *testing.T, columns uint16, args ...string) string {
+	t.Helper()
 	master, slave := terminaltest.Open(t, columns)
 	defer master.Close()
 	shown := make(chan string)
@@ -28,7 +34,7 @@ func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	}()
 	run(append([]string{"tidemark"}, args...), strings.NewReader(""), slave, slave)
 	slave.Close()
-	return strings.ReplaceAll(strings.ReplaceAll(<-shown, "\r\n", "\n"), "\r\x1b[K", "")
+	return strings.ReplaceAll(<-shown, "\r\n", "\n")
 }
 
 // A question in a terminal without a query: a shell. It holds no lock while it waits, so others write meanwhile.

@@ -15,6 +15,7 @@ type instants struct {
 	out    *read.Rows
 	origin int64
 	isSet  bool
+	last   int64 // latest of them
 }
 
 // since takes Unix nanoseconds and the unit in which the file wrote them.
@@ -24,6 +25,7 @@ func (i *instants) since(ns int64, unit string) *int64 {
 		i.out.About.OriginAt = new(time.Unix(0, i.origin).UTC())
 		i.out.About.TimeUnit = unit
 	}
+	i.last = max(i.last, ns)
 	return new(ns - i.origin)
 }
 

@@ -48,13 +48,19 @@ type promAPI struct {
 // readPromAPI reads the answers of a file, in an array or one after another.
 func readPromAPI(d *read.Document, out *read.Rows) error {
 	p := &promAPI{JSONStream: read.NewJSONStream(d.Reader()), out: out, book: read.NewLabels(), at: &instants{out: out}}
+	if err := p.answers(); err != nil {
+		return err
+	}
+	return p.end()
+}
+
+// answers reads to the end of the file.
+func (p *promAPI) answers() error {
 	for {
 		c, err := p.Next()
 		switch {
-		case err != nil:
+		case err != nil || c == 0:
 			return err
-		case c == 0:
-			return p.end()
 		case c == '[' || c == ']' || c == ',': // several answers in one file
 			err = p.Take(c)
 		default:

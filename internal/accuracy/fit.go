@@ -16,19 +16,19 @@ import (
 // Freedom is a row of seeds.constants that may be fitted, and how near it must stay to the value
 // that kernels alone would give it.
 type Freedom struct {
-	Name, Engine, Version, GPU, Format string // as in seeds.constants; * is any
-	Value                              float64
-	Kernel                             float64 // prior: median
-	Spread                             float64 // prior: standard deviation of the logarithm
+	Name, Engine, Version, GPU, Format, Architecture string // as in seeds.constants; * is any
+	Value                                            float64
+	Kernel                                           float64 // prior: median
+	Spread                                           float64 // prior: standard deviation of the logarithm
 }
 
 // Freedoms are all constants that may be fitted.
 func Freedoms(ctx context.Context, db *sql.DB) ([]Freedom, error) {
 	rows, err := db.QueryContext(ctx, `
-select name, engine, engine_version, gpu, format, value, kernel_value, spread
+select name, engine, engine_version, gpu, format, architecture, value, kernel_value, spread
 from seeds.constants
 where spread is not null
-order by name, engine, engine_version, gpu, format`)
+order by name, engine, engine_version, gpu, format, architecture`)
 	if err != nil {
 		return nil, fmt.Errorf("constants: %w", err)
 	}
@@ -36,7 +36,7 @@ order by name, engine, engine_version, gpu, format`)
 	var free []Freedom
 	for rows.Next() {
 		var f Freedom
-		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Value, &f.Kernel, &f.Spread); err != nil {
+		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture, &f.Value, &f.Kernel, &f.Spread); err != nil {
 			return nil, fmt.Errorf("constants: %w", err)
 		}
 		free = append(free, f)
@@ -90,7 +90,7 @@ func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.P
 
 // name is the Freedom without its values, to find it by.
 func (f Freedom) name() Freedom {
-	return Freedom{Name: f.Name, Engine: f.Engine, Version: f.Version, GPU: f.GPU, Format: f.Format}
+	return Freedom{Name: f.Name, Engine: f.Engine, Version: f.Version, GPU: f.GPU, Format: f.Format, Architecture: f.Architecture}
 }
 
 // key is its name in Point.Constants.
@@ -110,10 +110,12 @@ select distinct
     nearest.constant.engine,
     nearest.constant.engine_version,
     nearest.constant.gpu,
-    nearest.constant.format
+    nearest.constant.format,
+    nearest.constant.architecture
 from macros.deployment(?::json) as d
 cross join lateral macros.constants_for(
-    d.gpu, d.engine, d.engine_version, list_distinct(['bf16', d.weight_format, d.kv_format, d.compute_format]), null
+    d.gpu, d.engine, d.engine_version, list_distinct(['bf16', d.weight_format, d.kv_format, d.compute_format]), null,
+    of_architecture := d.architecture
 ) as nearest`,
 		d.SQL())
 	if err != nil {
@@ -123,7 +125,7 @@ cross join lateral macros.constants_for(
 	var used []int
 	for rows.Next() {
 		var f Freedom
-		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format); err != nil {
+		if err := rows.Scan(&f.Name, &f.Engine, &f.Version, &f.GPU, &f.Format, &f.Architecture); err != nil {
 			return nil, fmt.Errorf("constants of %s: %w", d.CatalogModel, err)
 		}
 		if place, free := places[f]; free {

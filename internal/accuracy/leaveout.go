@@ -129,12 +129,18 @@ func Fifth(r Row) string {
 }
 
 // ForgetGPU removes everything measured on a GPU's kernels from a warehouse. Only its datasheet is
-// left, as for a GPU that is not released yet.
+// left, and that it is related to measured ones, as for a GPU of their generation that is not released yet.
 func ForgetGPU(ctx context.Context, db *sql.DB, gpu string) error {
 	for _, table := range []string{"constants", "expert_curves", "gemm_curves", "attention_curves", "mla_curves", "all_reduce_curves"} {
 		if _, err := db.ExecContext(ctx, "delete from seeds."+table+" where gpu = ?", gpu); err != nil {
 			return fmt.Errorf("forget %s: %w", gpu, err)
 		}
+	}
+	_, err := db.ExecContext(ctx, `
+insert into seeds.constants (name, engine, engine_version, gpu, format, value, unit, source)
+values ('gpu_distance', '*', '*', ?, '*', 1, '1', 'related to the measured ones')`, gpu)
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", gpu, err)
 	}
 	return nil
 }

@@ -12,8 +12,11 @@ import (
 // floor of each package, by its path inside the module. A package imports only packages on lower floors. A new package
 // must be entered here.
 var floor = map[string]int{
-	"cmd/tidemark":                     7,
-	"reports":                          6,
+	"cmd/tidemark":                     10,
+	"reports":                          7,
+	"reports/week":                     9,
+	"reports/week/draw":                8,
+	"reports/week/sample":              8,
 	"ingest":                           4,
 	"analysis":                         5,
 	"analysis/workload":                4,
@@ -22,6 +25,10 @@ var floor = map[string]int{
 	"analysis/capacity/live":           5,
 	"analysis/queueing":                0,
 	"analysis/regression":              0,
+	"analysis/week":                    7,
+	"analysis/week/fleet":              6,
+	"analysis/week/forecast":           0,
+	"internal/service":                 1,
 	"ingest/traces":                    3,
 	"ingest/results":                   3,
 	"ingest/metrics":                   3,
@@ -44,6 +51,9 @@ var floor = map[string]int{
 	"replay/experiment":                2,
 	"replay/profile":                   2,
 	"reports/chart":                    1,
+	"reports/plot":                     0,
+	"reports/png":                      0,
+	"reports/style":                    0,
 	"internal/rehearsal":               3,
 	"internal/vllmsim":                 1,
 	"internal/vllmsim/simprocess":      2,
@@ -52,6 +62,7 @@ var floor = map[string]int{
 	"internal/deployment":              0,
 	"internal/terminal":                1,
 	"internal/progress":                6,
+	"internal/endings":                 6,
 	"internal/tables":                  4,
 	"internal/shell":                   5,
 	"internal/terminal/terminaltest":   0,
@@ -62,6 +73,7 @@ var floor = map[string]int{
 	"internal/splitmix":                -1,
 	"internal/userfile":                0,
 	"internal/show":                    0,
+	"internal/seeded":                  0,
 	"fixtures":                         1,
 	"internal/floors":                  0,
 	"internal/realvllm":                0,
@@ -70,12 +82,14 @@ var floor = map[string]int{
 	"internal/peers":                   0,
 	"internal/soak":                    0,
 	"internal/chromium":                0,
+	"internal/collect":                 2,
+	"internal/realprometheus":          0,
 }
 
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
 var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule",
-	"reports/chart", "internal/vllmsim", "internal/rehearsal"}
+	"reports/chart", "reports/png", "internal/vllmsim", "internal/rehearsal"}
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the
 // engine model that a rehearsal is played on, which stand alone too.

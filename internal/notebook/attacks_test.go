@@ -402,7 +402,7 @@ func (p *prey) pathAttacks(t *testing.T) (attacks []attack) {
 	}
 	return append(attacks,
 		p.request("POST /v1/schema", "POST", "/v1/schema", "", nil, 405), p.request("DELETE /v1/runs", "DELETE", "/v1/runs", "", nil, 405), p.request("POST /", "POST", "/", "", nil, 405),
-		p.request("a week's report", "GET", "/v1/reports/services/s/2026-W47", "", nil, 501),
+		p.request("a week's report", "GET", "/v1/reports/services/s/2026-W47", "", nil, 404),
 		p.raw(t, "CONNECT", "CONNECT "+p.network+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+secret+"\r\nConnection: close\r\n\r\n", 400, 404, 405),
 		p.raw(t, "a proxy's request", "GET http://"+p.network+"/ HTTP/1.1\r\nHost: "+p.network+"\r\nConnection: close\r\n\r\n", 401),
 	)

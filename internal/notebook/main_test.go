@@ -30,8 +30,19 @@ func TestMain(m *testing.M) {
 }
 
 // shortReport takes the place of package reports, which needs ten seconds.
-func shortReport(ctx context.Context, db *sql.DB, run string, w io.Writer) error {
-	var requests int64
+func shortReport(ctx context.Context, db *sql.DB, page worker.Page, w io.Writer) error {
+	run, requests := page.Run, int64(0)
+	if page.Service != "" {
+		var sentence string
+		err := db.QueryRowContext(ctx, "select sentence from marts.service_weeks where service = ? and week = ?", page.Service, page.Week).Scan(&sentence)
+		if err == sql.ErrNoRows {
+			return hint.Misuse("no report of %s in %s", page.Service, page.Week).Hint("known weeks are 2026-W47")
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "<p>%s in %s", page.Service, page.Week)
+		}
+		return err
+	}
 	err := db.QueryRowContext(ctx, "select count(*) from raw.requests where run_id = ?", run).Scan(&requests)
 	if err == nil && requests == 0 {
 		return hint.Misuse("no run %q", run).Hint("known runs are one, two")

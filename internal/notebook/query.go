@@ -99,7 +99,7 @@ func (s *Server) process(ctx context.Context, errand worker.Errand) (*process, e
 	const longest = 30 * time.Second // beyond that the machine is not well
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	if errand.Run != "" {
+	if errand.Page != (worker.Page{}) {
 		return s.pool.start(ctx, true)
 	}
 	return s.pool.take(ctx)

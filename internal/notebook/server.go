@@ -125,9 +125,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/schema", s.asked(s.serveSchema))
 	mux.HandleFunc("GET /v1/runs", s.asked(s.serveRuns))
 	mux.HandleFunc("GET /v1/reports/runs/{run}", s.asked(s.serveReport))
-	mux.HandleFunc("GET /v1/reports/services/{service}/{week}", s.asked(func(w http.ResponseWriter, _ *http.Request, _ string) {
-		(&problem{status: http.StatusNotImplemented, text: "this version makes no report of a service's week", hint: "GET /v1/reports/runs/RUN is the report of a run"}).write(w)
-	}))
+	mux.HandleFunc("GET /v1/reports/services/{service}/{week}", s.asked(s.serveReport))
 	mux.HandleFunc("GET /metrics", s.asked(func(w http.ResponseWriter, r *http.Request, _ string) { s.serveMetrics(w, r) }))
 	mux.HandleFunc("/", s.asked(s.serveNothing))
 	return s.guarded(mux)
@@ -159,7 +157,7 @@ func (s *Server) serveNothing(w http.ResponseWriter, r *http.Request, _ string) 
 		(&problem{status: http.StatusMethodNotAllowed, text: r.URL.Path + " takes " + method, hint: "curl --data 'from marts.runs' URL/v1/sql"}).write(w)
 		return
 	}
-	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql; GET /v1/schema, /v1/runs, /v1/reports/runs/RUN, /metrics, /healthz, /"}).write(w)
+	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql; GET /v1/schema, /v1/runs, /v1/reports/runs/RUN, /v1/reports/services/SERVICE/WEEK, /metrics, /healthz, /"}).write(w)
 }
 
 // guarded refuses what no notebook sends: a page of another site that asks in the user's place, and, where no token is
@@ -205,14 +203,20 @@ func (s *Server) serveRuns(w http.ResponseWriter, r *http.Request, asker string)
 	s.run(w, r, asker, worker.Errand{SQL: "from marts.runs", Form: worker.JSON, MostBytes: s.config.MostBytes}, "application/json", time.Now())
 }
 
-// serveReport answers GET /v1/reports/runs/RUN with the page that "tidemark report RUN" writes. The page has no script.
+// serveReport answers GET /v1/reports/runs/RUN with the page that "tidemark report RUN" writes, and GET /v1/reports/services/SERVICE/WEEK with the
+// page of "tidemark report --service" as it was made last. The pages have no script.
 func (s *Server) serveReport(w http.ResponseWriter, r *http.Request, asker string) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
-	run, err := url.PathUnescape(r.PathValue("run"))
+	page := worker.Page{Run: pathValue(r, "run"), Service: pathValue(r, "service"), Week: pathValue(r, "week")}
+	s.run(w, r, asker, worker.Errand{Page: page, Form: worker.HTML}, "text/html; charset=utf-8", time.Now())
+}
+
+func pathValue(r *http.Request, name string) string {
+	value, err := url.PathUnescape(r.PathValue(name))
 	if err != nil {
-		run = r.PathValue("run")
+		return r.PathValue(name)
 	}
-	s.run(w, r, asker, worker.Errand{Run: run, Form: worker.HTML}, "text/html; charset=utf-8", time.Now())
+	return value
 }
 
 func unmarshal(text []byte, into any) error { return json.Unmarshal(text, into) }

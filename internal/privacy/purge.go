@@ -211,10 +211,12 @@ func condition(table string, columns []string, gone []int64) (string, error) {
 	switch {
 	case slices.Contains(columns, "source_id"):
 		return "theirs.source_id not in (" + list + ")", nil
+	case slices.Contains(columns, "source_ids"): // what was worked out from several
+		return "not list_has_any(theirs.source_ids, [" + list + "]::bigint[])", nil
 	case slices.Contains(columns, "run_id"):
 		return "theirs.run_id in (select runs.run_id from old.raw.runs where runs.source_id not in (" + list + "))", nil
 	}
-	return "", fmt.Errorf("raw.%s: has no source_id and no run_id, so nothing says which source its rows belong to", table)
+	return "", fmt.Errorf("raw.%s: has no source_id, source_ids or run_id, so nothing says which source its rows belong to", table)
 }
 
 // inPlace renames the new file to the old one's name. File and folder are

@@ -1,11 +1,11 @@
-// Package progress is the line that a verb rewrites on a terminal while it works. A log
-// file or a pipe gets none of it: control characters would make it unreadable. It
-// refuses to know how the work is done: it is handed figures.
+// Package progress is the line that a verb rewrites on a terminal while it works. A log file or a pipe gets a line of its own
+// every ten seconds, without control characters. It refuses to know how the work is done: it is handed figures.
 package progress
 
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"tidemark/ingest"
@@ -14,40 +14,116 @@ import (
 	"tidemark/replay"
 )
 
-// Replay rewrites one line on a terminal. It prints nothing elsewhere.
-func Replay(w io.Writer) (redrawn func(replay.Progress), end func()) {
-	if !terminal.Is(w) {
-		return func(replay.Progress) {}, func() {}
+// every is how often a file or a pipe gets a line.
+const every = 10 * time.Second
+
+// Replay rewrites one line on a terminal, and elsewhere prints one from time to time. mode is how requests are sent: only an open
+// loop ends when its plan says.
+func Replay(w io.Writer, mode string) (redrawn func(replay.Progress), end func()) {
+	if terminal.Is(w) {
+		return func(p replay.Progress) { terminal.Redraw(w, replayForms(p, mode)...) }, func() { terminal.Redraw(w, nil) }
 	}
-	return func(p replay.Progress) { terminal.Redraw(w, replayFields(p)) }, func() { terminal.Redraw(w, nil) }
+	next := every
+	return func(p replay.Progress) {
+		if p.Elapsed >= next {
+			next = p.Elapsed.Truncate(every) + every
+			fmt.Fprintln(w, strings.Join(replayForms(p, mode)[0], "  "))
+		}
+	}, func() {}
 }
 
-// replayFields lists the most important figures first, since a narrow terminal
-// does not show the rest. TPOT is that of the last second; "of" is the prediction
-// for the requests in flight now.
-func replayFields(p replay.Progress) []string {
-	fields := []string{
-		fmt.Sprintf("%s/%s", p.Elapsed.Round(time.Second), p.PlanDuration.Round(time.Second)),
-		fmt.Sprintf("sent %d/%d", p.Sent, p.Planned),
-		fmt.Sprintf("failed %d", p.Failed),
-		"late " + show.Duration(p.LateP99.Seconds()),
+// replayForms are the same figures in more and in fewer words, and in each the most important first: a terminal shows the first form that fits
+// it. TPOT is that of the last second; the prediction is for the requests in flight now. Late is the 99th percentile since the start.
+func replayForms(p replay.Progress, mode string) [][]string {
+	left := timeLeft(p, mode)
+	late := show.Duration(p.LateP99.Seconds())
+	failed, failedIfAny := fmt.Sprintf("failed %s", show.Count(p.Failed)), []string(nil)
+	if p.Failed > 0 {
+		failedIfAny = []string{failed}
 	}
-	if p.TPOT > 0 && p.PredictedTPOT > 0 {
-		fields = append(fields, fmt.Sprintf("TPOT %s of %s", show.Figures(1e3*p.TPOT.Seconds()), show.Duration(p.PredictedTPOT.Seconds())))
-	} else if p.TPOT > 0 {
-		fields = append(fields, "TPOT "+show.Duration(p.TPOT.Seconds()))
+	tokens, open := show.Figures(p.OutputTokensPer)+" tokens/s", fmt.Sprintf("%s in flight", show.Count(p.InFlight))
+	form := func(head []string, rest ...string) []string {
+		var fields []string
+		for _, field := range append(head, rest...) {
+			if field != "" {
+				fields = append(fields, field)
+			}
+		}
+		return fields
 	}
-	return append(fields, fmt.Sprintf("open %d", p.InFlight), show.Figures(p.OutputTokensPer)+" tok/s")
+	counts := show.Count(p.Sent) + "/" + show.Count(p.Planned) + " sent"
+	return [][]string{
+		form([]string{shortTime(p.Elapsed) + " passed", left, failed}, tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late, open, tokens),
+		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late, open),
+		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", " "), counts, "p99 late "+late),
+		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (predicted %s)", ""), counts, "late "+late),
+		form(append([]string{left}, failedIfAny...), tpot(p, "TPOT %s (pred. %s)", ""), share(p), "late "+late),
+	}
 }
 
-// Ingest rewrites one line on a terminal, a few times per second. It prints
-// nothing elsewhere.
-func Ingest(w io.Writer) (show func(ingest.Progress), end func()) {
+// tpot is the measured time per token, next to the prediction where there is one.
+func tpot(p replay.Progress, words, space string) string {
+	switch {
+	case p.TPOT == 0:
+		return ""
+	case p.PredictedTPOT == 0:
+		return "TPOT " + show.Duration(p.TPOT.Seconds())
+	}
+	unit := show.UnitOf(max(p.TPOT, p.PredictedTPOT).Seconds())
+	measured, predicted := show.Figures(p.TPOT.Seconds()*unit.Factor), show.Figures(p.PredictedTPOT.Seconds()*unit.Factor)
+	if space == "" {
+		return fmt.Sprintf(words, measured, predicted+" "+unit.Name)
+	}
+	return fmt.Sprintf(words, measured+" "+unit.Name, predicted+" "+unit.Name)
+}
+
+func share(p replay.Progress) string {
+	if p.Planned == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% sent", 100*float64(p.Sent)/float64(p.Planned))
+}
+
+// timeLeft is what the plan leaves of an open loop. Other modes send when answers have come: there the requests so far tell how long the rest
+// takes.
+func timeLeft(p replay.Progress, mode string) string {
+	left := p.PlanDuration - p.Elapsed
+	if mode == "closed" || mode == "sessions" {
+		left = 0
+		if p.Sent > 0 && p.Planned > p.Sent {
+			left = time.Duration(float64(p.Elapsed) * float64(p.Planned-p.Sent) / float64(p.Sent))
+		}
+	}
+	switch {
+	case p.Sent >= p.Planned:
+		return "all sent"
+	case left <= 0:
+		return ""
+	}
+	return shortTime(left) + " left"
+}
+
+// shortTime is a time in at most two units: 8m55s, 1h23m.
+func shortTime(d time.Duration) string {
+	if d >= time.Hour {
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}
+
+// Ingest rewrites one line on a terminal, a few times per second, and elsewhere prints one from time to time.
+func Ingest(w io.Writer) (shown func(ingest.Progress), end func()) {
+	began, last := time.Now(), time.Time{}
 	if !terminal.Is(w) {
-		return nil, func() {}
+		last = began
+		return func(p ingest.Progress) {
+			if now := time.Now(); now.Sub(last) >= every {
+				last = now
+				fmt.Fprintln(w, strings.Join(ingestFields(p, now.Sub(began)), "  "))
+			}
+		}, func() {}
 	}
 	// A redraw for each row would cost more than reading it: five a second are enough.
-	began, last := time.Now(), time.Time{}
 	return func(p ingest.Progress) {
 			if now := time.Now(); now.Sub(last) >= 200*time.Millisecond {
 				last = now
@@ -69,7 +145,7 @@ func ingestFields(p ingest.Progress, elapsed time.Duration) []string {
 		left := time.Duration(float64(elapsed) * (1 - share) / share)
 		fields = append(fields, fmt.Sprintf("%.0f %% of %s", 100*share, bytesText(p.Size)))
 		if elapsed >= time.Second {
-			fields = append(fields, fmt.Sprintf("%s left", left.Round(time.Second)))
+			fields = append(fields, shortTime(left)+" left")
 		}
 	}
 	return fields

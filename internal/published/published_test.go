@@ -179,11 +179,17 @@ func TestEveryChangeIsPublished(t *testing.T) {
 	same(t, path, folder)
 	spare := filepath.Join(folder, "spare.duckdb")
 	before := inode(t, spare)
-	change(t, path, folder, aRun("c")) // brings the spare one up to date
+	const aDemand = "insert or replace into raw.service_demands (service, week, demand_key, source_ids, document) values ('chat', '%s', '%s', [1], '{}')"
+	change(t, path, folder, aRun("c"), fmt.Sprintf(aDemand, "2026-W46", "old"), fmt.Sprintf(aDemand, "2026-W47", "old")) // brings the spare one up to date
 	same(t, path, folder)
 	if inode(t, published.Snapshot(folder)) != before {
 		t.Error("the spare file was not brought up to date: latest.duckdb is another file")
 	}
+	// What was worked out from several sources: one week again, one is gone, one stays.
+	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W48", "new"))
+	same(t, path, folder)
+	change(t, path, folder, fmt.Sprintf(aDemand, "2026-W47", "new"), "delete from raw.service_demands where week = '2026-W46'")
+	same(t, path, folder)
 	// A run that is gone.
 	change(t, path, folder, "delete from raw.requests where run_id = 'b'; delete from raw.runs where run_id = 'b'; delete from raw.sources where name = 'b'")
 	same(t, path, folder)

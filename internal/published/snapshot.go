@@ -120,7 +120,7 @@ func (p publication) tables(ctx context.Context) (tables []table, err error) {
 		select
 			schema_name,
 			table_name,
-			coalesce(min(column_name) filter (where column_name in ('run_id', 'source_id')), '')
+			coalesce(min(column_name) filter (where column_name in ('run_id', 'source_id', 'source_ids')), '')
 		from duckdb_columns()
 		where database_name = current_database()
 			and schema_name in ('raw', 'staging', 'marts', 'warehouse')
@@ -164,6 +164,10 @@ func catchingUp(tables []table) (statements []string) {
 			add("delete from spare.%s; insert into spare.%s by name from %s", name, name, name)
 			continue
 		case t.key == "": // of the program, not of its data
+			continue
+		case t.key == "source_ids": // worked out from several sources, and replaced when it is worked out again
+			add("delete from spare.%s as each where hash(each) not in (select hash(each) from %s as each)", name, name)
+			add("insert or replace into spare.%s by name select * from %s as each where hash(each) not in (select hash(each) from spare.%s as each)", name, name, name)
 			continue
 		case t.key == "source_id":
 			changed = "sources"

@@ -1,4 +1,4 @@
-// Package soak lets the built program replay for minutes while everything around it goes wrong: `make soak`.
+// Package soak lets the built program replay for minutes while everything around it goes wrong, and report on a year: `make soak`.
 //
 //	main_test.go     SOAK_MINUTES (10), SOAK_SEED, SOAK_OUTPUT, SOAK_LANES; lanes of episodes, and the summary
 //	episode_test.go  one episode: a server, a proxy, a client, one trouble chosen by the seed
@@ -7,6 +7,8 @@
 //	server_test.go   the server: internal/vllmsim at fixed instants, in a process that can be frozen and killed
 //	folder_test.go   what a run's folder must contain whatever happened
 //	long_test.go     one client that lives through all of it and must not grow
+//	kills_test.go    SOAK_KILLS (200) of ingests, publications and purges
+//	year_test.go     SOAK_WEEK_REQUESTS (10 million) after a year of a service: time and memory of the week's report
 //
 // Everything except this file needs the build tag soak.
 package soak

@@ -97,7 +97,7 @@ func (r *textRows) classify(column int, value any) {
 		return
 	}
 	switch value.(type) {
-	case int64, float64:
+	case int64, float64, Figure:
 		r.isNumber[column] = true
 	case string, bool, time.Time:
 		r.isText[column] = true
@@ -165,6 +165,25 @@ func (r *textRows) write(cells []string) error {
 	}
 	_, err := r.out.WriteString(b.String())
 	return err
+}
+
+// Figure is a number that is written already, with its unit. It stands to the right, as numbers do.
+type Figure string
+
+// Fitting is the first of these tables that is at most so wide as text, otherwise the last. They are one answer, the widest first.
+func Fitting(width int, forms ...answers.Table) answers.Table {
+	for _, table := range forms {
+		cells := make([][]string, len(table.Rows))
+		for i, row := range table.Rows {
+			for j, value := range row {
+				cells[i] = append(cells[i], Readable(table.Columns[j].Name, value))
+			}
+		}
+		if total(columnWidths(names(table.Columns), cells)) <= width {
+			return table
+		}
+	}
+	return forms[len(forms)-1]
 }
 
 // columnWidths are the widest cells of each column, with the header.

@@ -12,17 +12,22 @@ import (
 	"tidemark/internal/escape"
 )
 
-// Redraw replaces the line with a new one.
-func Redraw(w io.Writer, fields []string) {
+// Redraw replaces the line with a new one: with the first of these that fits as a whole, otherwise with what fits of the last.
+func Redraw(w io.Writer, forms ...[]string) {
 	// A line that wraps cannot be rewritten.
-	fmt.Fprint(redrawing(w), "\r\x1b[K"+escape.Controls(Fitting(fields, Width(w)-1), ""))
+	fmt.Fprint(redrawing(w), "\r\x1b[K"+escape.Controls(Fitting(Width(w)-1, forms...), ""))
 }
 
-// Fitting joins as many complete fields as fit, because a truncated number is a wrong
-// number. The first fields matter most.
-func Fitting(fields []string, width int) string {
+// Fitting joins the fields of the first form that fits. If none does, it joins as many complete fields of the last as fit, because a truncated
+// number is a wrong number. The first fields matter most.
+func Fitting(width int, forms ...[]string) string {
 	line := ""
-	for i, field := range fields {
+	for _, fields := range forms {
+		if whole := strings.Join(fields, "  "); utf8.RuneCountInString(whole) <= width {
+			return whole
+		}
+	}
+	for i, field := range forms[len(forms)-1] {
 		if i > 0 {
 			field = "  " + field
 		}
@@ -71,7 +76,7 @@ func Wrapped(text string, columns int) []string {
 		switch {
 		case *last == "":
 			*last = word
-		case len(*last)+1+len(word) > columns:
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) > columns:
 			lines = append(lines, word)
 		default:
 			*last += " " + word

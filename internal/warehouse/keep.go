@@ -48,6 +48,12 @@ select concat_ws(' ',
     (select concat(count(*), '-', bit_xor(hash(prices))) from raw.prices)
 )`
 
+// CatalogueState is the fingerprint: what was worked out from models, GPUs, kernel times, calibrations and prices holds while it stays.
+func CatalogueState(ctx context.Context, db Querier) (fingerprint string, err error) {
+	err = db.QueryRowContext(ctx, catalogueQuery).Scan(&fingerprint)
+	return fingerprint, err
+}
+
 // Refresh brings the kept tables up to date: it removes the rows of runs that are
 // gone, computes those of runs that are new, and computes again those whose
 // catalogue has changed. Whoever writes runs, models, GPUs, kernel times, prices

@@ -45,6 +45,25 @@ func Sparingly(ctx context.Context, db *sql.DB, attempt func(context.Context) er
 	return err
 }
 
+// reportBytes is the limit of what adds up the requests of a week: a table of ten million that is read a dozen times. Quantiles are not
+// counted in it.
+var reportBytes = 256<<20 + runtime.NumCPU()*64<<20
+
+// InLimitedMemory calls work, whose statements then write into files what would not fit, and again without the limit where that is too
+// little, or where no file can be written. Work must be able to begin again.
+func InLimitedMemory(ctx context.Context, db *sql.DB, work func() error) error {
+	before := memoryLimit(ctx, db)
+	setMemoryLimit(ctx, db, fmt.Sprintf("%dB", reportBytes))
+	err := work()
+	setMemoryLimit(context.WithoutCancel(ctx), db, before)
+	var failed *duckdb.Error
+	isUnwritten := errors.As(err, &failed) && failed.Type == duckdb.ErrorTypeIO
+	if (isOutOfMemory(err) || isUnwritten) && ctx.Err() == nil {
+		err = work()
+	}
+	return err
+}
+
 // limitMemory sets the limit that the context asks for, for the whole database, until restore is called. The setting goes through another
 // connection than the transaction's, which may have failed when the old limit is restored.
 func limitMemory(ctx context.Context, requests int) (restore func()) {

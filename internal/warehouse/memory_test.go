@@ -94,6 +94,33 @@ func TestIntermediateResultsOfAKilledProcessAreRemoved(t *testing.T) {
 	}
 }
 
+// Work is limited at first, and not any more when that was too little or nothing could be written; another error is told at once.
+func TestWorkInLimitedMemory(t *testing.T) {
+	ctx := context.Background()
+	w, err := Open(ctx, filepath.Join(t.TempDir(), "w.duckdb"), ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	before := memoryLimit(ctx, w.DB())
+	for _, c := range []struct {
+		kind     duckdb.ErrorType
+		attempts int
+	}{{duckdb.ErrorTypeOutOfMemory, 2}, {duckdb.ErrorTypeIO, 2}, {duckdb.ErrorTypeConstraint, 1}} {
+		var limits []string
+		err := InLimitedMemory(ctx, w.DB(), func() error {
+			limits = append(limits, memoryLimit(ctx, w.DB()))
+			return fmt.Errorf("week: %w", &duckdb.Error{Type: c.kind})
+		})
+		if err == nil || len(limits) != c.attempts || limits[0] == before || c.attempts == 2 && limits[1] != before {
+			t.Errorf("error %v: limits %v, want %d and the last %s (%v)", c.kind, limits, c.attempts, before, err)
+		}
+	}
+	if after := memoryLimit(ctx, w.DB()); after != before {
+		t.Errorf("memory limit afterwards %s, before %s", after, before)
+	}
+}
+
 // Only being out of memory is tried again.
 func TestOtherErrorsAreNotTriedAgain(t *testing.T) {
 	attempts := 0

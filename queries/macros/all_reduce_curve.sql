@@ -29,11 +29,13 @@ from macros.measured_curves((
     from raw.all_reduce_times
 ));
 
--- Rows (message_bytes, seconds) of one all-reduce between so many GPUs, or the nearest number that was measured. Another
--- GPU's table stands for one with the same link.
+-- Rows (message_bytes, seconds) of one all-reduce between so many GPUs, or the nearest number that was measured. A table of GPUs with the
+-- same link comes first, as it stands; one of another link is only better than none.
 --   message_bytes   that each GPU holds
 --   seconds         of one all-reduce
 --   from_gpu, from_engine, from_version, from_source, from_gpus, kernel   what was measured
+--   is_carried      from another GPU or number of GPUs
+--   is_other_link   from GPUs with another link
 --   select message_bytes, seconds, kernel from macros.all_reduce_curve('H200', 'vllm', '0.24.0', 2, true) limit 3
 create macro macros.all_reduce_curve(of_gpu, of_engine, of_version, of_gpus, of_is_graph) as table
 with nearest as (
@@ -41,11 +43,12 @@ with nearest as (
         macros.nearest_curve(
             curves,
             macros.kernel_distance(curves, '', of_engine, '', of_gpu, of_version, peak) + 1e6 * abs(ln(curves.gpus / of_gpus::double))
-        ) as found
+            + case when curves.gpu = of_gpu or peak.gpu[curves.gpu].link is not distinct from peak.gpu[of_gpu].link then 0e0 else 1e9 end
+        ) as found,
+        any_value(peak) as peak
     from macros.all_reduce_curves() as curves
     cross join macros.peaks() as peak
     where curves.is_graph = of_is_graph
-        and (curves.gpu = of_gpu or peak.gpu[curves.gpu].link = peak.gpu[of_gpu].link)
 )
 
 select
@@ -56,6 +59,8 @@ select
     found.engine_version as from_version,
     found.source as from_source,
     found.gpus as from_gpus,
-    found.kernel as kernel
+    found.kernel as kernel,
+    found.gpu <> of_gpu or found.gpus <> of_gpus as is_carried,
+    found.gpu <> of_gpu and peak.gpu[found.gpu].link is distinct from peak.gpu[of_gpu].link as is_other_link
 from nearest
 where found is not null;

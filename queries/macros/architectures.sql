@@ -6,7 +6,7 @@
 -- is_tied          the output head is the embedding table where tie_word_embeddings is not said: the class's default
 -- window_every     of so many layers one sees the whole context, the last; 0: the window holds for all; null: the family has none
 -- learned_places   rows of a learned table of positions beyond max_position_embeddings; null: no such table
--- Source: configuration_<family>.py and modeling_<family>.py of Hugging Face transformers 4.57.
+-- Source: configuration_<family>.py and modeling_<family>.py of Hugging Face transformers 4.57; hy_v3, glm4_moe_lite: 5.19.
 --   select macros.architecture('llama').mlp_matrices
 create macro macros.architecture(model_type) as map {
     'llama': macros.family(3, false, null, null),
@@ -33,6 +33,7 @@ create macro macros.architecture(model_type) as map {
     'glm': macros.family(3, false, null, null),
     'glm4': macros.family(3, false, null, null),
     'glm4_moe': macros.family(3, false, null, null),
+    'glm4_moe_lite': macros.family(3, false, null, null),
     'minimax_m2': macros.family(3, false, null, null),
     'llama4_text': macros.family(3, false, 4, null),
     'gemma': macros.family(3, true, null, null),
@@ -58,6 +59,9 @@ create macro macros.architecture(model_type) as map {
     'internlm2': macros.family(3, false, null, null),
     'smollm3': macros.family(3, true, null, null),
     'seed_oss': macros.family(3, false, null, null),
+    'hunyuan_v1_dense': macros.family(3, false, null, null),
+    'hunyuan_v1_moe': macros.family(3, false, null, null),
+    'hy_v3': macros.family(3, false, null, null),
     'ernie4_5': macros.family(3, true, null, null),
     'ernie4_5_moe': macros.family(3, true, null, null),
     'starcoder2': macros.family(2, true, 0, null),
@@ -76,6 +80,13 @@ create macro macros.family(mlp_matrices, is_tied, window_every, learned_places) 
     'window_every': window_every::bigint,
     'learned_places': learned_places::bigint
 };
+
+-- All-reduces of a layer beside those of attention and MLP. MiniMax-M2 normalises queries and keys over all heads, so the GPUs that share
+-- the heads exchange the variances.
+-- Source: vLLM's minimax_m2.py, forward_qk of its tensor-parallel RMSNorm.
+--   select macros.norm_reduces('minimax_m2')
+create macro macros.norm_reduces(model_type) as
+    case model_type when 'minimax_m2' then 1 else 0 end;
 
 -- What a class fills in where a published config.json leaves a key out; a key that is null is left out, too. Only keys
 -- that are left out by publishers: Gemma 3 of 4B says no heads, 12B and 27B no vocabulary. The class that sees is

@@ -31,6 +31,7 @@ used as (
             {'seq': 7, 'name': 'kv_bandwidth_ratio', 'format': d.kv_format, 'is_used': true},
             {'seq': 8, 'name': 'compute_ratio', 'format': d.compute_format, 'is_used': true},
             {'seq': 9, 'name': 'compute_ratio', 'format': 'bf16', 'is_used': d.compute_format <> 'bf16'},
+            {'seq': 9, 'name': 'expert_compute_ratio', 'format': d.weight_format, 'is_used': d.experts > 0},
             {'seq': 10, 'name': 'attention_compute_ratio', 'format': 'bf16', 'is_used': true},
             {'seq': 11, 'name': 'roof_hardness', 'format': 'bf16', 'is_used': true},
             {'seq': 12, 'name': 'layer_s', 'format': 'bf16', 'is_used': true},
@@ -70,7 +71,8 @@ cross join lateral macros.constants_for(
     used.d.gpu, used.d.engine, used.d.engine_version, [used.wanted.format],
     macros.deployment_key(
         used.d.gpu, used.d.model, used.d.tensor_parallel_size, used.d.expert_parallel_size, used.d.data_parallel_size, used.d.weight_format, used.d.kv_format, used.d.engine
-    )
+    ),
+    of_architecture := used.d.architecture
 ) as nearest
 left join (
     select

@@ -1,5 +1,6 @@
--- The band in which 90 % of measured times lie around their prediction. `band_ratio` is that of macros.deployment: the engine's, that of
--- calibrated constants where a calibration was made, and a wider one for experts without a kernel table.
+-- The band in which 90 % of measured times lie around their prediction. It is made of the terms: each may be off by its own share
+-- (seeds.term_spreads), independently of the others, so that a large uncertain term widens the band and a small one does not. A band of
+-- ratio r goes from predicted / (1 + r) to predicted * (1 + r).
 -- group: model
 
 -- The lower end of the band in which 90 % of measured times lie around their prediction, seconds.
@@ -16,3 +17,68 @@ create macro macros.band_high(predicted, band_ratio) as
 --   select macros.is_in_band(11e-3, 10e-3, 0.25)
 create macro macros.is_in_band(measured, predicted, band_ratio) as
     measured between macros.band_low(predicted, band_ratio) and macros.band_high(predicted, band_ratio);
+
+-- seeds.term_spreads as a map from 'term condition', or 'term' where it always holds.
+--   select macros.spreads()['layers far'] as spread
+create macro macros.spreads() as (
+    select map_from_entries(list((concat_ws(' ', term_spreads.term, nullif(term_spreads.condition, '')), term_spreads.spread)))
+    from seeds.term_spreads
+);
+
+-- One standard deviation of each term's logarithm, for a deployment, as a struct by term; and of what is not a term's.
+--   spreads        macros.spreads()
+--   gpu            'measured', 'related' or 'not measured'
+--   far            0: the engine's version was measured, 1: three minor versions away, or further
+--   experts_by     'table', 'carried' or 'law'; null without experts
+--   is_vllm        the engine that kernels were measured with
+--   is_fitted      constants were fitted to this family of models
+--   select macros.term_spreads(macros.spreads(), 'measured', 0.5e0, 'table', true, false).layers as layers
+create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitted) as {
+    'shared': sqrt(pow(spreads['all'], 2) + case when far = 1 then pow(spreads['extra far'], 2) else 0 end),
+    'weights': spreads['weights ' || gpu],
+    'experts': case when experts_by is null then 0e0
+        else spreads['experts ' || experts_by]
+            + case when is_vllm then 0 else spreads['experts other engine'] end
+            + case when gpu = 'not measured' then spreads['experts not measured'] else 0 end
+    end,
+    'kv': spreads['kv ' || case when gpu = 'not measured' then gpu else 'measured' end],
+    'arithmetic': spreads['arithmetic'],
+    'layers': spreads['layers'] + far * spreads['layers far']
+        + case when experts_by is null or is_fitted then 0 else spreads['layers other family'] end,
+    'allreduce': spreads['allreduce ' || case when gpu = 'not measured' then gpu else 'measured' end] + far * spreads['allreduce far'],
+    'host': spreads['host'] + far * spreads['host far'],
+    'static_batch': spreads['extra static batch'],
+    'short_of_kv': spreads['extra short of KV cache'],
+    'prefill': spreads['prefill'] + case when is_vllm then 0 else spreads['prefill other engine'] end
+        + case when experts_by is null then 0 else spreads['prefill experts'] end
+};
+
+-- The band's ratio, exp(1.645 sigma) - 1: 1.645 standard deviations on each side hold 90 % of a normal distribution. `spread` is of
+-- macros.term_spreads, terms a struct of seconds, extra a further standard deviation. Guessing tokens is as uncertain as arithmetic.
+--   select macros.terms_band_ratio(macros.term_spreads(macros.spreads(), 'measured', 0, null, true, true), 10e-3, {'weights': 5e-3, 'experts': 0,
+--       'kv': 1e-3, 'arithmetic': 0, 'layers': 2e-3, 'allreduce': 0, 'host': 1e-3, 'draft': 0, 'prefill': 1e-3}, 0) as ratio
+create macro macros.terms_band_ratio(spread, predicted_s, terms, extra) as
+    exp(1.645e0 * sqrt(
+        pow(spread.shared, 2) + pow(extra, 2)
+        + (
+            pow(terms.weights * spread.weights, 2) + pow(terms.experts * spread.experts, 2) + pow(terms.kv * spread.kv, 2)
+            + pow((terms.arithmetic + terms.draft) * spread.arithmetic, 2) + pow(terms.layers * spread.layers, 2)
+            + pow(terms.allreduce * spread.allreduce, 2) + pow(terms.host * spread.host, 2) + pow(terms.prefill * spread.prefill, 2)
+        ) / pow(predicted_s, 2)
+    )) - 1;
+
+-- The band's ratio of a bare decode step of so many sequences, with so many tokens of context each: what to expect of a deployment whose
+-- load is not known. d.fixed_band_ratio, where there is one, is that of all its predictions.
+--   select macros.step_band_ratio(d, 16, 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.step_band_ratio(d, batch, context) as
+    coalesce(d.fixed_band_ratio, list_transform(
+        [{
+            'weights': macros.weights_s(d, batch), 'experts': macros.experts_s(d, batch),
+            'kv': macros.kv_s(d, batch * context, batch * least(context, coalesce(d.window_tokens, context))),
+            'arithmetic': 0e0, 'layers': macros.layers_s(d), 'allreduce': macros.allreduce_s(d, batch),
+            'host': macros.host_s(d, batch), 'draft': 0e0, 'prefill': 0e0, 'spread': d.spread
+        }],
+        lambda term: macros.terms_band_ratio(
+            term.spread, term.weights + term.experts + term.kv + term.layers + term.allreduce + term.host, term, 0e0
+        )
+    )[1]);

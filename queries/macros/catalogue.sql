@@ -20,7 +20,7 @@ create macro macros.model_in(text) as json_transform(text, '{
     "native_format": "VARCHAR", "native_kv_format": "VARCHAR", "native_bytes_per_weight": "DOUBLE", "plain_parts": ["VARCHAR"],
     "mlp_matrices": "BIGINT", "expert_layers": "BIGINT", "dense_layers": "BIGINT", "dense_intermediate": "BIGINT",
     "shared_intermediate": "BIGINT", "attention_layers": "BIGINT", "query_matrices": "BIGINT",
-    "is_mla": "BOOLEAN", "q_lora": "BIGINT", "kv_lora": "BIGINT", "nope_dim": "BIGINT", "rope_dim": "BIGINT", "value_dim": "BIGINT",
+    "is_qk_norm_shared": "BOOLEAN", "is_mla": "BOOLEAN", "q_lora": "BIGINT", "kv_lora": "BIGINT", "nope_dim": "BIGINT", "rope_dim": "BIGINT", "value_dim": "BIGINT",
     "linear_layers": "BIGINT", "linear_params": "DOUBLE", "linear_state_bytes": "DOUBLE",
     "mtp_layers": "BIGINT", "learned_places": "BIGINT", "max_context_tokens": "BIGINT"
 }');
@@ -76,20 +76,45 @@ select
 from (select case when starts_with(of_model, '{') then of_model end as text) as asked
 where macros.model_in(asked.text).architecture is not null;
 
--- All GPUs, with the columns of seeds.gpus.
---   select gpu, hbm_bytes_per_s from macros.gpus() limit 3
+-- All GPUs, with the columns of seeds.gpus, those of seeds.gpu_families, and kinship. Kernel tables that were taken in make a GPU a
+-- measured one, too.
+--   is_measured   kernels were timed on it
+--   kinship       how near the nearest measured GPU is: 'measured' (itself), 'same_family', 'kin' (of the same vendor) or 'unmeasured'
+--   select gpu, hbm_bytes_per_s, kinship from macros.gpus() limit 3
 create macro macros.gpus() as table
-select * from seeds.gpus
-where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
-union all by name
 select
-    -- In the place of a built-in one it answers to that one's names.
-    mine.* exclude (source_id) replace (coalesce(mine.aliases, built_in.aliases) as aliases),
-    sources.name as source
-from raw.gpus as mine
-inner join raw.sources using (source_id)
-left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
-qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1;
+    listed.*,
+    case
+        when listed.is_measured then 'measured'
+        when bool_or(listed.is_measured) over (partition by coalesce(listed.family, listed.gpu)) then 'same_family'
+        when bool_or(listed.is_measured) over (partition by coalesce(listed.vendor, listed.gpu)) then 'kin'
+        else 'unmeasured'
+    end as kinship
+from (
+    select
+        every.*,
+        families.vendor,
+        families.family,
+        coalesce(families.is_measured, false)
+        or (
+            select coalesce(bool_or(macros.is_gpu(every.gpu, every.aliases, tables.gpu)), false)
+            from (select distinct kernel_tables.gpu from raw.kernel_tables) as tables
+        ) as is_measured
+    from (
+        select * from seeds.gpus
+        where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
+        union all by name
+        select
+            -- In the place of a built-in one it answers to that one's names.
+            mine.* exclude (source_id) replace (coalesce(mine.aliases, built_in.aliases) as aliases),
+            sources.name as source
+        from raw.gpus as mine
+        inner join raw.sources using (source_id)
+        left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
+        qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1
+    ) as every
+    left join seeds.gpu_families as families on lower(families.gpu) = lower(every.gpu)
+) as listed;
 
 -- The one GPU of a name; a user's comes first.
 --   select gpu, memory_bytes from macros.gpus_named('NVIDIA H100 80GB HBM3')

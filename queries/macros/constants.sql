@@ -27,6 +27,7 @@ select
     format,
     value,
     source,
+    architecture,
     null as deployment
 from seeds.constants
 union all
@@ -38,6 +39,7 @@ select
     calibrations.format,
     calibrations.value,
     'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids,
+    '*' as architecture,
     macros.deployment_key(
         calibrations.gpu, calibrations.model,
         calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,

@@ -48,9 +48,10 @@ create macro macros.deployment_fields(asked) as
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
--- The nearest value of each constant, by name and format; a calibration of this very deployment before all.
+-- The nearest value of each constant, by name and format; a calibration of this very deployment before all. What was fitted to one family
+-- of models holds for no other.
 --   select name, format, "constant".value from macros.constants_for('H100', 'vllm', '0.24.0', ['bf16'], null) limit 3
-create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment) as table
+create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment, of_architecture := null) as table
 select
     constants.name,
     asked.format,
@@ -60,7 +61,7 @@ select
             when constants.deployment is not null then -1
             else macros.constant_distance(
                 constants.engine, constants.engine_version, constants.gpu, constants.format, of_version
-            )
+            ) + case when constants.architecture = '*' then 0.125e0 else 0e0 end
         end
     ) as constant
 from (select unnest(of_formats) as format) as asked
@@ -68,6 +69,7 @@ inner join macros.constants() as constants
     on constants.engine in ('*', of_engine)
     and constants.gpu in ('*', of_gpu)
     and constants.format in ('*', asked.format)
+    and constants.architecture in ('*', of_architecture)
     and (
         constants.deployment is null
         or (
@@ -120,7 +122,9 @@ named as (
     cross join seeds.formats as weight_formats
     cross join seeds.formats as kv_formats
     where macros.is_weight_format(
-            weight_formats.format, weight_formats.aliases, nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format
+            weight_formats.format, weight_formats.aliases,
+            macros.meant_format(nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format),
+            models.named_format, models.native_format
         )
         and (weight_formats.covers = 'all' or models.experts > 0)
         and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(said.fields.kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16'))
@@ -140,8 +144,18 @@ parts as (
         -- Experts are whole on their GPU, or cut in as many pieces.
         tp * case when ep > 1 then dp else 1 end / ep as expert_pieces,
         case when ep > 1 then dp else 1 end as expert_tokens_ratio,
-        macros.deployment_key(gpu.gpu, model.model, tp::bigint, ep::bigint, dp::bigint, weight.format, kv.format, engine) as deployment_key
+        macros.deployment_key(gpu.gpu, model.model, tp::bigint, ep::bigint, dp::bigint, weight.format, kv.format, engine) as deployment_key,
+        least(nullif(fields.max_model_len, 0), model.max_context_tokens) as context_tokens
     from named
+),
+
+-- What the engine takes by itself in this version and on this GPU.
+defaults as (
+    select any_value(one) as of_engine
+    from parts
+    cross join lateral macros.engine_defaults(
+        parts.engine, nullif(parts.fields.engine_version, ''), parts.gpu.gpu, parts.gpu.memory_bytes, parts.context_tokens
+    ) as one
 ),
 
 constant as (
@@ -158,25 +172,36 @@ constant as (
         -- How much longer all that experts do takes than law and table have it: a calibration finds it.
         coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
-        max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration
+        max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration,
+        count(*) filter (where nearest.constant.architecture <> '*') > 0 as is_fitted,
+        -- Minor versions to the nearest one that constants were fitted to; three are far.
+        coalesce(least(1e0, abs(
+            floor(macros.version_number(any_value(parts.fields.engine_version)))
+            - floor(macros.version_number(any_value(nearest.constant.engine_version) filter (where nearest.name = 'fitted_engine')))
+        ) / 3e0), 1e0) as far
     from parts
     cross join lateral macros.constants_for(
         parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''),
-        list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key
+        list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key,
+        of_architecture := parts.model.architecture
     ) as nearest
 ),
 
 all_reduce as (
     select
-        min(points.seconds) as first_s,
-        macros.curve_bends(
-            list(points.x::double order by points.x), list(points.seconds order by points.x)
-        ) as bends
+        arg_min(points.seconds, points.message_bytes) as first_s,
+        macros.curve_line(
+            list(points.message_bytes::double order by points.message_bytes), list(points.seconds order by points.message_bytes)
+        ) as line,
+        any_value(macros.curve_origin(points.from_engine, points.from_version, points.from_gpu, points.is_carried)) as origin,
+        any_value(points.is_other_link and parts.gpu.link = 'pcie') as is_slower
     from parts
-    cross join lateral macros.all_reduce_points(greatest(parts.tp, parts.ep)) as points
+    cross join lateral macros.all_reduce_curve(
+        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), greatest(parts.tp, parts.ep), true
+    ) as points
 ),
 
--- The first point in each factor of four of tokens, and the last: a curve has nine at most.
+-- Every power of two of tokens: between two of four times the tokens, a line is 11 % too high at 32 sequences.
 expert_points as (
     select
         points.*,
@@ -187,26 +212,30 @@ expert_points as (
         parts.model.hidden, parts.model.expert_intermediate, parts.model.experts, parts.model.experts_per_token,
         parts.expert_pieces, parts.ep, 'power_law_1.01'
     ) as points
-    qualify row_number() over (partition by floor(log2(points.tokens) / 2) order by points.tokens) = 1
+    qualify row_number() over (partition by floor(log2(points.tokens)) order by points.tokens) = 1
         or row_number() over (order by points.tokens desc) = 1
     order by points.tokens
-    limit 9
 ),
 
 experts as (
     select
         arg_min(seconds, tokens) as first_s,
-        macros.curve_bends(list(tokens::double order by tokens), list(seconds order by tokens)) as bends,
-        'table of ' || any_value(from_engine) || ' ' || any_value(from_version) || ' on ' || any_value(from_gpu)
-        || case when any_value(from_format) <> any_value(asked_format) then ' in ' || any_value(from_format) else '' end
-        || case when bool_or(is_carried) then ', carried' else '' end as origin
+        macros.curve_line(list(tokens::double order by tokens), list(seconds order by tokens)) as line,
+        macros.curve_origin(
+            any_value(from_engine), any_value(from_version),
+            any_value(from_gpu) || case when any_value(from_format) <> any_value(asked_format) then ' in ' || any_value(from_format) else '' end,
+            bool_or(is_carried)
+        ) as origin,
+        any_value(from_gpu) as gpu
     from expert_points
 ),
 
 made as (
     select
         parts.gpu.gpu as gpu,
+        parts.gpu.kinship as gpu_kinship,
         parts.model.model as model,
+        parts.model.architecture as architecture,
         parts.tp::bigint as tensor_parallel_size,
         parts.ep::bigint as expert_parallel_size,
         parts.dp::bigint as data_parallel_size,
@@ -215,10 +244,17 @@ made as (
         parts.kv.format as kv_format,
         parts.engine,
         nullif(parts.fields.engine_version, '') as engine_version,
-        coalesce(nullif(parts.fields.max_num_seqs, 0), constant.value_of['max_num_seqs bf16'])::bigint as max_num_seqs,
-        coalesce(nullif(parts.fields.max_num_batched_tokens, 0), constant.value_of['max_num_batched_tokens bf16'])::bigint
-            as max_num_batched_tokens,
-        least(nullif(parts.fields.max_model_len, 0), parts.model.max_context_tokens) as max_context_tokens,
+        coalesce(nullif(parts.fields.max_num_seqs, 0), defaults.of_engine.max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint
+            as max_num_seqs,
+        coalesce(
+            nullif(parts.fields.max_num_batched_tokens, 0), defaults.of_engine.max_num_batched_tokens,
+            constant.value_of['max_num_batched_tokens bf16']
+        )::bigint as max_num_batched_tokens,
+        parts.context_tokens as max_context_tokens,
+        defaults.of_engine.engine_version as defaults_from,
+        defaults.of_engine.has_whole_prompts,
+        defaults.of_engine.is_async,
+        defaults.of_engine.cuda_graphs,
 
         parts.model.layers,
         parts.model.attention_layers,
@@ -290,7 +326,9 @@ made as (
         end as peak_flop_per_s,
         parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
         peak_flop_per_s * constant.value_of['compute_ratio ' || parts.compute] as packed_flop_per_s,
-        packed_flop_per_s / constant.expert_time_ratio as expert_flop_per_s,
+        peak_flop_per_s
+            * coalesce(constant.value_of['expert_compute_ratio ' || parts.weight.format], constant.value_of['compute_ratio ' || parts.compute])
+            / constant.expert_time_ratio as expert_flop_per_s,
         parts.gpu.bf16_flop_per_s * constant.value_of['attention_compute_ratio bf16'] as attention_flop_per_s,
         constant.value_of['roof_hardness bf16'] as roof_hardness,
         constant.value_of['layer_s bf16']
@@ -302,7 +340,7 @@ made as (
         ) as layer_s,
         constant.value_of['expert_layer_s bf16'] * constant.expert_time_ratio as expert_layer_s,
         experts.first_s * constant.expert_time_ratio as expert_first_s,
-        experts.bends as expert_bends,
+        experts.line as expert_line,
         constant.value_of['expert_overlap_s bf16'] * constant.expert_time_ratio as expert_overlap_s,
         case
             when parts.model.experts = 0 or experts.first_s is null then 0
@@ -319,29 +357,55 @@ made as (
         constant.value_of['request_s bf16'] as request_s,
         constant.value_of['bunch_ratio bf16'] as bunch_ratio,
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
-        case when parts.gpu.link = 'pcie' then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
-        * all_reduce.first_s as all_reduce_first_s,
-        all_reduce.bends as all_reduce_bends,
+        all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
+            as all_reduce_first_s,
+        case when parts.tp = 1 then 0
+            else macros.norm_reduces(parts.model.architecture) * (all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0))
+        end as norm_reduce_s,
+        all_reduce.line as all_reduce_line,
+        case when all_reduce_gpus > 1 then all_reduce.origin end as all_reduce_from,
         coalesce(nullif(parts.fields.gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
         constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
+        -- A constant of that name is a band for all loads; a calibration has one.
         case
             when constant.calibrated > 0 then constant.value_of['calibrated_band_ratio bf16']
-            when parts.model.experts > 0 and experts.first_s is null then constant.value_of['bare_expert_band_ratio bf16']
             else constant.value_of['band_ratio bf16']
-        end as band_ratio,
+        end as fixed_band_ratio,
+        macros.term_spreads(
+            spreads.of_terms,
+            case constant.value_of['gpu_distance bf16'] when 0 then 'measured' when 1 then 'related' else 'not measured' end,
+            constant.far,
+            case
+                when parts.model.experts = 0 then null
+                when expert_table_ratio = 0 then 'law'
+                when experts.gpu = parts.gpu.gpu then 'table'
+                else 'carried'
+            end,
+            parts.engine = 'vllm',
+            constant.is_fitted
+        ) as spread,
         constant.calibration
     from parts
+    cross join defaults
     cross join constant
     cross join all_reduce
     cross join experts
+    cross join (select macros.spreads() as of_terms) as spreads
 )
 
 -- The whole row as one value too: a macro that is given a table's alias takes it apart and puts it together for each field
 -- that it reads, ten times slower than with a column of that name.
 select
     made.*,
+    macros.line_bends(made.expert_line) as expert_bends,
+    macros.line_bends(made.all_reduce_line) as all_reduce_bends,
     made as d
 from made;
+
+-- Which table a time is from, in words.
+--   select macros.curve_origin('vllm', '0.24.0', 'H100', false)
+create macro macros.curve_origin(engine, engine_version, gpu, is_carried) as
+    'table of ' || engine || ' ' || engine_version || ' on ' || gpu || case when is_carried then ', carried' else '' end;
 
 -- Why GPUs cannot share the model as asked; null: they can.
 --   select macros.sharing_problem(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'tensor_parallel_size': 3})
@@ -359,6 +423,12 @@ create macro macros.sharing_problem(d) as
         when d.experts > 0 and d.experts % d.expert_parallel_size <> 0
             then format('{} experts cannot be shared out to {} GPUs', d.experts, d.expert_parallel_size)
     end;
+
+-- The weight format that is meant by `asked`: who says FP8 of a model that is published in blocks of FP8 means that checkpoint, unless the
+-- model's name says otherwise. vLLM, too, calls both "fp8".
+--   select macros.meant_format('fp8', null, 'fp8_block')
+create macro macros.meant_format(asked, named_format, native_format) as
+    case when lower(asked) = 'fp8' and named_format is null and native_format = 'fp8_block' then 'fp8_block' else asked end;
 
 -- Whether a part of a model stays in 16 bits: as its checkpoint says where the format is its own.
 --   select macros.is_plain(m, f, false, 'attention') from seeds.models as m, seeds.formats as f

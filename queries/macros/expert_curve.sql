@@ -49,8 +49,51 @@ select
                 tensor_parallel_size, expert_parallel_size
         ),
         false
+    )
+    -- Whole experts shared out over GPUs that take as long as all of them on one were not shared out.
+    or coalesce(
+        expert_parallel_size > 1
+        and seconds[list_position(tokens, 64)] > 0.9e0 * min(case when expert_parallel_size = 1 then seconds[list_position(tokens, 64)] end) over (
+            partition by
+                source, gpu, engine, engine_version, format, router, hidden, intermediate, experts, experts_per_token,
+                tensor_parallel_size
+        ),
+        false
     ) as is_doubtful
 from curves;
+
+-- The family of kernels that an implementation is of: 'marlin', 'cutlass' or 'triton'; null: another. Of the same experts they take up to
+-- twice as long as each other.
+--   select macros.kernel_family('vllm_gptossmxfp4moe_triton_oaitritonmxfp4expertsmonolithic')
+create macro macros.kernel_family(kernel) as
+    case
+        when contains(lower(kernel), 'marlin') then 'marlin'
+        when contains(lower(kernel), 'cutlass') or contains(lower(kernel), 'trtllm') then 'cutlass'
+        when contains(lower(kernel), 'triton') or contains(lower(kernel), 'fused_moe') then 'triton'
+    end;
+
+-- Whether an engine multiplies experts of a format with kernels of another family. Known for MXFP4 alone: vLLM takes Triton's on Hopper,
+-- TensorRT-LLM its own of CUTLASS. The tables of vLLM 0.18 and 0.19 that name no kernel ("vllm_mxfp4_moe") take 25 to 35 us more than
+-- Triton's at every size, which is launching one by one.
+--   select macros.is_other_kernel('vllm_marlin_moe', 'vllm', 'mxfp4')
+create macro macros.is_other_kernel(kernel, engine, format) as
+    coalesce(
+        format = 'mxfp4'
+        and lower(engine) in ('vllm', 'tensorrt-llm')
+        and macros.kernel_family(kernel) is distinct from case lower(engine) when 'vllm' then 'triton' else 'cutlass' end,
+        false
+    );
+
+-- How much longer experts take if a few get most tokens, against tokens spread evenly; load is tokens times experts per token over experts.
+-- Evenly spread tokens hit as many experts as they can, skewed ones hit fewer; but with many tokens everybody waits for the busiest
+-- expert. Source: kernel tables, the median of power_law_1.01 over balanced of H100 and H200, all versions and shapes.
+--   select macros.skew_ratio(1e0)
+create macro macros.skew_ratio(load) as
+    macros.curve_s(
+        1e0,
+        macros.curve_line([0.3e0, 0.5e0, 1e0, 2e0, 8e0, 64e0], [1e0, 0.78e0, 0.6e0, 0.83e0, 0.96e0, 1.12e0]),
+        greatest(0.3e0, least(64e0, load))
+    );
 
 -- What peak rates allow for all experts of a layer: the weights of those that are hit, and the arithmetic.
 -- Only differences of it are used, to carry a curve to another GPU or to a size near to its own: what a kernel
@@ -63,6 +106,16 @@ create macro macros.expert_roof_s(tokens, hidden, shard, experts, experts_per_to
         + 2 * tokens * experts_per_token / flop_per_s
     );
 
+-- A measured time of experts carried to another GPU or shape by their rooflines. Between GPUs of one generation (equal arithmetic) by the
+-- difference: H100 and H200 take the same time for launches, and their tables carried to each other are 4 to 5 % off at the median, 14 % by
+-- the ratio. To another generation by the ratio: its launches are others, too.
+--   select macros.carried_expert_s(1e-3, false, false, 0.7e-3, 0.9e-3)
+create macro macros.carried_expert_s(measured_s, is_same, is_same_generation, roof_s, own_roof_s) as
+    case
+        when is_same or is_same_generation then macros.carried_s(measured_s, is_same, roof_s, own_roof_s)
+        else measured_s * roof_s / own_roof_s
+    end;
+
 -- Rows (tokens, seconds) of the nearest curve, carried to what was asked for; no rows where nothing is near: the number
 -- of experts, the experts of a token and the expert parallel degree must be those asked for, and each GPU's share
 -- of an expert within 1.5 times.
@@ -71,6 +124,7 @@ create macro macros.expert_roof_s(tokens, hidden, shard, experts, experts_per_to
 --   from_gpu, from_engine, from_version, from_format, from_router, from_source, kernel   what was measured
 --   shape_ratio     asked share of an expert's weights to the measured one; 1: that very shape
 --   is_carried      seconds are not as measured, but carried from another GPU or shape by what peak rates differ in
+-- Where a skewed router was asked for and only a balanced one measured, macros.skew_ratio has been applied.
 --   select tokens, seconds, kernel from macros.expert_curve('H100', 'vllm', '0.24.0', 'fp8', 2048, 768, 128, 8, 1, 1, 'balanced')
 --   limit 3
 create macro macros.expert_curve(
@@ -96,8 +150,10 @@ nearest as (
         macros.nearest_curve(
             near,
             macros.kernel_distance(near, near.format, of_engine, of_format, of_gpu, of_version, peak)
-            -- Another shape is further than another GPU.
+            -- Another kernel can take twice as long, another shape is further than another GPU, and that than another version.
+            + case when macros.is_other_kernel(near.kernel, of_engine, of_format) then 5e6 else 0e0 end
             + case when abs(ln(near.shape_ratio)) < 1e-9 then 0e0 else 1e6 * (1 + abs(ln(near.shape_ratio))) end
+            + case when near.gpu = of_gpu then 0e0 else 1e4 end
             + case when near.router = of_router then 0e0 when of_router is null and near.router = 'balanced' then 0e0 else 0.5e0 end
         ) as curve,
         any_value(peak.gpu[of_gpu]) as ours,
@@ -115,16 +171,22 @@ points as (
         peak.gpu[curve.gpu] as theirs,
         peak.format[curve.format] as format,
         unnest(curve.tokens) as tokens,
-        unnest(curve.seconds) as measured_s
+        unnest(curve.seconds) as curve_s,
+        curve_s * case
+            when curve.router = 'balanced' and starts_with(of_router, 'power_law')
+                then macros.skew_ratio(tokens * of_experts_per_token / of_experts::double)
+            else 1e0
+        end as measured_s
     from nearest
     where curve is not null
 )
 
 select
     points.tokens,
-    macros.carried_s(
+    macros.carried_expert_s(
         points.measured_s,
         points.is_same,
+        points.ours.bf16_flop_per_s = points.theirs.bf16_flop_per_s,
         macros.expert_roof_s(
             points.tokens, of_hidden, of_intermediate / of_tensor_parallel_size::double,
             of_experts / points.curve.expert_parallel_size::double, of_experts_per_token / points.curve.expert_parallel_size::double,

@@ -37,6 +37,47 @@ create macro macros.gemm_roof_s(tokens, n, k, bytes_per_weight, hbm_bytes_per_s,
     (n::double * k * bytes_per_weight + 2 * tokens * (n + k)) / hbm_bytes_per_s
     + 2 * tokens * n::double * k / flop_per_s;
 
+-- What each table of multiplications says of the memory: the line t = launch + bytes / (share * peak) through the times of few tokens,
+-- where the weights are all that counts. Not bytes over time, because that holds the launch, which layer_s has already.
+--   source, gpu, engine, engine_version, format   of the table
+--   launch_s        that no bandwidth takes away, seconds
+--   share_ratio     of the peak bandwidth that is reached; null: the slope says more than the peak, so the table did not measure the
+--                   memory (it timed launches one by one, which CUDA graphs remove), and the fit is rejected
+--   select gpu, engine_version, format, launch_s, share_ratio from macros.bandwidth_fits() limit 3
+create macro macros.bandwidth_fits() as table
+with points as (
+    select
+        curves.source,
+        curves.gpu,
+        curves.engine,
+        curves.engine_version,
+        curves.format,
+        curves.n::double * curves.k * peak.format[curves.format].bytes_per_weight as bytes,
+        peak.gpu[curves.gpu].hbm_bytes_per_s as hbm_bytes_per_s,
+        unnest(curves.tokens) as tokens,
+        unnest(curves.seconds) as seconds
+    from macros.gemm_curves() as curves
+    cross join macros.peaks() as peak
+),
+
+lines as (
+    select
+        source,
+        gpu,
+        engine,
+        engine_version,
+        format,
+        regr_intercept(seconds, bytes) as launch_s,
+        1 / (regr_slope(seconds, bytes) * any_value(hbm_bytes_per_s)) as share_ratio
+    from points
+    where tokens <= 16
+        and bytes between 2e6 and 4e8
+    group by all
+)
+
+select * replace (case when share_ratio between 0 and 1 then share_ratio end as share_ratio)
+from lines;
+
 -- The share that a measured size has in x, which lies between two of them, along a logarithm.
 --   select macros.log_share(64, 32, 128, 128)
 create macro macros.log_share(x, below, above, size) as

@@ -2,6 +2,7 @@
 -- as one struct, `l` a macros.load(...). Batches and clients are of one replica.
 --   closed loop   so many clients, each of which sends again when it is served
 --   open loop     so many requests a second, however many are in flight
+--   static batch  so many requests at once, and no more: an offline run
 --
 --   select p.*
 --   from (
@@ -15,11 +16,11 @@
 -- drafts: tokens guessed for each one by a speculating engine, tokens_per_step: those that it then keeps.
 --   select macros.load(2000, 500, clients := 64)
 create macro macros.load(
-    input, output, clients := null, requests_per_s := null, cached := 0, drafts := 0, tokens_per_step := 1
+    input, output, clients := null, requests_per_s := null, cached := 0, drafts := 0, tokens_per_step := 1, is_static := false
 ) as {
     'clients': clients::double, 'requests_per_s': requests_per_s::double,
     'input': input::double, 'output': output::double, 'cached': coalesce(cached, 0)::double,
-    'drafts': coalesce(drafts, 0)::double, 'tokens_per_step': coalesce(tokens_per_step, 1)::double
+    'drafts': coalesce(drafts, 0)::double, 'tokens_per_step': coalesce(tokens_per_step, 1)::double, 'is_static': coalesce(is_static, false)
 };
 
 -- Tokens of a prompt that are computed: the last always is.
@@ -41,6 +42,26 @@ create macro macros.most_running(d, l) as
         d.max_num_batched_tokens / (1 + l.drafts),
         macros.kv_free_bytes(d) / (macros.kv_request_bytes(d, macros.mean_context(l)) + d.state_bytes)
     ));
+
+-- Rounds in which a static batch is served: 1 where all its requests fit at once. They grow together, so each must fit at its full length.
+--   select macros.waves(d, l) from (select d, macros.load(2000, 500, clients := 5000, is_static := true) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
+create macro macros.waves(d, l) as
+    ceil(l.clients / greatest(1, least(
+        macros.most_running(d, l), macros.kv_free_bytes(d) / (macros.kv_request_bytes(d, l.input + l.output) + d.state_bytes)
+    )) - 1e-9);
+
+-- Time per token of a static batch as offline benchmarks report it, seconds: all of its time over the tokens of one answer. In each wave
+-- every prompt is worked on and every token decoded; steps that only carry prompts take their fixed times and weights, too.
+--   select macros.static_tpot_s(d, l, 32, 50e-3, 10e-3) from (select d, macros.load(2000, 500, clients := 32, is_static := true) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
+create macro macros.static_tpot_s(d, l, batch, prompt_s, step_s) as
+    macros.waves(d, l)
+    * (
+        batch * prompt_s
+        + (ceil(batch * macros.new_tokens(l) / d.max_num_batched_tokens) + macros.answer_s(l, 1) / l.tokens_per_step) * step_s
+    )
+    / l.output;
 
 -- Seconds of a step of `batch` sequences, with the drafts of a speculating engine.
 --   select macros.loaded_step_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
@@ -234,7 +255,7 @@ from crossings;
 --   allreduce_s          term: all-reduces between GPUs
 --   host_s               term: scheduling and sampling
 --   draft_s              term: guessing tokens
---   prefill_s            term: the prompts of others
+--   prefill_s            term: the prompts of others; in a static batch also its waves after the first
 --   ttft_s               from sending to the first token, mean
 --   itl_p99_s            99th percentile of the gaps between tokens, of a speculating engine between steps: with the
 --                        largest chunk of a prompt in a step, where more than one step in a hundred has one
@@ -258,6 +279,16 @@ with given as (
     from macros.load_batch(of_d, of_l) as load_batch
 ),
 
+-- A static batch is not full of clients that come again: it is shared out to its waves.
+settled as (
+    select
+        * replace (
+            case when l.is_static then l.clients / macros.waves(d, l) else batch end as batch,
+            case when l.is_static then macros.waves(d, l) > 1 else is_full end as is_full
+        )
+    from given
+),
+
 running as (
     select
         *,
@@ -266,7 +297,7 @@ running as (
         step_batch * (1 + l.drafts) as tokens,
         step_batch * macros.mean_context(l) as context,
         step_batch * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l))) as windowed
-    from given
+    from settled
 ),
 
 costs as (
@@ -286,6 +317,9 @@ times as (
         -- HTTP and half a step that is under way come before the prompt's work.
         d.request_s + step_s / 2 as before_s,
         case
+            -- Prompts come one after the other, and wave after wave: half of either on the average.
+            when l.is_static
+                then before_s + batch * prompt_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s) / macros.waves(d, l)
             -- Clients that wait for a place, by Little's law.
             when is_full then macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1)
             else before_s + first_token_s + macros.bunch_wait_s(d, l, prompt_s)
@@ -297,6 +331,7 @@ rates as (
     select
         *,
         case
+            when l.is_static then l.clients / (l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s))
             -- Each client sends again when it is served.
             when not is_open then l.clients / (closed_ttft_s + macros.answer_s(l, closed_tpot_s))
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
@@ -309,12 +344,47 @@ rates as (
 tokens as (
     select
         *,
-        case when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
+        case
+            when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s)
+            when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
             else closed_tpot_s
         end as tpot_s,
         -- More than one step in a hundred has a prompt's chunk in it.
         batch * macros.prefill_chunks(d, batch, macros.new_tokens(l)) / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
     from rates
+),
+
+-- The terms of a token, and whether the load comes near to what the KV cache holds: requests wait or are thrown out then.
+terms as (
+    select
+        *,
+        {
+            'weights': macros.weights_s(d, tokens) / l.tokens_per_step,
+            'experts': macros.experts_s(d, tokens) / l.tokens_per_step,
+            'kv': (macros.kv_s(d, context, windowed) + macros.state_s(d, tokens)) / l.tokens_per_step,
+            'arithmetic': macros.arithmetic_s(d, tokens, 0, 0) / l.tokens_per_step,
+            'layers': macros.layers_s(d) / l.tokens_per_step,
+            'allreduce': macros.allreduce_s(d, tokens) / l.tokens_per_step,
+            'host': macros.host_s(d, step_batch) / l.tokens_per_step,
+            'draft': l.drafts * macros.draft_s(d) / l.tokens_per_step,
+            'prefill': tpot_s - step_s / l.tokens_per_step
+        } as term,
+        case when is_open then batch else l.clients end * macros.kv_request_bytes(d, macros.mean_context(l))
+        > 0.8e0 * macros.kv_free_bytes(d) as is_short_of_kv
+    from tokens
+),
+
+banded as (
+    select
+        *,
+        coalesce(
+            d.fixed_band_ratio,
+            macros.terms_band_ratio(
+                d.spread, tpot_s, term,
+                case when is_short_of_kv then d.spread.short_of_kv when l.is_static then d.spread.static_batch else 0e0 end
+            )
+        ) as band_ratio
+    from terms
 )
 
 select
@@ -322,17 +392,17 @@ select
     macros.mean_context(l) as context_tokens,
     macros.floor_s(d, context, windowed) / l.tokens_per_step as floor_tpot_s,
     tpot_s as predicted_tpot_s,
-    macros.band_low(tpot_s, d.band_ratio) as low_s,
-    macros.band_high(tpot_s, d.band_ratio) as high_s,
-    macros.weights_s(d, tokens) / l.tokens_per_step as weights_s,
-    macros.experts_s(d, tokens) / l.tokens_per_step as experts_s,
-    (macros.kv_s(d, context, windowed) + macros.state_s(d, tokens)) / l.tokens_per_step as kv_s,
-    macros.arithmetic_s(d, tokens, 0, 0) / l.tokens_per_step as arithmetic_s,
-    macros.layers_s(d) / l.tokens_per_step as layers_s,
-    macros.allreduce_s(d, tokens) / l.tokens_per_step as allreduce_s,
-    macros.host_s(d, step_batch) / l.tokens_per_step as host_s,
-    l.drafts * macros.draft_s(d) / l.tokens_per_step as draft_s,
-    tpot_s - step_s / l.tokens_per_step as prefill_s,
+    macros.band_low(tpot_s, band_ratio) as low_s,
+    macros.band_high(tpot_s, band_ratio) as high_s,
+    term.weights as weights_s,
+    term.experts as experts_s,
+    term.kv as kv_s,
+    term.arithmetic as arithmetic_s,
+    term.layers as layers_s,
+    term.allreduce as allreduce_s,
+    term.host as host_s,
+    term.draft as draft_s,
+    term.prefill as prefill_s,
     case
         when not is_open then closed_ttft_s
         when is_full then 'infinity'::double
@@ -359,4 +429,4 @@ select
     is_full,
     is_mixed,
     not (is_open and is_full) and macros.kv_free_bytes(d) >= macros.kv_request_bytes(d, l.input + l.output) as is_stable
-from tokens;
+from banded;

@@ -38,7 +38,7 @@ create macro macros.model_keys(config) as
             "num_attention_heads": "BIGINT", "n_head": "BIGINT", "n_heads": "BIGINT",
             "num_key_value_heads": "BIGINT", "num_kv_heads": "BIGINT", "n_head_kv": "BIGINT",
             "multi_query": "BOOLEAN", "new_decoder_architecture": "BOOLEAN", "head_dim": "BIGINT",
-            "attention_head_dim": "BIGINT", "attn_output_gate": "BOOLEAN",
+            "attention_head_dim": "BIGINT", "attn_output_gate": "BOOLEAN", "use_qk_norm": "BOOLEAN", "qk_norm_type": "VARCHAR",
             "vocab_size": "BIGINT", "tie_word_embeddings": "BOOLEAN",
             "max_position_embeddings": "BIGINT", "n_positions": "BIGINT", "n_ctx": "BIGINT", "seq_length": "BIGINT", "model_max_length": "BIGINT",
             "rope_scaling": {"rope_type": "VARCHAR", "type": "VARCHAR", "factor": "DOUBLE", "original_max_position_embeddings": "BIGINT"},
@@ -48,7 +48,7 @@ create macro macros.model_keys(config) as
             "qk_rope_head_dim": "BIGINT", "v_head_dim": "BIGINT", "index_topk": "BIGINT",
             "num_experts": "JSON", "num_local_experts": "JSON", "n_routed_experts": "JSON", "moe_num_experts": "JSON",
             "num_experts_per_tok": "JSON", "num_experts_per_token": "JSON", "experts_per_token": "JSON", "moe_topk": "JSON", "moe_k": "JSON",
-            "moe_intermediate_size": "JSON", "n_shared_experts": "BIGINT", "num_shared_experts": "BIGINT", "moe_num_shared_experts": "BIGINT",
+            "moe_intermediate_size": "JSON", "n_shared_experts": "BIGINT", "num_shared_experts": "BIGINT", "num_shared_expert": "JSON", "moe_num_shared_experts": "BIGINT",
             "shared_expert_intermediate_size": "BIGINT", "moe_shared_expert_intermediate_size": "BIGINT",
             "first_k_dense_replace": "BIGINT", "mlp_only_layers": ["BIGINT"], "decoder_sparse_step": "BIGINT",
             "moe_layer_freq": "JSON", "moe_layers": ["BIGINT"], "interleave_moe_layer_step": "BIGINT", "mlp_layer_types": ["VARCHAR"],
@@ -201,6 +201,7 @@ create macro macros.model_of(k, z, l) as {
         when k.attn_output_gate or k.model_type in ('qwen3_next', 'qwen3_5_text', 'qwen3_5_moe_text') then 2
         else 1
     end,
+    'is_qk_norm_shared': macros.is_qk_norm_shared(k),
     'is_mla': k.kv_lora_rank is not null,
     'q_lora': case when k.kv_lora_rank is not null then coalesce(k.q_lora_rank, 0) else 0 end,
     'kv_lora': coalesce(k.kv_lora_rank, 0),
@@ -232,6 +233,17 @@ create macro macros.model_of(k, z, l) as {
         end
     )
 };
+
+-- Whether queries and keys are normalised with statistics over all heads, so that the GPUs of a tensor-parallel group
+-- exchange them in each layer: once more beside the two all-reduces. Most families that normalise do it head by head,
+-- for which no GPU needs another; use_qk_norm alone does not tell the two apart.
+-- Source: the size of q_norm in modeling_<family>.py of Hugging Face transformers 5.19, heads x head_dim or head_dim.
+--   select macros.is_qk_norm_shared(macros.model_keys('{"model_type": "minimax_m2", "qk_norm_type": "per_layer"}'))
+create macro macros.is_qk_norm_shared(k) as coalesce(
+    k.qk_norm_type = 'per_layer',
+    k.model_type in ('minimax_m2', 'olmo2', 'olmo3', 'olmoe') and coalesce(k.use_qk_norm, true),
+    false
+);
 
 -- Experts that one token goes through, as the keys of a config.json say.
 --   select macros.experts_of_token(k) from (select macros.model_keys(config) as k from seeds.model_configs where model = 'gpt-oss-120b')
@@ -276,7 +288,7 @@ create macro macros.shared_width(k) as coalesce(
     k.shared_expert_intermediate_size,
     k.moe_shared_expert_intermediate_size * coalesce(k.n_shared_experts, 1),
     k.shared_intermediate_size,
-    coalesce(k.n_shared_experts, k.num_shared_experts, k.moe_num_shared_experts) * macros.expert_width(k),
+    coalesce(k.n_shared_experts, k.num_shared_experts, k.moe_num_shared_experts, macros.number_in(k.num_shared_expert)) * macros.expert_width(k),
     case when k.model_type = 'llama4_text' then k.intermediate_size end,
     0
 );

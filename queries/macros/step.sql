@@ -68,12 +68,21 @@ create macro macros.gemm_s(d, decode, prefill, chunks) as
 create macro macros.arithmetic_s(d, decode, prefill, chunks) as
     macros.gemm_s(d, decode, prefill, chunks) - macros.weights_s(d, decode + prefill);
 
+-- Experts of one layer that a GPU streams by the law. A measured table of whole experts on several GPUs is of the busiest one; the law that
+-- it is averaged with takes the mean then, so that the busiest counts once.
+--   select macros.streamed_experts(d, 32)
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
+create macro macros.streamed_experts(d, tokens) as
+    case when d.expert_table_ratio = 0 then macros.hit_experts(d, tokens)
+        else macros.distinct_experts(d.experts, d.experts_per_token, tokens * d.expert_tokens_ratio) / d.expert_parallel_size
+    end;
+
 -- The experts of all layers by the law: those that are hit are streamed, every token is
 -- multiplied by its own, and routing takes a fixed time.
 --   select macros.experts_law_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'qwen3-30b-a3b', 'quantization': 'fp8'})
 create macro macros.experts_law_s(d, tokens) as
     macros.roof_s(
-        d.expert_bytes * macros.hit_experts(d, tokens) / d.expert_bytes_per_s,
+        d.expert_bytes * macros.streamed_experts(d, tokens) / d.expert_bytes_per_s,
         2 * tokens * d.expert_params / d.expert_flop_per_s,
         d.roof_hardness
     )
@@ -85,7 +94,7 @@ create macro macros.experts_law_s(d, tokens) as
 create macro macros.experts_table_s(d, tokens) as
     d.expert_layers * greatest(
         0e0,
-        macros.curve_s(d.expert_first_s, d.expert_bends, tokens * d.expert_tokens_ratio) - d.expert_overlap_s
+        macros.curve_s(d.expert_first_s, d.expert_line, tokens * d.expert_tokens_ratio) - d.expert_overlap_s
     );
 
 -- Experts, routing with them: law and table in the shares of d.expert_table_ratio, which is 0 without a table.
@@ -113,13 +122,14 @@ create macro macros.kv_s(d, context, windowed) as
 create macro macros.state_s(d, decode) as
     2 * decode * d.state_bytes / d.kv_bytes_per_s;
 
--- Two all-reduces a layer, of one 16-bit hidden state a token.
+-- Two all-reduces a layer, of one 16-bit hidden state a token, and in some models one of a few bytes.
 --   select macros.allreduce_s(d, 32)
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 4})
 create macro macros.allreduce_s(d, tokens) as
     case when d.all_reduce_gpus = 1 or d.all_reduce_gpus > 1 and tokens = 0 then 0e0
         else 2 * d.layers
-            * macros.curve_s(d.all_reduce_first_s, d.all_reduce_bends, tokens * d.hidden * 2)
+            * macros.curve_s(d.all_reduce_first_s, d.all_reduce_line, tokens * d.hidden * 2)
+            + d.layers * d.norm_reduce_s
     end;
 
 -- The fixed time of a layer's kernels, which no bandwidth removes.

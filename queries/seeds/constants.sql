@@ -12,6 +12,7 @@
 -- source          measured how, or fitted on what
 -- kernel_value    of a fitted one: what kernels alone would make it, near which the fit is held; null: not fitted
 -- spread          how far from it the fit may go: one standard deviation of its logarithm
+-- architecture    the family of models that it was fitted to and holds for, as in seeds.models; '*': any
 create table seeds.constants (
     name varchar not null,
     engine varchar not null,
@@ -22,5 +23,6 @@ create table seeds.constants (
     unit varchar not null,
     source varchar not null,
     kernel_value double,
-    spread double
+    spread double,
+    architecture varchar not null default '*'
 );

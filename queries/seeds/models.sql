@@ -3,7 +3,7 @@
 -- added as well.
 -- group: model
 -- model                    what --catalog-model takes, spelled as macros.model_spelling reads it
--- aliases                  other names for the same weights, separated by ';'
+-- aliases                  other names for the same weights or for others of the same shapes, separated by ';'
 -- architecture             its family: model_type
 -- layers                   transformer layers
 -- hidden                   hidden size
@@ -29,6 +29,7 @@
 -- shared_intermediate      width of all shared experts of a layer together; 0: none
 -- attention_layers         layers that have a KV cache
 -- query_matrices           matrices of the queries' size, without the output's: 2 where attention is gated
+-- is_qk_norm_shared        queries and keys are normalised over all heads: one more exchange a layer between the GPUs that share a model
 -- is_mla                   the KV cache is latent (MLA)
 -- q_lora                   rank of the queries; 0: not compressed, or no MLA
 -- kv_lora                  rank of the latent cache; 0 without MLA

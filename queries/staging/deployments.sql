@@ -6,7 +6,9 @@
 -- group: runs
 -- run_id                   the replay
 -- gpu                      name in the catalogue
+-- gpu_kinship              'measured': kernels were timed on it; 'same_family', 'kin', 'unmeasured': only on ever less like GPUs
 -- model                    name in the catalogue
+-- architecture             the model's family, as in seeds.models
 -- tensor_parallel_size     GPUs that share the model
 -- expert_parallel_size     GPUs that share out whole experts; 1: each expert is cut
 -- data_parallel_size       replicas of all but the experts
@@ -17,6 +19,10 @@
 -- max_num_seqs             sequences that the engine runs at once
 -- max_num_batched_tokens   tokens of one engine step
 -- max_context_tokens       longest request: the model's context, or a smaller max_model_len; null: not known
+-- defaults_from            first version of the engine with the defaults taken; null: none is known of this engine and version
+-- has_whole_prompts        by default that version does not cut prompts into chunks
+-- is_async                 by default that version schedules a step while the GPU works on the one before
+-- cuda_graphs              which steps that version replays as CUDA graphs by default
 -- layers                   transformer layers
 -- attention_layers         of these, with a KV cache
 -- expert_layers            of these, with experts
@@ -58,6 +64,7 @@
 -- expert_layer_s           the same for routing of a layer with experts, by the law, seconds
 -- expert_first_s           smallest measured time of a layer's experts, seconds; null without a table
 -- expert_bends             where ln(time) over ln(tokens) bends, and by how much
+-- expert_line              the measured times over the tokens, see macros.curve_line
 -- expert_overlap_s         part of a table's time that layer_s contains already, seconds
 -- expert_table_ratio       share of the table in a mean of table and law
 -- experts_from             which table the experts' times are from, or 'law'; null without experts
@@ -69,14 +76,21 @@
 -- all_reduce_gpus          GPUs of one all-reduce
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much
+-- all_reduce_line          the measured times over the bytes, see macros.curve_line
+-- all_reduce_from          which table the all-reduce's times are from; null on one GPU
+-- norm_reduce_s            per layer: all-reduce of the variances of queries and keys, with its kernels, seconds; 0 for most models
 -- memory_utilization       share of memory that the engine takes
 -- other_memory_bytes       what it uses for anything except weights and KV cache, bytes
+-- fixed_band_ratio         of a calibration: the band_ratio of all predictions; null: each has its own, and band_ratio is of a step of 16
+--                          sequences of 2,000 tokens
+-- spread                   how far each term may be off, see macros.term_spreads
 -- band_ratio               half the 90 % band: measured times lie between predicted / (1 + it) and predicted * (1 + it)
 -- calibration              which calibration constants are from; null: none
 -- d                        all of it as one value, for the macros
 select
     runs.run_id,
-    deployment.*
+    deployment.*,
+    macros.step_band_ratio(deployment.d, 16, 2000) as band_ratio
 from staging.runs
 cross join lateral macros.deployment(runs.deployment) as deployment
 where macros.sharing_problem(deployment.d) is null

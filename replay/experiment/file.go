@@ -19,6 +19,7 @@ const schema = "tidemark.experiment/1"
 type File struct {
 	Name       string
 	Hypothesis string // what the rows are to show
+	Expect     Expect // the same, where it can be judged
 	Send       string // a source, a profile or a plan
 	// Options are flags of replay, by their names without dashes; the same for all rows.
 	Options  map[string]any
@@ -88,6 +89,7 @@ func (f *File) read(root *yamlfile.Node) error {
 		"schema":             yamlfile.OneOf(&named, schema),
 		"name":               yamlfile.Text(&f.Name),
 		"hypothesis":         yamlfile.Text(&f.Hypothesis),
+		"expect":             f.readExpect,
 		"send":               yamlfile.Text(&f.Send),
 		"options":            yamlfile.Map(&f.Options),
 		"variable":           yamlfile.Text(&f.Variable),
@@ -149,7 +151,10 @@ func (f *File) settle() error {
 		}
 		r.options = map[string]any{f.Variable: r.value}
 	}
-	return f.checkRows()
+	if err := f.checkRows(); err != nil {
+		return err
+	}
+	return f.checkExpect()
 }
 
 // checkRows names the rows that set options of their own, and refuses rows that do not differ:

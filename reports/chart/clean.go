@@ -6,37 +6,34 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // What a drawing may consist of. Anything else is an error: nothing that loads, links or runs.
 var (
-	allowedElements   = set("svg g defs clipPath path rect circle ellipse line polyline polygon text tspan")
+	allowedElements   = set("g defs clipPath path rect circle ellipse line polyline polygon")
 	allowedAttributes = set("d x y x1 y1 x2 y2 cx cy r rx ry width height points transform fill fill-opacity stroke " +
 		"stroke-width stroke-opacity stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit " +
-		"opacity text-anchor dominant-baseline clip-path id viewBox")
-	// droppedAttributes say nothing that a still picture needs.
-	droppedAttributes = set("class pointer-events space xmlns xlink version baseProfile")
+		"opacity")
+	// droppedAttributes say nothing that a still picture needs: its marks lie in their grid without a clip.
+	droppedAttributes = set("class pointer-events clip-path id")
 )
 
 var (
-	generatedID  = regexp.MustCompile(`^zr\d+-`)
-	generatedURL = regexp.MustCompile(`^url\(#zr\d+-([A-Za-z0-9-]+)\)$`)
-	longDecimal  = regexp.MustCompile(`-?\d+\.\d+(e-?\d+)?`)
+	longDecimal = regexp.MustCompile(`-?\d+\.\d+(e-?\d+)?`)
 	// unitCircle is how ECharts draws every round marker; two arcs scaled by a matrix.
-	unitCircle    = "M1 0A1 1 0 1 1 1 -0.1A1 1 0 0 1 1 0"
-	translation   = regexp.MustCompile(`^translate\((-?[\d.]+) (-?[\d.]+)\)$`)
+	unitCircle = "M1 0A1 1 0 1 1 1 -0.1A1 1 0 0 1 1 0"
+	// hatch is the page's own pattern, of what is missing: the one thing that a drawing may refer to.
+	hatch         = "url(#hatch)"
 	uniformMatrix = regexp.MustCompile(`^matrix\(([\d.]+),0,0,([\d.]+),(-?[\d.]+),(-?[\d.]+)\)$`)
 )
 
-// clean rewrites what ECharts drew: only plain drawing passes, ids depend on the caller alone and not on how many
-// charts were drawn before, numbers keep a tenth of a pixel, and the whole is labelled as an image.
-func clean(drawn, id, label string, size Size) (string, error) {
+// clean gives the inside of what ECharts drew: only plain drawing passes, and numbers keep a tenth of a pixel. What is
+// written between elements is left out: the texts of a plate are not drawn by ECharts.
+func clean(drawn string) (string, error) {
 	var out strings.Builder
 	decoder := xml.NewDecoder(strings.NewReader(drawn))
-	skipped := 0
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -47,42 +44,28 @@ func clean(drawn, id, label string, size Size) (string, error) {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			// Hover rules, which a still picture has no use for.
-			if skipped > 0 || t.Name.Local == "style" {
-				skipped++
+			if isAround(t.Name) {
 				continue
 			}
-			if err := writeStart(&out, t, id, label, size); err != nil {
+			if err := writeStart(&out, t); err != nil {
 				return "", err
 			}
 		case xml.EndElement:
-			if skipped > 0 {
-				skipped--
-				continue
-			}
-			name := t.Name.Local
-			if name != "path" && name != "rect" {
+			if name := t.Name.Local; !isAround(t.Name) && name != "path" && name != "rect" {
 				out.WriteString("</" + name + ">")
-			}
-		case xml.CharData:
-			if text := string(t); skipped == 0 && strings.TrimSpace(text) != "" {
-				out.WriteString(escape(text))
 			}
 		}
 	}
 }
 
-// writeStart writes an opening tag with the attributes that are allowed. The root gets the id and the label, so that a screen reader
-// reads what the chart shows instead of its shapes.
-func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size Size) error {
+// isAround says whether an element is the drawing itself, or its hover rules, which a still picture has no use for.
+func isAround(name xml.Name) bool { return name.Local == "svg" || name.Local == "style" }
+
+// writeStart writes an opening tag with the attributes that are allowed.
+func writeStart(out *strings.Builder, t xml.StartElement) error {
 	name := t.Name.Local
 	if !allowedElements[name] {
 		return fmt.Errorf("chart: drawing: element %q is not plain drawing", name)
-	}
-	if name == "svg" {
-		fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="%s" font-size="%s" fill="%s">`,
-			size.Width, size.Height, escape(shorten(label, 1000)), font, tickSize, ink)
-		return nil
 	}
 	attributes := map[string]string{}
 	var order []string
@@ -91,22 +74,14 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 		if droppedAttributes[key] || strings.HasPrefix(key, "ecmeta_") {
 			continue
 		}
-		if key == "style" {
-			key = "font-size"
-		} else if !allowedAttributes[key] {
+		if !allowedAttributes[key] {
 			return fmt.Errorf("chart: drawing: attribute %q of %s is not plain drawing", key, name)
 		}
-		attributes[key] = value(a, id)
-		if name == "text" && (key == "fill" && attributes[key] == ink || key == "font-size" && attributes[key] == tickSize) {
-			continue // as the whole drawing has it
-		}
+		attributes[key] = value(a)
 		order = append(order, key)
 	}
 	if writeDot(out, name, attributes) {
 		return nil
-	}
-	if name == "text" {
-		order = place(attributes, order)
 	}
 	out.WriteString("<" + name)
 	for _, key := range order {
@@ -122,21 +97,6 @@ func writeStart(out *strings.Builder, t xml.StartElement, id, label string, size
 	return nil
 }
 
-// place says where a text that is only moved stands, in half the length; x and y are what it is moved by beyond that.
-func place(attributes map[string]string, order []string) []string {
-	moved := translation.FindStringSubmatch(attributes["transform"])
-	if moved == nil {
-		return order
-	}
-	for i, key := range []string{"x", "y"} {
-		from, _ := strconv.ParseFloat(moved[i+1], 64)
-		by, _ := strconv.ParseFloat(attributes[key], 64)
-		attributes[key] = roundTenth(strconv.FormatFloat(from+by, 'f', 2, 64))
-	}
-	order = slices.DeleteFunc(order, func(key string) bool { return key == "x" || key == "y" || key == "transform" })
-	return append(order, "x", "y")
-}
-
 // writeDot writes a round marker as a circle, a third of the length.
 func writeDot(out *strings.Builder, name string, attributes map[string]string) bool {
 	matrix := uniformMatrix.FindStringSubmatch(attributes["transform"])
@@ -147,7 +107,7 @@ func writeDot(out *strings.Builder, name string, attributes map[string]string) b
 		return false
 	}
 	fmt.Fprintf(out, `<circle cx="%s" cy="%s" r="%s" fill="%s"`, matrix[3], matrix[4], matrix[1], escape(attributes["fill"]))
-	for _, key := range []string{"fill-opacity", "opacity", "clip-path"} {
+	for _, key := range []string{"fill-opacity", "opacity"} {
 		if v := attributes[key]; v != "" {
 			fmt.Fprintf(out, ` %s="%s"`, key, escape(v))
 		}
@@ -156,19 +116,12 @@ func writeDot(out *strings.Builder, name string, attributes map[string]string) b
 	return true
 }
 
-// value is an attribute's value made safe and small. Ids and references to them become unique, because several charts are in one page and
-// ECharts numbers its ids from 0 in each; any other url(...) is removed, so that nothing is loaded; coordinates are rounded.
-func value(a xml.Attr, id string) string {
+// value is an attribute's value made safe and small: any url(...) but the page's pattern is removed, so that nothing is
+// loaded; coordinates are rounded.
+func value(a xml.Attr) string {
 	switch a.Name.Local {
-	case "style":
-		return fontSizeOf(a.Value)
-	case "id":
-		return generatedID.ReplaceAllString(a.Value, id+"-")
-	case "clip-path", "fill", "stroke":
-		if url := generatedURL.FindStringSubmatch(a.Value); url != nil {
-			return "url(#" + id + "-" + url[1] + ")"
-		}
-		if strings.Contains(a.Value, "url(") {
+	case "fill", "stroke":
+		if strings.Contains(a.Value, "url(") && a.Value != hatch {
 			return "none"
 		}
 	case "d", "points", "transform":
@@ -177,16 +130,6 @@ func value(a xml.Attr, id string) string {
 		}
 	}
 	return a.Value
-}
-
-// fontSizeOf takes the one thing from a text's style that is not the whole drawing's.
-func fontSizeOf(style string) string {
-	for part := range strings.SplitSeq(style, ";") {
-		if size, found := strings.CutPrefix(strings.TrimSpace(part), "font-size:"); found {
-			return size
-		}
-	}
-	return ""
 }
 
 // roundTenth rounds a coordinate to a tenth of a pixel, which nobody sees and which makes a page much smaller.

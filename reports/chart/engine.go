@@ -50,7 +50,7 @@ func load() (*engine, error) {
 }
 
 // draw renders one option. The interpreter is not safe for concurrent use, so charts are drawn one after the other.
-func draw(o option, size Size) (string, error) {
+func draw(o any, size Size) (string, error) {
 	options, err := json.Marshal(o)
 	if err != nil {
 		return "", fmt.Errorf("chart: options: %w", err)

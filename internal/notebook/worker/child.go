@@ -13,8 +13,8 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Reporter writes the report of a run as HTML. The program passes it in, so that this package needs no reports.
-type Reporter func(ctx context.Context, db *sql.DB, run string, w io.Writer) error
+// Reporter writes a report as HTML. The program passes it in, so that this package needs no reports.
+type Reporter func(ctx context.Context, db *sql.DB, page Page, w io.Writer) error
 
 // Child does the work of a process that was started as a worker, and ends the process. In every other process it
 // returns at once. The program calls it before anything else.
@@ -78,7 +78,7 @@ func awaitErrand(out *framer) (Errand, error) {
 	return errand, json.Unmarshal(line, &errand)
 }
 
-// liveAsReporter makes the report of one run. Its queries are the program's own, so files are only closed to DuckDB.
+// liveAsReporter makes one report. Its queries are the program's own, so files are only closed to DuckDB.
 func liveAsReporter(setup Setup, report Reporter, out *framer) error {
 	db, err := openForReports(setup)
 	if err != nil {
@@ -94,7 +94,7 @@ func liveAsReporter(setup Setup, report Reporter, out *framer) error {
 		return err
 	}
 	// The page is made as a whole before it is written, so nothing of a report that fails is sent.
-	err = report(context.Background(), db, errand.Run, &headFirst{to: out})
+	err = report(context.Background(), db, errand.Page, &headFirst{to: out})
 	switch {
 	case err == nil:
 		return out.end(1)

@@ -21,16 +21,23 @@ type Setup struct {
 	IsReporter  bool  `json:"is_reporter"` // makes a report instead of running a query
 }
 
-// Errand is the one thing that a worker does: a query, or the report of a run.
+// Errand is the one thing that a worker does: a query, or a report.
 type Errand struct {
 	SQL       string                     `json:"sql"`
 	Named     map[string]json.RawMessage `json:"named,omitempty"`  // parameters as $name
 	Listed    []json.RawMessage          `json:"listed,omitempty"` // parameters as $1 or ?
 	Form      Form                       `json:"form"`
-	AskedRows int64                      `json:"asked_rows"`    // the client wants no more; 0: all
-	MostRows  int64                      `json:"most_rows"`     // the server gives no more; 0: no limit
-	MostBytes int64                      `json:"most_bytes"`    // the same for bytes of the answer
-	Run       string                     `json:"run,omitempty"` // the report of this run, and no query
+	AskedRows int64                      `json:"asked_rows"` // the client wants no more; 0: all
+	MostRows  int64                      `json:"most_rows"`  // the server gives no more; 0: no limit
+	MostBytes int64                      `json:"most_bytes"` // the same for bytes of the answer
+	Page      Page                       `json:"page"`       // a report, and no query
+}
+
+// Page is a report: of a run, or of a week of a service.
+type Page struct {
+	Run     string `json:"run,omitempty"`
+	Service string `json:"service,omitempty"`
+	Week    string `json:"week,omitempty"`
 }
 
 // Form is how an answer is written.
@@ -81,7 +88,7 @@ const (
 	BadQuery FailureKind = "bad query" // the client's mistake
 	Memory   FailureKind = "memory"    // the query needs more than it may take
 	Limit    FailureKind = "limit"     // the answer has more rows or bytes than the server gives
-	NoRun    FailureKind = "no run"    // a report of a run that is not there
+	NoRun    FailureKind = "no run"    // a report of a run or a week that is not there
 	Broken   FailureKind = "broken"    // the program's own fault
 )
 

@@ -216,6 +216,9 @@ func errorOf(data mapping.ErrorData) error {
 	return failureOf(mapping.ErrorDataMessage(data))
 }
 
+// Unexplained is said of a query whose error DuckDB lost.
+const Unexplained = "the query failed part-way, and DuckDB did not keep the reason"
+
 // failureOf sorts DuckDB's message by the kind that it begins with.
 func failureOf(text string) *Failure {
 	kind, _, _ := strings.Cut(text, ":")
@@ -228,6 +231,10 @@ func failureOf(text string) *Failure {
 			Hint: "GET /v1/schema lists the relations that can be asked"}
 	case kind == "Parser Error", kind == "Binder Error", kind == "Catalog Error", kind == "Syntax Error":
 		return &Failure{Kind: BadQuery, Text: answers.WithoutOwnNames(text), Hint: "GET /v1/schema lists the relations and their columns"}
+	case kind == "INTERRUPT Error":
+		// Nobody interrupts a query here. When one of DuckDB's threads fails it stops the others, and the reader of the
+		// stream may see that first.
+		return &Failure{Kind: BadQuery, Text: Unexplained, Hint: "ask again: the same mistake mostly comes with its reason"}
 	case kind == "INTERNAL Error", kind == "FATAL Error":
 		return &Failure{Kind: Broken, Text: kind}
 	}

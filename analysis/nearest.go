@@ -1,0 +1,103 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// The measured deployment that is nearest to a predicted one. A prediction is as good as what it was held against: a reader should see how
+// far from any measurement it is. Measured are the deployments that the built-in constants were fitted to, and the results and runs in the
+// warehouse.
+
+// Nearest is a measured deployment and what differs from it.
+type Nearest struct {
+	What    string // in words, such as "qwen3-32b in fp8 on 2 x H100, vllm 0.12.0, 8 to 128 clients"
+	Differs string // such as "GPU, version"; empty: nothing does
+}
+
+// nearest finds it for a deployment at a number of clients; zero clients are a load that is not a closed loop.
+func nearest(ctx context.Context, db *sql.DB, made deploymentRow, clients float64) (Nearest, error) {
+	var hasResults bool
+	err := db.QueryRowContext(ctx, `
+select count(*) > 0 from information_schema.tables where table_schema = 'marts' and table_name = 'points'`).Scan(&hasResults)
+	if err != nil {
+		return Nearest{}, fmt.Errorf("predict: %w", err)
+	}
+	results := ""
+	if hasResults {
+		results = nearestResults
+	}
+	var n Nearest
+	err = db.QueryRowContext(ctx, fmt.Sprintf(nearestQuery, made.from(), results), made.row, clients).Scan(&n.What, &n.Differs)
+	if err != nil {
+		return Nearest{}, fmt.Errorf("predict: the nearest measured deployment: %w", err)
+	}
+	return n, nil
+}
+
+// nearestResults are the measurements in the warehouse whose deployment the catalogue knows; their format is known where the name of the model
+// says it. A catalogue without a warehouse has no marts.
+const nearestResults = `
+    union all
+    select
+        gpu, model, tensor_parallel_size, macros.format_of_name(model), engine, engine_version, max_concurrency, max_concurrency, true
+    from marts.points
+    where is_known
+        and mean_tpot_s is not null
+        and coalesce(origin, 'measured') = 'measured'`
+
+// nearestQuery ranks what was measured by macros.measured_distance. Names are spelled as the catalogue spells them.
+const nearestQuery = `
+with given as (
+    select d%s
+),
+
+measured as (
+    select
+        gpu, model, tensor_parallel_size, weight_format, engine, engine_version, least_clients, most_clients, false as is_users
+    from seeds.fitted_deployments%s
+),
+
+asked as (
+    select {
+        'gpu': d.gpu, 'family': gpus.family, 'vendor': gpus.vendor, 'model': d.model, 'architecture': models.architecture,
+        'tensor_parallel_size': d.tensor_parallel_size, 'weight_format': d.weight_format, 'engine': d.engine,
+        'engine_version': d.engine_version, 'least_clients': nullif($2::double, 0), 'most_clients': nullif($2::double, 0)
+    } as a
+    from given
+    left join macros.gpus() as gpus on gpus.gpu = d.gpu
+    left join macros.models() as models on models.model = d.model
+),
+
+named as (
+    select
+        {
+            'gpu': coalesce(gpus.gpu, measured.gpu), 'family': gpus.family, 'vendor': gpus.vendor,
+            'model': coalesce(models.model, measured.model), 'architecture': models.architecture,
+            'tensor_parallel_size': measured.tensor_parallel_size, 'weight_format': measured.weight_format,
+            'engine': lower(coalesce(measured.engine, 'vllm')), 'engine_version': measured.engine_version,
+            'least_clients': measured.least_clients, 'most_clients': measured.most_clients
+        } as m,
+        measured.is_users
+    from measured
+    left join macros.gpus() as gpus on macros.is_gpu(gpus.gpu, gpus.aliases, measured.gpu)
+    left join macros.models() as models
+        on list_contains(macros.model_spellings(models.model, models.aliases), macros.model_spelling(measured.model))
+            or list_contains(macros.model_spellings(models.model, models.aliases), macros.bare_spelling(measured.model))
+)
+
+select
+    m.model || coalesce(' in ' || m.weight_format, '') || ' on ' || m.tensor_parallel_size || ' x ' || m.gpu || ', ' || m.engine
+    || coalesce(' ' || m.engine_version, '')
+    || case
+        when m.most_clients is null then ''
+        when m.most_clients = m.least_clients then format(', {:.0f} clients', m.most_clients)
+        else format(', {:.0f} to {:.0f} clients', m.least_clients, m.most_clients)
+    end
+    || case when is_users then ' (in the warehouse)' else '' end as what,
+    coalesce(list_aggregate(macros.measured_differences(a, m), 'string_agg', ', '), '') as differs
+from named
+cross join asked
+order by macros.measured_distance(a, m), is_users desc, what
+limit 1`

@@ -1,0 +1,48 @@
+package analysis
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tidemark/internal/hint"
+)
+
+// RunIDs gives for each of these the id of a run: what is an id stays, and a name (replay --name) stands for the one run that has it. What is
+// neither stays too, for whoever looks the run up says so.
+func RunIDs(ctx context.Context, db *sql.DB, named []string) ([]string, error) {
+	ids := slices.Clone(named)
+	for i, name := range named {
+		table, err := ask(ctx, db, `
+select
+    run_id,
+    run_id = $1 as is_id
+from staging.runs
+where run_id = $1
+    or name = $1
+order by
+    is_id desc,
+    run_id`, name)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", name, err)
+		}
+		switch found := column(table, 0); {
+		case len(found) == 0 || table.At(0, "is_id") == true:
+		case len(found) > 1:
+			return nil, hint.Misuse("%d runs are named %q", len(found), name).Hint("give the id of one: %s", strings.Join(found, ", "))
+		default:
+			ids[i] = found[0]
+		}
+	}
+	return ids, nil
+}
+
+// column are the texts of one column.
+func column(table Table, place int) (texts []string) {
+	for _, row := range table.Rows {
+		texts = append(texts, row[place].(string))
+	}
+	return texts
+}

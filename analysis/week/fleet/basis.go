@@ -1,0 +1,239 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"tidemark/analysis"
+	"tidemark/analysis/capacity"
+	"tidemark/internal/deployment"
+	"tidemark/internal/show"
+)
+
+// Where a search got its capacity from, as marts.capacities has it.
+const (
+	Measured  = "measured"
+	Simulated = "simulated"
+	Rehearsed = "rehearsed"
+	Predicted = "predicted" // rehearsed for this week, without a search
+)
+
+// Search is a search for capacity that a week can rest on. Rates are of one replica.
+type Search struct {
+	ID            string
+	Origin        string // Measured, Simulated or Rehearsed
+	SourceName    string
+	EndedAt       time.Time
+	PerS, LowPerS float64
+	HighPerS      *float64 // nil: nothing bounds it above, because the search ended at the largest multiple that it was allowed
+	Binding       string
+	Allowed       *float64 // share of requests that may miss it
+	WindowPerS    float64  // mean rate of the window, of one replica
+	IsWeak        bool
+	Window        *Shape // nil: its source is no longer in the warehouse
+	Curve         []Share
+	Points        []Point
+
+	sourceID, replicas int64
+	sourceSHA256       string
+	fromS, untilS      float64
+	outcome            string
+	asked              asked
+}
+
+// asked is the part of a search's first line that says what it asked.
+type asked struct {
+	Deployment deployment.Deployment `json:"deployment"`
+	SLO        analysis.SLO          `json:"slo"`
+}
+
+// Share of requests that miss the binding objective at a rate of one replica.
+type Share struct {
+	PerS   float64 `json:"per_s"`
+	Missed float64 `json:"missed"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// Point is a run of the search.
+type Point struct {
+	Share
+	IsValid bool
+	Run     string
+}
+
+// Basis is what a week rests on. Rates are of one replica: a search's are of its own window, a prediction's of the busiest hour's shape.
+type Basis struct {
+	Kind                    string
+	Search                  string
+	SourceName              string
+	EndedAt                 *time.Time
+	AgeDays                 *float64 // at the week's end; below 0: it ended later
+	PerS, LowPerS, HighPerS *float64
+	IsImpossible            bool // at the busiest hour's lengths no rate is small enough for the SLO
+	Binding                 string
+	ShapeDistance           *float64 // largest KS distance of prompt or answer lengths between the search's window and the week
+	IsOtherShape            bool
+	Correction              *float64 // of the busiest hour
+	Band                    *float64 // of the model, one side; nil where nothing rests on it
+	Curve                   []Share
+	Points                  []Point
+	Allowed                 *float64
+	WindowPerS              *float64
+	Sentence                string
+}
+
+// otherShape is the distance from which on a window is of another shape than the week, and monthDays the age at which a search is old.
+const (
+	otherShape = 0.1
+	monthDays  = 31
+)
+
+// rests says what the answer rests on.
+func (answer *Answer) rests(ctx context.Context, a *Asked, groups []group, of []int, measured *Capacity) error {
+	b := &answer.Basis
+	busiest := answer.Busiest
+	isImpossible := busiest >= 0 && answer.Hours[busiest].isImpossible
+	if s := a.Search; s != nil {
+		*b = Basis{Kind: s.Origin, Search: s.ID, SourceName: s.SourceName, EndedAt: &s.EndedAt, PerS: &s.PerS, LowPerS: &s.LowPerS, HighPerS: s.HighPerS,
+			Binding: s.Binding, Curve: s.Curve, Points: s.Points, Allowed: s.Allowed, WindowPerS: &s.WindowPerS}
+		age := a.WeekEnd.Sub(s.EndedAt).Hours() / 24
+		b.AgeDays = &age
+		if s.Origin != Measured {
+			b.Band = &a.Server.Band
+		}
+		if s.Window != nil {
+			distance := Distance(s.Window.Requests, ofWeek(a.Hours))
+			b.ShapeDistance, b.IsOtherShape = &distance, distance > otherShape
+		}
+		if busiest >= 0 {
+			b.Correction = answer.Hours[busiest].Correction
+		}
+		if b.IsImpossible = isImpossible; isImpossible {
+			b.Binding = answer.Hours[busiest].Binding
+		}
+		b.Sentence = b.ofSearch(s, measured)
+		return nil
+	}
+	b.Kind, b.Band = Predicted, &a.Server.Band
+	if busiest < 0 || of[busiest] < 0 {
+		b.Sentence = "No replica was measured, and no request of the week could be rehearsed."
+		return nil
+	}
+	n := &answer.Hours[busiest]
+	b.PerS, b.LowPerS, b.HighPerS, b.Binding, b.IsImpossible = n.PerS, n.LowPerS, n.HighPerS, n.Binding, isImpossible
+	b.Sentence = b.ofRehearsal()
+	if b.PerS == nil {
+		return nil
+	}
+	for _, o := range a.Server.Objectives {
+		if o.String() == n.Binding && o.Quantile > 0 {
+			allowed := 1 - o.Quantile
+			b.Allowed = &allowed
+		}
+	}
+	curve, err := a.curve(ctx, &groups[of[busiest]].shape, n.Capacity)
+	b.Curve = curve
+	return err
+}
+
+// curve is the share of misses over the rate of a shape that was rehearsed, from what is kept or played now. A slower server misses at less
+// traffic what this one misses at more, so that its ends are read off the same curve.
+func (a *Asked) curve(ctx context.Context, shape *Shape, c Capacity) ([]Share, error) {
+	key := a.Server.key(shape) + "/curve to 3, in order"
+	if a.Kept != nil {
+		if kept, isThere := a.Kept.Get(key); isThere {
+			return kept.Curve, nil
+		}
+	}
+	binding := -1
+	for j, o := range a.Server.Objectives {
+		if o.String() == c.Binding {
+			binding = j
+		}
+	}
+	if binding < 0 {
+		return nil, nil
+	}
+	r, err := a.Server.rehearsal(ctx, *shape, a.Server.played())
+	if err != nil {
+		return nil, err
+	}
+	densestPerS := densest * r.mostPerS // that is rehearsed
+	missed := func(perS float64) float64 {
+		ln := math.Log(min(perS, densestPerS) / r.windowS)
+		share, failed := r.limits.Missed(capacity.Shift{}, binding, ln)
+		if failed != nil {
+			err = failed
+		}
+		return share
+	}
+	for _, part := range []float64{0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 2, 3} {
+		perS := part * c.PerS
+		if perS > densestPerS && part > 1.3 {
+			break
+		}
+		at := Share{PerS: perS, Missed: missed(perS), Low: missed(perS * math.Exp(-c.Fast)), High: missed(perS * math.Exp(-max(c.Slow, -3)))}
+		at.Low, at.High = min(at.Low, at.Missed), max(at.High, at.Missed) // few misses are of other requests at another rate
+		c.Curve = append(c.Curve, at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	if a.Kept != nil {
+		if err := a.Kept.Put(key, c); err != nil {
+			return nil, fmt.Errorf("fleet: keep a curve: %w", err)
+		}
+	}
+	return c.Curve, nil
+}
+
+// ofSearch is the sentence of a capacity that a search found.
+func (b *Basis) ofSearch(s *Search, measured *Capacity) string {
+	how := map[string]string{Measured: "Measured", Simulated: "Measured on a simulated server", Rehearsed: "Rehearsed by a search"}[s.Origin]
+	text := fmt.Sprintf("%s on %s with %s: one replica takes %s requests/s (%s)", how, s.EndedAt.UTC().Format("2 January 2006"), s.SourceName,
+		show.Figures(s.PerS), interval(s.LowPerS, s.HighPerS))
+	switch {
+	case s.Window == nil:
+		text += ", used without a correction for this week's lengths, because that traffic is no longer in the warehouse"
+	case measured == nil || measured.PerS <= 0:
+		text += ", used without a correction for this week's lengths, because the model cannot rehearse that traffic within the SLO"
+	case b.IsOtherShape:
+		text += fmt.Sprintf(", corrected by rehearsal, because this week's lengths are others (distance %s)", show.Figures(*b.ShapeDistance))
+	default:
+		text += ", corrected to each hour's lengths by rehearsal"
+	}
+	var besides []string
+	if *b.AgeDays > monthDays {
+		besides = append(besides, fmt.Sprintf("it is %.0f days old", *b.AgeDays))
+	}
+	if s.IsWeak {
+		besides = append(besides, "it was found without a usable model of the server")
+	}
+	if s.Origin != Measured {
+		besides = append(besides, "no real GPU was measured: this interval is of sampling alone, and every need and headroom also holds step times that are wrong by ±"+show.Percent(*b.Band))
+	}
+	if len(besides) > 0 {
+		text += "; " + strings.Join(besides, ", and ")
+	}
+	return text + "."
+}
+
+// ofRehearsal is the sentence of a capacity that is predicted.
+func (b *Basis) ofRehearsal() string {
+	if b.PerS == nil {
+		return "No replica was measured; by rehearsal no rate is small enough for the SLO at the busiest hour's lengths."
+	}
+	return fmt.Sprintf("No replica was measured: by rehearsal one takes %s requests/s (%s) of the busiest hour's lengths, if step times are within %s of the model's.",
+		show.Figures(*b.PerS), interval(*b.LowPerS, b.HighPerS), show.Percent(*b.Band))
+}
+
+func interval(low float64, high *float64) string {
+	if high == nil {
+		return "at least " + show.Figures(low)
+	}
+	return show.Figures(low) + " to " + show.Figures(*high)
+}

@@ -1,0 +1,394 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"tidemark/replay/plan"
+)
+
+// Hour of the week, as far as replicas depend on it.
+type Hour struct {
+	Start     time.Time
+	IsMissing bool
+	Shape     Shape   // a sample of the hour's own requests: Sample or Drawn makes it
+	Requests  int64   // of the whole hour
+	PeakPerS  float64 // rate of the busiest five minutes
+	Paid      int     // replicas
+}
+
+// Kept has capacities of earlier reports. Get and Put are called by one goroutine at a time.
+type Kept interface {
+	Get(key string) (Capacity, bool)
+	Put(key string, c Capacity) error
+}
+
+// Asked is what Needs answers.
+type Asked struct {
+	Server  Server
+	Hours   []Hour
+	Search  *Search // that measured what a replica takes; nil: it is rehearsed alone
+	WeekEnd time.Time
+	Kept    Kept // nil: nothing is kept
+	Threads int  // 0: one a processor
+}
+
+// Need of one hour. Pointers are nil where a number is not known.
+type Need struct {
+	PerS, LowPerS, HighPerS *float64 // that one replica takes of the hour's shape, with its 90 % interval
+	Needed, Fewest, Most    *int     // whole replicas at PerS, at HighPerS and at LowPerS
+	Correction              *float64 // capacity at the hour's shape over that at the search's window
+	Binding                 string
+	RehearsedAs             int // the hour whose rehearsal it shares; its own number: its own
+	Capacity                Capacity
+	centre, below, above    float64 // ln of PerS, and how far its interval reaches
+	isEndless, isImpossible bool    // nothing bounds it above; no rate is small enough
+	peak                    float64
+}
+
+// Answer is what every hour of a week needs.
+type Answer struct {
+	Hours      []Need
+	Basis      Basis
+	Busiest    int // hour; -1: no hour has a request
+	Headroom   *float64
+	Low, High  *float64 // ends of the headroom's interval
+	Rehearsals int      // shapes that were rehearsed, kept ones too
+	Fresh      int      // of these, now
+}
+
+// Few is the number of requests below which an hour tells too little of its own shape: all such hours together are one.
+const Few = 100
+
+// sharedApart is how far apart, in ln, the work of two requests of shapes that agree may be on average; capacities are apart by as much, times
+// the gain (TestHoursThatAgreeTakeTheSame).
+const sharedApart = 0.04
+
+// group of hours that share a rehearsal.
+type group struct {
+	hour  int // that stands for it
+	shape Shape
+	looks looks
+	key   string
+}
+
+// Needs rehearses the shapes of a week and says what every hour needs. Its answer does not depend on the number of threads.
+func Needs(ctx context.Context, a Asked) (*Answer, error) {
+	groups, of := share(a.Hours)
+	shapes := make([]Shape, 0, len(groups)+1)
+	for _, g := range groups {
+		shapes = append(shapes, g.shape)
+	}
+	window := -1
+	if a.Search != nil && a.Search.Window != nil {
+		window = len(shapes)
+		shapes = append(shapes, *a.Search.Window)
+	}
+	capacities, fresh, err := a.rehearsed(ctx, shapes)
+	if err != nil {
+		return nil, err
+	}
+	needs := make([]Need, len(a.Hours))
+	var measured *Capacity
+	if window >= 0 {
+		measured = &capacities[window]
+	}
+	for i := range a.Hours {
+		h, n := &a.Hours[i], &needs[i]
+		n.RehearsedAs, n.peak = -1, h.PeakPerS
+		if h.IsMissing {
+			continue
+		}
+		if g := of[i]; g >= 0 {
+			n.RehearsedAs, n.Capacity = groups[g].hour, capacities[g]
+			n.take(a.Search, capacities[g], measured, groups[g].hour != i)
+		}
+		n.count()
+	}
+	answer := answerOf(a.Hours, needs)
+	answer.Rehearsals, answer.Fresh = len(shapes), fresh
+	if err := answer.rests(ctx, &a, groups, of, measured); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// answerOf adds the busiest hour and the headroom to the needs of a week.
+func answerOf(hours []Hour, needs []Need) *Answer {
+	answer := &Answer{Hours: needs, Busiest: busiest(hours, needs)}
+	answer.headroom(hours)
+	return answer
+}
+
+// share finds the hours that may share a rehearsal. The busiest hours are looked at first, so that they are rehearsed with their own
+// requests; a later one joins the group that it is nearest to, where it agrees with one. of is the group of each hour; -1: it has none.
+func share(hours []Hour) (groups []group, of []int) {
+	of = make([]int, len(hours))
+	var order, few []int
+	for i := range hours {
+		of[i] = -1
+		switch n := len(hours[i].Shape.Requests); {
+		case hours[i].IsMissing || n == 0:
+		case n < Few:
+			few = append(few, i)
+		default:
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(hours[j].PeakPerS, hours[i].PeakPerS) })
+	join := func(shape Shape, stands int, members []int) {
+		shape = shape.usable()
+		if len(shape.Requests) == 0 {
+			return
+		}
+		look := shape.look()
+		best, nearest := -1, math.Inf(1)
+		for g := range groups {
+			if apart, agrees := look.agrees(&groups[g].looks); agrees && apart < nearest {
+				best, nearest = g, apart
+			}
+		}
+		if best < 0 {
+			best = len(groups)
+			groups = append(groups, group{hour: stands, shape: shape, looks: look})
+		}
+		for _, i := range members {
+			of[i] = best
+		}
+	}
+	for _, i := range order {
+		join(hours[i].Shape, i, []int{i})
+	}
+	if len(few) > 0 {
+		join(together(hours, few), few[0], few)
+	}
+	return groups, of
+}
+
+// together is one shape of several hours, one after the other.
+func together(hours []Hour, which []int) Shape {
+	var all Shape
+	for _, i := range which {
+		s := &hours[i].Shape
+		for _, r := range s.Requests {
+			r.Due += all.Span
+			if r.Session != "" {
+				r.Session = fmt.Sprint(i, " ", r.Session)
+			}
+			all.Requests = append(all.Requests, r)
+		}
+		all.Span += (s.span() + fiveMinutes - 1) / fiveMinutes * fiveMinutes
+	}
+	return all
+}
+
+// rehearsed is the capacity of each shape: kept, or rehearsed now on as many threads as there are.
+func (a *Asked) rehearsed(ctx context.Context, shapes []Shape) (capacities []Capacity, fresh int, err error) {
+	capacities = make([]Capacity, len(shapes))
+	keys := make([]string, len(shapes))
+	var missing []int
+	for i := range shapes {
+		keys[i] = a.Server.key(&shapes[i])
+		if a.Kept != nil {
+			if c, isThere := a.Kept.Get(keys[i]); isThere {
+				capacities[i] = c
+				continue
+			}
+		}
+		missing = append(missing, i)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var working sync.WaitGroup
+	for range max(1, min(len(missing), cmp.Or(a.Threads, runtime.GOMAXPROCS(0)))) {
+		working.Go(func() {
+			for i := range next {
+				c, err := a.Server.Rehearse(ctx, shapes[i])
+				if err != nil {
+					cancel(err)
+				}
+				capacities[i] = c
+			}
+		})
+	}
+	for _, i := range missing {
+		next <- i
+	}
+	close(next)
+	working.Wait()
+	if ctx.Err() != nil {
+		return nil, 0, context.Cause(ctx)
+	}
+	if a.Kept != nil {
+		for _, i := range missing {
+			if err := a.Kept.Put(keys[i], capacities[i]); err != nil {
+				return nil, 0, fmt.Errorf("fleet: keep a rehearsal: %w", err)
+			}
+		}
+	}
+	return capacities, len(missing), nil
+}
+
+// take works out the capacity of an hour: rehearsed, or a search's, corrected by what was rehearsed at both shapes.
+func (n *Need) take(search *Search, c Capacity, measured *Capacity, isShared bool) {
+	n.Binding = c.Binding
+	if c.PerS <= 0 {
+		n.isImpossible = true
+		return
+	}
+	own := c.own()
+	if isShared {
+		own = math.Hypot(own, sharedApart*c.Gain)
+	}
+	if search == nil {
+		n.centre, n.below, n.above = math.Log(c.PerS), math.Hypot(min(c.Slow, 0), own), math.Hypot(max(c.Fast, 0), own)
+		n.isImpossible = false
+		n.set(c.Slow <= impossible)
+		return
+	}
+	n.centre, n.below, n.above = math.Log(search.PerS), math.Log(search.PerS/search.LowPerS), 0
+	if search.HighPerS != nil {
+		n.above = math.Log(*search.HighPerS / search.PerS)
+	} else {
+		n.isEndless = true
+	}
+	var model [2]float64 // half widths below and above by what the model may be wrong
+	switch {
+	case measured == nil || measured.PerS <= 0: // nothing is known of the window's shape
+		own = 0
+	default:
+		correction := math.Log(c.PerS / measured.PerS)
+		n.centre += correction
+		ratio := math.Exp(correction)
+		n.Correction = &ratio
+		// A common error of all steps cancels as far as both shapes feel it alike; prompts and decoding may also be wrong by themselves.
+		prompts, decoding := c.Tilt-measured.Tilt, (c.Slow-c.Tilt)-(measured.Slow-measured.Tilt)
+		model[0] = math.Hypot(prompts, decoding)
+		model[1] = model[0]
+		own = math.Hypot(own, measured.Seeds) // the window's own requests were measured: it is no sample
+	}
+	if search.Origin != Measured { // the interval of such a search says nothing of how far the model is from real GPUs
+		model = [2]float64{min(c.Slow, 0), max(c.Fast, 0)}
+	}
+	n.below, n.above = math.Hypot(n.below, math.Hypot(model[0], own)), math.Hypot(n.above, math.Hypot(model[1], own))
+	if n.Correction != nil {
+		n.below, n.above = correctedWider*n.below, correctedWider*n.above
+	}
+	n.set(search.Origin != Measured && c.Slow <= impossible)
+}
+
+// correctedWider widens the interval of a corrected capacity. Without it 80 % of the intervals of the study held the truth in place of 90 %
+// (docs/headroom.md): two rehearsals differ by more than their parts add up to.
+const correctedWider = 1.25
+
+// impossible is the ln of a capacity over the centre that stands for none at all: JSON has no infinity.
+var impossible = math.Log(1e-9)
+
+// set fills in the rates from their ln.
+func (n *Need) set(isNoneAtLow bool) {
+	at := func(ln float64) *float64 { v := math.Exp(ln); return &v }
+	n.PerS, n.LowPerS = at(n.centre), at(n.centre-n.below)
+	if isNoneAtLow {
+		*n.LowPerS = 0
+	}
+	if !n.isEndless {
+		n.HighPerS = at(n.centre + n.above)
+	}
+}
+
+// count is the whole replicas for the busiest five minutes. An hour without a request needs none. Where no rate is small enough no number
+// is enough either, and nil says so.
+func (n *Need) count() {
+	number := func(perS float64) *int {
+		if perS <= 0 {
+			return nil
+		}
+		replicas := max(1, int(math.Ceil(n.peak/perS-1e-9)))
+		return &replicas
+	}
+	if n.peak <= 0 {
+		none := 0
+		n.Needed, n.Fewest, n.Most = &none, &none, &none
+		return
+	}
+	if n.PerS == nil {
+		return
+	}
+	n.Needed, n.Most = number(*n.PerS), number(*n.LowPerS)
+	one := 1
+	n.Fewest = &one
+	if n.HighPerS != nil {
+		n.Fewest = number(*n.HighPerS)
+	}
+}
+
+// busiest hour: by replicas needed, then by the busiest five minutes; the first of equals. One that no number is enough for comes first, and one
+// whose need is not known last: an hour of failed requests alone.
+func busiest(hours []Hour, needs []Need) int {
+	best := -1
+	replicas := func(i int) int {
+		switch {
+		case needs[i].Needed != nil:
+			return *needs[i].Needed
+		case needs[i].RehearsedAs < 0:
+			return -1
+		}
+		return math.MaxInt
+	}
+	for i := range hours {
+		if hours[i].IsMissing || hours[i].PeakPerS <= 0 {
+			continue
+		}
+		if best < 0 || replicas(i) > replicas(best) || replicas(i) == replicas(best) && hours[i].PeakPerS > hours[best].PeakPerS {
+			best = i
+		}
+	}
+	return best
+}
+
+// headroom is what the replicas that are paid for take in the busiest hour, over its busiest five minutes, less one.
+func (a *Answer) headroom(hours []Hour) {
+	if a.Busiest < 0 || a.Hours[a.Busiest].PerS == nil {
+		return
+	}
+	n, h := &a.Hours[a.Busiest], &hours[a.Busiest]
+	ratio := func(perS *float64) *float64 {
+		if perS == nil {
+			return nil
+		}
+		v := float64(h.Paid)**perS/h.PeakPerS - 1
+		return &v
+	}
+	a.Headroom, a.Low, a.High = ratio(n.PerS), ratio(n.LowPerS), ratio(n.HighPerS)
+}
+
+// ofWeek are requests of all hours, of each in proportion to how many it had: the week's own mixture of lengths.
+func ofWeek(hours []Hour) []plan.Request {
+	const wanted = 20_000
+	total := int64(0)
+	for i := range hours {
+		if !hours[i].IsMissing {
+			total += max(hours[i].Requests, int64(len(hours[i].Shape.Requests)))
+		}
+	}
+	var all []plan.Request
+	for i := range hours {
+		s := hours[i].Shape.usable()
+		if hours[i].IsMissing || len(s.Requests) == 0 {
+			continue
+		}
+		requests := max(hours[i].Requests, int64(len(hours[i].Shape.Requests)))
+		n := int(math.Ceil(min(1, wanted/float64(total)) * float64(requests)))
+		for k := range n { // evenly out of the sample, again where it is smaller
+			all = append(all, s.Requests[k*len(s.Requests)/n])
+		}
+	}
+	return all
+}

@@ -1,0 +1,278 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"tidemark/analysis/capacity"
+	"tidemark/internal/rehearsal"
+	"tidemark/internal/vllmsim"
+	"tidemark/replay/plan"
+)
+
+// Server is one replica as the bandwidth model has it.
+type Server struct {
+	Engine     vllmsim.Config // with its step time
+	Band       float64        // 90 % of measured times lie between predicted / (1 + Band) and predicted * (1 + Band)
+	Objectives []capacity.Objective
+
+	requests int // played at each point; 0: playedRequests
+}
+
+// Capacity is what one replica takes of a shape: the largest rate at which every objective holds. Its interval is a 90 % one.
+type Capacity struct {
+	PerS     float64 `json:"per_s"` // 0: no rate is small enough
+	LowPerS  float64 `json:"low_per_s"`
+	HighPerS float64 `json:"high_per_s"`
+	Binding  string  `json:"binding,omitempty"` // the objective that ends it; empty: the server no longer keeps up
+
+	// What the interval is made of, in ln, half of its width each. Slow is of a server whose steps are longer by the whole band, Fast of one whose steps are as much
+	// shorter, Tilt of one whose prompts alone take so much longer. Seeds is by the seeds, Sample by the number of requests, Uneven by how
+	// well it is known how unevenly they come.
+	Slow   float64 `json:"slow"`
+	Fast   float64 `json:"fast"`
+	Tilt   float64 `json:"tilt"`
+	Seeds  float64 `json:"seeds"`
+	Sample float64 `json:"sample"`
+	Uneven float64 `json:"uneven"`
+	Gain   float64 `json:"gain"` // by how much more than steps are longer the capacity is smaller; at least 1
+
+	Curve []Share `json:"curve,omitempty"` // of the shape that the page shows
+}
+
+// modelVersion changes when the same question would get another answer by this package or by the packages that it rehearses with. Constants
+// of the bandwidth model need no change here: the key holds step times.
+const modelVersion = "fleet/2"
+
+// How much is played: at each point so many requests, more of them where the seeds alone make the interval this wide.
+const (
+	playedRequests = 6_000
+	seedsPrecision = 0.08
+	leastWindow    = 5 * time.Minute
+	mostWindow     = time.Hour
+	windowOfPlayed = 0.4   // of them are one window at the limit: several seeds are played
+	twoSided       = 1.645 // standard errors of a 90 % interval
+)
+
+// key of a rehearsal: the shape, the server by its limits and by the times of a few steps, the objectives and the version of this program's
+// model.
+func (s *Server) key(shape *Shape) string {
+	h := sha256.New()
+	e := s.Engine
+	fmt.Fprintln(h, modelVersion, shape.hash(), e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow, s.Band, s.played())
+	for _, step := range probes {
+		fmt.Fprintln(h, e.StepTime(step))
+	}
+	text, err := json.Marshal(s.Objectives)
+	if err != nil {
+		panic(err) // numbers and texts
+	}
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func (s *Server) played() int { return cmp.Or(s.requests, playedRequests) }
+
+// probes are steps that every constant of the model shows in: few and many sequences, short and long contexts, prompts alone and between.
+var probes = []vllmsim.Step{
+	{DecodeSequences: 1, ContextTokens: 100, WindowTokens: 100},
+	{DecodeSequences: 7, ContextTokens: 7_000, WindowTokens: 7_000},
+	{DecodeSequences: 64, ContextTokens: 64_000, WindowTokens: 60_000},
+	{DecodeSequences: 250, ContextTokens: 1_000_000, WindowTokens: 250_000},
+	{PrefillTokens: 512, PrefillChunks: 1, PrefillPairs: 512 * 256},
+	{PrefillTokens: 2048, PrefillChunks: 3, PrefillPairs: 40e6},
+	{DecodeSequences: 30, ContextTokens: 30_000, WindowTokens: 30_000, PrefillTokens: 2000, PrefillChunks: 2, PrefillPairs: 2e6},
+}
+
+// Rehearse finds what the server takes of a shape.
+func (s *Server) Rehearse(ctx context.Context, shape Shape) (Capacity, error) {
+	r, err := s.rehearsal(ctx, shape, s.played())
+	if err != nil {
+		return Capacity{}, err
+	}
+	return r.capacity(ctx)
+}
+
+// rehearsal is one shape on one server.
+type played struct {
+	server   *Server
+	shape    *Shape
+	limits   *capacity.Limits
+	question capacity.Question
+	length   time.Duration // of the window, at least
+	denseS   float64       // rate of the window, per second, before any thinning
+	windowS  float64       // that it came to
+	mostPerS float64       // that the server keeps up with
+}
+
+func (s *Server) rehearsal(ctx context.Context, shape Shape, requests int) (*played, error) {
+	shape = shape.usable()
+	if len(shape.Requests) == 0 {
+		return nil, fmt.Errorf("fleet: no request has a prompt and an answer: nothing to rehearse")
+	}
+	engine := s.Engine
+	engine.EnablePrefixCaching = false
+	for i := range shape.Requests {
+		engine.EnablePrefixCaching = engine.EnablePrefixCaching || len(shape.Requests[i].Blocks) > 0
+	}
+	most, stay, err := saturated(ctx, engine, &shape)
+	if err != nil {
+		return nil, err
+	}
+	// The window is made denser than a replica takes, and thinned: clones of a thin one would come in clumps.
+	shortest := float64(leastWindow) * min(1, float64(s.played())/playedRequests)
+	if slow, _ := shape.unevenness(60); slow > 0 { // a quarter of an hour has few minutes
+		shortest *= 3
+	} else if fast, _ := shape.unevenness(10); fast > 0 {
+		shortest *= 2
+	}
+	length := time.Duration(max(shortest, min(float64(mostWindow), 1e9*float64(s.played())*windowOfPlayed/most, 1e9*25*stay)))
+	window, span := shape.window(densest*most, length)
+	q := capacity.Question{
+		Window: window, Length: span, Objectives: s.Objectives, Seed: 1, Precision: seedsPrecision,
+		Twin: capacity.Twin{Engine: engine, StepTime: capacity.ShiftedSteps(s.Engine.StepTime), AreSettingsCertain: true},
+	}
+	r := &played{server: s, shape: &shape, length: length, denseS: densest * most, windowS: float64(len(window)) / span.Seconds(), mostPerS: most}
+	q.MinScale, q.MaxScale = least*most/r.windowS, min(densest*most/r.windowS, 1000)
+	r.question = q
+	if r.limits, err = capacity.NewLimits(ctx, q, requests); err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	return r, nil
+}
+
+// Traffic is played between these shares of what the server keeps up with. A server that holds its objectives only when it is all but idle
+// is not one to plan with.
+const least, densest = 0.03, 1.25
+
+// capacity at the speeds that make the interval.
+func (r *played) capacity(ctx context.Context) (c Capacity, err error) {
+	by := math.Log1p(r.server.Band)
+	centre, err := r.at(capacity.Shift{}, math.Log(0.7*r.mostPerS/r.windowS), r.server.requests == 0)
+	if err != nil {
+		return c, err
+	}
+	if centre.Objective >= 0 {
+		c.Binding = r.server.Objectives[centre.Objective].String()
+	}
+	if math.IsInf(centre.Ln, -1) {
+		return c, nil
+	}
+	c.PerS = math.Exp(centre.Ln) * r.windowS
+	c.Seeds = twoSided * centre.Noise
+	for _, other := range []struct {
+		to    *float64
+		shift capacity.Shift
+		guess float64
+	}{{&c.Slow, capacity.Shift{All: by}, centre.Ln - by}, {&c.Fast, capacity.Shift{All: -by}, centre.Ln + by}, {&c.Tilt, capacity.Shift{Prefill: by}, centre.Ln - by/2}} {
+		got, err := r.at(other.shift, other.guess, false)
+		if err != nil {
+			return c, err
+		}
+		*other.to = max(got.Ln-centre.Ln, impossible)
+	}
+	if c.Uneven, err = r.uneven(ctx, centre); err != nil {
+		return c, err
+	}
+	// A request with more work is like longer steps.
+	c.Gain = max(1, -max(c.Slow, -3)/by)
+	c.Sample = twoSided * r.shape.sampling() * c.Gain
+	half := c.own()
+	c.LowPerS = c.PerS * math.Exp(-math.Hypot(min(c.Slow, 0), half))
+	c.HighPerS = c.PerS * math.Exp(math.Hypot(max(c.Fast, 0), half))
+	if c.Slow <= impossible {
+		c.LowPerS = 0
+	}
+	return c, nil
+}
+
+// own is the half width that has nothing to do with how far the model is off.
+func (c *Capacity) own() float64 { return math.Hypot(math.Hypot(c.Seeds, c.Sample), c.Uneven) }
+
+// uneven is how much less the server takes where requests come more unevenly by the standard error of how unevenly they came. It matters only
+// where arrivals are drawn anew, and where the rate may vary by a tenth more than is known.
+func (r *played) uneven(ctx context.Context, centre capacity.Limit) (float64, error) {
+	_, se := r.shape.unevenness(10)
+	_, seOfMinutes := r.shape.unevenness(60)
+	if se = math.Hypot(se, seOfMinutes); !r.shape.isThin(r.denseS) || math.IsInf(se, 0) || twoSided*se < 0.01 || centre.Objective < 0 {
+		return 0, nil
+	}
+	more := *r
+	q := r.question
+	q.Window, q.Length = r.shape.redrawn(r.denseS, r.length, 1)
+	more.windowS = float64(len(q.Window)) / q.Length.Seconds()
+	var err error
+	if more.limits, err = capacity.NewLimits(ctx, q, r.server.played()); err != nil {
+		return 0, fmt.Errorf("fleet: %w", err)
+	}
+	got, err := more.at(capacity.Shift{}, centre.Ln, false)
+	less := centre.Ln - got.Ln - math.Log(more.windowS/r.windowS)
+	return twoSided * max(0, min(1, less)), err
+}
+
+// at is the limit at a speed; one that is above what the server keeps up with ends there, and no objective binds (-1).
+func (r *played) at(shift capacity.Shift, guess float64, deepen bool) (capacity.Limit, error) {
+	got, err := r.limits.At(shift, guess, deepen)
+	if err != nil {
+		return got, fmt.Errorf("fleet: %w", err)
+	}
+	slower := shift.All + shift.Prefill/2
+	if most := math.Log(r.mostPerS/r.windowS) - slower; got.Ln > most {
+		got = capacity.Limit{Ln: most, Objective: -1}
+	}
+	return got, nil
+}
+
+// sampling is the standard error of the mean work of a request, in ln: prompt and answer count alike.
+func (s *Shape) sampling() float64 {
+	var input, output float64
+	n := float64(len(s.Requests))
+	for i := range s.Requests {
+		input, output = input+float64(s.Requests[i].InputTokens)/n, output+float64(s.Requests[i].OutputTokens)/n
+	}
+	squares := 0.0
+	for i := range s.Requests {
+		work := (float64(s.Requests[i].InputTokens)/input+float64(s.Requests[i].OutputTokens)/output)/2 - 1
+		squares += work * work
+	}
+	return math.Sqrt(squares) / n
+}
+
+// saturated plays the shape as fast as the engine goes: how many requests a second it keeps up with, and how long one stays then, seconds.
+// Beginning and end are left out, where the batch fills and empties.
+func saturated(ctx context.Context, engine vllmsim.Config, shape *Shape) (perS, stayS float64, err error) {
+	slots := cmp.Or(engine.MaxNumSeqs, 256)
+	n := max(2000, 8*slots)
+	at := make([]time.Duration, 0, n)
+	var stay time.Duration
+	play := func(yield func(plan.Request, error) bool) {
+		for i := range n {
+			r := shape.Requests[i%len(shape.Requests)]
+			r.Seq, r.Due, r.Session, r.Blocks = int64(i), 0, "", nil
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	err = rehearsal.Play(ctx, rehearsal.Settings{Engine: engine}, play, func(r *rehearsal.Request) error {
+		if r.Failure == "" {
+			at = append(at, r.Last)
+			stay += r.Last - r.Scheduled
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("fleet: %w", err)
+	case len(at) < n/2:
+		return 0, 0, fmt.Errorf("fleet: %d of %d requests are longer than the server's context of %d tokens", n-len(at), n, engine.MaxModelLen)
+	}
+	from, until := len(at)/4, len(at)*3/4
+	return float64(until-from) / (at[until] - at[from]).Seconds(), stay.Seconds() / float64(len(at)), nil
+}

@@ -1,0 +1,446 @@
+package fleet
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark/internal/splitmix"
+	"tidemark/replay/plan"
+)
+
+// Shape is how requests look and how unevenly they come, whatever their rate: a stretch of requests of one hour, or the window of a search.
+type Shape struct {
+	Requests []plan.Request // in order of due time, from 0
+	Span     time.Duration  // that they were taken from; 0: until the last is due
+
+	// IsWindow keeps the rate within the span as it was, as a search for capacity scales its window. Else every five minutes of the span
+	// come at one rate: how much busier the busiest five minutes are is said by the hour's peak rate already, and must not count twice.
+	IsWindow bool
+
+	// Counts are how many requests came in each ten seconds of the hour, all of them and not only the sample: how uneven they come is known
+	// better by these. nil: only the sample's are known.
+	Counts []int
+}
+
+const fiveMinutes = 5 * time.Minute
+
+// span is that of the requests, and never 0.
+func (s *Shape) span() time.Duration {
+	last := time.Millisecond
+	if n := len(s.Requests); n > 0 {
+		last += s.Requests[n-1].Due
+	}
+	return cmp.Or(s.Span, last)
+}
+
+// Enough is how many requests a sample of an hour should have where the hour has them.
+const Enough = 2000
+
+// Sample takes the busiest five minutes of an hour, and more of the hour on both sides until enough requests are there. The requests are
+// those of the whole hour, due from its start. Of more than twice enough every so manieth session is kept.
+func Sample(hour []plan.Request, enough int) Shape {
+	if len(hour) == 0 {
+		return Shape{}
+	}
+	const bins = int(time.Hour / fiveMinutes)
+	var count [bins]int
+	binOf := func(r *plan.Request) int { return max(0, min(bins-1, int(r.Due/fiveMinutes))) }
+	for i := range hour {
+		count[binOf(&hour[i])]++
+	}
+	busiest := 0
+	for i, n := range count {
+		if n > count[busiest] {
+			busiest = i
+		}
+	}
+	low, high, n := busiest, busiest, count[busiest]
+	for n < enough && (low > 0 || high < bins-1) {
+		if high == bins-1 || low > 0 && count[low-1] >= count[high+1] {
+			low--
+			n += count[low]
+		} else {
+			high++
+			n += count[high]
+		}
+	}
+	s := Shape{Span: time.Duration(high-low+1) * fiveMinutes, Counts: counted(hour, time.Hour)}
+	keep := 1.0
+	if n > 2*enough {
+		keep = float64(enough) / float64(n)
+	}
+	for i := range hour {
+		r := hour[i]
+		r.Seq = int64(i)
+		if b := binOf(&r); b < low || b > high || keep < 1 && !isKept(&r, keep) {
+			continue
+		}
+		r.Due = max(r.Due-time.Duration(low)*fiveMinutes, 0)
+		s.Requests = append(s.Requests, r)
+	}
+	slices.SortStableFunc(s.Requests, func(a, b plan.Request) int { return cmp.Compare(a.Due, b.Due) })
+	for i := range s.Requests {
+		s.Requests[i].Seq = int64(i)
+	}
+	return s
+}
+
+// isKept chooses whole sessions by a hash, so that the choice depends on nothing else.
+func isKept(r *plan.Request, share float64) bool {
+	h := splitmix.Mix(uint64(r.Seq) ^ 0xf1ee7)
+	if r.Session != "" {
+		h = splitmix.Mix(splitmix.Hash(r.Session) ^ 0xf1ee7)
+	}
+	return float64(h>>11)/(1<<53) < share
+}
+
+// Drawn is the shape of an hour that is known by lengths and a rate alone: arrivals are Poisson's.
+func Drawn(lengths []plan.Request, perS float64, seed uint64) Shape {
+	rnd := rand.New(rand.NewPCG(seed, 0xd4a3))
+	s := Shape{Requests: slices.Clone(lengths)}
+	at := 0.0
+	for i := range s.Requests {
+		at += rnd.ExpFloat64() / perS
+		s.Requests[i].Due, s.Requests[i].Seq = plan.FromSeconds(at), int64(i)
+	}
+	s.Span = plan.FromSeconds(at + 1/perS)
+	return s
+}
+
+// usable leaves out requests that nothing can be rehearsed of: those that failed in the source have no answer.
+func (s Shape) usable() Shape {
+	s.Requests = slices.DeleteFunc(slices.Clone(s.Requests), func(r plan.Request) bool { return r.InputTokens < 1 || r.OutputTokens < 1 })
+	for i := range s.Requests {
+		s.Requests[i].Seq = int64(i)
+	}
+	return s
+}
+
+// steady are the requests with every five minutes at one rate, perS in all: a stretch takes time by its share of the requests. Within
+// five minutes the gaps keep their proportions, so that bursts stay.
+func (s *Shape) steady(perS float64) []plan.Request {
+	bin := func(i int) time.Duration { return s.Requests[i].Due / fiveMinutes }
+	n := len(s.Requests)
+	all := slices.Clone(s.Requests)
+	end := s.span()
+	for from := 0; from < n; {
+		until := from
+		for until < n && bin(until) == bin(from) {
+			until++
+		}
+		width := min(fiveMinutes, max(end-bin(from)*fiveMinutes, time.Millisecond))
+		for i := from; i < until; i++ {
+			within := (s.Requests[i].Due - bin(from)*fiveMinutes).Seconds() / width.Seconds()
+			all[i].Due = plan.FromSeconds((float64(from) + within*float64(until-from)) / perS)
+		}
+		from = until
+	}
+	return all
+}
+
+// window is the shape as a twin plays it, at least perS a second and as long as asked.
+//
+// A stretch that is dense enough is repeated as it is, for the twin thins it: that is what one of several replicas sees. A thinner one
+// cannot be made denser by clones, which come in clumps, nor by speed, which makes bursts short. Its arrivals are drawn anew, as uneven as it
+// was, with its own lengths in turn. Only whole sessions and shared prefixes must stay as they are: then speed has to do.
+func (s *Shape) window(perS float64, length time.Duration) (requests []plan.Request, span time.Duration) {
+	switch {
+	case s.IsWindow:
+		return s.Requests, s.span()
+	case s.isThin(perS):
+		return s.redrawn(perS, length, 0)
+	}
+	return s.repeated(max(s.recorded(), perS), length)
+}
+
+// recorded is the mean rate of the sample.
+func (s *Shape) recorded() float64 { return float64(len(s.Requests)) / s.span().Seconds() }
+
+// isThin says that arrivals must be drawn anew to make so many of them.
+func (s *Shape) isThin(perS float64) bool { return !s.IsWindow && s.recorded() < perS && !s.isTied() }
+
+// isTied says that requests belong together.
+func (s *Shape) isTied() bool {
+	return slices.ContainsFunc(s.Requests, func(r plan.Request) bool { return r.Session != "" || len(r.Blocks) > 0 })
+}
+
+// repeated is the steady stretch at a rate, as often as it takes. Each repetition has sessions and prefix blocks of its own, so that it is
+// thinned in another way and finds no prompt of an earlier one in the cache.
+func (s *Shape) repeated(perS float64, length time.Duration) (requests []plan.Request, span time.Duration) {
+	once := s.steady(perS)
+	each := plan.FromSeconds(float64(len(once)) / perS)
+	for n := 0; span < length; n++ {
+		for _, r := range once {
+			r.Due += span
+			r.Seq = int64(len(requests))
+			if n > 0 && r.Session != "" {
+				r.Session += fmt.Sprintf(" again %d", n)
+			}
+			if n > 0 && len(r.Blocks) > 0 {
+				r.Blocks = slices.Clone(r.Blocks)
+				for i := range r.Blocks {
+					r.Blocks[i] = splitmix.Mix(r.Blocks[i] ^ splitmix.Mix(uint64(n)))
+				}
+			}
+			requests = append(requests, r)
+		}
+		span += each
+	}
+	return requests, span
+}
+
+// redrawn are Poisson arrivals whose rate changes every minute and every ten seconds as much as that of the shape does, or by so many
+// standard errors more.
+func (s *Shape) redrawn(perS float64, length time.Duration, more float64) ([]plan.Request, time.Duration) {
+	const minute, short = 60, 10
+	slow, slowError := s.unevenness(minute)
+	fast, fastError := s.unevenness(short)
+	if more > 0 {
+		slow, fast = slow+more*slowError, fast+more*math.Hypot(slowError, fastError)
+	}
+	fast = max(fast-slow, 0) // what is uneven over a minute is uneven over ten seconds too
+	rnd := rand.New(rand.NewPCG(uint64(len(s.Requests)), 0x4ed4))
+	minutes := int(math.Ceil(length.Seconds() / minute))
+	ofMinute, ofShort := varied(rnd, slow, minutes), varied(rnd, fast, minutes*minute/short)
+	rates := make([]float64, len(ofShort))
+	sum := 0.0
+	for i := range rates {
+		rates[i] = ofMinute[i*short/minute] * ofShort[i]
+		sum += rates[i]
+	}
+	order := rnd.Perm(len(s.Requests))
+	var requests []plan.Request
+	for i, rate := range rates {
+		rate *= perS * float64(len(rates)) / sum
+		from := float64(i * short)
+		for at := from + rnd.ExpFloat64()/rate; at < from+short; at += rnd.ExpFloat64() / rate {
+			r := s.Requests[order[len(requests)%len(order)]]
+			r.Seq, r.Due = int64(len(requests)), plan.FromSeconds(at)
+			requests = append(requests, r)
+		}
+	}
+	return requests, time.Duration(minutes) * time.Minute
+}
+
+// hash names the shape by its content.
+func (s *Shape) hash() string {
+	h := sha256.New()
+	var line []byte
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		line = line[:0]
+		for _, v := range []int64{int64(r.Due), int64(r.InputTokens), int64(r.OutputTokens), int64(r.Turn), int64(len(r.Blocks)), int64(r.BlockTokens), int64(len(r.Session)), int64(len(r.Class))} {
+			line = binary.LittleEndian.AppendUint64(line, uint64(v))
+		}
+		for _, b := range r.Blocks {
+			line = binary.LittleEndian.AppendUint64(line, b)
+		}
+		line = append(append(line, r.Session...), r.Class...)
+		h.Write(line)
+	}
+	fmt.Fprintln(h, s.span(), s.IsWindow, s.Counts)
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Looks are the figures by which two shapes are told apart.
+type looks struct {
+	n       float64
+	figures []figure
+	classes string
+}
+
+// figure of a shape with its standard error by the sample, both in ln, and how far two may be apart to count as the same.
+type figure struct{ value, se, allowed float64 }
+
+// Two shapes agree where each figure of one is as near to the other's as this, in ln, or so near that samples of their size differ by as
+// much. docs/headroom.md has how far capacities of shapes that agree are apart (TestHoursThatAgreeTakeTheSame).
+const (
+	meanAllowed    = 0.04
+	middleAllowed  = 0.06
+	tailAllowed    = 0.10
+	burstAllowed   = 0.10 // of the coefficient of variation of the rate over ten seconds and over a minute
+	standardErrors = 2.0
+	cachedAllowed  = 0.04 // share of prompt tokens that others had before
+)
+
+// look at a shape.
+func (s *Shape) look() looks {
+	l := looks{n: float64(len(s.Requests))}
+	classes := map[string]bool{}
+	var inputs, outputs []float64
+	var shared, prompts float64
+	for i := range s.Requests {
+		r := &s.Requests[i]
+		inputs, outputs = append(inputs, float64(r.InputTokens)), append(outputs, float64(r.OutputTokens))
+		shared, prompts = shared+float64(r.SharedTokens), prompts+float64(r.InputTokens)
+		classes[r.Class] = true
+	}
+	for _, lengths := range [][]float64{inputs, outputs} {
+		slices.Sort(lengths)
+		l.figures = append(l.figures, meanOf(lengths))
+		for _, q := range []struct{ at, allowed float64 }{{0.5, middleAllowed}, {0.9, middleAllowed}, {0.99, tailAllowed}} {
+			l.figures = append(l.figures, quantileOf(lengths, q.at, q.allowed))
+		}
+	}
+	l.figures = append(l.figures, s.burst(10), s.burst(60), figure{value: shared / max(prompts, 1), allowed: cachedAllowed})
+	names := make([]string, 0, len(classes))
+	for name := range classes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	l.classes = strings.Join(names, "\n")
+	return l
+}
+
+func meanOf(values []float64) figure {
+	n, sum, squares := float64(len(values)), 0.0, 0.0
+	for _, v := range values {
+		sum += v
+	}
+	mean := sum / n
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return figure{math.Log(mean), math.Sqrt(squares/n) / mean / math.Sqrt(n), meanAllowed}
+}
+
+// quantileOf sorted values. Its standard error is half the way between the quantiles one standard deviation of the rank below and above.
+func quantileOf(sorted []float64, q, allowed float64) figure {
+	at := func(q float64) float64 {
+		x := max(0, min(1, q)) * float64(len(sorted)-1)
+		low := int(x)
+		high := min(low+1, len(sorted)-1)
+		return math.Log(sorted[low] + (x-float64(low))*(sorted[high]-sorted[low]))
+	}
+	by := math.Sqrt(q * (1 - q) / float64(len(sorted)))
+	return figure{at(q), (at(q+by) - at(q-by)) / 2, allowed}
+}
+
+// varied are factors of mean 1 and some variance in a random order: the quantiles of a lognormal distribution, so that few of them are as
+// uneven as many.
+func varied(rnd *rand.Rand, variance float64, n int) []float64 {
+	v := math.Log1p(variance)
+	factors := make([]float64, n)
+	for i, k := range rnd.Perm(n) {
+		normal := math.Sqrt2 * math.Erfinv(2*(float64(k)+0.5)/float64(n)-1)
+		factors[i] = math.Exp(math.Sqrt(v)*normal - v/2)
+	}
+	return factors
+}
+
+// bin is what Counts count in.
+const bin = 10 * time.Second
+
+// counted are requests by bins of ten seconds.
+func counted(requests []plan.Request, span time.Duration) []int {
+	counts := make([]int, int(span/bin))
+	for i := range requests {
+		if b := int(requests[i].Due / bin); b >= 0 && b < len(counts) {
+			counts[b]++
+		}
+	}
+	return counts
+}
+
+// unevenness is how much more the requests in some seconds vary than Poisson's do: the variance of their rate over its mean squared, and its
+// standard error. Each five minutes have a mean of their own. It stays the same when requests are left out at random, so that hours of
+// different rates compare. What cannot be told from Poisson is 0.
+func (s *Shape) unevenness(seconds int) (excess, se float64) {
+	counts := s.Counts
+	if counts == nil {
+		counts = counted(s.Requests, s.span())
+	}
+	each := seconds / int(bin.Seconds())          // counts that are one bin here
+	bins := int(fiveMinutes/bin) / each           // of five minutes
+	var squares, expected, means, freedom float64 // sums over bins of all five minutes
+	for from := 0; from+bins*each <= len(counts); from += bins * each {
+		mean, total := 0.0, 0.0
+		for _, c := range counts[from : from+bins*each] {
+			mean += float64(c) / float64(bins)
+		}
+		if mean == 0 { // not of the sample, or quiet: they tell nothing
+			continue
+		}
+		for b := range bins {
+			c := 0.0
+			for _, n := range counts[from+b*each : from+(b+1)*each] {
+				c += float64(n)
+			}
+			total += (c - mean) * (c - mean)
+		}
+		squares += total * float64(bins) / float64(bins-1)
+		expected += mean * float64(bins)
+		means += mean * mean * float64(bins)
+		freedom += float64(bins - 1)
+	}
+	if expected < Few {
+		return 0, math.Inf(1)
+	}
+	se = math.Sqrt(2/freedom) * squares / means
+	excess = (squares - expected) / means
+	if excess < standardErrors*se {
+		return 0, se
+	}
+	return excess, se
+}
+
+// burst is the coefficient of variation of the rate over some seconds.
+func (s *Shape) burst(seconds int) figure {
+	excess, se := s.unevenness(seconds)
+	cv := math.Sqrt(excess)
+	return figure{cv, se / max(2*cv, math.Sqrt(se)), burstAllowed}
+}
+
+// agrees says that two shapes may share a rehearsal, and how far they are apart at most: 1 is as far as is allowed.
+func (l *looks) agrees(other *looks) (apart float64, agrees bool) {
+	if l.classes != other.classes {
+		return math.Inf(1), false
+	}
+	for i := range l.figures {
+		a, b := l.figures[i], other.figures[i]
+		allowed := max(a.allowed, standardErrors*math.Hypot(a.se, b.se))
+		if !math.IsInf(allowed, 1) {
+			apart = max(apart, math.Abs(a.value-b.value)/allowed)
+		}
+	}
+	return apart, apart <= 1
+}
+
+// Distance is the larger of the Kolmogorov-Smirnov distances of prompt and answer lengths between two shapes: the largest difference of
+// the two shares below any length.
+func Distance(a, b []plan.Request) float64 {
+	lengths := func(all []plan.Request, of func(*plan.Request) int) []int {
+		var values []int
+		for i := range all {
+			values = append(values, of(&all[i]))
+		}
+		slices.Sort(values)
+		return values
+	}
+	input, output := func(r *plan.Request) int { return r.InputTokens }, func(r *plan.Request) int { return r.OutputTokens }
+	return max(distance(lengths(a, input), lengths(b, input)), distance(lengths(a, output), lengths(b, output)))
+}
+
+// distance is the largest difference of two distribution functions, of sorted samples.
+func distance(a, b []int) (most float64) {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		v := min(a[i], b[j])
+		for i < len(a) && a[i] == v {
+			i++
+		}
+		for j < len(b) && b[j] == v {
+			j++
+		}
+		most = max(most, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
+	}
+	return most
+}

@@ -1,0 +1,197 @@
+package week
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tidemark/analysis/week/fleet"
+	"tidemark/internal/deployment"
+)
+
+// fillNeeds says what every hour of the week needs, and the same of the week before, by one capacity: the newest search that fits, else
+// rehearsal.
+func (m *maker) fillNeeds() error {
+	if err := m.leaveOutObjectives(); err != nil {
+		return err
+	}
+	server, err := fleet.ServerOf(m.ctx, m.db, m.file.Deployment, m.slo)
+	if errors.Is(err, fleet.ErrNoLatency) {
+		return m.file.Mistake("slo", err)
+	}
+	if err != nil {
+		return m.file.Mistake("deployment", err)
+	}
+	this := &m.weeks[len(m.weeks)-1]
+	search, why, err := m.search(this.week.End())
+	if err != nil {
+		return err
+	}
+	_, ids := demandKey(this.week, m.parts)
+	asked := fleet.Asked{Server: server, Search: search, WeekEnd: this.week.End(), Kept: keptShapes{m, ids}}
+	if asked.Hours, err = m.sampled(this); err != nil {
+		return err
+	}
+	answer, err := fleet.Needs(m.ctx, asked)
+	if err != nil {
+		return fmt.Errorf("week %s: %w", this.week, err)
+	}
+	if err := m.fillNines(answer, asked); err != nil {
+		return err
+	}
+	m.takeBasis(answer, why)
+	takeNeeds(this.hours, answer)
+	takeHeadroom(&m.report.Sums, answer, this.hours)
+	if at := answer.Busiest; at >= 0 {
+		m.busiest = asked.Hours[at].Shape.Requests
+	}
+	// Last week is what its own page says, by this week's search.
+	if last := m.lastWeek(); last != nil {
+		if asked.Hours, err = m.sampled(last); err != nil {
+			return err
+		}
+		before, err := fleet.Needs(m.ctx, asked)
+		if err != nil {
+			return fmt.Errorf("week %s: %w", last.week, err)
+		}
+		sums := &m.report.Before[len(m.report.Before)-1]
+		takeNeeds(last.hours, before)
+		takeHeadroom(sums, before, last.hours)
+		m.withinBefore = m.fillAccepted(sums, last.hours, nil, basisOf(before))
+		PaySums(sums, last.hours, m.report.Deployment.GPUsPerReplica, m.report.Price)
+	}
+	return nil
+}
+
+// takeNeeds writes the needs into the week's hours.
+func takeNeeds(hours []Hour, answer *fleet.Answer) {
+	for i, n := range answer.Hours {
+		h := &hours[i]
+		h.NeededReplicas, h.LowNeeded, h.HighNeeded = n.Needed, n.Fewest, n.Most
+		h.ReplicaRatePerS, h.LowReplicaRate, h.HighReplicaRate, h.Correction = n.PerS, n.LowPerS, n.HighPerS, n.Correction
+	}
+}
+
+// search is the one that the service file names, or the best that fits; nil: the capacity is rehearsed.
+func (m *maker) search(weekEnd time.Time) (found *fleet.Search, why string, err error) {
+	if m.file.Capacity == "rehearsed" {
+		return nil, "the service file asks for a rehearsal", nil
+	}
+	return fleet.Choose(m.ctx, m.db, m.file.Deployment, m.slo, weekEnd)
+}
+
+// fillNines fills what one more nine of requests within the SLO costs.
+func (m *maker) fillNines(answer *fleet.Answer, asked fleet.Asked) error {
+	nines, err := answer.Nines(m.ctx, asked, 0.99, 0.999, 0.9999)
+	if err != nil {
+		return err
+	}
+	r := m.report
+	for i, n := range nines {
+		nine := Nine{Share: n.Share, Replicas: n.Replicas}
+		if n.Replicas != nil {
+			nine.USD = usd(float64(*n.Replicas*r.Deployment.GPUsPerReplica)*Lasting(r.Hours), r.Price)
+		}
+		if i > 0 && nine.USD != nil && r.Nines[i-1].USD != nil {
+			nine.More = new(rounded(*nine.USD-*r.Nines[i-1].USD, 2))
+		}
+		r.Nines = append(r.Nines, nine)
+	}
+	return nil
+}
+
+// sampled are the hours of a week with a sample of their requests.
+func (m *maker) sampled(w *weekOf) ([]fleet.Hour, error) {
+	hours := make([]fleet.Hour, len(w.hours))
+	for i, h := range w.hours {
+		hours[i] = fleet.Hour{Start: h.Start, IsMissing: h.IsMissing, Paid: h.PaidReplicas}
+		if !h.IsMissing {
+			hours[i].Requests, hours[i].PeakPerS = *h.Requests, *h.PeakRatePerS
+		}
+	}
+	kept, err := unpacked(w.samples)
+	if err != nil {
+		return nil, fmt.Errorf("samples of week %s: %w", w.week, err)
+	}
+	for _, s := range kept {
+		if s.Place < len(hours) && !hours[s.Place].IsMissing {
+			hours[s.Place].Shape = s.Shape
+		}
+	}
+	draw := newDrawer(w.demand)
+	for place := range hours {
+		if h := &hours[place]; !h.IsMissing && len(h.Shape.Requests) == 0 {
+			h.Shape = draw.shape(place, h.Start)
+		}
+	}
+	return hours, nil
+}
+
+// keptShapes are the capacities that earlier reports rehearsed.
+type keptShapes struct {
+	m         *maker
+	sourceIDs []int64
+}
+
+func (k keptShapes) Get(key string) (c fleet.Capacity, isKept bool) {
+	for _, fresh := range k.m.kept.capacities {
+		if fresh.key == key {
+			return c, json.Unmarshal(fresh.document, &c) == nil
+		}
+	}
+	var document string
+	err := k.m.conn.QueryRowContext(k.m.ctx, "select document::varchar from raw.shape_capacities where capacity_key = ?", key).Scan(&document)
+	return c, err == nil && json.Unmarshal([]byte(document), &c) == nil
+}
+
+func (k keptShapes) Put(key string, c fleet.Capacity) error {
+	document, err := json.Marshal(c)
+	k.m.kept.capacities = append(k.m.kept.capacities, keptCapacity{key, k.sourceIDs, document})
+	return err
+}
+
+func (m *maker) takeBasis(a *fleet.Answer, why string) {
+	m.report.Basis = basisOf(a)
+	if a.Basis.Search == "" && why != "" {
+		m.report.Notes = append(m.report.Notes, capitalised(why)+".")
+	}
+}
+
+func basisOf(a *fleet.Answer) Basis {
+	b := a.Basis
+	basis := Basis{
+		Kind: b.Kind, Search: b.Search, SourceName: b.SourceName, EndedAt: b.EndedAt, AgeDays: b.AgeDays, RatePerS: b.PerS, LowRatePerS: b.LowPerS,
+		HighRatePerS: b.HighPerS, IsImpossible: b.IsImpossible, Binding: b.Binding, ShapeDistance: b.ShapeDistance, IsOtherShape: b.IsOtherShape, Correction: b.Correction,
+		Model: b.Band, Rehearsals: a.Rehearsals, AllowedRatio: b.Allowed, WindowRatePerS: b.WindowPerS, Sentence: b.Sentence,
+	}
+	for _, s := range b.Curve {
+		basis.Curve = append(basis.Curve, Share{RatePerS: s.PerS, Missed: s.Missed, Low: s.Low, High: s.High})
+	}
+	for _, p := range b.Points {
+		basis.Points = append(basis.Points, Point{Share{p.PerS, p.Missed, p.Low, p.High}, p.IsValid, p.Run})
+	}
+	return basis
+}
+
+func takeHeadroom(s *Sums, a *fleet.Answer, hours []Hour) {
+	s.HeadroomRatio, s.LowHeadroom, s.HighHeadroom = a.Headroom, a.Low, a.High
+	if a.Busiest >= 0 {
+		at, peak := hours[a.Busiest].Start, *hours[a.Busiest].PeakRatePerS
+		s.BusiestHourStart, s.PeakRatePerS = &at, &peak
+	}
+}
+
+// capacityOf rehearses the busiest hour's shape on another deployment.
+func (m *maker) capacityOf(ctx context.Context) Capacity {
+	return func(d deployment.Deployment) (ratePerS, low, high float64, err error) {
+		server, err := fleet.ServerOf(ctx, m.db, d, m.slo)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		_, ids := demandKey(m.weeks[len(m.weeks)-1].week, m.parts)
+		c, err := server.RehearseOnce(ctx, fleet.Shape{Requests: m.busiest}, keptShapes{m, ids})
+		return c.PerS, c.LowPerS, c.HighPerS, err
+	}
+}

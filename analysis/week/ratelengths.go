@@ -1,0 +1,314 @@
+package week
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+)
+
+// lengthCell is a bucket of a histogram: lengths above one bound and up to another one. Where the two are equal it is that length.
+type lengthCell struct {
+	Above    float64 `json:"above"`
+	UpTo     float64 `json:"up_to"`
+	Requests float64 `json:"n"`
+}
+
+// jointCell is a cell of a histogram of prompts and answers together.
+type jointCell struct {
+	Input    [2]float64 `json:"input"` // above, up to
+	Output   [2]float64 `json:"output"`
+	Requests float64    `json:"n"`
+}
+
+// countedCells reads the lengths of each hour. Cells that are shares are scaled to the requests of their class and client; a cell, or a
+// window, without class or client goes with all. An open bucket ends at twice its lower bound, as in a replay of histograms. Where a source has
+// joint cells its others are left out.
+func (a adder) countedCells(ctx context.Context, d *demand) error {
+	if _, err := a.conn.ExecContext(ctx, `create or replace temp table week_lengths as
+with senders as (
+	select source_id, hour, class, client, sum(amount) as requests
+	from week_counts
+	where figure = 'requests' and is_chosen
+	group by all
+	having sum(amount) > 0
+),
+
+cells as (
+	select *, case when input is null then 'output' when output is null then 'input' else 'joint' end as kind
+	from (
+		select *,
+			case when coalesce(input_above, input_up_to) is not null then [coalesce(input_above, 0), coalesce(input_up_to, 2 * greatest(input_above, 1))] end as input,
+			case when coalesce(output_above, output_up_to) is not null then [coalesce(output_above, 0), coalesce(output_up_to, 2 * greatest(output_above, 1))] end as output,
+			input_above is not null and input_up_to is null or output_above is not null and output_up_to is null as is_open
+		from week_cells
+		where requests > 0
+	)
+	where coalesce(input, output) is not null and coalesce(input[2] > input[1], true) and coalesce(output[2] > output[1], true)
+),
+
+matched as (
+	select cells.source_id, cells.hour, senders.class, cells.kind, cells.input, cells.output, cells.is_open,
+		case when cells.is_share then senders.requests / sum(cells.requests) over (partition by cells.source_id, cells.hour, senders.class, senders.client, cells.kind) else 1 end
+			* cells.requests as requests
+	from cells
+	inner join senders
+		on senders.source_id = cells.source_id
+		and senders.hour = cells.hour
+		and coalesce(cells.class = senders.class, true)
+		and coalesce(cells.client = senders.client, true)
+	qualify cells.kind = 'joint' or not bool_or(cells.kind = 'joint') over (partition by cells.source_id, cells.hour)
+)
+
+select *, requests * (input[1] + 1 + input[2]) / 2 as input_tokens, requests * (output[1] + 1 + output[2]) / 2 as output_tokens
+from matched`); err != nil {
+		return err
+	}
+	rows, err := a.conn.QueryContext(ctx, `select hour, kind, coalesce(input[1], 0), coalesce(input[2], 0), coalesce(output[1], 0), coalesce(output[2], 0), sum(requests), bool_or(is_open)
+from week_lengths
+group by hour, kind, input, output
+order by hour, kind, input, output`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var place int
+		var kind string
+		var c jointCell
+		var isOpen bool
+		if err := rows.Scan(&place, &kind, &c.Input[0], &c.Input[1], &c.Output[0], &c.Output[1], &c.Requests, &isOpen); err != nil {
+			return err
+		}
+		d.hour(place).Rates.add(kind, c)
+		d.Counted.IsOpen, d.Counted.IsApart = d.Counted.IsOpen || isOpen, d.Counted.IsApart || kind != "joint"
+	}
+	return rows.Err()
+}
+
+func (r *ratesHour) add(kind string, c jointCell) {
+	switch kind {
+	case "joint":
+		r.Joint = append(r.Joint, c)
+	case "input":
+		r.Input = append(r.Input, lengthCell{c.Input[0], c.Input[1], c.Requests})
+	case "output":
+		r.Output = append(r.Output, lengthCell{c.Output[0], c.Output[1], c.Requests})
+	}
+}
+
+// lengths are all of prompts and all of answers, those of joint cells too.
+func (r *ratesHour) lengths() (inputs, outputs []lengthCell) {
+	inputs, outputs = slices.Clone(r.Input), slices.Clone(r.Output)
+	for _, c := range r.Joint {
+		inputs = append(inputs, lengthCell{c.Input[0], c.Input[1], c.Requests})
+		outputs = append(outputs, lengthCell{c.Output[0], c.Output[1], c.Requests})
+	}
+	return inputs, outputs
+}
+
+// added puts another hour's lengths to these.
+func (r *ratesHour) added(o *ratesHour) {
+	r.Input, r.Output, r.Joint = append(r.Input, o.Input...), append(r.Output, o.Output...), append(r.Joint, o.Joint...)
+}
+
+// mixLengths adds the lengths that were counted to those of single requests.
+func (a adder) mixLengths(_ context.Context, d *demand) error {
+	if d.Counted == nil {
+		return nil
+	}
+	var week ratesHour
+	for i := range d.Hours {
+		h := &d.Hours[i]
+		if h.Rates == nil {
+			continue
+		}
+		inputs, outputs := h.Rates.lengths()
+		h.mix(inputs, &h.InputBins, &h.P50Input, &h.P99Input)
+		h.mix(outputs, &h.OutputBins, &h.P50Output, &h.P99Output)
+		week.added(h.Rates)
+	}
+	inputs, outputs := week.lengths()
+	inputs, outputs = addedUp(inputs), addedUp(outputs)
+	if len(inputs) > 0 && len(outputs) > 0 {
+		d.Counted.Middle = &[2]lengthCell{bucketOf(inputs, 0.5), bucketOf(outputs, 0.5)}
+	}
+	d.Input.mix(inputs)
+	d.Output.mix(outputs)
+	d.mixCells(week.Joint)
+	return nil
+}
+
+func (h *demandHour) mix(cells []lengthCell, bins *[][2]int64, p50, p99 **float64) {
+	if len(cells) == 0 {
+		return
+	}
+	for _, bin := range *bins {
+		cells = append(cells, lengthAt(int(bin[0]), hourBinsPerOctave, bin[1]))
+	}
+	*bins = nil
+	cells = addedUp(cells)
+	n := eachBin(cells, hourBinsPerOctave, func(bin int, requests int64) { *bins = append(*bins, [2]int64{int64(bin), requests}) })
+	*p50, *p99 = interpolatedAt(cells, 0.5), nil
+	if n >= fewestForP99 {
+		*p99 = interpolatedAt(cells, 0.99)
+	}
+}
+
+func (l *lengths) mix(cells []lengthCell) {
+	if len(cells) == 0 {
+		return
+	}
+	for _, bin := range l.Bins {
+		cells = append(cells, lengthAt(bin.Of, binsPerOctave, bin.Requests))
+	}
+	cells = addedUp(cells)
+	l.Bins, l.P99 = nil, nil
+	l.Counts = eachBin(cells, binsPerOctave, func(bin int, requests int64) { l.Bins = append(l.Bins, lengthBin{bin, requests}) })
+	l.P50, l.P90 = interpolatedAt(cells, 0.5), interpolatedAt(cells, 0.9)
+	if l.Counts >= fewestForP99 {
+		l.P99 = interpolatedAt(cells, 0.99)
+	}
+}
+
+// lengthAt is the length in the middle of a bin of a logarithmic scale.
+func lengthAt(bin, perOctave int, requests int64) lengthCell {
+	at := math.Exp2(float64(bin) / float64(perOctave))
+	return lengthCell{at, at, float64(requests)}
+}
+
+// addedUp has each cell once, in order.
+func addedUp(cells []lengthCell) []lengthCell {
+	sums := map[[2]float64]float64{}
+	for _, c := range cells {
+		sums[[2]float64{c.Above, c.UpTo}] += c.Requests
+	}
+	all := make([]lengthCell, 0, len(sums))
+	for bounds, requests := range sums {
+		all = append(all, lengthCell{bounds[0], bounds[1], requests})
+	}
+	slices.SortFunc(all, func(a, b lengthCell) int { return cmp.Or(cmp.Compare(a.UpTo, b.UpTo), cmp.Compare(a.Above, b.Above)) })
+	return all
+}
+
+// notAbove is how many of the cell's requests are at most x long, or shorter than x.
+func (c lengthCell) notAbove(x float64, orEqual bool) float64 {
+	switch {
+	case c.UpTo < x || c.UpTo == x && (orEqual || c.Above < c.UpTo):
+		return c.Requests
+	case x <= c.Above:
+		return 0
+	}
+	return c.Requests * (x - c.Above) / (c.UpTo - c.Above)
+}
+
+func sumOf(cells []lengthCell, of func(lengthCell) float64) (sum float64) {
+	for _, c := range cells {
+		sum += of(c)
+	}
+	return sum
+}
+
+// interpolatedAt is a quantile of cells, each of whose requests lie evenly between its bounds; nil: there are none.
+func interpolatedAt(cells []lengthCell, q float64) *float64 {
+	total := sumOf(cells, func(c lengthCell) float64 { return c.Requests })
+	if total <= 0 {
+		return nil
+	}
+	wanted := q*total - 1e-9*total
+	edges := make([]float64, 0, 2*len(cells))
+	for _, c := range cells {
+		edges = append(edges, c.Above, c.UpTo)
+	}
+	slices.Sort(edges)
+	from, reached := edges[0], 0.0
+	for _, edge := range slices.Compact(edges) {
+		if before := sumOf(cells, func(c lengthCell) float64 { return c.notAbove(edge, false) }); before >= wanted {
+			return new(from + (edge-from)*(q*total-reached)/(before-reached))
+		}
+		from, reached = edge, sumOf(cells, func(c lengthCell) float64 { return c.notAbove(edge, true) })
+		if reached >= wanted {
+			return &from
+		}
+	}
+	return &from
+}
+
+// bucketOf is the first of some cells in order that reaches a quantile.
+func bucketOf(cells []lengthCell, q float64) (found lengthCell) {
+	total, reached := sumOf(cells, func(c lengthCell) float64 { return c.Requests }), 0.0
+	for _, found = range cells {
+		if reached += found.Requests; reached >= q*total*(1-1e-9) {
+			break
+		}
+	}
+	return found
+}
+
+// eachBin spreads cells over a logarithmic scale, every whole length within a cell alike, and yields whole requests; it returns their sum.
+func eachBin(cells []lengthCell, perOctave int, each func(bin int, requests int64)) (sum int64) {
+	bins := map[int]float64{}
+	binOf := func(length float64) int { return int(math.Round(float64(perOctave) * math.Log2(max(length, 1)))) }
+	top := func(bin int) float64 { return math.Floor(math.Exp2((float64(bin) + 0.5) / float64(perOctave))) }
+	for _, c := range cells {
+		if c.Above == c.UpTo {
+			bins[binOf(c.UpTo)] += c.Requests
+			continue
+		}
+		split(c.Above, c.UpTo, binOf(c.Above+1), top, func(bin int, share, _ float64) { bins[bin] += share * c.Requests })
+	}
+	total := 0.0
+	for _, bin := range slices.Sorted(maps.Keys(bins)) {
+		total += bins[bin]
+		if n := int64(math.Round(total)) - sum; n > 0 {
+			each(bin, n)
+			sum += n
+		}
+	}
+	return sum
+}
+
+// split yields the share of the whole numbers above one bound and up to another one that lies in each bin, and their mean. top is the largest in
+// a bin.
+func split(above, upTo float64, bin int, top func(int) float64, each func(bin int, share, mean float64)) {
+	for from := above; from < upTo; bin++ {
+		if until := min(upTo, top(bin)); until > from {
+			each(bin, (until-from)/(upTo-above), (from+1+until)/2)
+			from = until
+		}
+	}
+}
+
+// mixCells adds joint cells to those of the heat map.
+func (d *demand) mixCells(joint []jointCell) {
+	if len(joint) == 0 {
+		return
+	}
+	type sums struct{ requests, tokens float64 }
+	grid := map[[2]int]sums{}
+	placeOf := func(length float64) int { return int(math.Floor(2*math.Log2(max(length, 1)) + 1e-9)) }
+	for _, c := range d.Cells {
+		grid[[2]int{placeOf(c.InputFrom), placeOf(c.OutputFrom)}] = sums{float64(c.Requests), float64(c.Tokens)}
+	}
+	top := func(place int) float64 { return math.Ceil(math.Exp2(float64(place+1)/2)) - 1 }
+	for _, c := range joint {
+		split(c.Input[0], c.Input[1], placeOf(c.Input[0]+1), top, func(input int, share, long float64) {
+			split(c.Output[0], c.Output[1], placeOf(c.Output[0]+1), top, func(output int, part, answer float64) {
+				n, at := share*part*c.Requests, [2]int{input, output}
+				grid[at] = sums{grid[at].requests + n, grid[at].tokens + n*(long+answer)}
+			})
+		})
+	}
+	d.Cells = nil
+	total, given := 0.0, int64(0)
+	edge := func(n int) float64 { return math.Exp2(float64(n) / 2) }
+	for _, at := range slices.SortedFunc(maps.Keys(grid), func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+		total += grid[at].requests
+		if n := int64(math.Round(total)) - given; n > 0 {
+			given += n
+			d.Cells = append(d.Cells, Cell{InputFrom: edge(at[0]), InputTo: edge(at[0] + 1), OutputFrom: edge(at[1]), OutputTo: edge(at[1] + 1),
+				Requests: n, Tokens: int64(math.Round(grid[at].tokens))})
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package week
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// Lengths of a week on a fine logarithmic scale, so that two weeks can be compared after their requests are gone.
+type lengths struct {
+	Bins   []lengthBin `json:"bins"` // shortest first
+	P50    *float64    `json:"p50"`
+	P90    *float64    `json:"p90"`
+	P99    *float64    `json:"p99"` // nil below 100 requests
+	Counts int64       `json:"requests"`
+}
+
+// lengthBin is the 64th part of an octave, which is 1.1 %.
+type lengthBin struct {
+	Of       int   `json:"of"` // 64 log2 tokens, rounded
+	Requests int64 `json:"requests"`
+}
+
+const binsPerOctave = 64
+
+func (a adder) lengths(ctx context.Context, d *demand) (err error) {
+	if d.Input, err = binned(ctx, a.conn, "input_tokens", "week_rows where is_measured"); err != nil {
+		return err
+	}
+	d.Output, err = binned(ctx, a.conn, "output_tokens", "week_rows where is_measured")
+	return err
+}
+
+// binned reads the lengths of a column of some rows: what stands after "from".
+func binned(ctx context.Context, db querier, column, rows string, args ...any) (l lengths, err error) {
+	err = db.QueryRowContext(ctx, `select count(*), quantile_cont(`+column+`, 0.5), quantile_cont(`+column+`, 0.9),
+	case when count(*) >= 100 then quantile_cont(`+column+`, 0.99) end
+from `+rows, args...).Scan(&l.Counts, &l.P50, &l.P90, &l.P99)
+	if err != nil {
+		return l, err
+	}
+	found, err := db.QueryContext(ctx, `select round(64 * log2(greatest(`+column+`, 1)))::integer as bin, count(*)
+from `+rows+`
+group by bin
+order by bin`, args...)
+	if err != nil {
+		return l, err
+	}
+	defer found.Close()
+	for found.Next() {
+		var b lengthBin
+		if err := found.Scan(&b.Of, &b.Requests); err != nil {
+			return l, err
+		}
+		l.Bins = append(l.Bins, b)
+	}
+	return l, found.Err()
+}
+
+// cells are those of the heat map: two to an octave.
+func (a adder) cells(ctx context.Context, d *demand) error {
+	rows, err := a.conn.QueryContext(ctx, `select floor(2 * log2(greatest(input_tokens, 1)))::integer as input, floor(2 * log2(greatest(output_tokens, 1)))::integer as output,
+	count(*), sum(input_tokens + output_tokens)::bigint
+from week_rows
+where is_measured
+group by all
+order by all`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Cell
+		var input, output int
+		if err := rows.Scan(&input, &output, &c.Requests, &c.Tokens); err != nil {
+			return err
+		}
+		edge := func(n int) float64 { return math.Exp2(float64(n) / 2) }
+		c.InputFrom, c.InputTo, c.OutputFrom, c.OutputTo = edge(input), edge(input+1), edge(output), edge(output+1)
+		d.Cells = append(d.Cells, c)
+	}
+	return rows.Err()
+}
+
+// movedKS is the distance from which two distributions of lengths are called different: with many requests any difference is certain, and
+// what counts is whether it matters.
+const movedKS = 0.1
+
+// distance compares two distributions of lengths; nil where one of them is empty. KS is the largest difference of the shares below any
+// length; Wasserstein the area between the two, over ln tokens: how far the lengths moved on average.
+func distance(what string, a, b lengths) *Distance {
+	if a.Counts == 0 || b.Counts == 0 {
+		return nil
+	}
+	var at []int
+	for _, l := range []lengths{a, b} {
+		for _, bin := range l.Bins {
+			at = append(at, bin.Of)
+		}
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	d := Distance{What: what}
+	shareA, shareB := cumulated(a), cumulated(b)
+	for i, of := range at {
+		gap := math.Abs(shareA(of) - shareB(of))
+		d.KS = max(d.KS, gap)
+		if i+1 < len(at) {
+			d.Wasserstein += gap * float64(at[i+1]-of) / binsPerOctave * math.Ln2
+		}
+	}
+	d.IsMoved = d.KS > movedKS
+	return &d
+}
+
+// cumulated is the share of requests up to a bin. It must be asked in rising order.
+func cumulated(l lengths) func(of int) float64 {
+	next, sum := 0, int64(0)
+	return func(of int) float64 {
+		for next < len(l.Bins) && l.Bins[next].Of <= of {
+			sum += l.Bins[next].Requests
+			next++
+		}
+		return float64(sum) / float64(l.Counts)
+	}
+}
+
+// quantiles are those of this week beside last week's.
+func quantiles(this, before demand) []Quantile {
+	all := []Quantile{
+		{Name: "p50 input_tokens", This: this.Input.P50, Before: before.Input.P50},
+		{Name: "p90 input_tokens", This: this.Input.P90, Before: before.Input.P90},
+		{Name: "p99 input_tokens", This: this.Input.P99, Before: before.Input.P99},
+		{Name: "p50 output_tokens", This: this.Output.P50, Before: before.Output.P50},
+		{Name: "p90 output_tokens", This: this.Output.P90, Before: before.Output.P90},
+		{Name: "p99 output_tokens", This: this.Output.P99, Before: before.Output.P99},
+	}
+	for i, q := range all {
+		if q.This != nil && q.Before != nil && *q.Before > 0 {
+			ratio := *q.This / *q.Before - 1
+			all[i].Ratio = &ratio
+		}
+	}
+	return all
+}

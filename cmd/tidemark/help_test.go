@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Of 141 lines of the help of replay a terminal showed the last 24.
+func TestHelpFitsAScreen(t *testing.T) {
+	app := newApp(nil, io.Discard, io.Discard)
+	asked := [][]string{{"help"}}
+	for _, command := range app.Commands {
+		asked = append(asked, []string{command.Name, "--help"}, []string{"help", command.Name}, []string{command.Name, "--help-all"})
+	}
+	for _, args := range asked {
+		text := printed(t, args...)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if len(lines) > 40 && !slices.Contains(args, "--help-all") {
+			t.Errorf("%v: %d lines", args, len(lines))
+		}
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > 80 {
+				t.Errorf("%v: a line of %d columns: %s", args, utf8.RuneCountInString(line), line)
+			}
+		}
+	}
+}
+
+// The help shows the flags that are used most and says how to see the others.
+func TestHelpAllShowsEveryFlag(t *testing.T) {
+	for _, command := range newApp(nil, io.Discard, io.Discard).Commands {
+		short, all := printed(t, command.Name, "--help"), printed(t, command.Name, "--help-all")
+		for _, flag := range command.Flags {
+			if name := "   --" + flag.Names()[0]; name != "   --help-all" && !strings.Contains(all, name) {
+				t.Errorf("%s --help-all has no%s", command.Name, name)
+			}
+		}
+		if most := mostUsed[command.Name]; most != "" && !strings.Contains(short, "more flags: tidemark "+command.Name+" --help-all\n") {
+			t.Errorf("%s --help does not say how to see the rest:\n%s", command.Name, short)
+		} else if first := "FLAGS:\n   --" + strings.Join(strings.Fields(most)[:min(1, len(most))], ""); !strings.Contains(all, first) {
+			t.Errorf("%s --help-all does not begin with %q", command.Name, first)
+		}
+	}
+}
+
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, said bytes.Buffer
+	if code := run(append([]string{"tidemark"}, args...), strings.NewReader(""), &out, &said); code != 0 {
+		t.Fatalf("%v: exit code %d: %s", args, code, said.String())
+	}
+	return out.String()
+}
+
+// What bash offers, asked of a real bash.
+func TestBashCompletes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	script := printed(t, "completion", "bash")
+	for _, name := range []string{"slow trace.csv", "slo.yaml", "show.txt"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("completion", []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ typed, want string }{
+		{"re", "replay rehearse report"},
+		{"--v", "--version"},
+		{"replay --base", "--base-url"},
+		{"--quiet replay --base", "--base-url"},
+		{"--warehouse slo.yaml replay --base", "--base-url"},
+		{"replay slo.yaml --max-l", "--max-lateness"},
+		{"runs --base", ""},
+		{"replay sl", "slo.yaml slow trace.csv"},
+		{"replay --slo sl", "slo.yaml slow trace.csv"},
+		{"profile sh", "show show.txt"},
+		{"profile --yaml show --dr", "--draw"},
+		{"completion z", "zsh"},
+		{"replay --help-", "--help-all"},
+	} {
+		words := strings.Fields(c.typed)
+		ask := `. ./completion; complete -p tidemark | grep -q _tidemark || exit 1; COMP_WORDS=(tidemark "$@"); COMP_CWORD=$#; _tidemark; IFS=' '; echo "${COMPREPLY[*]}"`
+		out, err := exec.Command("bash", append([]string{"-c", ask, "bash"}, words...)...).CombinedOutput()
+		if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != c.want {
+			t.Errorf("%q: got %q, want %q (%v)", c.typed, got, c.want, err)
+		}
+	}
+	out, err := exec.Command("bash", "-c", `. ./completion; COMP_WORDS=(tidemark replay ''); COMP_CWORD=2; _tidemark; echo ${#COMPREPLY[@]}`).CombinedOutput()
+	if err != nil || string(out) != "4\n" { // a name with a space in it is one
+		t.Errorf("files after a verb: %q, %v", out, err)
+	}
+}
+
+// zsh and fish are asked where they are installed. Otherwise their scripts are read as far as quotes and parentheses go, and must name every flag.
+func TestZshAndFishComplete(t *testing.T) {
+	for _, shell := range []string{"zsh", "fish"} {
+		script := printed(t, "completion", shell)
+		if path, err := exec.LookPath(shell); err == nil {
+			command := exec.Command(path, "-n")
+			command.Stdin = strings.NewReader(script)
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s -n: %v\n%s", shell, err, out)
+			}
+		}
+		if err := balanced(script, shell == "fish"); err != "" {
+			t.Errorf("%s: %s", shell, err)
+		}
+		for _, command := range newApp(nil, io.Discard, io.Discard).Commands {
+			for _, flag := range command.Flags {
+				name := flag.Names()[0]
+				if name != "help-all" && !strings.Contains(script, "'--"+name+"[") && !strings.Contains(script, " -l "+name+" ") {
+					t.Errorf("%s: no --%s of %s", shell, name, command.Name)
+				}
+			}
+		}
+	}
+	var out, said bytes.Buffer
+	if code := run([]string{"tidemark", "completion", "tcsh"}, strings.NewReader(""), &out, &said); code != exitMisuse || !strings.Contains(said.String(), "hint: bash, zsh or fish") {
+		t.Errorf("another shell: exit code %d: %s", code, said.String())
+	}
+}
+
+// balanced finds a quote or a parenthesis that is not closed. In fish a backslash escapes within quotes.
+func balanced(script string, escapes bool) string {
+	quote, depth := rune(0), 0
+	isEscaped, isComment := false, false
+	for i, r := range script {
+		switch {
+		case isComment:
+			isComment = r != '\n'
+		case isEscaped:
+			isEscaped = false
+		case r == '\\' && (quote == 0 || escapes || quote == '"'):
+			isEscaped = true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '#' && (i == 0 || script[i-1] == '\n'):
+			isComment = true
+		case r == '(':
+			depth++
+		case r == ')' && !escapes && strings.HasPrefix(script[strings.LastIndex(script[:i], "\n")+1:], "        "+strings.TrimSpace(script[strings.LastIndex(script[:i], "\n")+1:i])+")\n"):
+			// of a case
+		case r == ')':
+			depth--
+		}
+		if depth < 0 {
+			return "a parenthesis is closed that was not opened: " + script[max(0, i-80):i+1]
+		}
+	}
+	if quote != 0 || depth != 0 {
+		return "a quote or a parenthesis is not closed"
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+// Package collect asks a Prometheus server, by its HTTP API, for what a week of a service needs, and keeps the answers in one
+// growing file, which ingest takes in as one source (prometheus-collected).
+//
+//	collect.go   Run: the groups of series, what is missing of each, one question after another
+//	metrics.go   which names are asked for, by what the seed knows of engines and GPUs
+//	ranges.go    which instants are missing, cut into questions that a server answers
+//	server.go    one question: authorization, limits, errors in words
+//	file.go      the growing file
+//
+// Instants lie on a clock of whole steps, so that a later call asks for those after the last one, and for nothing twice. The answer
+// for an instant is the newest sample of the five minutes before it (the server's look-back). Counters are stored as they are:
+// staging.metric_intervals reads growth, resets and gaps out of them.
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"tidemark/internal/hint"
+	"tidemark/replay/secrets"
+)
+
+// Settings say what is asked of whom. URL, Service, Path and Until must be set.
+type Settings struct {
+	Service  string
+	URL      string // of the server, with the path before /api/v1 where there is one
+	Selector string // label matchers that choose the service's series: model_name="llama"; empty: all
+	Path     string // of the growing file
+	Since    time.Time
+	Until    time.Time
+	IsFresh  bool // begin the file again; an earlier one is kept beside it
+	Auth     Auth
+	Version  string
+	Client   *http.Client // nil: one of its own
+	Steps    Steps
+	Told     func(done, of int) // after each question; may be nil
+}
+
+// Steps between two instants of a series, each a multiple of the first. The zero value is DefaultSteps.
+type Steps struct{ Counters, GPUs, Histograms time.Duration }
+
+// DefaultSteps: rates and gauges are wanted by the minute. A histogram has some twenty series per replica, and its hours are
+// all that is shown: by the quarter of an hour it costs a fifteenth of what it would by the minute, and the hours of every time zone
+// begin at a quarter of UTC's.
+var DefaultSteps = Steps{Counters: time.Minute, GPUs: 5 * time.Minute, Histograms: 15 * time.Minute}
+
+// Since is how far the first call goes back where nothing is said.
+const Since = 8 * 24 * time.Hour
+
+// Result is what came of it.
+type Result struct {
+	Path     string
+	IsNew    bool      // the file was begun
+	From     time.Time // of what was asked now; zero: nothing was missing
+	Until    time.Time
+	Requests int
+	Series   int // most in one answer, over the groups
+	Bytes    int64
+	Notes    []string
+}
+
+// group of series that are asked for together, at the same instants.
+type group struct {
+	name  string
+	step  time.Duration
+	query string
+}
+
+// Run asks for what the file lacks and appends it. What was answered before an error stays, and is not asked again.
+func Run(ctx context.Context, s Settings) (result Result, err error) {
+	s.Steps = cmp.Or(s.Steps, DefaultSteps)
+	selector, err := matchers(s.Selector)
+	if err != nil {
+		return result, err
+	}
+	ask, err := newServer(s)
+	if err != nil {
+		return result, err
+	}
+	file, err := openFile(s, selector)
+	if err != nil {
+		return result, err
+	}
+	defer file.close()
+	result.Path, result.IsNew = s.Path, file.isNew
+	if s.Since.IsZero() {
+		s.Since = cmp.Or(file.until(), s.Until.Add(-Since))
+	}
+	s.Since = aligned(s.Since, s.Steps.Histograms)
+	groups, err := ask.groups(ctx, s, selector)
+	if err != nil {
+		return result, err
+	}
+	if !hasAny(groups, "gpus") {
+		result.Notes = append(result.Notes, "no GPU figures: the server has no series of the DCGM exporter that belong to this service")
+	}
+	var questions []question
+	for _, g := range groups {
+		questions = append(questions, missing(g, file.asked[g.name], s.Since, s.Until)...)
+	}
+	defer func() { result.Requests = ask.requests }()
+	series := map[string]int{}
+	for i := 0; i < len(questions); i++ {
+		q := questions[i]
+		answer, err := ask.rangeOf(ctx, q)
+		if halves := q.halves(); err != nil && isTooMuch(err) && len(halves) == 2 {
+			questions = append(questions[:i], append(halves, questions[i+1:]...)...)
+			i--
+			continue
+		}
+		if err != nil {
+			return result, err
+		}
+		found, written, err := file.add(q, answer)
+		if err != nil {
+			return result, err
+		}
+		series[q.group.name] = max(series[q.group.name], found)
+		result.Bytes += written
+		if from := q.from; result.From.IsZero() || from.Before(result.From) {
+			result.From = from
+		}
+		if q.until.After(result.Until) {
+			result.Until = q.until
+		}
+		if s.Told != nil {
+			s.Told(i+1, len(questions))
+		}
+	}
+	for _, n := range series {
+		result.Series += n
+	}
+	if len(questions) > 0 && result.Series == 0 {
+		result.Notes = append(result.Notes, fmt.Sprintf("no series of %s has a value between %s and %s", secrets.ShownURL(s.URL), written(result.From), written(result.Until)))
+	}
+	return result, file.sync()
+}
+
+func hasAny(groups []group, name string) bool {
+	for _, g := range groups {
+		if g.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// matchers are the label matchers of a selector, without its braces. A name before them is refused: all metrics of a service
+// are asked for.
+func matchers(selector string) (string, error) {
+	text := strings.TrimSpace(selector)
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+		text = strings.TrimSpace(text[1 : len(text)-1])
+	}
+	text = strings.TrimSuffix(text, ",")
+	if text != "" && !isMatchers.MatchString(text) {
+		return "", hint.Misuse("collect: the selector %s is not a list of label matchers", selector).Hint(`metrics_selector: 'model_name="llama-3.1-70b", namespace="prod"'`)
+	}
+	return text, nil
+}
+
+var isMatchers = regexp.MustCompile(`^\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')(\s*,\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(=|!=|=~|!~)\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))*\s*$`)
+
+// written is an instant as messages have it.
+func written(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -1,0 +1,177 @@
+package collect
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"tidemark/internal/hint"
+	"tidemark/queries"
+	"tidemark/replay/secrets"
+)
+
+// wanted quantities of the seed's metric names. All counters of an engine are; of its histograms those that the page of a week shows.
+var (
+	wantedGauges     = []string{"running_requests", "waiting_requests", "kv_used_ratio", "acceptance_length"}
+	wantedHistograms = []string{"input_tokens", "output_tokens", "ttft_s", "itl_s", "tpot_s", "e2e_s", "queue_s"}
+	wantedOfGPUs     = []string{"gpu_power_w", "gpu_sm_clock_hz", "gpu_memory_clock_hz", "gpu_busy_ratio", "gpu_memory_busy_ratio", "gpu_dram_active_ratio", "gpu_energy_j",
+		"gpu_throttle_reasons"}
+)
+
+// isOfServer finds the names that a Prometheus may have: the seed also has columns of other tools' files.
+var isOfServer = regexp.MustCompile(`^(vllm|sglang|trtllm):|^(tgi|dynamo_frontend|gen_ai)_|^DCGM_FI_`)
+
+// known are the names that are asked for, as regular expressions, by group.
+var known = sync.OnceValue(func() map[string][]string {
+	names := map[string][]string{}
+	add := func(group, pattern string) {
+		if !slices.Contains(names[group], pattern) {
+			names[group] = append(names[group], pattern)
+		}
+	}
+	for _, file := range queries.In("seeds", ".csv") {
+		if file.Name != "metric_names" {
+			continue
+		}
+		rows, err := csv.NewReader(strings.NewReader(file.Text)).ReadAll()
+		if err != nil {
+			panic(err) // it is built in
+		}
+		for _, row := range rows[1:] {
+			name, quantity, kind := row[0], row[2], row[3]
+			if !isOfServer.MatchString(name) {
+				continue
+			}
+			pattern := regexp.QuoteMeta(name)
+			if engine, rest, isEngine := strings.Cut(name, ":"); isEngine { // Ray writes ray_vllm_..., and some exporters vllm_...
+				pattern = "(ray_)?" + engine + "[:_]" + regexp.QuoteMeta(rest)
+			}
+			switch {
+			case strings.HasPrefix(name, "DCGM_"):
+				if slices.Contains(wantedOfGPUs, quantity) {
+					add("gpus", pattern)
+				}
+			case kind == "counter":
+				add("counters", pattern+"(_total)?")
+			case kind == "gauge" && slices.Contains(wantedGauges, quantity):
+				add("counters", pattern)
+			case kind == "histogram" && quantity == "input_tokens": // its count is that of requests, by the minute
+				add("counters", pattern+"_count")
+				add("histograms", pattern+"_(bucket|sum)")
+			case kind == "histogram" && slices.Contains(wantedHistograms, quantity):
+				add("histograms", pattern+"_(bucket|sum|count)")
+			}
+		}
+	}
+	return names
+})
+
+// of chooses those of the server's names that belong to a group.
+func of(group string, names []string) (found []string) {
+	is := regexp.MustCompile("^(" + strings.Join(known()[group], "|") + ")$")
+	for _, name := range names {
+		if is.MatchString(name) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// selectorOf is a selector of series by their names and the service's matchers.
+func selectorOf(names []string, matchers string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strings.ReplaceAll(regexp.QuoteMeta(name), `\`, `\\`)
+	}
+	text := `{__name__=~"` + strings.Join(quoted, "|") + `"`
+	if matchers != "" {
+		text += "," + matchers
+	}
+	return text + "}"
+}
+
+// groups finds out which of the names the server has of this service, and how its GPUs are told from others.
+func (s *server) groups(ctx context.Context, settings Settings, matchers string) (groups []group, err error) {
+	since, until := settings.Since, settings.Until
+	names, err := s.names(ctx, "{__name__!=\"\""+commaBefore(matchers)+"}", since, until)
+	if err != nil {
+		return nil, err
+	}
+	counters, histograms := of("counters", names), of("histograms", names)
+	if len(counters)+len(histograms) == 0 {
+		return nil, s.noneFound(ctx, settings, matchers)
+	}
+	if len(counters) > 0 {
+		groups = append(groups, group{"counters", settings.Steps.Counters, selectorOf(counters, matchers)})
+	}
+	if len(histograms) > 0 {
+		groups = append(groups, group{"histograms", settings.Steps.Histograms, selectorOf(histograms, matchers)})
+	}
+	query, err := s.gpus(ctx, settings, names, append(counters, histograms...), matchers)
+	if query != "" {
+		groups = append(groups, group{"gpus", settings.Steps.GPUs, query})
+	}
+	return groups, err
+}
+
+func commaBefore(matchers string) string {
+	if matchers == "" {
+		return ""
+	}
+	return "," + matchers
+}
+
+// gpus is the question for the GPUs of this service; empty: there are none that are known to be its own. DCGM's series say nothing of a
+// model. They are those that the matchers choose, else those of the pods that the engine's series are of.
+func (s *server) gpus(ctx context.Context, settings Settings, names, ofEngine []string, matchers string) (string, error) {
+	if own := of("gpus", names); len(own) > 0 {
+		return selectorOf(own, matchers), nil
+	}
+	all, err := s.names(ctx, `{__name__=~"DCGM_FI_.*"}`, settings.Since, settings.Until)
+	gpus := of("gpus", all)
+	if err != nil || len(gpus) == 0 {
+		return "", err
+	}
+	pods := fmt.Sprintf("group by (namespace, pod) (%s)", selectorOf(ofEngine[:1], matchers+commaIf(matchers)+`pod!=""`))
+	for _, query := range []string{
+		fmt.Sprintf("%s and on (namespace, pod) %s", selectorOf(gpus, `pod!=""`), pods),
+		fmt.Sprintf(`%s and on (exported_namespace, exported_pod) label_replace(label_replace(%s, "exported_pod", "$1", "pod", "(.*)"), "exported_namespace", "$1", "namespace", "(.*)")`,
+			selectorOf(gpus, `exported_pod!=""`), pods),
+	} {
+		isThere, err := s.hasAny(ctx, query, settings.Until)
+		if err != nil || isThere {
+			return query, err
+		}
+	}
+	return "", nil
+}
+
+func commaIf(matchers string) string {
+	if matchers == "" {
+		return ""
+	}
+	return ","
+}
+
+// noneFound says whether the selector chooses nothing, or the server has no metrics of an engine at all.
+func (s *server) noneFound(ctx context.Context, settings Settings, matchers string) error {
+	all, err := s.names(ctx, `{__name__=~"(ray_)?(vllm|sglang|trtllm)[:_].+|(tgi|dynamo_frontend|gen_ai)_.+"}`, settings.Since, settings.Until)
+	if err != nil {
+		return err
+	}
+	where := secrets.ShownURL(settings.URL)
+	if matchers == "" || len(of("counters", all))+len(of("histograms", all)) == 0 {
+		return hint.Errorf("collect: %s has no metrics of an engine between %s and %s (vllm:..., sglang:..., tgi_..., trtllm:..., dynamo_frontend_...)", where, written(settings.Since), written(settings.Until)).
+			Hint("does it scrape the servers? its page /targets says so; another server may have them: metrics: in the service file")
+	}
+	e := hint.Errorf("collect: %s has metrics of an engine, and none of them matches {%s}", where, matchers)
+	if models, err := s.values(ctx, "model_name", selectorOf(of("counters", all), ""), settings.Since, settings.Until); err == nil && len(models) > 0 {
+		return e.Hint("change metrics_selector in the service file; model_name is %s there", strings.Join(models[:min(len(models), 8)], ", "))
+	}
+	return e.Hint("change metrics_selector in the service file, or leave it out")
+}

@@ -1,0 +1,270 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+
+	"tidemark/internal/show"
+)
+
+// experiment is what the runs of one experiment say together.
+type experiment struct {
+	ID, Name, Hypothesis, Variable string
+	Heads                          []string // an objective each
+	Levels                         []level
+	Conclusion                     string // in a headline's length
+	Judgement                      string // of the hypothesis
+	Steps                          *Result
+	IsPage                         bool // all runs of the page are of it, so that its conclusion is the headline
+}
+
+// level is one value of the setting that varies, with a mark for each objective.
+type level struct {
+	Value              string
+	Cells              map[string]any // its row of marts.steps
+	Marks              []levelMark
+	IsWithin, IsBroken bool
+	IsBest             bool
+	missed             string // the objective that is farthest beyond its limit
+	missedMetric       string
+}
+
+// levelMark is the outcome of an objective over the valid repeats of a level.
+type levelMark struct{ Outcome, Text string }
+
+// experiments are those that the page's runs are of, in the order of their start.
+func (p *page) experiments() ([]experiment, error) {
+	ids := make([]any, len(p.Runs))
+	for i, run := range p.Runs {
+		ids[i] = run.ID
+	}
+	r, err := ask(p.ctx, p.db, "staging.runs", `select
+    series_id,
+    any_value(series_name) as series_name,
+    any_value(hypothesis) as hypothesis,
+    any_value(variable) as variable
+from staging.runs
+where list_contains($1, run_id) and series_id is not null
+group by series_id
+order by min(started_at), series_id`, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []experiment
+	for i, id := range r.texts("series_id") {
+		e := experiment{ID: id, Name: r.texts("series_name")[i], Hypothesis: r.texts("hypothesis")[i], Variable: words(r.texts("variable")[i])}
+		if err := p.findLevels(&e); err != nil {
+			return nil, err
+		}
+		if len(e.Levels) > 1 {
+			e.conclude()
+			e.IsPage = len(p.Runs) > 1 && p.areOf(e.ID)
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// findLevels reads the levels of an experiment with the outcome of each objective.
+func (p *page) findLevels(e *experiment) (err error) {
+	if e.Steps, err = ask(p.ctx, p.db, "marts.steps", `select
+    value,
+    load,
+    valid_runs,
+    stopped_runs,
+    runs,
+    completed,
+    request_per_s,
+    output_token_per_s,
+    least_output_token_per_s,
+    most_output_token_per_s,
+    mean_in_flight,
+    cached_ratio,
+    p50_ttft_from_due_s,
+    p99_ttft_from_due_s,
+    p50_tpot_s,
+    p99_tpot_s,
+    accepted_ratio,
+    added_ratio,
+    is_knee
+from marts.steps
+where series_id = $1
+order by load, series_row`, e.ID); err != nil {
+		return err
+	}
+	outcomes, err := ask(p.ctx, p.db, "marts.slo", `select
+    runs.value,
+    slo.objective,
+    any_value(slo.metric) as metric,
+    any_value(case when slo.metric = 'failure_ratio' then 'failures' else 'p' || slo.percentile::varchar || ' ' || slo.metric end || coalesce(', ' || slo.class, '')) as words,
+    count(*) filter (where slo.outcome = 'met') as met,
+    count(*) filter (where slo.outcome = 'not met') as not_met,
+    count(*) as repeats,
+    max(slo.observed / slo.at_most) as of_limit
+from marts.slo as slo
+inner join marts.runs as runs on runs.run_id = slo.run_id
+where runs.series_id = $1 and runs.is_valid and runs.status = 'done'
+group by runs.value, slo.objective
+order by slo.objective`, e.ID)
+	if err != nil {
+		return err
+	}
+	for _, row := range e.Steps.Cells() {
+		l := level{Value: plain(row["value"]), Cells: row}
+		l.read(outcomes, e)
+		e.Levels = append(e.Levels, l)
+	}
+	return nil
+}
+
+// read takes the outcomes of a level's objectives.
+func (l *level) read(outcomes *Result, e *experiment) {
+	farthest := 0.0
+	l.IsWithin = true
+	for i, value := range outcomes.texts("value") {
+		objective, _ := number(outcomes.At(i, "objective"))
+		for len(e.Heads) < int(objective) {
+			e.Heads = append(e.Heads, objectiveWords(outcomes.texts("words")[i]))
+		}
+		if value != l.Value {
+			continue
+		}
+		for len(l.Marks) < int(objective) {
+			l.Marks = append(l.Marks, levelMark{})
+		}
+		met, _ := number(outcomes.At(i, "met"))
+		notMet, _ := number(outcomes.At(i, "not_met"))
+		repeats, _ := number(outcomes.At(i, "repeats"))
+		of, isKnown := number(outcomes.At(i, "of_limit"))
+		mark := levelMark{Outcome: "undecided"}
+		switch {
+		case notMet > 0:
+			mark.Outcome, l.IsBroken = "not met", true
+			if of >= farthest {
+				farthest, l.missed, l.missedMetric = of, e.Heads[int(objective)-1], outcomes.texts("metric")[i]
+			}
+		case met == repeats:
+			mark.Outcome = "met"
+		}
+		if isKnown {
+			mark.Text = show.Percent(of) + " of the limit"
+		}
+		l.IsWithin = l.IsWithin && mark.Outcome == "met"
+		l.Marks[int(objective)-1] = mark
+	}
+	l.IsWithin = l.IsWithin && len(l.Marks) > 0
+}
+
+// objectiveWords writes p99.0 ttft_from_due as p99 TTFT from due.
+func objectiveWords(text string) string {
+	first, rest, hasRest := strings.Cut(text, " ")
+	first = strings.TrimSuffix(first, ".0")
+	if !hasRest {
+		return first
+	}
+	metric, class, hasClass := strings.Cut(rest, ", ")
+	text = first + " " + words(metric)
+	if hasClass {
+		text += ", " + class
+	}
+	return text
+}
+
+// conclude says which level is the largest within the SLO, and whether the hypothesis held.
+func (e *experiment) conclude() {
+	best, firstMiss := -1, -1
+	for i, l := range e.Levels {
+		if l.IsWithin {
+			best = i
+		}
+		if l.IsBroken && firstMiss < 0 {
+			firstMiss = i
+		}
+	}
+	at := func(i int) string { return e.Variable + " " + shortened(e.Levels[i].Value, 12) }
+	switch {
+	case len(e.Heads) == 0:
+		e.Conclusion = e.byThroughput(at)
+	case best == len(e.Levels)-1:
+		e.Conclusion = "Every level is within the SLO, up to " + at(best)
+	case best >= 0:
+		e.Levels[best].IsBest = true
+		e.Conclusion = "Largest level within the SLO: " + at(best)
+	case firstMiss >= 0:
+		e.Conclusion = "No level is within the SLO: " + at(firstMiss) + " is not"
+	default:
+		e.Conclusion = "No level is known to be within the SLO"
+	}
+	if len([]rune(e.Conclusion)) > longestHeadline {
+		e.Conclusion = shortened(e.Conclusion, longestHeadline)
+	}
+	e.Judgement = e.judge(firstMiss, at)
+}
+
+// byThroughput concludes where no SLO was given.
+func (e *experiment) byThroughput(at func(int) string) string {
+	best, most := -1, 0.0
+	for i, l := range e.Levels {
+		if knee, _ := l.Cells["is_knee"].(bool); knee {
+			return "The knee is at " + at(i) + ": beyond it load waits"
+		}
+		if v, isKnown := number(l.Cells["output_token_per_s"]); isKnown && v > most {
+			best, most = i, v
+		}
+	}
+	if best < 0 {
+		return "No level has a valid run"
+	}
+	return "Most throughput at " + at(best) + ", no knee"
+}
+
+var bindsFirst = regexp.MustCompile(`(?i)\b(ttft|tpot|itl|e2e)\b[^.]*\bbinds?\b`)
+
+// judge says whether a hypothesis about what binds first held. Any other is the reader's to judge.
+func (e *experiment) judge(firstMiss int, at func(int) string) string {
+	claimed := bindsFirst.FindStringSubmatch(e.Hypothesis)
+	switch {
+	case e.Hypothesis == "":
+		return ""
+	case claimed == nil:
+		return "Whether it held is for the reader: it is not about which objective binds."
+	case firstMiss < 0:
+		return "Not decided: no level misses an objective."
+	}
+	l := e.Levels[firstMiss]
+	verdict := "It did not hold"
+	if strings.HasPrefix(l.missedMetric, strings.ToLower(claimed[1])) {
+		verdict = "It held"
+	}
+	return fmt.Sprintf("%s: %s is the first to miss its limit, at %s.", verdict, l.missed, at(firstMiss))
+}
+
+// experimentFirst is the first screen of a page whose runs are all of one experiment.
+func (p *page) experimentFirst(m *mast) (first, bool, error) {
+	all, err := p.experiments()
+	if err != nil || len(all) != 1 {
+		return first{}, false, err
+	}
+	if !all[0].IsPage {
+		return first{}, false, nil
+	}
+	e := all[0]
+	m.Name = e.Name
+	lede := fmt.Sprintf("%d levels of %s, %d runs.", len(e.Levels), esc(e.Variable), len(p.Runs))
+	if e.Hypothesis != "" {
+		lede = "Hypothesis: <bdi>" + esc(shortened(e.Hypothesis, 200)) + "</bdi>. " + strong(e.Judgement) + " " + lede
+	}
+	return first{Headline: tight(e.Conclusion), Lede: template.HTML(tight(lede))}, true, nil // safe: every value is escaped
+}
+
+// areOf says that all runs of the page are steps of one experiment.
+func (p *page) areOf(series string) bool {
+	for _, run := range p.Runs {
+		if id, _ := run.Facts.At(0, "series_id").(string); id != series {
+			return false
+		}
+	}
+	return true
+}

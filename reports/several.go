@@ -1,0 +1,186 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"tidemark/analysis"
+	"tidemark/internal/show"
+)
+
+// severalFirst is the first screen of several runs: of an experiment where all are of one, else of a comparison.
+func (p *page) severalFirst() (first, mast, error) {
+	m := mast{Name: fmt.Sprintf("%d runs", len(p.Runs)), Where: p.where(), When: p.Runs[0].When()}
+	f, isExperiment, err := p.experimentFirst(&m)
+	if err != nil || isExperiment {
+		return f, m, err
+	}
+	f, err = p.comparisonFirst()
+	return f, m, err
+}
+
+// where is what all runs were measured on, if it was one thing.
+func (p *page) where() string {
+	for _, run := range p.Runs {
+		if run.MeasuredOn != p.Runs[0].MeasuredOn {
+			return ""
+		}
+	}
+	return p.Runs[0].MeasuredOn
+}
+
+// comparisonFirst says how many runs meet their SLO, or what differs most between the first run and the last.
+func (p *page) comparisonFirst() (first, error) {
+	met, judged, valid := 0, 0, 0
+	var lede []string
+	for _, run := range p.Runs {
+		if run.IsValid && !run.HasFailed {
+			valid++
+		}
+		if run.HasSLO && run.IsValid {
+			judged++
+			if run.Verdict.Outcome == analysis.Met {
+				met++
+			}
+		}
+	}
+	pair, err := p.pair()
+	if err != nil {
+		return first{}, err
+	}
+	f := first{Headline: fmt.Sprintf("%d runs compared", len(p.Runs))}
+	switch {
+	case valid < 2:
+		f.Headline = "Nothing to compare: fewer than two of the runs are valid"
+	case len(p.Runs) == 2 && pair != "":
+		f.Headline = pair
+	case judged > 1:
+		f.Headline = fmt.Sprintf("%d of %d runs %s the SLO", met, judged, verb(met, "meets", "meet"))
+		if judged == len(p.Runs) && met == judged {
+			f.Headline = fmt.Sprintf("All %d runs meet the SLO", met)
+		}
+		if met == 0 {
+			f.Headline = fmt.Sprintf("None of %d runs meets the SLO", judged)
+		}
+	case pair != "":
+		f.Headline = pair
+	}
+	for _, run := range p.Runs[:min(len(p.Runs), mostNamed)] {
+		lede = append(lede, "<strong><bdi>"+esc(shortened(run.Name, 40))+"</bdi></strong>: "+esc(lowerFirst(run.headline())))
+	}
+	text := strings.Join(lede, "; ")
+	if more := len(p.Runs) - mostNamed; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	f.Headline = tight(f.Headline)
+	f.Lede = template.HTML(text + ".") // safe: every value is escaped
+	return f, nil
+}
+
+// pair is what differs between the first run and the last by their p99s and throughput, where the intervals tell them apart.
+func (p *page) pair() (string, error) {
+	one, two := p.Runs[0], p.Runs[len(p.Runs)-1]
+	r, err := ask(p.ctx, p.db, "marts.run_pairs", `select
+    metric,
+    ratio,
+    is_different
+from marts.run_pairs
+where run_id = $1
+    and other_run_id = $2
+    and metric in ('ttft_s', 'tpot_s', 'output_token_per_s')
+    and statistic = case when metric = 'output_token_per_s' then 'mean' else 'p99' end
+order by metric desc`, one.ID, two.ID)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	told := 0
+	for i, metric := range r.texts("metric") {
+		name := map[string]string{"ttft_s": "p99 TTFT", "tpot_s": "p99 TPOT", "output_token_per_s": "throughput"}[metric]
+		is, isKnown := r.At(i, "is_different").(bool)
+		switch {
+		case isKnown && is:
+			told++
+			parts = append(parts, name+" "+times(r.At(i, "ratio")))
+		case isKnown:
+			parts = append(parts, name+" ~")
+		}
+	}
+	if len(parts) == 0 {
+		return "", nil
+	}
+	if told == 0 {
+		return "The intervals do not tell the runs apart", nil
+	}
+	return "The last against the first: " + strings.Join(parts, ", "), nil
+}
+
+func shortened(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+func lowerFirst(text string) string { return strings.ToLower(text[:1]) + text[1:] }
+
+// searchFirst is the first screen of a page about searches for capacity alone: the answer, where there is one search.
+func (p *page) searchFirst() (first, mast, error) {
+	title := p.capacityTitle()
+	if len(p.Searches) != 1 {
+		return first{Headline: title}, mast{Name: "Capacity"}, nil
+	}
+	r, err := ask(p.ctx, p.db, "marts.capacities", `select
+    source_name,
+    mode,
+    outcome,
+    scale,
+    scale_low,
+    scale_high,
+    concurrency,
+    origin
+from marts.capacities
+where search_id = $1`, p.Searches[0])
+	if err != nil || r.Len() == 0 {
+		return first{Headline: title}, mast{Name: "Capacity"}, err
+	}
+	m := mast{Name: title, Tag: r.texts("origin")[0]}
+	interval := ""
+	if low, isKnown := number(r.At(0, "scale_low")); isKnown {
+		interval = fmt.Sprintf(" (%s to %s)", show.Figures(low), plainFigures(r.At(0, "scale_high")))
+	}
+	answer := map[string]string{"above_max": "More than was tried", "below_min": "Less than was tried", "not_possible": "Not possible, not even one request alone",
+		"undecided": "Undecided", "invalid": "Not valid: there is no answer"}[r.texts("outcome")[0]]
+	switch {
+	case r.texts("outcome")[0] == "found" && r.texts("mode")[0] == "closed":
+		answer = "It takes " + count(r.At(0, "concurrency")) + " requests in flight" + interval
+	case r.texts("outcome")[0] == "found":
+		answer = "It takes " + times(r.At(0, "scale")) + " the traffic" + interval
+	case answer == "":
+		answer = "The search has not ended"
+	}
+	return first{Headline: tight(answer)}, m, nil
+}
+
+// resultsFirst is that of results of other tools: the highest throughput among them.
+func (p *page) resultsFirst() (first, mast, error) {
+	m := mast{Name: fmt.Sprintf("%d results of other tools", len(p.Sources))}
+	if len(p.Sources) == 1 {
+		m.Name = fmt.Sprintf("Result %s", p.Sources[0])
+	}
+	r, err := ask(p.ctx, p.db, "marts.points", `select
+    max(output_token_per_s) as best_per_s,
+    arg_max(coalesce(max_concurrency || ' in flight', macros.figures(request_rate_per_s) || ' requests/s', load), output_token_per_s) as load
+from marts.points
+where list_contains($1, source_name)`, p.Sources)
+	if err != nil {
+		return first{}, m, err
+	}
+	best, isKnown := number(r.At(0, "best_per_s"))
+	if !isKnown {
+		return first{Headline: m.Name}, m, nil
+	}
+	return first{Headline: "At most " + show.Figures(best) + " output tokens/s, at " + plain(r.At(0, "load"))}, m, nil
+}

@@ -1,0 +1,248 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+
+	"tidemark/analysis"
+	"tidemark/internal/show"
+)
+
+// tile is one of the six figures of the first screen.
+type tile struct {
+	Label, Value string
+	Bar          template.HTML // the value with its interval against its limit; empty: no limit
+	Basis        string        // interval, or what the value is of
+	Limit        string
+	State        string // broke, holds, open, or nothing
+}
+
+// mostTiles is how many figures the first screen has.
+const mostTiles = 6
+
+// tiles are the objectives of the SLO, what broke first, then what every run is looked at for.
+func (p *page) tiles(run *Run) ([]tile, error) {
+	var tiles []tile
+	has := map[string]bool{}
+	for _, o := range run.Verdict.Objectives {
+		tiles = append(tiles, objectiveTile(o))
+		has[short(o.Objective)] = true
+	}
+	within, err := p.withinTile(run)
+	if err != nil {
+		return nil, err
+	}
+	if within.Value != "" {
+		tiles = append(tiles, within)
+	}
+	intervals, err := p.intervals(run.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range []struct{ label, name, metric, column string }{
+		{"TTFT, p99", "p99 TTFT", "ttft_s", "p99_ttft_s"}, {"TPOT, p99", "p99 TPOT", "tpot_s", "p99_tpot_s"},
+	} {
+		if !has[t.name] {
+			tiles = append(tiles, tile{Label: t.label, Value: duration(run.Facts.At(0, t.column)), Basis: intervals[t.metric], Limit: "no limit set"})
+		}
+	}
+	predicted, err := p.predictedTile(run)
+	if err != nil {
+		return nil, err
+	}
+	late := run.latenessTile()
+	slices.SortStableFunc(tiles, func(a, b tile) int { return rank(a.State) - rank(b.State) })
+	rest := []tile{predicted, run.tokensTile(intervals), late}
+	if late.State == "broke" {
+		rest = []tile{predicted, run.tokensTile(intervals)}
+		tiles = append([]tile{late}, tiles...)
+	}
+	if len(tiles) > mostTiles-1 {
+		tiles = tiles[:mostTiles-1]
+		rest = rest[len(rest)-1:]
+	}
+	tiles = append(tiles, rest...)
+	tiles = tiles[:min(len(tiles), mostTiles)]
+	for i := range tiles {
+		tiles[i].Value, tiles[i].Basis, tiles[i].Limit = tight(tiles[i].Value), tight(tiles[i].Basis), tight(tiles[i].Limit)
+	}
+	return tiles, nil
+}
+
+// rank puts what broke first, then what is not decided.
+func rank(state string) int {
+	switch state {
+	case "broke":
+		return 0
+	case "open":
+		return 1
+	}
+	return 2
+}
+
+// objectiveTile shows one objective against its limit.
+func objectiveTile(o analysis.ObjectiveVerdict) tile {
+	t := tile{Label: metricOf(o.Objective), Value: withheld, Limit: "limit " + limitOf(o.Objective)}
+	switch o.Outcome {
+	case analysis.Met:
+		t.State = "holds"
+	case analysis.NotMet:
+		t.State = "broke"
+	case analysis.Undecided:
+		t.State = "open"
+	}
+	t.Basis = fmt.Sprintf("%s of %s beyond", show.Count(o.Above), show.Count(o.Samples))
+	if o.Observed == nil {
+		return t
+	}
+	t.Value = valueOf(o.Objective, *o.Observed)
+	low, high := *o.Observed, *o.Observed
+	if o.Low != nil && o.High != nil {
+		low, high = *o.Low, *o.High
+		t.Basis = rangeOf(o.Objective, low, high)
+	}
+	t.Bar = bar(*o.Observed, low, high, o.AtMost, t.State == "broke")
+	return t
+}
+
+func rangeOf(o analysis.Objective, low, high float64) string {
+	if isShare(o) {
+		return show.Figures(low*100) + " to " + show.Percent(high)
+	}
+	return show.Range(low, high)
+}
+
+// metricOf names an objective as a tile does: TTFT, p99.
+func metricOf(o analysis.Objective) string {
+	if isShare(o) {
+		return "Failures"
+	}
+	text := words(o.Metric) + ", p" + trimZeros(o.Percentile)
+	if o.Class != "" {
+		text += ", class " + o.Class
+	}
+	return text
+}
+
+func (p *page) withinTile(run *Run) (tile, error) {
+	if !run.HasSLO {
+		return tile{}, nil
+	}
+	g, err := ask(p.ctx, p.db, "marts.goodput", `select
+    tried,
+    accepted,
+    accepted_ratio
+from marts.goodput
+where run_id = $1`, run.ID)
+	if err != nil {
+		return tile{}, err
+	}
+	share, isKnown := number(g.At(0, "accepted_ratio"))
+	if !isKnown {
+		return tile{}, nil
+	}
+	return tile{Label: "Requests within all objectives", Value: show.Percent(share), Basis: fmt.Sprintf("%s of %s", count(g.At(0, "accepted")), count(g.At(0, "tried"))),
+		Limit: "no limit of its own"}, nil
+}
+
+func (p *page) predictedTile(run *Run) (tile, error) {
+	t := tile{Label: "TPOT over its prediction", Value: "not compared", Basis: "GPU or model not known"}
+	slowdown, isKnown := number(run.Facts.At(0, "slowdown_ratio"))
+	if !isKnown {
+		return t, nil
+	}
+	t.Value, t.Basis = times(slowdown), "median request"
+	d, err := ask(p.ctx, p.db, "staging.deployments", `select band_ratio from staging.deployments where run_id = $1`, run.ID)
+	if err != nil {
+		return t, err
+	}
+	if ratio, hasBand := number(d.At(0, "band_ratio")); hasBand {
+		t.Limit = fmt.Sprintf("band %.2f to %.2f", 1/(1+ratio), 1+ratio)
+		t.State = "holds"
+		if slowdown > 1+ratio {
+			t.State = "broke"
+		}
+		if slowdown < 1/(1+ratio) {
+			t.State = "open"
+		}
+		t.Bar = bar(slowdown, slowdown, slowdown, 1+ratio, t.State == "broke")
+	}
+	return t, nil
+}
+
+func (run *Run) tokensTile(intervals map[string]string) tile {
+	return tile{Label: "Output tokens", Value: rate(run.Facts.At(0, "output_token_per_s")), Basis: intervals["output_token_per_s"], Limit: "no limit set"}
+}
+
+func (run *Run) latenessTile() tile {
+	t := tile{Label: "Client’s lateness, p99", Value: duration(run.Facts.At(0, "p99_lateness_s")), Basis: "n = " + count(run.Facts.At(0, "sent")), Limit: "no limit in a closed loop"}
+	late, isKnown := number(run.Facts.At(0, "p99_lateness_s"))
+	limit, hasLimit := number(run.Facts.At(0, "lateness_limit_s"))
+	if !hasLimit {
+		if kept, isClosed := number(run.Facts.At(0, "kept_concurrency_ratio")); isClosed {
+			return tile{Label: "Kept in flight", Value: show.Percent(kept), Basis: "of " + count(run.Facts.At(0, "max_concurrency")), Limit: "by which a closed loop is judged"}
+		}
+		return t
+	}
+	t.Limit = "limit " + show.Setting(limit)
+	if isKnown {
+		t.State = "holds"
+		if late > limit {
+			t.State = "broke"
+		}
+		t.Bar = bar(late, late, late, limit, t.State == "broke")
+	}
+	return t
+}
+
+// intervals are the 95 % intervals of the run's p99s and of its throughput, in words; a statistic of too few samples has none.
+func (p *page) intervals(runID string) (map[string]string, error) {
+	r, err := ask(p.ctx, p.db, "marts.run_statistics", `select
+    metric,
+    macros.resampled_end(value, list_sort(replicates), 0.025e0, 1) as low,
+    macros.resampled_end(value, list_sort(replicates), 0.975e0, 1) as high
+from marts.run_statistics
+where run_id = $1
+    and statistic = case when metric = 'output_token_per_s' then 'mean' else 'p99' end
+    and is_enough`, runID)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for i, metric := range r.texts("metric") {
+		low, hasLow := number(r.At(i, "low"))
+		high, hasHigh := number(r.At(i, "high"))
+		switch {
+		case !hasLow || !hasHigh:
+		case metric == "output_token_per_s":
+			out[metric] = show.Figures(low) + " to " + show.Figures(high)
+		default:
+			out[metric] = show.Range(max(low, 0), high)
+		}
+	}
+	return out, nil
+}
+
+// bar draws a value with its interval against its limit, which is at two thirds.
+func bar(value, low, high, limit float64, broke bool) template.HTML {
+	if !(limit > 0) {
+		return ""
+	}
+	const from, to = 2, 142
+	at := func(v float64) string {
+		return strconv.FormatFloat(math.Round(10*math.Min(math.Max(from+v/limit*2/3*(to-from), from+4), to-4))/10, 'f', -1, 64)
+	}
+	colour := "measured"
+	if broke {
+		colour = "bad"
+	}
+	interval := ""
+	if high > low {
+		interval = fmt.Sprintf(`<path d="M%s 7H%s" stroke="var(--%s)" stroke-width="6" stroke-opacity=".45"/>`, at(low), at(high), colour)
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="mini" viewBox="0 0 144 14" aria-hidden="true"><path d="M2 7h140" stroke="var(--history)" stroke-width="2"/>%s<circle cx="%s" cy="7" r="4" fill="var(--%s)"/><path d="M95.3 0v14" stroke="var(--limit)" stroke-width="2"/></svg>`,
+		interval, at(value), colour))
+}

@@ -1,0 +1,152 @@
+package week
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tidemark/analysis/week"
+)
+
+// demand is the dot of 20_demand.html.
+type demand struct {
+	Figure  *figure
+	Classes *table
+	Facts   []fact
+	Gaps    *table
+	Notes   []string
+}
+
+func demandView(f *facts) (any, string, error) {
+	figure, err := drawn("demand", f)
+	if err != nil {
+		return nil, "", err
+	}
+	figure.From, figure.Notes = "marts.service_hours", fmt.Sprintf("one row a service and hour · %s of %s", count(f.Covered), counted(len(f.Hours), "hour"))
+	figure.Tables = []table{f.days()}
+	figure.Queries = []string{f.ofHours("requests", "rate_per_s", "peak_rate_per_s", "input_tokens", "output_tokens", "is_missing")}
+	v := demand{Figure: figure, Classes: f.classes(), Gaps: f.gaps(), Notes: f.Notes}
+	v.Facts = keepFacts(fact{"Fullest minute", f.fullest()}, fact{"Burstiness", f.burstiness()}, fact{"Failed or without an answer", f.failed()})
+	return v, figure.Title, nil
+}
+
+// days adds the hours of each day up.
+func (f *facts) days() table {
+	t := table{Class: "stack", Caption: "Seven days; missing hours are left out", Heads: []head{words("Day"), numbers("Requests", ""), numbers("Input", "million tokens"),
+		numbers("Output", "million tokens"), numbers("Busiest five minutes", "requests/s"), numbers("Missing", "h")}}
+	for day := range 7 {
+		var requests, input, output int64
+		var peak float64
+		hours, missing, name := 0, 0, ""
+		for i := range f.Hours {
+			h := &f.Hours[i]
+			if h.Day != day {
+				continue
+			}
+			name, hours = localHour(h).Format("Mon 2 Jan"), hours+1
+			if h.IsMissing {
+				missing++
+				continue
+			}
+			requests, input, output = requests+or(h.Requests), input+or(h.InputTokens), output+or(h.OutputTokens)
+			peak = max(peak, or(h.PeakRatePerS))
+		}
+		if name != "" && missing == hours {
+			t.Rows = append(t.Rows, cells(name, unknown, unknown, unknown, unknown, count(missing)))
+		} else if name != "" {
+			t.Rows = append(t.Rows, cells(name, count(requests), figures(float64(input)/1e6), figures(float64(output)/1e6), figures(peak), count(missing)))
+		}
+	}
+	return t
+}
+
+// or is a number, and 0 where it is not known: for sums only.
+func or[N int | int64 | float64](n *N) N {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func (f *facts) classes() *table {
+	if len(f.Classes) == 0 || len(f.Classes) == 1 && f.Classes[0].Name == "" {
+		return nil
+	}
+	t := &table{Class: "fit", Title: f.classFinding(), Caption: "By class or model; requests against last week over the hours that both weeks cover",
+		Heads: []head{words("Class"), numbers("Requests", "%"), numbers("Input", "% of tokens"), numbers("Output", "% of tokens"), numbers("Requests", "% against last week")}}
+	for _, c := range f.Classes {
+		t.Rows = append(t.Rows, cells(c.Name, fraction(c.Requests, f.Sums.Requests), fraction(c.InputTokens, f.Sums.InputTokens), fraction(c.OutputTokens, f.Sums.OutputTokens), of(c.Growth, signed)))
+	}
+	return t
+}
+
+func fraction(of, all int64) string {
+	if all == 0 {
+		return unknown
+	}
+	return whole(float64(of) / float64(all))
+}
+
+func (f *facts) classFinding() string {
+	largest := f.Classes[0]
+	if len(f.Classes) == 1 || f.Sums.OutputTokens == 0 {
+		return "All of it is " + largest.Name
+	}
+	return fmt.Sprintf("%s writes %s%s%% of the output tokens", upper(largest.Name), fraction(largest.OutputTokens, f.Sums.OutputTokens), narrow)
+}
+
+func (f *facts) fullest() string {
+	if f.Fullest == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s with %s (%s)", f.hour(f.Fullest.Start), counted(f.Fullest.Requests, "request"), rate(float64(f.Fullest.Requests)/60))
+}
+
+// failed is how many requests have no length.
+func (f *facts) failed() string {
+	if f.FailedRequests == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s (%s): they count as demand, but lengths and rehearsals leave them out",
+		count(f.FailedRequests), counted(f.Sums.Requests, "request"), percent(float64(f.FailedRequests)/float64(max(f.Sums.Requests, 1))))
+}
+
+// burstiness is the usual hour's and the worst hour's index of dispersion.
+func (f *facts) burstiness() string {
+	var known []*week.Hour
+	for i := range f.Hours {
+		if f.Hours[i].BurstRatio != nil {
+			known = append(known, &f.Hours[i])
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(known, func(a, b *week.Hour) int { return compare(*a.BurstRatio, *b.BurstRatio) })
+	worst := known[len(known)-1]
+	return fmt.Sprintf("the count of five minutes varies %s× as much as that of independent arrivals would in the usual hour, %s× in the burstiest, %s",
+		figures(*known[len(known)/2].BurstRatio), figures(*worst.BurstRatio), f.hour(worst.Start))
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// gaps are the missing hours, with the reason.
+func (f *facts) gaps() *table {
+	if len(f.Gaps) == 0 {
+		return nil
+	}
+	t := &table{Class: "fit", Title: fmt.Sprintf("%s of %s %s missing and counted nowhere", count(f.Sums.MissingHours), counted(len(f.Hours), "hour"), isOrAre(f.Sums.MissingHours)),
+		Heads: []head{words("Missing"), numbers("Hours", ""), words("Why")}}
+	for _, g := range f.Gaps {
+		t.Rows = append(t.Rows, cells(f.span(g.From, g.Until), count(g.Hours), strings.TrimSuffix(g.Why, ".")))
+	}
+	return t
+}

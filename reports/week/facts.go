@@ -1,0 +1,165 @@
+package week
+
+import (
+	"slices"
+	"time"
+
+	"tidemark/analysis/week"
+)
+
+// facts is a report with what several sentences and sections ask of it.
+type facts struct {
+	*week.Report
+	clock
+	Covered   int        // hours with data
+	Known     int        // of these, hours whose need is known
+	Busiest   *week.Hour // nil: no hour has data
+	Paid      int        // replicas in force at the week's end
+	PaidFirst int        // and at its start
+	ChangedAt time.Time  // the last change within the week; zero: none
+	Most      int        // replicas needed in the hour that needs most, at the cautious end
+	// MostMiddle is the same at the capacity's middle.
+	MostMiddle int
+	Short      []time.Time
+	// ShortNow are hours that what is paid for now would not hold at the cautious end, ShortCentre also at the centre.
+	ShortNow, ShortCentre []time.Time
+	Margin, MarginMiddle  *float64 // headroom of what is paid for now, at the capacity's low end and at its middle
+	Last                  *week.Sums
+	Broken                []time.Time // hours in which production broke the SLO
+}
+
+func newFacts(r *week.Report) *facts {
+	f := &facts{Report: r, clock: newClock(r)}
+	if len(r.Hours) > 0 {
+		f.PaidFirst, f.Paid = r.Hours[0].PaidReplicas, r.Hours[len(r.Hours)-1].PaidReplicas
+	}
+	for i := range r.Hours {
+		if i > 0 && r.Hours[i].PaidReplicas != r.Hours[i-1].PaidReplicas {
+			f.ChangedAt = r.Hours[i].Start
+		}
+		f.addHour(&r.Hours[i])
+	}
+	f.fillMargin()
+	if n := len(r.Before); n > 0 && isNextWeek(r.Before[n-1].Week, r.Week) {
+		f.Last = &r.Before[n-1]
+	}
+	for _, felt := range r.Felt {
+		if felt.IsBroken && !slices.ContainsFunc(f.Broken, felt.Start.Equal) {
+			f.Broken = append(f.Broken, felt.Start)
+		}
+	}
+	slices.SortFunc(f.Broken, time.Time.Compare)
+	return f
+}
+
+func (f *facts) addHour(h *week.Hour) {
+	if h.IsMissing {
+		return
+	}
+	f.Covered++
+	if at := f.Sums.BusiestHourStart; at != nil && h.Start.Equal(*at) {
+		f.Busiest = h
+	}
+	if h.HighNeeded == nil {
+		return
+	}
+	f.Known++
+	f.Most = max(f.Most, *h.HighNeeded)
+	if h.NeededReplicas != nil {
+		f.MostMiddle = max(f.MostMiddle, *h.NeededReplicas)
+	}
+	if *h.HighNeeded > h.PaidReplicas {
+		f.Short = append(f.Short, h.Start)
+	}
+	if *h.HighNeeded > f.Paid {
+		f.ShortNow = append(f.ShortNow, h.Start)
+	}
+	if h.NeededReplicas != nil && *h.NeededReplicas > f.Paid {
+		f.ShortCentre = append(f.ShortCentre, h.Start)
+	}
+}
+
+// fillMargin fills the week's headroom, or that of what is paid for now in the hour with the least, where replicas changed in mid-week.
+func (f *facts) fillMargin() {
+	f.Margin, f.MarginMiddle = f.Sums.LowHeadroom, f.Sums.HeadroomRatio
+	if f.ChangedAt.IsZero() {
+		return
+	}
+	f.Margin, f.MarginMiddle = nil, nil
+	for i := range f.Hours {
+		h := &f.Hours[i]
+		if h.LowReplicaRate == nil || h.ReplicaRatePerS == nil || h.PeakRatePerS == nil || *h.PeakRatePerS <= 0 {
+			continue
+		}
+		spare := func(perS float64) *float64 { v := perS*float64(f.Paid)/(*h.PeakRatePerS) - 1; return &v }
+		if low := spare(*h.LowReplicaRate); f.Margin == nil || *low < *f.Margin {
+			f.Margin, f.MarginMiddle = low, spare(*h.ReplicaRatePerS)
+		}
+	}
+}
+
+// change is that of a figure against last week, or nil.
+func (f *facts) change(figure string) *week.Change {
+	for i := range f.Changes {
+		if f.Changes[i].Figure == figure {
+			return &f.Changes[i]
+		}
+	}
+	return nil
+}
+
+// feltAt is what users felt of a metric in an hour, or nil.
+func (f *facts) feltAt(metric string, start time.Time) *week.Felt {
+	for i := range f.Felt {
+		if f.Felt[i].Metric == metric && f.Felt[i].Start.Equal(start) {
+			return &f.Felt[i]
+		}
+	}
+	return nil
+}
+
+// symptomOf is the gravest symptom that was there in one of the hours, or nil.
+func (f *facts) symptomOf(hours []time.Time) *week.Symptom {
+	for i := range f.Symptoms {
+		s := &f.Symptoms[i]
+		if isDuring(s, hours) {
+			return s
+		}
+	}
+	return nil
+}
+
+// isDuring says that a symptom was there in one of the hours.
+func isDuring(s *week.Symptom, hours []time.Time) bool {
+	return s.First != nil && s.Last != nil && slices.ContainsFunc(hours, func(at time.Time) bool { return !at.Before(*s.First) && !at.After(*s.Last) })
+}
+
+// isLargelyMissing says that the busiest hour may well be among the missing ones.
+func (f *facts) isLargelyMissing() bool { return 10*f.Sums.MissingHours > len(f.Hours) }
+
+// collect is the command that fetches what a section lacks.
+func (f *facts) collect() string { return "tidemark collect --service " + f.file() }
+
+// search is the command that finds the capacity.
+func (f *facts) search() string {
+	command := "tidemark capacity " + f.trafficName() + " --base-url URL --model MODEL --slo FILE"
+	return command
+}
+
+// file is the service file as a user would type it.
+func (f *facts) file() string {
+	if f.File.Path == "" {
+		return f.Service + ".yaml"
+	}
+	return f.File.Path
+}
+
+// trafficName is a source of arrivals that could be replayed.
+func (f *facts) trafficName() string {
+	for _, s := range f.Sources {
+		if s.Role == "traffic" && s.DuplicateOf == "" {
+			return s.Name
+		}
+	}
+	return "SOURCE"
+}

@@ -1,0 +1,126 @@
+package week
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"tidemark/analysis/week"
+)
+
+// Summary is summary.md: at most 15 lines of Markdown, to paste into a chat or a pull request.
+func Summary(r *week.Report) []byte {
+	f := newFacts(r)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# %s: %s\n\n", markdown(r.Service), markdown(f.headline()))
+	if rests := f.restsOn(); rests != nil {
+		fmt.Fprintf(&out, "%s\n", rests.Markdown())
+	}
+	for i, sentence := range f.lede() {
+		if i > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(sentence.Markdown())
+	}
+	fmt.Fprintf(&out, "\n\n**Do first:** %s\n\n", f.doFirst().Markdown())
+	for _, t := range f.tiles() {
+		fmt.Fprintf(&out, "- %s: **%s** (%s)", markdown(t.Label), markdown(t.Value), markdown(t.Basis))
+		if t.Before != "" {
+			out.WriteString(", ")
+			if t.Sign.Mark != "" {
+				out.WriteString(t.Sign.Mark + " ")
+			}
+			out.WriteString(markdown(t.Before))
+		}
+		out.WriteByte('\n')
+	}
+	d := document{facts: f}
+	fmt.Fprintf(&out, "\n%s, %s. %s.", markdown(d.WeekInWords()), markdown(r.TimeZone), markdown(d.Fleet()))
+	if r.Version != "" {
+		fmt.Fprintf(&out, " Tidemark %s.", markdown(r.Version))
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// summarySchema is a promise: a field is added, never renamed.
+const summarySchema = "tidemark.week/1"
+
+// summary is summary.json: the columns of marts.service_weeks and what else a dashboard or a gate asks for.
+type summary struct {
+	Schema   string `json:"schema"`
+	Service  string `json:"service"`
+	TimeZone string `json:"time_zone"`
+	week.Sums
+	FailedRequests    int64    `json:"failed_requests"` // of requests: failed or without an answer
+	Replicas          int      `json:"paid_replicas"`   // at the week's end
+	GPUsPerReplica    int      `json:"gpus_per_replica"`
+	RequestsGrowth    *float64 `json:"requests_growth_ratio"`
+	LowRequestsGrowth *float64 `json:"low_requests_growth_ratio"`
+	HighRequests      *float64 `json:"high_requests_growth_ratio"`
+	TokensGrowth      *float64 `json:"tokens_growth_ratio"`
+	LowTokensGrowth   *float64 `json:"low_tokens_growth_ratio"`
+	HighTokensGrowth  *float64 `json:"high_tokens_growth_ratio"`
+	ForecastPeak      *float64 `json:"forecast_peak_rate_per_s"` // of next week
+	LowForecastPeak   *float64 `json:"low_forecast_peak_rate_per_s"`
+	HighForecastPeak  *float64 `json:"high_forecast_peak_rate_per_s"`
+	NaivePeak         *float64 `json:"naive_forecast_peak_rate_per_s"`
+	LowNaivePeak      *float64 `json:"low_naive_forecast_peak_rate_per_s"`
+	HighNaivePeak     *float64 `json:"high_naive_forecast_peak_rate_per_s"`
+	NextReplicaWeek   *string  `json:"next_replica_week"`     // null: none is in sight
+	EarliestReplica   *string  `json:"earliest_replica_week"` // by the upper edge of the band
+	Do                week.Do  `json:"do"`
+	Version           string   `json:"version"`
+}
+
+// JSON is summary.json: every headline figure in base units, for a dashboard or a gate.
+func JSON(r *week.Report) ([]byte, error) {
+	f := newFacts(r)
+	s := summary{Schema: summarySchema, Service: r.Service, TimeZone: r.TimeZone, Sums: r.Sums, FailedRequests: r.FailedRequests, Replicas: f.Paid, GPUsPerReplica: r.Deployment.GPUsPerReplica, Do: r.Do, Version: r.Version}
+	s.Sums.Sentence = f.headline()
+	if c := f.change("requests"); c != nil {
+		s.RequestsGrowth, s.LowRequestsGrowth, s.HighRequests = c.Ratio, c.Low, c.High
+	}
+	if c := f.tokensChange(); c != nil {
+		s.TokensGrowth, s.LowTokensGrowth, s.HighTokensGrowth = c.Ratio, c.Low, c.High
+	}
+	if w := r.Forecast.PeakAhead; w != nil {
+		s.ForecastPeak, s.LowForecastPeak, s.HighForecastPeak = &w.Peak, w.Low, w.High
+	}
+	if w := r.Forecast.NaivePeakAhead; w != nil {
+		s.NaivePeak, s.LowNaivePeak, s.HighNaivePeak = &w.Peak, w.Low, w.High
+	}
+	s.NextReplicaWeek, s.EarliestReplica = orNull(r.Forecast.NextReplicaWeek), orNull(r.Forecast.EarliestReplica)
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("summary of %s, %s: %w", r.Service, r.Week, err)
+	}
+	return append(out, '\n'), nil
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// tokensChange is that of prompts and answers together. Where the report has only the two apart, they are weighted with last week's tokens; the
+// ends of its interval are those of the two added up, which is exact if they rise and fall together and too wide otherwise.
+func (f *facts) tokensChange() *week.Change {
+	if c := f.change("tokens"); c != nil {
+		return c
+	}
+	in, out := f.change("input_tokens"), f.change("output_tokens")
+	if in == nil || out == nil || in.Before == nil || out.Before == nil || *in.Before+*out.Before <= 0 {
+		return nil
+	}
+	weighted := func(a, b *float64) *float64 {
+		if a == nil || b == nil {
+			return nil
+		}
+		x := (*in.Before**a + *out.Before**b) / (*in.Before + *out.Before)
+		return &x
+	}
+	return &week.Change{Figure: "tokens", Ratio: weighted(in.Ratio, out.Ratio), Low: weighted(in.Low, out.Low), High: weighted(in.High, out.High)}
+}
