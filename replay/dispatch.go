@@ -118,7 +118,7 @@ func (d *dispatcher) warm() {
 	case <-limit.C:
 	case <-d.stop.Done():
 	}
-	d.begin = time.Now().Add(beginAhead)
+	d.begin = time.Now().Add(max(beginAhead, d.settings.untilStart()))
 	close(d.begun)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"tidemark/internal/deployment"
 	"tidemark/replay/engines"
+	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/secrets"
 )
@@ -35,6 +36,18 @@ type Series struct {
 	Value      string `json:"value"`      // of it in this row
 	Row        int    `json:"row"`        // 0-based
 	Repeat     int    `json:"repeat"`     // 0-based
+}
+
+// Shard says which part of a plan a run sent, and when all parts began.
+type Shard struct {
+	Index            int        `json:"index"` // 0-based
+	Count            int        `json:"count"`
+	StartAt          string     `json:"start_at"`
+	PlanFingerprint  string     `json:"plan_fingerprint"` // of the whole plan
+	PlanRequests     int64      `json:"plan_requests"`
+	PlanInputTokens  int64      `json:"plan_input_tokens"`
+	PlanOutputTokens int64      `json:"plan_output_tokens"`
+	Clock            host.Clock `json:"clock"`
 }
 
 // scrubbed is the series without secrets: a row's value may be a server's address.
@@ -65,6 +78,7 @@ type document struct {
 	Settings          settingsRecord        `json:"settings"`
 	Plan              planRecord            `json:"plan"`
 	Series            *Series               `json:"series,omitempty"`
+	Shard             *Shard                `json:"shard,omitempty"`
 	SLO               json.RawMessage       `json:"slo,omitempty"`
 	Environment       *Environment          `json:"environment"`
 	EnvironmentSource string                `json:"environment_source"`
@@ -158,7 +172,7 @@ func newDocument(s Settings, targets []target, plan *plan.Plan, ready prepared) 
 			s.DrainTimeout.Seconds(), countedBy, scrub.JSON(s.Body), shown, headers},
 		Plan:        planRecord{plan.Header(), plan.Fingerprint()},
 		Environment: s.Environment, EnvironmentSource: s.EnvironmentSource,
-		Series: s.Series.scrubbed(scrub), SLO: s.SLO,
+		Series: s.Series.scrubbed(scrub), Shard: s.Shard, SLO: s.SLO,
 		Server: server, Effective: ready.effective, Readiness: ready.readiness, Prompts: ready.wording,
 		Client: clientRecord{runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.GOMAXPROCS(0)},
 	}

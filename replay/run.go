@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/hint"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -33,6 +34,9 @@ func Run(ctx context.Context, plan *plan.Plan, s Settings, folder string) (Resul
 	defer asker.close()
 	ready, err := s.prepare(ctx, asker, plan)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := s.checkStart(ctx, asker); err != nil {
 		return Result{}, err
 	}
 	if err := makeFolder(folder); err != nil {
@@ -119,6 +123,10 @@ func (r *run) play(plan *plan.Plan, sleep host.Sleep) {
 		defer release()
 	}
 	host.GrowFileTable()
+	if wait := r.settings.untilStart() - startAhead; wait > 0 {
+		r.settings.Tell("waiting for the start at " + stamp(r.settings.StartAt))
+		host.TimerSleep(r.state.stop, wait)
+	}
 	r.sampler.baseline(r.state.stop)
 	d := newDispatcher(r.state, plan.Requests(), sleep)
 	d.warm()
@@ -203,4 +211,56 @@ func (r *run) conclude(result Result, err error) (Result, error) {
 	}
 	r.document.Status, r.document.EndedAt, r.document.Result = result.Status, stamp(r.settings.Wall()), &result
 	return result, errors.Join(err, r.document.write(r.folder, r.settings.create))
+}
+
+const (
+	// startAhead is what is left to the start when the first connections are made: earlier, servers would close them as idle.
+	startAhead = time.Second
+	// MostClockError is how far the clock of a shard may be off: as much as a request may be late.
+	MostClockError = 10 * time.Millisecond
+)
+
+// untilStart is 0 or less where the run begins as soon as it is ready.
+func (s *Settings) untilStart() time.Duration {
+	if s.StartAt.IsZero() {
+		return 0
+	}
+	return s.StartAt.Sub(s.Wall().Round(0))
+}
+
+// checkStart refuses a clock that is off, and a start that cannot be kept. It is the last thing before the run has a folder.
+func (s *Settings) checkStart(ctx context.Context, a *controlClient) error {
+	if s.StartAt.IsZero() {
+		return nil
+	}
+	if s.untilStart() <= startAhead {
+		return tooLate(s)
+	}
+	clock := host.ReadClock(ctx, a.lookAtClock, MostClockError, s.Wall, host.TimerSleep)
+	switch {
+	case clock.IsOff(MostClockError), clock.KnownBy == host.ByKernel && !clock.IsWithin(MostClockError):
+		return hint.Errorf("replay: %s: more than the %d ms that the clients of one run may differ", clock, MostClockError.Milliseconds()).
+			Hint("let chrony or ntpd keep this machine's clock, and start again with another --start-at")
+	case !clock.IsWithin(MostClockError):
+		s.Tell(clock.String() + ": not known to the " + MostClockError.String() + " that the clients of one run may differ; let chrony keep it")
+	}
+	if s.Shard != nil {
+		s.Shard.Clock = clock
+	}
+	if s.untilStart() <= startAhead {
+		return tooLate(s)
+	}
+	return nil
+}
+
+func tooLate(s *Settings) error {
+	return hint.Errorf("replay: the start at %s has passed, or is less than a second ahead", stamp(s.StartAt)).
+		Hint("start all shards again with a later --start-at: half a minute is enough for the checks before it")
+}
+
+// lookAtClock asks the first server for its time.
+func (a *controlClient) lookAtClock(ctx context.Context) (time.Time, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return host.LookAt(a.client, a.targets[0].at("/health"))(ctx)
 }

@@ -57,6 +57,10 @@ type Settings struct {
 	Series      *Series         // of which this run is a step; nil: it stands alone
 	SLO         json.RawMessage // kept in run.json as it is; the warehouse judges by it
 
+	// StartAt is the instant of the run's zero, by this machine's clock; zero: as soon as everything is ready.
+	StartAt time.Time
+	Shard   *Shard // the plan is a part of a larger one; nil: it is whole
+
 	RunID       string
 	Name        string
 	Note        string

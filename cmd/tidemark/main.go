@@ -85,7 +85,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(),
 		},
 		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {

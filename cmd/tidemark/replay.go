@@ -65,7 +65,7 @@ Example:
     --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
   tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
     --base-url http://gpu1:8000 --model llama`,
-		Flags:  withWarehouseFlags(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, environmentFlags(choiceFlags()...))...),
+		Flags:  withWarehouseFlags(slices.Concat(choiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, shardFlags(), environmentFlags(choiceFlags()...))...),
 		Action: runReplay,
 	}
 }
@@ -78,6 +78,10 @@ func runReplay(c *cli.Context) error {
 		return err
 	}
 	if err := errors.Join(notASnapshot(c), needTarget(c)); err != nil {
+		return err
+	}
+	shard, startAt, err := shardAsked(c, what)
+	if err != nil {
 		return err
 	}
 	if c.IsSet("steps") {
@@ -93,6 +97,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	settings.StartAt = startAt
 	runID := newRunID(what)
 	ready, err := prepare(c, what)
 	if err != nil {
@@ -107,6 +112,9 @@ func runReplay(c *cli.Context) error {
 	}
 	settings.PredictTPOT = ready.predictTPOT
 	settings.Series = askedFor(c).series
+	if shard != nil {
+		return sendShard(c, what, *shard, settings)
+	}
 	folder := filepath.Join(c.String("runs"), runID)
 	sendErr := send(c, ready.planPath, folder, settings)
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {

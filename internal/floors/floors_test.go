@@ -79,6 +79,7 @@ var floor = map[string]int{
 	"internal/realvllm":                0,
 	"internal/accuracy":                6,
 	"internal/books":                   0,
+	"internal/pods":                    0,
 	"internal/peers":                   0,
 	"internal/soak":                    0,
 	"internal/chromium":                0,

@@ -1,0 +1,171 @@
+package main
+
+// Load from many clients: the flags that make a replay one shard of a plan, and the verb k8s, which prints the Job whose pods
+// are such clients. replay/plan splits the plan, replay keeps the start and looks at the clock, ingest merges the folders,
+// and internal/pods writes the manifests.
+//
+// A shard does not touch the warehouse: it is no run before all of them are there.
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/pods"
+	"tidemark/replay"
+	"tidemark/replay/plan"
+)
+
+// completionIndex is where Kubernetes says which pod of an Indexed Job this is.
+const completionIndex = "JOB_COMPLETION_INDEX"
+
+func shardFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "shard", Usage: "send part `I/N` of a plan, I from 0; /N takes I from $" + completionIndex},
+		&cli.StringFlag{Name: "start-at", Usage: "begin at a `TIME` as in 2026-08-01T12:00:00Z, like the other shards"},
+	}
+}
+
+// shardAsked reads --shard and --start-at; nil is the whole plan.
+func shardAsked(c *cli.Context, what string) (*plan.Shard, time.Time, error) {
+	var startAt time.Time
+	if text := c.String("start-at"); text != "" {
+		var err error
+		if startAt, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return nil, startAt, hint.Misuse("replay: --start-at %q is not a time", text).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
+		}
+	}
+	if !c.IsSet("shard") {
+		if c.IsSet("start-at") && c.IsSet("steps") {
+			return nil, startAt, hint.Misuse("replay: --start-at is one instant, and --steps are several runs").Hint("leave one out")
+		}
+		return nil, startAt, nil
+	}
+	shard, err := parseShard(c.String("shard"))
+	switch {
+	case err != nil:
+	case startAt.IsZero():
+		err = hint.Misuse("replay: --shard needs --start-at, so that all shards begin together").Hint("--start-at 2026-08-01T12:00:00Z, the same for all")
+	case !isPlanFile(what):
+		err = hint.Misuse("replay: --shard needs a plan file, the same for all shards; %s is none", what).Hint("tidemark plan %s --output plan.jsonl.zst", what)
+	case c.IsSet("steps"), c.IsSet("max-concurrency"), c.String("mode") == "closed", c.String("cache") == "reset":
+		err = hint.Misuse("replay: --steps, --max-concurrency, --mode closed and --cache reset are of one client, and a shard is one of several").
+			Hint("leave them out, or send the whole plan from one client")
+	}
+	return &shard, startAt, err
+}
+
+func parseShard(text string) (plan.Shard, error) {
+	index, count, found := strings.Cut(text, "/")
+	if index == "" {
+		index = os.Getenv(completionIndex)
+	}
+	i, badIndex := strconv.Atoi(index)
+	n, badCount := strconv.Atoi(count)
+	if !found || badIndex != nil || badCount != nil || n < 1 || n > pods.MostShards || i < 0 || i >= n {
+		return plan.Shard{}, hint.Misuse("replay: --shard %q is not a part of at most %d", text, pods.MostShards).
+			Hint("--shard 0/8 is the first of eight; --shard /8 takes the index from $%s", completionIndex)
+	}
+	return plan.Shard{Index: i, Count: n}, nil
+}
+
+// sendShard sends one part of the plan into a folder of its own.
+func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Settings) error {
+	whole, err := plan.Open(what)
+	if err != nil {
+		return err
+	}
+	if whole.Header().MaxConcurrency > 0 {
+		return hint.Misuse("replay: %s is meant for at most %d in flight, which shards cannot keep together", what, whole.Header().MaxConcurrency).
+			Hint("send it from one client")
+	}
+	temporary, err := os.MkdirTemp("", "tidemark-shard-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	part := filepath.Join(temporary, "plan.jsonl.zst")
+	if _, err := plan.WriteShard(whole, part, shard); err != nil {
+		return err
+	}
+	startAt := settings.StartAt.UTC()
+	// All shards name the run alike, without a word to each other.
+	settings.RunID = fmt.Sprintf("%s-%s-%.4s", startAt.Format("20060102-150405"), stemOf(what), whole.Fingerprint())
+	h := whole.Header()
+	settings.Shard = &replay.Shard{Index: shard.Index, Count: shard.Count, StartAt: startAt.Format(time.RFC3339Nano),
+		PlanFingerprint: whole.Fingerprint(), PlanRequests: h.Requests, PlanInputTokens: h.InputTokens, PlanOutputTokens: h.OutputTokens}
+	folder := filepath.Join(c.String("runs"), fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count))
+	tell(c, "shard %s: %s", shard, folder)
+	if err := send(c, part, folder, settings); err != nil {
+		return err
+	}
+	tell(c, "when all %d shards have ended: tidemark ingest %s/%s-shard-*", shard.Count, c.String("runs"), settings.RunID)
+	return nil
+}
+
+func k8sCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "k8s",
+		Usage:     "print a Kubernetes Job that replays a plan from many pods",
+		ArgsUsage: "manifest PLAN",
+		Description: `Prints YAML for kubectl apply: a ConfigMap with the SLO, an Indexed Job with a
+pod for each shard of the plan and, with --service, a CronJob of the Monday
+report. PLAN on the volume that --claim names, where results go too. A shard that was evicted
+is not started again: the others are sending already.
+
+Example:
+  tidemark k8s manifest plan.jsonl.zst --shards 8 --image registry/tidemark:1 \
+    --claim results --start-at 2026-08-01T12:00:00Z \
+    --base-url http://vllm:8000 --model llama | kubectl apply -f -`,
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "shards", Usage: "`N` pods", Value: 8},
+			&cli.StringFlag{Name: "image", Usage: "the container `IMAGE` with tidemark"},
+			&cli.StringFlag{Name: "claim", Usage: "the persistent volume `CLAIM` with the plan, for results too"},
+			&cli.StringFlag{Name: "namespace", Usage: "in this `NAMESPACE`"},
+			&cli.StringFlag{Name: "secret", Usage: "the `SECRET` whose key api-key is the server's API key"},
+			&cli.StringFlag{Name: "start-at", Usage: "all pods begin at this `TIME`, as in 2026-08-01T12:00:00Z"},
+			&cli.StringFlag{Name: "base-url", Usage: "the server, as `http://host:port`"},
+			&cli.StringFlag{Name: "model", Usage: "the `NAME` the server serves"},
+			&cli.StringFlag{Name: "slo", Usage: "judge the run by the SLO in `FILE`"},
+			&cli.StringFlag{Name: "service", Usage: "write the Monday report of the service in `FILE` by a CronJob"},
+		},
+		Action: runK8s,
+	}
+}
+
+func runK8s(c *cli.Context) error {
+	if c.NArg() != 2 || c.Args().First() != "manifest" {
+		return hint.Misuse("k8s: it takes manifest and a plan").Hint("tidemark k8s manifest PLAN; see tidemark k8s --help")
+	}
+	if err := requireFlags(c, "image", "claim", "start-at", "base-url", "model"); err != nil {
+		return err
+	}
+	if _, err := time.Parse(time.RFC3339Nano, c.String("start-at")); err != nil {
+		return hint.Misuse("k8s: --start-at %q is not a time", c.String("start-at")).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
+	}
+	if n := c.Int("shards"); n < 1 || n > pods.MostShards {
+		return hint.Misuse("k8s: --shards %d", n).Hint("from 1 to %d", pods.MostShards)
+	}
+	slo, err := fileOf(c, "slo")
+	if err != nil {
+		return err
+	}
+	service, err := fileOf(c, "service")
+	if err != nil {
+		return err
+	}
+	text, err := pods.Manifest(pods.Job{Plan: c.Args().Get(1), Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
+		Namespace: c.String("namespace"), Secret: c.String("secret"), StartAt: c.String("start-at"),
+		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: string(service)})
+	if err != nil {
+		return err
+	}
+	_, err = c.App.Writer.Write(text)
+	return err
+}

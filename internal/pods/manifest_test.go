@@ -1,0 +1,53 @@
+package pods
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// The manifest is what Kubernetes' own types read strictly: an unknown or doubled field is an error.
+func TestManifestIsReadByAStrictDecoder(t *testing.T) {
+	text, err := Manifest(Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", Namespace: "load", Secret: "key",
+		StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama", SLO: "tpot: 1\n", Service: "name: chat\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := bytes.Split(text, []byte("---\n"))
+	if len(documents) != 3 {
+		t.Fatalf("%d objects, want 3", len(documents))
+	}
+	var config corev1.ConfigMap
+	var job batchv1.Job
+	var cron batchv1.CronJob
+	for i, into := range []any{&config, &job, &cron} {
+		if err := yaml.UnmarshalStrict(documents[i], into); err != nil {
+			t.Errorf("object %d: %v", i, err)
+		}
+	}
+	if config.Data["slo.yaml"] != "tpot: 1\n" || config.Namespace != "load" {
+		t.Errorf("ConfigMap: %+v", config)
+	}
+	s := job.Spec
+	if *s.CompletionMode != batchv1.IndexedCompletion || *s.Completions != 8 || *s.Parallelism != 8 || *s.BackoffLimitPerIndex != 0 {
+		t.Errorf("Job: %+v", s)
+	}
+	container := s.Template.Spec.Containers[0]
+	if at := slices.Index(container.Args, "--shard"); at < 0 || container.Args[at+1] != "/8" {
+		t.Errorf("arguments: %q", container.Args)
+	}
+	if container.Env[0].ValueFrom.SecretKeyRef.Name != "key" {
+		t.Errorf("env: %+v", container.Env)
+	}
+	if cron.Spec.Schedule != "0 7 * * 1" || cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		t.Errorf("CronJob: %+v", cron.Spec)
+	}
+	// The decoder is strict indeed.
+	if yaml.UnmarshalStrict([]byte("apiVersion: batch/v1\nspec: {completionmode: Indexed, nonsense: 1}\n"), &batchv1.Job{}) == nil {
+		t.Error("the decoder takes anything")
+	}
+}

@@ -1,0 +1,141 @@
+// A shard is a part of a plan that one of several clients sends. Requests keep their numbers and due times, so the shards
+// together are the plan exactly. A session is always whole in one shard, since a turn waits for the turn before it.
+
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/splitmix"
+)
+
+// Shard is one of Count parts of a plan, counted from 0.
+type Shard struct{ Index, Count int }
+
+// String is how people write it: 3/8.
+func (s Shard) String() string { return strconv.Itoa(s.Index) + "/" + strconv.Itoa(s.Count) }
+
+const (
+	// sharedDepth is how many leading blocks are looked at to keep a prefix in one shard.
+	sharedDepth = 4
+	// fairShare bounds a prefix that is kept whole to this part of one shard's requests: a system prompt that all requests
+	// have would otherwise put the whole plan into one shard.
+	fairShare = 4
+)
+
+// WriteShard writes the shard's requests into a plan file at path, which must not exist. A request belongs to the shard that
+// the hash of its session names. A request without a session goes with the longest group that it shares a prefix with: the
+// first of its leading blocks that few enough requests begin with. Without any it goes by its number.
+func WriteShard(whole *Plan, path string, shard Shard) (_ Header, err error) {
+	begun, err := whole.prefixes()
+	if err != nil {
+		return Header{}, err
+	}
+	file, err := createNew(path)
+	if err != nil {
+		return Header{}, fmt.Errorf("plan: %w", err)
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			os.Remove(path)
+		}
+	}()
+	body, err := newLineFile(filepath.Dir(path))
+	if err != nil {
+		return Header{}, err
+	}
+	defer body.remove()
+	most := whole.header.Requests / int64(shard.Count*fairShare)
+	own := func(yield func(Request, error) bool) {
+		for req, err := range whole.Requests() {
+			if (err != nil || shardOf(req, begun, most, shard.Count) == shard.Index) && !yield(req, err) {
+				return
+			}
+		}
+	}
+	header, err := whole.header.recount(own, body)
+	if err != nil {
+		return header, err
+	}
+	if header.Requests == 0 {
+		return header, hint.Errorf("plan %s: no request belongs to shard %s", whole.path, shard).Hint("use fewer shards")
+	}
+	if err := body.close(); err != nil {
+		return header, fmt.Errorf("plan: %w", err)
+	}
+	return header, joinPlan(file, header, body.file)
+}
+
+// recount writes the requests as they are, and counts them into a header that is otherwise the plan's.
+func (h Header) recount(requests iter.Seq2[Request, error], body *lineFile) (Header, error) {
+	part := h
+	part.Requests, part.InputTokens, part.OutputTokens, part.SharedTokens, part.Sessions = 0, 0, 0, 0, 0
+	part.LongestTokens, part.LongestInputTokens, part.MeanRatePerS, part.PeakRatePerS = 0, 0, 0, 0
+	t := newTotals(&part)
+	sessions := map[string]bool{}
+	for req, err := range requests {
+		if err != nil {
+			return part, err
+		}
+		part.Requests++
+		part.InputTokens += int64(req.InputTokens)
+		part.OutputTokens += int64(req.OutputTokens)
+		part.SharedTokens += int64(req.SharedTokens)
+		part.LongestTokens = max(part.LongestTokens, req.InputTokens+req.OutputTokens)
+		part.LongestInputTokens = max(part.LongestInputTokens, req.InputTokens)
+		if req.Session == "" {
+			part.Sessions++
+		} else {
+			sessions[req.Session] = true
+		}
+		t.rate(req.Due)
+		if err := body.add(req); err != nil {
+			return part, fmt.Errorf("plan: %w", err)
+		}
+	}
+	part.Sessions += int64(len(sessions))
+	t.end()
+	return part, nil
+}
+
+// prefixes counts the requests without a session that begin with each block. Ids are chained, so an id deep in a prompt
+// stands for the whole prompt up to it.
+func (p *Plan) prefixes() (map[uint64]int64, error) {
+	begun := map[uint64]int64{}
+	for req, err := range p.Requests() {
+		if err != nil {
+			return nil, err
+		}
+		if req.Session != "" {
+			continue
+		}
+		for _, id := range req.Blocks[:min(len(req.Blocks), sharedDepth)] {
+			begun[id]++
+		}
+	}
+	return begun, nil
+}
+
+// shardOf says which shard sends a request.
+func shardOf(req Request, begun map[uint64]int64, most int64, count int) int {
+	key := splitmix.Mix(uint64(req.Seq))
+	if req.Session != "" {
+		key = splitmix.Hash(req.Session)
+	} else {
+		for _, id := range req.Blocks[:min(len(req.Blocks), sharedDepth)] {
+			if begun[id] <= most {
+				key = id
+				break
+			}
+		}
+	}
+	return int(splitmix.Mix(key) % uint64(count))
+}
