@@ -22,6 +22,8 @@ type candidate struct {
 	size   int64  // on disk, bytes; 0 where that is not known
 	name   string // that it is to have, unless the user names another
 	isRun  bool
+	merged string   // where the whole run lies that path is a shard of; empty: path is whole
+	notes  []string // of merging
 	// isResults is a results folder, see folder.go.
 	isResults bool
 	inFolder  bool // came from a folder: what is not data is passed over

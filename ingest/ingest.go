@@ -100,6 +100,9 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		return nil, err
 	}
 	files, results, errs := gather(paths)
+	files, drop, failures := mergeShards(files)
+	defer drop()
+	errs = append(errs, failures...)
 	if opts.Name != "" && max(len(paths), len(files)) > 1 {
 		return nil, hint.Misuse("ingest: one name for %d files", max(len(paths), len(files))).Hint("leave --name out, or name one file")
 	}

@@ -1,8 +1,10 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"tidemark/ingest/read"
 	"tidemark/ingest/runs"
@@ -18,7 +20,7 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 		return Result{}, hint.Errorf("--format says %s, but it is a run: a folder with a %s", opts.Format, runs.RunFile).
 			Hint("leave --format out, or say --format run")
 	}
-	r, err := runs.Open(file.path)
+	r, err := runs.Open(cmp.Or(file.merged, file.path))
 	if err != nil {
 		return Result{}, err
 	}
@@ -47,7 +49,7 @@ func loadRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts O
 
 // writeRun takes in the run's rows and computes what is kept of it, in one transaction. It may be called again after it failed.
 func writeRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts Options, result *Result, row sourceRow) error {
-	r, err := runs.Open(file.path)
+	r, err := runs.Open(cmp.Or(file.merged, file.path))
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func writeRun(ctx context.Context, w *warehouse.Warehouse, file candidate, opts 
 		if err != nil {
 			return err
 		}
-		result.Notes = r.Notes
+		result.Notes = slices.Concat(file.notes, r.Notes)
 		if err := read.TooManyRejects(sum, opts.MaxRejectedRatio); err != nil {
 			return err
 		}

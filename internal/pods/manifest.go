@@ -97,7 +97,7 @@ func (j Job) job() batchv1.Job {
 // cronJob writes the page of the week every Monday at seven.
 func (j Job) cronJob() batchv1.CronJob {
 	pod := j.pod([]string{"report", "--service", settings + "/service.yaml", "--warehouse", folder + "/tidemark.duckdb",
-		"--output", folder + "/monday.html"})
+		"--output", folder + "/monday.html", "--force"})
 	return batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"}, ObjectMeta: j.named(monday),
 		Spec: batchv1.CronJobSpec{
 			Schedule: "0 7 * * 1", ConcurrencyPolicy: batchv1.ForbidConcurrent, // a warehouse has one writer

@@ -139,3 +139,76 @@ func shardOf(req Request, begun map[uint64]int64, most int64, count int) int {
 	}
 	return int(splitmix.Mix(key) % uint64(count))
 }
+
+// Join writes the plan that shards were made of into a plan file at path, which must not exist.
+func Join(path string, shards []*Plan) (_ Header, err error) {
+	file, err := createNew(path)
+	if err != nil {
+		return Header{}, fmt.Errorf("plan: %w", err)
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			os.Remove(path)
+		}
+	}()
+	body, err := newLineFile(filepath.Dir(path))
+	if err != nil {
+		return Header{}, err
+	}
+	defer body.remove()
+	header, err := shards[0].header.recount(inOrder(shards), body)
+	if err != nil {
+		return header, err
+	}
+	if err := body.close(); err != nil {
+		return header, fmt.Errorf("plan: %w", err)
+	}
+	return header, joinPlan(file, header, body.file)
+}
+
+// inOrder merges the requests of the shards by their number.
+func inOrder(shards []*Plan) iter.Seq2[Request, error] {
+	return func(yield func(Request, error) bool) {
+		type source struct {
+			next func() (Request, error, bool)
+			head Request
+		}
+		var sources []*source
+		for _, shard := range shards {
+			next, stop := iter.Pull2(shard.Requests())
+			defer stop()
+			s := &source{next: next}
+			head, err, ok := s.next()
+			if err != nil {
+				yield(head, err)
+				return
+			}
+			if ok {
+				s.head, sources = head, append(sources, s)
+			}
+		}
+		for len(sources) > 0 {
+			first := 0
+			for i, s := range sources {
+				if s.head.Seq < sources[first].head.Seq {
+					first = i
+				}
+			}
+			s := sources[first]
+			if !yield(s.head, nil) {
+				return
+			}
+			head, err, ok := s.next()
+			if err != nil {
+				yield(head, err)
+				return
+			}
+			if s.head = head; !ok {
+				sources = append(sources[:first], sources[first+1:]...)
+			}
+		}
+	}
+}
