@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -246,7 +247,7 @@ func appendLateness(all []float64, line []byte) []float64 {
 
 // mergeDocuments is the run.json of the first shard with what is of all of them.
 func mergeDocuments(shards []*Shard, header plan.Header, lateness []float64) map[string]any {
-	document := shards[0].whole
+	document := maps.Clone(shards[0].whole)
 	delete(document, "stop_reason")
 	delete(document, "stopped_by")
 	delete(document, "result")

@@ -10,6 +10,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -115,7 +116,7 @@ func untilSecond(t time.Time) time.Duration { return t.Truncate(time.Second).Add
 // LookAt asks a server by HTTP. Any answer has a Date, an error too.
 func LookAt(client *http.Client, address string) Look {
 	return func(ctx context.Context) (time.Time, bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
 			return time.Time{}, false, err
 		}
@@ -123,6 +124,7 @@ func LookAt(client *http.Client, address string) Look {
 		if err != nil {
 			return time.Time{}, false, err
 		}
+		io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<20)) // so that the connection is used again
 		answer.Body.Close()
 		date, err := http.ParseTime(answer.Header.Get("Date"))
 		return date, strings.Contains(answer.Header.Get("Server"), "uvicorn"), err
