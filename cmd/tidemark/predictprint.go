@@ -64,7 +64,7 @@ func answerLine(a analysis.Argument) string {
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
 			show.Figures(row.number("most_requests_per_s")*replicas(a)), show.Figures(a.Point.RequestsPerS))
 	}
-	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.OutputPerS*replicas(a)))
+	return text + fmt.Sprintf("TTFT %s (%s); %s tokens/s in all", show.Duration(a.TTFT), show.Range(a.LowTTFT, a.HighTTFT), show.Figures(a.OutputPerS*replicas(a)))
 }
 
 // replicas is the data parallel degree: the bandwidth model predicts one replica, and
@@ -220,6 +220,19 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	}
 }
 
+// ttftTerms says what the mean time from sending to the first token is made of.
+func ttftTerms(a analysis.Argument) string {
+	if math.IsInf(a.TTFT, 0) {
+		return "the queue grows without end"
+	}
+	wait := "prompts before it"
+	if a.IsFull {
+		wait = "a place and prompts before it"
+	}
+	return fmt.Sprintf("mean: HTTP and tokenizing %s, waiting for %s %s, its prompt %s, the steps it rides in %s", show.Duration(a.TTFTTerms[0]), wait,
+		show.Duration(a.TTFTTerms[1]), show.Duration(a.TTFTTerms[2]), show.Duration(a.TTFTTerms[3]))
+}
+
 // limitsTable has the other figures that follow, and the limits of the deployment.
 func limitsTable(a analysis.Argument) analysis.Table {
 	row := rowsOf(a.Bytes)[0]
@@ -227,11 +240,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	add := func(name, value, what string, args ...any) {
 		table.Rows = append(table.Rows, []any{name, value, fmt.Sprintf(what, args...)})
 	}
-	ttft := "from sending to the first token, mean"
-	if a.IsFull {
-		ttft += "; most of it is waiting for a place"
-	}
-	add("TTFT", timeOf(a.TTFT), "%s", ttft)
+	add("TTFT", timeOf(a.TTFT), "%s", ttftTerms(a))
 	if a.Point.Drafts > 0 {
 		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
 	} else if a.IsMixed {

@@ -50,7 +50,12 @@ create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitt
     'static_batch': spreads['extra static batch'],
     'short_of_kv': spreads['extra short of KV cache'],
     'prefill': spreads['prefill'] + case when is_vllm then 0 else spreads['prefill other engine'] end
-        + case when experts_by is null then 0 else spreads['prefill experts'] end
+        + case when experts_by is null then 0 else spreads['prefill experts'] end,
+    'ttft': spreads['ttft'] + case when is_vllm then 0 else spreads['ttft other engine'] end + case when gpu = 'not measured' then spreads['ttft not measured'] else 0 end,
+    'request': spreads['ttft request'],
+    'wait': spreads['ttft wait'],
+    'prompt': spreads['ttft prompt'],
+    'steps': spreads['ttft steps']
 };
 
 -- The band's ratio, exp(1.645 sigma) - 1: 1.645 standard deviations on each side hold 90 % of a normal distribution. `spread` is of

@@ -355,6 +355,8 @@ made as (
         constant.value_of['sequence_s bf16'] as sequence_s,
         constant.value_of['prefill_share bf16'] as prefill_share,
         constant.value_of['request_s bf16'] as request_s,
+        constant.value_of['request_token_s bf16'] as request_token_s,
+        constant.value_of['prompt_ratio bf16'] as prompt_ratio,
         constant.value_of['bunch_ratio bf16'] as bunch_ratio,
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
         all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end

@@ -71,8 +71,10 @@
 -- step_s                   host time of a step, seconds
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
--- request_s                of a request before and after its steps: HTTP, tokenizing, first scheduling, seconds
--- bunch_ratio              share of a closed loop's clients whose prompts are before one's own
+-- request_s                of a request before and after its steps: HTTP, first scheduling, seconds
+-- request_token_s          of each token of its prompt: reading the prompt into tokens, seconds
+-- prompt_ratio             a prompt's work until its first token, over what the same work adds to the steps of others
+-- bunch_ratio              share of a closed loop's other clients whose prompts are before one's own
 -- all_reduce_gpus          GPUs of one all-reduce
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much
