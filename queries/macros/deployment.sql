@@ -379,8 +379,8 @@ made as (
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
         all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
             as all_reduce_first_s,
-        case when parts.tp = 1 then 0
-            else macros.norm_reduces(parts.model.architecture) * (all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0))
+        case when parts.tp = 1 or not coalesce(parts.model.is_qk_norm_shared, false) then 0
+            else all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0)
         end as norm_reduce_s,
         all_reduce.line as all_reduce_line,
         case when all_reduce_gpus > 1 then all_reduce.origin end as all_reduce_from,
@@ -402,7 +402,8 @@ made as (
                 else 'carried'
             end,
             parts.engine = 'vllm',
-            constant.is_fitted
+            constant.is_fitted,
+            has_kin := parts.gpu.kinship in ('measured', 'same_family')
         ) as spread,
         constant.calibration
     from parts
