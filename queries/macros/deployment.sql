@@ -177,14 +177,13 @@ constant as (
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration,
         count(*) filter (where nearest.constant.architecture <> '*' and nearest.constant.measured_with is null) > 0 as is_fitted,
-        coalesce(string_agg(distinct nearest.constant.source, ' and ') filter (
+        coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null
-                and nearest.name || ' ' || nearest.format in ('weight_bandwidth_ratio bf16', 'compute_ratio bf16')
+                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio bf16'
         ), 'law') as plain_from,
-        coalesce(string_agg(distinct nearest.constant.source, ' and ') filter (
+        coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null
-                and nearest.name || ' ' || nearest.format
-                in ('weight_bandwidth_ratio ' || parts.weight.format, 'compute_ratio ' || parts.compute)
+                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio ' || parts.weight.format
         ), 'law') as packed_from,
         coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null

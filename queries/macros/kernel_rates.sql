@@ -1,6 +1,8 @@
 -- What tables of kernel times that a user took in say of the rates of a GPU: of its memory for weights, for the KV cache and for a latent
--- cache, and of its arithmetic. Each is the constant of that name, and goes before the built-in one on that very GPU; all-reduce and
--- experts, whose time is no straight line, are curves of their own (all_reduce_curve.sql, expert_curve.sql).
+-- cache. Each is the constant of that name, and goes before the built-in one on that very GPU; all-reduce and experts, whose time is no
+-- straight line, are curves of their own (all_reduce_curve.sql, expert_curve.sql). Arithmetic stays the law's: with the slopes of the
+-- built-in GEMM tables in its place, predictions that nothing was fitted to are worse (docs/accuracy.md), because tables of FP8 time its
+-- quantizing, too, and one version takes twice as long as another.
 -- group: kernels
 
 -- What each table of attention says of the memory, as macros.bandwidth_fits does of multiplications: the slope of the time over the bytes
@@ -63,55 +65,6 @@ lines as (
 select * replace (case when share_ratio between 0 and 1 then share_ratio end as share_ratio)
 from lines;
 
--- What each table of multiplications says of the arithmetic: for each weight of 2 MB and more the slope of the time over what the peak
--- rate needs, in steps of 2,048 tokens and more, and of these the median, because one bad size bends a line through all. The peak is that of the precision which the format is multiplied in.
---   source, gpu, engine, engine_version, format   of the table
---   share_ratio    of the peak that is reached; null: the slope says more than the peak, and the fit is rejected
---   select gpu, engine_version, format, share_ratio from macros.arithmetic_fits() limit 3
-create macro macros.arithmetic_fits() as table
-with points as (
-    select
-        curves.source,
-        curves.gpu,
-        curves.engine,
-        curves.engine_version,
-        curves.format,
-        curves.n,
-        curves.k,
-        2e0 * curves.n * curves.k / macros.format_flop_per_s(peak.gpu[curves.gpu], peak.format[curves.format].compute) as token_s,
-        unnest(curves.tokens) as tokens,
-        unnest(curves.seconds) as seconds
-    from macros.gemm_curves() as curves
-    cross join macros.peaks() as peak
-    -- Of AWQ or blocks of FP8 a table says what unpacking costs, too: the arithmetic of a precision is that of its plain format.
-    where curves.format = peak.format[curves.format].compute
-        and curves.n::double * curves.k * peak.format[curves.format].bytes_per_weight >= 2e6
-),
-
-weights as (
-    select
-        points.* exclude (token_s, tokens, seconds),
-        1 / regr_slope(seconds, tokens * token_s) as reached_ratio
-    from points
-    where tokens >= 2048
-    group by all
-),
-
-lines as (
-    select
-        source,
-        gpu,
-        engine,
-        engine_version,
-        format,
-        median(reached_ratio) as share_ratio
-    from weights
-    group by all
-)
-
-select * replace (case when share_ratio between 0 and 1 then share_ratio end as share_ratio)
-from lines;
-
 -- The constants that ingested tables make, as rows of macros.constants; measured_with is the engine of the table. A latent cache is that
 -- of the architectures that have one.
 --   select count(*) as rates from macros.ingested_rates()
@@ -122,12 +75,6 @@ with fits as (
         '*' as architecture,
         * exclude (launch_s)
     from macros.bandwidth_fits()
-    union all by name
-    select
-        'compute_ratio' as name,
-        '*' as architecture,
-        *
-    from macros.arithmetic_fits()
     union all by name
     select
         'kv_bandwidth_ratio' as name,

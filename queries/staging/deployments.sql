@@ -68,7 +68,7 @@
 -- expert_overlap_s         part of a table's time that layer_s contains already, seconds
 -- expert_table_ratio       share of the table in a mean of table and law
 -- experts_from             which table the experts' times are from, or 'law'; null without experts
--- plain_from               which ingested table the rates of 16-bit weights and their arithmetic are from, or 'law': the built-in ones
+-- plain_from               which ingested table the rate of streaming 16-bit weights is from, or 'law': the built-in one
 -- packed_from              the same of weights in the weight format
 -- kv_from                  the same of reading the KV cache
 -- step_s                   host time of a step, seconds
