@@ -91,7 +91,7 @@ select
     models.is_mla,
     d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
         select constants.constant.value
-        from macros.constants_for(d.gpu, d.engine, d.engine_version, [d.kv_format], '') as constants
+        from macros.constants_for(d.gpu, d.engine, d.engine_version, [d.kv_format], '', of_architecture := d.architecture) as constants
         where constants.name = 'kv_bandwidth_ratio'
     )
 from staging.deployments as d

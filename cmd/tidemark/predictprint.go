@@ -26,6 +26,7 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 		remark(c, "%s", line)
 	}
 	remark(c, "%s", nearestLine(a))
+	remark(c, "Rests on: %s.", a.TermsFrom)
 	if a.Calibration != "" {
 		remark(c, "Calibrated: constants of %s.", a.Calibration)
 	}
@@ -214,6 +215,9 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	case "draft_s":
 		return fmt.Sprintf("guessing %s a step", counted(a.Point.Drafts, "token"))
 	case "prefill_s":
+		if a.Point.IsStatic {
+			return staticPromptsMeaning(a, row)
+		}
 		return fmt.Sprintf("prompts of others in the same steps, %s each", show.Duration(row.number("prompt_s")))
 	default:
 		return ""
@@ -231,6 +235,15 @@ func ttftTerms(a analysis.Argument) string {
 	}
 	return fmt.Sprintf("mean: HTTP and tokenizing %s, waiting for %s %s, its prompt %s, the steps it rides in %s", show.Duration(a.TTFTTerms[0]), wait,
 		show.Duration(a.TTFTTerms[1]), show.Duration(a.TTFTTerms[2]), show.Duration(a.TTFTTerms[3]))
+}
+
+// staticPromptsMeaning says what a static batch takes beside its steps. Where the KV cache is short, that is the other waves, too.
+func staticPromptsMeaning(a analysis.Argument, row rowOf) string {
+	text := fmt.Sprintf("all prompts, %s each", show.Duration(row.number("prompt_s")))
+	if a.IsFull {
+		text += ", and the time of the waves after the first"
+	}
+	return text
 }
 
 // limitsTable has the other figures that follow, and the limits of the deployment.

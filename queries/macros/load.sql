@@ -321,9 +321,9 @@ times as (
         macros.ttft_terms(
             d, l.input,
             case
-                -- Prompts come one after the other, and wave after wave: half of either on the average.
+                -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
                 when l.is_static
-                    then batch * prompt_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s) / macros.waves(d, l)
+                    then (batch - 1) / 2 * prompt_s + (macros.waves(d, l) - 1) / 2 * l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s) / macros.waves(d, l)
                 -- Clients that wait for a place, by Little's law.
                 when not is_open and is_full then greatest(
                     half_step_s,

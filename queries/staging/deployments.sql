@@ -68,6 +68,9 @@
 -- expert_overlap_s         part of a table's time that layer_s contains already, seconds
 -- expert_table_ratio       share of the table in a mean of table and law
 -- experts_from             which table the experts' times are from, or 'law'; null without experts
+-- plain_from               which ingested table the rate of streaming 16-bit weights is from, or 'law': the built-in one
+-- packed_from              the same of weights in the weight format
+-- kv_from                  the same of reading the KV cache
 -- step_s                   host time of a step, seconds
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
