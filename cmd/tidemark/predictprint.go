@@ -65,7 +65,7 @@ func answerLine(a analysis.Argument) string {
 		return text + fmt.Sprintf("and overloaded: at most %s requests/s of %s are served, TTFT grows without end",
 			show.Figures(row.number("most_requests_per_s")*replicas(a)), show.Figures(a.Point.RequestsPerS))
 	}
-	return text + fmt.Sprintf("TTFT %s (%s); %s tokens/s in all", show.Duration(a.TTFT), show.Range(a.LowTTFT, a.HighTTFT), show.Figures(a.OutputPerS*replicas(a)))
+	return text + fmt.Sprintf("TTFT %s; %s tokens/s in all", show.Duration(a.TTFT), show.Figures(a.OutputPerS*replicas(a)))
 }
 
 // replicas is the data parallel degree: the bandwidth model predicts one replica, and
@@ -233,8 +233,8 @@ func ttftTerms(a analysis.Argument) string {
 	if a.IsFull {
 		wait = "a place and prompts before it"
 	}
-	return fmt.Sprintf("mean: HTTP and tokenizing %s, waiting for %s %s, its prompt %s, the steps it rides in %s", show.Duration(a.TTFTTerms[0]), wait,
-		show.Duration(a.TTFTTerms[1]), show.Duration(a.TTFTTerms[2]), show.Duration(a.TTFTTerms[3]))
+	return fmt.Sprintf("mean, 90 %% band %s: HTTP and tokenizing %s, waiting for %s %s, its prompt %s, the steps it rides in %s",
+		show.Range(a.LowTTFT, a.HighTTFT), show.Duration(a.TTFTTerms[0]), wait, show.Duration(a.TTFTTerms[1]), show.Duration(a.TTFTTerms[2]), show.Duration(a.TTFTTerms[3]))
 }
 
 // staticPromptsMeaning says what a static batch takes beside its steps. Where the KV cache is short, that is the other waves, too.
