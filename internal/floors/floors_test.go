@@ -58,6 +58,8 @@ var floor = map[string]int{
 	"internal/vllmsim":                 1,
 	"internal/vllmsim/simprocess":      2,
 	"internal/hint":                    -1,
+	"internal/objects":                 0,
+	"internal/objects/objectstest":     0,
 	"internal/yamlfile":                0,
 	"internal/deployment":              0,
 	"internal/terminal":                1,
