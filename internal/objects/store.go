@@ -101,10 +101,11 @@ func (s *Store) Swap(ctx context.Context, name string, content []byte, tag strin
 		return err
 	}
 	// An answer that was lost on its way makes the client send again, and then the condition does not hold any more.
-	if now, _, readErr := s.Read(ctx, name, ""); readErr == nil && bytes.Equal(now, content) {
-		return nil
+	now, _, err := s.Read(ctx, name, "")
+	if err == nil && !bytes.Equal(now, content) || errors.Is(err, ErrNotThere) {
+		return ErrChanged
 	}
-	return ErrChanged
+	return err
 }
 
 // KeepsConditions tries whether the server heeds the condition of a write. One that does not would let two processes

@@ -5,8 +5,6 @@ package objectstest
 
 import (
 	"bufio"
-	"crypto/md5"
-	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -25,9 +23,12 @@ const Bucket = "traffic"
 
 // Server keeps objects until the test ends.
 type Server struct {
-	URL string
-	mu  sync.Mutex
-	all []version // the newest of a key is the last
+	URL   string
+	mu    sync.Mutex
+	all   []version // the newest of a key is the last
+	count int       // of versions that there ever were
+	// uploads in parts that are not complete, by their number
+	uploads map[string]map[int][]byte
 
 	// Before is asked first. True: it has answered itself.
 	Before func(w http.ResponseWriter, r *http.Request) bool
@@ -44,18 +45,21 @@ type version struct {
 	isGone  bool
 }
 
-func (v version) tag() string {
-	sum := md5.Sum(v.content)
-	return `"` + hex.EncodeToString(sum[:]) + `"`
+func (v version) tag() string { return `"tag-` + v.id + `"` }
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	s, stop := Start()
+	t.Cleanup(stop)
+	return s
 }
 
-// New starts a server and points the AWS variables of the test at it.
-func New(t testing.TB) *Server {
-	s := &Server{}
+// Start is New for a test that ends otherwise.
+func Start() (s *Server, stop func()) {
+	s = &Server{}
 	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
 	s.URL = server.URL
-	return s
+	return s, server.Close
 }
 
 // Environment is what a process needs to ask the server.
@@ -113,7 +117,12 @@ func (s *Server) put(key string, content []byte) {
 	if !s.KeepsVersions {
 		s.all = slices.DeleteFunc(s.all, func(v version) bool { return v.key == key })
 	}
-	s.all = append(s.all, version{key: key, id: "v" + strconv.Itoa(len(s.all)+1), content: content, written: time.Now()})
+	s.all = append(s.all, version{key: key, id: s.next(), content: content, written: time.Now()})
+}
+
+func (s *Server) next() string {
+	s.count++
+	return "v" + strconv.Itoa(s.count)
 }
 
 func (s *Server) find(key string) *version {
@@ -153,6 +162,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.removeMany(w, r)
 	case key == "" && query.Has("uploads"):
 		fmt.Fprint(w, `<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>`)
+	case query.Has("uploads"), query.Has("uploadId"):
+		s.upload(w, r, key)
 	case key == "" && query.Has("versions"):
 		s.listVersions(w, query.Get("prefix"))
 	case key == "":
@@ -206,6 +217,40 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, key string) {
 	w.Header().Set("ETag", s.find(key).tag())
 }
 
+// upload is a large object that comes in parts.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request, key string) {
+	id := r.URL.Query().Get("uploadId")
+	parts := s.uploads[id]
+	switch {
+	case id == "":
+		if s.uploads == nil {
+			s.uploads = map[string]map[int][]byte{}
+		}
+		id = "u" + strconv.Itoa(len(s.uploads)+1)
+		s.uploads[id] = map[int][]byte{}
+		fmt.Fprintf(w, `<InitiateMultipartUploadResult><Bucket>%s</Bucket><Key>%s</Key><UploadId>%s</UploadId></InitiateMultipartUploadResult>`, Bucket, key, id)
+	case r.Method == http.MethodDelete:
+		delete(s.uploads, id)
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodPut:
+		content, err := body(r)
+		number, numberErr := strconv.Atoi(r.URL.Query().Get("partNumber"))
+		if err != nil || numberErr != nil || parts == nil {
+			Refuse(w, http.StatusBadRequest, "IncompleteBody", "a part of an upload")
+			return
+		}
+		parts[number] = content
+		w.Header().Set("ETag", version{id: s.next()}.tag())
+	default:
+		var content []byte
+		for number := range len(parts) {
+			content = append(content, parts[number+1]...)
+		}
+		s.put(key, content)
+		fmt.Fprintf(w, `<CompleteMultipartUploadResult><Bucket>%s</Bucket><Key>%s</Key><ETag>%s</ETag></CompleteMultipartUploadResult>`, Bucket, key, s.find(key).tag())
+	}
+}
+
 // body decodes the chunks in which a client signs what it sends without TLS.
 func body(r *http.Request) ([]byte, error) {
 	if !strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
@@ -236,7 +281,7 @@ func (s *Server) remove(key, id string) {
 	case id != "":
 		s.all = slices.DeleteFunc(s.all, func(v version) bool { return v.key == key && v.id == id })
 	case s.KeepsVersions:
-		s.all = append(s.all, version{key: key, id: "v" + strconv.Itoa(len(s.all)+1), written: time.Now(), isGone: true})
+		s.all = append(s.all, version{key: key, id: s.next(), written: time.Now(), isGone: true})
 	default:
 		s.all = slices.DeleteFunc(s.all, func(v version) bool { return v.key == key })
 	}
