@@ -109,14 +109,14 @@ func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done 
 		return func() {}
 	}
 	folder := publishedFolder(c)
-	result, done, err := published.Publish(ctx, w, folder, version)
+	result, release, err := published.Publish(ctx, w, folder, version)
 	if err != nil {
 		warn(c, err)
 	} else if result.IsFirst {
 		tell(c, "published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, megabytes(result.Bytes))
 	}
 	return func() {
-		done()
+		release()
 		sendToBucket(c)
 	}
 }
