@@ -23,6 +23,9 @@ func IsAddress(text string) bool { return strings.HasPrefix(text, scheme) }
 // aBucket is what S3 allows as a name of one.
 var aBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+// aPrefix keeps to characters that mean themselves in a URL, in a shell and on every server.
+var aPrefix = regexp.MustCompile(`^([A-Za-z0-9._=-]+(/[A-Za-z0-9._=-]+)*)?$`)
+
 // ParseAddress reads s3://bucket/prefix, also with ?endpoint=URL.
 func ParseAddress(text string) (Address, error) {
 	u, err := url.Parse(text)
@@ -32,8 +35,8 @@ func ParseAddress(text string) (Address, error) {
 	}
 	a := Address{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: u.Query().Get("endpoint")}
 	isOther := len(u.Query()) > 1 || len(u.Query()) == 1 && a.Endpoint == ""
-	if u.Scheme+"://" != scheme || !aBucket.MatchString(a.Bucket) || strings.Contains(a.Prefix, "//") || u.Fragment != "" || isOther {
-		return Address{}, hint.Misuse("%s: not the address of a bucket", text).Hint("write s3://bucket/prefix; the server is in $AWS_ENDPOINT_URL if it is not AWS")
+	if u.Scheme+"://" != scheme || !aBucket.MatchString(a.Bucket) || !aPrefix.MatchString(a.Prefix) || u.Fragment != "" || isOther {
+		return Address{}, hint.Misuse("%s: not the address of a bucket", text).Hint("write s3://bucket/prefix, with letters, digits and -._= in the prefix; the server is in $AWS_ENDPOINT_URL if it is not AWS")
 	}
 	return a, nil
 }

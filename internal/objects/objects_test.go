@@ -28,7 +28,7 @@ func TestAddress(t *testing.T) {
 			t.Errorf("ParseAddress(%q): got %+v, %v, want %+v", a.Full(), again, err, a)
 		}
 	}
-	for _, text := range []string{"s3://", "s3://UPPER/x", "s3:///x", "s3://a_b/x", "s3://traffic/a//b", "s3://traffic/a?region=x", "s3://traffic/a#x", "s3://AKIA:secret@traffic/x", "s3://a b"} {
+	for _, text := range []string{"s3://", "s3://UPPER/x", "s3:///x", "s3://a_b/x", "s3://traffic/a//b", "s3://traffic/a?region=x", "s3://traffic/a#x", "s3://AKIA:secret@traffic/x", "s3://a b", "s3://traffic/a b", "s3://traffic/a%20b", "s3://traffic/ä"} {
 		_, err := objects.ParseAddress(text)
 		if err == nil || !hint.IsMisuse(err) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("ParseAddress(%q): got %v, want a misuse that repeats no key", text, err)

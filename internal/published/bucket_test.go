@@ -117,7 +117,7 @@ func TestABucketHasWhatTheFolderHas(t *testing.T) {
 	path := warehousetest.File(t)
 	// Whoever reads the manifest at any moment finds all that it names.
 	b.Before = func(http.ResponseWriter, *http.Request) bool { b.seen(t); return false }
-	if sent := b.mustChange(t, path, aRun("one")); !sent.IsFirst || sent.Objects < 10 || sent.IsUnguarded {
+	if sent := b.mustChange(t, path, aRun("one 1%/2")); !sent.IsFirst || sent.Objects < 10 || sent.IsUnguarded {
 		t.Errorf("the first time: %+v", sent)
 	}
 	first := b.seen(t)
