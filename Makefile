@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
+.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -91,6 +91,10 @@ test-prometheus: $(EMPTY) ## collect against Debian's Prometheus (20 MB in the c
 test-objects: build ## publish into a bucket and serve from it, against a real S3 server (versitygw, built in the cache folder, 84 MB)
 	sh internal/realobjects/setup.sh $(CACHE)
 	OBJECTS_SERVER=$(CACHE)/versitygw-v1.8.0/versitygw OBJECTS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) objects" ./internal/realobjects -count=1 -v -timeout 15m
+
+release: $(EMPTY) ## dist/: static binaries for Linux on amd64 and arm64, archives, .deb, .rpm, images, SBOM, licences, checksums (on Debian amd64)
+	sh internal/release/setup.sh $(CACHE)
+	$(GO) run ./internal/release -version $(VERSION) -cache $(CACHE)
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
