@@ -96,6 +96,12 @@ release: $(EMPTY) ## dist/: static binaries for Linux on amd64 and arm64, archiv
 	sh internal/release/setup.sh $(CACHE)
 	$(GO) run ./internal/release -version $(VERSION) -cache $(CACHE)
 
+test-release: RELEASE := $(CACHE)/release-test
+test-release: $(EMPTY) ## a release made and looked at: the same twice, static, its packages and its image run, arm64 in an emulator; RELEASE_FRESH=1 builds the second time without a build cache
+	sh internal/release/setup.sh $(CACHE)
+	$(GO) run ./internal/release -version 0.0.0 -cache $(CACHE) -output $(RELEASE)
+	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/release -count=1 -v -timeout 30m
+
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
@@ -113,7 +119,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-objects test-vllm
+ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-objects test-release test-vllm
 
 # Prometheus scrapes for two minutes, in which the cores are free.
 fuzz-beside-prometheus: $(EMPTY)

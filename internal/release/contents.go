@@ -122,7 +122,7 @@ func (m *module) readLicence() error {
 
 // spdx recognises the licences that are in use here by a sentence of each.
 func spdx(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, ">", " ")), " ")
 	for _, each := range []struct{ sentence, name string }{
 		{"Apache License Version 2.0", "Apache-2.0"},
 		{"Mozilla Public License Version 2.0", "MPL-2.0"},

@@ -1,7 +1,7 @@
 // Command release makes what is installed, into one folder, for Linux on amd64 and arm64: binaries, archives, packages, an
 // image, checksums, a list of components, and the licences of what the program contains. It is run by `make release`.
 //
-//	build.go     the binaries: static, so that they need no C or C++ library of the system
+//	build.go     the binaries, as static as can be: for amd64 whole, for arm64 all but the C library
 //	contents.go  which modules are in them, their licences (THIRD_PARTY.txt), the CycloneDX list
 //	archive.go   tar files that are the same whoever makes them
 //	packages.go  .deb and .rpm, by nfpm

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // image writes one file that is both an OCI layout in an archive (podman, skopeo, crane, containerd) and what "docker load"
-// takes. Its one layer has the program, a folder for data that anybody may write, and /tmp; nothing else: the program is
-// static and has zone files and certificates in it.
+// takes. Its one layer has the program, a folder for data that anybody may write, and /tmp; for arm64 also the C library of
+// Debian's cross compiler. The program has zone files and certificates in it.
 func (r *release) image(arch string) error {
 	program, err := os.ReadFile(r.binary(arch))
 	if err != nil {
@@ -27,6 +28,28 @@ func (r *release) image(arch string) error {
 	}
 	for _, e := range installed[1:3] { // the licences
 		entries = append(entries, e)
+	}
+	libraries, _, err := r.needs(arch)
+	if err != nil {
+		return err
+	}
+	if len(libraries) > 0 {
+		entries = append(entries, entry{name: "lib/", mode: 0o755}, entry{name: "lib/aarch64-linux-gnu/", mode: 0o755})
+	}
+	for _, name := range libraries {
+		content, err := os.ReadFile(filepath.Join(r.cache, "aarch64-cross/usr/aarch64-linux-gnu/lib", name))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{"lib/aarch64-linux-gnu/" + name, 0o755, content})
+	}
+	if len(libraries) > 0 {
+		const linker = "ld-linux-aarch64.so.1"
+		content, err := os.ReadFile(filepath.Join(r.cache, "aarch64-cross/usr/aarch64-linux-gnu/lib", linker))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{"lib/" + linker, 0o755, content})
 	}
 	plain, err := tarOf(entries, r.date)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// packages makes .deb and .rpm. They depend on nothing: the program is static.
+// packages makes .deb and .rpm. They ask for nothing where the program is static, else for the C library, which a package
+// manager then names where it is too old.
 func (r *release) packages(arch string) error {
 	installed, err := r.installed(arch)
 	if err != nil {
@@ -41,6 +42,13 @@ contents:
 			return err
 		}
 		fmt.Fprintf(&config, "  - {src: %q, dst: /%s, file_info: {mode: 0%o, mtime: %s}}\n", from, e.name, e.mode, date)
+	}
+	libraries, glibc, err := r.needs(arch)
+	if err != nil {
+		return err
+	}
+	if len(libraries) > 0 {
+		fmt.Fprintf(&config, "overrides:\n  deb: {depends: [\"libc6 (>= %[1]s)\"]}\n  rpm: {depends: [\"libc.so.6(GLIBC_%[1]s)(64bit)\"]}\n", glibc)
 	}
 	path := filepath.Join(folder, "nfpm.yaml")
 	if err := os.WriteFile(path, config.Bytes(), 0o644); err != nil {

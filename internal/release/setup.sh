@@ -39,6 +39,8 @@ if [ ! -x "$cache/aarch64-cross/bin/aarch64-linux-gnu-g++" ]; then
     packages=$(apt-get $apt -o Dir::State::status=/dev/null -o APT::Install-Recommends=false -s install g++-aarch64-linux-gnu qemu-user-static | awk '/^Inst/ && $2 ~ /aarch64|arm64|cross|qemu-user|^libmpfr|^libmpc|^libgmp|^libisl|^libzstd|^libctf|^libbfd|^libopcodes|^libjansson/ {print $2}')
     (cd "$work/debs" && apt-get $apt download $packages) || fail "they cannot be downloaded: the lines above say why" "see /etc/apt/sources.list"
     for deb in "$work"/debs/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
+    rm "$work"/root/usr/lib/gcc-cross/aarch64-linux-gnu/*/libstdc++.so # so that the static one is linked
+    sed -i 's|/usr/aarch64-linux-gnu/lib/||g' "$work/root/usr/aarch64-linux-gnu/lib/libc.so" # which names files of an installed compiler
     mkdir "$work/root/bin"
     for each in gcc g++; do
         printf '#!/bin/sh\nroot=$(dirname "$0")/..\nexport LD_LIBRARY_PATH="$root/usr/lib/x86_64-linux-gnu"\nexport PATH="$root/usr/bin:$PATH"\nexec "$root/usr/bin/aarch64-linux-gnu-%s" -isystem "$root/usr/aarch64-linux-gnu/include" -B"$root/usr/aarch64-linux-gnu/lib" -L"$root/usr/aarch64-linux-gnu/lib" "$@"\n' $each >"$work/root/bin/aarch64-linux-gnu-$each"
