@@ -168,7 +168,21 @@ func thirdParty(modules []module) ([]byte, error) {
 		errs = append(errs, err)
 		write("Apache ECharts: "+name, strings.TrimSpace(string(text)))
 	}
+	for _, path := range []string{"doc/libc6/copyright", "doc/libgcc-s1/copyright", "common-licenses/LGPL-2.1", "common-licenses/GPL-3"} {
+		text, err := os.ReadFile(filepath.Join("/usr/share", path)) // Debian's, as its compiler is
+		errs = append(errs, err)
+		write("The GNU C and C++ libraries: "+filepath.Base(path), strings.TrimSpace(string(text)))
+	}
 	return b.Bytes(), errors.Join(errs...)
+}
+
+// firstLine is what a program says, for the version of a library.
+func firstLine(words ...string) string {
+	out, err := exec.Command(words[0], words[1:]...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "glibc ")
 }
 
 // components is a CycloneDX 1.6 document. Its number is made of its content, so that it is the same each time.
@@ -187,6 +201,8 @@ func (r *release) components(modules []module) map[string]any {
 	}
 	add("library", "duckdb", "1.5.5", "MIT", "pkg:github/duckdb/duckdb@v1.5.5")
 	add("library", "echarts", "6", "Apache-2.0", "pkg:npm/echarts@6")
+	add("library", "glibc", firstLine("getconf", "GNU_LIBC_VERSION"), "LGPL-2.1-or-later", "pkg:generic/glibc")
+	add("library", "libstdc++", firstLine("gcc", "-dumpfullversion"), "GPL-3.0-or-later", "pkg:generic/libstdc%2B%2B") // with the runtime exception
 	sum := sha1.Sum([]byte(strings.Join(needs, "\n") + root))
 	id := fmt.Sprintf("%x", sum[:16])
 	return map[string]any{

@@ -71,24 +71,39 @@ func (r *release) make() (err error) {
 			}
 		}
 	}
-	if err := r.source(); err != nil {
-		return fmt.Errorf("source archive: %w", err)
+	if isClone() {
+		if err := r.source(); err != nil {
+			return fmt.Errorf("source archive: %w", err)
+		}
 	}
 	return r.checksums()
 }
 
-// sourceDate is $SOURCE_DATE_EPOCH, or when the last commit was made: no file of a release has another time.
+// sourceDate is $SOURCE_DATE_EPOCH, or when the last commit was made; no file of a release has another time. The source
+// archive, which is no clone, has it as the time of its files.
 func sourceDate() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
+	if text == "" && !isClone() {
+		info, err := os.Stat("go.mod")
+		if err != nil {
+			return time.Time{}, err
+		}
+		return info.ModTime().UTC(), nil
+	}
 	if text == "" {
 		out, err := exec.Command("git", "log", "-1", "--format=%ct").Output()
 		if err != nil {
-			return time.Time{}, fmt.Errorf("no clone of the repository, and $SOURCE_DATE_EPOCH is not set: %w", err)
+			return time.Time{}, fmt.Errorf("git log: %w", err)
 		}
 		text = strings.TrimSpace(string(out))
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	return time.Unix(seconds, 0).UTC(), err
+}
+
+func isClone() bool {
+	_, err := os.Stat(".git")
+	return err == nil
 }
 
 // name is that of a file of the release.

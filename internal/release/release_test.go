@@ -31,10 +31,12 @@ func made(t *testing.T) *release {
 		t.Fatal("RELEASE_VERSION, RELEASE_FOLDER and RELEASE_CACHE are not set: make test-release sets them")
 	}
 	t.Chdir("../..")
-	var err error
-	if r.date, err = sourceDate(); err != nil {
+	archive := unzipped(t, read(t, r.path("tidemark_"+r.version+"_source.tar.gz")))
+	first, err := tar.NewReader(archive).Next()
+	if err != nil {
 		t.Fatal(err)
 	}
+	r.date = first.ModTime.UTC()
 	return r
 }
 
