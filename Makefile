@@ -109,10 +109,13 @@ bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's tw
 	./internal/peers/setup.sh
 	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
 
-soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (200) of ingests, publications and purges; a year of a service in the warehouse, SOAK_WEEK_REQUESTS (10 million) in its last week
+soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (1000) of ingests, publications and purges while snapshots are opened SOAK_OPENS (10000) times; attacks on serve; secrets; a day of replay in fake time; a year of a service in the warehouse, SOAK_WEEK_REQUESTS (10 million) in its last week
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
-	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 60m
+	SOAK_KILLS=$${SOAK_KILLS:-1000} SOAK_OPENS=$${SOAK_OPENS:-10000} SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 120m
+	$(GO) test -tags "$(TAGS)" ./internal/notebook -run TestAttacks -v -count=1 -timeout 20m
+	$(GO) test -tags "$(TAGS)" ./replay/... -run 'Secret|Scrub' -v -count=1 -timeout 10m
+	$(GO) test -tags "$(TAGS) soak" ./replay -run TestADayOfReplay -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 

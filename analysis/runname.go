@@ -39,6 +39,20 @@ order by
 	return ids, nil
 }
 
+// Subject gives the id of the run that a name stands for, for questions that take sources too: a source's own name stays what it is.
+func Subject(ctx context.Context, db *sql.DB, named string) (string, error) {
+	source, _, _ := strings.Cut(named, "#")
+	table, err := ask(ctx, db, "select source_name from staging.sources where source_name in ($1, $2) limit 1", named, source)
+	if err != nil || len(table.Rows) > 0 {
+		return named, err
+	}
+	ids, err := RunIDs(ctx, db, []string{named})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
 // column are the texts of one column.
 func column(table Table, place int) (texts []string) {
 	for _, row := range table.Rows {

@@ -40,7 +40,7 @@ func TestSameBytesAreOneSource(t *testing.T) {
 	}
 }
 
-// Issue 11, row 24: the same rows packed and unpacked were two sources, which a pattern counted twice.
+// The same rows packed and unpacked were two sources, which a pattern counted twice.
 func TestTheSameRowsPackedAreOneSource(t *testing.T) {
 	gz, zst := gzipOf(t, []byte(twoRows)), zstdOf(t, []byte(twoRows))
 	packed := map[string][]byte{"trace.csv": []byte(twoRows), "trace.csv.gz": gz, "trace.csv.zst": zst, "another.csv.gz": gz}
@@ -83,7 +83,7 @@ func TestPackedFilesOfOldWarehousesAreKnown(t *testing.T) {
 	}
 }
 
-// Issue 11, row 24: the name was dropped without a word.
+// The name was dropped without a word.
 func TestAKnownFileGetsNoSecondName(t *testing.T) {
 	w := open(t)
 	load(t, w, write(t, "first.csv", []byte(twoRows)), ingest.Options{})
@@ -95,7 +95,7 @@ func TestAKnownFileGetsNoSecondName(t *testing.T) {
 	}
 }
 
-// Issue 11, row 18: a table that is cut inside its last number is a whole one with another number.
+// A table that is cut inside its last number is a whole one with another number.
 func TestAMissingLastLineEndIsNoted(t *testing.T) {
 	const note = "the last line has no line end: if the file was cut, its last value may be too"
 	w := open(t)

@@ -278,7 +278,7 @@ func shows(text, coat string, size int) string {
 	return ""
 }
 
-// Issue 11, row 15: these stayed in requests.jsonl.zst.
+// These stayed in requests.jsonl.zst.
 func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	const key = "sk-proj-Zq4<vT8&nL2mX6/cR9+wB3yH7kD5"
 	names, all := []string{}, coats(key)

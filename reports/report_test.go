@@ -228,9 +228,18 @@ from (
     )
     on columns(* exclude (at_s, gpu)) into name name value value
 )`)
+	// Two profiles; one is named after the run.
+	insert(t, db, `
+insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, is_dated, reader_version, ingested_at)
+select source_id, name, 'kernels', 'nsys', name || '.csv', name, 1, 1, 1, 0, false, 1, '2026-11-20 12:00:00+00'
+from (values (98, 'another'), (99, 'with GPUs_cuda_gpu_kern_sum')) as profiles (source_id, name)`)
+	insert(t, db, `
+insert into raw.kernels (source_id, seq, name, instances, total_s)
+values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10, 3), (99, 1, 'nvjet_gemm', 10, 1)`)
 	html := write(t, db, reports.Options{})
 	for _, text := range []string{"2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "output tokens per joule: ", "of all GPUs.",
-		"The 12 slowest requests spent ", "prompt tokens that were computed"} {
+		"The 12 slowest requests spent ", "prompt tokens that were computed",
+		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile with GPUs_cuda_gpu_kern_sum, which is named after this run"} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)
 		}

@@ -73,7 +73,10 @@ order by what`, run.ID, sha)
 	if other, hasOther := number(r.At(r.Len()-1, "ks")); hasOther {
 		most = math.Max(most, other)
 	}
-	if recorded, _ := number(r.At(0, "recorded")); !isKnown || recorded < fewestRecorded {
+	sent, _ := number(r.At(0, "sent"))
+	recorded, _ := number(r.At(0, "recorded"))
+	isWhole := most == 0 && sent == recorded
+	if !isKnown || isWhole || recorded < fewestRecorded {
 		return slice{Result: r}, nil
 	}
 	line := "Its lengths stand for the whole trace (KS at most " + distance(most) + ")."

@@ -79,7 +79,11 @@ func runCalibrate(c *cli.Context) error {
 // calibrate fits constants to the runs and stores them, unless the user only wants
 // to see them.
 func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	calibration, err := analysis.Calibrate(ctx, w.DB(), c.Args().Slice(), time.Now())
+	runs, err := analysis.RunIDs(ctx, w.DB(), c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	calibration, err := analysis.Calibrate(ctx, w.DB(), runs, time.Now())
 	if err != nil {
 		return err
 	}

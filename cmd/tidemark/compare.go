@@ -117,6 +117,10 @@ func runJudge(c *cli.Context) error {
 		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		name, err := analysis.Subject(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
 		verdicts, err := analysis.JudgeAny(ctx, w.DB(), c.String("warehouse"), name, slo)
 		if err != nil {
 			return err

@@ -43,6 +43,10 @@ func runDiagnose(c *cli.Context) error {
 		return err
 	}
 	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		subject, err := analysis.Subject(ctx, w.DB(), subject)
+		if err != nil {
+			return err
+		}
 		all, err := analysis.Diagnose(ctx, w.DB(), subject)
 		if err != nil {
 			return err

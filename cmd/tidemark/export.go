@@ -56,7 +56,11 @@ func runExport(c *cli.Context) error {
 	var files []analysis.File
 	var leftOut []string
 	err = withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		files, leftOut, err = analysis.Export(ctx, w.DB(), name)
+		subject, err := analysis.Subject(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
+		files, leftOut, err = analysis.Export(ctx, w.DB(), subject)
 		return err
 	})
 	if err != nil {

@@ -294,6 +294,10 @@ func queueOf(c *cli.Context, name string) error {
 
 // measuredQueues are the stages of a run (prompts, then slots), or the one of a trace.
 func measuredQueues(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) ([]analysis.MeasuredQueue, error) {
+	name, err := analysis.Subject(ctx, w.DB(), name)
+	if err != nil {
+		return nil, err
+	}
 	isRun, err := analysis.IsRun(ctx, w.DB(), name)
 	if err != nil {
 		return nil, err

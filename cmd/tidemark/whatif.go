@@ -145,11 +145,15 @@ func rehearseRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t
 func withTraffic(c *cli.Context, name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
 	var run *analysis.RunTraffic
 	find := func(ctx context.Context, w *warehouse.Warehouse) error {
-		isRun, err := analysis.IsRun(ctx, w.DB(), name)
+		id, err := analysis.Subject(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
+		isRun, err := analysis.IsRun(ctx, w.DB(), id)
 		if err != nil || !isRun {
 			return nil // who plans it says what it is not
 		}
-		of, err := analysis.TrafficOfRun(ctx, w.DB(), name)
+		of, err := analysis.TrafficOfRun(ctx, w.DB(), id)
 		run = &of
 		return err
 	}
@@ -287,7 +291,11 @@ func choiceOf(c *cli.Context, t traffic, choice analysis.MixChoice, byClass bool
 
 // measuredRows ask the model for other runs' deployments and rates with these lengths, next to what those runs measured.
 func measuredRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, mix queueing.Mix) (rows []whatIfRow, err error) {
-	for _, name := range valuesOf(c, "measured") {
+	measured, err := analysis.RunIDs(ctx, w.DB(), valuesOf(c, "measured"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range measured {
 		isRun, err := analysis.IsRun(ctx, w.DB(), name)
 		if err == nil && !isRun {
 			err = hint.Misuse("what-if: --measured %s: not a run; only a run has measured anything", name)

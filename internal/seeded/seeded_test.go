@@ -150,8 +150,8 @@ func TestTheFirstRowsStayAsTheyAre(t *testing.T) {
 	got := strings.SplitAfterN(written(t, Demo(), DemoParts()[0].From, DemoParts()[0].From.Add(time.Hour)), "\n", 4)[:3]
 	want := []string{
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n",
-		"2026-09-27 22:00:04.527089+00:00,4016,64\n",
-		"2026-09-27 22:00:07.494598+00:00,3391,88\n",
+		"2026-09-27 22:00:04.527089+00:00,11244,64\n",
+		"2026-09-27 22:00:07.494598+00:00,9494,88\n",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

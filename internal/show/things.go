@@ -1,7 +1,6 @@
 package show
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 )
@@ -11,7 +10,7 @@ func Things[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return Count(n) + " " + many
 }
 
 // Exact writes a number that was chosen and not measured: 10, not 10.0, which would claim a precision.

@@ -7,7 +7,8 @@
 //	server_test.go   the server: internal/vllmsim at fixed instants, in a process that can be frozen and killed
 //	folder_test.go   what a run's folder must contain whatever happened
 //	long_test.go     one client that lives through all of it and must not grow
-//	kills_test.go    SOAK_KILLS (200) of ingests, publications and purges
+//	kills_test.go    SOAK_KILLS (1000) of ingests, publications and purges
+//	readers_test.go  SOAK_OPENS (10000) of the snapshots, while their writers are killed
 //	year_test.go     SOAK_WEEK_REQUESTS (10 million) after a year of a service: time and memory of the week's report
 //
 // Everything except this file needs the build tag soak.

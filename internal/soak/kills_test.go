@@ -22,9 +22,11 @@ import (
 // Kills (-9) of ingests of traces and of runs, publications and purges, each at a random instant of the verb's usual time.
 // After each the warehouse and the snapshot open; a trace is there whole or not at all, a run with all its kept tables or
 // not at all; what a verb acknowledged by its exit code holds; and every part that the manifest names is there and of its
-// size. Every fifth kill hits a warehouse so large that its snapshot is brought up to date and not copied.
+// size. Every fifth kill hits a warehouse so large that its snapshot is brought up to date and not copied. All the while two readers open the
+// snapshots, one after the other: each opens, and nothing in it is torn.
 //
 //	SOAK_KILLS=200     how many
+//	SOAK_OPENS=0       how often the readers open a snapshot at least; they go on after the last kill until they have
 //	SOAK_TIDEMARK=FILE the program
 func TestKilledAnywhere(t *testing.T) {
 	program := os.Getenv("SOAK_TIDEMARK")
@@ -45,6 +47,7 @@ func TestKilledAnywhere(t *testing.T) {
 		k.takeIn("base", "base.csv")
 	}
 	large.takeIn("bulk", "bulk.csv")
+	readers := newReaders(t, small, large)
 	began, killed := time.Now(), map[string]int{}
 	for i := range kills {
 		k, verb := small, []string{"trace", "run", "trace", "purge", "publish"}[rnd.IntN(5)]
@@ -60,6 +63,8 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 	}
 	t.Logf("killed before their end: %v", killed)
+	opens, absent := readers.stopAfter(int64(number(t, "SOAK_OPENS", 0)))
+	t.Logf("snapshots were opened %d times; %d times there was none, after a killed purge", opens, absent)
 }
 
 const (
@@ -235,7 +240,9 @@ order by all`
 func (k *mortal) check(i int) {
 	// What is published opens as it is, before any verb repairs it.
 	snapshot := filepath.Join(k.folder, "tidemark.published", "latest.duckdb")
-	if torn := k.run("sql", "--csv", sources, "--warehouse", snapshot, "--publish", "off"); strings.Contains(torn, "?") {
+	if _, err := os.Stat(snapshot); errors.Is(err, fs.ErrNotExist) {
+		k.isPurged(i)
+	} else if torn := k.run("sql", "--csv", sources, "--warehouse", snapshot, "--publish", "off"); strings.Contains(torn, "?") {
 		k.t.Fatalf("kill %d, the snapshot of %s: %s", i, k.name, torn)
 	}
 	k.parts(i)
@@ -260,6 +267,13 @@ func (k *mortal) check(i int) {
 	}
 	clear(k.unsure)
 	k.parts(i)
+}
+
+// isPurged fails unless a killed purge explains that nothing is published: it removes the manifest first.
+func (k *mortal) isPurged(i int) {
+	if _, err := os.Stat(filepath.Join(k.folder, "tidemark.published", "manifest.json")); !errors.Is(err, fs.ErrNotExist) {
+		k.t.Fatalf("kill %d, %s: there is a manifest and no snapshot (%v)", i, k.name, err)
+	}
 }
 
 // parts looks whether every part that the manifest names is there.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Issue 11, row 18: a device and a pipe without a writer were waited for without end.
+// A device and a pipe without a writer were waited for without end.
 func TestNothingIsWaitedForWithoutEnd(t *testing.T) {
 	if _, err := ReadAll("/dev/zero"); err == nil || err.Error() != "open /dev/zero: a device, not a file" {
 		t.Errorf("/dev/zero: got %v", err)

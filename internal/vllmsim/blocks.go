@@ -1,5 +1,7 @@
 package vllmsim
 
+import "slices"
+
 // blockPool is the paged KV cache, as in vLLM's V1 engine: blocks with
 // reference counts, a free list in order of last use, and an index of full
 // blocks by the hash of the whole prefix up to their end. A free block keeps
@@ -105,13 +107,26 @@ func (p *blockPool) hold(i int32) {
 	p.blocks[i].refs++
 }
 
-// take hands out the least recently used free block and forgets its content.
-func (p *blockPool) take() int32 {
+// take appends the n least recently used free blocks to the held ones and forgets their content. Long prompts take hundreds at once: they
+// are cut off the list together.
+func (p *blockPool) take(held []int32, n int) []int32 {
+	held = slices.Grow(held, n)
 	i := p.head
-	p.dropFree(i)
-	p.forget(i)
-	p.blocks[i].refs = 1
-	return i
+	for range n {
+		b := &p.blocks[i]
+		p.forget(i)
+		b.refs = 1
+		held = append(held, i)
+		i = b.next
+	}
+	p.head = i
+	if i == noBlock {
+		p.tail = noBlock
+	} else {
+		p.blocks[i].prev = noBlock
+	}
+	p.free -= n
+	return held
 }
 
 // release gives back one reference to each block. The last block goes first, so

@@ -84,6 +84,7 @@ type scheduler struct {
 	running []*sequence // in order of admission
 	waiting []*sequence
 	scratch []*sequence // of the batch: schedule and complete take turns
+	spare   [][]int32   // lists of blocks whose sequence has ended, to be used again
 	head    lookup      // of the sequence that waits longest
 }
 
@@ -166,8 +167,11 @@ func (s *scheduler) grow(q *sequence, tokens int) bool {
 	if need > s.pool.free {
 		return false
 	}
-	for range need {
-		q.blocks = append(q.blocks, s.pool.take())
+	if last := len(s.spare) - 1; q.blocks == nil && last >= 0 {
+		q.blocks, s.spare = s.spare[last], s.spare[:last]
+	}
+	if need > 0 {
+		q.blocks = s.pool.take(q.blocks, need)
 	}
 	return true
 }
@@ -379,6 +383,9 @@ func (s *scheduler) extendHashes(q *sequence) {
 
 func (s *scheduler) drop(q *sequence) {
 	s.pool.release(q.blocks)
+	if cap(q.blocks) > 0 && len(s.spare) < s.cfg.MaxNumSeqs {
+		s.spare = append(s.spare, q.blocks[:0])
+	}
 	q.blocks, q.remembered, q.computed = nil, 0, 0
 }
 

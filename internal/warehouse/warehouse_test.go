@@ -392,7 +392,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// Issue 11, row 18: the advice was to name another file, which leaves the user without the runs.
+// The advice was to name another file, which leaves the user without the runs.
 func TestADamagedWarehouseSaysHowToRebuildIt(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole.duckdb")
 	w := open(t, whole, warehouse.ReadWrite)

@@ -42,6 +42,9 @@ func (f *facts) others() *table {
 		case a.Kind == "today":
 			r.Class, r.Cells[0].Small = "now", "today"
 			r.Cells[0].Tag = originTag(f.Basis.Kind)
+			if f.Basis.Kind == "predicted" { // of a capacity: rehearsed for this page
+				r.Cells[0].Tag = originTag("rehearsed")
+			}
 		default:
 			r.Cells[0].Tag = originTag(a.Kind)
 		}

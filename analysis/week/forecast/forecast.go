@@ -230,7 +230,7 @@ func (h history) whyNot(given int) string {
 	}
 	sentence := fmt.Sprintf("There is no forecast: it needs %d weeks of history, and there %s.", leastWeeks, are(n))
 	if given > n {
-		sentence += fmt.Sprintf(" Of %d weeks, those with less than half of their hours or without requests do not count.", given)
+		sentence += " A week with less than half of its hours, or without requests, does not count."
 	}
 	return sentence
 }

@@ -66,7 +66,7 @@ func TestTooLittleHistory(t *testing.T) {
 		{"nothing", nil, "There is no forecast: it needs 3 weeks of history, and there is none."},
 		{"one week", flat(1), "There is no forecast: it needs 3 weeks of history, and there is 1."},
 		{"two weeks", flat(1, 1), "There is no forecast: it needs 3 weeks of history, and there are 2."},
-		{"one of three covers 80 hours", threeWithGaps, "and there are 2. Of 3 weeks, those with less than half"},
+		{"one of three covers 80 hours", threeWithGaps, "and there are 2. A week with less than half"},
 		{"weeks before the first request", flat(0, 0, 1, 1), "and there are 2."},
 		{"switched off", flat(1, 1, 1, 0), "There is no forecast: 2026-W43 had no requests."},
 	} {

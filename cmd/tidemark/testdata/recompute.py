@@ -362,15 +362,17 @@ def naive_peak(weeks, hours):
 
 
 def naive_of(weeks):
-    """The naive forecast of next week, and its mean error one week ahead on the weeks known."""
+    """The naive forecast of next week, and its mean error one to four weeks ahead on the weeks known. Errors h weeks ahead overlap: each counts 1/h."""
     year, number = map(int, weeks[-1].name.split("-W"))
     _, _, ahead = iso_week(f"{year}-W{number + 1:02}", weeks[-1].service.zone)
-    errors = []
+    errors, weights = [], []
     for known in range(2, len(weeks)):
-        came = max(h.figures["peak_rate_per_s"] for h in weeks[known].covered)
-        guess = naive_peak(weeks[:known], {(h.day, h.of) for h in weeks[known].covered})
-        errors.append(abs(math.log(came / guess)))
-    return naive_peak(weeks, {(day, of) for _, day, of, _ in ahead}), statistics.mean(errors) if errors else None
+        for h, week in enumerate(weeks[known:known + 4], start=1):
+            came = max(hour.figures["peak_rate_per_s"] for hour in week.covered)
+            guess = naive_peak(weeks[:known], {(hour.day, hour.of) for hour in week.covered})
+            errors.append(abs(math.log(came / guess)) / h)
+            weights.append(1 / h)
+    return naive_peak(weeks, {(day, of) for _, day, of, _ in ahead}), sum(errors) / sum(weights) if errors else None
 
 
 def distances(a, b):

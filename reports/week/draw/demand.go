@@ -86,7 +86,7 @@ func demandTitle(r *week.Report, rates []float64) string {
 		return fmt.Sprintf("No request came in %s", count(covered(r), "covered hour", "covered hours"))
 	}
 	at := top(rates)
-	return claim(fmt.Sprintf("%s requests came, at most %s/s, on %s", show.Count(r.Sums.Requests), rate(rates[at]), hourName(r.Hours, at)))
+	return claim(fmt.Sprintf("%s came, at most %s/s, on %s", show.Things(r.Sums.Requests, "request", "requests"), rate(rates[at]), hourName(r.Hours, at)))
 }
 
 // top is the index of the largest value, 0 without any.
@@ -101,7 +101,7 @@ func top(values []float64) int {
 }
 
 func demandSoft(r *week.Report) string {
-	words := fmt.Sprintf("Hourly means, local time. Blue: this week, n = %s requests.", show.Count(r.Sums.Requests))
+	words := fmt.Sprintf("Hourly means, local time. Blue: this week, n = %s.", show.Things(r.Sums.Requests, "request", "requests"))
 	if weeksBefore(r) > 0 {
 		words += " Grey: median and range of the " + before(r) + " at the same hour."
 	} else {

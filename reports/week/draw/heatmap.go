@@ -40,7 +40,7 @@ func heatMapPlan(r *week.Report) plan {
 	longer := 1 - below(cells, byTokens.in, func(c week.Cell) float64 { return float64(c.Requests) })
 	f := Figure{
 		Title: fmt.Sprintf("The %.0f%s%% of requests above %s tokens in hold half of the tokens", longer*100, thin, tokens(byTokens.in)),
-		Soft:  fmt.Sprintf("Share of the week in a cell, both axes logarithmic; dotted: half lie on either side; n = %s requests", show.Count(r.Sums.Requests)),
+		Soft:  fmt.Sprintf("Share of the week in a cell, both axes logarithmic; dotted: half lie on either side; n = %s", show.Things(r.Sums.Requests, "request", "requests")),
 	}
 	f.Label = f.Title + fmt.Sprintf(". Two maps of input and output tokens: half of the requests have at most %s tokens in and %s out.", tokens(byRequests.in), tokens(byRequests.out))
 	return plan{f, func(s *sheet) { drawHeat(s, byRequests, byTokens) }}
