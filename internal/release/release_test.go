@@ -253,9 +253,9 @@ func TestTheImageStarts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "data/t.csv"), []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A runtime gives a container /proc and /dev; the rest is the image's.
+	// A runtime gives a container /proc, and /dev with the links to descriptors; the rest is the image's.
 	inside := func(words ...string) *exec.Cmd {
-		script := `mkdir -p "$ROOT/proc" "$ROOT/dev" && mount -t proc proc "$ROOT/proc" && touch "$ROOT/dev/null" && mount --bind /dev/null "$ROOT/dev/null" && exec chroot "$ROOT" ENTRY "$@"`
+		script := `mkdir -p "$ROOT/proc" "$ROOT/dev" && mount -t proc proc "$ROOT/proc" && touch "$ROOT/dev/null" && mount --bind /dev/null "$ROOT/dev/null" && ln -sfn /proc/self/fd "$ROOT/dev/fd" && exec chroot "$ROOT" ENTRY "$@"`
 		script = strings.Replace(script, "ENTRY", config.Entrypoint[0], 1)
 		cmd := exec.Command("unshare", append([]string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh"}, words...)...)
 		cmd.Env = append(config.Env, "ROOT="+root, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
