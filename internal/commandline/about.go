@@ -75,10 +75,11 @@ func ManualCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "manual",
 		Usage: "print the manual page, for man",
-		Description: `Packages put it in place; this is for whoever installs by hand.
+		Description: `Packages put it in place. By hand it goes into a folder that man knows, such as
+~/.local/share/man/man1/tidemark.1.
 
 Example:
-  tidemark manual > ~/.local/share/man/man1/tidemark.1`,
+  tidemark manual`,
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "quiet", Usage: "no messages on stderr"}},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
