@@ -178,7 +178,7 @@ func (s *s3) must(t *testing.T, arguments ...string) string {
 func (s *s3) trace(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(s.folder, name+".csv")
-	text := fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,%d,1\n", crc32.ChecksumIEEE([]byte(name))%1000) // other content, another source
+	text := fmt.Sprintf("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,%d,1\n", crc32.ChecksumIEEE([]byte(name))%100_000) // other content, another source
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -275,6 +275,40 @@ func TestReadersAndPublishersAtOnce(t *testing.T) {
 	if said := s.must(t, "publish", "--publish", address); !strings.Contains(said, "odd=name_1.2 is of the present state") {
 		t.Errorf("once more: %s", said)
 	}
+}
+
+// A publisher that is killed (-9) at any moment leaves the state before, or the one after; the next one publishes.
+func TestKilledPublishers(t *testing.T) {
+	s := start(t)
+	const address = "s3://traffic/team"
+	store := storeAt(t, address)
+	s.must(t, "ingest", s.trace(t, "first"), "--publish", address)
+	const kills = 12
+	left := 0
+	for i := range kills {
+		s.must(t, "ingest", s.trace(t, fmt.Sprint("kill-", i)), "--publish", "off")
+		cmd := exec.Command(os.Getenv("OBJECTS_TIDEMARK"), "publish", "--publish", address)
+		cmd.Dir = s.folder
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(100+i*60) * time.Millisecond) // not a wait for anything: moments over the length of a publication
+		cmd.Process.Kill()
+		if cmd.Wait() != nil {
+			left++
+		}
+		if _, err := read(t.Context(), store); err != nil {
+			t.Errorf("after kill %d: %v", i, err)
+		}
+	}
+	s.must(t, "publish", "--publish", address)
+	if count, err := read(t.Context(), store); err != nil || count != 1+1+kills {
+		t.Errorf("at the end: %d objects (%v), want a snapshot and %d parts", count, err, 1+kills)
+	}
+	if left == 0 {
+		t.Error("no publisher was killed in time")
+	}
+	t.Logf("%d of %d publishers were killed before their end", left, kills)
 }
 
 func TestServeFollowsABucket(t *testing.T) {

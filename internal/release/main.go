@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,8 +44,8 @@ func main() {
 
 func (r *release) make() (err error) {
 	r.version = strings.TrimPrefix(r.version, "v")
-	if r.version == "" {
-		return fmt.Errorf("-version is missing")
+	if !regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$`).MatchString(r.version) {
+		return fmt.Errorf("%q is not the version of a release: make release VERSION=1.2.3", r.version)
 	}
 	if r.date, err = sourceDate(); err != nil {
 		return err
