@@ -174,12 +174,36 @@ func TestArm64InAnEmulator(t *testing.T) {
 	r := made(t)
 	root := t.TempDir()
 	unpackImage(t, r.path(r.name("arm64", "_image.tar")), root)
-	for _, words := range [][]string{{"version", "--json"}, {"kv", "--model", "llama-3.1-8b", "--tokens", "2048", "--csv", "--warehouse", "none.duckdb"}} {
-		out, err := exec.Command(filepath.Join(r.cache, "aarch64-cross/bin/qemu-aarch64-static"), append([]string{"-L", root, filepath.Join(root, "usr/bin/tidemark")}, words...)...).Output()
-		here, hereErr := exec.Command(r.binary("amd64"), words...).Output()
-		if want := strings.Replace(string(here), "linux/amd64", "linux/arm64", 1); err != nil || hereErr != nil || string(out) != want {
-			t.Errorf("tidemark %s: got %q (%v), want %q (%v)", strings.Join(words, " "), out, err, want, hereErr)
+	emulator, err := filepath.Abs(filepath.Join(r.cache, "aarch64-cross/bin/qemu-aarch64-static"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs(r.binary("amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := map[string][]string{"arm64": {emulator, "-L", root, filepath.Join(root, "usr/bin/tidemark")}, "amd64": {here}}
+	trace := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(trace, []byte("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0,10,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for arch, program := range programs {
+		folder := t.TempDir()
+		for _, words := range [][]string{{"version", "--json"}, {"kv", "--model", "llama-3.1-8b", "--tokens", "2048", "--csv"}, {"ingest", trace}, {"sql", "--csv", "from staging.arrivals select source_name, input_tokens"}} {
+			cmd := exec.Command(program[0], append(program[1:], words...)...)
+			cmd.Dir = folder
+			out, err := cmd.Output()
+			if err != nil {
+				t.Errorf("%s: tidemark %s: %v", arch, strings.Join(words, " "), err)
+			}
+			if words[0] != "ingest" { // which says how long it took
+				said[arch] += string(out)
+			}
 		}
+	}
+	if got, want := said["arm64"], strings.Replace(said["amd64"], "linux/amd64", "linux/arm64", 1); got != want || !strings.Contains(got, "t,10") {
+		t.Errorf("in the emulator: got\n%s\nwant\n%s", got, want)
 	}
 }
 
