@@ -23,13 +23,16 @@ import (
 	"syscall"
 	"time"
 
+	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/urfave/cli/v2"
+	_ "golang.org/x/crypto/x509roots/fallback" // of machines that have no certificates, such as the image
 
 	"tidemark/ingest"
 	"tidemark/internal/commandline"
 	"tidemark/internal/notebook/worker"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
+	"tidemark/queries"
 )
 
 // version is set by the Makefile from the repository's state.
@@ -85,7 +88,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(commandline.About{Version: version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}),
 		},
 		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
