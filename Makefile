@@ -60,7 +60,7 @@ test-notebooks: build ## the notebooks and the dashboard of docs, against a live
 
 accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
-	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
+	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 40m $(if $(UPDATE),-args -update)
 
 capacity-knees: $(EMPTY) ## rehearsed capacity beside knees that others measured (a minute of CPU); UPDATE=1 writes docs/capacity-knees.md anew
 	$(GO) test -tags "$(TAGS) knees" ./internal/accuracy -run TestKnees -count=1 -v -timeout 30m $(if $(UPDATE),-args -update-knees)
