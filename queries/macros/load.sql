@@ -298,52 +298,83 @@ running as (
     from settled
 ),
 
+-- Of the requests that decode, `others` are not of the client whose prompt it is.
+counted as (
+    select
+        *,
+        batch * case when is_open then 1 else greatest(0e0, 1 - 1 / l.clients) end as others
+    from running
+),
+
 costs as (
     select
         *,
         macros.loaded_step_s(d, l, step_batch) as step_s,
-        macros.loaded_prompt_s(d, l, batch) as prompt_s,
-        macros.largest_chunk(d, l, batch) as chunk_tokens,
-        -- Of the requests that decode, those that are not of the client whose prompt it is.
-        batch * case when is_open then 1 else greatest(0e0, 1 - 1 / l.clients) end as others,
         macros.loaded_step_s(d, l, others) as others_step_s,
+        macros.loaded_prompt_s(d, l, batch) as prompt_s,
         -- What the prompt costs where nobody decodes: so long it takes, and so long others wait for it.
         macros.loaded_prompt_s(d, l, 0) as alone_s,
-        macros.prefill_chunks(d, others, macros.new_tokens(l)) * others_step_s as steps_s,
-        case when others > 0 then others_step_s / 2 else 0 end as half_step_s
-    from running
+        macros.largest_chunk(d, l, batch) as chunk_tokens
+    from counted
+),
+
+-- In stages: DuckDB writes out an alias wherever the same select names it.
+beside as (
+    select
+        *,
+        macros.prefill_chunks(d, others, macros.new_tokens(l)) as chunks,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
+        case when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s) end as static_tpot_s
+    from costs
+),
+
+waits as (
+    select
+        *,
+        case when others > 0 then others_step_s / 2 else 0 end
+        + case
+            -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
+            when l.is_static
+                then (batch - 1) / 2 * prompt_s - others_step_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
+            when not is_open then macros.bunch_wait_s(d, l, alone_s)
+            when is_full then 'infinity'::double
+            else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * alone_s)
+        end as wait_s
+    from beside
+),
+
+terms_of_first as (
+    select
+        *,
+        macros.ttft_terms(d, l.input, wait_s, alone_s, chunks * others_step_s) as own
+    from waits
+),
+
+-- Clients that wait for a place, by Little's law: what their wait is not is the rest.
+firsts as (
+    select
+        *,
+        case
+            when is_full and not is_open and not l.is_static then struct_update(
+                own, wait := greatest(own.wait, macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1) - own.request - own.prompt - own.steps)
+            )
+            else own
+        end as first
+    from terms_of_first
 ),
 
 times as (
     select
         *,
-        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
-        macros.ttft_terms(
-            d, l.input,
-            case
-                -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
-                when l.is_static
-                    then (batch - 1) / 2 * prompt_s + (macros.waves(d, l) - 1) / 2 * l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s) / macros.waves(d, l)
-                -- Clients that wait for a place, by Little's law.
-                when not is_open and is_full then greatest(
-                    half_step_s,
-                    macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1) - d.request_s - d.request_token_s * l.input - d.prompt_ratio * alone_s - steps_s
-                )
-                when not is_open then half_step_s + macros.bunch_wait_s(d, l, alone_s)
-                when is_full then 'infinity'::double
-                else half_step_s + macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * alone_s)
-            end,
-            alone_s, steps_s
-        ) as first,
         macros.ttft_sum(first) as ttft_s
-    from costs
+    from firsts
 ),
 
 rates as (
     select
         *,
         case
-            when l.is_static then l.clients / (l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s))
+            when l.is_static then l.clients / (l.output * static_tpot_s)
             -- Each client sends again when it is served.
             when not is_open then l.clients / (ttft_s + macros.answer_s(l, closed_tpot_s))
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
@@ -357,7 +388,7 @@ tokens as (
     select
         *,
         case
-            when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s)
+            when l.is_static then static_tpot_s
             when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
             else closed_tpot_s
         end as tpot_s,
