@@ -119,6 +119,7 @@ var mostUsed = map[string]string{
 	"plan":       "output duration from until request-rate speed limit mode",
 	"queue":      "utilization arrival-rate service-time servers service-cv gpu model",
 	"predict":    "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
+	"calibrate":  "points gpu model tensor-parallel-size quantization engine-version dry-run list forget",
 	"fit":        "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
 	"kv":         "model tokens gpu kv-cache-dtype layers heads head-dim",
 	"ingest":     "name column environment text",

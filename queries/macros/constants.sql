@@ -43,7 +43,7 @@ select
     calibrations.gpu,
     calibrations.format,
     calibrations.value,
-    'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids as source,
+    'calibration ' || calibrations.calibration_id || case when calibrations.requests = 0 then ' of ' else ' of run ' end || calibrations.run_ids as source,
     '*' as architecture,
     macros.deployment_key(
         calibrations.gpu, calibrations.model,
