@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
+.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -60,7 +60,7 @@ test-notebooks: build ## the notebooks and the dashboard of docs, against a live
 
 accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
-	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 15m $(if $(UPDATE),-args -update)
+	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 40m $(if $(UPDATE),-args -update)
 
 capacity-knees: $(EMPTY) ## rehearsed capacity beside knees that others measured (a minute of CPU); UPDATE=1 writes docs/capacity-knees.md anew
 	$(GO) test -tags "$(TAGS) knees" ./internal/accuracy -run TestKnees -count=1 -v -timeout 30m $(if $(UPDATE),-args -update-knees)
@@ -88,6 +88,20 @@ test-prometheus: $(EMPTY) ## collect against Debian's Prometheus (20 MB in the c
 	./internal/realprometheus/setup.sh $(CACHE)
 	PROMETHEUS_FOLDER=$(CACHE)/prometheus/usr/bin $(GO) test -tags "$(TAGS) prometheus" ./internal/realprometheus -count=1 -v -timeout 15m
 
+test-objects: build ## publish into a bucket and serve from it, against a real S3 server (versitygw, built in the cache folder, 84 MB)
+	sh internal/realobjects/setup.sh $(CACHE)
+	OBJECTS_SERVER=$(CACHE)/versitygw-v1.8.0/versitygw OBJECTS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) objects" ./internal/realobjects -count=1 -v -timeout 15m
+
+release: $(EMPTY) ## dist/: static binaries for Linux on amd64 and arm64, archives, .deb, .rpm, images, SBOM, licences, checksums (on Debian amd64)
+	sh internal/release/setup.sh $(CACHE)
+	$(GO) run ./internal/release -version $(VERSION) -cache $(CACHE)
+
+test-release: RELEASE := $(CACHE)/release-test
+test-release: $(EMPTY) ## a release made and looked at: the same twice, static, its packages and its image run, arm64 in an emulator; RELEASE_FRESH=1 builds the second time without a build cache
+	sh internal/release/setup.sh $(CACHE)
+	$(GO) run ./internal/release -version 0.0.0 -cache $(CACHE) -output $(RELEASE)
+	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/release -count=1 -v -timeout 30m
+
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
 	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
@@ -108,7 +122,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-vllm
+ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-objects test-release test-vllm
 
 # Prometheus scrapes for two minutes, in which the cores are free.
 fuzz-beside-prometheus: $(EMPTY)

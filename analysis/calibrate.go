@@ -23,6 +23,7 @@ import (
 //	calibrate.go       from scales to constants
 //	calibratecheck.go  which runs can be used
 //	calibraterows.go   the measurements that are fitted
+//	calibratepoints.go the same from a table of measured points
 //	calibrations.go    keeping, listing and forgetting
 
 // Calibration is the constants of a deployment as runs on it determine them. It belongs to the deployment: GPU, model, formats, degrees of
@@ -30,11 +31,12 @@ import (
 type Calibration struct {
 	ID         int64 // once it is kept
 	MadeAt     time.Time
-	Runs       []string
+	Runs       []string // or the table of points, alone
 	Deployment deployment.Deployment
 	Constants  []CalibratedConstant // in the order of terms; those that keep their value too
-	Requests   int64                // that were compared
-	Weight     float64              // independent measurements that these are worth
+	Requests   int64                // that were compared; 0: points were
+	Points     int
+	Weight     float64 // independent measurements that these are worth
 	// Errors of the predictions for the fitted measurements themselves, with the constants before and after.
 	Before, After FitError
 	Warnings      []string
@@ -101,6 +103,16 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 		return Calibration{}, hint.Errorf("calibrate: %d requests to compare, at least %d are needed", read.requests, leastCalibrationRequests).
 			Hint("answers of more than one token, after the warm-up, count")
 	}
+	c, err := read.calibrate(runs, now)
+	if err != nil {
+		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+	}
+	c.Warnings = append(warnings, c.Warnings...)
+	return c, nil
+}
+
+// calibrate fits the constants to what was read. from names the runs, or the table.
+func (read calibrated) calibrate(from []string, now time.Time) (Calibration, error) {
 	first := read.deployments[0]
 	priors := CalibrationPriors()
 	if first.IsKVByArithmetic {
@@ -108,18 +120,18 @@ func Calibrate(ctx context.Context, db *sql.DB, runs []string, now time.Time) (C
 	}
 	fit, held, err := regression.FitIdentifiable(read.rows, priors)
 	if err != nil {
-		return Calibration{}, fmt.Errorf("calibrate: %w", err)
+		return Calibration{}, err
 	}
 	if len(fit.Terms) == 0 {
 		return Calibration{}, nothingTold(held)
 	}
 	c := Calibration{
-		MadeAt: now.UTC(), Runs: runs, Requests: read.requests, Weight: fit.Weight,
+		MadeAt: now.UTC(), Runs: from, Requests: read.requests, Weight: fit.Weight,
 		Deployment: first.Deployment,
 		Before:     errorOf(read.rows, nil), After: errorOf(read.rows, fit.Scales),
 	}
 	c.Constants = constantsFrom(fit, held, read)
-	c.Warnings = append(warnings, warningsOf(fit)...)
+	c.Warnings = warningsOf(fit)
 	return c, nil
 }
 
@@ -133,8 +145,8 @@ func nothingTold(held map[string]string) error {
 	for _, term := range slices.Sorted(maps.Keys(held)) {
 		reasons = append(reasons, term+" "+held[term])
 	}
-	return hint.Errorf("calibrate: these runs determine no constant: %s", strings.Join(reasons, "; ")).
-		Hint("add a run of the same deployment at another batch, context or length of prompts")
+	return hint.Errorf("these measurements determine no constant: %s", strings.Join(reasons, "; ")).
+		Hint("add a run or a point of the same deployment at another batch, context or length of prompts")
 }
 
 // constantsFrom turns scales of times into values of constants, for each number format that the deployment uses: a time is multiplied by

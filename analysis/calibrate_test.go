@@ -276,3 +276,57 @@ func TestTimesThatAreNoBandwidth(t *testing.T) {
 		t.Errorf("%d constants of a layer, want 3: %+v", found, c.Constants)
 	}
 }
+
+// Points of a server whose weights stream at nine tenths of the speed tell that constant; the calibrations that were kept before do not change
+// what is found, because each fit begins from the built-in constants.
+func TestConstantsAreFoundBackFromPoints(t *testing.T) {
+	w := open(t)
+	base := analysis.Point{Deployment: denseOnTwo}
+	slow := base
+	slow.Constants = map[string]float64{}
+	var built float64
+	if err := w.DB().QueryRow(`select constant.value from macros.constants_for('H200', 'vllm', '0.24.0', ['fp8'], '')
+		where name = 'weight_bandwidth_ratio' and format = 'fp8'`).Scan(&built); err != nil {
+		t.Fatal(err)
+	}
+	slow.Constants["weight_bandwidth_ratio fp8"] = 0.9 * built
+	table := "concurrency,input_len,output_len,tpot_s,origin\n"
+	for _, clients := range []float64{1, 2, 4, 8, 16, 32} {
+		one := slow
+		one.Load = analysis.Load{Clients: clients, InputTokens: 500, OutputTokens: 200}
+		got, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{one})
+		if err != nil || got[0].Why != "" {
+			t.Fatal(err, got[0].Why)
+		}
+		table += fmt.Sprintf("%v,500,200,%v,measured\n", clients, got[0].TPOT)
+	}
+	table += "1,500,200,0.0001,\n1,500,200,,\n1,500,200,0.02,simulated\n"
+	for range 2 {
+		points, err := analysis.ReadPoints(strings.NewReader(table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := analysis.CalibratePoints(t.Context(), w.DB(), points, base, "points.csv", someDay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Points != 6 || len(c.Warnings) != 3 {
+			t.Errorf("%d points, want 6; left out: %q, want three reasons", c.Points, c.Warnings)
+		}
+		for _, one := range c.Constants {
+			if one.Name == "weight_bandwidth_ratio" && one.Format == "fp8" && (one.Held != "" || one.Low > 0.9*one.Before || one.High < 0.9*one.Before) {
+				t.Errorf("%+v: truly %v", one, 0.9*one.Before)
+			}
+		}
+		if c.After.Median > 0.01 || c.Before.Median < 0.04 {
+			t.Errorf("off by %.3f before and %.3f after; want more than 0.04, less than 0.01", c.Before.Median, c.After.Median)
+		}
+		if err := c.Keep(t.Context(), w.DB()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := analysis.Predict(t.Context(), w.DB(), []analysis.Point{{Deployment: denseOnTwo, Load: analysis.Load{Clients: 4, InputTokens: 500, OutputTokens: 200}}})
+	if err != nil || kept[0].Calibration != "calibration 2 of points.csv" {
+		t.Errorf("%q, %v", kept[0].Calibration, err)
+	}
+}

@@ -71,8 +71,15 @@ func theseRuns(runs []string) (string, []any) {
 	return "(" + strings.TrimSuffix(strings.Repeat("?, ", len(runs)), ", ") + ")", args
 }
 
+// isKVByArithmetic of a deployment d: a latent cache counts as bound by arithmetic if reading it is slower than the bandwidth constant alone
+// would make it.
+const isKVByArithmetic = `d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
+        select constants.constant.value
+        from macros.constants_for(d.gpu, d.engine, d.engine_version, [d.kv_format], '', of_architecture := d.architecture) as constants
+        where constants.name = 'kv_bandwidth_ratio'
+    )`
+
 // readDeployed reads the deployments of runs. It leaves out runs whose deployment is not in the catalogue; sameDeployment reports them.
-// A latent cache counts as bound by arithmetic if reading it is slower than the bandwidth constant alone would make it.
 func readDeployed(ctx context.Context, from answers.Asker, runs []string) (all []deployed, err error) {
 	list, args := theseRuns(runs)
 	err = each(ctx, from, `
@@ -89,11 +96,7 @@ select
     coalesce(d.engine_version, ''),
     floor(macros.version_number(d.engine_version))::double,
     models.is_mla,
-    d.kv_bytes_per_s < 0.999e0 * d.hbm_bytes_per_s * (
-        select constants.constant.value
-        from macros.constants_for(d.gpu, d.engine, d.engine_version, [d.kv_format], '') as constants
-        where constants.name = 'kv_bandwidth_ratio'
-    )
+    `+isKVByArithmetic+`
 from staging.deployments as d
 inner join staging.runs on runs.run_id = d.run_id
 cross join lateral macros.models_named(runs.catalog_model) as models

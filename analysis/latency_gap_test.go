@@ -24,7 +24,7 @@ func TestFirstTokensAndLongestGapsOfAnEngineThatIsAsPredicted(t *testing.T) {
 	}
 	warehousetest.Put(t, w, []string{
 		fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
-			"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
+			"engine_version": %q, "max_num_batched_tokens": %d}, "server": {"is_simulated": true}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens),
 		engine{cost: cost, budget: d.MaxNumBatchedTokens, perS: 4, input: 1500, output: 150, isTiming: true}.serve("a", 400),
 	}...)
 	var median, low, high, sum float64
@@ -55,5 +55,35 @@ where is_all`).Scan(&ratio, &longest)
 	t.Logf("p99 gap over prediction %.3f, longest gap over prediction %.3f", ratio, longest)
 	if ratio < 0.96 || ratio > 1.04 || longest < 0.8 || longest > 1.2 {
 		t.Errorf("p99 gap over prediction %.3f, longest gap over prediction %.3f; want 1", ratio, longest)
+	}
+}
+
+// A request that is alone on its server has the time to first token of a closed loop of one client, term by term and to the last digit.
+func TestTheFirstTokenOfARequestAloneIsPredictedAlike(t *testing.T) {
+	w := open(t)
+	d := deployment.Deployment{GPU: "H100", CatalogModel: "gpt-oss-120b", EngineVersion: "0.18.0", MaxNumBatchedTokens: 2048, TensorParallelSize: 1}
+	const input, cached, output = 5000, 1000, 150
+	warehousetest.Put(t, w, fmt.Sprintf(`insert into raw.runs values ('a', 1, '{"environment": {"gpu": %q, "catalog_model": %q, "tensor_parallel_size": 1,
+		"engine_version": %q, "max_num_batched_tokens": %d}}')`, d.GPU, d.CatalogModel, d.EngineVersion, d.MaxNumBatchedTokens), fmt.Sprintf(`
+insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, output_tokens_reported, cached_tokens_reported)
+values ('a', 0, false, %[1]d, %[2]d, 0, 0, 0.3, 1.5, %[2]d, %[3]d)`, input, output, cached))
+	predictions, err := analysis.Predict(context.Background(), w.DB(), []analysis.Point{{
+		Deployment: d, Load: analysis.Load{Clients: 1, InputTokens: input, OutputTokens: output, CachedTokens: cached},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	var terms [4]float64
+	err = w.DB().QueryRow("select predicted_ttft_s, request_s, place_wait_s + prompt_wait_s, prompt_s, steps_s from marts.ttft_gap").
+		Scan(&sum, &terms[0], &terms[1], &terms[2], &terms[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := predictions[0]; sum != p.TTFT || terms != p.TTFTTerms {
+		t.Errorf("marts.ttft_gap has %v of %v, the prediction %v of %v", sum, terms, p.TTFT, p.TTFTTerms)
+	}
+	if terms[1] != 0 || terms[0] < 10e-3 || terms[2] < terms[3] {
+		t.Errorf("terms %v: want no wait, and more work than steps", terms)
 	}
 }

@@ -56,6 +56,7 @@ select
     deployment.max_num_batched_tokens,
     deployment.max_num_seqs,
     deployment.request_s,
+    deployment.request_token_s,
     deployment.experts_from,
     deployment.calibration,
     macros.kv_capacity_tokens(deployment.d) as kv_tokens,
@@ -112,7 +113,8 @@ func mixCurves(ctx context.Context, db *sql.DB, questions []mixQuestion) ([]*mix
 func curveOf(row map[string]any, mix queueing.Mix) *mixCurve {
 	c := &mixCurve{band: number(row["band_ratio"]), kvTokens: number(row["kv_tokens"])}
 	c.Curve = queueing.Curve{
-		Mix: mix, Budget: number(row["max_num_batched_tokens"]), MaxNumSeqs: number(row["max_num_seqs"]), RequestS: number(row["request_s"]), Replicas: 1,
+		Mix: mix, Budget: number(row["max_num_batched_tokens"]), MaxNumSeqs: number(row["max_num_seqs"]), RequestS: number(row["request_s"]), TokenS: number(row["request_token_s"]),
+		Replicas: 1,
 	}
 	c.gpu, _ = row["gpu"].(string)
 	c.experts, _ = row["experts_from"].(string)

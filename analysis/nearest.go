@@ -18,9 +18,7 @@ type Nearest struct {
 
 // nearest finds it for a deployment at a number of clients; zero clients are a load that is not a closed loop.
 func nearest(ctx context.Context, db *sql.DB, made deploymentRow, clients float64) (Nearest, error) {
-	var hasResults bool
-	err := db.QueryRowContext(ctx, `
-select count(*) > 0 from information_schema.tables where table_schema = 'marts' and table_name = 'points'`).Scan(&hasResults)
+	hasResults, err := hasPoints(ctx, db)
 	if err != nil {
 		return Nearest{}, fmt.Errorf("predict: %w", err)
 	}
@@ -34,6 +32,18 @@ select count(*) > 0 from information_schema.tables where table_schema = 'marts' 
 		return Nearest{}, fmt.Errorf("predict: the nearest measured deployment: %w", err)
 	}
 	return n, nil
+}
+
+// hasPoints asks the raw tables, because marts.points is dear to plan. A catalogue without a warehouse may have no such tables.
+func hasPoints(ctx context.Context, db *sql.DB) (bool, error) {
+	var isWarehouse, hasRows bool
+	err := db.QueryRowContext(ctx, `
+select count(*) > 0 from information_schema.tables where table_schema = 'marts' and table_name = 'points'`).Scan(&isWarehouse)
+	if err != nil || !isWarehouse {
+		return false, err
+	}
+	err = db.QueryRowContext(ctx, `select exists (from raw.runs) or exists (from raw.points) or exists (from raw.figures) or exists (from raw.result_requests)`).Scan(&hasRows)
+	return hasRows, err
 }
 
 // nearestResults are the measurements in the warehouse whose deployment the catalogue knows; their format is known where the name of the model

@@ -60,7 +60,9 @@ type Prediction struct {
 	WeightsOverPeak            float64             // all weights of a step over peak bandwidth: a habit, not the prediction
 	Terms                      [len(terms)]float64 // in the order of TermNames; they add up to TPOT
 	Batch, ContextTokens       float64
-	TTFT, ITLP99               float64
+	TTFT, LowTTFT, HighTTFT    float64
+	TTFTTerms                  [len(ttftTerms)]float64 // in the order of TTFTTermNames; they add up to TTFT
+	ITLP99                     float64
 	MBU, MFU                   float64
 	RequestsPerS, OutputPerS   float64 // of one replica
 	IsFull                     bool    // as many run as can: others wait
@@ -68,6 +70,7 @@ type Prediction struct {
 	IsStable                   bool    // the load can be served at all
 	KVCapacityTokens           float64
 	ExpertsFrom                string // which kernel table, or "law"; empty without experts
+	TermsFrom                  string // what each term rests on: the law or a kernel table
 	Calibration                string // which calibration the constants are from; empty: none
 }
 
@@ -80,11 +83,18 @@ var terms = [...]string{
 // then arithmetic, fixed times, communication, host and draft time, and last the prompts of others. A chart stacks them in this order.
 func TermNames() []string { return terms[:] }
 
+// ttftTerms are those of a time to first token.
+var ttftTerms = [...]string{"ttft_request_s", "ttft_wait_s", "ttft_prompt_s", "ttft_steps_s"}
+
+// TTFTTermNames are the columns that Prediction.TTFTTerms stands for, in the order in which a request goes through them.
+func TTFTTermNames() []string { return ttftTerms[:] }
+
 // numberColumns are the numbers of a prediction as columns of macros.prediction, in the order in which a table of predictions has them.
 // The last is not of the load but of the deployment.
 var numberColumns = slices.Concat(
 	[]string{"floor_tpot_s", "predicted_tpot_s", "low_s", "high_s"}, TermNames(),
-	[]string{"ttft_s", "itl_p99_s", "batch", "context_tokens", "mbu_ratio", "mfu_ratio", "requests_per_s", "output_tokens_per_s",
+	[]string{"ttft_s", "low_ttft_s", "high_ttft_s"}, TTFTTermNames(),
+	[]string{"itl_p99_s", "batch", "context_tokens", "mbu_ratio", "mfu_ratio", "requests_per_s", "output_tokens_per_s",
 		"kv_capacity_tokens"},
 )
 
@@ -95,7 +105,11 @@ func (p *Prediction) numbers() []*float64 {
 	for i := range p.Terms {
 		all = append(all, &p.Terms[i])
 	}
-	return append(all, &p.TTFT, &p.ITLP99, &p.Batch, &p.ContextTokens, &p.MBU, &p.MFU, &p.RequestsPerS, &p.OutputPerS, &p.KVCapacityTokens)
+	all = append(all, &p.TTFT, &p.LowTTFT, &p.HighTTFT)
+	for i := range p.TTFTTerms {
+		all = append(all, &p.TTFTTerms[i])
+	}
+	return append(all, &p.ITLP99, &p.Batch, &p.ContextTokens, &p.MBU, &p.MFU, &p.RequestsPerS, &p.OutputPerS, &p.KVCapacityTokens)
 }
 
 // Predict asks the model about many points at once and answers in their order. A point that cannot be predicted has a Why; an error means
@@ -321,7 +335,7 @@ func fillPredictions(ctx context.Context, db *sql.DB, rows deploymentRow, asked 
 	err = each(ctx, db, rows.listed()+predictQuery, args, func(scan func(...any) error) error {
 		var seq int
 		var p Prediction
-		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
+		to := []any{&seq, &p.WeightsOverPeak, &p.ExpertsFrom, &p.TermsFrom, &p.Calibration, &p.IsFull, &p.IsMixed, &p.IsStable, &p.Why}
 		for _, number := range p.numbers() {
 			to = append(to, number)
 		}
@@ -414,6 +428,7 @@ select
     seq,
     macros.floor_s(d, 0, 0),
     coalesce(d.experts_from, ''),
+    macros.terms_from(d),
     coalesce(d.calibration, ''),
     p.is_full,
     p.is_mixed,

@@ -16,6 +16,7 @@ type Curve struct {
 	Slots      float64 // requests that one replica runs at once
 	MaxNumSeqs float64 // the engine's limit, which may be above Slots
 	RequestS   float64 // seconds of a request before and after its steps, in which it holds no slot
+	TokenS     float64 // the same for each token of its prompt
 
 	mostOpenPerS float64                // the largest rate at which slots and steps suffice
 	rateWaiting  map[[2]float64]float64 // results of LargestRateWaiting, by share and replicas: each takes thousands of events

@@ -15,7 +15,7 @@ import (
 // other prompts to slow it, with many nearly all are others: hence the factor 1 - 1/slots.
 func (c *Curve) slotS(s State, part int, gaps float64) float64 {
 	tpotS := s.StepS + (s.Flow.TPOTS-s.StepS)*(1-1/c.Slots)
-	return s.FirstsS[part] - c.RequestS + gaps*tpotS
+	return s.FirstsS[part] - c.requestS(part) + gaps*tpotS
 }
 
 // meanSlotS is the mean of slotS over the mix.
@@ -135,4 +135,10 @@ func (c *Curve) WaitingRatio(load float64, isOpen bool, slower float64) float64 
 	default:
 		return c.waiting(load * slower)
 	}
+}
+
+// requestS is the time of a request of a part in which it holds no slot, seconds.
+func (c *Curve) requestS(part int) float64 {
+	p := c.Mix.Parts[part]
+	return c.RequestS + c.TokenS*(p.Uncached+p.Cached)
 }

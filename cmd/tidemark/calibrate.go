@@ -1,7 +1,7 @@
 package main
 
-// The verb calibrate fits the constants of the bandwidth model to runs, and lists or
-// forgets what was fitted. analysis.Calibrate fits, analysis/regression has the
+// The verb calibrate fits the constants of the bandwidth model to runs or to a table of measured
+// points, and lists or forgets what was fitted. analysis.Calibrate fits, analysis/regression has the
 // arithmetic, and later predictions read the result from the warehouse.
 //
 // The warehouse is opened for update even with --dry-run, because the fit reads
@@ -17,6 +17,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +34,8 @@ import (
 func calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "calibrate",
-		Usage:     "constants of one deployment from runs of it, with intervals",
-		ArgsUsage: "RUN...",
+		Usage:     "constants of one deployment from measurements, with intervals",
+		ArgsUsage: "[RUN...]",
 		Description: `Fits the deployment's constants to the runs, each near what kernels were
 measured to do. A constant that the runs do not determine keeps its value,
 and the output says so: two runs that differ in batch, context and prompt
@@ -44,13 +45,19 @@ minor version uses it. Drafts, invalid and simulated runs and those on a
 shared server are refused. Where the median error would grow, nothing is
 stored and the exit code is 1.
 
-Example:
-  tidemark calibrate 20261121-101500-busy 20261121-103000-idle`,
-		Flags: withTableFlags(
+With --points the measurements are the rows of a CSV instead, as "predict
+--points" reads them: results of other tools, or hours of a server's metrics.
+
+Examples:
+  tidemark calibrate 20261121-101500-busy 20261121-103000-idle
+  tidemark calibrate --points points.csv --gpu H100 --model llama-3.1-8b`,
+		Flags: withTableFlags(append(
+			deploymentFlags(),
+			&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of measured points of one deployment (-: stdin); flags say what it does not"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "fit and print, store nothing"},
 			&cli.BoolFlag{Name: "list", Usage: "list the stored calibrations"},
 			&cli.Int64Flag{Name: "forget", Usage: "remove calibration `ID`: the one before it counts again, else the built-in constants"},
-		),
+		)...),
 		Action: runCalibrate,
 	}
 }
@@ -59,13 +66,15 @@ Example:
 func runCalibrate(c *cli.Context) error {
 	isList, isForget := c.Bool("list"), c.IsSet("forget")
 	switch {
-	case isList && isForget || (isList || isForget) && (c.NArg() > 0 || c.Bool("dry-run")):
-		return hint.Misuse("calibrate: runs, --list and --forget exclude each other")
+	case isList && isForget || (isList || isForget) && (c.NArg() > 0 || c.Bool("dry-run") || c.IsSet("points")):
+		return hint.Misuse("calibrate: runs, --points, --list and --forget exclude each other")
+	case c.IsSet("points") && c.NArg() > 0:
+		return hint.Misuse("calibrate: runs or --points, not both").Hint("a run is calibrated on by its requests; take it in and name it alone")
 	case isList:
 		return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
 			return listCalibrations(ctx, c, w)
 		})
-	case !isForget && c.NArg() == 0:
+	case !isForget && c.NArg() == 0 && !c.IsSet("points"):
 		return hint.Misuse("calibrate: no run named").Hint(`"tidemark runs" lists the runs`)
 	}
 	return withWarehouse(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
@@ -79,11 +88,7 @@ func runCalibrate(c *cli.Context) error {
 // calibrate fits constants to the runs and stores them, unless the user only wants
 // to see them.
 func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
-	runs, err := analysis.RunIDs(ctx, w.DB(), c.Args().Slice())
-	if err != nil {
-		return err
-	}
-	calibration, err := analysis.Calibrate(ctx, w.DB(), runs, time.Now())
+	calibration, err := fitCalibration(ctx, c, w)
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,7 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 		tell(c, "calibrate: warning: %s", warning)
 	}
 	if calibration.IsWorse() {
-		return exitError{exitNotMet, hint.Errorf("calibrate: nothing was kept: predictions of these runs would be off by %s %% (median), and by %s %% without it",
+		return exitError{exitNotMet, hint.Errorf("calibrate: nothing was kept: predictions of these measurements would be off by %s %% (median), and by %s %% without it",
 			percent(calibration.After.Median), percent(calibration.Before.Median)).Hint(`what is off is no constant of the deployment: ask "tidemark diagnose"`)}
 	}
 	if calibration.ID == 0 {
@@ -111,13 +116,46 @@ func calibrate(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) erro
 	return nil
 }
 
+// fitCalibration fits to the named runs, or to the points of a file.
+func fitCalibration(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (analysis.Calibration, error) {
+	path := c.String("points")
+	if path == "" {
+		runs, err := analysis.RunIDs(ctx, w.DB(), c.Args().Slice())
+		if err != nil {
+			return analysis.Calibration{}, err
+		}
+		return analysis.Calibrate(ctx, w.DB(), runs, time.Now())
+	}
+	base, err := givenDeployment(c)
+	if err != nil {
+		return analysis.Calibration{}, err
+	}
+	points, err := readPoints(c, path)
+	if err != nil {
+		return analysis.Calibration{}, err
+	}
+	name := filepath.Base(path)
+	if path == "-" {
+		name = "stdin"
+	}
+	calibration, err := analysis.CalibratePoints(ctx, w.DB(), points, analysis.Point{Deployment: base}, name, time.Now())
+	if err != nil {
+		return calibration, fmt.Errorf("calibrate: %s: %w", name, err)
+	}
+	return calibration, nil
+}
+
 // printCalibration says what changed, and why the rest did not.
 func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 	if isForPrograms(c) {
 		return printTable(c, calibration.Table())
 	}
-	remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
-		whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
+	if calibration.Points > 0 {
+		remark(c, "%s: %s of %s.", deploymentText(calibration.Deployment), show.Things(calibration.Points, "measured point", "measured points"), calibration.Runs[0])
+	} else {
+		remark(c, "%s: %s requests of %s, as good as %s independent measurements.", deploymentText(calibration.Deployment),
+			whole(float64(calibration.Requests)), strings.Join(calibration.Runs, ", "), tenths(calibration.Weight))
+	}
 	fmt.Fprintln(c.App.Writer)
 	shown := tableOf(calibratedColumns...)
 	var reasons []string
@@ -134,7 +172,7 @@ func printCalibration(c *cli.Context, calibration analysis.Calibration) error {
 	}
 	fmt.Fprintln(c.App.Writer)
 	if len(reasons) > 0 {
-		remark(c, "What these runs do not tell: %s.", strings.Join(slices.Compact(reasons), "; "))
+		remark(c, "What these measurements do not tell: %s.", strings.Join(slices.Compact(reasons), "; "))
 	}
 	remark(c, "Of the measurements that it was fitted to, the prediction was off by %s %% (median; bias %s %%) before and by %s %% (%s %%) after. How right it is of others only another run can tell.",
 		percent(calibration.Before.Median), percent(calibration.Before.Bias), percent(calibration.After.Median), percent(calibration.After.Bias))
@@ -177,11 +215,14 @@ func listCalibrations(ctx context.Context, c *cli.Context, w *warehouse.Warehous
 		if begin > 0 {
 			fmt.Fprintln(c.App.Writer)
 		}
-		remark(c, "Calibration %s, %s, %s requests of %s: %s.", first.text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly),
-			whole(first.number("requests")), strings.Join(strings.Fields(first.text("run_ids")), ", "), deploymentText(deployment.Deployment{
-				GPU: first.text("gpu"), CatalogModel: first.text("model"), TensorParallelSize: int(first.number("tensor_parallel_size")),
-				Quantization: first.text("weight_format"), KVCacheDtype: first.text("kv_format"), Engine: first.text("engine"), EngineVersion: first.text("engine_version"),
-			}))
+		of := whole(first.number("requests")) + " requests of " + strings.Join(strings.Fields(first.text("run_ids")), ", ")
+		if first.number("requests") == 0 {
+			of = "points of " + first.text("run_ids")
+		}
+		remark(c, "Calibration %s, %s, %s: %s.", first.text("calibration_id"), first["made_at"].(time.Time).UTC().Format(time.DateOnly), of, deploymentText(deployment.Deployment{
+			GPU: first.text("gpu"), CatalogModel: first.text("model"), TensorParallelSize: int(first.number("tensor_parallel_size")),
+			Quantization: first.text("weight_format"), KVCacheDtype: first.text("kv_format"), Engine: first.text("engine"), EngineVersion: first.text("engine_version"),
+		}))
 		fmt.Fprintln(c.App.Writer)
 		if err := printTable(c, shown); err != nil {
 			return err

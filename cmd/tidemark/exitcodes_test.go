@@ -117,6 +117,9 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"serve --no-token --port 700000",
 			"serve --no-token --host 0.0.0.0",
 			"serve --no-token --memory much",
+			"serve --no-token --published s3://",
+			"publish --publish s3://Not-A-Bucket",
+			"ingest trace.csv --publish s3://traffic/?frobnicate=1",
 			"profile fit --input-tokens p50=x --output-tokens p50=1 --output f.yaml",
 		}},
 		{"a name that nothing has", exitMisuse, []string{

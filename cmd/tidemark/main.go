@@ -23,13 +23,16 @@ import (
 	"syscall"
 	"time"
 
+	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/urfave/cli/v2"
+	_ "golang.org/x/crypto/x509roots/fallback" // of machines that have no certificates, such as the image
 
 	"tidemark/ingest"
 	"tidemark/internal/commandline"
 	"tidemark/internal/notebook/worker"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
+	"tidemark/queries"
 )
 
 // version is set by the Makefile from the repository's state.
@@ -85,7 +88,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(commandline.About{Version: version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}),
 		},
 		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
@@ -116,6 +119,7 @@ var mostUsed = map[string]string{
 	"plan":       "output duration from until request-rate speed limit mode",
 	"queue":      "utilization arrival-rate service-time servers service-cv gpu model",
 	"predict":    "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
+	"calibrate":  "points gpu model tensor-parallel-size quantization engine-version dry-run list forget",
 	"fit":        "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
 	"kv":         "model tokens gpu kv-cache-dtype layers heads head-dim",
 	"ingest":     "name column environment text",

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
+	"tidemark/internal/objects/objectstest"
 	"tidemark/internal/vllmsim"
 	"tidemark/internal/warehouse"
 
@@ -53,6 +54,11 @@ func TestScripts(t *testing.T) {
 			down := httptest.NewServer(nil)
 			down.Close()
 			e.Setenv("SERVER_DOWN", down.URL)
+			bucket, stop := objectstest.Start()
+			e.Defer(stop)
+			for name, value := range bucket.Environment() {
+				e.Setenv(name, value)
+			}
 			prometheus := httptest.NewServer(http.HandlerFunc(fakePrometheus))
 			e.Defer(prometheus.Close)
 			e.Setenv("PROMETHEUS", prometheus.URL)

@@ -319,14 +319,14 @@ func readPoints(c *cli.Context, path string) (*analysis.Points, error) {
 	if path != "-" {
 		file, err := userfile.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("predict: %w", err)
+			return nil, fmt.Errorf("%s: %w", c.Command.Name, err)
 		}
 		from = file
 	}
 	defer from.Close()
 	points, err := analysis.ReadPoints(from)
 	if err != nil {
-		return nil, fmt.Errorf("predict: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %s: %w", c.Command.Name, path, err)
 	}
 	return points, nil
 }

@@ -26,6 +26,7 @@ func printArgument(c *cli.Context, a analysis.Argument) error {
 		remark(c, "%s", line)
 	}
 	remark(c, "%s", nearestLine(a))
+	remark(c, "Rests on: %s.", a.TermsFrom)
 	if a.Calibration != "" {
 		remark(c, "Calibrated: constants of %s.", a.Calibration)
 	}
@@ -214,10 +215,35 @@ func termMeaning(term string, a analysis.Argument, row rowOf) string {
 	case "draft_s":
 		return fmt.Sprintf("guessing %s a step", counted(a.Point.Drafts, "token"))
 	case "prefill_s":
+		if a.Point.IsStatic {
+			return staticPromptsMeaning(a, row)
+		}
 		return fmt.Sprintf("prompts of others in the same steps, %s each", show.Duration(row.number("prompt_s")))
 	default:
 		return ""
 	}
+}
+
+// ttftTerms says what the mean time from sending to the first token is made of.
+func ttftTerms(a analysis.Argument) string {
+	if math.IsInf(a.TTFT, 0) {
+		return "the queue grows without end"
+	}
+	wait := "prompts before it"
+	if a.IsFull {
+		wait = "a place and prompts before it"
+	}
+	return fmt.Sprintf("mean, 90 %% band %s: HTTP and tokenizing %s, waiting for %s %s, its prompt %s, the steps it rides in %s",
+		show.Range(a.LowTTFT, a.HighTTFT), show.Duration(a.TTFTTerms[0]), wait, show.Duration(a.TTFTTerms[1]), show.Duration(a.TTFTTerms[2]), show.Duration(a.TTFTTerms[3]))
+}
+
+// staticPromptsMeaning says what a static batch takes beside its steps. Where the KV cache is short, that is the other waves, too.
+func staticPromptsMeaning(a analysis.Argument, row rowOf) string {
+	text := fmt.Sprintf("all prompts, %s each", show.Duration(row.number("prompt_s")))
+	if a.IsFull {
+		text += ", and the time of the waves after the first"
+	}
+	return text
 }
 
 // limitsTable has the other figures that follow, and the limits of the deployment.
@@ -227,11 +253,7 @@ func limitsTable(a analysis.Argument) analysis.Table {
 	add := func(name, value, what string, args ...any) {
 		table.Rows = append(table.Rows, []any{name, value, fmt.Sprintf(what, args...)})
 	}
-	ttft := "from sending to the first token, mean"
-	if a.IsFull {
-		ttft += "; most of it is waiting for a place"
-	}
-	add("TTFT", timeOf(a.TTFT), "%s", ttft)
+	add("TTFT", timeOf(a.TTFT), "%s", ttftTerms(a))
 	if a.Point.Drafts > 0 {
 		add("step p99", timeOf(a.ITLP99), "tokens come in bursts: a gap between tokens says nothing")
 	} else if a.IsMixed {

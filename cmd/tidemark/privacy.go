@@ -10,6 +10,13 @@ package main
 //
 // The key of an export is printed once, on stderr, and stored nowhere: who has it and
 // the source can undo the pseudonyms.
+//
+// The verb purge removes sources and runs. internal/privacy rewrites the warehouse into
+// a new file without them and renames it, because DuckDB leaves deleted rows in its
+// free blocks, where anybody can read them. Nothing is removed while another process holds
+// the warehouse: patiently waits. Exit codes: 0, also where nothing matches; 2 for a date
+// that is none; 4 also where rows are gone from the warehouse and something published
+// could not be removed.
 
 import (
 	"context"
@@ -22,6 +29,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/objects"
 	"tidemark/internal/privacy"
 	"tidemark/internal/published"
 	"tidemark/internal/show"
@@ -338,14 +346,6 @@ func anonymitySaid(verdict string, figures any) string {
 	return ""
 }
 
-// The verb purge removes sources and runs. internal/privacy rewrites the warehouse into
-// a new file without them and renames it, because DuckDB leaves deleted rows in its
-// free blocks, where anybody can read them.
-//
-// Nothing is removed while another process holds the warehouse: patiently waits.
-// Exit codes: 0, also where nothing matches; 2 for a date that is none; 4 also where rows are gone from the warehouse and
-// something published could not be removed.
-
 func purgeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "purge",
@@ -354,7 +354,7 @@ func purgeCommand() *cli.Command {
 		Description: `Removes the source or run NAME, or everything ingested before a date: rows,
 rejects and the entry. With both, NAME if it was ingested before the date.
 The warehouse is written again without them, so that no byte of them stays
-in it, and so is what is published, in every folder that the warehouse
+in it, and so is what is published, in every folder and bucket that the warehouse
 remembers. Files that were read or written, copies and backups are not touched.
 
 Example:
@@ -385,15 +385,20 @@ func runPurge(c *cli.Context) error {
 		return err
 	}
 	var result *privacy.PurgeResult
-	var emptied []string // folders where it was published
-	var leftErr error    // of those that may still have rows
+	var emptied []string          // folders where it was published
+	var buckets []objects.Address // and buckets
+	var leftErr error             // of those that may still have rows
 	err := patiently(c.Context, c, c.Duration("wait"), func() (err error) {
 		result, err = privacy.Purge(c.Context, c.String("warehouse"), before, c.Args().Slice(), func() {
-			emptied, leftErr = published.Withdraw(c.String("warehouse"), publishedFolder(c))
+			var folderErr, bucketErr error
+			emptied, folderErr = published.Withdraw(c.String("warehouse"), publishedFolder(c))
+			buckets, bucketErr = published.EmptyBuckets(c.Context, c.String("warehouse"), version)
+			leftErr = errors.Join(folderErr, bucketErr)
 		})
 		return err
 	})
 	republish(c, emptied)
+	resend(c, buckets)
 	if err != nil {
 		return err
 	}
@@ -426,6 +431,17 @@ func republish(c *cli.Context, emptied []string) {
 		if err != nil {
 			tell(c, "warning: %s could not be published anew (%v), so that all in it was removed", folder, err)
 			_ = published.Clean(folder) // it has nothing of what was purged
+		}
+	}
+}
+
+// resend copies what is left into the buckets again.
+func resend(c *cli.Context, buckets []objects.Address) {
+	for _, at := range buckets {
+		if publishedFolder(c) == published.Off {
+			tell(c, "what was published in %s is removed; \"tidemark publish --publish %s\" publishes it again", at, at)
+		} else if _, err := published.Send(c.Context, c.String("warehouse"), at, version, false, false); err != nil {
+			warn(c, err)
 		}
 	}
 }

@@ -3,6 +3,10 @@ package main
 // The published copy of the warehouse: how verbs read it, how they write it, and the verb
 // publish, which does nothing else. internal/published says what is in the folder.
 //
+// Where --publish names a bucket, the folder beside the warehouse is published as ever, and
+// then copied there: verbs that read stay on this machine, and a slow network holds up
+// nobody who waits for the warehouse, which is closed by then.
+//
 // Publishing never fails a verb: what it did is done and in the warehouse. A reader that
 // finds no snapshot of the present state makes one if it can; else it reads what there is,
 // and says of which time or version that is.
@@ -14,6 +18,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -21,6 +26,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/objects"
 	"tidemark/internal/published"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
@@ -29,32 +35,90 @@ import (
 // publishFlag can be set for a whole shell by the environment.
 func publishFlag() cli.Flag {
 	return &cli.StringFlag{
-		Name: "publish", Usage: "publish into `DIR`, \"off\" for nowhere (default: beside the warehouse)",
+		Name: "publish", Usage: "publish into `DIR` or s3://bucket/prefix, \"off\" for nowhere (default: beside the warehouse)",
 		EnvVars: []string{"TIDEMARK_PUBLISH"},
+		Action: func(c *cli.Context, value string) error {
+			_, _, err := bucketOf(c, "publish")
+			return err
+		},
 	}
 }
 
+// publishedFolder is the folder of this machine.
 func publishedFolder(c *cli.Context) string {
-	return published.Folder(c.String("warehouse"), c.String("publish"))
+	asked := c.String("publish")
+	if objects.IsAddress(asked) {
+		asked = ""
+	}
+	return published.Folder(c.String("warehouse"), asked)
+}
+
+// bucketOf is the bucket that a flag names, if it names one.
+func bucketOf(c *cli.Context, flag string) (at objects.Address, is bool, err error) {
+	if !objects.IsAddress(c.String(flag)) {
+		return at, false, nil
+	}
+	at, err = objects.ParseAddress(c.String(flag))
+	if err != nil {
+		err = hint.Errorf("%s: --%s: %w", c.Command.Name, flag, err).Hint("%s", hint.Of(err))
+	}
+	return at, true, err
+}
+
+// sendToBucket copies the folder into the bucket that --publish names. The warehouse is closed: nobody waits for the network. As
+// with the folder, an error is told and does not fail the verb.
+func sendToBucket(c *cli.Context) {
+	at, is, err := bucketOf(c, "publish")
+	if !is {
+		return
+	}
+	var sent published.Sent
+	if err == nil {
+		sent, err = published.Send(c.Context, c.String("warehouse"), at, version, false, false)
+	}
+	if err != nil {
+		warn(c, err)
+	} else if sent.IsFirst {
+		tell(c, "published for readers elsewhere in %s: %s", at, sentWords(sent))
+	}
+	tellUnguarded(c, at, sent)
+}
+
+func sentWords(sent published.Sent) string {
+	return fmt.Sprintf("%s, %s", show.Things(sent.Objects, "object", "objects"), megabytes(sent.Bytes))
+}
+
+func tellUnguarded(c *cli.Context, at objects.Address, sent published.Sent) {
+	if sent.IsUnguarded {
+		tell(c, "warning: the server of %s heeds no conditions (If-Match), so that nothing keeps two publishers apart: let one process alone publish there", at)
+	}
+}
+
+func warn(c *cli.Context, err error) {
+	tell(c, "warning: %v", err)
+	if advice := hint.Of(err); advice != "" {
+		tell(c, "hint: %s", advice)
+	}
 }
 
 // publish brings the folder up to date with an open warehouse. An error is told and does
-// not fail the verb. What it returns must be called once the warehouse is closed.
+// not fail the verb. What it returns must be called once the warehouse is closed; it also
+// copies the folder into a bucket.
 func publish(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) (done func()) {
 	if w.WillBeDiscarded() || hardStop(c.Context).Err() != nil { // the next reader publishes what is left out now
 		return func() {}
 	}
 	folder := publishedFolder(c)
-	result, done, err := published.Publish(ctx, w, folder, version)
+	result, release, err := published.Publish(ctx, w, folder, version)
 	if err != nil {
-		tell(c, "warning: %v", err)
-		if advice := hint.Of(err); advice != "" {
-			tell(c, "hint: %s", advice)
-		}
+		warn(c, err)
 	} else if result.IsFirst {
 		tell(c, "published for readers in %s: %s (\"tidemark publish --off\" ends it)", folder, megabytes(result.Bytes))
 	}
-	return done
+	return func() {
+		release()
+		sendToBucket(c)
+	}
 }
 
 // reading opens what a verb reads: the snapshot where it is of the present state. If it is not, and nobody holds the
@@ -227,12 +291,14 @@ latest.duckdb, which any DuckDB opens while work goes on, and a lake of
 Parquet files, which any engine reads. This verb is for what was left out: a
 folder that could not be written, or publishing that was switched off. It
 also reads what is published, and makes anew what is missing or damaged.
+With --publish s3://bucket/prefix a bucket gets a copy of the folder; the key
+is in the AWS variables, another server than AWS in $AWS_ENDPOINT_URL.
 
 Example:
   tidemark publish
   duckdb -readonly tidemark.published/latest.duckdb "from marts.runs"`,
 		Flags: withWarehouseFlags(
-			&cli.BoolFlag{Name: "replace", Usage: "publish into a folder that holds what is published of another warehouse"},
+			&cli.BoolFlag{Name: "replace", Usage: "publish where another warehouse is published"},
 			&cli.BoolFlag{Name: "off", Usage: "remove what is published and publish no more, until \"tidemark publish\""},
 		),
 		Action: runPublish,
@@ -277,20 +343,47 @@ func runPublish(c *cli.Context) error {
 	if err := exclusive(c, "replace", "off"); err != nil {
 		return err
 	}
-	if c.Bool("replace") {
+	bucket, isBucket, err := bucketOf(c, "publish")
+	if err != nil {
+		return err
+	}
+	if isBucket && c.Bool("off") {
+		if err := published.SwitchOffBucket(c.Context, c.String("warehouse"), bucket, version); err != nil {
+			return err
+		}
+		tell(c, "nothing is published in %s any more, and what was is removed; %s stays", bucket, folder)
+		return nil
+	}
+	if c.Bool("off") {
+		return switchOff(c, folder)
+	}
+	if err := publishFolder(c, folder, c.Bool("replace") && !isBucket); err != nil || !isBucket {
+		return err
+	}
+	return publishBucket(c, bucket)
+}
+
+func switchOff(c *cli.Context, folder string) error {
+	err := published.CheckOwner(c.String("warehouse"), folder)
+	if err == nil {
+		err = published.SwitchOff(c.String("warehouse"), folder)
+	}
+	if err != nil {
+		return err
+	}
+	tell(c, "nothing is published any more; what was published in %s is removed", folder)
+	return nil
+}
+
+// publishFolder is the verb's work on a folder.
+func publishFolder(c *cli.Context, folder string, replace bool) error {
+	if replace {
 		if err := published.Forget(folder); err != nil {
 			return err
 		}
 	}
 	if err := published.CheckOwner(c.String("warehouse"), folder); err != nil {
 		return err
-	}
-	if c.Bool("off") {
-		if err := published.SwitchOff(c.String("warehouse"), folder); err != nil {
-			return err
-		}
-		tell(c, "nothing is published any more; what was published in %s is removed", folder)
-		return nil
 	}
 	if err := published.SwitchOn(folder); err != nil {
 		return err
@@ -320,5 +413,23 @@ func runPublish(c *cli.Context) error {
 		return nil
 	}
 	remark(c, "published in %s: %s", folder, megabytes(result.Bytes))
+	return nil
+}
+
+// publishBucket is the verb's work on a bucket, once the folder is up to date.
+func publishBucket(c *cli.Context, bucket objects.Address) error {
+	sent, err := published.Send(c.Context, c.String("warehouse"), bucket, version, c.Bool("replace"), true)
+	tellUnguarded(c, bucket, sent)
+	if err != nil {
+		return err
+	}
+	if sent.Damaged > 0 {
+		remark(c, "missing or damaged, and made anew: %s", show.Things(sent.Damaged, "object", "objects"))
+	}
+	if sent.Objects == 0 {
+		remark(c, "%s is of the present state", bucket)
+		return nil
+	}
+	remark(c, "published in %s: %s", bucket, sentWords(sent))
 	return nil
 }

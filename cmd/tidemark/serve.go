@@ -49,7 +49,7 @@ Example:
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`; others than this machine need a token and TLS", Value: "127.0.0.1"},
 			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8765},
-			&cli.StringFlag{Name: "published", Usage: "serve latest.duckdb in `DIR` (default: the warehouse's .published)", EnvVars: []string{"TIDEMARK_PUBLISH"}},
+			&cli.StringFlag{Name: "published", Usage: "serve what is published in `DIR` or s3://bucket/prefix (default: the warehouse's .published)", EnvVars: []string{"TIDEMARK_PUBLISH"}},
 			&cli.StringFlag{Name: "token-file", Usage: "let these ask: a name and a token in each line of `FILE`"},
 			&cli.BoolFlag{Name: "no-token", Usage: "let everybody on this machine ask"},
 			&cli.StringFlag{Name: "tls-cert", Usage: "serve HTTPS with the certificate in `FILE`"},
@@ -78,6 +78,9 @@ func runServe(c *cli.Context) error {
 	if err := notebook.CheckListening(c.String("host"), len(config.Tokens), certificate != nil); err != nil {
 		return err
 	}
+	if err := follow(c, &config); err != nil {
+		return err
+	}
 	server, err := notebook.New(config)
 	if err != nil {
 		return err
@@ -92,6 +95,22 @@ func runServe(c *cli.Context) error {
 	}
 	tell(c, "SQL at %s://%s/v1/sql, a page at %s://%s/ (%s); Ctrl-C ends it", scheme, listener.Addr(), scheme, listener.Addr(), whoMayAsk(config))
 	return serveUntilStopped(c, server, listener)
+}
+
+// follow fetches what is published in a bucket, if it is one that is to be served, and goes on doing so until the first
+// signal.
+func follow(c *cli.Context, config *notebook.Config) error {
+	at, is, err := bucketOf(c, "published")
+	if err != nil || !is {
+		return err
+	}
+	follower, err := published.Follow(c.Context, at)
+	if err != nil {
+		return hint.Errorf("serve: %w", err).Hint("%s", hint.Of(err))
+	}
+	go follower.Run(c.Context, config.Tell)
+	config.Published, config.Trouble = follower.Folder(), follower.Trouble
+	return nil
 }
 
 // serveUntilStopped lets running queries end after the first signal; the second one ends them.

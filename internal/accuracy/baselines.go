@@ -24,7 +24,7 @@ func Calibrated(guesses []Guess, predictions []analysis.Prediction, deployment f
 	var after []Guess
 	for _, name := range names {
 		for _, run := range places[name] {
-			fit, err := regression.FitScales([]regression.Row{{TPOT: guesses[run].Row.TPOT, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
+			fit, err := regression.FitScales([]regression.Row{{TPOT: guesses[run].Measured, Terms: termsOf(predictions[run])}}, analysis.CalibrationPriors())
 			if err != nil {
 				// If the row is so far off that calibration refuses it, the prediction stays as it
 				// was.
@@ -63,7 +63,7 @@ func (g Guess) scaled(p analysis.Prediction, scales map[string]float64) Guess {
 		}
 		sum += s
 	}
-	g.Low, g.High, g.TPOT = sum/(1+CalibratedBand), sum*(1+CalibratedBand), sum
+	g.Low, g.High, g.Predicted = sum/(1+CalibratedBand), sum*(1+CalibratedBand), sum
 	return g
 }
 
@@ -81,7 +81,7 @@ func WeightsOverPeak(guesses []Guess, predictions []analysis.Prediction) []Guess
 	habit := make([]Guess, len(guesses))
 	for i, g := range guesses {
 		p := predictions[i]
-		habit[i] = Guess{Row: g.Row, TPOT: p.WeightsOverPeak}
+		habit[i] = Guess{Row: g.Row, Measured: g.Measured, Predicted: p.WeightsOverPeak}
 	}
 	return habit
 }
@@ -98,7 +98,7 @@ func TwoConstants(guesses []Guess, predictions []analysis.Prediction, part func(
 			constants = bestTwo(guesses, predictions, func(r Row) bool { return part(r) != name })
 			fitted[name] = constants
 		}
-		habit[i] = Guess{Row: g.Row, TPOT: two(predictions[i], constants)}
+		habit[i] = Guess{Row: g.Row, Measured: g.Measured, Predicted: two(predictions[i], constants)}
 	}
 	return habit
 }
@@ -115,7 +115,7 @@ func bestTwo(guesses []Guess, predictions []analysis.Prediction, train func(Row)
 			sum := 0.0
 			for i, g := range guesses {
 				if train(g.Row) {
-					sum += math.Abs(math.Log(two(predictions[i], [2]float64{ratio, step}) / g.Row.TPOT))
+					sum += math.Abs(math.Log(two(predictions[i], [2]float64{ratio, step}) / g.Measured))
 				}
 			}
 			if sum < least {

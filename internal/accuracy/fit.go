@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
@@ -48,7 +49,39 @@ order by name, engine, engine_version, gpu, format, architecture`)
 type Measured struct {
 	analysis.Point
 	TPOT float64 // mean, seconds
+	TTFT float64 // median, seconds; 0: not measured
 }
+
+// Quantity is what constants are fitted to: a time per token, or a time to first token, which has constants of its own.
+type Quantity struct {
+	Name      string
+	predicted func(analysis.Prediction) float64
+	band      func(analysis.Prediction) (low, high float64)
+	measured  func(Measured) float64
+	constants func(name string) bool
+}
+
+func (q Quantity) guess(row Row, p analysis.Prediction) Guess {
+	low, high := q.band(p)
+	return Guess{Row: row, Measured: q.measured(row.Measured), Predicted: q.predicted(p), Low: low, High: high}
+}
+
+// ttftConstants are those that only a time to first token has.
+var ttftConstants = []string{"request_s", "request_token_s", "prompt_ratio", "bunch_ratio"}
+
+// TPOT and TTFT are the quantities.
+var (
+	TPOT = Quantity{
+		"TPOT", func(p analysis.Prediction) float64 { return p.TPOT },
+		func(p analysis.Prediction) (float64, float64) { return p.Low, p.High }, func(m Measured) float64 { return m.TPOT },
+		func(name string) bool { return !slices.Contains(ttftConstants, name) },
+	}
+	TTFT = Quantity{
+		"TTFT", func(p analysis.Prediction) float64 { return p.TTFT },
+		func(p analysis.Prediction) (float64, float64) { return p.LowTTFT, p.HighTTFT }, func(m Measured) float64 { return m.TTFT },
+		func(name string) bool { return slices.Contains(ttftConstants, name) },
+	}
+)
 
 // Fit holds fitted constants. It maximises a posterior: the prior of each constant is log-normal
 // around its kernel value, and errors of the logarithm are normal near zero but cost only linearly
@@ -56,6 +89,7 @@ type Measured struct {
 // pull the fit. The maximum is found by Gauss-Newton steps with differences of whole predictions
 // for derivatives.
 type Fit struct {
+	Of   Quantity
 	Free []Freedom
 	Used [][]int // of each point, the places in Free of the constants that it has
 	logs []float64
@@ -66,8 +100,8 @@ type Fit struct {
 const wildFrom = 0.06
 
 // NewFit finds out which constants hold for which point: the nearest ones, as for any prediction.
-func NewFit(ctx context.Context, db *sql.DB, free []Freedom, points []analysis.Point) (*Fit, error) {
-	fit := &Fit{Free: free, Used: make([][]int, len(points)), logs: make([]float64, len(free))}
+func NewFit(ctx context.Context, db *sql.DB, of Quantity, free []Freedom, points []analysis.Point) (*Fit, error) {
+	fit := &Fit{Of: of, Free: free, Used: make([][]int, len(points)), logs: make([]float64, len(free))}
 	places := map[Freedom]int{}
 	for i, f := range free {
 		fit.logs[i] = math.Log(f.Value)
@@ -135,6 +169,15 @@ cross join lateral macros.constants_for(
 	return used, rows.Err()
 }
 
+// String has a line for each constant.
+func (f *Fit) String() string {
+	var lines strings.Builder
+	for i, c := range f.Free {
+		fmt.Fprintf(&lines, "%s %s %s %s %s %s: %.4g (prior %.4g)\n", c.Name, c.Engine, c.Version, c.GPU, c.Format, c.Architecture, math.Exp(f.logs[i]), c.Kernel)
+	}
+	return lines.String()
+}
+
 // Constants are the values that hold for a point, by their names.
 func (f *Fit) Constants(used []int) map[string]float64 { return f.moved(used, -1, 0) }
 
@@ -184,7 +227,7 @@ func (f *Fit) residuals(ctx context.Context, db *sql.DB, measured []Measured, ro
 		if predictions[row].Why != "" {
 			return nil, fmt.Errorf("point %d: %s", i+1, predictions[row].Why)
 		}
-		residuals[row] = math.Log(predictions[row].TPOT / measured[i].TPOT)
+		residuals[row] = math.Log(f.Of.predicted(predictions[row]) / f.Of.measured(measured[i]))
 	}
 	return residuals, nil
 }
@@ -219,7 +262,7 @@ func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows,
 		if p.Why != "" {
 			return nil, fmt.Errorf("fit: %s", p.Why)
 		}
-		set[i](p.TPOT)
+		set[i](f.Of.predicted(p))
 	}
 	return slopes, nil
 }

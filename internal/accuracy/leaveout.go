@@ -7,22 +7,25 @@ import (
 	"database/sql"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"tidemark/analysis"
 )
 
-// Study is a set of measurements and a warehouse to predict them with.
+// Study is a set of measurements of one quantity and a warehouse to predict them with.
 type Study struct {
+	Of   Quantity
 	DB   *sql.DB
 	Rows []Row
 	free []Freedom
 }
 
 // NewStudy finds out which constants may be fitted.
-func NewStudy(ctx context.Context, db *sql.DB, rows []Row) (*Study, error) {
+func NewStudy(ctx context.Context, db *sql.DB, of Quantity, rows []Row) (*Study, error) {
 	free, err := Freedoms(ctx, db)
-	return &Study{DB: db, Rows: rows, free: free}, err
+	free = slices.DeleteFunc(free, func(f Freedom) bool { return !of.constants(f.Name) })
+	return &Study{Of: of, DB: db, Rows: rows, free: free}, err
 }
 
 // FitTo fits all constants to the rows train (places in Rows): those of every engine and of vLLM to
@@ -33,7 +36,7 @@ func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
 	for i, row := range s.Rows {
 		points[i], measured[i] = row.Point, row.Measured
 	}
-	fit, err := NewFit(ctx, s.DB, s.free, points)
+	fit, err := NewFit(ctx, s.DB, s.Of, s.free, points)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (s *Study) Guess(ctx context.Context, fit *Fit, test []int) ([]Guess, []ana
 		if p.Why != "" {
 			return nil, nil, fmt.Errorf("line %d: %s", s.Rows[i].Line, p.Why)
 		}
-		guesses[place] = Guess{Row: s.Rows[i], TPOT: p.TPOT, Low: p.Low, High: p.High}
+		guesses[place] = s.Of.guess(s.Rows[i], p)
 	}
 	return guesses, predictions, nil
 }

@@ -16,10 +16,9 @@ import (
 // Row is a measurement and its labels in the tables.
 type Row struct {
 	Measured
-	Line           int     // in the file
-	TTFT           float64 // median, seconds
-	Model, GPU     string  // as the file says it
-	Configuration  string  // all but the concurrency
+	Line           int    // in the file
+	Model, GPU     string // as the file says it
+	Configuration  string // all but the concurrency
 	Engine, Format string
 }
 
@@ -63,10 +62,10 @@ func rowOf(cell map[string]string) (Row, error) {
 		return value
 	}
 	row := Row{
-		Model: cell["model"], GPU: cell["gpu"], Engine: cell["engine"], Format: cell["weight_precision"], TTFT: number("ttft_ms_median") / 1e3,
+		Model: cell["model"], GPU: cell["gpu"], Engine: cell["engine"], Format: cell["weight_precision"],
 		Configuration: strings.Join([]string{cell["engine"], cell["engine_version"], cell["model"], cell["gpu"], cell["tp"], cell["ep"], cell["input_len"], cell["output_len"]}, " "),
 	}
-	row.TPOT = number("tpot_ms") / 1e3
+	row.TPOT, row.TTFT = number("tpot_ms")/1e3, number("ttft_ms_median")/1e3
 	row.Point = analysis.Point{
 		Deployment: deployment.Deployment{
 			GPU: cell["gpu"], CatalogModel: cell["model"], TensorParallelSize: int(number("tp")), ExpertParallelSize: int(number("ep")),

@@ -19,13 +19,13 @@ type Score struct {
 
 // Guess is the prediction of a row that nothing was fitted to.
 type Guess struct {
-	Row       Row
-	TPOT      float64
-	Low, High float64
+	Row                 Row
+	Measured, Predicted float64 // of the study's quantity, seconds
+	Low, High           float64
 }
 
 // Error is relative to what was measured.
-func (g Guess) Error() float64 { return g.TPOT/g.Row.TPOT - 1 }
+func (g Guess) Error() float64 { return g.Predicted/g.Measured - 1 }
 
 // ScoreOf summarises guesses.
 func ScoreOf(guesses []Guess) Score {
@@ -39,7 +39,7 @@ func ScoreOf(guesses []Guess) Score {
 		signed[i], absolute[i] = g.Error(), math.Abs(g.Error())
 		score.Mean += absolute[i] / float64(n)
 		score.HasBand = score.HasBand || g.High > 0
-		if g.Row.TPOT >= g.Low && g.Row.TPOT <= g.High {
+		if g.Measured >= g.Low && g.Measured <= g.High {
 			score.InBand += 1 / float64(n)
 		}
 	}

@@ -83,7 +83,13 @@ func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(&b, "tidemark_serve_queue_length %d\n", waiting)
 	family("tidemark_serve_workers", "gauge", "Processes that run a query, and that wait for one.")
 	fmt.Fprintf(&b, "tidemark_serve_workers{state=\"running\"} %d\ntidemark_serve_workers{state=\"waiting\"} %d\n", running, s.pool.waiting())
-	newest, _ := s.snapshots.newest()
+	newest, err := s.snapshots.newest()
+	isUp := 1
+	if err != nil || s.trouble() != nil {
+		isUp = 0
+	}
+	family("tidemark_serve_published_up", "gauge", "1 while the newest snapshot can be read, 0 while answers are of the last one that could.")
+	fmt.Fprintf(&b, "tidemark_serve_published_up %d\n", isUp)
 	family("tidemark_serve_snapshot_age_seconds", "gauge", "Time since the served snapshot was written.")
 	fmt.Fprintf(&b, "tidemark_serve_snapshot_age_seconds %g\n", time.Since(newest.info.ModTime()).Seconds())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

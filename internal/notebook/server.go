@@ -21,6 +21,7 @@ import (
 // Config says what is served, to whom, and how much of it.
 type Config struct {
 	Published   string        // the folder with the snapshot
+	Trouble     func() error  // why the folder may be behind what it is a copy of; nil for one that is no copy
 	Tokens      []Token       // none: everybody on this machine may ask
 	MemoryBytes int64         // that one query may take
 	Timeout     time.Duration // from a query's start to the end of its answer
@@ -137,16 +138,28 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	now, err := s.snapshots.newest()
 	w.Header().Set("Tidemark-Snapshot", now.publishedAt())
-	if err == nil {
+	if err == nil && s.trouble() == nil {
 		_, _ = w.Write([]byte("ok\n"))
 		return
 	}
 	what := "is damaged"
 	if errors.Is(err, fs.ErrNotExist) {
 		what = "is not there any more"
+	} else if err == nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprintf(w, "the bucket cannot be read; answers are of the snapshot of %s, and its messages on stderr say why\n", now.publishedAt())
+		return
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_, _ = fmt.Fprintf(w, "the published snapshot %s; answers are of that of %s: \"tidemark publish\" makes it anew\n", what, now.publishedAt())
+}
+
+// trouble is why there may be a newer snapshot than the served one.
+func (s *Server) trouble() error {
+	if s.config.Trouble == nil {
+		return nil
+	}
+	return s.config.Trouble()
 }
 
 // serveNothing answers a path or a method that is not there.

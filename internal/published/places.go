@@ -2,10 +2,11 @@
 
 package published
 
-// Where a warehouse is or was published. The folder beside it needs no note; others are named in <warehouse>.places, so that
-// a purge finds them whatever --publish says that day.
+// Where a warehouse is or was published. The folder beside it needs no note; others, and buckets, are named in
+// <warehouse>.places, so that a purge finds them whatever --publish says that day.
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -15,9 +16,37 @@ import (
 	"strings"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/objects"
 )
 
 func placesFile(warehouse string) string { return warehouse + ".places" }
+
+// readNoted are the entries of <warehouse>.places.
+func readNoted(warehouse string) (noted []string, err error) {
+	text, err := os.ReadFile(placesFile(warehouse))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &noted)
+	}
+	if err != nil {
+		return nil, hint.Errorf("%s, which names the folders where the warehouse is published: %w", placesFile(warehouse), err).
+			Hint("write it anew: a JSON list of folders, as in [\"/srv/published\"]; or remove it, and those folders")
+	}
+	return noted, nil
+}
+
+func writeNoted(warehouse string, noted []string) error {
+	text, err := json.Marshal(noted)
+	if err != nil {
+		return err
+	}
+	return replace(placesFile(warehouse), 0o600, func(file *os.File) error {
+		_, err := file.Write(append(text, '\n'))
+		return err
+	})
+}
 
 // places are the folders of a warehouse, absolute: the one beside it, and those that it remembers.
 func places(warehouse string) (folders []string, err error) {
@@ -25,25 +54,70 @@ func places(warehouse string) (folders []string, err error) {
 		return nil, err
 	}
 	folders = []string{Folder(warehouse, "")}
-	text, err := os.ReadFile(placesFile(warehouse))
-	if errors.Is(err, fs.ErrNotExist) {
-		return folders, nil
-	}
-	var noted []string
-	if err == nil {
-		err = json.Unmarshal(text, &noted)
-	}
-	if err != nil {
-		return folders, hint.Errorf("%s, which names the folders where the warehouse is published: %w", placesFile(warehouse), err).
-			Hint("write it anew: a JSON list of folders, as in [\"/srv/published\"]; or remove it, and those folders")
-	}
+	noted, err := readNoted(warehouse)
 	for _, folder := range noted {
+		if objects.IsAddress(folder) {
+			continue
+		}
 		if !filepath.IsAbs(folder) {
 			folder = filepath.Join(filepath.Dir(warehouse), folder)
 		}
 		folders = append(folders, folder)
 	}
-	return folders, nil
+	return folders, err
+}
+
+// bucketPlace is a bucket where a warehouse is published. The publisher is a random number, by which the bucket's
+// manifest says whose it is: a path would mean nothing on another machine, and tell strangers about this one.
+type bucketPlace struct {
+	at        objects.Address
+	publisher string
+}
+
+// publisherMark divides an entry s3://bucket/prefix?endpoint=URL#PUBLISHER.
+const publisherMark = "#"
+
+// buckets are those that a warehouse remembers.
+func buckets(warehouse string) (list []bucketPlace, err error) {
+	if warehouse, err = resolved(warehouse); err != nil {
+		return nil, err
+	}
+	noted, err := readNoted(warehouse)
+	for _, entry := range noted {
+		if !objects.IsAddress(entry) {
+			continue
+		}
+		address, publisher, _ := strings.Cut(entry, publisherMark)
+		at, err := objects.ParseAddress(address)
+		if err != nil {
+			return list, hint.Errorf("%s: %w", placesFile(warehouse), err).Hint("correct the entry, or remove it and what is published there")
+		}
+		list = append(list, bucketPlace{at, publisher})
+	}
+	return list, err
+}
+
+// rememberBucket notes a bucket before anything is published there, and returns the warehouse's number as its publisher.
+func rememberBucket(warehouse string, at objects.Address) (publisher string, err error) {
+	if warehouse, err = resolved(warehouse); err != nil {
+		return "", err
+	}
+	at = at.WithEndpoint()
+	known, err := buckets(warehouse)
+	if err != nil {
+		return "", err
+	}
+	for _, b := range known {
+		if b.at == at && b.publisher != "" {
+			return b.publisher, nil
+		}
+	}
+	noted, err := readNoted(warehouse)
+	if err != nil {
+		return "", err
+	}
+	publisher = rand.Text()
+	return publisher, writeNoted(warehouse, append(noted, at.Full()+publisherMark+publisher))
 }
 
 // isPlace says whether a folder is one of the warehouse's.
@@ -66,21 +140,14 @@ func remember(warehouse, folder string) error {
 	if folder, err = resolved(folder); err != nil || slices.Contains(known, folder) {
 		return err
 	}
-	beside := filepath.Dir(warehouse)
-	noted := append(known[1:], folder)
-	for i := range noted { // relative where both move together
-		if within, err := filepath.Rel(beside, noted[i]); err == nil && filepath.IsLocal(within) {
-			noted[i] = within
-		}
-	}
-	text, err := json.Marshal(noted)
+	noted, err := readNoted(warehouse)
 	if err != nil {
 		return err
 	}
-	return replace(placesFile(warehouse), 0o600, func(file *os.File) error {
-		_, err := file.Write(append(text, '\n'))
-		return err
-	})
+	if within, err := filepath.Rel(filepath.Dir(warehouse), folder); err == nil && filepath.IsLocal(within) {
+		folder = within // both move together
+	}
+	return writeNoted(warehouse, append(noted, folder))
 }
 
 // Withdraw removes all that is published of a warehouse, wherever that is: beside it, where it remembers, and in the

@@ -7,7 +7,13 @@ import "slices"
 // blocks by the hash of the whole prefix up to their end. A free block keeps
 // its content and can be taken again by its hash, until it is the least
 // recently used one and its space is needed.
+//
+// Until a block's content is remembered for the first time, one free block is as
+// good as another: the pool is then a stack of numbers, which costs a tenth.
+// Traces that tell lengths alone never leave it.
 type blockPool struct {
+	size   int
+	blank  []int32 // the free blocks, while blocks is nil
 	blocks []block
 	head   int32 // of the free list: least recently used
 	tail   int32
@@ -32,12 +38,30 @@ type block struct {
 }
 
 func newBlockPool(n int) *blockPool {
-	p := &blockPool{blocks: make([]block, n), head: noBlock, tail: noBlock, byHash: map[uint64]int32{}}
-	for i := range p.blocks {
-		p.blocks[i].twin = noBlock
-		p.pushFree(int32(i))
-	}
+	p := &blockPool{size: n}
+	p.empty()
 	return p
+}
+
+// empty makes all blocks free and blank.
+func (p *blockPool) empty() {
+	*p = blockPool{size: p.size, blank: make([]int32, p.size), free: p.size, byHash: map[uint64]int32{}, isStale: true}
+	for i := range p.blank {
+		p.blank[i] = int32(p.size - 1 - i)
+	}
+}
+
+// link ends the stack: from now on blocks have contents, references and an order of last use.
+func (p *blockPool) link() {
+	blank := p.blank
+	p.blocks, p.blank, p.head, p.tail, p.free = make([]block, p.size), nil, noBlock, noBlock, 0
+	for i := range p.blocks {
+		p.blocks[i].twin, p.blocks[i].refs = noBlock, 1
+	}
+	for _, i := range slices.Backward(blank) {
+		p.blocks[i].refs = 0
+		p.pushFree(i)
+	}
 }
 
 // pushFree puts a block at the recently used end of the free list. The list is
@@ -78,8 +102,10 @@ func (p *blockPool) find(hash uint64) (int32, bool) {
 
 // watch forgets an earlier lookup and notes another: the blocks that were found, and the hash after them.
 func (p *blockPool) watch(before, found []int32, next uint64, hasNext bool) {
-	for _, i := range before {
-		p.blocks[i].isWatched = false
+	if p.blocks != nil { // else a reset has forgotten what was found before
+		for _, i := range before {
+			p.blocks[i].isWatched = false
+		}
 	}
 	for _, i := range found {
 		p.blocks[i].isWatched = true
@@ -110,6 +136,11 @@ func (p *blockPool) hold(i int32) {
 // take appends the n least recently used free blocks to the held ones and forgets their content. Long prompts take hundreds at once: they
 // are cut off the list together.
 func (p *blockPool) take(held []int32, n int) []int32 {
+	if p.blocks == nil {
+		rest := len(p.blank) - n
+		held, p.blank, p.free = append(held, p.blank[rest:]...), p.blank[:rest], rest
+		return held
+	}
 	held = slices.Grow(held, n)
 	i := p.head
 	for range n {
@@ -133,6 +164,11 @@ func (p *blockPool) take(held []int32, n int) []int32 {
 // that the end of a sequence is evicted before its start, which other sequences
 // are more likely to share.
 func (p *blockPool) release(held []int32) {
+	if p.blocks == nil {
+		p.blank = append(p.blank, held...)
+		p.free = len(p.blank)
+		return
+	}
 	for k := len(held) - 1; k >= 0; k-- {
 		i := held[k]
 		p.blocks[i].refs--
@@ -146,6 +182,9 @@ func (p *blockPool) release(held []int32) {
 // the same prefix at the same time; both blocks are then kept, chained as
 // twins, so that the prefix survives when one of them is evicted.
 func (p *blockPool) remember(i int32, hash uint64) {
+	if p.blocks == nil {
+		p.link()
+	}
 	b := &p.blocks[i]
 	if b.isCached {
 		return
@@ -187,13 +226,9 @@ func (p *blockPool) forget(i int32) {
 // reset forgets all cached blocks. Like vLLM it refuses while any block is in
 // use.
 func (p *blockPool) reset() bool {
-	if p.free != len(p.blocks) {
+	if p.free != p.size {
 		return false
 	}
-	for i := range p.blocks {
-		p.blocks[i].isCached, p.blocks[i].twin = false, noBlock
-	}
-	clear(p.byHash)
-	p.isStale = true
+	p.empty()
 	return true
 }

@@ -115,7 +115,7 @@ func (s *scheduler) rest() {
 
 // usage is the share of KV blocks in use.
 func (s *scheduler) usage() float64 {
-	return 1 - float64(s.pool.free)/float64(len(s.pool.blocks))
+	return 1 - float64(s.pool.free)/float64(s.pool.size)
 }
 
 // schedule fills one step: running sequences in order, then, if none had to be

@@ -99,7 +99,7 @@ func (r *rig) checkStep(b batch) {
 func (r *rig) checkBlocks() {
 	r.t.Helper()
 	p := r.sched.pool
-	refs := make([]int32, len(p.blocks))
+	refs := make([]int32, p.size)
 	for q := range r.open {
 		for _, i := range q.blocks {
 			refs[i]++
@@ -107,6 +107,15 @@ func (r *rig) checkBlocks() {
 		if need := ceilDiv(q.computed, r.cfg.BlockSize); len(q.blocks) < need {
 			r.t.Fatalf("%d blocks hold %d tokens", len(q.blocks), q.computed)
 		}
+	}
+	if p.blocks == nil {
+		for _, i := range p.blank {
+			refs[i]++
+		}
+		if slices.ContainsFunc(refs, func(n int32) bool { return n != 1 }) || p.free != len(p.blank) {
+			r.t.Fatalf("of the blank blocks, %d are free, %d counted; each is free or held once: %v", len(p.blank), p.free, refs)
+		}
+		return
 	}
 	free := 0
 	for i := p.head; i != noBlock; i = p.blocks[i].next {
@@ -187,8 +196,8 @@ func TestSchedulerHoldsItsPromises(t *testing.T) {
 				preempted += len(b.preempted)
 			}
 		}
-		if p := r.sched.pool; p.free != len(p.blocks) {
-			t.Fatalf("round %d: %d of %d blocks free at the end", round, p.free, len(p.blocks))
+		if p := r.sched.pool; p.free != p.size {
+			t.Fatalf("round %d: %d of %d blocks free at the end", round, p.free, p.size)
 		}
 	}
 	if preempted == 0 {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tidemark/internal/hint"
@@ -196,9 +197,15 @@ func fill(path string) error {
 
 // checkPath refuses what DuckDB would refuse in its own words or, worse, would
 // create.
+// schemas of a warehouse: DuckDB calls an open file after its name, and does not know then which of the two a query means.
+var schemas = []string{"raw", "seeds", "macros", "staging", "marts", "checks", "warehouse"}
+
 func checkPath(path string, mode Mode) error {
 	if path == Memory {
 		return nil
+	}
+	if name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)); slices.Contains(schemas, strings.ToLower(name)) {
+		return hint.Misuse("warehouse %s: DuckDB mistakes the name for its schema %s", path, name).Hint("name the file otherwise")
 	}
 	if strings.ContainsAny(path, "?%") {
 		return hint.Errorf("warehouse %s: a path with ? or %% cannot be opened", path).Hint("name another one with --warehouse FILE")

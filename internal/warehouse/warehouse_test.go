@@ -263,6 +263,7 @@ func TestRefusesWhatIsNotOurs(t *testing.T) {
 		{"no file, for reading", filepath.Join(folder, "none.duckdb"), warehouse.ReadOnly, "no such file"},
 		{"no folder", filepath.Join(folder, "none", "x.duckdb"), warehouse.ReadWrite, "no folder"},
 		{"a folder", folder, warehouse.ReadWrite, "is a folder"},
+		{"the name of a schema", filepath.Join(t.TempDir(), "marts.duckdb"), warehouse.ReadWrite, "mistakes the name for its schema marts"},
 		{"a question mark, which DuckDB takes for settings", filepath.Join(folder, "a?b"), warehouse.ReadWrite, "?"},
 	}
 	for _, c := range cases {

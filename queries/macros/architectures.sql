@@ -81,13 +81,6 @@ create macro macros.family(mlp_matrices, is_tied, window_every, learned_places) 
     'learned_places': learned_places::bigint
 };
 
--- All-reduces of a layer beside those of attention and MLP. MiniMax-M2 normalises queries and keys over all heads, so the GPUs that share
--- the heads exchange the variances.
--- Source: vLLM's minimax_m2.py, forward_qk of its tensor-parallel RMSNorm.
---   select macros.norm_reduces('minimax_m2')
-create macro macros.norm_reduces(model_type) as
-    case model_type when 'minimax_m2' then 1 else 0 end;
-
 -- What a class fills in where a published config.json leaves a key out; a key that is null is left out, too. Only keys
 -- that are left out by publishers: Gemma 3 of 4B says no heads, 12B and 27B no vocabulary. The class that sees is
 -- called gemma3, its language model gemma3_text.

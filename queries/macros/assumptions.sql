@@ -54,7 +54,7 @@ select
     case
         when nearest.constant.deployment is not null then 'calibration'
         when nearest.constant.source like 'fitted%' then 'fitted'
-        when nearest.constant.source like 'kernel tables%' then 'kernel tables'
+        when nearest.constant.source like 'kernel tables%' or nearest.constant.measured_with is not null then 'kernel tables'
         else 'assumed'
     end as origin,
     nearest.constant.engine as engine,

@@ -32,9 +32,11 @@ create macro macros.spreads() as (
 --   experts_by     'table', 'carried' or 'law'; null without experts
 --   is_vllm        the engine that kernels were measured with
 --   is_fitted      constants were fitted to this family of models
+--   has_kin        a kernel was timed on the GPU or on one of its family; false: all of the prediction is uncertain, whatever its terms
 --   select macros.term_spreads(macros.spreads(), 'measured', 0.5e0, 'table', true, false).layers as layers
-create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitted) as {
-    'shared': sqrt(pow(spreads['all'], 2) + case when far = 1 then pow(spreads['extra far'], 2) else 0 end),
+create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitted, has_kin := true) as {
+    'shared': sqrt(pow(spreads['all'], 2) + case when far = 1 then pow(spreads['extra far'], 2) else 0 end
+        + case when has_kin then 0 else pow(spreads['extra unmeasured GPU'], 2) end),
     'weights': spreads['weights ' || gpu],
     'experts': case when experts_by is null then 0e0
         else spreads['experts ' || experts_by]
@@ -50,7 +52,12 @@ create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitt
     'static_batch': spreads['extra static batch'],
     'short_of_kv': spreads['extra short of KV cache'],
     'prefill': spreads['prefill'] + case when is_vllm then 0 else spreads['prefill other engine'] end
-        + case when experts_by is null then 0 else spreads['prefill experts'] end
+        + case when experts_by is null then 0 else spreads['prefill experts'] end,
+    'ttft': spreads['ttft'] + case when is_vllm then 0 else spreads['ttft other engine'] end + case when gpu = 'not measured' then spreads['ttft not measured'] else 0 end,
+    'request': spreads['ttft request'],
+    'wait': spreads['ttft wait'],
+    'prompt': spreads['ttft prompt'],
+    'steps': spreads['ttft steps']
 };
 
 -- The band's ratio, exp(1.645 sigma) - 1: 1.645 standard deviations on each side hold 90 % of a normal distribution. `spread` is of

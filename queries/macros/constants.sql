@@ -15,8 +15,9 @@ create macro macros.version_number(version) as
     + try_cast(regexp_extract(version, '(\d+)\.(\d+)', 2) as integer)
     + coalesce(try_cast(regexp_extract(version, '\d+\.\d+\.(\d+)', 1) as integer), 0) / 100;
 
--- Constants of the seeds, and those that calibrations found for one deployment; of several
--- calibrations of one under one minor version of the engine, the last.
+-- Constants of the seeds, those that tables of kernel times make which were taken in, and those that calibrations found for one
+-- deployment; of several calibrations of one under one minor version of the engine, the last. measured_with is the engine of a table;
+-- null: it is of no ingested table.
 --   select name, engine, format, value from macros.constants() limit 3
 create macro macros.constants() as table
 select
@@ -28,23 +29,27 @@ select
     value,
     source,
     architecture,
-    null as deployment
+    null as deployment,
+    null as measured_with
 from seeds.constants
-union all
+union all by name
+select *
+from macros.ingested_rates()
+union all by name
 select
     calibrations.name,
     calibrations.engine,
-    coalesce(calibrations.engine_version, '*'),
+    coalesce(calibrations.engine_version, '*') as engine_version,
     calibrations.gpu,
     calibrations.format,
     calibrations.value,
-    'calibration ' || calibrations.calibration_id || ' of run ' || calibrations.run_ids,
+    'calibration ' || calibrations.calibration_id || case when calibrations.requests = 0 then ' of ' else ' of run ' end || calibrations.run_ids as source,
     '*' as architecture,
     macros.deployment_key(
         calibrations.gpu, calibrations.model,
         calibrations.tensor_parallel_size, calibrations.expert_parallel_size, calibrations.data_parallel_size,
         calibrations.weight_format, calibrations.kv_format, calibrations.engine
-    )
+    ) as deployment
 from raw.calibrations
 where calibrations.calibration_id = (
     select max(later.calibration_id)
@@ -76,3 +81,14 @@ create macro macros.constant_distance(
     end
     + case when gpu = '*' then 0.5e0 else 0e0 end
     + case when format = '*' then 0.25e0 else 0e0 end;
+
+-- How far the rate of an ingested table is. A table of the engine itself goes before all that is built in, the nearest version first, or
+-- the newest; a table of another engine only before what is built in for any engine (1e9 and more), because what was fitted to an engine
+-- holds more of it than a rate.
+--   select macros.table_distance('vllm', '0.19.0', 'vllm', '0.24.0')
+create macro macros.table_distance(measured_with, engine_version, wanted_engine, wanted_version) as
+    case when measured_with = wanted_engine then -1e6 else 9e8 end
+    + coalesce(
+        abs(macros.version_number(engine_version) - macros.version_number(wanted_version)),
+        9999 - coalesce(macros.version_number(engine_version), 0)
+    );

@@ -48,8 +48,8 @@ create macro macros.deployment_fields(asked) as
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
--- The nearest value of each constant, by name and format; a calibration of this very deployment before all. What was fitted to one family
--- of models holds for no other.
+-- The nearest value of each constant, by name and format; a calibration of this very deployment before all, then a table of kernel times
+-- of this GPU that was taken in. What was fitted to one family of models holds for no other.
 --   select name, format, "constant".value from macros.constants_for('H100', 'vllm', '0.24.0', ['bf16'], null) limit 3
 create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment, of_architecture := null) as table
 select
@@ -58,7 +58,10 @@ select
     arg_min(
         constants,
         case
-            when constants.deployment is not null then -1
+            when constants.deployment is not null then -1e9
+            when constants.measured_with is not null
+                then macros.table_distance(constants.measured_with, constants.engine_version, of_engine, of_version)
+                    + case when constants.architecture = '*' then 0.125e0 else 0e0 end
             else macros.constant_distance(
                 constants.engine, constants.engine_version, constants.gpu, constants.format, of_version
             ) + case when constants.architecture = '*' then 0.125e0 else 0e0 end
@@ -173,7 +176,20 @@ constant as (
         coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration,
-        count(*) filter (where nearest.constant.architecture <> '*') > 0 as is_fitted,
+        count(*) filter (where nearest.constant.architecture <> '*' and nearest.constant.measured_with is null) > 0 as is_fitted,
+        coalesce(any_value(nearest.constant.source) filter (
+            where nearest.constant.measured_with is not null
+                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio bf16'
+        ), 'law') as plain_from,
+        coalesce(any_value(nearest.constant.source) filter (
+            where nearest.constant.measured_with is not null
+                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio ' || parts.weight.format
+        ), 'law') as packed_from,
+        coalesce(any_value(nearest.constant.source) filter (
+            where nearest.constant.measured_with is not null
+                and nearest.name = 'kv_bandwidth_ratio'
+                and nearest.format = parts.kv.format
+        ), 'law') as kv_from,
         -- Minor versions to the nearest one that constants were fitted to; three are far.
         coalesce(least(1e0, abs(
             floor(macros.version_number(any_value(parts.fields.engine_version)))
@@ -351,16 +367,21 @@ made as (
             when experts.first_s is null then 'law'
             else experts.origin
         end as experts_from,
+        constant.plain_from,
+        constant.packed_from,
+        constant.kv_from,
         constant.value_of['step_s bf16'] as step_s,
         constant.value_of['sequence_s bf16'] as sequence_s,
         constant.value_of['prefill_share bf16'] as prefill_share,
         constant.value_of['request_s bf16'] as request_s,
+        constant.value_of['request_token_s bf16'] as request_token_s,
+        constant.value_of['prompt_ratio bf16'] as prompt_ratio,
         constant.value_of['bunch_ratio bf16'] as bunch_ratio,
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
         all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
             as all_reduce_first_s,
-        case when parts.tp = 1 then 0
-            else macros.norm_reduces(parts.model.architecture) * (all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0))
+        case when parts.tp = 1 or not coalesce(parts.model.is_qk_norm_shared, false) then 0
+            else all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0)
         end as norm_reduce_s,
         all_reduce.line as all_reduce_line,
         case when all_reduce_gpus > 1 then all_reduce.origin end as all_reduce_from,
@@ -382,7 +403,8 @@ made as (
                 else 'carried'
             end,
             parts.engine = 'vllm',
-            constant.is_fitted
+            constant.is_fitted,
+            has_kin := parts.gpu.kinship in ('measured', 'same_family')
         ) as spread,
         constant.calibration
     from parts
@@ -406,6 +428,19 @@ from made;
 --   select macros.curve_origin('vllm', '0.24.0', 'H100', false)
 create macro macros.curve_origin(engine, engine_version, gpu, is_carried) as
     'table of ' || engine || ' ' || engine_version || ' on ' || gpu || case when is_carried then ', carried' else '' end;
+
+-- What the terms of a deployment's step rest on, in words: the law with the built-in rates, or which table of kernel times. Experts with a
+-- table are the mean of law and table.
+--   select macros.terms_from(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 4})
+create macro macros.terms_from(d) as
+    concat_ws(
+        '; ',
+        'weights ' || d.packed_from,
+        case when d.plain_from <> d.packed_from then 'weights in 16 bits ' || d.plain_from end,
+        'KV cache ' || d.kv_from,
+        'all-reduce ' || d.all_reduce_from,
+        'experts ' || case when d.experts_from = 'law' then 'law' else 'law and ' || d.experts_from end
+    );
 
 -- Why GPUs cannot share the model as asked; null: they can.
 --   select macros.sharing_problem(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b', 'tensor_parallel_size': 3})

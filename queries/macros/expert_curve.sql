@@ -153,6 +153,8 @@ nearest as (
             -- Another kernel can take twice as long, another shape is further than another GPU, and that than another version.
             + case when macros.is_other_kernel(near.kernel, of_engine, of_format) then 5e6 else 0e0 end
             + case when abs(ln(near.shape_ratio)) < 1e-9 then 0e0 else 1e6 * (1 + abs(ln(near.shape_ratio))) end
+            -- Of shares of the same size the model's own sizes.
+            + 1e-3 * (abs(ln(near.hidden / of_hidden::double)) + abs(ln(near.tensor_parallel_size / of_tensor_parallel_size::double)))
             + case when near.gpu = of_gpu then 0e0 else 1e4 end
             + case when near.router = of_router then 0e0 when of_router is null and near.router = 'balanced' then 0e0 else 0.5e0 end
         ) as curve,

@@ -105,13 +105,6 @@ create macro macros.answer_s(l, tpot_s) as
 create macro macros.first_token_s(d, l, batch, prompt_s, step_s) as
     prompt_s + macros.prefill_chunks(d, batch, macros.new_tokens(l)) * step_s;
 
--- Seconds that a prompt waits for those before it in a closed loop: answers of similar lengths end together, so prompts arrive in
--- bunches.
---   select macros.bunch_wait_s(d, l, 50e-3) from (select d, macros.load(2000, 500, clients := 64) as l
---   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
-create macro macros.bunch_wait_s(d, l, prompt_s) as
-    d.bunch_ratio * l.clients * prompt_s;
-
 -- Mean time per token, seconds, if so many prompts of others start during one answer.
 --   select macros.loaded_tpot_s(d, l, 10e-3, 50e-3, 31) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
@@ -256,7 +249,12 @@ from crossings;
 --   host_s               term: scheduling and sampling
 --   draft_s              term: guessing tokens
 --   prefill_s            term: the prompts of others; in a static batch also its waves after the first
---   ttft_s               from sending to the first token, mean
+--   ttft_s               from sending to the first token, mean: the sum of its four terms
+--   low_ttft_s, high_ttft_s  its 90 % band
+--   ttft_request_s       term: HTTP, reading the prompt into tokens, first scheduling
+--   ttft_wait_s          term: waiting for a place and for the prompts before it
+--   ttft_prompt_s        term: its own prompt's work
+--   ttft_steps_s         term: the steps that this work rides in
 --   itl_p99_s            99th percentile of the gaps between tokens, of a speculating engine between steps: with the
 --                        largest chunk of a prompt in a step, where more than one step in a hundred has one
 --   mbu_ratio            bytes streamed a second over peak, while no prompt is worked on
@@ -300,40 +298,85 @@ running as (
     from settled
 ),
 
+-- Of the requests that decode, `others` are not of the client whose prompt it is.
+counted as (
+    select
+        *,
+        batch * case when is_open then 1 else greatest(0e0, 1 - 1 / l.clients) end as others
+    from running
+),
+
 costs as (
     select
         *,
         macros.loaded_step_s(d, l, step_batch) as step_s,
+        macros.loaded_step_s(d, l, others) as others_step_s,
         macros.loaded_prompt_s(d, l, batch) as prompt_s,
+        -- What the prompt costs where nobody decodes: so long it takes, and so long others wait for it.
+        macros.loaded_prompt_s(d, l, 0) as alone_s,
         macros.largest_chunk(d, l, batch) as chunk_tokens
-    from running
+    from counted
+),
+
+-- In stages: DuckDB writes out an alias wherever the same select names it.
+beside as (
+    select
+        *,
+        macros.prefill_chunks(d, others, macros.new_tokens(l)) as chunks,
+        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
+        case when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s) end as static_tpot_s
+    from costs
+),
+
+waits as (
+    select
+        *,
+        case when others > 0 then others_step_s / 2 else 0 end
+        + case
+            -- Prompts come one after the other, and wave after wave: half of those of the others and of the waves on the average.
+            when l.is_static
+                then (batch - 1) / 2 * prompt_s - others_step_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * static_tpot_s / macros.waves(d, l)
+            when not is_open then macros.bunch_wait_s(d, l, alone_s)
+            when is_full then 'infinity'::double
+            else macros.prompt_wait_s(l.requests_per_s, d.prompt_ratio * alone_s)
+        end as wait_s
+    from beside
+),
+
+terms_of_first as (
+    select
+        *,
+        macros.ttft_terms(d, l.input, wait_s, alone_s, chunks * others_step_s) as own
+    from waits
+),
+
+-- Clients that wait for a place, by Little's law: what their wait is not is the rest.
+firsts as (
+    select
+        *,
+        case
+            when is_full and not is_open and not l.is_static then struct_update(
+                own, wait := greatest(own.wait, macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1) - own.request - own.prompt - own.steps)
+            )
+            else own
+        end as first
+    from terms_of_first
 ),
 
 times as (
     select
         *,
-        macros.first_token_s(d, l, batch, prompt_s, step_s) as first_token_s,
-        macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
-        -- HTTP and half a step that is under way come before the prompt's work.
-        d.request_s + step_s / 2 as before_s,
-        case
-            -- Prompts come one after the other, and wave after wave: half of either on the average.
-            when l.is_static
-                then before_s + batch * prompt_s / 2 + (macros.waves(d, l) - 1) / 2 * l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s) / macros.waves(d, l)
-            -- Clients that wait for a place, by Little's law.
-            when is_full then macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1)
-            else before_s + first_token_s + macros.bunch_wait_s(d, l, prompt_s)
-        end as closed_ttft_s
-    from costs
+        macros.ttft_sum(first) as ttft_s
+    from firsts
 ),
 
 rates as (
     select
         *,
         case
-            when l.is_static then l.clients / (l.output * macros.static_tpot_s(d, l, batch, prompt_s, step_s))
+            when l.is_static then l.clients / (l.output * static_tpot_s)
             -- Each client sends again when it is served.
-            when not is_open then l.clients / (closed_ttft_s + macros.answer_s(l, closed_tpot_s))
+            when not is_open then l.clients / (ttft_s + macros.answer_s(l, closed_tpot_s))
             -- An open loop's steps share what prompts leave of all time; one that is full serves what it can.
             when is_full then batch / (macros.answer_s(l, step_s) / l.tokens_per_step + d.prefill_share * batch * prompt_s)
             else l.requests_per_s
@@ -345,7 +388,7 @@ tokens as (
     select
         *,
         case
-            when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s)
+            when l.is_static then static_tpot_s
             when is_open then step_s / l.tokens_per_step / greatest(1e-3, 1 - d.prefill_share * requests_per_s * prompt_s)
             else closed_tpot_s
         end as tpot_s,
@@ -383,7 +426,8 @@ banded as (
                 d.spread, tpot_s, term,
                 case when is_short_of_kv then d.spread.short_of_kv when l.is_static then d.spread.static_batch else 0e0 end
             )
-        ) as band_ratio
+        ) as band_ratio,
+        case when isfinite(ttft_s) then macros.ttft_band_ratio(d.spread, first) else 0e0 end as ttft_band_ratio
     from terms
 )
 
@@ -403,11 +447,13 @@ select
     term.host as host_s,
     term.draft as draft_s,
     term.prefill as prefill_s,
-    case
-        when not is_open then closed_ttft_s
-        when is_full then 'infinity'::double
-        else before_s + first_token_s + macros.prompt_wait_s(requests_per_s, prompt_s)
-    end as ttft_s,
+    ttft_s,
+    macros.band_low(ttft_s, ttft_band_ratio) as low_ttft_s,
+    macros.band_high(ttft_s, ttft_band_ratio) as high_ttft_s,
+    first.request as ttft_request_s,
+    first.wait as ttft_wait_s,
+    first.prompt as ttft_prompt_s,
+    first.steps as ttft_steps_s,
     step_s + case
         when is_mixed
             then macros.chunk_s(d, batch, chunk_tokens)

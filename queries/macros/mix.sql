@@ -109,14 +109,18 @@ costs as (
         macros.decode_s(d, running, running * context, running * windowed) as step_s,
         macros.floor_s(d, running * context, running * windowed) as floor_s,
         list_transform(parts, lambda part: macros.prompt_s(d, batch, part.uncached, part.cached)) as prompts_s,
-        list_transform(parts, lambda part: macros.prefill_chunks(d, batch, part.uncached)) as chunks
+        list_transform(parts, lambda part: macros.prefill_chunks(d, batch, part.uncached)) as chunks,
+        list_transform(parts, lambda part: macros.prompt_s(d, 0, part.uncached, part.cached)) as alone_s
     from batches
 ),
 
 means as (
     select
         *,
-        list_transform(prompts_s, lambda prompt_s, i: prompt_s + chunks[i] * step_s) as first_tokens_s,
+        list_transform(
+            alone_s, lambda one_s, i: macros.ttft_sum(macros.ttft_terms(d, parts[i].uncached + parts[i].cached, 0e0, one_s, chunks[i] * step_s))
+        ) as first_tokens_s,
+        list_transform(prompts_s, lambda prompt_s, i: prompt_s + chunks[i] * step_s) as worked_s,
         macros.part_mean(parts, prompts_s) as prompt_s,
         macros.part_mean(parts, list_transform(prompts_s, lambda prompt_s: prompt_s * prompt_s)) as square_s2
     from costs
@@ -128,8 +132,7 @@ rates as (
         batch / (gaps * step_s + d.prefill_share * batch * prompt_s) as open_per_s,
         step_s + d.prefill_share * batch * greatest(0e0, 1 - 1 / clients) * prompt_s / gaps as closed_tpot_s,
         batch / (gaps * closed_tpot_s) as closed_per_s,
-        batch / (open_per_s * gaps) as open_tpot_s,
-        d.request_s as request_s
+        batch / (open_per_s * gaps) as open_tpot_s
     from means
 )
 
@@ -139,7 +142,7 @@ select
     step_s,
     prompts_s,
     chunks,
-    list_transform(first_tokens_s, lambda first_s: first_s + request_s) as first_tokens_s,
+    first_tokens_s,
     prompt_s,
     square_s2,
     gaps,
@@ -148,8 +151,8 @@ select
     macros.mix_wait_s(open_per_s, prompt_s, square_s2) as open_wait_s,
     macros.mix_burst_s(open_per_s, prompt_s) as open_burst_s,
     closed_tpot_s,
-    batch * (1 + macros.part_mean(parts, first_tokens_s) / (gaps * closed_tpot_s)) as closed_clients,
+    batch * (1 + macros.part_mean(parts, worked_s) / (gaps * closed_tpot_s)) as closed_clients,
     closed_per_s,
-    d.bunch_ratio * clients * prompt_s as closed_wait_s,
+    macros.bunch_wait_s(d, {'clients': clients}, macros.part_mean(parts, alone_s)) as closed_wait_s,
     d.prefill_share * sqrt(square_s2) as scatter_s
 from rates;

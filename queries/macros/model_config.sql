@@ -237,7 +237,7 @@ create macro macros.model_of(k, z, l) as {
 -- Whether queries and keys are normalised with statistics over all heads, so that the GPUs of a tensor-parallel group
 -- exchange them in each layer: once more beside the two all-reduces. Most families that normalise do it head by head,
 -- for which no GPU needs another; use_qk_norm alone does not tell the two apart.
--- Source: the size of q_norm in modeling_<family>.py of Hugging Face transformers 5.19, heads x head_dim or head_dim.
+-- Source: vLLM's minimax_m2.py, forward_qk of its tensor-parallel RMSNorm; the size of q_norm in modeling_<family>.py of Hugging Face transformers 5.19, heads x head_dim or head_dim.
 --   select macros.is_qk_norm_shared(macros.model_keys('{"model_type": "minimax_m2", "qk_norm_type": "per_layer"}'))
 create macro macros.is_qk_norm_shared(k) as coalesce(
     k.qk_norm_type = 'per_layer',

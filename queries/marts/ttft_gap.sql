@@ -3,7 +3,9 @@
 --
 -- The server takes prompts in the order in which they were sent, if one of max_num_seqs places is free. A place becomes free when enough of
 -- the earlier requests have ended, at the instants that were measured. From then on the prompts are a queue with one server: each takes
--- its own work and its share of the steps that it is computed in. Waits for room in the KV cache and the network are not included.
+-- its own work and its share of the steps that it is computed in. Waits for room in the KV cache and the network are not included. The terms
+-- are those of macros.ttft_terms, as for a prediction. A simulated server spends no time on HTTP and tokenizing, and a prompt takes there
+-- what it adds to the steps of others.
 -- Kept per run.
 -- group: tpot
 -- run_id               the replay
@@ -12,10 +14,11 @@
 -- class                what the trace calls its kind
 -- sent_s               when it was sent, seconds since the run began
 -- ttft_s               measured from sent to the first token, seconds
--- predicted_ttft_s     predicted: the sum of the four that follow, seconds; null without a known deployment, as are these
+-- predicted_ttft_s     predicted: the sum of the five that follow, seconds; null without a known deployment, as are these
+-- request_s            HTTP, reading the prompt into tokens, first scheduling, seconds
 -- place_wait_s         until fewer than max_num_seqs of those before it were in the server, seconds
 -- prompt_wait_s        for the prompts before it; at least half a step where others decode, seconds
--- prompt_s             its own prompt: what it adds to the steps that it rides in, seconds
+-- prompt_s             its own prompt's work, seconds
 -- steps_s              these steps without it, seconds
 -- residual_s           ttft_s - predicted_ttft_s, seconds
 -- slowdown_ratio       ttft_s / predicted_ttft_s
@@ -55,24 +58,41 @@ gone as (
     where is_sent
 ),
 
+-- The constants of a server that answers over HTTP; a simulated one has none of them.
+costs as (
+    select
+        works.* exclude (prompt_s),
+        d.max_num_batched_tokens,
+        d.max_num_seqs,
+        macros.ttft_terms(
+            case
+                when runs.is_simulated then {'request_s': 0e0, 'request_token_s': 0e0, 'prompt_ratio': 1e0}
+                else {'request_s': d.request_s, 'request_token_s': d.request_token_s, 'prompt_ratio': d.prompt_ratio}
+            end,
+            works.uncached_tokens + works.cached_tokens, null, works.prompt_s, works.chunks * works.step_s
+        ) as term
+    from marts.prompt_works as works
+    inner join staging.runs on runs.run_id = works.run_id
+    left join staging.deployments as d on d.run_id = works.run_id
+),
+
 placed as (
     select
         works.*,
         arrived.place,
         greatest(0, coalesce(gone.gone_s - works.sent_s, 0)) as place_wait_s,
         -- Prompts that queue fill a step together.
-        works.prompt_s + works.step_s * works.uncached_tokens / greatest(1, d.max_num_batched_tokens - works.batch) as queued_s
-    from marts.prompt_works as works
+        works.term.prompt + works.step_s * works.uncached_tokens / greatest(1, works.max_num_batched_tokens - works.batch) as queued_s
+    from costs as works
     inner join arrived
         on arrived.run_id = works.run_id
         and arrived.endpoint = works.endpoint
         and arrived.seq = works.seq
-    left join staging.deployments as d on d.run_id = works.run_id
     left join slots on slots.run_id = works.run_id
     left join gone
         on gone.run_id = works.run_id
         and gone.endpoint = works.endpoint
-        and gone.place = arrived.place - coalesce(slots.max_num_seqs, d.max_num_seqs)
+        and gone.place = arrived.place - coalesce(slots.max_num_seqs, works.max_num_seqs)
 ),
 
 ahead as (
@@ -98,13 +118,18 @@ queued as (
     from ahead
 ),
 
+waited as (
+    select
+        *,
+        greatest(wait_s, case when batch > 0 then step_s / 2 else 0 end) as prompt_wait_s
+    from queued
+),
+
 predicted as (
     select
         *,
-        case when prompt_s is not null then place_wait_s end as known_place_wait_s,
-        greatest(wait_s, case when batch > 0 then step_s / 2 else 0 end) as prompt_wait_s,
-        chunks * step_s as steps_s
-    from queued
+        macros.ttft_sum(struct_update(term, wait := place_wait_s + prompt_wait_s)) as predicted_ttft_s
+    from waited
 )
 
 select
@@ -114,13 +139,14 @@ select
     requests.class,
     requests.sent_s,
     requests.ttft_s,
-    known_place_wait_s + prompt_wait_s + prompt_s + steps_s as predicted_ttft_s,
-    predicted.known_place_wait_s as place_wait_s,
-    case when prompt_s is not null then predicted.prompt_wait_s end as prompt_wait_s,
-    predicted.prompt_s,
-    predicted.steps_s,
-    requests.ttft_s - (known_place_wait_s + prompt_wait_s + prompt_s + steps_s) as residual_s,
-    requests.ttft_s / (known_place_wait_s + prompt_wait_s + prompt_s + steps_s) as slowdown_ratio,
+    predicted.predicted_ttft_s,
+    predicted.term.request as request_s,
+    case when predicted.predicted_ttft_s is not null then predicted.place_wait_s end as place_wait_s,
+    case when predicted.predicted_ttft_s is not null then predicted.prompt_wait_s end as prompt_wait_s,
+    predicted.term.prompt as prompt_s,
+    predicted.term.steps as steps_s,
+    requests.ttft_s - predicted.predicted_ttft_s as residual_s,
+    requests.ttft_s / predicted.predicted_ttft_s as slowdown_ratio,
     predicted.batch,
     predicted.chunks,
     predicted.uncached_tokens,

@@ -68,11 +68,16 @@
 -- expert_overlap_s         part of a table's time that layer_s contains already, seconds
 -- expert_table_ratio       share of the table in a mean of table and law
 -- experts_from             which table the experts' times are from, or 'law'; null without experts
+-- plain_from               which ingested table the rate of streaming 16-bit weights is from, or 'law': the built-in one
+-- packed_from              the same of weights in the weight format
+-- kv_from                  the same of reading the KV cache
 -- step_s                   host time of a step, seconds
 -- sequence_s               host time of each decoding sequence in a step, seconds
 -- prefill_share            share of others' prefill that a decoding stream sees
--- request_s                of a request before and after its steps: HTTP, tokenizing, first scheduling, seconds
--- bunch_ratio              share of a closed loop's clients whose prompts are before one's own
+-- request_s                of a request before and after its steps: HTTP, first scheduling, seconds
+-- request_token_s          of each token of its prompt: reading the prompt into tokens, seconds
+-- prompt_ratio             a prompt's work until its first token, over what the same work adds to the steps of others
+-- bunch_ratio              share of a closed loop's other clients whose prompts are before one's own
 -- all_reduce_gpus          GPUs of one all-reduce
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much

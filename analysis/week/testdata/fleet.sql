@@ -24,7 +24,7 @@ from (values
     ('layer_s', 1e-3), ('expert_layer_s', 0), ('step_s', 2e-3), ('sequence_s', 0.5e-3), ('prefill_share', 1),
     ('pcie_all_reduce_ratio', 1), ('memory_utilization', 0.9), ('other_memory_bytes', 0), ('max_num_seqs', 256), ('max_num_batched_tokens', 8192),
     ('expert_bandwidth_ratio', 1), ('attention_compute_ratio', 1), ('gemm_overhead_s', 0), ('mla_layer_s', 0), ('band_ratio', 0.2),
-    ('request_s', 0), ('bunch_ratio', 0)
+    ('request_s', 0), ('request_token_s', 0), ('prompt_ratio', 1), ('bunch_ratio', 0)
 ) as constant (name, value);
 insert into raw.sources (source_id, name, kind, format, path, sha256, size_bytes, rows_read, rows_kept, rows_rejected, origin_at, is_dated, reader_version, ingested_at) values
     (1, 'fleet', 'metrics', 'prometheus-api', 'p', 'a', 1, 1, 1, 0, timestamptz '2026-11-16 10:00:00+00', true, 4, now());
