@@ -295,14 +295,21 @@ type planRecord struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// mergedStatus is the worst of all: what one shard did not send, the run did not.
+// mergedStatus is the worst of all: what one shard did not send, the run did not. Where some have ended and others have not, the run is
+// aborted: it has an end, and its reason names the others. It is running where none has ended.
 func mergedStatus(shards []*Shard) string {
-	for _, worst := range []string{"running", "aborted", "interrupted"} {
-		if slices.ContainsFunc(shards, func(s *Shard) bool { return s.Status == worst }) {
-			return worst
-		}
+	is := func(status string) func(*Shard) bool { return func(s *Shard) bool { return s.Status == status } }
+	running := is("running")
+	switch {
+	case !slices.ContainsFunc(shards, func(s *Shard) bool { return !running(s) }):
+		return "running"
+	case slices.ContainsFunc(shards, running), slices.ContainsFunc(shards, is("aborted")):
+		return "aborted"
+	case slices.ContainsFunc(shards, is("interrupted")):
+		return "interrupted"
+	default:
+		return "done"
 	}
-	return "done"
 }
 
 // mergedResult sums up the counts. Lateness is that of all requests; the certificate is that of the client that was latest.
