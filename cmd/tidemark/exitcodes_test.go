@@ -32,6 +32,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 	codeOf(t, "ingest trace.csv --quiet")
 
 	const send = "--base-url http://127.0.0.1:1 --model m "
+	const pod = "--image i --claim c --start-at 2030-01-01T00:00:00Z --base-url http://127.0.0.1:1 --model m "
 	const deployment = "--gpu H100 --model llama-3.1-8b "
 	for _, c := range []struct {
 		mistake string
@@ -68,6 +69,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"export x --output o --warehouse nothing.duckdb",
 			"purge --before 2026-01-01 --warehouse nothing.duckdb",
 			"calibrate x --warehouse nothing.duckdb",
+			"k8s manifest p.jsonl.zst " + pod + "--slo nothing.yaml",
 			"serve --no-token --published nothing",
 			"serve --token-file nothing",
 		}},
@@ -102,6 +104,11 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"plan trace --output p.jsonl.zst --speed 0",
 			"plan trace --output p.jsonl.zst --from yesterday",
 			"replay trace " + send + "--mode frobnicate",
+			"replay p.jsonl.zst " + send + "--shard 8/8 --start-at 2030-01-01T00:00:00Z",
+			"replay p.jsonl.zst " + send + "--shard 1/8 --start-at tomorrow",
+			"replay p.jsonl.zst " + send + "--shard 1/8",
+			"replay trace " + send + "--shard 1/8 --start-at 2030-01-01T00:00:00Z",
+			"k8s manifest p.jsonl.zst " + pod + "--shards 0",
 			"replay trace --base-url frobnicate --model m",
 			"replay trace " + send + "--header frobnicate",
 			"predict " + deployment + "--tensor-parallel-size 3 --concurrency 1 --input-tokens 10 --output-tokens 10",

@@ -73,8 +73,9 @@ func commit() string {
 // ManualCommand prints the manual page.
 func ManualCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "manual",
-		Usage: "print the manual page, for man",
+		Name:   "manual",
+		Hidden: true, // for those who make packages
+		Usage:  "print the manual page, for man",
 		Description: `Packages put it in place. By hand it goes into a folder that man knows, such as
 ~/.local/share/man/man1/tidemark.1.
 
