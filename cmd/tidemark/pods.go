@@ -116,8 +116,8 @@ func k8sCommand() *cli.Command {
 		ArgsUsage: "manifest PLAN",
 		Description: `Prints YAML for kubectl apply: a ConfigMap with the SLO, an Indexed Job with a
 pod for each shard of the plan and, with --service, a CronJob of the Monday
-report. PLAN on the volume that --claim names, where results go too. A shard that was evicted
-is not started again: the others are sending already.
+report. PLAN is a path on the volume that --claim names; results go there too.
+A shard that was evicted is not started again: the others are sending already.
 
 Example:
   tidemark k8s manifest plan.jsonl.zst --shards 8 --image registry/tidemark:1 \
