@@ -355,9 +355,12 @@ firsts as (
     select
         *,
         case
-            when is_full and not is_open and not l.is_static then struct_update(
-                own, wait := greatest(own.wait, macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1) - own.request - own.prompt - own.steps)
-            )
+            when is_full and not is_open and not l.is_static then {
+                'request': own.request,
+                'wait': greatest(own.wait, macros.answer_s(l, closed_tpot_s) * (l.clients / batch - 1) - own.request - own.prompt - own.steps),
+                'prompt': own.prompt,
+                'steps': own.steps
+            }
             else own
         end as first
     from terms_of_first
