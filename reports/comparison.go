@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tidemark/analysis"
 	"tidemark/internal/show"
@@ -130,21 +131,34 @@ func ratioText(pairs *Result, i int) string {
 	return show.Figures(ratio) + "×, no interval"
 }
 
-// finding says how many are valid, and how far apart the p99 of TTFT is.
+// finding says how many runs differ from the first in a p99 or in throughput, of those that have an interval.
 func (c comparison) finding(valid int) string {
 	if valid < 2 {
 		return "Fewer than two of these runs are valid: nothing is compared"
 	}
-	told := 0
+	compared, differ := 0, 0
 	for _, row := range c.Rows[1:] {
+		ratios := strings.Builder{}
 		for _, cell := range row.Cells {
-			if cell.Ratio != "–" && cell.Ratio[0] != '~' && cell.Ratio[len(cell.Ratio)-1] == ')' {
-				told++
-				break
-			}
+			ratios.WriteString(cell.Ratio)
+		}
+		isTold, isAlike := strings.Contains(ratios.String(), ")"), strings.Contains(ratios.String(), "~")
+		if isTold {
+			differ++
+		}
+		if isTold || isAlike {
+			compared++
 		}
 	}
-	return fmt.Sprintf("%d of %d runs differ from the first by more than chance", told, len(c.Rows)-1)
+	others := len(c.Rows) - 1
+	switch {
+	case compared == 0:
+		return "Too few requests for the interval of a p99: no run can be told from the first"
+	case compared < others:
+		return fmt.Sprintf("%d of %d runs differ from the first by more than chance; %d cannot be told", differ, others, others-compared)
+	default:
+		return fmt.Sprintf("%d of %d runs differ from the first by more than chance", differ, others)
+	}
 }
 
 // scaled is the axis of a time: by its logarithm where the largest is more than thirty times the median, so that no run lies on the axis.
