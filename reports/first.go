@@ -284,7 +284,7 @@ limit 1`, run.ID)
 	case run.Verdict.Outcome == analysis.Undecided:
 		return "send more of the same: " + moreRequests(run.Verdict) + " would decide.", "", nil
 	case !run.HasSLO:
-		return "say what is good enough, and this run is judged by it:", "tidemark judge " + run.ID + " --slo FILE", nil
+		return "say what is good enough, and this run is judged by it:", "tidemark report " + run.ID + " --slo FILE --output judged.html", nil
 	case run.Verdict.Outcome == analysis.NotMet:
 		return "find the largest load that meets the SLO:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
 	}
