@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,9 +38,7 @@ func (p *page) runFirst(run *Run) (first, error) {
 	if f.Tiles, err = p.tiles(run); err != nil {
 		return f, err
 	}
-	if slices.ContainsFunc(f.Tiles, func(t tile) bool { return t.Bar != "" }) {
-		f.Key = "dot: value · bar: 95 % interval · tick: limit, right of it is worse"
-	}
+	f.Key = keyOf(f.Tiles)
 	f.Do, f.Command, err = p.doFirst(run)
 	return f, err
 }
@@ -151,9 +148,16 @@ func (run *Run) fact(column string) float64 {
 	return v
 }
 
-// lede says in three lines how much was sent, what was missed and when, whether the time per token is as predicted, and what the run is worth.
+// lede says in three lines at which rate was sent, what was missed and when, whether the time per token is as predicted, and what the run is worth.
 func (p *page) lede(run *Run) (template.HTML, error) {
-	load := "At " + strong(rateOf(run.fact("request_per_s")))
+	fidelity, err := ask(p.ctx, p.db, "marts.fidelity", `select sent_per_s from marts.fidelity where run_id = $1`, run.ID)
+	if err != nil {
+		return "", err
+	}
+	load := "All at once"
+	if sent, isKnown := number(fidelity.At(0, "sent_per_s")); isKnown {
+		load = "At " + strong(rateOf(sent))
+	}
 	if mode, _ := run.Facts.At(0, "mode").(string); mode == "closed" {
 		load = "With " + strong(count(run.Facts.At(0, "max_concurrency"))+" in flight")
 	}
