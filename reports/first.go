@@ -188,8 +188,12 @@ func rateOf(perS float64) string { return show.Figures(perS) + " requests/s" }
 // missed says how many requests missed the objective that decided, or how the tails are.
 func (run *Run) missed() string {
 	if !run.HasSLO {
-		return fmt.Sprintf("%s of %s requests came back whole; p99 TTFT was %s, p99 TPOT %s", count(run.fact("completed")), count(run.fact("planned")),
-			strong(duration(run.Facts.At(0, "p99_ttft_s"))), strong(duration(run.Facts.At(0, "p99_tpot_s"))))
+		said, column := "p99", "p99"
+		if run.Facts.At(0, "p99_ttft_s") == nil { // too few requests
+			said, column = "median", "p50"
+		}
+		return fmt.Sprintf("%s of %s requests came back whole; %s TTFT was %s, %[3]s TPOT %[5]s", count(run.fact("completed")), count(run.fact("planned")), said,
+			strong(duration(run.Facts.At(0, column+"_ttft_s"))), strong(duration(run.Facts.At(0, column+"_tpot_s"))))
 	}
 	o := run.binding()
 	share := 0.0

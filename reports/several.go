@@ -130,7 +130,18 @@ order by metric desc`, one.ID, two.ID, statistic)
 	case differ == 0:
 		return "The intervals do not tell the runs apart", nil
 	}
-	return "Against the first: " + strings.Join(parts, ", "), nil
+	alike, err := ask(p.ctx, p.db, "marts.run_differences", `select count(*) filter (where is_refused) = 0 as is_alike
+from marts.run_differences
+where run_id = $1
+    and other_run_id = $2`, one.ID, two.ID)
+	if err != nil {
+		return "", err
+	}
+	said = "Against the first: "
+	if alike.At(0, "is_alike") == false {
+		said = "Not alike: " // another model, load or origin
+	}
+	return said + strings.Join(parts, ", "), nil
 }
 
 func shortened(text string, n int) string {

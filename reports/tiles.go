@@ -46,7 +46,11 @@ func (p *page) tiles(run *Run) ([]tile, error) {
 	for _, t := range []struct{ label, name, metric, column string }{
 		{"TTFT, p99", "p99 TTFT", "ttft_s", "p99_ttft_s"}, {"TPOT, p99", "p99 TPOT", "tpot_s", "p99_tpot_s"},
 	} {
-		if !has[t.name] {
+		switch {
+		case has[t.name]:
+		case run.Facts.At(0, t.column) == nil:
+			tiles = append(tiles, tile{Label: strings.Replace(t.label, "p99", "median", 1), Value: duration(run.Facts.At(0, strings.Replace(t.column, "p99", "p50", 1))), Limit: "a p99 wants 100 requests"})
+		default:
 			tiles = append(tiles, tile{Label: t.label, Value: duration(run.Facts.At(0, t.column)), Basis: intervals[t.metric], Limit: "no limit set"})
 		}
 	}
