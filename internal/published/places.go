@@ -207,13 +207,14 @@ func withdraw(warehouse, folder string) (is bool, err error) {
 	return true, Manifest{Warehouse: path}.write(folder, mode) // it is published here again
 }
 
-// Clean removes all that is published in the folder, also what killed processes left there. Files of others stay.
+// Clean removes all that is published in the folder, also what killed processes left there. Files of others stay. The manifest goes first: one
+// that is killed in between leaves nothing that names what is gone.
 func Clean(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{removeIfThere(manifestFile(folder)), syncFolder(folder)}
 	for _, entry := range entries {
 		if isOurs(folder, entry.Name()) {
 			errs = append(errs, os.RemoveAll(filepath.Join(folder, entry.Name())))

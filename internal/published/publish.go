@@ -88,10 +88,11 @@ func publish(ctx context.Context, w *warehouse.Warehouse, folder, version string
 		return fail(err)
 	}
 	defer release()
-	// Another warehouse may have been published here while this process waited for the lock.
+	// Another process may have published here while this one waited for the lock: this warehouse or another.
 	if p.old, err = readOwn(w.Path(), folder); err != nil {
 		return result, done, err
 	}
+	p.damage = p.damaged(ctx, thorough)
 	_, missing := os.Stat(Snapshot(folder))
 	if err := p.publish(ctx, Manifest{Version: version, Stamp: queries.Stamp(), Warehouse: path, Snapshot: now, Published: time.Now().UTC().Format(time.RFC3339)}); err != nil {
 		return fail(err)
