@@ -1,4 +1,4 @@
-//go:build duckdb_arrow && python
+//go:build duckdb_arrow && (python || spark)
 
 package main
 
@@ -79,18 +79,7 @@ func TestTheMondayPageInPython(t *testing.T) {
 	if kept := os.Getenv("RECOMPUTE_DIR"); kept != "" {
 		dir = kept
 	}
-	services := []recomputed{
-		{
-			Service: "chat", Zone: "Europe/Berlin", Weeks: recomputedWeeks, GPUs: 8, Price: 1.75, Allowed: 0.01, file: berlinFile,
-			Traffic:  []map[string]any{{"source": "berlin-a", "covers": "rows"}, {"source": "berlin-b", "covers": "rows"}, {"source": "berlin-c", "covers": "rows"}},
-			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 2}, {"from": "2026-10-21", "replicas": 4}},
-		},
-		{
-			Service: "assist", Zone: "Asia/Kolkata", Weeks: recomputedWeeks, GPUs: 8, Price: 3.10, Allowed: 0.01, file: kolkataFile,
-			Traffic:  []map[string]any{{"source": "kolkata", "class": "chat", "covers": "day"}},
-			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 4}},
-		},
-	}
+	services := recomputedServices()
 	recordTraffic(t, dir)
 	reportWeeks(t, dir, services)
 
@@ -104,6 +93,22 @@ func TestTheMondayPageInPython(t *testing.T) {
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// recomputedServices are those of which every week is reported.
+func recomputedServices() []recomputed {
+	return []recomputed{
+		{
+			Service: "chat", Zone: "Europe/Berlin", Weeks: recomputedWeeks, GPUs: 8, Price: 1.75, Allowed: 0.01, file: berlinFile,
+			Traffic:  []map[string]any{{"source": "berlin-a", "covers": "rows"}, {"source": "berlin-b", "covers": "rows"}, {"source": "berlin-c", "covers": "rows"}},
+			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 2}, {"from": "2026-10-21", "replicas": 4}},
+		},
+		{
+			Service: "assist", Zone: "Asia/Kolkata", Weeks: recomputedWeeks, GPUs: 8, Price: 3.10, Allowed: 0.01, file: kolkataFile,
+			Traffic:  []map[string]any{{"source": "kolkata", "class": "chat", "covers": "day"}},
+			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 4}},
+		},
 	}
 }
 
