@@ -19,9 +19,9 @@ RELATIONS = ["staging.arrivals", "marts.service_hours", "marts.service_weeks", "
 KEPT = ["bins", "requests", "hours", "accepted"]  # read by many of the others: tables, computed once
 
 
-def questions(folder=QUERIES):
-    """Name and SQL of each question, after those that it reads."""
-    texts = {path.stem: path.read_text() for path in sorted(folder.glob("*.sql"))}
+def questions(*wanted):
+    """Name and SQL of the questions that are wanted, all of them unless said, each after those that it reads."""
+    texts = {path.stem: path.read_text() for path in sorted(QUERIES.glob("*.sql"))}
     ordered = {}
 
     def add(name):
@@ -30,26 +30,26 @@ def questions(folder=QUERIES):
                 add(read)
         ordered[name] = texts[name]
 
-    for name in texts:
+    for name in wanted or texts:
         if name not in ordered:
             add(name)
     return ordered
 
 
-def open_duckdb(lake):
+def open_duckdb(lake, *wanted, config={}):
     """A function from SQL to a DuckDB relation."""
     import duckdb
 
-    db = duckdb.connect()
+    db = duckdb.connect(config=config)
     db.execute("set timezone = 'UTC'; create schema staging; create schema marts; create schema portable")
     for relation in RELATIONS:
         db.execute(f"create view {relation} as from read_parquet('{lake}/{relation}/**/*.parquet', hive_partitioning = false)")
-    for name, sql in questions().items():
+    for name, sql in questions(*wanted).items():
         db.execute(f"create {'table' if name in KEPT else 'view'} portable.{name} as {sql}")
     return db.sql
 
 
-def open_spark(lake, spark=None):
+def open_spark(lake, *wanted, spark=None):
     """A function from SQL to a Spark DataFrame. Without a session, one on this machine."""
     if spark is None:
         from pyspark.sql import SparkSession
@@ -63,7 +63,7 @@ def open_spark(lake, spark=None):
     for relation in RELATIONS:
         # Columns as the files have them: a partition's name says no type.
         spark.sql(f"create table {relation} using parquet options (path '{lake}/{relation}', recursiveFileLookup true)")
-    for name, sql in questions().items():
+    for name, sql in questions(*wanted).items():
         spark.sql(f"create {'table' if name in KEPT else 'view'} portable.{name} as {sql}")
     return spark.sql
 
@@ -76,13 +76,13 @@ def main():
     parser.add_argument("--output", help="a Parquet file, or folder of files; CSV on the terminal without")
     args = parser.parse_args()
     if args.engine == "duckdb":
-        answer = open_duckdb(args.lake)(f"select * from portable.{args.question}")
+        answer = open_duckdb(args.lake, args.question)(f"select * from portable.{args.question}")
         if args.output:
             answer.write_parquet(args.output)
             return
         rows = answer.fetchall()
     else:
-        answer = open_spark(args.lake)(f"select * from portable.{args.question}")
+        answer = open_spark(args.lake, args.question)(f"select * from portable.{args.question}")
         if args.output:
             answer.write.parquet(args.output)
             return

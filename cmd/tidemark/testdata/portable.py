@@ -64,7 +64,7 @@ def answers():
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # the second compiler costs more here than it saves
         .getOrCreate()
     )  # fmt: skip
-    ask = questions.open_spark(LAKE, spark)
+    ask = questions.open_spark(LAKE, spark=spark)
     for name in questions.questions():
         relation = duck(f"from portable.{name}")
         columns = [f"epoch_us({c}) as {c}" if str(t).startswith("TIMESTAMP") else c for c, t in zip(relation.columns, relation.types)]
