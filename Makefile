@@ -56,7 +56,7 @@ test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is 
 
 test-spark: $(EMPTY) ## every figure of the Monday page by the same SQL on DuckDB and on Spark, over the published lake of two services and five weeks; traces made into the lake by Spark (a venv of 700 MB in the cache folder; Java)
 	./queries/spark_setup.sh $(CACHE)
-	SPARK_PYTHON=$(CACHE)/spark/bin/python $(GO) test -tags "$(TAGS) spark" ./cmd/tidemark -run OnSpark -count=1 -v -timeout 30m
+	SPARK_PYTHON=$(CACHE)/spark/bin/python PYSPARK_PYTHON=$(CACHE)/spark/bin/python SPARK_SUBMIT=$(CACHE)/spark/bin/spark-submit $(GO) test -tags "$(TAGS) spark" ./cmd/tidemark -run OnSpark -count=1 -v -timeout 30m
 
 test-notebooks: build ## the notebooks and the dashboard of docs, against a live serve and a published folder (a venv of 1.1 GB in the cache folder); BOOKS_OUTPUT=DIR keeps the plots
 	./internal/books/setup.sh $(CACHE)

@@ -17,6 +17,7 @@ if [ ! -e "$venv/finished" ]; then
   python3 -m venv --clear "$venv" || fail "python3 has no venv" "Debian, Ubuntu: apt-get install python3-venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "pyspark[sql]==$spark" "pandas<3" "duckdb==$duckdb" pytz || # DuckDB reads instants with pytz
     fail "pyspark $spark was not installed: the lines above say why" "it needs a Python package index; run this again"
+
   touch "$venv/finished"
 fi
 ln -sfn "$venv" "$1/spark"

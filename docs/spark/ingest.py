@@ -367,7 +367,7 @@ inner join slices using (slice)
 ROWS_PER_FILE, ROWS_PER_SLICE = 5_000_000, 1_000_000
 
 
-def ingest(spark, path, lake, source_id, name):
+def ingest(spark, path, lake, source_id, name, most_rejected):
     """Takes in one file. Returns how many rows were kept and rejected."""
     from pyspark import StorageLevel
 
@@ -378,7 +378,7 @@ def ingest(spark, path, lake, source_id, name):
         sums = read.selectExpr(
             "count(arrival_ns) as kept", "count(reason) as rejected", "min(arrival_ns) as first_ns", "max(arrival_ns) as last_ns"
         ).first()  # fmt: skip
-        if sums.rejected > MOST_REJECTS or sums.kept == 0:
+        if sums.rejected > MOST_REJECTS or sums.rejected > most_rejected * (sums.kept + sums.rejected) or sums.kept == 0:
             raise SystemExit(f"ingest: error: {path}: {sums.rejected} lines of {sums.kept + sums.rejected} were not taken in")
         read.where("reason is null").createOrReplaceTempView("rows")
         slices = max(1, sums.kept // ROWS_PER_SLICE)
@@ -402,6 +402,7 @@ def main():
     parser.add_argument("file", nargs="+")
     parser.add_argument("--lake", required=True, help="folder or bucket that the relations go to")
     parser.add_argument("--first-source", type=int, default=1, help="number of the first file's source")
+    parser.add_argument("--max-rejected", type=float, default=0.001, help="refuse a file with a larger share of rejected rows")
     args = parser.parse_args()
     from pyspark.sql import SparkSession
 
@@ -410,7 +411,7 @@ def main():
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # INT96, its default, has no zone
     for source_id, path in enumerate(args.file, args.first_source):
         name = re.sub(r"\.(csv|jsonl?|txt|log)?(\.gz|\.zst)?$", "", pathlib.PurePosixPath(path).name)
-        kept, rejected = ingest(spark, path, args.lake, source_id, name)
+        kept, rejected = ingest(spark, path, args.lake, source_id, name, args.max_rejected)
         print(f"{name}: {kept} rows, {rejected} rejected", file=sys.stderr)
 
 

@@ -16,7 +16,7 @@ import tempfile
 
 QUERIES = pathlib.Path(__file__).resolve().parents[2] / "queries" / "portable"
 RELATIONS = ["staging.arrivals", "marts.service_hours", "marts.service_weeks", "marts.service_sources", "marts.service_curves"]
-KEPT = ["bins", "requests", "hours", "accepted"]  # read by many of the others: tables, computed once
+KEPT = ["bins", "reaches", "requests", "hours", "accepted"]  # read by many of the others: tables, computed once
 
 
 def questions(*wanted):

@@ -18,16 +18,6 @@ with hours as (
             substr(local_hour, 1, 10) as local_day
         from marts.service_hours
     ) as days using (service, hour_start)
-),
-
-reaches as (
-    select
-        source_name,
-        min(arrival_at) as first_at,
-        max(arrival_at) as last_at
-    from staging.arrivals
-    where arrival_at is not null
-    group by source_name
 )
 
 select distinct
@@ -36,7 +26,7 @@ select distinct
 from hours
 inner join marts.service_sources as sources on sources.service = hours.service
     and sources.week = hours.week
-inner join reaches on reaches.source_name = sources.source_name
+inner join portable.reaches on reaches.source_name = sources.source_name
 left join portable.silences on silences.source_name = sources.source_name
     and silences.from_at <= hours.hour_start
     and silences.until_at >= hours.hour_end
