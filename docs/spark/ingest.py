@@ -1,6 +1,6 @@
 """Takes traces into a lake by Spark: what `tidemark ingest` makes of them, for files that are too large for one machine.
 
-    spark-submit ingest.py --lake s3a://bucket/lake s3a://bucket/raw/gateway-2026-11.csv s3a://bucket/raw/kv.jsonl
+    spark-submit ingest.py --lake s3a://bucket/lake gateway=s3a://bucket/raw/gateway-2026-11.csv kv=s3a://bucket/raw/kv.jsonl
 
     Azure      CSV with a header: TIMESTAMP,ContextTokens,GeneratedTokens in any order; other columns are passed over
     Mooncake   JSON lines: timestamp (ms since the trace began), input_length, output_length, hash_ids, session_id
@@ -399,7 +399,7 @@ def ingest(spark, path, lake, source_id, name, most_rejected):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="+")
+    parser.add_argument("file", nargs="+", help="as it is, or name=file; its name is that of the file otherwise")
     parser.add_argument("--lake", required=True, help="folder or bucket that the relations go to")
     parser.add_argument("--first-source", type=int, default=1, help="number of the first file's source")
     parser.add_argument("--max-rejected", type=float, default=0.001, help="refuse a file with a larger share of rejected rows")
@@ -409,8 +409,9 @@ def main():
     spark = SparkSession.builder.appName("tidemark ingest").getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")  # INT96, its default, has no zone
-    for source_id, path in enumerate(args.file, args.first_source):
-        name = re.sub(r"\.(csv|jsonl?|txt|log)?(\.gz|\.zst)?$", "", pathlib.PurePosixPath(path).name)
+    for source_id, said in enumerate(args.file, args.first_source):
+        name, _, path = said.rpartition("=")
+        name = name or pathlib.PurePosixPath(path).name.split(".")[0]
         kept, rejected = ingest(spark, path, args.lake, source_id, name, args.max_rejected)
         print(f"{name}: {kept} rows, {rejected} rejected", file=sys.stderr)
 
