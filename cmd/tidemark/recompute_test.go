@@ -119,21 +119,23 @@ func reportWeeks(t *testing.T, dir string, services []recomputed) {
 	if err := warehousetest.Template(filepath.Join(dir, "tidemark.duckdb")); err != nil {
 		t.Fatal(err)
 	}
-	tidemark := func(args ...string) {
-		t.Helper()
-		var out bytes.Buffer
-		app := newApp(strings.NewReader(""), &out, &out)
-		if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
-			t.Fatalf("tidemark %s: %v\n%s", strings.Join(args, " "), err, &out)
-		}
-	}
-	tidemark("ingest", "berlin-a.csv", "berlin-b.csv", "berlin-c.csv", "kolkata.csv", "--quiet")
+	typed(t, "ingest", "berlin-a.csv", "berlin-b.csv", "berlin-c.csv", "kolkata.csv", "--quiet")
 	for _, s := range services {
 		put(t, dir, s.Service+".yaml", s.file)
 		for _, week := range s.Weeks {
 			name := s.Service + "-" + week
-			tidemark("report", "--service", s.Service+".yaml", "--week", week, "--output", name+".html", "--summary", name)
+			typed(t, "report", "--service", s.Service+".yaml", "--week", week, "--output", name+".html", "--summary", name)
 		}
+	}
+}
+
+// typed runs the program as a user types it.
+func typed(t *testing.T, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	app := newApp(strings.NewReader(""), &out, &out)
+	if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
+		t.Fatalf("tidemark %s: %v\n%s", strings.Join(args, " "), err, &out)
 	}
 }
 

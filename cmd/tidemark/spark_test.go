@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/commandline"
 	"tidemark/internal/warehouse"
 	"tidemark/internal/warehouse/warehousetest"
 )
@@ -32,8 +30,13 @@ func TestTheMondayPageOnSpark(t *testing.T) {
 	if kept := os.Getenv("RECOMPUTE_DIR"); kept != "" {
 		dir = kept
 	}
+	runs, err := filepath.Glob(absolute(t, "../../fixtures/releases") + "/*/runs/*")
+	if err != nil || len(runs) < 2 {
+		t.Fatalf("%d runs whose latencies can be merged (%v)", len(runs), err)
+	}
 	recordTraffic(t, dir)
 	reportWeeks(t, dir, recomputedServices())
+	typed(t, slices.Concat([]string{"ingest", "--quiet"}, runs)...)
 	out, err := exec.Command(python, script, dir).CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
@@ -107,12 +110,7 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 	if err := warehousetest.Template(path); err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	app := newApp(strings.NewReader(""), &out, &out)
-	ingest := slices.Concat([]string{"tidemark", "ingest", "--warehouse", path, "--publish", "off", "--max-rejected", "1"}, files)
-	if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, ingest)); err != nil {
-		t.Fatal(err)
-	}
+	typed(t, slices.Concat([]string{"ingest", "--warehouse", path, "--publish", "off", "--max-rejected", "1"}, files)...)
 	w, err := warehouse.Open(t.Context(), path, warehouse.ReadOnly)
 	if err != nil {
 		t.Fatal(err)

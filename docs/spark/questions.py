@@ -15,7 +15,6 @@ import sys
 import tempfile
 
 QUERIES = pathlib.Path(__file__).resolve().parents[2] / "queries" / "portable"
-RELATIONS = ["staging.arrivals", "marts.service_hours", "marts.service_weeks", "marts.service_sources", "marts.service_curves"]
 KEPT = ["bins", "reaches", "requests", "hours", "accepted"]  # read by many of the others: tables, computed once
 
 
@@ -36,13 +35,18 @@ def questions(*wanted):
     return ordered
 
 
+def relations(texts):
+    """What the questions read of the lake."""
+    return sorted({name for sql in texts for name in re.findall(r"(?:from|join) ((?:staging|marts)\.\w+)", sql)})
+
+
 def open_duckdb(lake, *wanted, config={}):
     """A function from SQL to a DuckDB relation."""
     import duckdb
 
     db = duckdb.connect(config=config)
     db.execute("set timezone = 'UTC'; create schema staging; create schema marts; create schema portable")
-    for relation in RELATIONS:
+    for relation in relations(questions(*wanted).values()):
         db.execute(f"create view {relation} as from read_parquet('{lake}/{relation}/**/*.parquet', hive_partitioning = false)")
     for name, sql in questions(*wanted).items():
         db.execute(f"create {'table' if name in KEPT else 'view'} portable.{name} as {sql}")
@@ -60,7 +64,7 @@ def open_spark(lake, *wanted, spark=None):
         spark.sql(f"create database if not exists {schema}")
     if "://" not in lake:
         lake = pathlib.Path(lake).resolve()  # Spark reads a relative path from its own folder
-    for relation in RELATIONS:
+    for relation in relations(questions(*wanted).values()):
         # Columns as the files have them: a partition's name says no type.
         spark.sql(f"create table {relation} using parquet options (path '{lake}/{relation}', recursiveFileLookup true)")
     for name, sql in questions(*wanted).items():

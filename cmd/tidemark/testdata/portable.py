@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -65,9 +66,12 @@ def answers():
         .getOrCreate()
     )  # fmt: skip
     ask = questions.open_spark(LAKE, spark=spark)
-    for name in questions.questions():
+    for name, sql in questions.questions().items():
         relation = duck(f"from portable.{name}")
         columns = [f"epoch_us({c}) as {c}" if str(t).startswith("TIMESTAMP") else c for c, t in zip(relation.columns, relation.types)]
+        documented = [column for names in re.findall(r"^-- ((?:\w+, )*\w+) {2,}\S", sql, re.MULTILINE) for column in names.split(", ")]
+        if documented != relation.columns:
+            engines.wrong.append(f"{name}: the header names {documented}, the columns are {relation.columns}")
         answer = duck(f"select {', '.join(columns)} from portable.{name}")
         ours = [dict(zip(answer.columns, row)) for row in answer.fetchall()]
         types = dict(ask(f"select * from portable.{name}").dtypes)
@@ -82,7 +86,7 @@ def sorted_rows(rows):
 
 
 def keyed(name, rows):
-    keys = ["service", "week"] + KEYS.get(name, [])
+    keys = ["metric", "q"] if name == "latencies" else ["service", "week"] + KEYS.get(name, [])
     out = {tuple(row.get(k) for k in keys): row for row in rows}
     if len(out) != len(rows):
         raise SystemExit(f"{name}: {len(rows)} rows have {len(out)} keys")
@@ -116,6 +120,14 @@ def micros(text):
 def compare_page(rows):
     """Each figure of the documents that the pages are drawn from. rows: of each question, by key."""
     warehouse = duckdb.connect(f"{FOLDER}/tidemark.published/latest.duckdb", read_only=True)
+    for metric, *quantiles in warehouse.execute("""
+        select metric, unnest([0.5, 0.9, 0.99]) as q, unnest([macros.histogram_quantile(buckets, samples, q) for q in [0.5, 0.9, 0.99]])
+        from (
+            select metric, list(bucket order by bucket) as buckets, list(samples order by bucket) as samples
+            from (select metric, bucket, sum(samples)::bigint as samples from marts.latency_histograms group by all)
+            group by metric
+        )""").fetchall():
+        page.compare("latencies.latency_s", metric, rows["latencies"][metric, float(quantiles[0])]["latency_s"], quantiles[1])
     for service, week, text in warehouse.execute("select service, week, document::varchar from staging.service_weeks order by all").fetchall():
         document = json.loads(text)
         with open(f"{FOLDER}/{service}-{week}/summary.json", encoding="utf-8") as file:
