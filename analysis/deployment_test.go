@@ -114,6 +114,27 @@ func TestStepCostByHand(t *testing.T) {
 	}
 }
 
+// 16 requests of 1,000 prompt and 80 answer tokens: with each step a fifth of a prompt joins, and all wait for it.
+func TestTPOTOfAMix(t *testing.T) {
+	w := open(t)
+	cost, err := analysis.LoadStepCost(context.Background(), w.DB(), deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := cost.Seconds(16, 16*1040, 16*1040, 0, 0, 0)
+	prompt := cost.Seconds(16, 16*1040, 16*1040, 1000, 1, 500_000) - alone
+	for _, c := range []struct{ cached, output, want float64 }{
+		{0, 80, alone + prompt/5},
+		{0, 160, alone + prompt/10},
+		{1000, 80, alone},
+		{0, 0, alone},
+	} {
+		if got := cost.TPOT(16, 1040, 1000, c.cached, c.output); math.Abs(got/c.want-1) > 1e-12 {
+			t.Errorf("%v cached, %v answered: %v, want %v", c.cached, c.output, got, c.want)
+		}
+	}
+}
+
 // worstStep is the largest relative difference over random steps.
 func worstStep(t *testing.T, w *warehouse.Warehouse, d deployment.Deployment, cost analysis.StepCost) float64 {
 	t.Helper()

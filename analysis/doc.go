@@ -4,6 +4,7 @@
 //	memory, kvcosts, stepcost      what fits into its memory, and what a step costs
 //	mix, mixcurve, whatif*         a workload on a deployment that nobody has rented yet
 //	queues                         queueing formulas, and the stages of a run or a trace as queues
+//	likeness                       whether two samples of lengths differ enough to matter
 //	verdict*, judge_slo, slo       whether a run may be believed, and whether it meets its SLO
 //	diagnose                       known symptoms in a run, in metrics or in another tool's results
 //	calibrat*                      constants of a deployment, fitted to runs on it

@@ -69,33 +69,91 @@ func JudgeAny(ctx context.Context, db *sql.DB, path, name string, slo SLO) ([]An
 			}
 		}
 	}
+	var verdicts []AnyVerdict
+	err = inScratch(ctx, path, func(conn *sql.Conn) error { return copySubjects(ctx, conn, subjects, slo) }, func(scratch *sql.DB) error {
+		for _, s := range subjects {
+			id := s.runID
+			if id == "" {
+				id = s.name
+			}
+			verdict, err := JudgeSLO(ctx, scratch, id)
+			if err != nil {
+				return err
+			}
+			verdicts = append(verdicts, AnyVerdict{SLOVerdict: verdict, Subject: s.name, Tool: s.tool})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("judge %s: %w", name, err)
+	}
+	return verdicts, nil
+}
+
+// WithSLO gives use a warehouse that holds these runs as if they had been sent for this SLO, with the traces that they were planned from.
+// path is the file of the user's warehouse, which stays as it is.
+func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(*sql.DB) error) error {
+	subjects := make([]judgedSubject, len(runs))
+	for i, run := range runs {
+		subjects[i] = judgedSubject{name: run, runID: run}
+	}
+	copy := func(conn *sql.Conn) error {
+		for _, table := range []string{"sources", "capacities", "metrics", "kernels", "kernel_tables", "gemm_times", "expert_times", "attention_times", "mla_times", "all_reduce_times"} {
+			if err := copyRows(ctx, conn, table, "true"); err != nil {
+				return err
+			}
+		}
+		err := copyRows(ctx, conn, "arrivals", `source_id in (
+    select source_id from judged.raw.sources
+    where sha256 in (select document ->> '$.plan.source_sha256' from judged.raw.runs where list_contains(?::varchar[], run_id)))`, runs)
+		if err != nil {
+			return err
+		}
+		return copySubjects(ctx, conn, subjects, slo)
+	}
+	return inScratch(ctx, path, copy, use)
+}
+
+// inScratch makes a warehouse of its own, fills it from the file at path, which is attached to the connection as judged, and gives it to use.
+func inScratch(ctx context.Context, path string, fill func(*sql.Conn) error, use func(*sql.DB) error) error {
 	folder, err := os.MkdirTemp("", "tidemark-judge-")
 	if err != nil {
-		return nil, fmt.Errorf("judge: %w", err)
+		return err
 	}
 	defer os.RemoveAll(folder)
 	// A file is a copy of the packed empty warehouse; one in memory would make every view anew.
 	scratch, err := warehouse.Open(ctx, filepath.Join(folder, "scratch.duckdb"), warehouse.ReadWrite)
 	if err != nil {
-		return nil, fmt.Errorf("judge: %w", err)
+		return err
 	}
 	defer scratch.Close()
-	if err := copySubjects(ctx, scratch.DB(), path, subjects, slo); err != nil {
-		return nil, fmt.Errorf("judge %s: %w", name, err)
+	if err := fillScratch(ctx, scratch.DB(), path, fill); err != nil {
+		return err
 	}
-	var verdicts []AnyVerdict
-	for _, s := range subjects {
-		id := s.runID
-		if id == "" {
-			id = s.name
-		}
-		verdict, err := JudgeSLO(ctx, scratch.DB(), id)
-		if err != nil {
-			return nil, err
-		}
-		verdicts = append(verdicts, AnyVerdict{SLOVerdict: verdict, Subject: s.name, Tool: s.tool})
+	return use(scratch.DB())
+}
+
+// fillScratch does it on one connection, because an attached file belongs to one connection's statements.
+func fillScratch(ctx context.Context, db *sql.DB, path string, fill func(*sql.Conn) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
 	}
-	return verdicts, nil
+	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("attach '%s' as judged (read_only)", strings.ReplaceAll(path, "'", "''"))); err != nil {
+		return err
+	}
+	defer conn.ExecContext(ctx, "detach judged")
+	if err := fill(conn); err != nil {
+		return err
+	}
+	return warehouse.RefreshWithin(ctx, conn)
+}
+
+// copyRows copies the rows of a raw table that fulfil a condition.
+func copyRows(ctx context.Context, conn *sql.Conn, table, condition string, args ...any) error {
+	_, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s where %s", table, condition), args...)
+	return err
 }
 
 // judgedSubjects finds what a name means. A run comes before a source of the same name.
@@ -147,23 +205,13 @@ limit 10`, "")
 
 // copySubjects copies what a verdict needs. A run takes along everything of its own, because its validity rests on it, and the catalogue
 // that the user added to.
-func copySubjects(ctx context.Context, db *sql.DB, path string, subjects []judgedSubject, slo SLO) error {
+func copySubjects(ctx context.Context, conn *sql.Conn, subjects []judgedSubject, slo SLO) error {
 	text, err := json.Marshal(slo)
 	if err != nil {
 		return err
 	}
-	// An attached file belongs to one connection's statements, so one connection does it all.
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, fmt.Sprintf("attach '%s' as judged (read_only)", strings.ReplaceAll(path, "'", "''"))); err != nil {
-		return err
-	}
-	defer conn.ExecContext(ctx, "detach judged")
 	for _, table := range []string{"gpus", "model_configs", "calibrations", "prices"} {
-		if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s", table)); err != nil {
+		if err := copyRows(ctx, conn, table, "true"); err != nil {
 			return err
 		}
 	}
@@ -175,21 +223,19 @@ func copySubjects(ctx context.Context, db *sql.DB, path string, subjects []judge
 			continue
 		}
 		for _, table := range []string{"runs", "requests", "samples"} {
-			if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s where run_id = ?", table), s.runID); err != nil {
+			if err := copyRows(ctx, conn, table, "run_id = ?", s.runID); err != nil {
 				return err
 			}
 		}
-		if _, err := conn.ExecContext(ctx, "update raw.runs set document = json_merge_patch(document, json_object('slo', null), json_object('slo', ?::json))", string(text)); err != nil {
-			return err
-		}
 	}
-	return warehouse.RefreshWithin(ctx, conn)
+	_, err = conn.ExecContext(ctx, "update raw.runs set document = json_merge_patch(document, json_object('slo', null), json_object('slo', ?::json))", string(text))
+	return err
 }
 
 // copyResult makes a run of a measurement of another tool, by the definitions of staging.result_requests.
 func copyResult(ctx context.Context, conn *sql.Conn, s judgedSubject, slo string) error {
 	for _, table := range []string{"points", "result_requests"} {
-		if _, err := conn.ExecContext(ctx, fmt.Sprintf("insert into raw.%s by name select * from judged.raw.%[1]s where source_id = ? and point = ?", table), s.sourceID, s.point); err != nil {
+		if err := copyRows(ctx, conn, table, "source_id = ? and point = ?", s.sourceID, s.point); err != nil {
 			return err
 		}
 	}

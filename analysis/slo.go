@@ -164,7 +164,7 @@ func (o *Objective) bound(percentile float64, atMost string) error {
 		o.AtMost = share
 		return nil
 	}
-	length, err := time.ParseDuration(atMost)
+	length, err := time.ParseDuration(strings.ReplaceAll(atMost, " ", ""))
 	if err != nil || length <= 0 {
 		return fmt.Errorf("at_most %q: want a time with its unit, such as 350ms or 1s", atMost)
 	}

@@ -175,6 +175,24 @@ func (c StepCost) Seconds(decode int, contextTokens, windowTokens int64, prefill
 		pairs*c.pairS + windowedPairs*c.windowedPairS
 }
 
+// TPOT is the time per token, seconds, while so many requests decode with contextTokens each, in a mix of requests of inputTokens, of which
+// cachedTokens are not computed, that answer with outputTokens. With each step as many requests begin as end, decode / outputTokens, and all
+// wait for their prompts.
+func (c StepCost) TPOT(decode int, contextTokens, inputTokens, cachedTokens, outputTokens float64) float64 {
+	inWindow := contextTokens
+	if c.SlidingWindow > 0 {
+		inWindow = min(contextTokens, float64(c.SlidingWindow))
+	}
+	all, windowed := int64(float64(decode)*contextTokens), int64(float64(decode)*inWindow)
+	step := c.Seconds(decode, all, windowed, 0, 0, 0)
+	computed := inputTokens - cachedTokens
+	if computed < 1 || outputTokens < 1 {
+		return step
+	}
+	prefill := c.Seconds(decode, all, windowed, int(computed), 1, computed*(inputTokens-computed/2)) - step
+	return step + float64(decode)/outputTokens*prefill
+}
+
 // StepTime is Seconds for an engine of internal/vllmsim, with every step so many times as long.
 func (c StepCost) StepTime(factor float64) func(vllmsim.Step) time.Duration {
 	return func(s vllmsim.Step) time.Duration {

@@ -150,7 +150,7 @@ func (r *run) progress(ctx context.Context, header plan.Header) (ended chan stru
 		p := r.state.meter.report(max(time.Since(r.state.begin), 0))
 		p.Planned, p.PlanDuration = header.Requests, plan.FromSeconds(header.DurationS)
 		if predict := r.settings.PredictTPOT; predict != nil && p.InFlight > 0 {
-			p.PredictedTPOT = predict(int(p.InFlight), r.state.journal.outcome.context.mean(header))
+			p.PredictedTPOT = predict(int(p.InFlight), r.state.journal.outcome.context.mean(header), header)
 		}
 		r.settings.Progress(p)
 	}

@@ -75,17 +75,17 @@ func TestEveryMetricsAddressIsSampledOnItsOwn(t *testing.T) {
 // 400 tokens, 30 ms and then 10 ms apart: in flight for 4 s, with 5 prompt tokens and half of its output on average.
 func TestTheProgressIsSetAgainstAPrediction(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "run")
-	plan := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
+	path := planOf(t, streamed([]plan.Request{{InputTokens: 5, OutputTokens: 400}}))
 	synctest.Test(t, func(t *testing.T) {
 		server := &pipeServer{began: time.Now().Add(beginAhead)}
 		s := settingsFor("http://tiny")
 		s.Dial, s.Sleep = server.dial, host.TimerSleep
-		s.PredictTPOT = func(inFlight int, contextTokens float64) time.Duration {
+		s.PredictTPOT = func(inFlight int, contextTokens float64, _ plan.Header) time.Duration {
 			return time.Duration(inFlight)*time.Second + time.Duration(contextTokens)
 		}
 		var seen []Progress
 		s.Progress = func(p Progress) { seen = append(seen, p) }
-		if _, err := Run(t.Context(), plan, s, folder); err != nil {
+		if _, err := Run(t.Context(), path, s, folder); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -52,8 +52,8 @@ type Settings struct {
 	// "cold" (a salt for each request: nothing is ever shared).
 	Cache        string
 	DrainTimeout time.Duration // wait so long for a server that still runs other requests; 0: only look
-	// PredictTPOT is what the progress line sets TPOT against; nil: nothing.
-	PredictTPOT func(inFlight int, contextTokens float64) time.Duration
+	// PredictTPOT is what the progress line sets TPOT against, with so many requests of the plan in flight; nil: nothing.
+	PredictTPOT func(inFlight int, contextTokens float64, of plan.Header) time.Duration
 	Series      *Series         // of which this run is a step; nil: it stands alone
 	SLO         json.RawMessage // kept in run.json as it is; the warehouse judges by it
 

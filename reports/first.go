@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,9 +38,7 @@ func (p *page) runFirst(run *Run) (first, error) {
 	if f.Tiles, err = p.tiles(run); err != nil {
 		return f, err
 	}
-	if slices.ContainsFunc(f.Tiles, func(t tile) bool { return t.Bar != "" }) {
-		f.Key = "dot: value · bar: 95 % interval · tick: limit, right of it is worse"
-	}
+	f.Key = keyOf(f.Tiles)
 	f.Do, f.Command, err = p.doFirst(run)
 	return f, err
 }
@@ -151,9 +148,16 @@ func (run *Run) fact(column string) float64 {
 	return v
 }
 
-// lede says in three lines how much was sent, what was missed and when, whether the time per token is as predicted, and what the run is worth.
+// lede says in three lines at which rate was sent, what was missed and when, whether the time per token is as predicted, and what the run is worth.
 func (p *page) lede(run *Run) (template.HTML, error) {
-	load := "At " + strong(rateOf(run.fact("request_per_s")))
+	fidelity, err := ask(p.ctx, p.db, "marts.fidelity", `select sent_per_s from marts.fidelity where run_id = $1`, run.ID)
+	if err != nil {
+		return "", err
+	}
+	load := "All at once"
+	if sent, isKnown := number(fidelity.At(0, "sent_per_s")); isKnown {
+		load = "At " + strong(rateOf(sent))
+	}
 	if mode, _ := run.Facts.At(0, "mode").(string); mode == "closed" {
 		load = "With " + strong(count(run.Facts.At(0, "max_concurrency"))+" in flight")
 	}
@@ -184,8 +188,12 @@ func rateOf(perS float64) string { return show.Figures(perS) + " requests/s" }
 // missed says how many requests missed the objective that decided, or how the tails are.
 func (run *Run) missed() string {
 	if !run.HasSLO {
-		return fmt.Sprintf("%s of %s requests came back whole; p99 TTFT was %s, p99 TPOT %s", count(run.fact("completed")), count(run.fact("planned")),
-			strong(duration(run.Facts.At(0, "p99_ttft_s"))), strong(duration(run.Facts.At(0, "p99_tpot_s"))))
+		said, column := "p99", "p99"
+		if run.Facts.At(0, "p99_ttft_s") == nil { // too few requests
+			said, column = "median", "p50"
+		}
+		return fmt.Sprintf("%s of %s requests came back whole; %s TTFT was %s, %[3]s TPOT %[5]s", count(run.fact("completed")), count(run.fact("planned")), said,
+			strong(duration(run.Facts.At(0, column+"_ttft_s"))), strong(duration(run.Facts.At(0, column+"_tpot_s"))))
 	}
 	o := run.binding()
 	share := 0.0
@@ -284,7 +292,7 @@ limit 1`, run.ID)
 	case run.Verdict.Outcome == analysis.Undecided:
 		return "send more of the same: " + moreRequests(run.Verdict) + " would decide.", "", nil
 	case !run.HasSLO:
-		return "say what is good enough, and this run is judged by it:", "tidemark judge " + run.ID + " --slo FILE", nil
+		return "say what is good enough, and this run is judged by it:", "tidemark report " + run.ID + " --slo FILE --output judged.html", nil
 	case run.Verdict.Outcome == analysis.NotMet:
 		return "find the largest load that meets the SLO:", "tidemark capacity " + source + " --slo FILE --base-url URL --model MODEL", nil
 	}

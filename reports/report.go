@@ -159,7 +159,7 @@ func unknownRun(id string, known []string) error {
 
 // findRuns finds the runs of a report in the order that was asked for.
 func findRuns(ctx context.Context, db *sql.DB, ids []string) ([]Run, error) {
-	known, err := knownRuns(ctx, db)
+	known, err := Runs(ctx, db)
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +196,8 @@ func makeNamesUnique(runs []Run) {
 	}
 }
 
-// knownRuns are all runs, oldest first.
-func knownRuns(ctx context.Context, db *sql.DB) ([]string, error) {
+// Runs are the ids of all runs, oldest first.
+func Runs(ctx context.Context, db *sql.DB) ([]string, error) {
 	r, err := ask(ctx, db, "staging.runs", `select run_id
 from staging.runs
 order by started_at, run_id`)

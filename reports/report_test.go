@@ -195,7 +195,7 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		"met":    {"<h1>Met: p99 TTFT from due was 80.0\u202fms, limit 1\u202fs</h1>", `<span class="mark ok">✓</span> limit 1`, "find out how much more it takes:"},
 		"missed": {"<h1>Not met: p99 TTFT from due was 2.08\u202fs, limit 1\u202fs</h1>", "The limit broke in one stretch: ", "<strong>40 of 396 requests</strong> were beyond 1\u202fs of TTFT from due (", "40 of them between 1:40 and 2:00"},
 		"failed": {"<h1>Failed: ", "requests did not come back whole</h1>"},
-		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark judge none --slo FILE"},
+		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html"},
 	} {
 		html := write(t, db, reports.Options{RunIDs: []string{run}})
 		for _, text := range says {
@@ -238,7 +238,7 @@ insert into raw.kernels (source_id, seq, name, instances, total_s)
 values (98, 0, 'ncclDevKernel_AllReduce', 10, 9), (99, 0, 'flash_fwd_kernel', 10, 3), (99, 1, 'nvjet_gemm', 10, 1)`)
 	html := write(t, db, reports.Options{})
 	for _, text := range []string{"2 GPUs drew up to 400", "SM active, %", "DRAM active, %", "power, W", "SM clock, MHz", "temperature, °C", ">GPU 1</text>", "output tokens per joule: ", "of all GPUs.",
-		"The 12 slowest requests spent ", "prompt tokens that were computed",
+		"The 12 requests with the longest ", "prompt tokens that were computed",
 		"attention took 75.0\u202f% of the GPU’s kernel time", "By profile with GPUs_cuda_gpu_kern_sum, which is named after this run"} {
 		if !strings.Contains(html, text) {
 			t.Errorf("the page does not say %q", text)

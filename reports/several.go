@@ -49,7 +49,7 @@ func (p *page) comparisonFirst() (first, error) {
 	if err != nil {
 		return first{}, err
 	}
-	f := first{Headline: fmt.Sprintf("%d runs compared", len(p.Runs))}
+	f := first{Headline: fmt.Sprintf("Too few requests to tell %d runs apart", len(p.Runs))}
 	switch {
 	case valid < 2:
 		f.Headline = "Nothing to compare: fewer than two of the runs are valid"
@@ -78,8 +78,19 @@ func (p *page) comparisonFirst() (first, error) {
 	return f, nil
 }
 
-// pair is what differs between the first run and the last by their p99s and throughput, where the intervals tell them apart.
+// pair is what differs between the first run and the last where intervals tell them apart: by p99s, or by medians where there are too few
+// requests for the interval of a p99.
 func (p *page) pair() (string, error) {
+	for _, statistic := range []string{"p99", "p50"} {
+		text, err := p.pairBy(statistic)
+		if text != "" || err != nil {
+			return text, err
+		}
+	}
+	return "", nil
+}
+
+func (p *page) pairBy(statistic string) (string, error) {
 	one, two := p.Runs[0], p.Runs[len(p.Runs)-1]
 	r, err := ask(p.ctx, p.db, "marts.run_pairs", `select
     metric,
@@ -89,31 +100,48 @@ from marts.run_pairs
 where run_id = $1
     and other_run_id = $2
     and metric in ('ttft_s', 'tpot_s', 'output_token_per_s')
-    and statistic = case when metric = 'output_token_per_s' then 'mean' else 'p99' end
-order by metric desc`, one.ID, two.ID)
+    and statistic = case when metric = 'output_token_per_s' then 'mean' else $3 end
+order by metric desc`, one.ID, two.ID, statistic)
 	if err != nil {
 		return "", err
 	}
+	said := map[string]string{"p99": "p99 ", "p50": "median "}[statistic]
 	var parts []string
-	told := 0
+	differ, latencies := 0, 0
 	for i, metric := range r.texts("metric") {
-		name := map[string]string{"ttft_s": "p99 TTFT", "tpot_s": "p99 TPOT", "output_token_per_s": "throughput"}[metric]
 		is, isKnown := r.At(i, "is_different").(bool)
-		switch {
-		case isKnown && is:
-			told++
-			parts = append(parts, name+" "+times(r.At(i, "ratio")))
-		case isKnown:
-			parts = append(parts, name+" ~")
+		if !isKnown {
+			continue
 		}
+		name := "throughput"
+		if metric != "output_token_per_s" {
+			name, latencies = said+strings.ToUpper(strings.TrimSuffix(metric, "_s")), latencies+1
+		}
+		if !is {
+			parts = append(parts, name+" ~")
+			continue
+		}
+		differ++
+		parts = append(parts, name+" "+times(r.At(i, "ratio")))
 	}
-	if len(parts) == 0 {
+	switch {
+	case latencies == 0:
 		return "", nil
-	}
-	if told == 0 {
+	case differ == 0:
 		return "The intervals do not tell the runs apart", nil
 	}
-	return "The last against the first: " + strings.Join(parts, ", "), nil
+	alike, err := ask(p.ctx, p.db, "marts.run_differences", `select count(*) filter (where is_refused) = 0 as is_alike
+from marts.run_differences
+where run_id = $1
+    and other_run_id = $2`, one.ID, two.ID)
+	if err != nil {
+		return "", err
+	}
+	said = "Against the first: "
+	if alike.At(0, "is_alike") == false {
+		said = "Not alike: " // another model, load or origin
+	}
+	return said + strings.Join(parts, ", "), nil
 }
 
 func shortened(text string, n int) string {

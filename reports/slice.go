@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"tidemark/analysis"
+	"tidemark/internal/show"
 )
 
 // slice is how well what was replayed stands for the trace that it is a part of.
@@ -13,10 +16,6 @@ type slice struct {
 	Line   string // a sentence for the first screen; empty: not known
 	Result *Result
 }
-
-// movedKS is the distance from which two distributions of lengths are called different, as in the report of a week: with many requests any
-// difference is certain, and what counts is whether it matters.
-const movedKS = 0.1
 
 // fewestRecorded is how many requests a trace needs for its lengths to have a distribution.
 const fewestRecorded = 30
@@ -80,8 +79,11 @@ order by what`, run.ID, sha)
 		return slice{Result: r}, nil
 	}
 	line := "Its lengths stand for the whole trace (KS at most " + distance(most) + ")."
-	if most > movedKS {
+	switch isMoved, isUnknown := analysis.Likeness(most, int64(sent), int64(recorded)); {
+	case isMoved:
 		line = "Its lengths do not stand for the whole trace (KS " + distance(most) + ")."
+	case isUnknown:
+		line = fmt.Sprintf("Its %s requests are too few to tell whether their lengths stand for the whole trace (KS %s).", show.Count(int64(sent)), distance(most))
 	}
 	return slice{Line: line, Result: r}, nil
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"tidemark/internal/show"
@@ -71,6 +72,11 @@ func cellText(column string, v any, write func(float64) string) string {
 func (r *Result) style(column int) (head string, write func(float64) string) {
 	name := r.Columns[column].Name
 	switch {
+	case r.Place("term") >= 0 && strings.HasSuffix(name, "_ratio"):
+		return words(strings.TrimSuffix(name, "_ratio")) + ", %", summand(100*r.largest(column), 100)
+	case r.Place("term") >= 0 && strings.HasSuffix(name, "_s"):
+		u := show.UnitOf(r.largest(column))
+		return words(strings.TrimSuffix(name, "_s")) + ", " + u.Name, summand(u.Factor*r.largest(column), u.Factor)
 	case strings.HasSuffix(name, "_per_s"):
 		return words(strings.TrimSuffix(name, "_per_s")) + ", /s", show.Figures
 	case strings.HasSuffix(name, "_s"):
@@ -87,6 +93,18 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 		return words(name), func(n float64) string { return show.Count(n) }
 	}
 	return words(name), show.Figures
+}
+
+// summand writes the terms of a sum with the decimals of the largest: more figures of a small one would claim a precision that the sum lacks.
+func summand(largest, factor float64) func(float64) string {
+	_, decimals, _ := strings.Cut(show.Figures(largest), ".")
+	return func(v float64) string {
+		text := strconv.FormatFloat(v*factor, 'f', len(decimals), 64)
+		if number, _ := strconv.ParseFloat(text, 64); number == 0 {
+			return "0"
+		}
+		return text
+	}
 }
 
 // isWhole says that a column has only whole numbers: it counts something.

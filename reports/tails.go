@@ -141,7 +141,7 @@ func (run Run) drawTails(columns [2]string, r, flight, dots *Result) (plot.Chart
 	}
 	running, err := flight.Points("at_s", "mean_running", 1)
 	c.Strips = append(c.Strips, plot.Strip{Y: plot.Axis{Name: "requests in flight, and of these decoding"}, Height: 64, Series: []plot.Series{
-		{Name: "in flight", Look: colours["planned"], Points: inFlight},
+		{Name: "in flight", Kind: plot.Hill, Look: colours["planned"], Points: inFlight}, // filled, because decoding often covers its line
 		{Name: "decoding", Look: colours["measured"], Points: running},
 	}})
 	return c, err

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tidemark/analysis"
 	"tidemark/internal/show"
@@ -45,7 +46,11 @@ func (p *page) tiles(run *Run) ([]tile, error) {
 	for _, t := range []struct{ label, name, metric, column string }{
 		{"TTFT, p99", "p99 TTFT", "ttft_s", "p99_ttft_s"}, {"TPOT, p99", "p99 TPOT", "tpot_s", "p99_tpot_s"},
 	} {
-		if !has[t.name] {
+		switch {
+		case has[t.name]:
+		case run.Facts.At(0, t.column) == nil:
+			tiles = append(tiles, tile{Label: strings.Replace(t.label, "p99", "median", 1), Value: duration(run.Facts.At(0, strings.Replace(t.column, "p99", "p50", 1))), Limit: "a p99 wants 100 requests"})
+		default:
 			tiles = append(tiles, tile{Label: t.label, Value: duration(run.Facts.At(0, t.column)), Basis: intervals[t.metric], Limit: "no limit set"})
 		}
 	}
@@ -168,7 +173,7 @@ func (p *page) predictedTile(run *Run) (tile, error) {
 		if slowdown < 1/(1+ratio) {
 			t.State = "open"
 		}
-		t.Bar = bar(slowdown, slowdown, slowdown, 1+ratio, t.State == "broke")
+		t.Bar = bar(slowdown, slowdown, slowdown, 1+ratio, t.State == "broke", 1/(1+ratio))
 	}
 	return t, nil
 }
@@ -226,8 +231,22 @@ where run_id = $1
 	return out, nil
 }
 
-// bar draws a value with its interval against its limit, which is at two thirds.
-func bar(value, low, high, limit float64, broke bool) template.HTML {
+// keyOf says how the bars of the tiles are read; nothing where there is none.
+func keyOf(tiles []tile) string {
+	has := func(mark string) bool {
+		return slices.ContainsFunc(tiles, func(t tile) bool { return strings.Contains(string(t.Bar), mark) })
+	}
+	switch {
+	case has(`class="interval"`):
+		return "dot: value · bar: 95 % interval · tick: limit, right of it is worse"
+	case has("<svg"):
+		return "dot: value · tick: limit, right of it is worse"
+	}
+	return ""
+}
+
+// bar draws a value with its interval against its limit, which is at two thirds, and against others, which have a tick each.
+func bar(value, low, high, limit float64, broke bool, others ...float64) template.HTML {
 	if !(limit > 0) {
 		return ""
 	}
@@ -241,8 +260,12 @@ func bar(value, low, high, limit float64, broke bool) template.HTML {
 	}
 	interval := ""
 	if high > low {
-		interval = fmt.Sprintf(`<path d="M%s 7H%s" stroke="var(--%s)" stroke-width="6" stroke-opacity=".45"/>`, at(low), at(high), colour)
+		interval = fmt.Sprintf(`<path class="interval" d="M%s 7H%s" stroke="var(--%s)" stroke-width="6" stroke-opacity=".45"/>`, at(low), at(high), colour)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="mini" viewBox="0 0 144 14" aria-hidden="true"><path d="M2 7h140" stroke="var(--history)" stroke-width="2"/>%s<circle cx="%s" cy="7" r="4" fill="var(--%s)"/><path d="M95.3 0v14" stroke="var(--limit)" stroke-width="2"/></svg>`,
-		interval, at(value), colour))
+	ticks := `<path d="M95.3 0v14" stroke="var(--limit)" stroke-width="2"/>`
+	for _, other := range others {
+		ticks += fmt.Sprintf(`<path d="M%s 0v14" stroke="var(--limit)" stroke-width="2"/>`, at(other))
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="mini" viewBox="0 0 144 14" aria-hidden="true"><path d="M2 7h140" stroke="var(--history)" stroke-width="2"/>%s<circle cx="%s" cy="7" r="4" fill="var(--%s)"/>%s</svg>`,
+		interval, at(value), colour, ticks))
 }

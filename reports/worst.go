@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tidemark/internal/show"
 	"tidemark/reports/plot"
@@ -95,11 +96,13 @@ order by slowest.%[1]s desc, slowest.seq`, column, mostWorst), s.Run.ID)
 			name, longest = part, sums[part]
 		}
 	}
-	finding := fmt.Sprintf("The %d slowest requests spent %s of their time in %s", r.Len(), show.Percent(longest/total), name)
+	where := "in " + name
 	if name == "before it was sent" {
-		finding = fmt.Sprintf("The %d slowest requests spent %s of their time before they were sent", r.Len(), show.Percent(longest/total))
+		where = "before they were sent"
 	}
-	f := p.figure(s, "worst", c, finding, fmt.Sprintf("By %s; queue as the server says, else by the model; a stall is a gap beyond four times the request’s median gap", words(column[:len(column)-2])), r)
+	by := words(strings.TrimSuffix(column, "_s"))
+	finding := fmt.Sprintf("The %d requests with the longest %s spent %s of their time %s", r.Len(), by, show.Percent(longest/total), where)
+	f := p.figure(s, "worst", c, finding, "Queue as the server says, else by the model; a stall is what a gap takes beyond four times the request’s median gap, the rest is decode", r)
 	return Worst{&f, finding}, nil
 }
 

@@ -249,7 +249,11 @@ func scale(r *Report) *Do {
 	if least >= most {
 		return nil
 	}
-	text := fmt.Sprintf("Scale by the table of hours, from %s %s to %s %s.", counting(least, "replica"), r.hourName(leastAt), show.Count(most), r.hourName(mostAt))
+	started := ""
+	if minutes, isAhead := strings.CutPrefix(way.Name, scaledAheadName); isAhead && way.Name != ScaledAhead(0) {
+		started = ", replicas started " + strings.TrimSuffix(minutes, " ahead") + " early"
+	}
+	text := fmt.Sprintf("Scale by the table of hours%s, from %s %s to %s %s.", started, counting(least, "replica"), r.hourName(leastAt), show.Count(most), r.hourName(mostAt))
 	do := &Do{Verb: "scale", Rule: RuleScale}
 	if way.USD != nil {
 		do.SavesUS = new(rounded(*way.USD/(1-*way.Saved)**way.Saved, 2)) // of what was paid: way = paid * (1 - saved)

@@ -280,6 +280,7 @@ type Distance struct {
 	KS          float64 `json:"ks"`          // largest difference of the two shares below any length
 	Wasserstein float64 `json:"wasserstein"` // of ln tokens
 	IsMoved     bool    `json:"is_moved"`
+	IsUnknown   bool    `json:"is_unknown"` // may have moved: too few requests to tell
 }
 
 // Felt is a latency in production in one hour, from histograms: a quantile lies between two bucket bounds.

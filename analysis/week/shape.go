@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"tidemark/analysis"
 )
 
 // Lengths of a week on a fine logarithmic scale, so that two weeks can be compared after their requests are gone.
@@ -82,10 +84,6 @@ order by all`)
 	return rows.Err()
 }
 
-// movedKS is the distance from which two distributions of lengths are called different: with many requests any difference is certain, and
-// what counts is whether it matters.
-const movedKS = 0.1
-
 // distance compares two distributions of lengths; nil where one of them is empty. KS is the largest difference of the shares below any
 // length; Wasserstein the area between the two, over ln tokens: how far the lengths moved on average.
 func distance(what string, a, b lengths) *Distance {
@@ -109,7 +107,7 @@ func distance(what string, a, b lengths) *Distance {
 			d.Wasserstein += gap * float64(at[i+1]-of) / binsPerOctave * math.Ln2
 		}
 	}
-	d.IsMoved = d.KS > movedKS
+	d.IsMoved, d.IsUnknown = analysis.Likeness(d.KS, a.Counts, b.Counts)
 	return &d
 }
 

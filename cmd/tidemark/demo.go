@@ -274,7 +274,7 @@ func (d demo) busiest() (*demoSlice, error) {
 // start sends the slice in the background. A Ctrl-C does not reach it: it goes on until takeIn, so that it is never
 // ingested beside the other replay.
 func (s *demoSlice) start() {
-	args := []string{"replay", s.source, "--from", s.from, "--duration", "30s", "--model", s.model, "--runs", s.path("runs"), "--name", "busiest-five-minutes"}
+	args := []string{"replay", s.source, "--from", s.from, "--duration", "30s", "--model", s.model, "--runs", s.path("runs"), "--name", "thirty-busy-seconds"}
 	for _, url := range s.urls {
 		args = append(args, "--base-url", url)
 	}

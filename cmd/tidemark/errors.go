@@ -18,6 +18,7 @@ import (
 
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/terminal"
 	"tidemark/internal/userfile"
 )
 
@@ -71,10 +72,23 @@ func printError(w io.Writer, err error) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "tidemark: error: %s\n", shown(err.Error()))
+	printSaid(w, "tidemark: error: "+shown(err.Error()))
 	if todo := hint.Of(err); todo != "" {
-		fmt.Fprintf(w, "tidemark: hint: %s\n", shown(todo))
+		printSaid(w, "tidemark: hint: "+shown(todo))
 	}
+}
+
+// printSaid breaks the lines of an error between words where somebody reads it on a terminal. A program gets each in one piece.
+func printSaid(w io.Writer, text string) {
+	if terminal.Is(w) {
+		var lines []string
+		for line := range strings.SplitSeq(text, "\n") {
+			indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+			lines = append(lines, indent+strings.Join(terminal.Wrapped(line, max(terminal.Width(w)-2, 20)), "\n  "))
+		}
+		text = strings.Join(lines, "\n")
+	}
+	fmt.Fprintln(w, text)
 }
 
 // shown indents further lines, so that none of them looks like one of our own.

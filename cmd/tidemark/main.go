@@ -75,6 +75,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // newApp builds the command line. An experiment runs replay inside this process and builds
 // one of its own for each row, so that no value of the last row stays in a flag.
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
+	commandline.FitTo(stdout)
 	app := &cli.App{
 		Name:      "tidemark",
 		Usage:     "replay LLM traffic; compare TPOT with what memory bandwidth allows",
@@ -112,14 +113,14 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 
 // mostUsed are the flags that the help of a verb shows where not all of them fit on a screen.
 var mostUsed = map[string]string{
-	"replay":     "base-url model gpu catalog-model duration request-rate mode slo name steps",
-	"capacity":   "slo base-url model gpu catalog-model budget window from until dry-run json",
+	"replay":     "base-url model gpu catalog-model duration request-rate slo name steps",
+	"capacity":   "slo base-url model gpu catalog-model budget from until dry-run",
 	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
 	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
 	"plan":       "output duration from until request-rate speed limit mode",
 	"queue":      "utilization arrival-rate service-time servers service-cv gpu model",
 	"predict":    "gpu model tensor-parallel-size quantization concurrency request-rate input-tokens output-tokens points",
-	"calibrate":  "points gpu model tensor-parallel-size quantization engine-version dry-run list forget",
+	"calibrate":  "points gpu model tensor-parallel-size quantization dry-run list",
 	"fit":        "gpu model tensor-parallel-size quantization kv-cache-dtype tokens memory",
 	"kv":         "model tokens gpu kv-cache-dtype layers heads head-dim",
 	"ingest":     "name column environment text",
@@ -127,6 +128,8 @@ var mostUsed = map[string]string{
 	"profile":    "draw class source input-tokens output-tokens rate name output",
 	"simulate":   "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
 	"experiment": "base-url model restart",
+	"report":     "output service week source slo force warehouse",
+	"collect":    "service since until prometheus-auth-file",
 	"serve":      "port host token-file no-token published timeout",
 }
 

@@ -133,7 +133,7 @@ func printPlan(w io.Writer, h plan.Header) {
 	fmt.Fprintf(w, "requests       %d, seed %d\n", h.Requests, h.Seed)
 	fmt.Fprintf(w, "minutes        %s\n", show.Figures(h.DurationS/60))
 	if h.MeanRatePerS > 0 {
-		fmt.Fprintf(w, "rate           %s/s mean, %s/s at its peak\n", show.Figures(h.MeanRatePerS), show.Figures(h.PeakRatePerS))
+		fmt.Fprintf(w, "rate           %s/s mean, %s/s in the busiest second, wherever it begins\n", show.Figures(h.MeanRatePerS), show.Figures(h.PeakRatePerS))
 	} else {
 		fmt.Fprintf(w, "rate           all at once\n")
 	}

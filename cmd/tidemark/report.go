@@ -9,7 +9,9 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,10 +36,12 @@ func reportCommand() *cli.Command {
 		Description: `Example:
   tidemark report --output week.html
   tidemark report --source 'serve-*' --output results.html
+  tidemark report RUN --slo slo.yaml --output run.html
   tidemark report --service chat.yaml --week 2026-W47 --output chat.html`,
 		Flags: withWarehouseFlags(append(serviceReportFlags(),
 			&cli.StringFlag{Name: "output", Usage: "write to `FILE`, which must not exist; - is stdout"},
 			&cli.StringSliceFlag{Name: "source", Usage: "chart the results of other tools in source `NAME`, or the searches for capacity on its traffic (or of that id); NAME may have * in it; again for each"},
+			&cli.StringFlag{Name: "slo", Usage: "judge the runs by the SLO in this YAML `FILE`, whatever they were sent for"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE"},
 		)...),
 		Action: runReport,
@@ -55,6 +59,9 @@ func runReport(c *cli.Context) error {
 		if c.IsSet(flag) {
 			return hint.Misuse("report: --%s is of a service's report", flag).Hint("name the service file with --service FILE")
 		}
+	}
+	if c.IsSet("slo") && c.IsSet("source") {
+		return hint.Misuse("report: --slo judges runs, and --source names results of other tools").Hint("judge such a result with tidemark judge NAME --slo FILE")
 	}
 	if err := writeReport(c, c.Args().Slice(), c.String("output"), c.Bool("force")); err != nil {
 		return err
@@ -79,15 +86,23 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 			return err
 		}
 		options := reports.Options{RunIDs: runs, Sources: c.StringSlice("source"), Version: version, GeneratedAt: now()}
+		write := func(out io.Writer) error { return reports.Write(ctx, w.DB(), options, out) }
+		if c.IsSet("slo") {
+			slo, err := analysis.ReadSLO(c.String("slo"))
+			if err != nil {
+				return err
+			}
+			write = func(out io.Writer) error { return writeJudged(ctx, c, w.DB(), options, slo, out) }
+		}
 		if path == "-" {
-			return reports.Write(ctx, w.DB(), options, terminal.Product(c.App.Writer))
+			return write(terminal.Product(c.App.Writer))
 		}
 		file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 		if err != nil {
 			return err
 		}
 		defer os.Remove(file.Name())
-		if err := reports.Write(ctx, w.DB(), options, file); err != nil {
+		if err := write(file); err != nil {
 			file.Close()
 			return err
 		}
@@ -95,6 +110,19 @@ func writeReport(c *cli.Context, runs []string, path string, replace bool) error
 			return err
 		}
 		return os.Rename(file.Name(), path)
+	})
+}
+
+// writeJudged writes the report of runs as if they had been sent for this SLO.
+func writeJudged(ctx context.Context, c *cli.Context, db *sql.DB, options reports.Options, slo analysis.SLO, out io.Writer) error {
+	var err error
+	if len(options.RunIDs) == 0 {
+		if options.RunIDs, err = reports.Runs(ctx, db); err != nil {
+			return err
+		}
+	}
+	return analysis.WithSLO(ctx, c.String("warehouse"), options.RunIDs, slo, func(db *sql.DB) error {
+		return reports.Write(ctx, db, options, out)
 	})
 }
 

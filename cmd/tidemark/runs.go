@@ -26,7 +26,7 @@ func runsCommand() *cli.Command {
 		Usage:     "list the runs; with one named, its verdict and certificate",
 		ArgsUsage: "[RUN]",
 		Description: `A run is named by its id, or by its name (replay --name) where no other run has
-the same.
+the same: the column run has what to type, --json the id.
 
 Example:
   tidemark runs --json`,
@@ -35,10 +35,11 @@ Example:
 	}
 }
 
+// briefRuns names a run by its name where that is enough for every verb, because an id takes half a terminal.
 const briefRuns = `
 select
-    run_id as run,
-    name,
+    case when count(*) over (partition by name) = 1 then coalesce(nullif(name, ''), run_id) else run_id end as run,
+    case when count(*) over (partition by name) > 1 then nullif(name, '') end as name,
     case
         when not is_valid then 'invalid'
         when has_failed then 'failed'
@@ -49,7 +50,8 @@ select
     failed,
     sent,
     p99_lateness_s as p99_late_s,
-    measured_on
+    measured_on,
+    run_id as id
 from marts.runs
 order by run_id`
 

@@ -299,7 +299,7 @@ type prepared struct {
 	environment       *deployment.Deployment
 	environmentSource string
 	named             deployment.Deployment // before defaults
-	predictTPOT       func(inFlight int, contextTokens float64) time.Duration
+	predictTPOT       func(inFlight int, contextTokens float64, of plan.Header) time.Duration
 	drop              func() // removes a plan that was made for this replay only
 }
 
@@ -340,13 +340,9 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *de
 	if err != nil {
 		return nil // a deployment that does not fit has no prediction; the run can still be measured
 	}
-	p.predictTPOT = func(inFlight int, contextTokens float64) time.Duration {
-		all := float64(inFlight) * contextTokens
-		windowed := all
-		if cost.SlidingWindow > 0 {
-			windowed = float64(inFlight) * min(contextTokens, float64(cost.SlidingWindow))
-		}
-		return time.Duration(cost.Seconds(inFlight, int64(all), int64(windowed), 0, 0, 0) * float64(time.Second))
+	p.predictTPOT = func(inFlight int, contextTokens float64, h plan.Header) time.Duration {
+		mean := func(tokens int64) float64 { return float64(tokens) / max(float64(h.Requests), 1) }
+		return plan.FromSeconds(cost.TPOT(inFlight, contextTokens, mean(h.InputTokens), mean(h.SharedTokens), mean(h.OutputTokens)))
 	}
 	return nil
 }

@@ -41,10 +41,12 @@ Example:
 	}
 }
 
-// verbs are the names of the verbs, with those of urfave.
+// verbs are the names of the verbs that people type, with those of urfave.
 func verbs(app *cli.App) (names []string) {
 	for _, command := range app.Commands {
-		names = append(names, command.Name)
+		if !command.Hidden {
+			names = append(names, command.Name)
+		}
 	}
 	return names
 }
@@ -74,16 +76,34 @@ func words(command *cli.Command) (found []string) {
 	return found
 }
 
+// filesInUsage are the words of a usage that a file may stand for; of a verb without one, such as runs, no file is offered.
+var filesInUsage = []string{"FILE", "PATH", "PLAN", "PROFILE", "TRACE", "diff A B"}
+
+func takesFiles(command *cli.Command) bool {
+	return slices.ContainsFunc(filesInUsage, func(word string) bool { return strings.Contains(command.ArgsUsage, word) })
+}
+
+// help is the verb of urfave whose argument is a verb.
+const help = "help"
+
 // bash completes the verb, then a flag of it, and otherwise a word of its usage or a file.
 func bash(app *cli.App, w io.Writer) error {
 	var cases strings.Builder
 	for _, command := range app.Commands {
 		all, valued := flagNames(command)
-		fmt.Fprintf(&cases, "        %s)\n            flags='%s'\n            valued='%s'\n            words='%s' ;;\n", command.Name, strings.Join(all, " "), strings.Join(valued, " "), strings.Join(words(command), " "))
+		offered, files := words(command), ""
+		if takesFiles(command) {
+			files = "yes"
+		}
+		if command.Name == help {
+			offered = verbs(app)
+		}
+		fmt.Fprintf(&cases, "        %s)\n            flags='%s'\n            valued='%s'\n            words='%s'\n            files='%s' ;;\n",
+			command.Name, strings.Join(all, " "), strings.Join(valued, " "), strings.Join(offered, " "), files)
 	}
 	_, err := fmt.Fprintf(w, `# bash completion of %[1]s
 _%[1]s() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= flags= valued= words= word
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb= flags= valued= words= files= word
     local verbs='%[2]s'
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         if [[ " $verbs " == *" $word "* ]]; then
@@ -99,14 +119,17 @@ _%[1]s() {
     case $verb in
 %[3]s    esac
     if [[ " $valued " == *" $prev "* ]]; then
-        words=
+        words= files=yes
     elif [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$flags" -- "$cur"))
         return
     fi
     local IFS=$'\n'
-    COMPREPLY=($(IFS=' '; compgen -W "$words" -- "$cur") $(compgen -f -- "$cur"))
-    compopt -o filenames 2>/dev/null
+    COMPREPLY=($(IFS=' '; compgen -W "$words" -- "$cur"))
+    if [[ -n $files ]]; then
+        COMPREPLY+=($(compgen -f -- "$cur"))
+        compopt -o filenames 2>/dev/null
+    fi
 }
 complete -F _%[1]s %[1]s
 `, app.Name, strings.Join(verbs(app), " "), cases.String())
@@ -117,6 +140,9 @@ complete -F _%[1]s %[1]s
 func zsh(app *cli.App, w io.Writer) error {
 	var described, cases strings.Builder
 	for _, command := range app.Commands {
+		if command.Hidden {
+			continue
+		}
 		fmt.Fprintf(&described, "        %s\n", quoted(command.Name+":"+command.Usage))
 		fmt.Fprintf(&cases, "        %s)\n            _arguments", command.Name)
 		for _, flag := range command.Flags {
@@ -131,12 +157,20 @@ func zsh(app *cli.App, w io.Writer) error {
 			}
 			fmt.Fprintf(&cases, " \\\n                %s", quoted(argument))
 		}
-		rest := "*:file:_files"
-		if found := words(command); len(found) > 0 {
-			rest = "1:word:(" + strings.Join(found, " ") + ")"
+		found := words(command)
+		if command.Name == help {
+			found = verbs(app)
+		}
+		switch {
+		case len(found) > 0 && takesFiles(command):
+			fmt.Fprintf(&cases, " \\\n                %s", quoted(`1: :{_alternative "words:word:(`+strings.Join(found, " ")+`)" "files:file:_files"}`))
+		case len(found) > 0:
+			fmt.Fprintf(&cases, " \\\n                %s", quoted("1:word:("+strings.Join(found, " ")+")"))
+		}
+		if takesFiles(command) {
 			fmt.Fprintf(&cases, " \\\n                %s", quoted("*:file:_files"))
 		}
-		fmt.Fprintf(&cases, " \\\n                %s ;;\n", quoted(rest))
+		fmt.Fprint(&cases, " ;;\n")
 	}
 	_, err := fmt.Fprintf(w, `#compdef %[1]s
 _%[1]s() {
@@ -168,9 +202,19 @@ func fish(app *cli.App, w io.Writer) error {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "`", "").Replace(text) + "'"
 	}
 	for _, command := range app.Commands {
+		if command.Hidden {
+			continue
+		}
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -f -a %s -d %s\n", app.Name, command.Name, quoted(command.Usage))
 		chosen := quoted("__fish_seen_subcommand_from " + command.Name)
-		for _, word := range words(command) {
+		offered := words(command)
+		if command.Name == help {
+			offered = verbs(app)
+		}
+		if !takesFiles(command) {
+			fmt.Fprintf(&b, "complete -c %s -n %s -f\n", app.Name, chosen)
+		}
+		for _, word := range offered {
 			fmt.Fprintf(&b, "complete -c %s -n %s -a %s\n", app.Name, chosen, word)
 		}
 		for _, flag := range command.Flags {

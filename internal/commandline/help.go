@@ -2,6 +2,7 @@ package commandline
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +13,22 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Columns of the help text: urfave indents flags by three.
+// The help is laid out for the terminal that it is printed on, from 40 to 80 columns: urfave has no place to pass a width along.
+var helpColumns = widest
+
 const (
-	helpColumns      = 80
-	helpFlagColumns  = 31
-	helpUsageColumns = helpColumns - 3 - helpFlagColumns
-	// flagLines puts 6 columns in front of a further line of a flag.
-	helpIndent = 3 + helpFlagColumns - 6
+	widest, narrowest = 80, 40
+	// From here on a flag and what it is for are side by side; below, they are under each other.
+	sideBySide = 70
+	// urfave indents flags by three, and flagLines puts six columns in front of a further line of a flag.
+	flagIndent, furtherIndent = 3, 6
+	flagColumns               = 31
 )
 
-// The help fits 80 columns and leaves out defaults that say nothing.
+// FitTo lays the help out for the terminal that w is. It is called before the verbs are made.
+func FitTo(w io.Writer) { helpColumns = min(widest, max(narrowest, terminal.Width(w))) }
+
+// The help leaves out defaults that say nothing.
 func init() { cli.FlagStringer = flagHelp }
 
 // verbHead is the part of a verb's help above its flags.
@@ -30,24 +37,34 @@ func verbHead(command *cli.Command) string {
 	return literal(wrapped("tidemark "+command.Name+" - "+command.Usage, 0) + "\n\nUSAGE:\n   " + wrapped(usage, 6) + "\n\n" + fitting(command.Description) + "\n\nFLAGS:\n")
 }
 
-// fitting breaks the lines of a description that are too long. An example goes on behind a backslash, so that it can be copied.
+// fitting fills the paragraphs of a description. An example that is too long goes on behind a backslash, so that it can be copied.
 func fitting(description string) string {
-	lines := strings.Split(description, "\n")
-	for i, line := range lines {
+	var lines []string
+	paragraph := ""
+	end := func() {
+		if paragraph != "" {
+			lines = append(lines, wrapped(paragraph, 0))
+		}
+		paragraph = ""
+	}
+	for line := range strings.SplitSeq(description, "\n") {
 		text := strings.TrimLeft(line, " ")
 		indent := strings.Repeat(" ", len(line)-len(text))
 		switch {
-		case utf8.RuneCountInString(line) <= helpColumns:
-		case indent == "":
-			lines[i] = wrapped(text, 0)
-		default:
-			lines[i] = indent + strings.Join(terminal.Wrapped(text, helpColumns-len(indent)-4), " \\\n"+indent+"  ")
+		case text != "" && indent == "":
+			paragraph = strings.TrimSpace(paragraph + " " + text)
+			continue
+		case utf8.RuneCountInString(line) > helpColumns:
+			line = indent + strings.Join(terminal.Wrapped(text, helpColumns-len(indent)-4), " \\\n"+indent+"  ")
 		}
+		end()
+		lines = append(lines, line)
 	}
+	end()
 	return strings.Join(lines, "\n")
 }
 
-// wrapped is a text in lines of 80 columns, the further ones indented.
+// wrapped is a text in lines, the further ones indented.
 func wrapped(text string, indent int) string {
 	return strings.Join(terminal.Wrapped(text, helpColumns-indent), "\n"+strings.Repeat(" ", indent))
 }
@@ -62,22 +79,30 @@ VERBS:{{range .VisibleCommands}}{{if ne .Name "help"}}
    {{printf "%-10s" .Name}}  {{.Usage}}{{end}}{{end}}
 `
 
+// ofEveryVerb are flags that the help of a verb leaves to --help-all: they are the same everywhere and rarely needed.
+var ofEveryVerb = []string{"wait", "publish", "quiet"}
+
 // ShortHelp puts the flags of a verb first that are used most. Its help shows these alone, so that it fits a screen; --help-all shows every flag.
-// Without such flags it shows all.
+// Without such flags it shows all that are the verb's own.
 func ShortHelp(command *cli.Command, most ...string) {
 	var first, rest []cli.Flag
 	for _, name := range most {
 		first = append(first, flagOf(command, name))
 	}
 	for _, flag := range command.Flags {
-		if !slices.Contains(most, flag.Names()[0]) {
+		name := flag.Names()[0]
+		switch {
+		case slices.Contains(most, name):
+		case len(most) == 0 && !slices.Contains(ofEveryVerb, name):
+			first = append(first, flag)
+		default:
 			rest = append(rest, flag)
 		}
 	}
 	all := slices.Concat(first, rest)
-	short := verbHead(command) + literal(flagLines(first)) + fmt.Sprintf("\n%d more flags: tidemark %s --help-all\n", len(rest), command.Name)
-	if len(first) == 0 {
-		short = verbHead(command) + literal(flagLines(all))
+	short := verbHead(command) + literal(flagLines(first))
+	if len(rest) > 0 {
+		short += fmt.Sprintf("\n%d more flags: tidemark %s --help-all\n", len(rest), command.Name)
 	}
 	command.CustomHelpTemplate = short
 	command.Flags = append(all, &cli.BoolFlag{Name: helpAll, Usage: "show every flag", Hidden: true})
@@ -117,15 +142,17 @@ func flagHelp(flag cli.Flag) string {
 	if documented.TakesValue() {
 		head += " " + value
 	}
-	lines := terminal.Wrapped(usage+defaultHelp(documented), helpUsageColumns)
-	text := fmt.Sprintf("%-*s%s", helpFlagColumns, head, lines[0])
-	if len(head) >= helpFlagColumns {
-		text = head + "\n" + strings.Repeat(" ", helpIndent) + lines[0]
+	column := flagColumns
+	if helpColumns < sideBySide {
+		column = flagIndent
 	}
-	for _, line := range lines[1:] {
-		text += "\n" + strings.Repeat(" ", helpIndent) + line
+	lines := terminal.Wrapped(usage+defaultHelp(documented), helpColumns-flagIndent-column)
+	further := "\n" + strings.Repeat(" ", flagIndent+column-furtherIndent)
+	text := strings.Join(lines, further)
+	if len(head) >= column {
+		return head + further + text
 	}
-	return text
+	return fmt.Sprintf("%-*s%s", column, head, text)
 }
 
 // valueName is the part of a flag's usage in back quotes.

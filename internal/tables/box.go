@@ -149,7 +149,7 @@ func (r *boxRows) leastWidths() []int {
 	}
 	for _, cells := range r.waiting {
 		for i, cell := range cells {
-			for word := range strings.FieldsSeq(cell) {
+			for _, word := range terminal.Words(cell) {
 				if length := utf8.RuneCountInString(word); length <= longestKept || r.isNumber[i] {
 					least[i] = max(least[i], length)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -68,10 +69,23 @@ func terminalSize(w io.Writer) *unix.Winsize {
 	return size
 }
 
+// unitAfterNumber finds the space between a number and its unit, at which no line breaks.
+var unitAfterNumber = regexp.MustCompile(`\d (?:(?:ms|s|min|h|GB|MB|GiB|W)\b|%)`)
+
+// Words are the words of a text; a number and its unit are one.
+func Words(text string) []string {
+	const joined = "\x1f" // no space
+	words := strings.Fields(unitAfterNumber.ReplaceAllStringFunc(text, func(found string) string { return strings.Replace(found, " ", joined, 1) }))
+	for i := range words {
+		words[i] = strings.ReplaceAll(words[i], joined, " ")
+	}
+	return words
+}
+
 // Wrapped breaks a text into lines of at most so many columns, between words. A longer word has a line of its own.
 func Wrapped(text string, columns int) []string {
 	lines := []string{""}
-	for _, word := range strings.Fields(text) {
+	for _, word := range Words(text) {
 		last := &lines[len(lines)-1]
 		switch {
 		case *last == "":

@@ -57,7 +57,10 @@ lines as (
                         end
                     when runs.mode = 'open'
                         then 'planned ' || macros.figures(fidelity.planned_per_s) || '/s, sent ' || macros.figures(fidelity.sent_per_s)
-                            || '/s; the last tenth of the plan has ' || macros.percent_text(fidelity.tail_ratio) || ' of its mean rate'
+                            || '/s' || case when not fidelity.tail_ratio between 0.5e0 and 2e0
+                                then '; as planned, its last tenth has ' || macros.percent_text(fidelity.tail_ratio) || ' of the mean rate'
+                                else ''
+                            end
                     else 'sent ' || macros.figures(fidelity.sent_per_s) || '/s, as fast as the server let them ('
                         || case runs.mode when 'closed' then 'closed loop' else runs.mode end || ')'
                 end,

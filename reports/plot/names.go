@@ -79,7 +79,7 @@ func (s *sheet) sample(e entry, x, y float64) {
 		s.rings([]xy{{x + 8, y}}, 4, e.look.Colour)
 	case e.kind == Dots:
 		s.dots([]xy{{x + 8, y}}, 4, e.look.Colour, 1)
-	case e.kind == Area:
+	case e.kind == Area || e.kind == Hill:
 		s.fill(rectangle(x, y-5, x+16, y+5), e.look.Colour, 0.35)
 		s.stroke("M"+num(x)+" "+num(y-5)+"h16", e.look.Colour, 1, nil)
 	default:

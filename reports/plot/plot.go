@@ -48,11 +48,12 @@ type Tick struct {
 // Kind is how the points of a series are joined.
 type Kind int
 
-// A Line joins points, a Step holds each value until the next, an Area is a filled Step, Dots stand alone.
+// A Line joins points, a Step holds each value until the next, an Area is a filled Step and a Hill a filled Line, Dots stand alone.
 const (
 	Line Kind = iota
 	Step
 	Area
+	Hill
 	Dots
 )
 

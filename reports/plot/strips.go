@@ -214,7 +214,7 @@ func (s *sheet) series(series Series, across, up scale) {
 	if series.Kind == Step || series.Kind == Area {
 		line = stepped(places)
 	}
-	if series.Kind == Area {
+	if series.Kind == Area || series.Kind == Hill {
 		s.fill(areas(line, up.start), series.Look.Colour, 0.35)
 		s.stroke(path(line), series.Look.Colour, 1, nil)
 		return

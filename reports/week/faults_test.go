@@ -48,6 +48,13 @@ func TestWhatThePageSays(t *testing.T) {
 			[]string{"8.41 (7.98 to 8.86) requests/s, 90 % interval of sampling alone; step times may be off by ± 15 % besides"}, nil},
 		{"the line below the headline", sample.Report(), []string{"<p class=\"rests\">The capacity was measured on 11 November.</p>"}, nil},
 		{"requests that failed", with(sample.Report(), func(r *week.Report) { r.FailedRequests = 12 }), []string{"<dt>Failed or without an answer</dt><dd>12 of "}, nil},
+		{"a slice that stands for the week", sample.Report(), []string{"The replayed slice still stands for the week: KS at most 0.05"}, nil},
+		{"a slice that does not", with(sample.Report(), func(r *week.Report) {
+			r.Shape.Slice = []week.Distance{{What: "input_tokens of nine", KS: 0.22, IsMoved: true}, {What: "output_tokens of nine", KS: 0.3, IsMoved: true}}
+		}), []string{"The replayed slice no longer stands for the week: input tokens and output tokens of nine moved (KS up to 0.3)."}, nil},
+		{"a slice of too few requests to tell", with(sample.Report(), func(r *week.Report) {
+			r.Shape.Slice = []week.Distance{{What: "input_tokens of nine", KS: 0.22, IsUnknown: true}, {What: "output_tokens of nine", KS: 0.05}}
+		}), []string{"Too few requests were replayed to tell whether they stand for the week (KS up to 0.22: input tokens of nine)."}, []string{"no longer stands"}},
 		{"one replica since Wednesday", with(changedTo(sample.Report(), 48, 1), func(r *week.Report) {
 			for i := range r.Hours {
 				if !r.Hours[i].IsMissing {

@@ -103,18 +103,37 @@ func (f *facts) slices() string {
 	if len(f.Shape.Slice) == 0 {
 		return ""
 	}
-	far := f.Shape.Slice[0]
-	var moved []string
+	far, moved, unknown := f.Shape.Slice[0], []string{}, []string{}
 	for _, d := range f.Shape.Slice {
 		if d.KS > far.KS {
 			far = d
 		}
-		if d.IsMoved {
+		switch {
+		case d.IsMoved:
 			moved = append(moved, said(d.What))
+		case d.IsUnknown:
+			unknown = append(unknown, said(d.What))
 		}
 	}
-	if len(moved) > 0 {
-		return "The replayed slice no longer stands for the week: " + listed(moved) + " moved (KS up to " + distance(far.KS) + ")."
+	upTo := "KS up to " + distance(far.KS)
+	switch {
+	case len(moved) > 0:
+		return "The replayed slice no longer stands for the week: " + listed(ofOneRun(moved)) + " moved (" + upTo + ")."
+	case len(unknown) > 0:
+		return "Too few requests were replayed to tell whether they stand for the week (" + upTo + ": " + listed(ofOneRun(unknown)) + ")."
 	}
 	return fmt.Sprintf("The replayed slice still stands for the week: KS at most %s (%s).", distance(far.KS), said(far.What))
+}
+
+// ofOneRun says "input tokens and output tokens of RUN" for two lengths of one run.
+func ofOneRun(whats []string) (out []string) {
+	for _, what := range whats {
+		name, run, _ := strings.Cut(what, " of ")
+		if last := len(out) - 1; last >= 0 && run != "" && strings.HasSuffix(out[last], " of "+run) {
+			out[last] = strings.TrimSuffix(out[last], " of "+run) + " and " + name + " of " + run
+			continue
+		}
+		out = append(out, what)
+	}
+	return out
 }
