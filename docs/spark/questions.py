@@ -9,6 +9,7 @@ SQL is the same for both engines; all that differs is in open_duckdb and open_sp
 
 import argparse
 import csv
+import json
 import pathlib
 import re
 import sys
@@ -54,22 +55,53 @@ def open_duckdb(lake, *wanted, config={}):
 
 
 def open_spark(lake, *wanted, spark=None):
-    """A function from SQL to a Spark DataFrame. Without a session, one on this machine."""
-    if spark is None:
-        from pyspark.sql import SparkSession
+    """A function from SQL to a Spark DataFrame. Without a session, one is made."""
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
 
-        spark = SparkSession.builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp()).config("spark.ui.enabled", False).getOrCreate()
+    if spark is None:
+        builder = SparkSession.builder
+        if not SparkConf().contains("spark.sql.warehouse.dir"):  # on a cluster, a folder that all workers reach
+            builder = builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp())
+        spark = builder.getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     for schema in ("staging", "marts", "portable"):
         spark.sql(f"create database if not exists {schema}")
-    if "://" not in lake:
-        lake = pathlib.Path(lake).resolve()  # Spark reads a relative path from its own folder
-    for relation in relations(questions(*wanted).values()):
-        # Columns as the files have them: a partition's name says no type.
-        spark.sql(f"create table {relation} using parquet options (path '{lake}/{relation}', recursiveFileLookup true)")
-    for name, sql in questions(*wanted).items():
-        spark.sql(f"create {'table' if name in KEPT else 'view'} portable.{name} as {sql}")
+    texts = questions(*wanted)
+    named = parts_of(spark, lake)
+    for relation in relations(texts.values()):
+        if named is None:
+            folder = f"{lake}/{relation}" if "://" in lake else pathlib.Path(lake, relation).resolve()
+            spark.sql(f"drop table if exists {relation}")
+            # Columns as the files have them: a partition's name says no type.
+            spark.sql(f"create table {relation} using parquet options (path '{folder}', recursiveFileLookup true)")
+        else:
+            rows = " union all ".join(f"select * from parquet.`{path}`" for path in named[relation])
+            spark.sql(f"create or replace view {relation} as {rows}")
+    for name, sql in texts.items():
+        if name in KEPT:
+            spark.sql(f"drop table if exists portable.{name}")
+            spark.sql(f"create table portable.{name} using parquet as {sql}")
+        else:
+            spark.sql(f"create or replace view portable.{name} as {sql}")
     return spark.sql
+
+
+def parts_of(spark, lake):
+    """The files of each relation in a bucket, by the manifest: old ones may still lie beside them. None of a folder, or without a manifest."""
+    from pyspark.errors import AnalysisException
+
+    if "://" not in lake:
+        return None
+    prefix = lake.rstrip("/").rpartition("/")[0]
+    try:
+        manifest = json.loads(spark.read.text(f"{prefix}/manifest.json", wholetext=True).first()[0])
+    except AnalysisException:  # a lake that ingest.py has made
+        return None
+    named = {}
+    for part in manifest["parts"]:
+        named.setdefault(part["relation"], []).append(f"{prefix}/{part['path']}")
+    return named
 
 
 def main():

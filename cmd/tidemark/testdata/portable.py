@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "docs" / "spark"))
 import questions
 
 FOLDER = sys.argv[1]
-LAKE = f"{FOLDER}/tidemark.published/lake"
+LAKE = f"{pathlib.Path(FOLDER).resolve()}/tidemark.published/lake"
 
 # What tells the rows of an answer apart, besides the service and the week.
 KEYS = {
@@ -65,7 +65,7 @@ def answers():
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # the second compiler costs more here than it saves
         .getOrCreate()
     )  # fmt: skip
-    ask = questions.open_spark(LAKE, spark=spark)
+    ask = questions.open_spark(f"file://{LAKE}", spark=spark)
     for name, sql in questions.questions().items():
         relation = duck(f"from portable.{name}")
         columns = [f"epoch_us({c}) as {c}" if str(t).startswith("TIMESTAMP") else c for c, t in zip(relation.columns, relation.types)]
