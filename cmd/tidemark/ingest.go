@@ -49,6 +49,7 @@ Examples:
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction"},
+			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs"},
 			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
 		),
 		Action: runIngest,
@@ -77,6 +78,10 @@ func runIngest(c *cli.Context) error {
 			return fmt.Errorf("environment %s: %w", path, err)
 		}
 	}
+	paths, err := fetchedFolders(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
 	return withWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
@@ -88,7 +93,7 @@ func runIngest(c *cli.Context) error {
 		if options.MaxRejectedRatio == 0 {
 			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
 		}
-		results, err := ingest.Load(ctx, w, c.Args().Slice(), options)
+		results, err := ingest.Load(ctx, w, paths, options)
 		end()
 		for _, result := range results {
 			tellIngested(c, result)

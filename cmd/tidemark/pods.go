@@ -7,6 +7,8 @@ package main
 // A shard does not touch the warehouse: it is no run before all of them are there.
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +19,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/objects"
 	"tidemark/internal/pods"
+	"tidemark/internal/show"
 	"tidemark/replay"
 	"tidemark/replay/plan"
 )
@@ -42,8 +46,12 @@ func shardAsked(c *cli.Context, what string) (*plan.Shard, time.Time, error) {
 		}
 	}
 	if !c.IsSet("shard") {
-		if c.IsSet("start-at") && c.IsSet("steps") {
+		switch {
+		case c.IsSet("start-at") && c.IsSet("steps"):
 			return nil, startAt, hint.Misuse("replay: --start-at is one instant, and --steps are several runs").Hint("leave one out")
+		case objects.IsAddress(c.String("runs")), objects.IsAddress(what):
+			return nil, startAt, hint.Misuse("replay: a bucket holds the plan and the folders of shards, and --shard is missing").
+				Hint("send the whole plan from files: --runs DIR; tidemark ingest s3://... fetches folders")
 		}
 		return nil, startAt, nil
 	}
@@ -100,13 +108,85 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 	h := whole.Header()
 	settings.Shard = &replay.Shard{Index: shard.Index, Count: shard.Count, StartAt: startAt.Format(time.RFC3339Nano),
 		PlanFingerprint: whole.Fingerprint(), PlanRequests: h.Requests, PlanInputTokens: h.InputTokens, PlanOutputTokens: h.OutputTokens}
-	folder := filepath.Join(c.String("runs"), fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count))
-	tell(c, "shard %s: %s", shard, folder)
-	if err := send(c, part, folder, settings); err != nil {
+	name := fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count)
+	if objects.IsAddress(c.String("runs")) {
+		err = sendIntoBucket(c, part, filepath.Join(temporary, name), settings)
+	} else {
+		folder := filepath.Join(c.String("runs"), name)
+		tell(c, "shard %s: %s", shard, folder)
+		err = send(c, part, folder, settings)
+	}
+	if err != nil {
 		return err
 	}
-	tell(c, "when all %d shards have ended: tidemark ingest %s/%s-shard-*", shard.Count, c.String("runs"), settings.RunID)
+	all := settings.RunID + "-shard-*"
+	if objects.IsAddress(c.String("runs")) {
+		all = "'" + objects.Below(c.String("runs"), all) + "'"
+	} else {
+		all = c.String("runs") + "/" + all
+	}
+	tell(c, "when all %d shards have ended: tidemark ingest %s", shard.Count, all)
 	return nil
+}
+
+// sendIntoBucket sends a part, and its folder into the bucket that --runs names. The plan of the part goes there first: a bucket that
+// refuses is told before anything is sent.
+func sendIntoBucket(c *cli.Context, part, folder string, settings replay.Settings) error {
+	at, err := objects.ParseAddress(c.String("runs"))
+	if err != nil {
+		return err
+	}
+	store, err := objects.Open(at)
+	if err != nil {
+		return err
+	}
+	if err := store.PutFile(c.Context, filepath.Base(folder)+"/plan.jsonl.zst", part); err != nil {
+		return err
+	}
+	tell(c, "shard %s: %s/%s", strings.ReplaceAll(c.String("shard"), " ", ""), at, filepath.Base(folder))
+	sendErr := send(c, part, folder, settings)
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
+		return errors.Join(sendErr, err)
+	}
+	// A pod that is told to end has half a minute for it, and what it measured counts.
+	return errors.Join(sendErr, store.PutFolder(context.WithoutCancel(c.Context), folder))
+}
+
+// fetchedPlan is the plan as a file, fetched where it is in a bucket. drop removes that file.
+func fetchedPlan(c *cli.Context, what string) (path string, drop func(), err error) {
+	if !objects.IsAddress(what) {
+		return what, func() {}, nil
+	}
+	folder, err := os.MkdirTemp("", "tidemark-plan-")
+	if err != nil {
+		return "", nil, err
+	}
+	drop = func() { os.RemoveAll(folder) }
+	name, _, _ := strings.Cut(what, "?")
+	path = filepath.Join(folder, filepath.Base(name))
+	if err := objects.FetchFile(c.Context, what, path); err != nil {
+		drop()
+		return "", nil, err
+	}
+	return path, drop, nil
+}
+
+// fetchedFolders are the paths with the folders in their place that an address of a bucket names, fetched into --runs.
+func fetchedFolders(c *cli.Context, paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		if !objects.IsAddress(path) {
+			all = append(all, path)
+			continue
+		}
+		folders, err := objects.FetchFolders(c.Context, path, c.String("runs"))
+		if err != nil {
+			return nil, err
+		}
+		tell(c, "%s: %s in %s", path, show.Things(len(folders), "folder", "folders"), c.String("runs"))
+		all = append(all, folders...)
+	}
+	return all, nil
 }
 
 func k8sCommand() *cli.Command {
@@ -127,6 +207,8 @@ Example:
 			&cli.IntFlag{Name: "shards", Usage: "`N` pods", Value: 8},
 			&cli.StringFlag{Name: "image", Usage: "the container `IMAGE` with tidemark"},
 			&cli.StringFlag{Name: "claim", Usage: "the persistent volume `CLAIM` with the plan, for results too"},
+			&cli.StringFlag{Name: "results", Usage: "instead of a volume: `s3://bucket/prefix` for results and PLAN"},
+			&cli.StringFlag{Name: "bucket-secret", Usage: "the `SECRET` with the AWS variables of the bucket"},
 			&cli.StringFlag{Name: "namespace", Usage: "in this `NAMESPACE`"},
 			&cli.StringFlag{Name: "secret", Usage: "the `SECRET` whose key api-key is the server's API key"},
 			&cli.StringFlag{Name: "start-at", Usage: "all pods begin at this `TIME`, as in 2026-08-01T12:00:00Z"},
@@ -143,7 +225,10 @@ func runK8s(c *cli.Context) error {
 	if c.NArg() != 2 || c.Args().First() != "manifest" {
 		return hint.Misuse("k8s: it takes manifest and a plan").Hint("tidemark k8s manifest PLAN; see tidemark k8s --help")
 	}
-	if err := requireFlags(c, "image", "claim", "start-at", "base-url", "model"); err != nil {
+	if err := requireFlags(c, "image", "start-at", "base-url", "model"); err != nil {
+		return err
+	}
+	if err := checkResults(c); err != nil {
 		return err
 	}
 	if _, err := time.Parse(time.RFC3339Nano, c.String("start-at")); err != nil {
@@ -160,12 +245,31 @@ func runK8s(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := pods.Manifest(pods.Job{Plan: c.Args().Get(1), Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
+	plan := c.Args().Get(1)
+	if c.IsSet("results") && !objects.IsAddress(plan) {
+		plan = objects.Below(c.String("results"), plan)
+	}
+	text, err := pods.Manifest(pods.Job{Plan: plan, Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
+		Results: c.String("results"), BucketSecret: c.String("bucket-secret"),
 		Namespace: c.String("namespace"), Secret: c.String("secret"), StartAt: c.String("start-at"),
 		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: string(service)})
 	if err != nil {
 		return err
 	}
 	_, err = c.App.Writer.Write(text)
+	return err
+}
+
+// checkResults wants one place for the results.
+func checkResults(c *cli.Context) error {
+	switch {
+	case c.IsSet("claim") == c.IsSet("results"):
+		return hint.Misuse("k8s: results go to a volume or to a bucket, to one of them").Hint("--claim NAME, or --results s3://bucket/prefix")
+	case c.IsSet("results") && c.IsSet("service"):
+		return hint.Misuse("k8s: the Monday report needs a volume for its warehouse").Hint("--claim NAME with --service")
+	case !c.IsSet("results"):
+		return nil
+	}
+	_, err := objects.ParseAddress(c.String("results"))
 	return err
 }

@@ -84,6 +84,11 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	what, drop, err := fetchedPlan(c, what)
+	if err != nil {
+		return err
+	}
+	defer drop()
 	if c.IsSet("steps") {
 		return runSteps(c, what)
 	}

@@ -41,6 +41,15 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
+// Below is the address, as a user wrote it, of what has this name below it.
+func Below(address, name string) string {
+	where, query, _ := strings.Cut(address, "?")
+	if query != "" {
+		query = "?" + query
+	}
+	return strings.TrimSuffix(where, "/") + "/" + name + query
+}
+
 // String is s3://bucket/prefix.
 func (a Address) String() string { return strings.TrimSuffix(scheme+a.Bucket+"/"+a.Prefix, "/") }
 

@@ -18,17 +18,20 @@ const MostShards = 1000
 
 // Job says what is sent, from where, and where the results go.
 type Job struct {
-	Plan      string // a path on the volume
+	Plan      string // a path on the volume, or the address of an object
 	Shards    int
 	Image     string
-	Claim     string // persistent volume claim, mounted at folder
+	Claim     string // persistent volume claim, mounted at folder; empty: the bucket of Results
+	Results   string // s3://bucket/prefix; then Plan is an address too
 	Namespace string // empty: kubectl's own
 	Secret    string // whose key api-key is the server's; empty: none
-	StartAt   string
-	BaseURL   string
-	Model     string
-	SLO       string // the text of an SLO file; empty: none
-	Service   string // the text of a service file, for the Monday report; empty: no CronJob
+	// BucketSecret has the AWS variables of the bucket; empty: the pods have them otherwise.
+	BucketSecret string
+	StartAt      string
+	BaseURL      string
+	Model        string
+	SLO          string // the text of an SLO file; empty: none
+	Service      string // the text of a service file, for the Monday report; empty: no CronJob
 }
 
 const (
@@ -73,8 +76,12 @@ func (j Job) configMap() corev1.ConfigMap {
 // job has a pod for each shard. Each is tried once: a second try would begin after the start, in the middle of the load of
 // the others. A failed index leaves the others running.
 func (j Job) job() batchv1.Job {
-	arguments := []string{"replay", path.Join(folder, j.Plan), "--shard", "/" + strconv.Itoa(j.Shards), "--start-at", j.StartAt,
-		"--base-url", j.BaseURL, "--model", j.Model, "--runs", path.Join(folder, "runs")}
+	plan, runs := path.Join(folder, j.Plan), path.Join(folder, "runs")
+	if j.Results != "" {
+		plan, runs = j.Plan, j.Results
+	}
+	arguments := []string{"replay", plan, "--shard", "/" + strconv.Itoa(j.Shards), "--start-at", j.StartAt,
+		"--base-url", j.BaseURL, "--model", j.Model, "--runs", runs}
 	if j.SLO != "" {
 		arguments = append(arguments, "--slo", settings+"/slo.yaml")
 	}
@@ -82,6 +89,9 @@ func (j Job) job() batchv1.Job {
 	if j.Secret != "" {
 		pod.Containers[0].Env = []corev1.EnvVar{{Name: "OPENAI_API_KEY", ValueFrom: &corev1.EnvVarSource{
 			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: j.Secret}, Key: "api-key"}}}}
+	}
+	if j.BucketSecret != "" {
+		pod.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: j.BucketSecret}}}}
 	}
 	// Two shards on one node would share its cores.
 	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "kubernetes.io/hostname",
@@ -109,6 +119,15 @@ func (j Job) cronJob() batchv1.CronJob {
 
 // pod runs tidemark as nobody, with the volume and the ConfigMap and nothing else that can be written but /tmp.
 func (j Job) pod(arguments []string) corev1.PodSpec {
+	mounts := []corev1.VolumeMount{{Name: "settings", MountPath: settings, ReadOnly: true}, {Name: "scratch", MountPath: "/tmp"}}
+	volumes := []corev1.Volume{
+		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}
+	if j.Claim != "" {
+		mounts = append(mounts, corev1.VolumeMount{Name: "results", MountPath: folder})
+		volumes = append(volumes, corev1.Volume{Name: "results", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: j.Claim}}})
+	}
 	return corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), FSGroup: new(int64(nobody)),
@@ -120,14 +139,9 @@ func (j Job) pod(arguments []string) corev1.PodSpec {
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}}, // no CPU limit: throttling makes requests late
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			VolumeMounts: []corev1.VolumeMount{{Name: "results", MountPath: folder}, {Name: "settings", MountPath: settings, ReadOnly: true},
-				{Name: "scratch", MountPath: "/tmp"}},
+			VolumeMounts: mounts,
 		}},
-		Volumes: []corev1.Volume{
-			{Name: "results", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: j.Claim}}},
-			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}},
-			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		},
+		Volumes: volumes,
 	}
 }
 

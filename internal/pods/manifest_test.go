@@ -46,6 +46,19 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 	if cron.Spec.Schedule != "0 7 * * 1" || cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
 		t.Errorf("CronJob: %+v", cron.Spec)
 	}
+	// With a bucket there is no volume.
+	text, err = Manifest(Job{Plan: "s3://b/plan.jsonl.zst", Results: "s3://b/results", BucketSecret: "aws", Shards: 2, Image: "tidemark:1", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bare batchv1.Job
+	if err := yaml.UnmarshalStrict(bytes.Split(text, []byte("---\n"))[1], &bare); err != nil {
+		t.Fatal(err)
+	}
+	pod := bare.Spec.Template.Spec
+	if len(pod.Volumes) != 2 || pod.Containers[0].EnvFrom[0].SecretRef.Name != "aws" || pod.Containers[0].Args[1] != "s3://b/plan.jsonl.zst" || !slices.Contains(pod.Containers[0].Args, "s3://b/results") {
+		t.Errorf("with a bucket: %+v", pod)
+	}
 	// The decoder is strict indeed.
 	if yaml.UnmarshalStrict([]byte("apiVersion: batch/v1\nspec: {completionmode: Indexed, nonsense: 1}\n"), &batchv1.Job{}) == nil {
 		t.Error("the decoder takes anything")

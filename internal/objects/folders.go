@@ -1,0 +1,159 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tidemark/internal/hint"
+)
+
+// runFile is the object of a run's folder that is written last: a folder that has it is whole.
+const runFile = "run.json"
+
+// PutFolder writes the files of a run's folder as objects below its name.
+func (s *Store) PutFolder(ctx context.Context, folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, file := range files {
+		if file.Type().IsRegular() && file.Name() != runFile {
+			names = append(names, file.Name())
+		}
+	}
+	for _, name := range append(names, runFile) {
+		if err := s.PutFile(ctx, path.Join(filepath.Base(folder), name), filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutFile writes a file as an object.
+func (s *Store) PutFile(ctx context.Context, name, from string) error {
+	file, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return s.Write(ctx, name, file, info.Size())
+}
+
+// FetchFile copies the object at s3://bucket/name to a file that does not exist.
+func FetchFile(ctx context.Context, address, to string) error {
+	s, name, err := openAbove(address)
+	if err != nil {
+		return err
+	}
+	return s.fetchTo(ctx, name, to)
+}
+
+func (s *Store) fetchTo(ctx context.Context, name, to string) error {
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Fetch(ctx, name, file), file.Close())
+}
+
+// FetchFolders copies the run folders whose address matches, as s3://bucket/results/RUN-shard-*, into a local folder, and names them. One
+// that is there already stays, because the folder of a run that has ended does not change.
+func FetchFolders(ctx context.Context, address, into string) (folders []string, err error) {
+	s, pattern, err := openAbove(address)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, there := map[string][]string{}, []string{}
+	for _, object := range list {
+		folder, file, isIn := strings.Cut(object.Name, "/")
+		if !isIn || !filepath.IsLocal(folder) || !filepath.IsLocal(file) || strings.Contains(file, "/") {
+			continue
+		}
+		if files[folder] == nil {
+			there = append(there, folder)
+		}
+		if matches, err := path.Match(pattern, folder); err != nil {
+			return nil, hint.Misuse("%s: %w", address, err)
+		} else if matches {
+			files[folder] = append(files[folder], file)
+			continue
+		}
+		files[folder] = []string{}
+	}
+	for _, folder := range there {
+		switch {
+		case len(files[folder]) == 0:
+			continue
+		case !slices.Contains(files[folder], runFile):
+			return nil, hint.Errorf("%s/%s has no %s: the client that sends it has not ended, or was killed before its results were sent", s.at, folder, runFile).
+				Hint("wait for it; if it was killed, what it measured is lost: send the plan again")
+		}
+		to := filepath.Join(into, folder)
+		if err := s.fetchFolder(ctx, folder, files[folder], to); err != nil {
+			return nil, err
+		}
+		folders = append(folders, to)
+	}
+	if len(folders) == 0 {
+		return nil, hint.Misuse("%s: no run's folder has that name", address).Hint("%s", hint.Known("folder", there, pattern))
+	}
+	return folders, nil
+}
+
+// fetchFolder copies to the side and renames, so that the folder is there whole or not at all.
+func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, to string) error {
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(to), ".fetch-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(beside)
+	for _, file := range files {
+		if err := s.fetchTo(ctx, path.Join(folder, file), filepath.Join(beside, file)); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(beside, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(beside, to)
+}
+
+// openAbove opens the prefix that holds an object, or objects that match a pattern, and gives the name below it.
+func openAbove(address string) (*Store, string, error) {
+	where, endpoint, hasEndpoint := strings.Cut(address, "?endpoint=")
+	cut := strings.LastIndex(where, "/")
+	above, name := where[:cut], where[cut+1:]
+	if name == "" || len(above) <= len(scheme) {
+		return nil, "", hint.Misuse("%s: an object or folder in a bucket is wanted", address).Hint("as in s3://bucket/results/RUN-shard-*")
+	}
+	if hasEndpoint {
+		above += "?endpoint=" + endpoint
+	}
+	at, err := ParseAddress(above)
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := Open(at)
+	return s, name, err
+}
