@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
+.PHONY: test-spark help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, n
 test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's, and every figure of the Monday page worked out anew (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
 	DUCKDB_PYTHON=$(CACHE)/duckdb-python/bin/python $(GO) test -tags "$(TAGS) python" ./queries ./cmd/tidemark -run InPython -count=1 -v
+
+test-spark: $(EMPTY) ## every figure of the Monday page by the same SQL on DuckDB and on Spark, over the published lake of two services and five weeks; traces made into the lake by Spark (a venv of 700 MB in the cache folder; Java)
+	./queries/spark_setup.sh $(CACHE)
+	SPARK_PYTHON=$(CACHE)/spark/bin/python PYSPARK_PYTHON=$(CACHE)/spark/bin/python SPARK_SUBMIT=$(CACHE)/spark/bin/spark-submit $(GO) test -tags "$(TAGS) spark" ./cmd/tidemark -run OnSpark -count=1 -v -timeout 30m
 
 test-notebooks: build ## the notebooks and the dashboard of docs, against a live serve and a published folder (a venv of 1.1 GB in the cache folder); BOOKS_OUTPUT=DIR keeps the plots
 	./internal/books/setup.sh $(CACHE)
@@ -122,7 +126,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-examples test-notebooks test-objects test-release test-vllm
+ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-spark test-examples test-notebooks test-objects test-release test-vllm
 
 # Prometheus scrapes for two minutes, in which the cores are free.
 fuzz-beside-prometheus: $(EMPTY)

@@ -27,7 +27,7 @@ import (
 
 // Files are the SQL texts and the seeds' rows.
 //
-//go:embed */*.sql seeds/*.csv seeds/*.jsonl seeds/*.csv.gz
+//go:embed raw/*.sql seeds/*.sql macros/*.sql staging/*.sql marts/*.sql checks/*.sql examples/*.sql seeds/*.csv seeds/*.jsonl seeds/*.csv.gz
 var Files embed.FS
 
 // File is one embedded text.
@@ -49,6 +49,12 @@ func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run
 // published lake.
 func (f File) IsPublishedPerSource() bool {
 	return strings.Contains(f.Text, "\n-- Published per source.\n")
+}
+
+// IsPublishedPerWeek says that the view's rows of each week of a service are written into the
+// published lake.
+func (f File) IsPublishedPerWeek() bool {
+	return strings.Contains(f.Text, "\n-- Published per week of a service.\n")
 }
 
 // Views are the schemas whose files are bare selects.

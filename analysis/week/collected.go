@@ -115,7 +115,7 @@ func (m *maker) describeMetrics() error {
 // source is the part as the page lists it.
 func (p part) source() Source {
 	first, last := p.first.UTC(), p.last.UTC().Round(time.Microsecond)
-	s := Source{Name: p.name, Role: p.role(), Format: p.format, SHA256: p.sha256, Rows: p.rows, From: &first, Until: &last, Covers: p.traffic.Covers, Note: p.zone}
+	s := Source{Name: p.name, Role: p.role(), Format: p.format, SHA256: p.sha256, Rows: p.rows, From: &first, Until: &last, Covers: p.traffic.Covers, Class: p.traffic.Class, Model: p.traffic.Model, Note: p.zone}
 	if p.traffic.Covers == service.BySpan {
 		s.Covers = p.traffic.From.Format(time.RFC3339) + "/" + p.traffic.Until.Format(time.RFC3339)
 	}

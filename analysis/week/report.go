@@ -106,9 +106,11 @@ type Source struct {
 	Rows        int64      `json:"rows"`
 	From        *time.Time `json:"from"` // first and last row
 	Until       *time.Time `json:"until"`
-	Covers      string     `json:"covers"`       // rows, day, or FROM/UNTIL as said
-	DuplicateOf string     `json:"duplicate_of"` // counted there; empty: counted here
-	Note        string     `json:"note"`         // no zone given, read as UTC
+	Covers      string     `json:"covers"`          // rows, day, or FROM/UNTIL as said
+	Class       string     `json:"class,omitempty"` // only its requests of that class
+	Model       string     `json:"model,omitempty"` // only those for that model
+	DuplicateOf string     `json:"duplicate_of"`    // counted there; empty: counted here
+	Note        string     `json:"note"`            // no zone given, read as UTC
 }
 
 // Hour is one hour of the service. Without data IsMissing is true and what was measured is nil.

@@ -1,4 +1,4 @@
-//go:build duckdb_arrow && python
+//go:build duckdb_arrow && (python || spark)
 
 package main
 
@@ -79,18 +79,7 @@ func TestTheMondayPageInPython(t *testing.T) {
 	if kept := os.Getenv("RECOMPUTE_DIR"); kept != "" {
 		dir = kept
 	}
-	services := []recomputed{
-		{
-			Service: "chat", Zone: "Europe/Berlin", Weeks: recomputedWeeks, GPUs: 8, Price: 1.75, Allowed: 0.01, file: berlinFile,
-			Traffic:  []map[string]any{{"source": "berlin-a", "covers": "rows"}, {"source": "berlin-b", "covers": "rows"}, {"source": "berlin-c", "covers": "rows"}},
-			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 2}, {"from": "2026-10-21", "replicas": 4}},
-		},
-		{
-			Service: "assist", Zone: "Asia/Kolkata", Weeks: recomputedWeeks, GPUs: 8, Price: 3.10, Allowed: 0.01, file: kolkataFile,
-			Traffic:  []map[string]any{{"source": "kolkata", "class": "chat", "covers": "day"}},
-			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 4}},
-		},
-	}
+	services := recomputedServices()
 	recordTraffic(t, dir)
 	reportWeeks(t, dir, services)
 
@@ -107,6 +96,22 @@ func TestTheMondayPageInPython(t *testing.T) {
 	}
 }
 
+// recomputedServices are those of which every week is reported.
+func recomputedServices() []recomputed {
+	return []recomputed{
+		{
+			Service: "chat", Zone: "Europe/Berlin", Weeks: recomputedWeeks, GPUs: 8, Price: 1.75, Allowed: 0.01, file: berlinFile,
+			Traffic:  []map[string]any{{"source": "berlin-a", "covers": "rows"}, {"source": "berlin-b", "covers": "rows"}, {"source": "berlin-c", "covers": "rows"}},
+			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 2}, {"from": "2026-10-21", "replicas": 4}},
+		},
+		{
+			Service: "assist", Zone: "Asia/Kolkata", Weeks: recomputedWeeks, GPUs: 8, Price: 3.10, Allowed: 0.01, file: kolkataFile,
+			Traffic:  []map[string]any{{"source": "kolkata", "class": "chat", "covers": "day"}},
+			Replicas: []map[string]any{{"from": "2026-01-01", "replicas": 4}},
+		},
+	}
+}
+
 // reportWeeks ingests the traffic and makes the page of every week, as a user would.
 func reportWeeks(t *testing.T, dir string, services []recomputed) {
 	t.Chdir(dir)
@@ -114,21 +119,23 @@ func reportWeeks(t *testing.T, dir string, services []recomputed) {
 	if err := warehousetest.Template(filepath.Join(dir, "tidemark.duckdb")); err != nil {
 		t.Fatal(err)
 	}
-	tidemark := func(args ...string) {
-		t.Helper()
-		var out bytes.Buffer
-		app := newApp(strings.NewReader(""), &out, &out)
-		if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
-			t.Fatalf("tidemark %s: %v\n%s", strings.Join(args, " "), err, &out)
-		}
-	}
-	tidemark("ingest", "berlin-a.csv", "berlin-b.csv", "berlin-c.csv", "kolkata.csv", "--quiet")
+	typed(t, "ingest", "berlin-a.csv", "berlin-b.csv", "berlin-c.csv", "kolkata.csv", "--quiet")
 	for _, s := range services {
 		put(t, dir, s.Service+".yaml", s.file)
 		for _, week := range s.Weeks {
 			name := s.Service + "-" + week
-			tidemark("report", "--service", s.Service+".yaml", "--week", week, "--output", name+".html", "--summary", name)
+			typed(t, "report", "--service", s.Service+".yaml", "--week", week, "--output", name+".html", "--summary", name)
 		}
+	}
+}
+
+// typed runs the program as a user types it.
+func typed(t *testing.T, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	app := newApp(strings.NewReader(""), &out, &out)
+	if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
+		t.Fatalf("tidemark %s: %v\n%s", strings.Join(args, " "), err, &out)
 	}
 }
 

@@ -8,6 +8,7 @@
 //	spare.duckdb     of a large warehouse: the snapshot before that, which is brought up to date next
 //	lake/<schema>.<relation>/run_date=2026-11-22/run_id=R/part.parquet
 //	lake/<schema>.<relation>/source_id=7/part.parquet
+//	lake/<schema>.<relation>/service=S/week=2026-W47/part.parquet
 //	manifest.json    of which state all that is, and the rows and the hash of every part
 //
 // A writer publishes before it closes the warehouse, while it alone has it
@@ -26,6 +27,6 @@
 // A reader asks Fresh whether the snapshot is of the warehouse's present state.
 //
 // It refuses to publish into a folder that holds anything else. It knows which
-// relations there are only from the headers in queries: what is "Kept per run." or
-// "Published per source." is in the lake.
+// relations there are only from the headers in queries: what is "Kept per run.",
+// "Published per source." or "Published per week of a service." is in the lake.
 package published

@@ -24,12 +24,12 @@ import (
 // size. Packed rows take less than 100 bytes, so that the file stays below 512 MB.
 const rowsPerPart = 5_000_000
 
-// owner is a run or a source: the lake has parts for each.
+// owner is a run, a source, or a week of a service: the lake has parts for each.
 type owner struct {
-	Column   string `json:"column"` // run_id or source_id
-	ID       string `json:"id"`
-	Computed string `json:"computed_at"`    // when its rows were computed, or the source taken in
-	Date     string `json:"date,omitempty"` // the day on which a run began; empty for a source
+	Column   string `json:"column"`         // run_id, source_id or service_week
+	ID       string `json:"id"`             // of a week: chat/2026-W47; no name of a service has a slash
+	Computed string `json:"computed_at"`    // when its rows were computed, or the source taken in; of a week, what its report's document hashes to
+	Date     string `json:"date,omitempty"` // the day on which a run began; empty for others
 	name     string // of a source
 }
 
@@ -41,8 +41,12 @@ func (o owner) state() string { return o.key() + " " + o.Computed + " " + o.Date
 // partition are the folders of the owner's parts, as Hive names them.
 func (o owner) partition() string {
 	name := o.Column + "=" + url.PathEscape(o.ID)
-	if o.Column == "run_id" {
+	switch o.Column {
+	case "run_id":
 		return filepath.Join("run_date="+o.Date, name)
+	case "service_week":
+		service, week, _ := strings.Cut(o.ID, "/")
+		return filepath.Join("service="+url.PathEscape(service), "week="+week)
 	}
 	return name
 }
@@ -73,7 +77,7 @@ func (p publication) addParts(ctx context.Context) (owners []owner, parts []Part
 			parts = append(parts, part)
 		}
 	}
-	for _, column := range []string{"run_id", "source_id"} {
+	for _, column := range []string{"run_id", "source_id", "service_week"} {
 		of := slices.DeleteFunc(slices.Clone(lacking), func(o owner) bool { return o.Column != column })
 		for _, relation := range published(column) {
 			made, err := p.addRelation(ctx, relation, of)
@@ -92,7 +96,7 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 	if len(owners) == 0 {
 		return nil, nil
 	}
-	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select %s::varchar, count(*) from %s where %s group by all", owners[0].Column, relation, areOf(relation, owners...)))
+	rows, err := p.w.DB().QueryContext(ctx, fmt.Sprintf("select (%s)::varchar, count(*) from %s where %s group by all", inSQL(owners[0].Column), relation, areOf(relation, owners...)))
 	if err != nil {
 		return nil, err
 	}
@@ -119,11 +123,19 @@ func (p publication) addRelation(ctx context.Context, relation string, owners []
 	return parts, rows.Err()
 }
 
-// published are the relations that the lake has of a run, or of a source.
+// inSQL is the id of a row's owner.
+func inSQL(column string) string {
+	if column == "service_week" {
+		return "service || '/' || week"
+	}
+	return column
+}
+
+// published are the relations that the lake has of a run, of a source, or of a week of a service.
 func published(column string) (relations []string) {
 	for _, schema := range queries.Views {
 		for _, file := range queries.In(schema, ".sql") {
-			if column == "run_id" && file.IsKept() || column == "source_id" && file.IsPublishedPerSource() {
+			if column == "run_id" && file.IsKept() || column == "source_id" && file.IsPublishedPerSource() || column == "service_week" && file.IsPublishedPerWeek() {
 				relations = append(relations, file.Relation())
 			}
 		}
@@ -131,7 +143,7 @@ func published(column string) (relations []string) {
 	return relations
 }
 
-// areOf is the condition for a relation's rows of some owners, all runs or all sources.
+// areOf is the condition for a relation's rows of some owners, all runs, all sources or all weeks.
 // Staging views that number a trace's rows do so by the source's name: only with the name in the
 // condition does DuckDB leave the rows of all other traces unread.
 func areOf(relation string, owners ...owner) string {
@@ -139,7 +151,7 @@ func areOf(relation string, owners ...owner) string {
 	for _, o := range owners {
 		ids, names = append(ids, o.literal()), append(names, literal(o.name))
 	}
-	condition := fmt.Sprintf("%s in (%s)", owners[0].Column, strings.Join(ids, ", "))
+	condition := fmt.Sprintf("%s in (%s)", inSQL(owners[0].Column), strings.Join(ids, ", "))
 	if owners[0].Column == "source_id" && hasSourceName()[relation] {
 		condition += fmt.Sprintf(" and source_name in (%s)", strings.Join(names, ", "))
 	}
@@ -180,6 +192,9 @@ func (p publication) owners(ctx context.Context) (owners []owner, err error) {
 		select 'source_id', source_id::varchar, ingested_at::varchar, '', name
 		from raw.sources
 		where kind <> 'run'
+		union all
+		select 'service_week', service || '/' || week, md5(document::varchar), '', ''
+		from raw.service_weeks
 		order by all`)
 	if err != nil {
 		return nil, err

@@ -225,11 +225,12 @@ func inode(t *testing.T, path string) string {
 func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 	path := warehousetest.File(t)
 	folder := filepath.Join(t.TempDir(), "elsewhere")
-	change(t, path, folder, aRun("a b/c"), aTrace)
+	const aWeek = `insert into raw.service_weeks values ('chat', '2026-W47', [], 'ab', '{"hours": [{"local_hour": "2026-11-16 00:00+01:00"}], "sums": {"hours": 1}}')`
+	change(t, path, folder, aRun("a b/c"), aTrace, aWeek)
 	all := parts(t, folder)
 	for _, want := range []string{
 		"staging.requests/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet", "marts.runs/run_date=2026-11-20/run_id=a%20b%2Fc/part.parquet",
-		"staging.arrivals/source_id=1000/part.parquet",
+		"staging.arrivals/source_id=1000/part.parquet", "marts.service_hours/service=chat/week=2026-W47/part.parquet", "marts.service_weeks/service=chat/week=2026-W47/part.parquet",
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("the lake has no %s; it has %q", want, all)
@@ -261,6 +262,21 @@ func TestTheLakeHasWhatTheWarehouseHas(t *testing.T) {
 			t.Errorf("%+v: %v", part, err)
 		}
 	}
+	service := filepath.Join(folder, "lake/marts.service_hours/service=chat/week=2026-W47/part.parquet")
+	before, err := os.Stat(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(t, path, folder, strings.Replace(aWeek, "W47", "W48", 1))
+	if now, err := os.Stat(service); err != nil || !os.SameFile(before, now) {
+		t.Errorf("a week was written again because of another (%v)", err)
+	}
+	change(t, path, folder, "update raw.service_weeks set document = replace(document::varchar, '00:00', '01:00') where week = '2026-W47'")
+	w = opened(t, path)
+	if got := text(t, w.DB(), fmt.Sprintf("select string_agg(week || ' ' || local_hour, ', ' order by week) from read_parquet('%s')", filepath.Join(folder, "lake/marts.service_hours/**/*.parquet"))); got != "2026-W47 2026-11-16 01:00+01:00, 2026-W48 2026-11-16 00:00+01:00" {
+		t.Errorf("the lake's hours of weeks: got %q", got)
+	}
+	w.Close()
 	change(t, path, folder, "delete from raw.arrivals; delete from raw.sources where source_id = 1000")
 	if left := parts(t, folder); slices.Contains(left, "staging.arrivals/source_id=1000/part.parquet") || len(left) == 0 {
 		t.Errorf("after the source was removed the lake has %q", left)

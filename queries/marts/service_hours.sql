@@ -2,6 +2,7 @@
 --
 -- Replicas are whole ones for the busiest five minutes of the hour, by the capacity of one replica at the hour's own lengths. An hour without
 -- data is missing: its figures are null, and never 0.
+-- Published per week of a service.
 -- group: money
 -- service                 the service
 -- week                    ISO week in the service's zone: '2026-W47'

@@ -1,6 +1,7 @@
 -- One row per service and week with a report: its headline figures.
 --
 -- Sums and means leave out missing hours. Paid hours and cost are for the whole week.
+-- Published per week of a service.
 -- group: money
 -- service                   the service
 -- week                      ISO week in the service's zone: '2026-W47'
@@ -31,9 +32,19 @@
 -- is_met                    the SLO held in production in every hour; null: not known
 -- broken_hours              hours in which production broke the SLO
 -- sentence                  the decision, as the page says it
+-- time_zone                 of the service: 'Europe/Berlin'
+-- gpus_per_replica          GPUs of one replica
+-- usd_per_gpu_hour          price that the costs rest on, US dollars; null: none is known
+-- allowed_ratio             share of requests that the SLO lets miss
+-- basis_replica_rate_per_s  what one replica takes of the busiest hour's shape, requests per second: marts.service_curves is of that shape
 select
     service,
     week,
     file_sha256,
-    unnest(sums)
+    unnest(sums),
+    document ->> '$.time_zone' as time_zone,
+    (document ->> '$.deployment.gpus_per_replica')::bigint as gpus_per_replica,
+    (document ->> '$.price.usd_per_gpu_hour')::double as usd_per_gpu_hour,
+    (document ->> '$.basis.allowed_ratio')::double as allowed_ratio,
+    (document ->> '$.basis.replica_rate_per_s')::double as basis_replica_rate_per_s
 from staging.service_weeks
