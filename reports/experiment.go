@@ -192,7 +192,9 @@ func (e *experiment) conclude() {
 	case best >= 0:
 		e.Levels[best].IsBest = true
 		e.Conclusion = "Largest level within the SLO: " + at(best)
-	case firstMiss >= 0:
+	case firstMiss > 0: // those before it are undecided
+		e.Conclusion = "None is shown within the SLO; " + at(firstMiss) + " is not"
+	case firstMiss == 0:
 		e.Conclusion = "No level is within the SLO: " + at(firstMiss) + " is not"
 	default:
 		e.Conclusion = "No level is known to be within the SLO"
@@ -226,10 +228,10 @@ var bindsFirst = regexp.MustCompile(`(?i)\b(ttft|tpot|itl|e2e)\b[^.]*\bbinds?\b`
 func (e *experiment) judge(firstMiss int, at func(int) string) string {
 	claimed := bindsFirst.FindStringSubmatch(e.Hypothesis)
 	switch {
-	case e.Hypothesis == "":
+	case e.Hypothesis == "", e.isQuestion():
 		return ""
 	case claimed == nil:
-		return "Whether it held is for the reader: it is not about which objective binds."
+		return "It does not say which objective binds first, so it is for the reader to judge."
 	case firstMiss < 0:
 		return "Not decided: no level misses an objective."
 	}
@@ -240,6 +242,9 @@ func (e *experiment) judge(firstMiss int, at func(int) string) string {
 	}
 	return fmt.Sprintf("%s: %s is the first to miss its limit, at %s.", verdict, l.missed, at(firstMiss))
 }
+
+// isQuestion is true for replay --steps, which has no hypothesis.
+func (e *experiment) isQuestion() bool { return strings.HasPrefix(e.Hypothesis, "what each ") }
 
 // experimentFirst is the first screen of a page whose runs are all of one experiment.
 func (p *page) experimentFirst(m *mast) (first, bool, error) {
@@ -253,7 +258,10 @@ func (p *page) experimentFirst(m *mast) (first, bool, error) {
 	e := all[0]
 	m.Name = e.Name
 	lede := fmt.Sprintf("%d levels of %s, %d runs.", len(e.Levels), esc(e.Variable), len(p.Runs))
-	if e.Hypothesis != "" {
+	switch {
+	case e.isQuestion():
+		lede = "Asked: <bdi>" + esc(shortened(e.Hypothesis, 200)) + "</bdi>. " + lede
+	case e.Hypothesis != "":
 		lede = "Hypothesis: <bdi>" + esc(shortened(e.Hypothesis, 200)) + "</bdi>. " + strong(e.Judgement) + " " + lede
 	}
 	return first{Headline: tight(e.Conclusion), Lede: template.HTML(tight(lede))}, true, nil // safe: every value is escaped
