@@ -3,6 +3,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,12 +90,13 @@ func TestTracesIngestedOnSpark(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var files []string
-	for _, name := range []string{"azure-2023.csv", "azure-2024.csv", "azure-lmm-2025.csv", "mooncake.jsonl", "mooncake-16.jsonl", "mooncake-sessions.jsonl"} {
+	for _, name := range []string{"azure-2023.csv", "azure-lmm-2025.csv", "mooncake.jsonl", "mooncake-16.jsonl", "mooncake-sessions.jsonl"} {
 		files = append(files, absolute(t, "../../fixtures/traces/"+name))
 	}
+	put(t, dir, "packed.csv.gz", packed(t, "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5\n2024-05-10 00:00:00.017335+00:00,2399,6\n"))
 	put(t, dir, "odd-azure.csv", strings.Join(oddAzure, "\n"))
 	put(t, dir, "odd-mooncake.jsonl", strings.Join(oddMooncake, "\n")+"\n")
-	files = append(files, filepath.Join(dir, "odd-azure.csv"), filepath.Join(dir, "odd-mooncake.jsonl"))
+	files = append(files, filepath.Join(dir, "packed.csv.gz"), filepath.Join(dir, "odd-azure.csv"), filepath.Join(dir, "odd-mooncake.jsonl"))
 	for _, pattern := range []string{"azure-2023/*.csv", "mooncake/*.jsonl"} {
 		found, err := filepath.Glob(filepath.Join(os.Getenv("TIDEMARK_SHARED"), "traces", pattern))
 		if err != nil {
@@ -164,6 +166,19 @@ func absolute(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // listOf is an SQL list of texts.
