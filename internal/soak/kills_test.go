@@ -269,10 +269,16 @@ func (k *mortal) check(i int) {
 	k.parts(i)
 }
 
-// isPurged fails unless a killed purge explains that nothing is published: it removes the manifest first.
+// isPurged fails unless a killed purge explains that nothing is published: it removes the manifest first, and then writes one that names the
+// warehouse and no snapshot.
 func (k *mortal) isPurged(i int) {
-	if _, err := os.Stat(filepath.Join(k.folder, "tidemark.published", "manifest.json")); !errors.Is(err, fs.ErrNotExist) {
-		k.t.Fatalf("kill %d, %s: there is a manifest and no snapshot (%v)", i, k.name, err)
+	text, err := os.ReadFile(filepath.Join(k.folder, "tidemark.published", "manifest.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var manifest struct{ Snapshot string }
+	if err = errors.Join(err, json.Unmarshal(text, &manifest)); err != nil || manifest.Snapshot != "" {
+		k.t.Fatalf("kill %d, %s: there is no snapshot, and the manifest says %s (%v)", i, k.name, text, err)
 	}
 }
 
