@@ -150,7 +150,7 @@ func meantFlag(c *cli.Context, wrong string) string {
 	}
 	meant := hint.DidYouMean(names, word)
 	switch {
-	case len(verbs) > 0 && len(verbs) <= 6:
+	case len(verbs) > 0 && len(verbs) <= 8:
 		return fmt.Sprintf("--%s is a flag of %s; tidemark %s --help-all lists those of %s", word, strings.Join(verbs, ", "), c.Command.Name, c.Command.Name)
 	case meant != "":
 		return meant
