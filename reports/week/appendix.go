@@ -34,8 +34,11 @@ func (f *facts) sources() *table {
 			span = f.instant(*s.From) + " to " + f.instant(*s.Until)
 		}
 		counted := "yes"
-		if s.DuplicateOf != "" {
+		switch {
+		case s.DuplicateOf != "":
 			counted = "no: the same rows as " + s.DuplicateOf
+		case s.Class != "" || s.Model != "":
+			counted = "only " + strings.TrimSpace(s.Class+" requests") + strings.TrimSuffix(" for "+s.Model, " for ")
 		}
 		r := cells(s.Name, s.Role+", "+s.Format, count(s.Rows), span, dash(s.Covers), counted, shortHash(s.SHA256))
 		r.Cells[0].Small, r.Cells[6].Code = s.Note, true

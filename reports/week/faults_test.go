@@ -55,6 +55,7 @@ func TestWhatThePageSays(t *testing.T) {
 		{"a slice of too few requests to tell", with(sample.Report(), func(r *week.Report) {
 			r.Shape.Slice = []week.Distance{{What: "input_tokens of nine", KS: 0.22, IsUnknown: true}, {What: "output_tokens of nine", KS: 0.05}}
 		}), []string{"Too few requests were replayed to tell whether they stand for the week (KS up to 0.22: input tokens of nine)."}, []string{"no longer stands"}},
+		{"a source of which a part counts", sample.Changed(), []string{"only requests for llama-3.1-70b", "only interactive requests"}, nil},
 		{"one replica since Wednesday", with(changedTo(sample.Report(), 48, 1), func(r *week.Report) {
 			for i := range r.Hours {
 				if !r.Hours[i].IsMissing {
