@@ -81,6 +81,7 @@ func TestStepCostIsTheMacros(t *testing.T) {
 		{GPU: "H200", CatalogModel: "llama-3.1-70b", TensorParallelSize: 4, Quantization: "fp8", KVCacheDtype: "fp8"},
 		{GPU: "H100", CatalogModel: "qwen3-32b", TensorParallelSize: 8, Engine: "tensorrt-llm"}, // a harder roof
 		{GPU: "H200", CatalogModel: "gpt-oss-120b", TensorParallelSize: 2},                      // experts and windows
+		{GPU: "H200", CatalogModel: "deepseek-v3.2", TensorParallelSize: 8},                     // sparse attention
 	} {
 		cost, err := analysis.LoadStepCost(context.Background(), w.DB(), d)
 		if err != nil {
@@ -90,7 +91,8 @@ func TestStepCostIsTheMacros(t *testing.T) {
 		if worst > 0.005 {
 			t.Errorf("%s on %d x %s: a step is %.2f %% from the macros, want 0.5 %%", d.CatalogModel, d.TensorParallelSize, d.GPU, 100*worst)
 		}
-		if cost.KVCapacityTokens <= 0 || (d.CatalogModel == "gpt-oss-120b") != (cost.SlidingWindow == 128) {
+		window := map[string]int{"gpt-oss-120b": 128, "deepseek-v3.2": 2048}[d.CatalogModel]
+		if cost.KVCapacityTokens <= 0 || cost.SlidingWindow != window {
 			t.Errorf("%s: capacity %d tokens, window %d", d.CatalogModel, cost.KVCapacityTokens, cost.SlidingWindow)
 		}
 	}

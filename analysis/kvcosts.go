@@ -15,7 +15,8 @@ import (
 // What a context costs in KV cache: bytes per token, per request and per GPU, and the time to read it once. The formula is
 // 2 * layers * KV heads * head size * bytes of an element (physics.md 1.4), with these exceptions, which macros.kv_request_bytes knows:
 //
-//   - a layer with a sliding window keeps only its window;
+//   - a layer with a sliding window keeps only its window; sparse attention keeps all, and a key of its indexer with each token, but reads
+//     only what it chooses, besides those keys;
 //   - a latent cache (MLA) keeps one vector per token instead of heads, and every GPU holds all of it;
 //   - a layer without attention keeps a state of constant size;
 //   - with more GPUs than KV heads the heads are repeated, so that a further GPU saves nothing.
@@ -77,7 +78,7 @@ select
     macros.kv_request_bytes(whole, tokens) as request_bytes,
     shared.tensor_parallel_size,
     macros.kv_request_bytes(shared, tokens) as gpu_request_bytes,
-    case when $2::boolean then macros.kv_request_bytes(shared, tokens) / shared.kv_bytes_per_s end as read_s
+    case when $2::boolean then macros.kv_s(shared, tokens, least(tokens, coalesce(shared.window_tokens, tokens))) end as read_s
 from costs
 order by
     tokens,
@@ -92,6 +93,7 @@ type ModelShape struct {
 	HeadDim          int
 	WindowTokens     sql.NullInt64
 	WindowedLayers   int
+	IndexLayers      int     // with an indexer: layers read WindowTokens of all that they keep; 0: a window drops the others
 	LatentDim        int     // of a latent cache (MLA): numbers per token and layer; 0: the cache holds keys and values
 	LinearLayers     int     // with a constant state in place of a cache
 	StateBytes       float64 // of a sequence, in all linear layers together
@@ -112,11 +114,12 @@ select
     head_dim,
     window_tokens,
     windowed_layers,
+    index_layers,
     case when is_mla then kv_lora + rope_dim else 0 end,
     linear_layers,
     linear_state_bytes,
     max_context_tokens
-from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.WindowTokens, &s.WindowedLayers,
+from macros.models_named(?)`, model).Scan(&s.Model, &s.Layers, &s.QueryHeads, &s.KVHeads, &s.HeadDim, &s.WindowTokens, &s.WindowedLayers, &s.IndexLayers,
 		&s.LatentDim, &s.LinearLayers, &s.StateBytes, &s.MaxContextTokens)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, unknownModel(ctx, db, model)

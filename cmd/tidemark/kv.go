@@ -126,7 +126,9 @@ func shapeText(s analysis.ModelShape) string {
 	if s.LatentDim > 0 {
 		text = fmt.Sprintf("%s: %d layers, one latent vector of %d for %d heads, the same on each GPU", s.Model, s.Layers, s.LatentDim, s.QueryHeads)
 	}
-	if s.WindowedLayers > 0 {
+	if s.IndexLayers > 0 {
+		text += fmt.Sprintf("; they keep every token and read the best %s, which %d indexers choose", whole(float64(s.WindowTokens.Int64)), s.IndexLayers)
+	} else if s.WindowedLayers > 0 {
 		text += fmt.Sprintf("; %d of them keep %s tokens", s.WindowedLayers, whole(float64(s.WindowTokens.Int64)))
 	}
 	if s.LinearLayers > 0 {

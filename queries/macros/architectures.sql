@@ -6,7 +6,7 @@
 -- is_tied          the output head is the embedding table where tie_word_embeddings is not said: the class's default
 -- window_every     of so many layers one sees the whole context, the last; 0: the window holds for all; null: the family has none
 -- learned_places   rows of a learned table of positions beyond max_position_embeddings; null: no such table
--- Source: configuration_<family>.py and modeling_<family>.py of Hugging Face transformers 4.57; hy_v3, glm4_moe_lite: 5.19.
+-- Source: configuration_<family>.py and modeling_<family>.py of Hugging Face transformers 4.57; hy_v3, glm4_moe_lite, glm_moe_dsa: 5.19; deepseek_v32: as deepseek_v3.
 --   select macros.architecture('llama').mlp_matrices
 create macro macros.architecture(model_type) as map {
     'llama': macros.family(3, false, null, null),
@@ -28,12 +28,14 @@ create macro macros.architecture(model_type) as map {
     'gpt_oss': macros.family(3, false, 2, null),
     'deepseek_v2': macros.family(3, false, null, null),
     'deepseek_v3': macros.family(3, false, null, null),
+    'deepseek_v32': macros.family(3, false, 0, null),
     'kimi_k2': macros.family(3, false, null, null),
     'kimi_linear': macros.family(3, false, null, null),
     'glm': macros.family(3, false, null, null),
     'glm4': macros.family(3, false, null, null),
     'glm4_moe': macros.family(3, false, null, null),
     'glm4_moe_lite': macros.family(3, false, null, null),
+    'glm_moe_dsa': macros.family(3, false, 0, null),
     'minimax_m2': macros.family(3, false, null, null),
     'llama4_text': macros.family(3, false, 4, null),
     'gemma': macros.family(3, true, null, null),

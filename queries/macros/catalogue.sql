@@ -21,6 +21,7 @@ create macro macros.model_in(text) as json_transform(text, '{
     "mlp_matrices": "BIGINT", "expert_layers": "BIGINT", "dense_layers": "BIGINT", "dense_intermediate": "BIGINT",
     "shared_intermediate": "BIGINT", "attention_layers": "BIGINT", "query_matrices": "BIGINT",
     "is_qk_norm_shared": "BOOLEAN", "is_mla": "BOOLEAN", "q_lora": "BIGINT", "kv_lora": "BIGINT", "nope_dim": "BIGINT", "rope_dim": "BIGINT", "value_dim": "BIGINT",
+    "index_layers": "BIGINT", "index_heads": "BIGINT", "index_dim": "BIGINT",
     "linear_layers": "BIGINT", "linear_params": "DOUBLE", "linear_state_bytes": "DOUBLE",
     "mtp_layers": "BIGINT", "learned_places": "BIGINT", "max_context_tokens": "BIGINT"
 }');

@@ -139,7 +139,8 @@ parts as (
     select
         named.*,
         coalesce(case when is_native then model.native_bytes_per_weight end, weight.bytes_per_weight) as packed_weight_bytes,
-        macros.attention_params(model) as attention,
+        -- Indexers are whole on each GPU; what the GPUs share is divided by their number below.
+        macros.attention_params(model) + (tp - 1) * model.index_layers * macros.indexer_params(model) as attention,
         macros.mlp_params(model) as mlp,
         macros.router_params(model) + macros.head_params(model) as always_plain,
         macros.is_plain(model, weight, is_native, 'attention') as is_attention_plain,
@@ -285,6 +286,7 @@ made as (
         parts.model.window_tokens,
         parts.model.windowed_layers,
         parts.model.is_mla,
+        parts.model.index_layers,
 
         -- Bytes that each step streams: everything but the embedding table. The head and the router are 16-bit.
         2 * (
@@ -304,6 +306,8 @@ made as (
         -- Of one token in one layer. KV heads are repeated once there are more GPUs than heads; a latent cache is whole on each.
         macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
         / case when parts.model.is_mla then 1 else least(parts.tp, parts.model.kv_heads) end as kv_layer_token_bytes,
+        -- In FP8 with a scale of 4 bytes for every 128 numbers, whatever the format of the KV cache; whole on each GPU.
+        parts.model.index_dim * (1 + 4 / 128e0) as index_token_bytes,
         parts.model.linear_state_bytes / parts.tp as state_bytes,
 
         -- Parameters that multiply one token, by what multiplies them.
@@ -320,6 +324,7 @@ made as (
         parts.model.experts_per_token * parts.model.expert_layers * macros.expert_params(parts.model)
         * parts.expert_tokens_ratio / (parts.expert_pieces * parts.ep) as expert_params,
         macros.pair_flop(parts.model) / parts.tp as pair_flop,
+        2e0 * parts.model.index_heads * parts.model.index_dim as index_pair_flop,
 
         parts.gpu.memory_bytes,
         parts.gpu.hbm_bytes_per_s,
@@ -334,6 +339,14 @@ made as (
             macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
             / (macros.decode_pair_flop(parts.model) / parts.tp / (parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16']))
         ) as kv_bytes_per_s,
+        coalesce(
+            parts.gpu.fp8_flop_per_s * constant.value_of['compute_ratio fp8'],
+            parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16']
+        ) as index_flop_per_s,
+        least(
+            parts.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio bf16'], -- no format of the KV cache is theirs
+            index_token_bytes / nullif(index_pair_flop / index_flop_per_s, 0)
+        ) as index_bytes_per_s,
         parts.gpu.bf16_flop_per_s as peak_bf16_flop_per_s,
         case parts.compute
             when 'fp4' then parts.gpu.fp4_flop_per_s
@@ -438,6 +451,7 @@ create macro macros.terms_from(d) as
         'weights ' || d.packed_from,
         case when d.plain_from <> d.packed_from then 'weights in 16 bits ' || d.plain_from end,
         'KV cache ' || d.kv_from,
+        case when d.index_layers > 0 then 'indexers law' end,
         'all-reduce ' || d.all_reduce_from,
         'experts ' || case when d.experts_from = 'law' then 'law' else 'law and ' || d.experts_from end
     );
@@ -474,12 +488,13 @@ create macro macros.is_plain(model, weight, is_native, part) as
         else weight.covers = 'experts'
     end;
 
--- FLOP of one query-key pair in one layer, all heads: prefill multiplies whole heads, decoding
--- through a latent cache multiplies the latent one.
+-- FLOP of one query-key pair in one layer, all heads: prefill multiplies whole heads, decoding through a latent cache multiplies the
+-- latent one, and so does sparse attention, which gathers its tokens from the cache.
 --   select macros.pair_flop(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.pair_flop(model) as
-    case when model.is_mla
-        then 2e0 * model.query_heads * (model.nope_dim + model.rope_dim + model.value_dim)
+    case
+        when model.index_layers > 0 then macros.decode_pair_flop(model)
+        when model.is_mla then 2e0 * model.query_heads * (model.nope_dim + model.rope_dim + model.value_dim)
         else 4e0 * model.query_heads * model.head_dim
     end;
 

@@ -472,6 +472,7 @@ select
         + 2 * l.output * d.head_params
         + d.pair_flop * d.attention_layers
         * (macros.prefill_pairs(macros.new_tokens(l), l.cached) + l.output * macros.mean_context(l))
+        + macros.index_flop(d, macros.prefill_pairs(macros.new_tokens(l), l.cached) + l.output * macros.mean_context(l))
     ) / d.peak_flop_per_s as mfu_ratio,
     requests_per_s,
     requests_per_s * l.output as output_tokens_per_s,

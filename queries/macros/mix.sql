@@ -90,7 +90,7 @@ limits as (
         macros.part_gaps(parts) as gaps,
         greatest(1, least(
             d.max_num_seqs, d.max_num_batched_tokens,
-            macros.kv_free_bytes(d) / (macros.kv_bytes(d, context, windowed) + d.state_bytes)
+            macros.kv_free_bytes(d) / (macros.kv_held_bytes(d, context, windowed) + d.state_bytes)
         )) as most
     from given
 ),

@@ -45,7 +45,9 @@ create macro macros.model_keys(config) as
             "intermediate_size": "BIGINT", "n_inner": "BIGINT", "ffn_dim": "BIGINT", "ffn_hidden_size": "BIGINT",
             "intermediate_size_mlp": "BIGINT", "shared_intermediate_size": "BIGINT",
             "q_lora_rank": "BIGINT", "kv_lora_rank": "BIGINT", "qk_nope_head_dim": "BIGINT",
-            "qk_rope_head_dim": "BIGINT", "v_head_dim": "BIGINT", "index_topk": "BIGINT",
+            "qk_rope_head_dim": "BIGINT", "v_head_dim": "BIGINT",
+            "index_topk": "BIGINT", "index_n_heads": "BIGINT", "index_head_dim": "BIGINT",
+            "index_topk_freq": "BIGINT", "index_skip_topk_offset": "BIGINT", "indexer_types": ["VARCHAR"],
             "num_experts": "JSON", "num_local_experts": "JSON", "n_routed_experts": "JSON", "moe_num_experts": "JSON",
             "num_experts_per_tok": "JSON", "num_experts_per_token": "JSON", "experts_per_token": "JSON", "moe_topk": "JSON", "moe_k": "JSON",
             "moe_intermediate_size": "JSON", "n_shared_experts": "BIGINT", "num_shared_experts": "BIGINT", "num_shared_expert": "JSON", "moe_num_shared_experts": "BIGINT",
@@ -94,9 +96,11 @@ create macro macros.model_sizes(k) as {
         macros.number_in(k.num_experts), macros.number_in(k.num_local_experts),
         macros.number_in(k.n_routed_experts), macros.number_in(k.moe_num_experts), 0
     ),
-    -- Qwen ships a window that its models do not use.
+    -- Qwen ships a window that its models do not use. Sparse attention reads the best index_topk tokens of the context, so many as a
+    -- window of that size.
     'window': case
         when k.model_type = 'llama4_text' then k.attention_chunk_size
+        when k.index_topk is not null then k.index_topk
         when coalesce(k.use_sliding_window, not starts_with(k.model_type, 'qwen')) then k.sliding_window
     end,
     'pattern': coalesce(k.sliding_window_pattern, k._sliding_window_pattern)
@@ -124,6 +128,7 @@ create macro macros.attention_kind(k, z, i) as case
             when 'attention' then 'full'
             when 'sliding_attention' then case when z.window is null then 'full' else 'window' end
             when 'chunked_attention' then case when z.window is null then 'full' else 'window' end
+            when 'deepseek_sparse_attention' then case when z.window is null then 'full' else 'window' end
             when 'linear_attention' then 'linear'
             when 'mamba' then 'linear'
         end
@@ -208,6 +213,9 @@ create macro macros.model_of(k, z, l) as {
     'nope_dim': case when k.kv_lora_rank is not null then k.qk_nope_head_dim else 0 end,
     'rope_dim': case when k.kv_lora_rank is not null then k.qk_rope_head_dim else 0 end,
     'value_dim': case when k.kv_lora_rank is not null then k.v_head_dim else 0 end,
+    'index_layers': macros.index_layers(k, z),
+    'index_heads': case when k.index_topk is null then 0 else k.index_n_heads end,
+    'index_dim': case when k.index_topk is null then 0 else k.index_head_dim end,
     'linear_layers': macros.count_of(l.attention, 'linear'),
     'linear_params': case when list_contains(l.attention, 'linear')
         then macros.count_of(l.attention, 'linear') * l.mixer.params
@@ -233,6 +241,20 @@ create macro macros.model_of(k, z, l) as {
         end
     )
 };
+
+-- Layers with an indexer of their own, which chooses the tokens that sparse attention reads; the others take the last one's choice. Its
+-- layers are counted from 0, as in the files.
+-- Source: is_skip_topk of vLLM's models/deepseek_v2.py; GlmMoeDsaConfig of Hugging Face transformers 5.
+--   select macros.index_layers(k, z) from (select k, macros.model_sizes(k) as z from (select macros.model_keys(config) as k
+--   from seeds.model_configs where model = 'deepseek-v3.2'))
+create macro macros.index_layers(k, z) as case
+    when k.index_topk is null then 0
+    when k.indexer_types is not null then macros.count_of(k.indexer_types[:z.layers], 'full')
+    else len(list_filter(
+        range(coalesce(z.layers, 0)),
+        lambda i: greatest(i - coalesce(k.index_skip_topk_offset, 2) + 1, 0) % greatest(coalesce(k.index_topk_freq, 1), 1) = 0
+    ))
+end;
 
 -- Whether queries and keys are normalised with statistics over all heads, so that the GPUs of a tensor-parallel group
 -- exchange them in each layer: once more beside the two all-reduces. Most families that normalise do it head by head,

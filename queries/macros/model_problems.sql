@@ -36,8 +36,9 @@ create macro macros.problems_of(k, z, l) as [
         then 'no head_dim, and hidden_size is not a multiple of num_attention_heads' end,
     case when k.kv_lora_rank is not null and (k.qk_nope_head_dim is null or k.qk_rope_head_dim is null or k.v_head_dim is null)
         then 'kv_lora_rank without qk_nope_head_dim, qk_rope_head_dim or v_head_dim' end,
-    case when k.index_topk is not null
-        then 'index_topk: attention to chosen tokens only is not modelled' end,
+    case when k.index_topk is not null and (k.index_n_heads is null or k.index_head_dim is null or k.q_lora_rank is null)
+        then 'index_topk without index_n_heads, index_head_dim or q_lora_rank' end,
+    case when k.index_topk < 1 then macros.size_problem(k.index_topk, 'index_topk') end,
     case when len(l.mlp) = 0 or list_contains(l.mlp, 'dense')
         then macros.size_problem(macros.dense_width(k, z), 'intermediate_size (n_inner, ffn_dim, ffn_hidden_size)') end,
     case when z.experts < 0

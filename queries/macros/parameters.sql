@@ -20,10 +20,19 @@ create macro macros.attention_layer_params(model) as
             * (model.query_heads * (1 + model.query_matrices) + 2 * model.kv_heads)
     end;
 
--- Attention of all layers, and what stands in its place in a hybrid's other layers.
+-- One indexer of sparse attention: its queries come from the compressed ones, its key and the weights of its heads from the hidden state.
+-- Source: Indexer of vLLM's models/deepseek_v2.py.
+--   select macros.indexer_params(m) from seeds.models as m where m.model = 'deepseek-v3.2'
+create macro macros.indexer_params(model) as
+    model.q_lora::double * model.index_heads * model.index_dim
+    + model.hidden::double * (model.index_dim + model.index_heads);
+
+-- Attention of all layers, indexers with it, and what stands in its place in a hybrid's other layers.
 --   select macros.attention_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
 create macro macros.attention_params(model) as
-    model.attention_layers * macros.attention_layer_params(model) + model.linear_params;
+    model.attention_layers * macros.attention_layer_params(model)
+    + model.index_layers * macros.indexer_params(model)
+    + model.linear_params;
 
 -- MLPs of the layers without experts, and the shared experts of the others.
 --   select macros.mlp_params(m) from seeds.models as m where m.model = 'llama-3.1-8b'
@@ -75,6 +84,7 @@ create macro macros.active_params(model) as
 create macro macros.mtp_params(model) as
     model.mtp_layers * (
         macros.attention_layer_params(model)
+        + macros.indexer_params(model)
         + case when model.experts > 0
             then (model.experts * model.expert_intermediate + model.shared_intermediate)::double
                 * model.mlp_matrices * model.hidden

@@ -106,16 +106,27 @@ create macro macros.experts_s(d, tokens) as
             + case when d.expert_table_ratio = 0 then 0e0 else d.expert_table_ratio * macros.experts_table_s(d, tokens) end
     end;
 
+-- Bytes of keys and values that one GPU reads in a step, without those of indexers.
+--   select macros.attended_bytes(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.attended_bytes(d, context, windowed) as
+    d.kv_layer_token_bytes
+    * ((d.attention_layers - d.windowed_layers) * context + d.windowed_layers * windowed);
+
+-- Bytes of the keys that the indexers of sparse attention read in a step: those of the whole context.
+--   select macros.index_bytes(d, 32 * 2000) from macros.deployment({'gpu': 'H200', 'catalog_model': 'deepseek-v3.2', 'tensor_parallel_size': 8})
+create macro macros.index_bytes(d, context) as
+    d.index_layers * d.index_token_bytes * context;
+
 -- Bytes of KV cache that one GPU reads in a step.
 --   select macros.kv_bytes(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.kv_bytes(d, context, windowed) as
-    d.kv_layer_token_bytes
-    * ((d.attention_layers - d.windowed_layers) * context + d.windowed_layers * windowed);
+    macros.attended_bytes(d, context, windowed) + macros.index_bytes(d, context);
 
 -- Seconds that reading the KV cache takes in a step, with the context of all running sequences together, tokens.
 --   select macros.kv_s(d, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.kv_s(d, context, windowed) as
-    macros.kv_bytes(d, context, windowed) / d.kv_bytes_per_s;
+    macros.attended_bytes(d, context, windowed) / d.kv_bytes_per_s
+    + macros.index_bytes(d, context) / d.index_bytes_per_s;
 
 -- Layers that keep a state of constant size instead of a cache read and write it each step.
 --   select macros.state_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'jamba-v0.1', 'tensor_parallel_size': 2})
@@ -142,16 +153,28 @@ create macro macros.layers_s(d) as
 create macro macros.host_s(d, decode) as
     d.step_s + decode * d.sequence_s;
 
--- Attention of prefill; a windowed layer looks back no further than its window.
---   select macros.prefill_attention_s(d, 2000, macros.prefill_pairs(2000, 0))
+-- FLOP of the attention of prefill; a windowed layer looks back no further than its window.
+--   select macros.prefill_attention_flop(d, 2000, macros.prefill_pairs(2000, 0))
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
-create macro macros.prefill_attention_s(d, prefill, pairs) as
+create macro macros.prefill_attention_flop(d, prefill, pairs) as
     d.pair_flop
     * (
         (d.attention_layers - d.windowed_layers) * pairs
         + d.windowed_layers * least(pairs, coalesce(prefill * d.window_tokens::double, pairs))
-    )
-    / d.attention_flop_per_s;
+    );
+
+-- FLOP of the indexers of sparse attention for so many query-key pairs.
+--   select macros.index_flop(d, macros.prefill_pairs(2000, 0))
+--   from macros.deployment({'gpu': 'H200', 'catalog_model': 'deepseek-v3.2', 'tensor_parallel_size': 8})
+create macro macros.index_flop(d, pairs) as
+    d.index_layers * d.index_pair_flop * pairs;
+
+-- Seconds of the attention of prefill, indexers with it.
+--   select macros.prefill_attention_s(d, 2000, macros.prefill_pairs(2000, 0))
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.prefill_attention_s(d, prefill, pairs) as
+    macros.prefill_attention_flop(d, prefill, pairs) / d.attention_flop_per_s
+    + macros.index_flop(d, pairs) / d.index_flop_per_s;
 
 -- Seconds of a step that only decodes: the sum of its terms.
 --   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})

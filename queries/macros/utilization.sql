@@ -11,7 +11,8 @@ create macro macros.computed_tokens(prompt_tokens, cached_tokens) as
 create macro macros.prompt_flop(d, tokens, cached) as
     2 * tokens * (d.plain_params + d.packed_params + d.expert_params)
     + 2 * d.head_params
-    + macros.prefill_attention_s(d, tokens, macros.prefill_pairs(tokens, cached)) * d.attention_flop_per_s;
+    + macros.prefill_attention_flop(d, tokens, macros.prefill_pairs(tokens, cached))
+    + macros.index_flop(d, macros.prefill_pairs(tokens, cached));
 
 -- FLOP of one decoded token with so much context.
 --   select macros.token_flop(d, 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
@@ -20,7 +21,8 @@ create macro macros.token_flop(d, context) as
     + d.pair_flop * (
         (d.attention_layers - d.windowed_layers) * context
         + d.windowed_layers * least(context, coalesce(d.window_tokens, context))
-    );
+    )
+    + macros.index_flop(d, context);
 
 -- Seconds at peak bandwidth for the experts that a step of so many tokens hits beyond those of one token, which the
 -- floor has.

@@ -15,7 +15,7 @@
 -- experts                  experts in a layer; 0: dense
 -- experts_per_token        experts that one token goes through
 -- expert_intermediate      width of one expert
--- window_tokens            sliding window, tokens; null: every layer sees the whole context
+-- window_tokens            sliding window, or what sparse attention reads of a context, tokens; null: every layer sees the whole context
 -- windowed_layers          layers that have that window
 -- is_tied                  the output head is the embedding table
 -- native_format            the format its weights are published in: a name in seeds.formats
@@ -36,6 +36,9 @@
 -- nope_dim                 part of a head without positions; 0 without MLA
 -- rope_dim                 part of a head with positions; 0 without MLA
 -- value_dim                size of a value head; 0 without MLA
+-- index_layers             layers with an indexer, which chooses the window_tokens that sparse attention reads; 0: no sparse attention
+-- index_heads              heads of an indexer; 0 without one
+-- index_dim                size of one, and of the key that an indexer keeps of each token; 0 without one
 -- linear_layers            layers with linear attention or a state space in the place of attention
 -- linear_params            parameters of those, all together
 -- linear_state_bytes       what they keep of a sequence, all layers, whole model, bytes

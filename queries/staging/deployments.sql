@@ -34,25 +34,30 @@
 -- experts                  experts of a layer
 -- experts_per_token        experts that one token goes through
 -- expert_tokens_ratio      replicas whose tokens meet in one set of experts
--- window_tokens            sliding window, tokens; null for none
+-- index_layers             layers with an indexer, which chooses what sparse attention reads; 0: none
+-- window_tokens            sliding window, or what sparse attention reads, tokens; null for none
 -- windowed_layers          layers that have it
 -- plain_bytes              16-bit weights that each step streams, bytes
 -- packed_bytes             weights in the weight format that each step streams, bytes
 -- expert_bytes             one expert of every layer, bytes
 -- embedding_bytes          what is kept and not streamed, bytes
 -- kv_layer_token_bytes     KV cache of one token in one layer, bytes
+-- index_token_bytes        key that an indexer keeps of one token, bytes
 -- state_bytes              state of constant size that a sequence keeps in layers without a cache, bytes
 -- head_params              parameters of the output head
 -- plain_params             16-bit parameters that multiply one token, head aside
 -- packed_params            parameters in the weight format that multiply one token, experts aside
 -- expert_params            parameters of the experts that multiply one token
 -- pair_flop                FLOP of one query-key pair in one layer
+-- index_pair_flop          the same of an indexer
 -- memory_bytes             memory of the GPU, bytes
 -- hbm_bytes_per_s          peak memory bandwidth, bytes/s
 -- plain_bytes_per_s        reached when streaming 16-bit weights, bytes/s
 -- packed_bytes_per_s       reached when streaming packed weights, bytes/s
 -- expert_bytes_per_s       reached when streaming experts, bytes/s
 -- kv_bytes_per_s           reached when reading the KV cache, bytes/s
+-- index_flop_per_s         reached by the indexers of prefill, FLOP/s
+-- index_bytes_per_s        reached when decoding, by reading the keys of indexers, bytes/s
 -- peak_bf16_flop_per_s     peak of the GPU in BF16, FLOP/s
 -- peak_flop_per_s          peak of the GPU in the compute format, FLOP/s
 -- plain_flop_per_s         reached with 16-bit weights, FLOP/s
