@@ -33,10 +33,14 @@ create macro macros.spreads() as (
 --   is_vllm        the engine that kernels were measured with
 --   is_fitted      constants were fitted to this family of models
 --   has_kin        a kernel was timed on the GPU or on one of its family; false: all of the prediction is uncertain, whatever its terms
+--   has_replicas_sharing   replicas share out their experts, and no such server was measured
+--   has_indexers   sparse attention, of which nothing was measured
 --   select macros.term_spreads(macros.spreads(), 'measured', 0.5e0, 'table', true, false).layers as layers
-create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitted, has_kin := true) as {
+create macro macros.term_spreads(spreads, gpu, far, experts_by, is_vllm, is_fitted, has_kin := true, has_replicas_sharing := false, has_indexers := false) as {
     'shared': sqrt(pow(spreads['all'], 2) + case when far = 1 then pow(spreads['extra far'], 2) else 0 end
-        + case when has_kin then 0 else pow(spreads['extra unmeasured GPU'], 2) end),
+        + case when has_kin then 0 else pow(spreads['extra unmeasured GPU'], 2) end
+        + case when has_replicas_sharing then pow(spreads['extra replicas sharing experts'], 2) else 0 end
+        + case when has_indexers then pow(spreads['extra indexers'], 2) else 0 end),
     'weights': spreads['weights ' || gpu],
     'experts': case when experts_by is null then 0e0
         else spreads['experts ' || experts_by]

@@ -417,7 +417,9 @@ made as (
             end,
             parts.engine = 'vllm',
             constant.is_fitted,
-            has_kin := parts.gpu.kinship in ('measured', 'same_family')
+            has_kin := parts.gpu.kinship in ('measured', 'same_family'),
+            has_replicas_sharing := parts.dp > 1 and parts.ep > 1,
+            has_indexers := parts.model.index_layers > 0
         ) as spread,
         constant.calibration
     from parts
