@@ -36,6 +36,14 @@ type Series struct {
 	Value      string `json:"value"`      // of it in this row
 	Row        int    `json:"row"`        // 0-based
 	Repeat     int    `json:"repeat"`     // 0-based
+	Expect     Expect `json:"expect,omitzero"`
+}
+
+// Expect is a hypothesis in a form that can be judged: what the rows of an experiment are expected to show. What is empty is not expected.
+type Expect struct {
+	MetAt    string `json:"met_at,omitempty"`     // the value of a row that meets the SLO
+	NotMetAt string `json:"not_met_at,omitempty"` // the value of a row that does not
+	Binds    string `json:"binds,omitempty"`      // the metric that is furthest beyond its bound at the first row that does not meet the SLO
 }
 
 // Shard says which part of a plan a run sent, and when all parts began.
@@ -57,6 +65,7 @@ func (s *Series) scrubbed(c secrets.Scrubber) *Series {
 	}
 	clean := *s
 	clean.Value = c.Text(s.Value)
+	clean.Expect.MetAt, clean.Expect.NotMetAt = c.Text(s.Expect.MetAt), c.Text(s.Expect.NotMetAt)
 	return &clean
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strings"
 
 	"tidemark/internal/show"
@@ -12,12 +13,19 @@ import (
 // experiment is what the runs of one experiment say together.
 type experiment struct {
 	ID, Name, Hypothesis, Variable string
+	Expect                         expectation
 	Heads                          []string // an objective each
 	Levels                         []level
 	Conclusion                     string // in a headline's length
 	Judgement                      string // of the hypothesis
 	Steps                          *Result
 	IsPage                         bool // all runs of the page are of it, so that its conclusion is the headline
+}
+
+// expectation is the hypothesis in a form that can be judged; what is empty is not expected.
+type expectation struct {
+	MetAt, NotMetAt string // levels that are, and are not, within the SLO
+	Binds           string // metric that is farthest beyond its limit at the first level that is not
 }
 
 // level is one value of the setting that varies, with a mark for each objective.
@@ -44,6 +52,9 @@ func (p *page) experiments() ([]experiment, error) {
     series_id,
     any_value(series_name) as series_name,
     any_value(hypothesis) as hypothesis,
+    any_value(expected_met_at) as expected_met_at,
+    any_value(expected_not_met_at) as expected_not_met_at,
+    any_value(expected_binds) as expected_binds,
     any_value(variable) as variable
 from staging.runs
 where list_contains($1, run_id) and series_id is not null
@@ -55,6 +66,9 @@ order by min(started_at), series_id`, ids)
 	var out []experiment
 	for i, id := range r.texts("series_id") {
 		e := experiment{ID: id, Name: r.texts("series_name")[i], Hypothesis: r.texts("hypothesis")[i], Variable: words(r.texts("variable")[i])}
+		e.Expect = expectation{
+			MetAt: r.texts("expected_met_at")[i], NotMetAt: r.texts("expected_not_met_at")[i], Binds: r.texts("expected_binds")[i],
+		}
 		if err := p.findLevels(&e); err != nil {
 			return nil, err
 		}
@@ -224,8 +238,11 @@ func (e *experiment) byThroughput(at func(int) string) string {
 
 var bindsFirst = regexp.MustCompile(`(?i)\b(ttft|tpot|itl|e2e)\b[^.]*\bbinds?\b`)
 
-// judge says whether a hypothesis about what binds first held. Any other is the reader's to judge.
+// judge says whether what the experiment's file expects held, or else a hypothesis about what binds first. Any other is the reader's to judge.
 func (e *experiment) judge(firstMiss int, at func(int) string) string {
+	if e.Expect != (expectation{}) {
+		return e.judgeExpected(firstMiss, at)
+	}
 	claimed := bindsFirst.FindStringSubmatch(e.Hypothesis)
 	switch {
 	case e.Hypothesis == "", e.isQuestion():
@@ -241,6 +258,55 @@ func (e *experiment) judge(firstMiss int, at func(int) string) string {
 		verdict = "It held"
 	}
 	return fmt.Sprintf("%s: %s is the first to miss its limit, at %s.", verdict, l.missed, at(firstMiss))
+}
+
+// judgeExpected holds all that the file expects against the levels: one claim that fails decides, else one that cannot be told.
+func (e *experiment) judgeExpected(firstMiss int, at func(int) string) string {
+	failed, open := false, false
+	var reasons []string
+	claim := func(holds, fails bool, reason string) {
+		failed, open = failed || fails, open || !holds && !fails
+		reasons = append(reasons, reason)
+	}
+	atLevel := func(value string, isMetWanted bool) {
+		i := slices.IndexFunc(e.Levels, func(l level) bool { return l.Value == value })
+		if i < 0 {
+			claim(false, false, "the experiment did not come to "+shortened(value, 12))
+			return
+		}
+		l := e.Levels[i]
+		outcome := "undecided"
+		switch {
+		case l.IsWithin:
+			outcome = "within the SLO"
+		case l.IsBroken:
+			outcome = "not within the SLO"
+		}
+		claim(isMetWanted && l.IsWithin || !isMetWanted && l.IsBroken, isMetWanted && l.IsBroken || !isMetWanted && l.IsWithin, at(i)+" is "+outcome)
+	}
+	if e.Expect.MetAt != "" {
+		atLevel(e.Expect.MetAt, true)
+	}
+	if e.Expect.NotMetAt != "" {
+		atLevel(e.Expect.NotMetAt, false)
+	}
+	switch {
+	case e.Expect.Binds == "":
+	case firstMiss < 0:
+		claim(false, false, "no level misses an objective")
+	default:
+		l := e.Levels[firstMiss]
+		isIt := l.missedMetric == e.Expect.Binds || l.missedMetric == e.Expect.Binds+"_from_due"
+		claim(isIt, !isIt, l.missed+" is the first to miss its limit, at "+at(firstMiss))
+	}
+	verdict := "It held"
+	switch {
+	case failed:
+		verdict = "It did not hold"
+	case open:
+		verdict = "Not decided"
+	}
+	return verdict + ": " + strings.Join(reasons, "; ") + "."
 }
 
 // isQuestion is true for replay --steps, which has no hypothesis.

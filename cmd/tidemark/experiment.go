@@ -339,7 +339,7 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	}
 	asked := &asked{sent: sent, wait: betweenRows(c), series: &replay.Series{
 		ID: seriesID, Name: file.Name, Hypothesis: file.Hypothesis, Variable: strings.Join(file.Varied(), "+"),
-		Value: step.Value, Row: step.Row, Repeat: step.Repeat,
+		Value: step.Value, Row: step.Row, Repeat: step.Repeat, Expect: replay.Expect(file.Expect),
 	}}
 	if asked.series.Variable == "" {
 		asked.series.Variable = file.Variable

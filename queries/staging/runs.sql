@@ -39,9 +39,12 @@
 -- drain_waited_s           how long that was waited for, seconds
 -- running_before           requests that the server ran when it was asked first
 -- endpoints                base urls that were sent to
--- series_id                runs of one experiment share it; null: the run stands alone, as are the next six
+-- series_id                runs of one experiment share it; null: the run stands alone, as are the next nine
 -- series_name              name of the experiment
 -- hypothesis               what it is to show
+-- expected_met_at          value of a step that is expected to meet the SLO; null: the experiment does not say
+-- expected_not_met_at      value of a step that is expected not to
+-- expected_binds           metric that is expected to be furthest beyond its bound at the first step that does not meet it
 -- variable                 the one setting that differs between its rows
 -- value                    of that setting in this run
 -- series_row               0-based row
@@ -118,6 +121,9 @@ select
     nullif(runs.document ->> '$.series.id', '') as series_id,
     runs.document ->> '$.series.name' as series_name,
     runs.document ->> '$.series.hypothesis' as hypothesis,
+    runs.document ->> '$.series.expect.met_at' as expected_met_at,
+    runs.document ->> '$.series.expect.not_met_at' as expected_not_met_at,
+    runs.document ->> '$.series.expect.binds' as expected_binds,
     runs.document ->> '$.series.variable' as variable,
     runs.document ->> '$.series.value' as value,
     (runs.document ->> '$.series.row')::integer as series_row,
