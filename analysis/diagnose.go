@@ -133,7 +133,7 @@ from (
     inner join staging.sources using (source_id)
 ) as known
 where named = $1
-qualify place = min(place) over ()
+qualify place = min(place) over (partition by true)
 order by point`, subject)
 	if err != nil {
 		return nil, "", err

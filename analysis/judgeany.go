@@ -255,6 +255,10 @@ with placed as (
     from staging.result_requests
     where source_id = $2
         and point = $3
+),
+beginning as (
+    select min(at_s) as first_s
+    from placed
 )
 select
     $1 as run_id,
@@ -262,16 +266,17 @@ select
     is_warm_up,
     coalesce(input_tokens, 0) as input_tokens,
     coalesce(output_tokens, 0) as output_tokens,
-    at_s - min(at_s) over () as due_s,
-    began_s - min(at_s) over () as sent_s,
-    began_s - min(at_s) over () + ttft_s as first_token_s,
-    began_s - min(at_s) over () + e2e_s as last_token_s,
-    began_s - min(at_s) over () + coalesce(e2e_s, ttft_s, 0) as done_s,
+    at_s - first_s as due_s,
+    began_s - first_s as sent_s,
+    began_s - first_s + ttft_s as first_token_s,
+    began_s - first_s + e2e_s as last_token_s,
+    began_s - first_s + coalesce(e2e_s, ttft_s, 0) as done_s,
     output_tokens as output_tokens_reported,
     failure,
     case when len(gaps_us) > 0 then list_transform(
         range(len(gaps_us) + 1), lambda i: ((ttft_s * 1e6)::bigint + coalesce(list_sum(gaps_us[1:i]), 0))::integer
     ) end as chunk_offsets_us
-from placed`, s.name, s.sourceID, s.point)
+from placed
+cross join beginning`, s.name, s.sourceID, s.point)
 	return err
 }

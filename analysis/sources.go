@@ -148,7 +148,7 @@ from (
     select
         *,
         lag(reused_ratio) over (order by capacity_blocks nulls last) as smaller_ratio,
-        max(reused_ratio) over () as most_ratio
+        max(reused_ratio) over (partition by true) as most_ratio
     from marts.reuse
     where source_name = $1
 )

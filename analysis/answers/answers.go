@@ -70,7 +70,8 @@ func Query(ctx context.Context, db *sql.DB, query string, args ...any) (Table, e
 	if err := allowed(ctx, db, query); err != nil {
 		return Table{}, err
 	}
-	return Ask(ctx, db, query, args...)
+	table, err := Ask(ctx, db, query, args...)
+	return table, explained(err)
 }
 
 // Asker is what can be asked: a database, or a transaction where the answer must follow from what was changed in it.

@@ -17,7 +17,7 @@ func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) 
 		return err
 	}
 	defer connection.Close()
-	return connection.Raw(func(raw any) error {
+	return explained(connection.Raw(func(raw any) error {
 		conn := raw.(driver.Conn)
 		if err := readsOnly(conn, query); err != nil {
 			return err
@@ -36,5 +36,5 @@ func Stream(ctx context.Context, db *sql.DB, query string, start func([]Column) 
 			}
 			return row(cells)
 		})
-	})
+	}))
 }

@@ -235,6 +235,8 @@ func failureOf(text string) *Failure {
 		// Nobody interrupts a query here. When one of DuckDB's threads fails it stops the others, and the reader of the
 		// stream may see that first.
 		return &Failure{Kind: BadQuery, Text: Unexplained, Hint: "ask again: the same mistake mostly comes with its reason"}
+	case strings.Contains(text, answers.WindowFault):
+		return &Failure{Kind: BadQuery, Text: "DuckDB failed in a window of all rows", Hint: answers.WindowFaultHint}
 	case kind == "INTERNAL Error", kind == "FATAL Error":
 		return &Failure{Kind: Broken, Text: kind}
 	}
