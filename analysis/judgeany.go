@@ -98,7 +98,7 @@ func WithSLO(ctx context.Context, path string, runs []string, slo SLO, use func(
 		subjects[i] = judgedSubject{name: run, runID: run}
 	}
 	copy := func(conn *sql.Conn) error {
-		for _, table := range []string{"sources", "capacities", "metrics", "kernels", "kernel_tables", "gemm_times", "expert_times", "attention_times", "mla_times", "all_reduce_times"} {
+		for _, table := range []string{"sources", "capacities", "metrics", "kernels", "kernel_tables", "gemm_times", "expert_times", "attention_times", "mla_times", "all_reduce_times", "exchange_times"} {
 			if err := copyRows(ctx, conn, table, "true"); err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ var thinned = []struct{ seed, columns, points, list, order string }{
 			where ` + version24 + ` and (phase = 'decode' and batch in (1, 4, 16, 64, 256) or phase = 'prefill' and batch = 1 and x in ` + powersOfTwo + `)`,
 		"contexts", "phase, query_heads, batch, format, kv_format, engine, engine_version, gpu"},
 	{"all_reduce_curves", "gpu, engine, engine_version, kernel, gpus, is_graph",
-		`select * exclude (seconds), at_x as seconds from (select curves.*, unnest(message_bytes) as x, unnest(seconds) as at_x from macros.all_reduce_curves() as curves where source <> 'built in') as points
+		`select * exclude (seconds), at_x as seconds from (select curves.*, unnest(message_bytes) as x, unnest(seconds) as at_x from macros.all_reduce_curves() as curves where source <> 'built in' and operation = 'all_reduce') as points
 			where ` + version24,
 		"message_bytes", "gpus, is_graph, engine, engine_version, gpu"},
 }

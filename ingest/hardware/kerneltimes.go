@@ -38,7 +38,7 @@ var KernelColumns = append([]string{
 	"kernel_source", "gemm_dtype", "m", "n", "k",
 	"moe_dtype", "num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size", "distribution",
 	"batch_size", "isl", "step", "num_heads", "num_key_value_heads", "head_dim", "window_size", "kv_cache_dtype",
-	"model", "gemm_type", "allreduce_dtype", "num_gpus", "message_size", "backend",
+	"model", "gemm_type", "allreduce_dtype", "nccl_dtype", "num_gpus", "message_size", "backend",
 }, KernelTableMarks...)
 
 // ReadKernelParquet reads the CSV that the reader of Parquet makes of such a table.
@@ -66,6 +66,9 @@ func readKernelCSV(d *read.Document, out *read.Rows) error {
 		where := kernelTableRow{GPU: s.Word("device"), Engine: strings.ToLower(s.Word("framework")), EngineVersion: s.Word("version")}
 		if ours, ok := kernelEngines[where.Engine]; ok {
 			where.Engine = ours
+		}
+		if s.Text("nccl_dtype") != "" { // the version is that of NCCL, whatever engine was started to time it
+			where.Engine = "nccl"
 		}
 		seq, known := tables[where]
 		if !known {

@@ -26,6 +26,9 @@ var kernelOperations = map[string]func(kernelLine) read.Row{
 	"mla_generation_module": func(l kernelLine) read.Row { return mlaTime(l, "decode") },
 	"mla_context_module":    func(l kernelLine) read.Row { return mlaTime(l, "prefill") },
 	"all_reduce":            allReduceTime,
+	"all_gather":            func(l kernelLine) read.Row { return exchangeTime(l, "all_gather") },
+	"reduce_scatter":        func(l kernelLine) read.Row { return exchangeTime(l, "reduce_scatter") },
+	"alltoall":              func(l kernelLine) read.Row { return exchangeTime(l, "all_to_all") },
 }
 
 // gemmTime reads a matrix product.
@@ -84,14 +87,12 @@ func (l kernelLine) newAndPast(phase string) (added, past int64) {
 }
 
 // elementSizes are the bytes of the formats that are sent between GPUs.
-var elementSizes = map[string]int64{"bfloat16": 2, "float16": 2, "half": 2, "float32": 4}
+var elementSizes = map[string]int64{"bfloat16": 2, "float16": 2, "half": 2, "float32": 4, "int8": 1}
 
-// allReduceTime reads an all-reduce. Its message_size counts elements of the
-// format, not bytes.
+// allReduceTime reads an all-reduce of an engine's own kernels, or one of NCCL.
 func allReduceTime(l kernelLine) read.Row {
-	size, known := elementSizes[l.Word("allreduce_dtype")]
-	if !known {
-		l.Wrong("allreduce_dtype", read.NotAKnownWord)
+	if l.Text("nccl_dtype") != "" {
+		return exchangeTime(l, "all_reduce")
 	}
 	backend := l.Word("backend")
 	isGraph := strings.HasSuffix(backend, "graph")
@@ -100,8 +101,26 @@ func allReduceTime(l kernelLine) read.Row {
 	}
 	return allReduceTimeRow{
 		TableSeq: l.seq, Kernel: l.kernel(), GPUs: l.count("num_gpus"), IsGraph: isGraph,
-		MessageBytes: size * l.count("message_size"), Seconds: l.seconds(),
+		MessageBytes: l.messageBytes("allreduce_dtype"), Seconds: l.seconds(),
 	}
+}
+
+// exchangeTime reads one collective of NCCL, as its own tests time it: message_size is
+// of the larger buffer of one GPU.
+func exchangeTime(l kernelLine, operation string) read.Row {
+	return exchangeTimeRow{
+		TableSeq: l.seq, Operation: operation, Kernel: l.kernel(), GPUs: l.count("num_gpus"),
+		MessageBytes: l.messageBytes("nccl_dtype"), Seconds: l.seconds(),
+	}
+}
+
+// messageBytes is message_size in bytes; files count elements of the format.
+func (l kernelLine) messageBytes(format string) int64 {
+	size, known := elementSizes[l.Word(format)]
+	if !known {
+		l.Wrong(format, read.NotAKnownWord)
+	}
+	return size * l.count("message_size")
 }
 
 // kernel is the library that the kernel came from.

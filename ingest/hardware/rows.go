@@ -118,6 +118,18 @@ type allReduceTimeRow struct {
 
 func (allReduceTimeRow) Table() string { return "all_reduce_times" }
 
+// exchangeTimeRow is one exchange of tokens between GPUs.
+type exchangeTimeRow struct {
+	TableSeq     int32   `sql:"table_seq"`
+	Operation    string  `sql:"operation"`
+	Kernel       string  `sql:"kernel"`
+	GPUs         int64   `sql:"gpus"`
+	MessageBytes int64   `sql:"message_bytes"`
+	Seconds      float64 `sql:"seconds"`
+}
+
+func (exchangeTimeRow) Table() string { return "exchange_times" }
+
 // modelConfigRow is a model: the keys of its config that predictions read, and its
 // parameters in words.
 type modelConfigRow struct {

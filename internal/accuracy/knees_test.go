@@ -41,10 +41,9 @@ type sweep struct {
 
 // change is one quantity set to something else than the catalogue has.
 type change struct {
-	name      string
-	sequenceS float64 // host time of a sequence in a step; 0: as it is
-	kvBlocks  int     // 0: as they are
-	hbm       float64 // bytes/s of one GPU's memory; 0: as it is
+	name     string
+	kvBlocks int     // 0: as they are
+	hbm      float64 // bytes/s of one GPU's memory; 0: as it is
 }
 
 // rule finds a knee in a sweep.
@@ -75,8 +74,8 @@ func ofItsMost(name string, share float64) rule {
 
 // ratios are rehearsed over measured as docs/capacity-knees.md has them: the first rule of each sweep.
 var ratios = map[string]float64{
-	"vllm": 0.80, "vllm_batch_size": 0.80, "vllm_eagle": 1.16, "batch limits": 1.01,
-	"405B served": 1.07, "405B offline, input 128": 1.42, "405B offline, input 2048": 1.56, "405B offline, input 32784": 2.39,
+	"vllm": 0.96, "vllm_batch_size": 0.99, "vllm_eagle": 1.34, "batch limits": 0.99,
+	"405B served": 1.06, "405B offline, input 128": 1.42, "405B offline, input 2048": 1.56, "405B offline, input 32784": 2.39,
 }
 
 func TestKnees(t *testing.T) {
@@ -163,6 +162,10 @@ const llama405 = `{"model_type": "llama", "num_hidden_layers": 126, "hidden_size
 	"num_key_value_heads": 8, "intermediate_size": 53248, "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": false,
 	"quantization_config": {"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}}`
 
+// stacks64GB is the peak of four stacks of HBM, 1,024 bits wide each, at the memory clock of 1,593 MHz that the files of the H100 with 64 GB
+// have, twice a clock: bytes/s.
+const stacks64GB = 4 * 1024 / 8 * 2 * 1593e6
+
 func sweeps(t *testing.T, folder string) []sweep {
 	t.Helper()
 	h100 := deployment.Deployment{GPU: "H100", CatalogModel: "llama-3-8b", Engine: "vllm", EngineVersion: "0.11.0", MaxNumSeqs: 128, MaxNumBatchedTokens: 8192, MaxModelLen: 512}
@@ -176,7 +179,7 @@ func sweeps(t *testing.T, folder string) []sweep {
 	for i := range eagle {
 		accuracy.SharePrefixes(eagle[i].Requests, rand.New(rand.NewPCG(2, uint64(i))))
 	}
-	old := deployment.Deployment{GPU: "H100", CatalogModel: "llama-2-7b", Engine: "vllm", EngineVersion: "0.6.3", MaxNumBatchedTokens: 512, HBMBytesPerS: 2.02e12}
+	old := deployment.Deployment{GPU: "H100", CatalogModel: "llama-2-7b", Engine: "vllm", EngineVersion: "0.6.3", MaxNumBatchedTokens: 512, HBMBytesPerS: stacks64GB}
 	config := filepath.Join(t.TempDir(), "llama-3.1-405b-fp8.json")
 	if err := os.WriteFile(config, []byte(llama405), 0o644); err != nil {
 		t.Fatal(err)
@@ -184,9 +187,8 @@ func sweeps(t *testing.T, folder string) []sweep {
 	big := deployment.Deployment{GPU: "H100", CatalogModel: config, TensorParallelSize: 8, Engine: "vllm", EngineVersion: "0.6.3", MaxNumSeqs: 256, MaxNumBatchedTokens: 512}
 	offline := filepath.Join(folder, "vllm-bench", "dstack-8xh100-llama405b-throughput")
 	serving := must(accuracy.ReadServing(filepath.Join(folder, "vllm-bench", "dstack-8xh100-llama405b", "*.json.gz"), 1))(t)
-	host := &change{name: "20 us of host a sequence", sequenceS: 20e-6}
 	kv := &change{name: "a KV cache of 91,680 tokens", kvBlocks: 91680 / 16}
-	memory := &change{name: "memory of 1.63 TB/s", hbm: 1.63e12}
+	memory := &change{name: "memory of 2.02 TB/s", hbm: 2.02e12}
 	ofRate := func(stages []accuracy.Stage) []rule {
 		lowest := stages[0].Measured.P50TPOT
 		return []rule{
@@ -196,9 +198,9 @@ func sweeps(t *testing.T, folder string) []sweep {
 		}
 	}
 	sweeps := []sweep{
-		{name: "vllm", server: h100, other: host, stages: of("vllm")},
-		{name: "vllm_batch_size", server: h100x192, other: host, stages: of("vllm_batch_size")},
-		{name: "vllm_eagle", server: h100, isCaching: true, drafts: 4, other: host, stages: eagle},
+		{name: "vllm", server: h100, stages: of("vllm")},
+		{name: "vllm_batch_size", server: h100x192, stages: of("vllm_batch_size")},
+		{name: "vllm_eagle", server: h100, isCaching: true, drafts: 4, stages: eagle},
 	}
 	for i := range sweeps {
 		sweeps[i].rules = ofRate(sweeps[i].stages)
@@ -282,11 +284,10 @@ func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c
 	if err := db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS); err != nil {
 		t.Fatal(err)
 	}
-	otherS := cmp.Or(c.sequenceS, sequenceS) - sequenceS
 	step := func(st vllmsim.Step) time.Duration {
 		guessed := float64(s.drafts * st.DecodeSequences)
 		seconds := cost.Seconds(st.DecodeSequences*(1+s.drafts), st.ContextTokens, st.WindowTokens, st.PrefillTokens, st.PrefillChunks, st.PrefillPairs) -
-			guessed*sequenceS + float64(st.DecodeSequences)*otherS + float64(s.drafts)*draftS
+			guessed*sequenceS + float64(s.drafts)*draftS
 		return time.Duration(seconds * 1e9)
 	}
 	return vllmsim.Config{

@@ -29,7 +29,7 @@ const (
 var textColumns = func() map[string]string {
 	kindOf := map[string]string{}
 	for kind, columns := range map[string]string{
-		aWord: `arrivals.session_id arrivals.class arrival_details.parent_session_id arrival_details.model arrival_details.tenant
+		aWord: `exchange_times.operation arrivals.session_id arrivals.class arrival_details.parent_session_id arrival_details.model arrival_details.tenant
 			length_cells.class length_cells.client rate_windows.class rate_windows.client rate_windows.gap_family metrics.name
 			kernel_tables.engine kernel_tables.engine_version gemm_times.format expert_times.format expert_times.router
 			attention_times.phase attention_times.kv_format mla_times.phase mla_times.format mla_times.kv_format gpus.link
@@ -37,7 +37,7 @@ var textColumns = func() map[string]string {
 			requests.class requests.finish_reason requests.endpoint samples.origin samples.name`,
 		aName:     `kernel_tables.gpu points.load figures.name figures.unit result_requests.failure requests.failure rejects.column_name`,
 		someLabel: `metrics.labels samples.labels`,
-		aSymbol:   `kernels.name gemm_times.kernel expert_times.kernel attention_times.kernel mla_times.kernel all_reduce_times.kernel`,
+		aSymbol:   `kernels.name gemm_times.kernel expert_times.kernel attention_times.kernel mla_times.kernel all_reduce_times.kernel exchange_times.kernel`,
 		measured:  `mla_times.model points.label points.model points.hardware points.settings`,
 		operators: `kernel_rules.pattern kernel_rules.category model_configs.model model_configs.config model_configs.spec gpus.gpu
 			gpus.aliases prices.gpu prices.label points.tool_version points.engine points.engine_version documents.path

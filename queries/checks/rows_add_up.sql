@@ -33,6 +33,8 @@ with rows_of_tables as (
     union all
     select source_id from raw.all_reduce_times
     union all
+    select source_id from raw.exchange_times
+    union all
     select source_id from raw.gpus
     union all
     select source_id from raw.prices

@@ -39,8 +39,9 @@ used as (
             {'seq': 14, 'name': 'gemm_overhead_s', 'format': d.weight_format, 'is_used': true},
             {'seq': 15, 'name': 'step_s', 'format': 'bf16', 'is_used': true},
             {'seq': 16, 'name': 'sequence_s', 'format': 'bf16', 'is_used': true},
-            {'seq': 17, 'name': 'prefill_share', 'format': 'bf16', 'is_used': true},
-            {'seq': 18, 'name': 'other_memory_bytes', 'format': 'bf16', 'is_used': true}
+            {'seq': 17, 'name': 'workers_sequence_ratio', 'format': 'bf16', 'is_used': d.tensor_parallel_size > 1},
+            {'seq': 18, 'name': 'prefill_share', 'format': 'bf16', 'is_used': true},
+            {'seq': 19, 'name': 'other_memory_bytes', 'format': 'bf16', 'is_used': true}
         ]) as wanted
     from given
 )
@@ -83,4 +84,5 @@ left join (
 ) as units on units.name = nearest.name
 where used.wanted.is_used
     and nearest.name = used.wanted.name
-    and not (nearest.name = 'gemm_overhead_s' and nearest.constant.value = 0);
+    and not (nearest.name = 'gemm_overhead_s' and nearest.constant.value = 0)
+    and not (nearest.name = 'workers_sequence_ratio' and nearest.constant.value = 1);

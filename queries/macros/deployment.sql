@@ -204,8 +204,11 @@ constant as (
     ) as nearest
 ),
 
+-- Replicas that share out their experts exchange tokens instead of partial sums: before the experts and behind them. Attention that is cut
+-- as well (tensor parallel) is left with all-reduces for both.
 all_reduce as (
     select
+        any_value(points.operation) as operation,
         arg_min(points.seconds, points.message_bytes) as first_s,
         macros.curve_line(
             list(points.message_bytes::double order by points.message_bytes), list(points.seconds order by points.message_bytes)
@@ -214,7 +217,12 @@ all_reduce as (
         any_value(points.is_other_link and parts.gpu.link = 'pcie') as is_slower
     from parts
     cross join lateral macros.all_reduce_curve(
-        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), greatest(parts.tp, parts.ep), true
+        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), greatest(parts.tp, parts.ep), true,
+        of_operation := case
+            when parts.tp > 1 or parts.dp = 1 or parts.ep = 1 then 'all_reduce'
+            when parts.engine = 'vllm' then 'gather_scatter'
+            else 'all_to_all'
+        end
     ) as points
 ),
 
@@ -384,13 +392,23 @@ made as (
         constant.packed_from,
         constant.kv_from,
         constant.value_of['step_s bf16'] as step_s,
-        constant.value_of['sequence_s bf16'] as sequence_s,
+        constant.value_of['sequence_s bf16']
+        * case when parts.tp > 1 then coalesce(constant.value_of['workers_sequence_ratio bf16'], 1) else 1 end as sequence_s,
         constant.value_of['prefill_share bf16'] as prefill_share,
         constant.value_of['request_s bf16'] as request_s,
         constant.value_of['request_token_s bf16'] as request_token_s,
         constant.value_of['prompt_ratio bf16'] as prompt_ratio,
         constant.value_of['bunch_ratio bf16'] as bunch_ratio,
         greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
+        case when coalesce(all_reduce.operation, 'all_reduce') = 'all_reduce' then parts.model.layers else parts.model.expert_layers end::bigint
+            as all_reduce_layers,
+        -- A gather brings the tokens of all replicas to each GPU; an all-to-all sends each token to the GPUs of its experts.
+        2e0 * parts.model.hidden
+        * case all_reduce.operation
+            when 'gather_scatter' then parts.dp
+            when 'all_to_all' then least(parts.model.experts_per_token, parts.ep)
+            else 1
+        end as all_reduce_token_bytes,
         all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
             as all_reduce_first_s,
         case when parts.tp = 1 or not coalesce(parts.model.is_qk_norm_shared, false) then 0
@@ -398,6 +416,7 @@ made as (
         end as norm_reduce_s,
         all_reduce.line as all_reduce_line,
         case when all_reduce_gpus > 1 then all_reduce.origin end as all_reduce_from,
+        case when all_reduce_gpus > 1 then macros.collective_text(all_reduce.operation) end as all_reduce_kind,
         coalesce(nullif(parts.fields.gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
         constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
         -- A constant of that name is a band for all loads; a calibration has one.
@@ -444,6 +463,11 @@ from made;
 create macro macros.curve_origin(engine, engine_version, gpu, is_carried) as
     'table of ' || engine || ' ' || engine_version || ' on ' || gpu || case when is_carried then ', carried' else '' end;
 
+-- A collective in words.
+--   select macros.collective_text('all_to_all')
+create macro macros.collective_text(operation) as
+    case operation when 'gather_scatter' then 'all-gather and reduce-scatter' when 'all_to_all' then 'all-to-all' else 'all-reduce' end;
+
 -- What the terms of a deployment's step rest on, in words: the law with the built-in rates, or which table of kernel times. Experts with a
 -- table are the mean of law and table.
 --   select macros.terms_from(d) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 4})
@@ -454,7 +478,7 @@ create macro macros.terms_from(d) as
         case when d.plain_from <> d.packed_from then 'weights in 16 bits ' || d.plain_from end,
         'KV cache ' || d.kv_from,
         case when d.index_layers > 0 then 'indexers law' end,
-        'all-reduce ' || d.all_reduce_from,
+        d.all_reduce_kind || ' ' || d.all_reduce_from,
         'experts ' || case when d.experts_from = 'law' then 'law' else 'law and ' || d.experts_from end
     );
 

@@ -133,13 +133,14 @@ create macro macros.kv_s(d, context, windowed) as
 create macro macros.state_s(d, decode) as
     2 * decode * d.state_bytes / d.kv_bytes_per_s;
 
--- Two all-reduces a layer, of one 16-bit hidden state a token, and in some models one of a few bytes.
+-- Two all-reduces a layer, of one 16-bit hidden state a token, and in some models one of a few bytes. Replicas that share out their experts
+-- exchange tokens twice in each layer of experts instead, where such exchanges were measured.
 --   select macros.allreduce_s(d, 32)
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-70b', 'tensor_parallel_size': 4})
 create macro macros.allreduce_s(d, tokens) as
     case when d.all_reduce_gpus = 1 or d.all_reduce_gpus > 1 and tokens = 0 then 0e0
-        else 2 * d.layers
-            * macros.curve_s(d.all_reduce_first_s, d.all_reduce_line, tokens * d.hidden * 2)
+        else 2 * d.all_reduce_layers
+            * macros.curve_s(d.all_reduce_first_s, d.all_reduce_line, tokens * d.all_reduce_token_bytes)
             + d.layers * d.norm_reduce_s
     end;
 

@@ -21,3 +21,4 @@ select
     unnest(message_bytes) as message_bytes,
     unnest(seconds) as seconds
 from macros.all_reduce_curves()
+where operation = 'all_reduce'

@@ -83,11 +83,14 @@
 -- request_token_s          of each token of its prompt: reading the prompt into tokens, seconds
 -- prompt_ratio             a prompt's work until its first token, over what the same work adds to the steps of others
 -- bunch_ratio              share of a closed loop's other clients whose prompts are before one's own
--- all_reduce_gpus          GPUs of one all-reduce
+-- all_reduce_gpus          GPUs of one all-reduce, or of one exchange of tokens (all_reduce_kind)
+-- all_reduce_layers        layers of which each has two of them
+-- all_reduce_token_bytes   of the message, for each token of a replica's step, bytes
 -- all_reduce_first_s       time of the smallest measured all-reduce, seconds
 -- all_reduce_bends         where ln(time) over ln(bytes) bends, and by how much
 -- all_reduce_line          the measured times over the bytes, see macros.curve_line
 -- all_reduce_from          which table the all-reduce's times are from; null on one GPU
+-- all_reduce_kind          all-reduce, all-gather and reduce-scatter, or all-to-all; null on one GPU
 -- norm_reduce_s            per layer: all-reduce of the variances of queries and keys, with its kernels, seconds; 0 for most models
 -- memory_utilization       share of memory that the engine takes
 -- other_memory_bytes       what it uses for anything except weights and KV cache, bytes

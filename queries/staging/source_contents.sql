@@ -89,6 +89,8 @@ with contents as (
         select source_id, 'attention with a latent cache', count(*) from raw.mla_times group by source_id
         union all
         select source_id, 'all-reduce', count(*) from raw.all_reduce_times group by source_id
+        union all
+        select source_id, 'exchange of tokens', count(*) from raw.exchange_times group by source_id
     ) as times
     group by source_id
     union all
