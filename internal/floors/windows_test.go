@@ -15,7 +15,7 @@ var (
 	streams = map[string]bool{"row_number": true}
 )
 
-// A window without partition and order fails by chance in DuckDB 1.5: analysis/answers/windows.go.
+// A window without partition and order fails by chance in DuckDB 1.5: analysis/answers/faults.go.
 func TestNoWindowOfAllRows(t *testing.T) {
 	read := 0
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
