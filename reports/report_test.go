@@ -198,6 +198,9 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html"},
 	} {
 		html := write(t, db, reports.Options{RunIDs: []string{run}})
+		if len(html) > 400e3 {
+			t.Errorf("%s: the page has %d bytes, want at most 400 kB", run, len(html))
+		}
 		for _, text := range says {
 			if !strings.Contains(html, text) {
 				t.Errorf("%s: the page does not say %q; it begins with %s", run, text, regexp.MustCompile(`<h1>[\s\S]*?</p>`).FindString(html))
