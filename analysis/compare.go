@@ -225,7 +225,11 @@ func (c Comparison) FirstLine() string {
 	if len(said) == 0 {
 		return "nothing can be compared: no metric has a value in both"
 	}
-	return strings.Join(append(said, c.cache()...), "; ")
+	line := strings.Join(append(said, c.cache()...), "; ")
+	if n := len(c.Unusable); n > 0 {
+		return show.Things(n, "run is", "runs are") + " invalid or failed, so this shows nothing: " + line
+	}
+	return line
 }
 
 // cache is a sentence on the prefix cache where it was fuller for one than for the other: then this may be all that makes the difference.

@@ -43,4 +43,8 @@ func TestTheCacheIsSaid(t *testing.T) {
 	if got := c.FirstLine(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	c.Unusable = []string{"run-1: invalid: p99 lateness 58.0 ms is above 10.0 ms"}
+	if got, want := c.FirstLine(), "1 run is invalid or failed, so this shows nothing: "+want; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 }

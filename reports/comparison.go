@@ -73,7 +73,7 @@ where run_id = $1
 	for i, run := range p.Runs {
 		row := comparedRow{Run: run}
 		row.judge()
-		if run.IsValid && !run.HasFailed {
+		if run.counts() {
 			valid++
 		}
 		for h, head := range c.Heads {
@@ -81,7 +81,7 @@ where run_id = $1
 			if v, isKnown := number(run.Facts.At(0, head.column)); isKnown {
 				cell.Value = show.Figures(v * units[h].Factor)
 			}
-			if k, isThere := at[run.ID+" "+head.metric]; isThere && i > 0 {
+			if k, isThere := at[run.ID+" "+head.metric]; isThere && i > 0 && run.counts() && p.Runs[0].counts() {
 				cell.Ratio = ratioText(pairs, k)
 			}
 			row.Cells = append(row.Cells, cell)
@@ -95,6 +95,9 @@ where run_id = $1
 	}
 	return c, nil
 }
+
+// counts is false for a run whose figures are compared with nothing.
+func (run *Run) counts() bool { return run.IsValid && !run.HasFailed }
 
 // judge gives a run's verdict in a word or two.
 func (r *comparedRow) judge() {

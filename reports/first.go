@@ -125,14 +125,15 @@ func (run *Run) binding() analysis.ObjectiveVerdict {
 
 // whyInvalid is the first line of the certificate that breaks, in few words.
 func (run *Run) whyInvalid() string {
-	lateness, hasLateness := number(run.Facts.At(0, "p99_lateness_s"))
-	limit, hasLimit := number(run.Facts.At(0, "lateness_limit_s"))
+	statistic, lateness, _ := run.lateness()
 	ended, isKnown := run.Facts.At(0, "has_ended").(bool)
 	switch {
 	case isKnown && !ended:
 		return "the run never ended"
-	case hasLateness && hasLimit && lateness > limit:
-		return fmt.Sprintf("p99 lateness was %s, limit %s", show.Duration(lateness), show.Setting(limit))
+	case run.isLate() && statistic == "p99":
+		return fmt.Sprintf("p99 lateness was %s, limit %s", show.Duration(lateness), show.Setting(run.fact("lateness_limit_s")))
+	case run.isLate():
+		return fmt.Sprintf("a request went out %s late, limit %s", show.Duration(lateness), show.Setting(run.fact("lateness_limit_s")))
 	}
 	reason, _ := run.Facts.At(0, "invalid_reason").(string)
 	reason, _, _ = strings.Cut(reason, ":")

@@ -22,6 +22,7 @@ func (p *page) functions() template.FuncMap {
 		"zoomed":     func(name string) plot.Axis { return plot.Axis{Name: name, IsZoomed: true} },
 		"logarithm":  func(name string) plot.Axis { return plot.Axis{Name: name, IsLog: true} },
 		"upTo":       func(most float64, a plot.Axis) plot.Axis { a.To = most; return a },
+		"whole":      func(a plot.Axis) plot.Axis { a.IsWhole = true; return a },
 		"missedAxis": missedAxis, "missedBand": missedBand, "missedInterval": missedInterval, "missedLimit": missedLimit,
 		"diagonal": diagonal, "waterfall": waterfall,
 		"unit":        func(largest ...any) show.Unit { return show.UnitOf(greatest(largest)) },

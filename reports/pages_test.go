@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,6 +93,9 @@ func checkPage(t *testing.T, name, html string, texts []string) {
 		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
 			t.Errorf("at %d px the page is %s px too wide", width, got)
 		}
+		if got, _ := strconv.Atoi(b.Evaluate(firstChart)); name == "one-run" && (got == 0 || got > 1266) {
+			t.Errorf("at %d px the first chart begins at %d px, want it within one and a half screens of 844", width, got)
+		}
 		if got := b.Evaluate(collisions); got != "" {
 			t.Errorf("at %d px texts of charts touch or are cut: %s", width, got)
 		}
@@ -103,6 +107,9 @@ func checkPage(t *testing.T, name, html string, texts []string) {
 	checkPrintedTables(t, b)
 	b.CheckAccessibility(t)
 }
+
+// firstChart is how far down the page the first drawing that is shown begins.
+const firstChart = `String(Math.round([...document.querySelectorAll('svg[role=img]')].filter(s => s.checkVisibility()).map(s => s.getBoundingClientRect().top + scrollY)[0]))`
 
 // collisions names the texts of the drawings that are shown which touch another one or reach out of their drawing. A letter's box has room for
 // accents and descenders, which do not touch.

@@ -198,6 +198,9 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		"none":   {"<h1>No SLO: time per token ", "as predicted</h1>", "tidemark report none --slo FILE --output judged.html"},
 	} {
 		html := write(t, db, reports.Options{RunIDs: []string{run}})
+		if len(html) > 400e3 {
+			t.Errorf("%s: the page has %d bytes, want at most 400 kB", run, len(html))
+		}
 		for _, text := range says {
 			if !strings.Contains(html, text) {
 				t.Errorf("%s: the page does not say %q; it begins with %s", run, text, regexp.MustCompile(`<h1>[\s\S]*?</p>`).FindString(html))
@@ -212,6 +215,44 @@ func TestARunBeginsWithItsDecision(t *testing.T) {
 		if shown, _, _ := strings.Cut(html[strings.Index(html, `id="run1-certificate"`):], "<details"); strings.Count(shown, `<th role="rowheader"`) != 5 {
 			t.Errorf("%s: %d lines of the certificate are not folded, want 5", run, strings.Count(shown, `<th role="rowheader"`))
 		}
+	}
+}
+
+// The headline said that p99 lateness broke, and the tile that it was withheld: of forty requests the latest one is told. What is late is
+// compared with nothing.
+func TestALateRunOfFewRequests(t *testing.T) {
+	db := record(t, recorded{id: "few", name: "few", requests: 40, lateness: 0.5}, recorded{id: "again", name: "again", requests: 40, lateness: 0.5})
+	for _, c := range []struct {
+		runs       []string
+		says, nots []string
+	}{
+		{[]string{"few"}, []string{"Not valid: a request went out 500 ms late, limit 10 ms</h1>", `class="broke"><dt>Client’s lateness, latest</dt><dd class="v">500`}, []string{"Client’s lateness, p99"}},
+		{[]string{"few", "again"}, []string{"Fewer than two of these runs are valid: nothing is compared"}, []string{"×, no interval", "~ 1"}},
+	} {
+		html := write(t, db, reports.Options{RunIDs: c.runs})
+		for _, text := range c.says {
+			if !strings.Contains(html, text) {
+				t.Errorf("%v: the page does not say %q; it begins with %s", c.runs, text, regexp.MustCompile(`<h1>[\s\S]*?</dl>`).FindString(html))
+			}
+		}
+		for _, text := range c.nots {
+			if strings.Contains(html, text) {
+				t.Errorf("%v: the page says %q", c.runs, text)
+			}
+		}
+	}
+}
+
+// Of prompts that were cached but for their last tokens, a line was drawn through 1 to 16 tokens and read at a thousand.
+func TestWhatAPromptTakesNeedsPrompts(t *testing.T) {
+	db := record(t, recorded{id: "long", name: "long", requests: 120, lateness: 0.003, isFull: true}, recorded{id: "cached", name: "cached", requests: 120, lateness: 0.003, isFull: true})
+	insert(t, db, `update raw.requests set cached_tokens_reported = case run_id when 'cached' then input_tokens - 1 - seq % 16 else 0 end`)
+	const few = "too few to tell what a token takes"
+	if html := write(t, db, reports.Options{RunIDs: []string{"long"}}); !strings.Contains(html, "low_predicted_ttft_s") || strings.Contains(html, few) {
+		t.Errorf("of long prompts the page has no band of the predicted TTFT, or says %q", few)
+	}
+	if html := write(t, db, reports.Options{RunIDs: []string{"cached"}}); !strings.Contains(html, few) || strings.Contains(html, "for every thousand tokens") {
+		t.Errorf("of at most 16 computed tokens the page does not say %q", few)
 	}
 }
 

@@ -183,9 +183,12 @@ func (run *Run) tokensTile(intervals map[string]string) tile {
 }
 
 func (run *Run) latenessTile() tile {
-	t := tile{Label: "Client’s lateness, p99", Value: duration(run.Facts.At(0, "p99_lateness_s")), Basis: "n = " + count(run.Facts.At(0, "sent")), Limit: "no limit in a closed loop"}
-	late, isKnown := number(run.Facts.At(0, "p99_lateness_s"))
 	limit, hasLimit := number(run.Facts.At(0, "lateness_limit_s"))
+	statistic, late, isKnown := run.lateness()
+	t := tile{Label: "Client’s lateness, " + statistic, Value: withheld, Basis: "n = " + count(run.Facts.At(0, "sent")), Limit: "no limit in a closed loop"}
+	if isKnown {
+		t.Value = show.Duration(late)
+	}
 	if !hasLimit {
 		if kept, isClosed := number(run.Facts.At(0, "kept_concurrency_ratio")); isClosed {
 			return tile{Label: "Kept in flight", Value: show.Percent(kept), Basis: "of " + count(run.Facts.At(0, "max_concurrency")), Limit: "by which a closed loop is judged"}
@@ -195,12 +198,29 @@ func (run *Run) latenessTile() tile {
 	t.Limit = "limit " + show.Setting(limit)
 	if isKnown {
 		t.State = "holds"
-		if late > limit {
+		if run.isLate() {
 			t.State = "broke"
 		}
 		t.Bar = bar(late, late, late, limit, t.State == "broke")
 	}
 	return t
+}
+
+// lateness is the run's p99 or, of too few requests for one, that of the latest request.
+func (run *Run) lateness() (statistic string, seconds float64, isKnown bool) {
+	if p99, isKnown := number(run.Facts.At(0, "p99_lateness_s")); isKnown {
+		return "p99", p99, true
+	}
+	latest, isKnown := number(run.Facts.At(0, "max_lateness_s"))
+	return "latest", latest, isKnown
+}
+
+// isLate is true where lateness makes the run invalid. Of few requests the replay itself has judged, by the quantile that it knew.
+func (run *Run) isLate() bool {
+	limit, hasLimit := number(run.Facts.At(0, "lateness_limit_s"))
+	statistic, late, isKnown := run.lateness()
+	reason, _ := run.Facts.At(0, "invalid_reason").(string)
+	return hasLimit && isKnown && late > limit && (statistic == "p99" || strings.Contains(reason, "lateness"))
 }
 
 // intervals are the 95 % intervals of the run's p99s and of its throughput, in words; a statistic of too few samples has none.
@@ -236,13 +256,19 @@ func keyOf(tiles []tile) string {
 	has := func(mark string) bool {
 		return slices.ContainsFunc(tiles, func(t tile) bool { return strings.Contains(string(t.Bar), mark) })
 	}
-	switch {
-	case has(`class="interval"`):
-		return "dot: value · bar: 95 % interval · tick: limit, right of it is worse"
-	case has("<svg"):
-		return "dot: value · tick: limit, right of it is worse"
+	var key []string
+	if has("<svg") {
+		key = []string{"dot: value", "tick: limit, right of it is worse"}
 	}
-	return ""
+	if has(`class="interval"`) {
+		key = slices.Insert(key, 1, "bar: 95 % interval")
+	}
+	if slices.ContainsFunc(tiles, func(t tile) bool {
+		return !strings.Contains(string(t.Bar), "interval") && strings.Contains(t.Basis, " to ")
+	}) {
+		key = append(key, "“a to b” below a value: 95 % interval")
+	}
+	return strings.Join(key, " · ")
 }
 
 // bar draws a value with its interval against its limit, which is at two thirds, and against others, which have a tick each.

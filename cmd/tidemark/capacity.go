@@ -58,7 +58,7 @@ func capacityCommand() *cli.Command {
 		Usage:     "how many times this traffic a server takes within an SLO",
 		ArgsUsage: "SOURCE | PROFILE | PLAN",
 		Description: `Sends a few short runs, each at a multiple of the recorded traffic, and fits a
-model of the server to them; the answer is for the window of traffic that is
+model of the server to them. The answer is for the window of traffic that is
 asked about. Without --base-url the model alone answers, in seconds, and --model
 is the catalogue's. The search keeps its state in a file: the same command goes
 on after a kill. Exits 1 where no limit was found within --budget.
@@ -66,7 +66,8 @@ on after a kill. Exits 1 where no limit was found within --budget.
 Example:
   tidemark capacity azure-conv --slo slo.yaml --gpu H100 --model llama-3.1-8b
   tidemark capacity azure-conv --slo slo.yaml --from +10m --until +20m \
-    --base-url http://gpu1:8000 --model llama --gpu H100 --catalog-model llama-3.1-8b`,
+    --base-url http://gpu1:8000 --model llama --gpu H100 \
+    --catalog-model llama-3.1-8b`,
 		Flags: withWarehouseFlags(slices.Concat([]cli.Flag{
 			&cli.DurationFlag{Name: "window", Usage: "without --from and --until: ask about the busiest `10m` that resemble the whole", Value: 10 * time.Minute},
 			&cli.StringFlag{Name: "by", Usage: "make more traffic of whole `sessions`, or by speed", Value: "sessions"},

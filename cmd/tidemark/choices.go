@@ -39,7 +39,7 @@ func choiceFlags() []cli.Flag {
 		&cli.StringFlag{Name: "class", Usage: "of a profile, play only the class `NAME`, as alone"},
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
 		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse"},
-		&cli.StringFlag{Name: "mode", Usage: "`open`: each at its due time; sessions: a turn after the one before and its think time; closed: --max-concurrency in flight (default: as the plan was made, else open)"},
+		&cli.StringFlag{Name: "mode", Usage: "`open`, sessions or closed; open: each at its due time; sessions: a turn after the one before and its think time; closed: --max-concurrency in flight (default: as the plan was made, else open)"},
 		seedFlag(),
 	}
 }

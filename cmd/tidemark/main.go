@@ -111,10 +111,10 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
-// mostUsed are the flags that the help of a verb shows where not all of them fit on a screen.
+// mostUsed are the flags that the help of a verb shows where not all of them fit on a screen, the most important first.
 var mostUsed = map[string]string{
 	"replay":     "base-url model gpu catalog-model duration request-rate slo name steps",
-	"capacity":   "slo base-url model gpu catalog-model budget from until dry-run",
+	"capacity":   "slo base-url model gpu catalog-model budget from dry-run",
 	"rehearse":   "gpu model duration request-rate scale replicas keep slo",
 	"what-if":    "gpu model tensor-parallel-size quantization replicas slo duration",
 	"plan":       "output duration from until request-rate speed limit mode",
@@ -127,9 +127,10 @@ var mostUsed = map[string]string{
 	"privacy":    "output as k time key-file strict",
 	"profile":    "draw class source input-tokens output-tokens rate name output",
 	"simulate":   "gpu model tensor-parallel-size quantization port host fixed-ttft fixed-tpot",
-	"experiment": "base-url model restart",
+	"experiment": "restart base-url model",
 	"report":     "output service week source slo force warehouse",
 	"collect":    "service since until prometheus-auth-file",
+	"k8s":        "shards image claim results start-at base-url model slo",
 	"serve":      "port host token-file no-token published timeout",
 }
 

@@ -56,7 +56,7 @@ Example:
   tidemark privacy export azure-code --output out.jsonl.zst
   tidemark privacy check out.jsonl.zst`,
 		Flags: withTableFlags(
-			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`: .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed"},
+			&cli.StringFlag{Name: "output", Usage: "export: write `FILE`; .jsonl a trace, .csv a histogram; with .zst or .gz behind it, compressed"},
 			&cli.StringFlag{Name: "as", Usage: "export: `trace` or histogram", Value: usual.Form},
 			&cli.Int64Flag{Name: "k", Usage: "no cell of fewer than `10` requests", Value: usual.K},
 			&cli.DurationFlag{Name: "time", Usage: "export: times to `1s`, 10s or 60s, anywhere inside it", Value: usual.Tick},

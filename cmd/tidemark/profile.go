@@ -54,7 +54,7 @@ Example:
 			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
 			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
 			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out"},
-			&cli.StringFlag{Name: "source", Usage: "fit: lengths, rate and burstiness of an ingested `TRACE`"},
+			&cli.StringFlag{Name: "source", Usage: "fit: an ingested `TRACE`'s lengths, rate and burstiness"},
 			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
 			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
 			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1},

@@ -55,7 +55,7 @@ Example:
 			&cli.DurationFlag{Name: "service-time", Usage: "of one request, alone: `200ms`"},
 			&cli.IntFlag{Name: "servers", Usage: "requests that are served at once: `N` slots", Value: 1},
 			&cli.Float64Flag{Name: "arrival-cv", Usage: "deviation over mean of the gaps between arrivals", Value: 1},
-			&cli.Float64Flag{Name: "service-cv", Usage: "the same of the service times; 0: all equal", Value: 1},
+			&cli.Float64Flag{Name: "service-cv", Usage: "coefficient of variation of service times; 0: all equal", Value: 1},
 			&cli.DurationFlag{Name: "overload-for", Usage: "the rate lasts `10m`: the backlog then"},
 			&cli.Float64Flag{Name: "then-rate", Usage: "and falls to `2` requests a second"},
 			&cli.IntFlag{Name: "at-once", Usage: "`N` requests come at one instant"},

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tidemark/internal/show"
 	"tidemark/internal/terminal"
 
 	"github.com/urfave/cli/v2"
@@ -23,6 +24,8 @@ const (
 	// urfave indents flags by three, and flagLines puts six columns in front of a further line of a flag.
 	flagIndent, furtherIndent = 3, 6
 	flagColumns               = 31
+	// A terminal has 24 lines where nobody made it larger, and one of them is the prompt's.
+	screenLines = 23
 )
 
 // FitTo lays the help out for the terminal that w is. It is called before the verbs are made.
@@ -31,10 +34,92 @@ func FitTo(w io.Writer) { helpColumns = min(widest, max(narrowest, terminal.Widt
 // The help leaves out defaults that say nothing.
 func init() { cli.FlagStringer = flagHelp }
 
-// verbHead is the part of a verb's help above its flags.
-func verbHead(command *cli.Command) string {
-	usage := fmt.Sprintf("tidemark %s [flags] %s", command.Name, command.ArgsUsage)
-	return literal(wrapped("tidemark "+command.Name+" - "+command.Usage, 0) + "\n\nUSAGE:\n   " + wrapped(usage, 6) + "\n\n" + fitting(command.Description) + "\n\nFLAGS:\n")
+// verbName is the first lines of a verb's help: what it is for and how it is called.
+func verbName(command *cli.Command) string {
+	usage := fmt.Sprintf("USAGE: tidemark %s [flags] %s", command.Name, command.ArgsUsage)
+	return wrapped("tidemark "+command.Name+" - "+command.Usage, 0) + "\n" + wrapped(usage, 7)
+}
+
+// wholeHelp is all that there is to say of a verb.
+func wholeHelp(command *cli.Command, flags []cli.Flag) string {
+	return literal(verbName(command) + "\n\n" + fitting(command.Description) + "\n\nFLAGS:\n" + flagLines(flags, flagHelp))
+}
+
+// screenHelp is the help of a verb that fits a screen: its examples, the flags that are used most, and what is said of it. Where that is too long,
+// a flag gets one line, and the text ends with the last sentence that there is room for. A narrow terminal gets more lines, because a text
+// takes more of them there.
+func screenHelp(command *cli.Command, flags []cli.Flag, others int) string {
+	prose, examples := proseAndExamples(command.Description)
+	room := screenLines*widest/helpColumns - lines(verbName(command)) - lines(fitting(examples)) - 4 // the last line, and three blank ones
+	as := flagHelp
+	if room < lines(flagLines(flags, as))+1+lines(fitting(prose))+1 {
+		as = briefFlag
+	}
+	for len(flags) > 0 && lines(flagLines(flags, as))+1 > room {
+		flags, others = flags[:len(flags)-1], others+1
+	}
+	parts := []string{verbName(command), "", fitting(examples)}
+	if len(flags) > 0 {
+		listed := "FLAGS:\n" + strings.TrimSuffix(flagLines(flags, as), "\n")
+		parts, room = append(parts, listed), room-lines(listed)
+	}
+	parts[1] = beginning(prose, room-1)
+	parts = append(parts, seeAll(command.Name, parts[1] != fitting(prose), others))
+	return literal(strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "\n\n") + "\n")
+}
+
+// seeAll says how to see what the screen has no room for; nothing where it has everything.
+func seeAll(name string, isCut bool, others int) string {
+	var what []string
+	if isCut {
+		what = append(what, "All of this")
+	}
+	if others > 0 {
+		what = append(what, show.Things(others, "more flag", "more flags"))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	said, command := strings.Join(what, " and ")+":", "tidemark "+name+" --help-all"
+	if line := said + " " + command; len(line) <= helpColumns {
+		return line
+	}
+	return said + "\n  " + command
+}
+
+func lines(text string) int { return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1 }
+
+// proseAndExamples are the two parts of a description.
+func proseAndExamples(description string) (prose, examples string) {
+	var said, shown []string
+	for block := range strings.SplitSeq(description, "\n\n") {
+		if strings.HasPrefix(block, "Example") {
+			shown = append(shown, block)
+		} else {
+			said = append(said, block)
+		}
+	}
+	return strings.Join(said, "\n\n"), strings.Join(shown, "\n\n")
+}
+
+// beginning is as many whole sentences of a text as fit so many lines.
+func beginning(prose string, room int) string {
+	text := fitting(prose)
+	if lines(text) <= room {
+		return text
+	}
+	text = ""
+	for i := range prose {
+		if prose[i] != '.' || i+1 < len(prose) && prose[i+1] != ' ' && prose[i+1] != '\n' {
+			continue
+		}
+		more := fitting(prose[:i+1])
+		if lines(more) > room {
+			break
+		}
+		text = more
+	}
+	return text
 }
 
 // fitting fills the paragraphs of a description. An example that is too long goes on behind a backslash, so that it can be copied.
@@ -100,16 +185,12 @@ func ShortHelp(command *cli.Command, most ...string) {
 		}
 	}
 	all := slices.Concat(first, rest)
-	short := verbHead(command) + literal(flagLines(first))
-	if len(rest) > 0 {
-		short += fmt.Sprintf("\n%d more flags: tidemark %s --help-all\n", len(rest), command.Name)
-	}
-	command.CustomHelpTemplate = short
+	command.CustomHelpTemplate = screenHelp(command, first, len(rest))
 	command.Flags = append(all, &cli.BoolFlag{Name: helpAll, Usage: "show every flag", Hidden: true})
 	action := command.Action
 	command.Action = func(c *cli.Context) error {
 		if c.Bool(helpAll) {
-			cli.HelpPrinter(c.App.Writer, verbHead(command)+literal(flagLines(all)), command)
+			cli.HelpPrinter(c.App.Writer, wholeHelp(command, all), command)
 			return nil
 		}
 		return action(c)
@@ -119,10 +200,10 @@ func ShortHelp(command *cli.Command, most ...string) {
 const helpAll = "help-all"
 
 // flagLines are the flags as help shows them.
-func flagLines(flags []cli.Flag) string {
+func flagLines(flags []cli.Flag, as func(cli.Flag) string) string {
 	var b strings.Builder
 	for _, flag := range flags {
-		b.WriteString("   " + strings.ReplaceAll(flag.String(), "\n", "\n      ") + "\n")
+		b.WriteString("   " + strings.ReplaceAll(as(flag), "\n", "\n      ") + "\n")
 	}
 	return b.String()
 }
@@ -137,18 +218,47 @@ func flagHelp(flag cli.Flag) string {
 	if !ok {
 		return ""
 	}
-	value, usage := valueName(documented)
-	head := "--" + flag.Names()[0]
-	if documented.TakesValue() {
+	_, usage := valueName(documented)
+	return flagWith(documented, usage+defaultHelp(documented))
+}
+
+// briefFlag is the help of one flag in one line, where it has parts that can be left out.
+func briefFlag(flag cli.Flag) string {
+	documented := flag.(cli.DocGenerationFlag)
+	_, usage := valueName(documented)
+	text := usage + defaultHelp(documented)
+	for utf8.RuneCountInString(text) > widest-flagIndent-flagColumns && lastPart(usage) > 0 {
+		usage = usage[:lastPart(usage)]
+		text = usage + defaultHelp(documented)
+	}
+	return flagWith(documented, text)
+}
+
+// lastPart is where the last part of a usage begins that the rest can do without; 0 where there is none.
+func lastPart(usage string) int {
+	for end := len(usage) - 1; end > 0; end-- {
+		before, after := usage[:end], usage[end:]
+		isWhole := strings.Count(before, "(") == strings.Count(before, ")")
+		if isWhole && (strings.HasPrefix(after, "; ") || strings.HasPrefix(after, ", ") || strings.HasPrefix(after, " (")) {
+			return end
+		}
+	}
+	return 0
+}
+
+// flagWith sets a flag and what is said of it side by side, or on a narrow terminal under each other.
+func flagWith(flag cli.DocGenerationFlag, said string) string {
+	head := "--" + flag.(cli.Flag).Names()[0]
+	if flag.TakesValue() {
+		value, _ := valueName(flag)
 		head += " " + value
 	}
 	column := flagColumns
 	if helpColumns < sideBySide {
 		column = flagIndent
 	}
-	lines := terminal.Wrapped(usage+defaultHelp(documented), helpColumns-flagIndent-column)
 	further := "\n" + strings.Repeat(" ", flagIndent+column-furtherIndent)
-	text := strings.Join(lines, further)
+	text := strings.Join(terminal.Wrapped(said, helpColumns-flagIndent-column), further)
 	if len(head) >= column {
 		return head + further + text
 	}

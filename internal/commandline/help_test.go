@@ -30,3 +30,46 @@ func TestHelpFitsANarrowTerminal(t *testing.T) {
 		}
 	}
 }
+
+// What does not fit a screen is left to --help-all: further flags, parts of a flag's usage, and whole sentences, never the examples.
+func TestHelpKeepsWhatFitsAScreen(t *testing.T) {
+	long := strings.Repeat("a word ", 8)
+	command := &cli.Command{
+		Name: "send", Usage: "send a trace",
+		Description: "It sends on time. " + strings.Repeat(long, 12) + "ends here. It keeps all.\n\nExample:\n  tidemark send azure",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "to", Usage: "the server as `URL` (a name will do); again for each replica, which take turns", Value: "here"},
+			&cli.StringFlag{Name: "rest", Usage: long},
+		},
+		Action: func(*cli.Context) error { return nil },
+	}
+	for i := range 11 {
+		command.Flags = append(command.Flags, &cli.IntFlag{Name: "flag" + string(rune('a'+i)), Usage: "a number"})
+	}
+	var most []string
+	for _, flag := range command.Flags {
+		if name := flag.Names()[0]; name != "rest" {
+			most = append(most, name)
+		}
+	}
+	ShortHelp(command, most...)
+	want := `tidemark send - send a trace
+USAGE: tidemark send [flags]
+
+It sends on time.
+
+Example:
+  tidemark send azure
+
+FLAGS:
+   --to URL                       the server as URL (default here)
+` + strings.Repeat("   --flag? N                      a number\n", 11) + `
+All of this and 1 more flag: tidemark send --help-all
+`
+	for i := range 11 {
+		want = strings.Replace(want, "?", string(rune('a'+i)), 1)
+	}
+	if got := command.CustomHelpTemplate; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

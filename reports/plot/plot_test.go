@@ -57,6 +57,18 @@ func TestTextsTouchNothing(t *testing.T) {
 	}
 }
 
+// On a phone the last label of an axis of quantiles stood as "99…": moved to the edge, it had a billionth less room than it needs.
+func TestTheLastLabelOfAnAxisIsWhole(t *testing.T) {
+	for _, last := range []string{"99 %", "99.9 %", "99.99 %"} {
+		for width := Narrow; width <= Wide; width++ {
+			c := Chart{X: Axis{To: 2, Ticks: []Tick{{At: 0, Text: "0 %"}, {At: 2, Text: last}}}, Strips: []Strip{{Height: 64, Series: []Series{{Look: measured, Points: []Point{{X: 0, Y: 1}, {X: 2, Y: 2}}}}}}}
+			if !strings.Contains(c.SVG("a chart", float64(width)), ">"+last+"<") {
+				t.Errorf("at %d the axis does not end with %s", width, last)
+			}
+		}
+	}
+}
+
 // What is drawn is plain XML of few elements, without a number that SVG does not have, and the same each time.
 func TestADrawingIsPlainAndTheSame(t *testing.T) {
 	hostile := `"><script>1</script>` + "\x00 ]]>"

@@ -118,9 +118,10 @@ func widthOf(words string, bold bool) float64 {
 	return w
 }
 
-// fit cuts a text to the room that there is.
+// fit cuts a text to the room that there is. A label that was moved to the edge has its own width for room, but for what rounding takes.
 func fit(words string, bold bool, room float64) string {
-	if widthOf(words, bold) <= room {
+	const rounding = 0.01
+	if widthOf(words, bold) <= room+rounding {
 		return words
 	}
 	runes := []rune(words)
