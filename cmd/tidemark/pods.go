@@ -45,6 +45,9 @@ func shardAsked(c *cli.Context, what string) (*plan.Shard, time.Time, error) {
 			return nil, startAt, hint.Misuse("replay: --start-at %q is not a time", text).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 		}
 	}
+	if err := objects.CheckFolder(c.String("runs")); err != nil {
+		return nil, startAt, hint.Errorf("replay: --runs: %w", err).Hint("%s", hint.Of(err))
+	}
 	if !c.IsSet("shard") {
 		switch {
 		case c.IsSet("start-at") && c.IsSet("steps"):
@@ -110,7 +113,7 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 		PlanFingerprint: whole.Fingerprint(), PlanRequests: h.Requests, PlanInputTokens: h.InputTokens, PlanOutputTokens: h.OutputTokens}
 	name := fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count)
 	if objects.IsAddress(c.String("runs")) {
-		err = sendIntoBucket(c, part, filepath.Join(temporary, name), settings)
+		err = sendIntoBucket(c, shard, part, filepath.Join(temporary, name), settings)
 	} else {
 		folder := filepath.Join(c.String("runs"), name)
 		tell(c, "shard %s: %s", shard, folder)
@@ -131,7 +134,7 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 
 // sendIntoBucket sends a part, and its folder into the bucket that --runs names. The plan of the part goes there first: a bucket that
 // refuses is told before anything is sent.
-func sendIntoBucket(c *cli.Context, part, folder string, settings replay.Settings) error {
+func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, settings replay.Settings) error {
 	at, err := objects.ParseAddress(c.String("runs"))
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func sendIntoBucket(c *cli.Context, part, folder string, settings replay.Setting
 	if err := store.PutFile(c.Context, filepath.Base(folder)+"/plan.jsonl.zst", part); err != nil {
 		return err
 	}
-	tell(c, "shard %s: %s/%s", strings.ReplaceAll(c.String("shard"), " ", ""), at, filepath.Base(folder))
+	tell(c, "shard %s: %s/%s", shard, at, filepath.Base(folder))
 	sendErr := send(c, part, folder, settings)
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
 		return errors.Join(sendErr, err)
