@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -132,6 +133,9 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 	return nil
 }
 
+// copiedEvery is how much of a shard is lost at most with a pod that is killed, where its folder goes into a bucket.
+const copiedEvery = time.Minute
+
 // sendIntoBucket sends a part, and its folder into the bucket that --runs names. The plan of the part goes there first: a bucket that
 // refuses is told before anything is sent.
 func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, settings replay.Settings) error {
@@ -147,9 +151,11 @@ func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, setti
 		return err
 	}
 	tell(c, "shard %s: %s/%s", shard, at, filepath.Base(folder))
+	stop := store.KeepFolder(c.Context, folder, copiedEvery)
 	sendErr := send(c, part, folder, settings)
-	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
-		return errors.Join(sendErr, err)
+	stop()
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); errors.Is(err, fs.ErrNotExist) {
+		return sendErr // it was refused before it began
 	}
 	// A pod that is told to end has half a minute for it, and what it measured counts.
 	return errors.Join(sendErr, store.PutFolder(context.WithoutCancel(c.Context), folder))
