@@ -22,7 +22,9 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/objects"
 	"tidemark/internal/pods"
+	"tidemark/internal/service"
 	"tidemark/internal/show"
+	"tidemark/internal/userfile"
 	"tidemark/replay"
 	"tidemark/replay/plan"
 )
@@ -240,7 +242,8 @@ func runK8s(c *cli.Context) error {
 	if err := checkResults(c); err != nil {
 		return err
 	}
-	if _, err := time.Parse(time.RFC3339Nano, c.String("start-at")); err != nil {
+	startAt, err := time.Parse(time.RFC3339Nano, c.String("start-at"))
+	if err != nil {
 		return hint.Misuse("k8s: --start-at %q is not a time", c.String("start-at")).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 	}
 	if n := c.Int("shards"); n < 1 || n > pods.MostShards {
@@ -250,7 +253,10 @@ func runK8s(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	service, err := fileOf(c, "service")
+	if _, err := sloOf(c.String("slo")); err != nil {
+		return err
+	}
+	weekly, weeklySLO, err := serviceOf(c.String("service"))
 	if err != nil {
 		return err
 	}
@@ -261,12 +267,31 @@ func runK8s(c *cli.Context) error {
 	text, err := pods.Manifest(pods.Job{Plan: plan, Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
 		Results: c.String("results"), BucketSecret: c.String("bucket-secret"),
 		Namespace: c.String("namespace"), Secret: c.String("secret"), StartAt: c.String("start-at"),
-		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: string(service)})
+		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: weekly, ServiceSLO: weeklySLO})
 	if err != nil {
 		return err
 	}
+	if !startAt.After(time.Now()) {
+		tell(c, "warning: the start at %s has passed: the pods will refuse it; half a minute after the last pod has started is enough", c.String("start-at"))
+	}
 	_, err = c.App.Writer.Write(text)
 	return err
+}
+
+// serviceOf are the texts of a service file and of the SLO file that it names; none without a path.
+func serviceOf(path string) (text, slo string, err error) {
+	if path == "" {
+		return "", "", nil
+	}
+	f, err := service.Read(path)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := sloOf(f.SLO); err != nil {
+		return "", "", err
+	}
+	content, err := userfile.ReadAll(f.SLO)
+	return f.Text, string(content), err
 }
 
 // checkResults wants one place for the results.
