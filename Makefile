@@ -118,8 +118,8 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
 	SOAK_KILLS=$${SOAK_KILLS:-1000} SOAK_OPENS=$${SOAK_OPENS:-10000} SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS)" ./internal/notebook -run TestAttacks -v -count=1 -timeout 20m
-	$(GO) test -tags "$(TAGS)" ./replay/... -run 'Secret|Scrub' -v -count=1 -timeout 10m
-	$(GO) test -tags "$(TAGS) soak" ./replay -run TestADayOfReplay -v -count=1 -timeout 20m
+	$(GO) test -tags "$(TAGS)" ./replay/... -run 'TheKey|AKey|Address|Scrub' -v -count=1 -timeout 10m
+	$(GO) test -tags "$(TAGS) soak" ./replay -run TestADayOfReplay -v -count=1 -timeout 60m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 

@@ -268,6 +268,21 @@ func coats(key string) map[string]string {
 	}
 }
 
+// form is what is sent, and what of it must not be kept.
+type form struct{ text, secret string }
+
+// forms are the coats alone, in JSON that is a text itself, and in an address: 87.
+func forms(key string) map[string]form {
+	all := map[string]form{}
+	for name, coat := range coats(key) {
+		inJSON, inAddress := strings.Trim(strconv.Quote(coat), `"`), url.QueryEscape(coat)
+		all[name] = form{coat, coat}
+		all[name+", in JSON"] = form{`{"detail": "` + inJSON + `"}`, inJSON}
+		all[name+", in an address"] = form{"http://gpu1:8000/v1/models?key=" + inAddress + "&limit=1", inAddress}
+	}
+	return all
+}
+
 // shows finds the longest piece of a coat that a text has, of the given size or more.
 func shows(text, coat string, size int) string {
 	for at := 0; at+size <= len(coat); at++ {
@@ -281,14 +296,14 @@ func shows(text, coat string, size int) string {
 // These stayed in requests.jsonl.zst.
 func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	const key = "sk-proj-Zq4<vT8&nL2mX6/cR9+wB3yH7kD5"
-	names, all := []string{}, coats(key)
+	names, all := []string{}, forms(key)
 	for name := range all {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	fake := newFake(t, func(w http.ResponseWriter, r *http.Request) {
 		length := len(bodyOf(r).Prompt) - 1 // the plan says which coat, and where
-		coat := all[names[length/3]]
+		coat := all[names[length/3]].text
 		quoted := strconv.Quote(strings.ToValidUTF8(coat, "?"))
 		switch length % 3 {
 		case 0:
@@ -302,12 +317,16 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 			event(w, `{"id":"x","choices":[{"index":0,"text":"a","token_ids":[5],"finish_reason":`+quoted+`}]}`)
 		}
 	})
-	said, _ := json.Marshal(all)
+	texts := map[string]string{}
+	for name, form := range all {
+		texts[name] = form.text
+	}
+	said, _ := json.Marshal(texts)
 	fake.info = `{"args":` + string(said) + `}`
 	fake.metrics = func() string {
 		var out strings.Builder
 		for _, name := range names {
-			fmt.Fprintf(&out, "# HELP m %s\nm{key=%q} 1\n", strings.ReplaceAll(all[name], "\n", " "), all[name])
+			fmt.Fprintf(&out, "# HELP m %s\nm{key=%q} 1\n", strings.ReplaceAll(texts[name], "\n", " "), texts[name])
 		}
 		return out.String() + "vllm:num_requests_running 0\n"
 	}
@@ -323,15 +342,19 @@ func TestNoCoatOfAKeyIsKept(t *testing.T) {
 	}
 	kept := everything(t, folder)
 	for _, name := range names {
-		size := min(10, len(all[name])) // below that it is no run of eight of the key's, or its public begin
-		switch n := len(all[name]); {
+		secret := all[name].secret
+		size := min(10, len(secret)) // below that it is no run of eight of the key's, or its public begin
+		switch n := len(secret); {
 		case n >= 3*len(key):
 			size = 60
 		case 3*n >= 4*len(key):
 			size = 24
 		}
+		if secret != all[name].text { // in JSON or an address: more than the public begin, which is longer there
+			size = max(size, 12*len(secret)/len(key)+2)
+		}
 		for _, text := range []string{kept, strings.ReplaceAll(kept, `\\`, `\`)} {
-			if piece := shows(text, all[name], size); piece != "" && piece != "the key 's" {
+			if piece := shows(text, secret, size); piece != "" && piece != "the key 's" {
 				at := strings.Index(text, piece)
 				t.Errorf("%s: %q is in the run's folder: %q", name, piece, text[max(0, at-100):at+len(piece)+20])
 				break

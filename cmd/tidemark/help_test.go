@@ -49,6 +49,15 @@ func TestHelpAllShowsEveryFlag(t *testing.T) {
 	}
 }
 
+// The words of a command may stand before the wish for its help.
+func TestHelpOfACommandWithArguments(t *testing.T) {
+	for _, args := range [][]string{{"k8s", "manifest", "--help"}, {"k8s", "manifest", "plan.jsonl.zst", "-h"}, {"help", "k8s", "manifest"}, {"k8s", "--image", "x", "manifest", "--help"}} {
+		if got := printed(t, args...); got != printed(t, "k8s", "--help") {
+			t.Errorf("%v: got %s", args, got)
+		}
+	}
+}
+
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer

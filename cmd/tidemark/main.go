@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer out.Close()
 
 	app := newApp(stdin, out.Stdout, out.Stderr)
-	err := app.RunContext(withStop(context.Background(), stop), commandline.FlagsFirst(app, args))
+	err := app.RunContext(withStop(context.Background(), stop), helpAlone(commandline.FlagsFirst(app, args)))
 	if printErr := out.Flush(); printErr != nil {
 		err = printErr // the reader of stdout has an incomplete answer, whatever the verb returned
 	}
@@ -70,6 +71,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		printError(out.Stderr, err)
 	}
 	return code
+}
+
+// helpAlone drops the arguments of a verb whose help is asked for, as in "replay azure --help" and "help k8s manifest": urfave
+// would look for a topic of that name.
+func helpAlone(args []string) []string {
+	end := slices.Index(args, "--")
+	if end < 2 {
+		return args
+	}
+	asked := slices.ContainsFunc(args[2:end], func(arg string) bool { return arg == "--help" || arg == "-h" })
+	if asked || len(args) > end+1 && args[end+1] == "help" {
+		return []string{args[0], args[1], "--help"}
+	}
+	return args
 }
 
 // newApp builds the command line. An experiment runs replay inside this process and builds

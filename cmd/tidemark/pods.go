@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +22,9 @@ import (
 	"tidemark/internal/hint"
 	"tidemark/internal/objects"
 	"tidemark/internal/pods"
+	"tidemark/internal/service"
 	"tidemark/internal/show"
+	"tidemark/internal/userfile"
 	"tidemark/replay"
 	"tidemark/replay/plan"
 )
@@ -44,6 +47,9 @@ func shardAsked(c *cli.Context, what string) (*plan.Shard, time.Time, error) {
 		if startAt, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			return nil, startAt, hint.Misuse("replay: --start-at %q is not a time", text).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 		}
+	}
+	if err := objects.CheckFolder(c.String("runs")); err != nil {
+		return nil, startAt, hint.Errorf("replay: --runs: %w", err).Hint("%s", hint.Of(err))
 	}
 	if !c.IsSet("shard") {
 		switch {
@@ -110,7 +116,7 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 		PlanFingerprint: whole.Fingerprint(), PlanRequests: h.Requests, PlanInputTokens: h.InputTokens, PlanOutputTokens: h.OutputTokens}
 	name := fmt.Sprintf("%s-shard-%d-of-%d", settings.RunID, shard.Index, shard.Count)
 	if objects.IsAddress(c.String("runs")) {
-		err = sendIntoBucket(c, part, filepath.Join(temporary, name), settings)
+		err = sendIntoBucket(c, shard, part, filepath.Join(temporary, name), settings)
 	} else {
 		folder := filepath.Join(c.String("runs"), name)
 		tell(c, "shard %s: %s", shard, folder)
@@ -129,9 +135,12 @@ func sendShard(c *cli.Context, what string, shard plan.Shard, settings replay.Se
 	return nil
 }
 
+// copiedEvery is how much of a shard is lost at most with a pod that is killed, where its folder goes into a bucket.
+const copiedEvery = time.Minute
+
 // sendIntoBucket sends a part, and its folder into the bucket that --runs names. The plan of the part goes there first: a bucket that
 // refuses is told before anything is sent.
-func sendIntoBucket(c *cli.Context, part, folder string, settings replay.Settings) error {
+func sendIntoBucket(c *cli.Context, shard plan.Shard, part, folder string, settings replay.Settings) error {
 	at, err := objects.ParseAddress(c.String("runs"))
 	if err != nil {
 		return err
@@ -143,10 +152,12 @@ func sendIntoBucket(c *cli.Context, part, folder string, settings replay.Setting
 	if err := store.PutFile(c.Context, filepath.Base(folder)+"/plan.jsonl.zst", part); err != nil {
 		return err
 	}
-	tell(c, "shard %s: %s/%s", strings.ReplaceAll(c.String("shard"), " ", ""), at, filepath.Base(folder))
+	tell(c, "shard %s: %s/%s", shard, at, filepath.Base(folder))
+	stop := store.KeepFolder(c.Context, folder, copiedEvery)
 	sendErr := send(c, part, folder, settings)
-	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil {
-		return errors.Join(sendErr, err)
+	stop()
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); errors.Is(err, fs.ErrNotExist) {
+		return sendErr // it was refused before it began
 	}
 	// A pod that is told to end has half a minute for it, and what it measured counts.
 	return errors.Join(sendErr, store.PutFolder(context.WithoutCancel(c.Context), folder))
@@ -231,7 +242,8 @@ func runK8s(c *cli.Context) error {
 	if err := checkResults(c); err != nil {
 		return err
 	}
-	if _, err := time.Parse(time.RFC3339Nano, c.String("start-at")); err != nil {
+	startAt, err := time.Parse(time.RFC3339Nano, c.String("start-at"))
+	if err != nil {
 		return hint.Misuse("k8s: --start-at %q is not a time", c.String("start-at")).Hint("as in --start-at 2026-08-01T12:00:00Z, with its zone")
 	}
 	if n := c.Int("shards"); n < 1 || n > pods.MostShards {
@@ -241,7 +253,10 @@ func runK8s(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	service, err := fileOf(c, "service")
+	if _, err := sloOf(c.String("slo")); err != nil {
+		return err
+	}
+	weekly, weeklySLO, err := serviceOf(c.String("service"))
 	if err != nil {
 		return err
 	}
@@ -252,12 +267,31 @@ func runK8s(c *cli.Context) error {
 	text, err := pods.Manifest(pods.Job{Plan: plan, Shards: c.Int("shards"), Image: c.String("image"), Claim: c.String("claim"),
 		Results: c.String("results"), BucketSecret: c.String("bucket-secret"),
 		Namespace: c.String("namespace"), Secret: c.String("secret"), StartAt: c.String("start-at"),
-		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: string(service)})
+		BaseURL: c.String("base-url"), Model: c.String("model"), SLO: string(slo), Service: weekly, ServiceSLO: weeklySLO})
 	if err != nil {
 		return err
 	}
+	if !startAt.After(time.Now()) {
+		tell(c, "warning: the start at %s has passed: the pods will refuse it; half a minute after the last pod has started is enough", c.String("start-at"))
+	}
 	_, err = c.App.Writer.Write(text)
 	return err
+}
+
+// serviceOf are the texts of a service file and of the SLO file that it names; none without a path.
+func serviceOf(path string) (text, slo string, err error) {
+	if path == "" {
+		return "", "", nil
+	}
+	f, err := service.Read(path)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := sloOf(f.SLO); err != nil {
+		return "", "", err
+	}
+	content, err := userfile.ReadAll(f.SLO)
+	return f.Text, string(content), err
 }
 
 // checkResults wants one place for the results.

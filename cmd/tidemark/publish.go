@@ -55,14 +55,16 @@ func publishedFolder(c *cli.Context) string {
 
 // bucketOf is the bucket that a flag names, if it names one.
 func bucketOf(c *cli.Context, flag string) (at objects.Address, is bool, err error) {
-	if !objects.IsAddress(c.String(flag)) {
-		return at, false, nil
+	asked := c.String(flag)
+	if is = objects.IsAddress(asked); is {
+		at, err = objects.ParseAddress(asked)
+	} else {
+		err = objects.CheckFolder(asked)
 	}
-	at, err = objects.ParseAddress(c.String(flag))
 	if err != nil {
 		err = hint.Errorf("%s: --%s: %w", c.Command.Name, flag, err).Hint("%s", hint.Of(err))
 	}
-	return at, true, err
+	return at, is, err
 }
 
 // sendToBucket copies the folder into the bucket that --publish names. The warehouse is closed: nobody waits for the network. As

@@ -312,6 +312,9 @@ func mergedStatus(shards []*Shard) string {
 	}
 }
 
+// counted is what a client counts while it sends.
+var counted = []string{"planned", "sent", "completed", "failed", "unsent", "input_tokens_reported", "output_tokens_reported", "cached_tokens_reported"}
+
 // mergedResult sums up the counts. Lateness is that of all requests; the certificate is that of the client that was latest.
 func mergedResult(shards []*Shard, lateness []float64) map[string]any {
 	slices.Sort(lateness)
@@ -320,7 +323,7 @@ func mergedResult(shards []*Shard, lateness []float64) map[string]any {
 	reasons, limit, latest := []string{}, "", -1.0
 	for _, s := range shards {
 		of, _ := s.whole["result"].(map[string]any)
-		for _, key := range []string{"planned", "sent", "completed", "failed", "unsent", "input_tokens_reported", "output_tokens_reported", "cached_tokens_reported"} {
+		for _, key := range counted {
 			sums[key] += number(of[key])
 		}
 		kinds, _ := of["failures"].(map[string]any)
@@ -340,6 +343,11 @@ func mergedResult(shards []*Shard, lateness []float64) map[string]any {
 		late, _ := of["lateness_s"].(map[string]any)
 		if p99 := number(late["p99"]); p99 > latest && of["client"] != nil {
 			latest, result["client"] = p99, of["client"]
+		}
+	}
+	if slices.ContainsFunc(shards, func(s *Shard) bool { return s.whole["result"] == nil }) {
+		for _, key := range counted { // not known for all: as of a run that was killed, the rows are what there is
+			delete(sums, key)
 		}
 	}
 	for key, sum := range sums {

@@ -153,6 +153,17 @@ func TestRoomsThatStandAloneBuildWithoutCgo(t *testing.T) {
 	}
 }
 
+// Whoever builds without the tag, as a plain "go install" does, reads one error that names it (internal/warehouse/needs_tag.go), and
+// none of the driver's packages, which are empty then.
+func TestWithoutTheTagThePackagesAreThere(t *testing.T) {
+	if out, err := exec.Command("go", "list", "-deps", "tidemark/cmd/tidemark").CombinedOutput(); err != nil {
+		t.Errorf("go list: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("go", "vet", "tidemark/internal/warehouse").CombinedOutput(); err == nil || !strings.Contains(string(out), "needs_go_build_tags_duckdb_arrow") {
+		t.Errorf("without the tag: %v\n%s", err, out)
+	}
+}
+
 // mostFiles keeps a package small enough to be read: its files, tests not counted, fit in one listing.
 const mostFiles = 40
 

@@ -20,6 +20,18 @@ type Address struct {
 // IsAddress says whether a text means a bucket and not a folder.
 func IsAddress(text string) bool { return strings.HasPrefix(text, scheme) }
 
+// anAddress is a text that can only be meant as an address: gs://bucket, s3:/bucket, S3://bucket.
+var anAddress = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:/`)
+
+// CheckFolder refuses a text that is meant as an address and is none of ours, before a folder of that name is made.
+func CheckFolder(text string) error {
+	if IsAddress(text) || !anAddress.MatchString(text) {
+		return nil
+	}
+	_, err := ParseAddress(text)
+	return err
+}
+
 // aBucket is what S3 allows as a name of one.
 var aBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
@@ -35,7 +47,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 	a := Address{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: u.Query().Get("endpoint")}
 	isOther := len(u.Query()) > 1 || len(u.Query()) == 1 && a.Endpoint == ""
-	if u.Scheme+"://" != scheme || !aBucket.MatchString(a.Bucket) || !aPrefix.MatchString(a.Prefix) || u.Fragment != "" || isOther {
+	if !IsAddress(text) || !aBucket.MatchString(a.Bucket) || !aPrefix.MatchString(a.Prefix) || u.Fragment != "" || isOther {
 		return Address{}, hint.Misuse("%s: not the address of a bucket", text).Hint("write s3://bucket/prefix, with letters, digits and -._= in the prefix; the server is in $AWS_ENDPOINT_URL if it is not AWS")
 	}
 	return a, nil
@@ -65,6 +77,14 @@ func (a Address) Full() string {
 		return a.String()
 	}
 	return a.String() + "?" + url.Values{"endpoint": {a.Endpoint}}.Encode()
+}
+
+// Today is the address as it is to be typed now: with the server only where the environment says another one.
+func (a Address) Today() string {
+	if a.Endpoint == (Address{}).endpoint() {
+		return a.String()
+	}
+	return "'" + a.Full() + "'"
 }
 
 func (a Address) key(name string) string {

@@ -2,7 +2,7 @@
 //
 //	address.go   s3://bucket/prefix as a user writes it
 //	store.go     read, write, list and remove below a prefix; what a server's refusal means
-//	folders.go   the folders of runs: sent when they are whole, fetched by name
+//	folders.go   the folders of runs: kept up to date while they are sent, fetched by name
 //	login.go     who asks and where: the AWS variables of the environment
 //
 // A single object appears whole or not at all, but several objects never change together. What must change together hangs

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,12 +10,32 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"tidemark/internal/hint"
 )
 
-// runFile is the object of a run's folder that is written last: a folder that has it is whole.
+// runFile is the object of a run's folder that is written last. It says whether the client has ended.
 const runFile = "run.json"
+
+// KeepFolder copies the folder of a run that is being sent, soon and then at intervals, so that what was measured is not lost with the
+// machine. A copy that fails is left to the next one, and at the end to PutFolder, which comes after stop.
+func (s *Store) KeepFolder(ctx context.Context, folder string, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a pod that is told to end may need its half minute for the last copy
+	var copying sync.WaitGroup
+	copying.Go(func() {
+		for wait := every / 12; ; wait = every { // the first while the client still waits for the start
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+				_ = s.PutFolder(ctx, folder)
+			}
+		}
+	})
+	return func() { cancel(); copying.Wait() }
+}
 
 // PutFolder writes the files of a run's folder as objects below its name.
 func (s *Store) PutFolder(ctx context.Context, folder string) error {
@@ -24,7 +45,7 @@ func (s *Store) PutFolder(ctx context.Context, folder string) error {
 	}
 	var names []string
 	for _, file := range files {
-		if file.Type().IsRegular() && file.Name() != runFile {
+		if file.Type().IsRegular() && file.Name() != runFile && file.Name() != runFile+".new" { // which is about to be renamed
 			names = append(names, file.Name())
 		}
 	}
@@ -68,7 +89,7 @@ func (s *Store) fetchTo(ctx context.Context, name, to string) error {
 }
 
 // FetchFolders copies the run folders whose address matches, as s3://bucket/results/RUN-shard-*, into a local folder, and names them. One
-// that is there already stays, because the folder of a run that has ended does not change.
+// that is there already stays, unless its client had not ended: the folder of a run that has ended does not change.
 func FetchFolders(ctx context.Context, address, into string) (folders []string, err error) {
 	s, pattern, err := openAbove(address)
 	if err != nil {
@@ -100,8 +121,8 @@ func FetchFolders(ctx context.Context, address, into string) (folders []string, 
 		case len(files[folder]) == 0:
 			continue
 		case !slices.Contains(files[folder], runFile):
-			return nil, hint.Errorf("%s/%s has no %s: the client that sends it has not ended, or was killed before its results were sent", s.at, folder, runFile).
-				Hint("wait for it; if it was killed, what it measured is lost: send the plan again")
+			return nil, hint.Errorf("%s/%s has no %s: its client has only begun, or was refused or killed then", s.at, folder, runFile).
+				Hint("wait for it; if it was refused or killed, the load was not the plan: send all of it again")
 		}
 		to := filepath.Join(into, folder)
 		if err := s.fetchFolder(ctx, folder, files[folder], to); err != nil {
@@ -117,7 +138,7 @@ func FetchFolders(ctx context.Context, address, into string) (folders []string, 
 
 // fetchFolder copies to the side and renames, so that the folder is there whole or not at all.
 func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, to string) error {
-	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) && !isRunning(to) {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -133,10 +154,17 @@ func (s *Store) fetchFolder(ctx context.Context, folder string, files []string, 
 			return err
 		}
 	}
-	if err := os.Chmod(beside, 0o755); err != nil {
+	if err := errors.Join(os.Chmod(beside, 0o755), os.RemoveAll(to)); err != nil {
 		return err
 	}
 	return os.Rename(beside, to)
+}
+
+// isRunning says that a folder was fetched before its client had ended, or that the client never did.
+func isRunning(folder string) bool {
+	text, err := os.ReadFile(filepath.Join(folder, runFile))
+	var said struct{ Status string }
+	return err == nil && json.Unmarshal(text, &said) == nil && said.Status == "running"
 }
 
 // openAbove opens the prefix that holds an object, or objects that match a pattern, and gives the name below it.

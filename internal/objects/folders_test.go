@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tidemark/internal/hint"
 	"tidemark/internal/objects"
@@ -57,7 +58,7 @@ func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
 	}
 }
 
-// run.json is sent last: without it the client has not ended, or was killed, and a merge of what is there would be wrong.
+// run.json is sent last: without it the client has only begun.
 func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
 	server := objectstest.New(t)
 	store := at(t, server)
@@ -69,7 +70,58 @@ func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
 		t.Errorf("a folder that is torn is sent: %v", err)
 	}
 	_, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "one-shard-1-of-2 has no run.json") || !strings.Contains(hint.Of(err), "lost") {
+	if err == nil || !strings.Contains(err.Error(), "one-shard-1-of-2 has no run.json") || !strings.Contains(hint.Of(err), "wait for it") {
 		t.Errorf("%v", err)
+	}
+}
+
+// While a client sends, its folder goes into the bucket again and again; what was fetched then is fetched anew once it has ended.
+func TestAFolderIsKeptWhileItGrows(t *testing.T) {
+	server := objectstest.New(t)
+	store := at(t, server)
+	folder := made(t, "one-shard-0-of-1", "plan.jsonl.zst")
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	into := filepath.Join(t.TempDir(), "runs")
+	fetched := func() string {
+		if _, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", into); err != nil {
+			return ""
+		}
+		content, err := os.ReadFile(filepath.Join(into, "one-shard-0-of-1", "requests.jsonl.zst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	stop := store.KeepFolder(t.Context(), folder, 12*time.Millisecond)
+	write("requests.jsonl.zst", "one")
+	write("run.json", `{"status": "running"}`)
+	for _, want := range []string{"one", "two"} {
+		write("requests.jsonl.zst", want)
+		for range 1000 {
+			if fetched() == want {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := fetched(); got != want {
+			t.Errorf("while it runs: got %q, want %q", got, want)
+		}
+	}
+	stop()
+	write("run.json", `{"status": "done"}`)
+	if err := store.PutFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	fetched()
+	write("requests.jsonl.zst", "three")
+	if err := store.PutFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	if got := fetched(); got != "two" {
+		t.Errorf("one that has ended was fetched again: %q", got)
 	}
 }

@@ -36,6 +36,15 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// A folder may have any name but one that is meant as an address.
+func TestAnAddressIsNoFolder(t *testing.T) {
+	for text, is := range map[string]bool{"S3://traffic/x": true, "s3:/traffic/x": true, "gs://traffic/x": true, "https://traffic/x": true, "s3://traffic/x": false, "/srv/published": false, "a:b": false, "off": false} {
+		if err := objects.CheckFolder(text); (err != nil) != is || is && !hint.IsMisuse(err) {
+			t.Errorf("CheckFolder(%q): %v", text, err)
+		}
+	}
+}
+
 // at is a store on a server of the test's own.
 func at(t *testing.T, server *objectstest.Server) *objects.Store {
 	t.Helper()

@@ -32,6 +32,7 @@ type Job struct {
 	Model        string
 	SLO          string // the text of an SLO file; empty: none
 	Service      string // the text of a service file, for the Monday report; empty: no CronJob
+	ServiceSLO   string // the text of the SLO file that it names
 }
 
 const (
@@ -39,11 +40,16 @@ const (
 	monday   = "tidemark-monday"
 	folder   = "/var/lib/tidemark" // of results
 	settings = "/etc/tidemark"     // of the ConfigMap
-	nobody   = 65532
+	// serviceFile is below settings.
+	serviceFile = "service/service.yaml"
+	nobody      = 65532
 )
 
 // Manifest is the YAML of all objects.
 func Manifest(j Job) ([]byte, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
 	objects := []any{j.configMap(), j.job()}
 	if j.Service != "" {
 		objects = append(objects, j.cronJob())
@@ -62,15 +68,27 @@ func Manifest(j Job) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (j Job) configMap() corev1.ConfigMap {
-	files := map[string]string{}
+// setting is a file that the pods are given.
+type setting struct{ key, path, content string }
+
+// files are the settings. The service file is in a folder with the SLO file that it names, which may be another one than the replay's.
+func (j Job) files() (files []setting) {
 	if j.SLO != "" {
-		files["slo.yaml"] = j.SLO
+		files = append(files, setting{"slo.yaml", "slo.yaml", j.SLO})
 	}
 	if j.Service != "" {
-		files["service.yaml"] = j.Service
+		files = append(files, setting{"service.yaml", serviceFile, j.Service},
+			setting{"service-slo.yaml", path.Join(path.Dir(serviceFile), j.serviceSLOName()), j.ServiceSLO})
 	}
-	return corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.named(name), Data: files}
+	return files
+}
+
+func (j Job) configMap() corev1.ConfigMap {
+	data := map[string]string{}
+	for _, file := range j.files() {
+		data[file.key] = file.content
+	}
+	return corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.named(name), Data: data}
 }
 
 // job has a pod for each shard. Each is tried once: a second try would begin after the start, in the middle of the load of
@@ -106,7 +124,7 @@ func (j Job) job() batchv1.Job {
 
 // cronJob writes the page of the week every Monday at seven.
 func (j Job) cronJob() batchv1.CronJob {
-	pod := j.pod([]string{"report", "--service", settings + "/service.yaml", "--warehouse", folder + "/tidemark.duckdb",
+	pod := j.pod([]string{"report", "--service", path.Join(settings, serviceFile), "--warehouse", folder + "/tidemark.duckdb",
 		"--output", folder + "/monday.html", "--force"})
 	return batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"}, ObjectMeta: j.named(monday),
 		Spec: batchv1.CronJobSpec{
@@ -120,8 +138,12 @@ func (j Job) cronJob() batchv1.CronJob {
 // pod runs tidemark as nobody, with the volume and the ConfigMap and nothing else that can be written but /tmp.
 func (j Job) pod(arguments []string) corev1.PodSpec {
 	mounts := []corev1.VolumeMount{{Name: "settings", MountPath: settings, ReadOnly: true}, {Name: "scratch", MountPath: "/tmp"}}
+	var items []corev1.KeyToPath
+	for _, file := range j.files() {
+		items = append(items, corev1.KeyToPath{Key: file.key, Path: file.path})
+	}
 	volumes := []corev1.Volume{
-		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}},
+		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Items: items}}},
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 	}
 	if j.Claim != "" {

@@ -2,7 +2,9 @@ package pods
 
 import (
 	"bytes"
+	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,10 +12,31 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// What the cluster or a pod would refuse is told at once.
+func TestWhatAClusterWouldRefuse(t *testing.T) {
+	fine := Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"}
+	for want, spoil := range map[string]func(*Job){
+		"--namespace": func(j *Job) { j.Namespace = "Load Tests" },
+		"--claim":     func(j *Job) { j.Claim = "results/" },
+		"--secret":    func(j *Job) { j.Secret = "KEY" },
+		"--base-url":  func(j *Job) { j.BaseURL = "vllm:8000" },
+		"not below":   func(j *Job) { j.Service = "service: chat\nslo: ../slo.yaml\n" },
+	} {
+		j := fine
+		spoil(&j)
+		if _, err := Manifest(j); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if _, err := Manifest(fine); err != nil {
+		t.Error(err)
+	}
+}
+
 // The manifest is what Kubernetes' own types read strictly: an unknown or doubled field is an error.
 func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 	text, err := Manifest(Job{Plan: "plan.jsonl.zst", Shards: 8, Image: "tidemark:1", Claim: "results", Namespace: "load", Secret: "key",
-		StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama", SLO: "tpot: 1\n", Service: "name: chat\n"})
+		StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama", SLO: "tpot: 1\n", Service: "service: chat\nslo: slos/chat.yaml\n", ServiceSLO: "ttft: 1\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +68,16 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 	}
 	if cron.Spec.Schedule != "0 7 * * 1" || cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
 		t.Errorf("CronJob: %+v", cron.Spec)
+	}
+	// The report finds the SLO file where the service file says.
+	report := cron.Spec.JobTemplate.Spec.Template.Spec
+	there := map[string]string{}
+	for _, item := range report.Volumes[0].ConfigMap.Items {
+		there[path.Join(report.Containers[0].VolumeMounts[0].MountPath, item.Path)] = config.Data[item.Key]
+	}
+	service := report.Containers[0].Args[2]
+	if there[service] != "service: chat\nslo: slos/chat.yaml\n" || there[path.Join(path.Dir(service), "slos/chat.yaml")] != "ttft: 1\n" || there["/etc/tidemark/slo.yaml"] != "tpot: 1\n" {
+		t.Errorf("%s with %q", service, there)
 	}
 	// With a bucket there is no volume.
 	text, err = Manifest(Job{Plan: "s3://b/plan.jsonl.zst", Results: "s3://b/results", BucketSecret: "aws", Shards: 2, Image: "tidemark:1", StartAt: "2026-08-01T12:00:00Z", BaseURL: "http://vllm:8000", Model: "llama"})

@@ -110,16 +110,21 @@ func TestDictionaryRecoversNoId(t *testing.T) {
 		}
 		return ids
 	}
-	found := 0
+	const ofTheTrace = 2010 // prompts; a guess from another one that is an id is one by chance
+	found, byChance := 0, 0
 	for prompt := range dictionaryEntries {
 		for _, id := range guess(prompt) {
-			if there[id] {
+			switch {
+			case !there[id]:
+			case prompt < ofTheTrace:
 				found++
+			default:
+				byChance++
 			}
 		}
 	}
-	if found > 0 {
-		t.Errorf("%d ids of %d were recovered from a dictionary of %d prompts", found, len(there), dictionaryEntries)
+	if found > 0 || byChance > 5 { // half a one is expected of the guesses of 32 bits, because the ids are small numbers; six come once in 100,000
+		t.Errorf("%d ids of %d were recovered from a dictionary of %d prompts, and %d by chance", found, len(there), dictionaryEntries, byChance)
 	}
 	// The dictionary does hold them: without a key, it finds all.
 	unkeyed := 0
@@ -130,7 +135,7 @@ func TestDictionaryRecoversNoId(t *testing.T) {
 	for _, id := range raw.firstUses() {
 		there[id] = true
 	}
-	for prompt := range 2010 {
+	for prompt := range ofTheTrace {
 		if there[hashOf(prompt)] {
 			unkeyed++
 		}

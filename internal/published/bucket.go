@@ -124,7 +124,7 @@ func (s *sending) send(ctx context.Context) (err error) {
 	if s.store, err = objects.Open(s.to); err != nil {
 		return err
 	}
-	if s.publisher, err = rememberBucket(s.warehouse, s.to); err != nil {
+	if s.publisher, err = rememberBucket(ctx, s.store, s.warehouse, s.to); err != nil {
 		return err
 	}
 	for range mostTries {
@@ -470,8 +470,9 @@ func EmptyBuckets(ctx context.Context, warehouse, version string) (emptied []obj
 	for _, b := range list {
 		is, err := emptyBucket(ctx, b, version, false)
 		if err != nil {
-			errs = append(errs, hint.Errorf("%s may still have rows that are gone from the warehouse: %w", b.at, err).
-				Hint("remove them with a tool for buckets, old versions too, or try again: tidemark publish --off --publish %s", b.at))
+			errs = append(errs, hint.Errorf("%s may still have rows that are gone from the warehouse: %w", b.at.Today(), err).
+				Hint("remove them with a tool for buckets, old versions too, or try again: tidemark publish --off --publish %s; where the bucket is gone for good, take it out of %s",
+					b.at.Today(), placesFile(warehouse)))
 		} else if is {
 			emptied = append(emptied, b.at)
 		}
@@ -481,11 +482,15 @@ func EmptyBuckets(ctx context.Context, warehouse, version string) (emptied []obj
 
 // SwitchOffBucket removes all that is published in a bucket, and says in it that nothing is to be published any more.
 func SwitchOffBucket(ctx context.Context, warehouse string, at objects.Address, version string) error {
-	publisher, err := rememberBucket(warehouse, at)
+	is := false
+	store, err := objects.Open(at)
 	if err != nil {
 		return err
 	}
-	is, err := emptyBucket(ctx, bucketPlace{at: at, publisher: publisher}, version, true)
+	publisher, err := rememberBucket(ctx, store, warehouse, at)
+	if err == nil {
+		is, err = emptyBucket(ctx, bucketPlace{at: at, publisher: publisher}, version, true)
+	}
 	if err == nil && !is {
 		err = hint.Errorf("it holds what is published of another warehouse").Hint("name the warehouse with --warehouse FILE")
 	}

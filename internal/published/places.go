@@ -6,6 +6,7 @@ package published
 // <warehouse>.places, so that a purge finds them whatever --publish says that day.
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -97,8 +98,9 @@ func buckets(warehouse string) (list []bucketPlace, err error) {
 	return list, err
 }
 
-// rememberBucket notes a bucket before anything is published there, and returns the warehouse's number as its publisher.
-func rememberBucket(warehouse string, at objects.Address) (publisher string, err error) {
+// rememberBucket notes a bucket before anything is published there, and returns the warehouse's number as its publisher. One that does
+// not answer, such as of a server that is mistyped, is not noted: every purge would have to ask it.
+func rememberBucket(ctx context.Context, store *objects.Store, warehouse string, at objects.Address) (publisher string, err error) {
 	if warehouse, err = resolved(warehouse); err != nil {
 		return "", err
 	}
@@ -111,6 +113,9 @@ func rememberBucket(warehouse string, at objects.Address) (publisher string, err
 		if b.at == at && b.publisher != "" {
 			return b.publisher, nil
 		}
+	}
+	if _, _, err := readBucket(ctx, store, at, ""); err != nil && !errors.Is(err, ErrDamaged) {
+		return "", err
 	}
 	noted, err := readNoted(warehouse)
 	if err != nil {

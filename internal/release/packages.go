@@ -6,8 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
+
+// inRPM is where distributions of .rpm keep a file: their zsh does not look into the folder of Debian's.
+func inRPM(name string) string {
+	return strings.Replace(name, "share/zsh/vendor-completions/", "share/zsh/site-functions/", 1)
+}
 
 // packages makes .deb and .rpm. They ask for nothing where the program is static, else for the C library, which a package
 // manager then names where it is too old.
@@ -41,7 +47,11 @@ contents:
 		if err := os.WriteFile(from, e.content, e.mode); err != nil {
 			return err
 		}
-		fmt.Fprintf(&config, "  - {src: %q, dst: /%s, file_info: {mode: 0%o, mtime: %s}}\n", from, e.name, e.mode, date)
+		add := func(name, packager string) {
+			fmt.Fprintf(&config, "  - {src: %q, dst: /%s, packager: %q, file_info: {mode: 0%o, mtime: %s}}\n", from, name, packager, e.mode, date)
+		}
+		add(e.name, "deb")
+		add(inRPM(e.name), "rpm")
 	}
 	libraries, glibc, err := r.needs(arch)
 	if err != nil {

@@ -250,7 +250,8 @@ func TestPackagesInstall(t *testing.T) {
 	if needs, err := exec.Command("dpkg-deb", "--field", deb, "Depends").Output(); err != nil || len(bytes.TrimSpace(needs)) > 0 {
 		t.Errorf("the package needs %q (%v)", needs, err)
 	}
-	for _, path := range []string{"usr/bin/tidemark", "usr/share/man/man1/tidemark.1", "usr/share/bash-completion/completions/tidemark", "usr/share/doc/tidemark/THIRD_PARTY.txt"} {
+	for _, path := range []string{"usr/bin/tidemark", "usr/share/man/man1/tidemark.1", "usr/share/bash-completion/completions/tidemark", "usr/share/zsh/vendor-completions/_tidemark",
+		"usr/share/fish/vendor_completions.d/tidemark.fish", "usr/share/doc/tidemark/THIRD_PARTY.txt", "usr/share/doc/tidemark/tidemark-rules.yaml"} {
 		if info, err := os.Stat(filepath.Join(folder, path)); err != nil || info.Size() == 0 {
 			t.Errorf("the package has no %s", path)
 		}
@@ -259,8 +260,14 @@ func TestPackagesInstall(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), fmt.Sprintf("%q", r.version)) {
 		t.Errorf("its program says %s (%v)", out, err)
 	}
-	if rpm := read(t, r.path(r.name("amd64", ".rpm"))); !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) {
+	rpm := read(t, r.path(r.name("amd64", ".rpm")))
+	if !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) {
 		t.Error("the .rpm is no RPM")
+	}
+	for _, name := range []string{"tidemark", "tidemark.1", "/usr/share/bash-completion/completions/", "/usr/share/zsh/site-functions/", "tidemark.fish", "THIRD_PARTY.txt", "tidemark-rules.yaml"} {
+		if !bytes.Contains(rpm, []byte("\x00"+name+"\x00")) { // its header lists folders and names as plain texts
+			t.Errorf("the .rpm has no %s", name)
+		}
 	}
 }
 

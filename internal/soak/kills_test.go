@@ -48,8 +48,12 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	large.takeIn("bulk", "bulk.csv")
 	readers := newReaders(t, small, large)
-	began, killed := time.Now(), map[string]int{}
+	began, killed, done := time.Now(), map[string]int{}, 0
 	for i := range kills {
+		if timeIsUp(t) {
+			t.Logf("the time is up after %d of %d kills", i, kills)
+			break
+		}
 		k, verb := small, []string{"trace", "run", "trace", "purge", "publish"}[rnd.IntN(5)]
 		if i%5 == 4 { // a purge would write the whole file anew
 			k, verb = large, []string{"trace", "trace", "publish"}[rnd.IntN(3)]
@@ -58,13 +62,19 @@ func TestKilledAnywhere(t *testing.T) {
 			killed[k.name+" "+verb]++
 		}
 		k.check(i)
-		if i%100 == 99 {
-			t.Logf("%d of %d, %.0f s", i+1, kills, time.Since(began).Seconds())
+		if done++; done%50 == 0 {
+			t.Logf("%d of %d, %.0f s; snapshots were opened %d times", done, kills, time.Since(began).Seconds(), readers.opens.Load())
 		}
 	}
-	t.Logf("killed before their end: %v", killed)
+	t.Logf("%d kills, %v of them before the verb's end", done, killed)
 	opens, absent := readers.stopAfter(int64(number(t, "SOAK_OPENS", 0)))
 	t.Logf("snapshots were opened %d times; %d times there was none, after a killed purge", opens, absent)
+}
+
+// timeIsUp leaves a minute for the end of the test: with -timeout 30m it does as much as fits.
+func timeIsUp(t *testing.T) bool {
+	end, has := t.Deadline()
+	return has && time.Until(end) < time.Minute
 }
 
 const (

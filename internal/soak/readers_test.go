@@ -47,7 +47,7 @@ func newReaders(t *testing.T, of ...*mortal) *readers {
 
 func (r *readers) goesOn() bool {
 	least := r.least.Load()
-	return least < 0 || r.opens.Load() < least && !r.t.Failed()
+	return least < 0 || r.opens.Load() < least && !r.t.Failed() && !timeIsUp(r.t)
 }
 
 // stopAfter waits until the readers have opened snapshots that often.

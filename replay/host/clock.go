@@ -49,7 +49,15 @@ func (c Clock) String() string {
 	if c.KnownBy == ByDate {
 		who = "the server's Date"
 	}
-	return fmt.Sprintf("this clock is between %.0f ms behind and %.0f ms behind, by %s", c.LowS*1000, c.HighS*1000, who)
+	low, high := c.LowS*1000, c.HighS*1000
+	switch {
+	case low >= 0:
+		return fmt.Sprintf("this clock is %.0f to %.0f ms behind, by %s", low, high, who)
+	case high <= 0:
+		return fmt.Sprintf("this clock is %.0f to %.0f ms ahead, by %s", -high, -low, who)
+	default:
+		return fmt.Sprintf("this clock is between %.0f ms ahead and %.0f ms behind, by %s", -low, high, who)
+	}
 }
 
 // Look is one request for the server's time.

@@ -46,3 +46,16 @@ func TestServerClock(t *testing.T) {
 		})
 	}
 }
+
+func TestAClockInWords(t *testing.T) {
+	for want, clock := range map[string]Clock{
+		"this clock is 14 to 58 ms behind, by the server's Date":                      {ByDate, 0.014, 0.058},
+		"this clock is 28 to 60 ms ahead, by the server's Date":                       {ByDate, -0.060, -0.028},
+		"this clock is between 822 ms ahead and 1279 ms behind, by the server's Date": {ByDate, -0.822, 1.279},
+		"how far this clock is off is not known":                                      {KnownBy: ByNothing},
+	} {
+		if got := clock.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
