@@ -179,34 +179,37 @@ func (f *Fit) String() string {
 }
 
 // Constants are the values that hold for a point, by their names.
-func (f *Fit) Constants(used []int) map[string]float64 { return f.moved(used, -1, 0) }
-
-// moved are the same with one of them changed in its logarithm.
-func (f *Fit) moved(used []int, place int, by float64) map[string]float64 {
+func (f *Fit) Constants(used []int) map[string]float64 {
 	constants := map[string]float64{}
 	for _, u := range used {
-		value := f.logs[u]
-		if u == place {
-			value += by
-		}
-		constants[f.Free[u].key()] = math.Exp(value)
+		constants[f.Free[u].key()] = math.Exp(f.logs[u])
 	}
 	return constants
 }
 
-// To fits the constants free (places in Free) to the points rows of measured.
-func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, rows []int, free []int) error {
-	slopes, err := f.slopes(ctx, db, measured, rows, free)
-	if err != nil {
-		return err
+// Again is a fit that begins where this one is, so that both can be fitted to different points.
+func (f *Fit) Again() *Fit {
+	again := *f
+	again.logs = slices.Clone(f.logs)
+	return &again
+}
+
+// To fits the constants free (places in Free) to the points rows of measured. slopes are those of all points by all constants: they hardly
+// change along the way, nor with what is left out, so they are computed once.
+func (f *Fit) To(ctx context.Context, db *sql.DB, measured []Measured, slopes [][]float64, rows []int, free []int) error {
+	some := make([][]float64, len(rows))
+	for row, i := range rows {
+		some[row] = make([]float64, len(free))
+		for a, u := range free {
+			some[row][a] = slopes[i][u]
+		}
 	}
-	// The derivatives hardly change along the way, so they are computed once.
 	for range 2 {
 		residuals, err := f.residuals(ctx, db, measured, rows)
 		if err != nil {
 			return err
 		}
-		f.step(residuals, slopes, free)
+		f.step(residuals, some, free)
 	}
 	return nil
 }
@@ -232,37 +235,35 @@ func (f *Fit) residuals(ctx context.Context, db *sql.DB, measured []Measured, ro
 	return residuals, nil
 }
 
-// slopes are the derivatives of the logarithm of each prediction by the logarithm of each constant.
-func (f *Fit) slopes(ctx context.Context, db *sql.DB, measured []Measured, rows, free []int) ([][]float64, error) {
+// Slopes are the derivatives of the logarithm of each prediction by the logarithm of each constant. Each constant is a question of its own:
+// one about ten times the deployments takes seventy times as long.
+func (f *Fit) Slopes(ctx context.Context, db *sql.DB, measured []Measured) ([][]float64, error) {
 	const by = 0.05
-	slopes := make([][]float64, len(rows))
-	var points []analysis.Point
-	var set []func(predicted float64)
-	base := make([]float64, len(rows))
-	for row, i := range rows {
-		slopes[row] = make([]float64, len(free))
-		p := measured[i].Point
-		p.Constants = f.Constants(f.Used[i])
-		points = append(points, p)
-		set = append(set, func(predicted float64) { base[row] = math.Log(predicted) })
-		for of, u := range free {
-			if !slices.Contains(f.Used[i], u) {
-				continue
-			}
-			p.Constants = f.moved(f.Used[i], u, by)
-			points = append(points, p)
-			set = append(set, func(predicted float64) { slopes[row][of] = (math.Log(predicted) - base[row]) / by })
-		}
+	slopes := make([][]float64, len(measured))
+	all := make([]int, len(measured))
+	for i := range measured {
+		slopes[i], all[i] = make([]float64, len(f.Free)), i
 	}
-	predictions, err := analysis.Predict(ctx, db, points)
+	base, err := f.residuals(ctx, db, measured, all)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range predictions {
-		if p.Why != "" {
-			return nil, fmt.Errorf("fit: %s", p.Why)
+	for u := range f.Free {
+		var rows []int
+		for i, used := range f.Used {
+			if slices.Contains(used, u) {
+				rows = append(rows, i)
+			}
 		}
-		set[i](f.Of.predicted(p))
+		f.logs[u] += by
+		moved, err := f.residuals(ctx, db, measured, rows)
+		f.logs[u] -= by
+		if err != nil {
+			return nil, err
+		}
+		for row, i := range rows {
+			slopes[i][u] = (moved[row] - base[i]) / by
+		}
 	}
 	return slopes, nil
 }

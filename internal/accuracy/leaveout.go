@@ -19,6 +19,10 @@ type Study struct {
 	DB   *sql.DB
 	Rows []Row
 	free []Freedom
+
+	measured []Measured
+	start    *Fit // with the constants of the warehouse; nil before the first fit
+	slopes   [][]float64
 }
 
 // NewStudy finds out which constants may be fitted.
@@ -31,15 +35,10 @@ func NewStudy(ctx context.Context, db *sql.DB, of Quantity, rows []Row) (*Study,
 // FitTo fits all constants to the rows train (places in Rows): those of every engine and of vLLM to
 // vLLM's rows, those of another engine to the rows of that engine.
 func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
-	points := make([]analysis.Point, len(s.Rows))
-	measured := make([]Measured, len(s.Rows))
-	for i, row := range s.Rows {
-		points[i], measured[i] = row.Point, row.Measured
-	}
-	fit, err := NewFit(ctx, s.DB, s.Of, s.free, points)
-	if err != nil {
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
+	fit := s.start.Again()
 	for _, engines := range [][]string{{"*", "vllm"}, {"sglang"}, {"tensorrt-llm"}} {
 		var rows, free []int
 		for _, i := range train {
@@ -55,11 +54,32 @@ func (s *Study) FitTo(ctx context.Context, train []int) (*Fit, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		if err := fit.To(ctx, s.DB, measured, rows, free); err != nil {
+		if err := fit.To(ctx, s.DB, s.measured, s.slopes, rows, free); err != nil {
 			return nil, err
 		}
 	}
 	return fit, nil
+}
+
+// begin finds what all fits have in common.
+func (s *Study) begin(ctx context.Context) error {
+	if s.start != nil {
+		return nil
+	}
+	points := make([]analysis.Point, len(s.Rows))
+	s.measured = make([]Measured, len(s.Rows))
+	for i, row := range s.Rows {
+		points[i], s.measured[i] = row.Point, row.Measured
+	}
+	start, err := NewFit(ctx, s.DB, s.Of, s.free, points)
+	if err != nil {
+		return err
+	}
+	if s.slopes, err = start.Slopes(ctx, s.DB, s.measured); err != nil {
+		return err
+	}
+	s.start = start
+	return nil
 }
 
 // Guess predicts the rows test with a fit's constants; a nil fit uses those of the warehouse.
