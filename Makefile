@@ -12,7 +12,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 EMPTY   := internal/warehouse/empty/made.zst
 
 # No other target names a file that it makes.
-.PHONY: test-spark help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus headroom-coverage
+.PHONY: test-spark help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus accuracy-beside-pages headroom-coverage
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -126,7 +126,11 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 ci: test ci-rest ## all that CI runs
 
 ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz-beside-prometheus accuracy test-pages test-python test-spark test-examples test-notebooks test-objects test-release test-vllm
+ci-rest: lint race fuzz-beside-prometheus accuracy-beside-pages test-python test-spark test-examples test-notebooks test-objects test-release test-vllm
+
+# Each of the two keeps one core busy.
+accuracy-beside-pages: $(EMPTY)
+	$(MAKE) -j2 accuracy test-pages
 
 # Prometheus scrapes for two minutes, in which the cores are free.
 fuzz-beside-prometheus: $(EMPTY)
