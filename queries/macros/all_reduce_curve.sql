@@ -72,7 +72,7 @@ from macros.measured_curves((
 
 -- Rows (message_bytes, seconds) of one collective between so many GPUs, or the nearest number that was measured. A table of GPUs with the
 -- same link comes first, as it stands; one of another link is only better than none. of_operation is as in macros.all_reduce_curves; where
--- nothing of it was measured, it is taken for an all-reduce.
+-- nothing of it was measured, an all-reduce stands for it.
 --   message_bytes   that each GPU holds
 --   seconds         of one collective
 --   operation       which
