@@ -54,10 +54,10 @@ func TestCapacityOfARealVLLM(t *testing.T) {
 		t.Logf("%s: the machine may have changed its speed; the whole search is tried ONCE MORE, with other sessions", why)
 		why = misjudged(t, s, program, minute, "2")
 	}
-	// The bounds of the SLO are times. On a core so slow that a tenth of the traffic misses them, "not possible" is right, and there is no
-	// limit to look for.
-	if strings.HasPrefix(why, "not_possible") && judgedAt(t, s, program, minute, 0.1) != "met" {
-		t.Skipf("LEFT OUT: this machine is too slow for the SLO of this test: %s; a tenth of the traffic does not meet it either", why)
+	// The bounds of the SLO are times. On a core so slow that half of the traffic misses them, "not possible" is right, and there is no limit
+	// to look for. A core that is as fast as it should be meets them at 0.75 and more, so that a wrong "not possible" stays an error.
+	if strings.HasPrefix(why, "not_possible") && judgedAt(t, s, program, minute, 0.5) == "not met" {
+		t.Skipf("LEFT OUT: this machine is too slow for the SLO of this test: %s; half of the traffic does not meet it either", why)
 	}
 	if why != "" {
 		t.Error(why)
