@@ -2,7 +2,7 @@
 TAGS    := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 GO      := go
-FUZZTIME := 30s
+FUZZTIME ?= 30s
 # Targets that are fuzzed at the same time, each on one core.
 FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
@@ -11,8 +11,8 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 # The packed empty warehouse that the program contains: internal/warehouse/empty/README.md.
 EMPTY   := internal/warehouse/empty/made.zst
 
-# No other target names a file that it makes.
-.PHONY: test-spark help build demo test lint race fuzz accuracy capacity-knees coverage-intervals capacity-coverage forecast-backtest kernel-curves test-pages test-python test-examples test-notebooks test-vllm test-prometheus test-objects test-release release bench bench-peers soak ci ci-rest fuzz-beside-prometheus accuracy-beside-pages headroom-coverage
+# Only this target names a file that it makes.
+.PHONY: $(filter-out $(EMPTY),$(shell sed -nE 's/^([a-z-]+):.*/\1/p' Makefile))
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -123,15 +123,49 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 
-ci: test ci-rest ## all that CI runs
+# Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
+ALONE        := test-vllm
+PROOFS       := accuracy capacity-knees fuzz test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
+# These take from half an hour to hours: CI never runs them, and says when they last passed.
+LONG_PROOFS  := coverage-intervals capacity-coverage forecast-backtest headroom-coverage soak
 
-ci-rest: FUZZTIME := 5s
-ci-rest: lint race fuzz-beside-prometheus accuracy-beside-pages test-python test-spark test-examples test-notebooks test-objects test-release test-vllm
+paths-accuracy           := queries/macros queries/seeds analysis ingest/hardware internal/accuracy docs/accuracy.md
+paths-capacity-knees     := queries/macros queries/seeds analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
+paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
+paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
+paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
+paths-test-examples      := cmd/tidemark internal/commandline internal/deployment
+paths-test-notebooks     := docs/notebooks docs/grafana internal/books internal/notebook internal/published
+paths-test-objects       := internal/objects internal/published internal/realobjects
+paths-test-release       := internal/release go.mod
+paths-test-prometheus    := internal/collect internal/realprometheus ingest/metrics docs/tidemark-rules.yaml
+paths-test-vllm          := internal/realvllm replay analysis/capacity ingest/runs
+paths-coverage-intervals := internal/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
+paths-capacity-coverage  := analysis/capacity analysis/regression
+paths-forecast-backtest  := analysis/week/forecast
+paths-headroom-coverage  := analysis/week/fleet
+paths-soak               := replay ingest internal/warehouse internal/published internal/notebook internal/privacy internal/soak
 
-# Each of the two keeps one core busy.
-accuracy-beside-pages: $(EMPTY)
-	$(MAKE) -j2 accuracy test-pages
+proof: $(EMPTY) ## every proof, due or not, and a record of each that passes (an hour)
+	$(MAKE) -j2 -Otarget $(patsubst %,proof/%,$(filter-out $(ALONE),$(PROOFS)))
+	$(MAKE) $(patsubst %,proof/%,$(ALONE))
 
-# Prometheus scrapes for two minutes, in which the cores are free.
-fuzz-beside-prometheus: $(EMPTY)
-	$(MAKE) -j2 FUZZTIME=$(FUZZTIME) fuzz test-prometheus
+due: ## which proofs CI would run now, and when each last passed
+	@$(foreach proof,$(PROOFS) $(LONG_PROOFS),.ci/proof say $(proof) $(paths-$(proof));)
+
+# One proof, and its record.
+proof/%: $(EMPTY)
+	@.ci/proof run $* $(paths-$*)
+
+due/%: $(EMPTY)
+	@.ci/proof due $* $(paths-$*)
+
+proof/fuzz due/fuzz: export FUZZTIME := 5s
+
+ci: test ci-rest ## all that CI runs: tests, lint, race, pages, and the proofs that are due
+
+# Two at a time, each on one core. A real vLLM measures how much it can take, so that nothing runs beside it.
+ci-rest: $(EMPTY)
+	$(MAKE) -j2 -Otarget lint race test-pages $(patsubst %,due/%,$(filter-out $(ALONE),$(PROOFS)))
+	$(MAKE) $(patsubst %,due/%,$(ALONE))
+	@$(foreach proof,$(LONG_PROOFS),echo "LEFT OUT: takes too long for CI: $$(.ci/proof say $(proof) $(paths-$(proof)))";)
