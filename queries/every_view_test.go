@@ -3,15 +3,16 @@
 package queries_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"tidemark/internal/warehouse"
+	"tidemark/internal/warehouse/warehousetest"
 	"tidemark/queries"
 )
 
@@ -38,7 +39,9 @@ func TestEveryViewRuns(t *testing.T) {
 				}
 			}
 			if name == "small" {
-				examplesAnswer(t, db) // here, where the views that they read are tables already
+				// Here, where the views that they read are tables already.
+				examplesAnswer(t, db)
+				headerExamplesAnswer(t, db)
 			}
 			if name == "small" && withRows < marts*2/3 {
 				t.Errorf("%d of %d marts have rows: testdata/small.sql has too little", withRows, marts)
@@ -56,17 +59,41 @@ func small(t *testing.T) string {
 	return string(text)
 }
 
+// filled is a warehouse after some SQL, with its kept rows. Each text is filled once; a test has a copy of its own.
 func filled(t *testing.T, setup string) *sql.DB {
 	t.Helper()
-	db := open(t).DB()
-	if _, err := db.Exec(setup); err != nil {
+	content := fills[setup]
+	if content == nil {
+		path := warehousetest.File(t)
+		w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warehousetest.Put(t, w, "set threads = 1", setup)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if content, err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+		fills[setup] = content
+	}
+	path := filepath.Join(t.TempDir(), "filled.duckdb")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := warehouse.Refresh(context.Background(), db); err != nil {
+	w, err := warehouse.Open(t.Context(), path, warehouse.ReadWrite)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return db
+	t.Cleanup(func() { w.Close() })
+	if _, err := w.DB().Exec("set threads = 1"); err != nil {
+		t.Fatal(err)
+	}
+	return w.DB()
 }
+
+var fills = map[string][]byte{}
 
 // noHugeint looks at the type of each column: sum() of whole numbers gives 128 bits, which most readers of a result cannot hold.
 func noHugeint(t *testing.T, db *sql.DB) {
@@ -101,12 +128,7 @@ var reads = regexp.MustCompile(`\b(?:staging|marts|checks)\.[a-z0-9_]+`)
 
 // bottomUp lists the views, each after those that it reads.
 func bottomUp() []queries.File {
-	byName := map[string]queries.File{}
-	for _, schema := range queries.Views {
-		for _, file := range queries.In(schema, ".sql") {
-			byName[file.Relation()] = file
-		}
-	}
+	byName := viewsByName()
 	var order []queries.File
 	seen := map[string]bool{}
 	var visit func(name string)
@@ -129,9 +151,9 @@ func bottomUp() []queries.File {
 	return order
 }
 
-// The examples in the comments of our SQL are what a newcomer tries first.
-func TestEveryExampleRuns(t *testing.T) {
-	db := filled(t, small(t))
+// headerExamplesAnswer wants rows from the examples in the comments of our SQL: they are what a newcomer tries first.
+func headerExamplesAnswer(t *testing.T, db *sql.DB) {
+	t.Helper()
 	ofMacros := map[string]bool{} // TestEveryMacroExampleRuns asks these, several at once
 	for _, macro := range queries.Macros() {
 		ofMacros[macro.Example] = true
