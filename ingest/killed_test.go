@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tidemark/ingest"
+	"tidemark/internal/proof"
 	"tidemark/internal/warehouse"
 )
 
@@ -28,7 +29,7 @@ import (
 // the tests kill, or starve of disk.
 const (
 	childVariable = "TIDEMARK_TEST_INGEST"    // warehouse|file or folder
-	killsVariable = "TIDEMARK_TEST_KILLS"     // how often TestKilled kills; 10 where nothing is said
+	killsVariable = "TIDEMARK_TEST_KILLS"     // how often TestKilled kills; once, or ten times in a proof, where nothing is said
 	limitVariable = "TIDEMARK_TEST_FILE_SIZE" // no file may grow past this many bytes
 )
 
@@ -140,7 +141,7 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("not killed: got %s, want %s", got, want)
 	}
 
-	kills := 10
+	kills := proof.Many(1, 10)
 	if text := os.Getenv(killsVariable); text != "" {
 		if kills, err = strconv.Atoi(text); err != nil {
 			t.Fatalf("%s: %v", killsVariable, err)

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/proof"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"
 )
@@ -122,7 +123,7 @@ func onFakeClockAs(t *testing.T, requests []plan.Request, server *pipeServer, s 
 }
 
 func TestDueTimesAreExactForEverySeed(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(proof.Many(6, 40)) {
 		requests := poisson(seed, 60)
 		result, rows := onFakeClock(t, requests, &pipeServer{})
 		if result.Completed != 60 || result.LatenessS.Max != 0 {

@@ -7,13 +7,15 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof"
 )
 
 // Every mode on a fake clock, through Run and an HTTP server over pipes: each request is sent exactly when the schedule's
 // rules say, and twice the same.
 func TestEveryModeIsExactForEverySeed(t *testing.T) {
-	seeds := uint64(1000)
-	if testing.Short() || isRace {
+	seeds := uint64(proof.Many(60, 1000))
+	if isRace {
 		seeds = 60
 	}
 	t.Cleanup(func(was int) func() { return func() { debug.SetGCPercent(was) } }(debug.SetGCPercent(400)))

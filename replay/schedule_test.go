@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/proof"
 	"tidemark/internal/splitmix"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -97,8 +98,8 @@ var modesOf = []struct {
 }{{schedule.Open, 0}, {schedule.Open, 3}, {schedule.Sessions, 0}, {schedule.Sessions, 4}, {schedule.Closed, 1}, {schedule.Closed, 5}}
 
 func TestScheduleKeepsItsWordForEverySeed(t *testing.T) {
-	seeds := uint64(1000)
-	if testing.Short() || isRace {
+	seeds := uint64(proof.Many(50, 1000))
+	if isRace {
 		seeds = 50
 	}
 	for seed := range seeds {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof"
 )
 
 // seededWeek is a week whose hours are known, with noise of days, of hours and of the requests themselves.
@@ -60,9 +62,9 @@ func changesByName(changes []Change) map[string]Change {
 	return out
 }
 
-// Where nothing changed, one in ten should be told as a change by mistake.
+// Where nothing changed, one in ten should be told as a change by mistake. A proof counts them; every day they are not half of all.
 func TestFalseAlarmsOfAWeek(t *testing.T) {
-	const seeds = 240
+	seeds := proof.Many(16, 240)
 	told := map[string]int{}
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 47))
@@ -77,14 +79,14 @@ func TestFalseAlarmsOfAWeek(t *testing.T) {
 	}
 	t.Log("false alarms, of", seeds, told)
 	for figure := range changesByName(Changes(Side{}, Side{}, 1)) {
-		if share := float64(told[figure]) / seeds; share > 0.18 || share < 0.04 {
+		if share := float64(told[figure]) / float64(seeds); share > 0.5 || proof.IsFull() && (share > 0.18 || share < 0.04) {
 			t.Errorf("%s: false alarms in %.0f %%, want about 10", figure, 100*share)
 		}
 	}
 }
 
 func TestFalseAlarmsOfLengths(t *testing.T) {
-	const seeds = 40
+	seeds := proof.Many(4, 40)
 	told, n := 0, 0
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 48))
@@ -95,7 +97,7 @@ func TestFalseAlarmsOfLengths(t *testing.T) {
 		}
 	}
 	t.Logf("false alarms: %d of %d", told, n)
-	if share := float64(told) / float64(n); share > 0.18 || share < 0.02 {
+	if share := float64(told) / float64(n); share > 0.5 || proof.IsFull() && (share > 0.18 || share < 0.02) {
 		t.Errorf("false alarms in %d of %d, want about a tenth", told, n)
 	}
 }

@@ -66,6 +66,7 @@ var floor = map[string]int{
 	"internal/deployment":              0,
 	"internal/terminal":                1,
 	"internal/progress":                6,
+	"internal/proof":                   -1,
 	"internal/endings":                 6,
 	"internal/tables":                  4,
 	"internal/shell":                   5,

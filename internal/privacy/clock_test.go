@@ -7,6 +7,8 @@ import (
 	random "math/rand/v2"
 	"testing"
 	"time"
+
+	"tidemark/internal/proof"
 )
 
 // arrivals of an hour: bursts and lulls, to the nanosecond.
@@ -27,7 +29,7 @@ func arrivals(seed uint64, begin int64) *Trace {
 // Counts per minute stay as they are; in windows of 10 s, wherever they begin, the
 // dispersion of the counts changes by less than 5 %.
 func TestTimesKeepTheShape(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(proof.Many(2, 10)) {
 		for _, tick := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
 			trace := arrivals(seed, int64(seed)*1234567891)
 			before, shape, n := minutes(trace.Rows), *dispersion(trace.Rows, 10*second), len(trace.Rows)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"tidemark/internal/proof"
 )
 
 // rig drives a scheduler without time and without HTTP.
@@ -164,10 +166,7 @@ func ids(from, n int) []int32 {
 }
 
 func TestSchedulerHoldsItsPromises(t *testing.T) {
-	rounds := 300
-	if testing.Short() {
-		rounds = 50
-	}
+	rounds := proof.Many(50, 300)
 	preempted := 0
 	for round := range rounds {
 		random := rand.New(rand.NewPCG(7, uint64(round)))

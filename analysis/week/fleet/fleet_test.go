@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/proof"
 	"tidemark/replay/plan"
 )
 
@@ -358,8 +359,8 @@ func TestHoursThatAgreeTakeTheSame(t *testing.T) {
 
 // Five of the services of make headroom-coverage, the cheapest of its first twenty, with fewer requests: at most one interval may miss the truth.
 func TestHeadroomHoldsTheTruth(t *testing.T) {
-	missed := 0
-	for _, i := range []uint64{0, 8, 9, 15, 16} {
+	missed, services := 0, []uint64{0, 9, 8, 15, 16}
+	for _, i := range services[:proof.Many(2, 5)] { // the first is predicted, the second measured
 		s := aService(i, i%2 == 1)
 		s.server.requests = 1500
 		o := s.play(t, i, 3000)
@@ -371,8 +372,8 @@ func TestHeadroomHoldsTheTruth(t *testing.T) {
 			t.Logf("service %d: headroom plus one %+v", i, o)
 		}
 	}
-	if missed > 1 {
-		t.Errorf("%d of 5 intervals miss the truth", missed)
+	if missed > proof.Many(0, 1) {
+		t.Errorf("%d intervals miss the truth", missed)
 	}
 }
 

@@ -3,10 +3,10 @@ package forecast
 import (
 	"fmt"
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
+
+	"tidemark/internal/proof"
 )
 
 // tally of forecasts at the end of the history of seeded services against what came after it.
@@ -69,16 +69,9 @@ func (t tally) line(name string) string {
 	return out.String()
 }
 
-// make forecast-backtest asks for more seeds and writes the table of docs/forecast.md.
+// A proof prints the table of docs/forecast.md.
 func TestBackTest(t *testing.T) {
-	seeds, isFull := 4, false
-	if said := os.Getenv("TIDEMARK_FORECAST_SEEDS"); said != "" {
-		n, err := strconv.Atoi(said)
-		if err != nil {
-			t.Fatalf("TIDEMARK_FORECAST_SEEDS: %v", err)
-		}
-		seeds, isFull = n, true
-	}
+	seeds, isFull := proof.Many(4, 150), proof.IsFull()
 	var all tally
 	for _, k := range kinds() {
 		if k.weeks > 13 && !isFull {
@@ -90,7 +83,7 @@ func TestBackTest(t *testing.T) {
 			continue // the band promises nothing of what is new
 		}
 		all.add(got)
-		if h := 4; isFull && seeds >= 100 && percent(got.inside[h], got.n) < 80 {
+		if h := 4; isFull && percent(got.inside[h], got.n) < 80 {
 			t.Errorf("%s: the band %d weeks ahead holds what came in %d of %d", k.name, h, got.inside[h], got.n)
 		}
 	}
