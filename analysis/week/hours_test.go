@@ -65,10 +65,7 @@ insert into raw.arrivals (source_id, line, arrival_ns, input_tokens, output_toke
 		{"", "2026-W47", 0, 0}, // the last whole week of the span
 		{"2026-W45", "2026-W45", 72, 0},
 	} {
-		r, _, err := Make(t.Context(), w.DB(), f, Options{Week: c.asked})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, _ := needed(t, w, f, c.asked)
 		if r.Week != c.week || r.Sums.MissingHours != c.missing || int(r.Sums.Requests) != c.requests || len(r.Sources) != 1 {
 			t.Errorf("week %q: got %s with %d hours missing and %d requests of %d sources, want %+v", c.asked, r.Week, r.Sums.MissingHours, r.Sums.Requests, len(r.Sources), c)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/analysis"
 	"tidemark/internal/hint"
 	"tidemark/internal/service"
 	"tidemark/internal/warehouse"
@@ -64,6 +65,22 @@ func make47(t *testing.T, w *warehouse.Warehouse, f service.File) *Report {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// needed makes a report as far as what its hours need, without what is concluded from that.
+func needed(t *testing.T, w *warehouse.Warehouse, f service.File, week string) (*Report, *Kept) {
+	t.Helper()
+	slo, err := analysis.ReadSLO(f.SLO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &maker{ctx: t.Context(), db: w.DB(), conn: conn(t, w), file: f, slo: slo, kept: &Kept{}, report: &Report{Service: f.Service}}
+	for _, step := range []func() error{m.readParts, func() error { return m.chooseWeek(week) }, m.describe, m.addUpWeeks, m.fillNeeds} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m.report, m.kept
 }
 
 // said writes the hour's figures; ~ is not known.
@@ -224,10 +241,7 @@ from raw.metrics where at_ns = 238 * 60_000_000_000`, id, day))
 	}
 	requests := func() int64 {
 		t.Helper()
-		r, kept, err := Make(t.Context(), w.DB(), f, Options{Week: "2026-W47"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, kept := needed(t, w, f, "2026-W47")
 		if err := Keep(t.Context(), w, f, r, kept); err != nil {
 			t.Fatal(err)
 		}
