@@ -6,11 +6,7 @@ import (
 	"path"
 	"strconv"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // MostShards bounds the clients of one run; a thousand pods are more load than any server is meant for.
@@ -50,23 +46,27 @@ func Manifest(j Job) ([]byte, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	objects := []any{j.configMap(), j.job()}
+	objects := list{j.configMap(), j.job()}
 	if j.Service != "" {
 		objects = append(objects, j.cronJob())
 	}
 	var out bytes.Buffer
-	for i, object := range objects {
-		text, err := yaml.Marshal(object)
-		if err != nil {
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	for _, o := range objects {
+		if err := encoder.Encode(o); err != nil {
 			return nil, fmt.Errorf("k8s: %w", err)
 		}
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		out.Write(text)
 	}
-	return out.Bytes(), nil
+	return out.Bytes(), encoder.Close()
 }
+
+// object is a mapping of the manifest, whose keys are written in order, and list a sequence.
+type (
+	object = map[string]any
+	list   = []any
+)
 
 // setting is a file that the pods are given.
 type setting struct{ key, path, content string }
@@ -83,17 +83,21 @@ func (j Job) files() (files []setting) {
 	return files
 }
 
-func (j Job) configMap() corev1.ConfigMap {
-	data := map[string]string{}
+func (j Job) configMap() object {
+	o := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": j.named(name)}
+	data := object{}
 	for _, file := range j.files() {
 		data[file.key] = file.content
 	}
-	return corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: j.named(name), Data: data}
+	if len(data) > 0 {
+		o["data"] = data
+	}
+	return o
 }
 
 // job has a pod for each shard. Each is tried once: a second try would begin after the start, in the middle of the load of
 // the others. A failed index leaves the others running.
-func (j Job) job() batchv1.Job {
+func (j Job) job() object {
 	plan, runs := path.Join(folder, j.Plan), path.Join(folder, "runs")
 	if j.Results != "" {
 		plan, runs = j.Plan, j.Results
@@ -103,72 +107,78 @@ func (j Job) job() batchv1.Job {
 	if j.SLO != "" {
 		arguments = append(arguments, "--slo", settings+"/slo.yaml")
 	}
-	pod := j.pod(arguments)
+	container := j.container(arguments)
 	if j.Secret != "" {
-		pod.Containers[0].Env = []corev1.EnvVar{{Name: "OPENAI_API_KEY", ValueFrom: &corev1.EnvVarSource{
-			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: j.Secret}, Key: "api-key"}}}}
+		container["env"] = list{object{"name": "OPENAI_API_KEY", "valueFrom": object{"secretKeyRef": object{"name": j.Secret, "key": "api-key"}}}}
 	}
 	if j.BucketSecret != "" {
-		pod.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: j.BucketSecret}}}}
+		container["envFrom"] = list{object{"secretRef": object{"name": j.BucketSecret}}}
 	}
+	pod := j.pod(container)
 	// Two shards on one node would share its cores.
-	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "kubernetes.io/hostname",
-		WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: labels()}}}
-	return batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: j.named(name),
-		Spec: batchv1.JobSpec{
-			CompletionMode: new(batchv1.IndexedCompletion), Completions: new(int32(j.Shards)), Parallelism: new(int32(j.Shards)),
-			BackoffLimitPerIndex: new(int32(0)), MaxFailedIndexes: new(int32(j.Shards)),
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels()}, Spec: pod},
+	pod["topologySpreadConstraints"] = list{object{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname",
+		"whenUnsatisfiable": "ScheduleAnyway", "labelSelector": object{"matchLabels": labels()}}}
+	return object{"apiVersion": "batch/v1", "kind": "Job", "metadata": j.named(name), "status": object{},
+		"spec": object{
+			"completionMode": "Indexed", "completions": j.Shards, "parallelism": j.Shards, "backoffLimitPerIndex": 0, "maxFailedIndexes": j.Shards,
+			"template": object{"metadata": object{"labels": labels()}, "spec": pod},
 		}}
 }
 
 // cronJob writes the page of the week every Monday at seven.
-func (j Job) cronJob() batchv1.CronJob {
-	pod := j.pod([]string{"report", "--service", path.Join(settings, serviceFile), "--warehouse", folder + "/tidemark.duckdb",
-		"--output", folder + "/monday.html", "--force"})
-	return batchv1.CronJob{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJob"}, ObjectMeta: j.named(monday),
-		Spec: batchv1.CronJobSpec{
-			Schedule: "0 7 * * 1", ConcurrencyPolicy: batchv1.ForbidConcurrent, // a warehouse has one writer
-			StartingDeadlineSeconds: new(int64(86400)),
-			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{BackoffLimit: new(int32(0)),
-				Template: corev1.PodTemplateSpec{Spec: pod}}},
+func (j Job) cronJob() object {
+	pod := j.pod(j.container([]string{"report", "--service", path.Join(settings, serviceFile), "--warehouse", folder + "/tidemark.duckdb",
+		"--output", folder + "/monday.html", "--force"}))
+	return object{"apiVersion": "batch/v1", "kind": "CronJob", "metadata": j.named(monday), "status": object{},
+		"spec": object{
+			"schedule": "0 7 * * 1", "concurrencyPolicy": "Forbid", // a warehouse has one writer
+			"startingDeadlineSeconds": 86400,
+			"jobTemplate": object{"metadata": object{}, "spec": object{"backoffLimit": 0,
+				"template": object{"metadata": object{}, "spec": pod}}},
 		}}
 }
 
-// pod runs tidemark as nobody, with the volume and the ConfigMap and nothing else that can be written but /tmp.
-func (j Job) pod(arguments []string) corev1.PodSpec {
-	mounts := []corev1.VolumeMount{{Name: "settings", MountPath: settings, ReadOnly: true}, {Name: "scratch", MountPath: "/tmp"}}
-	var items []corev1.KeyToPath
-	for _, file := range j.files() {
-		items = append(items, corev1.KeyToPath{Key: file.key, Path: file.path})
-	}
-	volumes := []corev1.Volume{
-		{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Items: items}}},
-		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-	}
+// container runs tidemark, which can write to the volume and to /tmp.
+func (j Job) container(arguments []string) object {
+	mounts := list{object{"name": "settings", "mountPath": settings, "readOnly": true}, object{"name": "scratch", "mountPath": "/tmp"}}
 	if j.Claim != "" {
-		mounts = append(mounts, corev1.VolumeMount{Name: "results", MountPath: folder})
-		volumes = append(volumes, corev1.Volume{Name: "results", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: j.Claim}}})
+		mounts = append(mounts, object{"name": "results", "mountPath": folder})
 	}
-	return corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false),
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(nobody)), FSGroup: new(int64(nobody)),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-		Containers: []corev1.Container{{
-			Name: "tidemark", Image: j.Image, Command: []string{"tidemark"}, Args: arguments, WorkingDir: "/tmp",
-			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("1Gi")},
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}}, // no CPU limit: throttling makes requests late
-			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			VolumeMounts: mounts,
-		}},
-		Volumes: volumes,
+	return object{"name": "tidemark", "image": j.Image, "command": list{"tidemark"}, "args": arguments, "workingDir": "/tmp",
+		"resources":       object{"requests": object{"cpu": "2", "memory": "1Gi"}, "limits": object{"memory": "4Gi"}}, // no CPU limit: throttling makes requests late
+		"securityContext": object{"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": object{"drop": list{"ALL"}}},
+		"volumeMounts":    mounts,
 	}
 }
 
-func (j Job) named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: j.Namespace, Labels: labels()}
+// pod runs a container as nobody, with the volume and the ConfigMap.
+func (j Job) pod(container object) object {
+	settings := object{"name": name}
+	if files := j.files(); len(files) > 0 {
+		var items list
+		for _, file := range files {
+			items = append(items, object{"key": file.key, "path": file.path})
+		}
+		settings["items"] = items
+	}
+	volumes := list{object{"name": "settings", "configMap": settings}, object{"name": "scratch", "emptyDir": object{}}}
+	if j.Claim != "" {
+		volumes = append(volumes, object{"name": "results", "persistentVolumeClaim": object{"claimName": j.Claim}})
+	}
+	return object{
+		"restartPolicy": "Never", "automountServiceAccountToken": false,
+		"securityContext": object{"runAsNonRoot": true, "runAsUser": nobody, "fsGroup": nobody, "seccompProfile": object{"type": "RuntimeDefault"}},
+		"containers":      list{container},
+		"volumes":         volumes,
+	}
 }
 
-func labels() map[string]string { return map[string]string{"app.kubernetes.io/name": "tidemark"} }
+func (j Job) named(name string) object {
+	o := object{"name": name, "labels": labels()}
+	if j.Namespace != "" {
+		o["namespace"] = j.Namespace
+	}
+	return o
+}
+
+func labels() object { return object{"app.kubernetes.io/name": "tidemark"} }

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -48,9 +49,7 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 	var job batchv1.Job
 	var cron batchv1.CronJob
 	for i, into := range []any{&config, &job, &cron} {
-		if err := yaml.UnmarshalStrict(documents[i], into); err != nil {
-			t.Errorf("object %d: %v", i, err)
-		}
+		readAndWritten(t, documents[i], into)
 	}
 	if config.Data["slo.yaml"] != "tpot: 1\n" || config.Namespace != "load" {
 		t.Errorf("ConfigMap: %+v", config)
@@ -85,9 +84,7 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bare batchv1.Job
-	if err := yaml.UnmarshalStrict(bytes.Split(text, []byte("---\n"))[1], &bare); err != nil {
-		t.Fatal(err)
-	}
+	readAndWritten(t, bytes.Split(text, []byte("---\n"))[1], &bare)
 	pod := bare.Spec.Template.Spec
 	if len(pod.Volumes) != 2 || pod.Containers[0].EnvFrom[0].SecretRef.Name != "aws" || pod.Containers[0].Args[1] != "s3://b/plan.jsonl.zst" || !slices.Contains(pod.Containers[0].Args, "s3://b/results") {
 		t.Errorf("with a bucket: %+v", pod)
@@ -95,5 +92,52 @@ func TestManifestIsReadByAStrictDecoder(t *testing.T) {
 	// The decoder is strict indeed.
 	if yaml.UnmarshalStrict([]byte("apiVersion: batch/v1\nspec: {completionmode: Indexed, nonsense: 1}\n"), &batchv1.Job{}) == nil {
 		t.Error("the decoder takes anything")
+	}
+}
+
+// readAndWritten reads an object strictly into a type of Kubernetes, which writes the same bytes.
+func readAndWritten(t *testing.T, object []byte, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(object, into); err != nil {
+		t.Errorf("%v in\n%s", err, object)
+	}
+	if again, err := yaml.Marshal(into); err != nil || string(again) != string(object) {
+		t.Errorf("%T writes (%v)\n%s, and the manifest is\n%s", into, err, again, object)
+	}
+}
+
+// Texts that YAML would read as something else arrive as they were given.
+func TestTextsStayTexts(t *testing.T) {
+	for _, text := range []string{"yes", "null", "1e3", "0x1f", "~", "- x", "p: #{", "a: b\n  c", " \tindented\r\n", "{{.Image}}", "\u2028\a%", "trailing \n\n", "*a", "&b !c"} {
+		manifest, err := Manifest(Job{Plan: "plan", Shards: 1, Image: text, Claim: "true", StartAt: text, BaseURL: "http://vllm:8000", Model: text, SLO: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents := bytes.Split(manifest, []byte("---\n"))
+		var config corev1.ConfigMap
+		var job batchv1.Job
+		for i, into := range []any{&config, &job} {
+			if err := yaml.UnmarshalStrict(documents[i], into); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		container := job.Spec.Template.Spec.Containers[0]
+		if config.Data["slo.yaml"] != text || container.Image != text || container.Args[slices.Index(container.Args, "--model")+1] != text {
+			t.Errorf("%q became %q, %q, %q", text, config.Data["slo.yaml"], container.Image, container.Args)
+		}
+	}
+}
+
+// A name is taken or refused, and in the same words, as Kubernetes itself does.
+func TestNamesAreThoseOfKubernetes(t *testing.T) {
+	for _, name := range []string{"", "a", "load-1", "Load", "a_b", "a.b", "a..b", ".a", "-a", "a-", "1", "a\n", "é", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a.", 126) + "a", strings.Repeat("a.", 127) + "a"} {
+		for _, c := range []struct {
+			got  string
+			want []string
+		}{{wrongLabel(name), validation.IsDNS1123Label(name)}, {wrongSubdomain(name), validation.IsDNS1123Subdomain(name)}} {
+			if len(c.want) == 0 && c.got != "" || len(c.want) > 0 && c.got != c.want[0] {
+				t.Errorf("%q: got %q, want %q", name, c.got, c.want)
+			}
+		}
 	}
 }

@@ -1,11 +1,12 @@
-// Package plot draws the charts of runs, comparisons, experiments and results as SVG: lines, bands and dots on strips that share one axis
-// (strips.go), and rows of bars (rows.go). A chart is drawn for a width, so that its texts have the size of the page's.
+// Package plot draws every chart of a page as SVG. A Chart, of a run, a comparison, an experiment or results, is laid out here: lines, bands
+// and dots on strips that share one axis (strips.go), and rows of bars (rows.go). A Plate (plate.go) has its places from the caller: the charts of
+// a week, in reports/week/draw. Both are drawn for a width, so that texts have the size of the page's, and svg.go writes both.
 //
-// Colours are CSS, such as var(--measured): the page's stylesheet gives them, and one drawing serves light, dark and paper. Every text is
-// placed where it touches no other; sheet.go knows what is taken. svg.go writes.
+// Colours are CSS, such as var(--measured) or url(#hatch): the page's stylesheet gives them, and one drawing serves light, dark and paper.
+// Every text of a Chart is placed where it touches no other; sheet.go knows what is taken.
 //
-// It knows numbers, not what they are about, and it refuses: text that is anything but text, values that are not finite, and output that
-// differs between two drawings of the same data. The charts of a week, whose hours are notes and holes, are in reports/week/draw.
+// It knows numbers, not what they are about, and it refuses: text that is anything but text, elements that load or run something, values that
+// are not finite, and output that differs between two drawings of the same data.
 package plot
 
 import "math"

@@ -43,13 +43,13 @@ func TestTextsTouchNothing(t *testing.T) {
 			for i, a := range s.texts {
 				b := boxOf(a)
 				if b.left < -0.5 || b.right > width+0.5 || b.top < -1 || b.bottom > s.height+0.5 {
-					t.Errorf("%q at %v: %q is cut: %v of %v x %v", name, width, a.text, b, width, s.height)
+					t.Errorf("%q at %v: %q is cut: %v of %v x %v", name, width, a.Text, b, width, s.height)
 				}
 				for _, other := range s.texts[i+1:] {
 					c := boxOf(other)
-					b.bottom, c.bottom = a.y, other.y // letters without descenders
+					b.bottom, c.bottom = a.Y, other.Y // letters without descenders
 					if b.meets(c) {
-						t.Errorf("%q at %v: %q touches %q", name, width, a.text, other.text)
+						t.Errorf("%q at %v: %q touches %q", name, width, a.Text, other.Text)
 					}
 				}
 			}

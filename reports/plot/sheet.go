@@ -11,16 +11,18 @@ type sheet struct {
 	isNarrow      bool
 	left, right   float64 // edges of the plot
 	marks         strings.Builder
-	texts         []text
+	texts         []Text
 	taken         []box // by texts
 }
 
 type xy struct{ x, y float64 }
 
-type text struct {
-	x, y          float64 // of the baseline
-	anchor, class string
-	text          string
+// Text is one line of text. Class names rules of the page's stylesheet.
+type Text struct {
+	X, Y   float64 // of the baseline
+	Anchor string  // middle or end; empty is start
+	Class  string
+	Text   string
 }
 
 type box struct{ left, top, right, bottom float64 }
@@ -47,16 +49,16 @@ func newSheet(width float64) *sheet {
 }
 
 // boxOf is the room of a text, from its ascenders to its descenders.
-func boxOf(t text) box {
-	w := widthOf(t.text, isBold(t.class))
-	left := t.x
-	switch t.anchor {
+func boxOf(t Text) box {
+	w := widthOf(t.Text, isBold(t.Class))
+	left := t.X
+	switch t.Anchor {
 	case "middle":
 		left -= w / 2
 	case "end":
 		left -= w
 	}
-	return box{left, t.y - 11, left + w, t.y + 4}
+	return box{left, t.Y - 11, left + w, t.Y + 4}
 }
 
 // isBold says whether a class of texts is bold: all but plain ink and what has none.
@@ -67,7 +69,7 @@ func (s *sheet) write(x, y float64, anchor, class, words string) {
 	if words == "" {
 		return
 	}
-	t := text{x: x, y: y, anchor: anchor, class: class, text: shorten(words, 200)}
+	t := Text{X: x, Y: y, Anchor: anchor, Class: class, Text: shorten(words, 200)}
 	room := s.width - x
 	switch anchor {
 	case "end":
@@ -75,15 +77,15 @@ func (s *sheet) write(x, y float64, anchor, class, words string) {
 	case "middle":
 		room = 2 * min(x, s.width-x)
 	}
-	t.text = fit(t.text, isBold(class), room)
+	t.Text = fit(t.Text, isBold(class), room)
 	s.texts = append(s.texts, t)
 	s.taken = append(s.taken, boxOf(t))
 }
 
 // try writes at the first of the places where the text touches no other and is not cut.
-func (s *sheet) try(class, words string, places ...text) bool {
+func (s *sheet) try(class, words string, places ...Text) bool {
 	for _, t := range places {
-		t.class, t.text = class, shorten(words, 200)
+		t.Class, t.Text = class, shorten(words, 200)
 		b := boxOf(t)
 		if b.left < 0 || b.right > s.width || b.top < 0 || slices.ContainsFunc(s.taken, b.grown(2).meets) {
 			continue

@@ -313,6 +313,6 @@ func (s *sheet) note(n Note, across, up scale) {
 	if !isFinite(x) || !isFinite(y) {
 		return
 	}
-	s.try(n.Class+" h", n.Text, text{x: x, y: y - 10, anchor: "middle"}, text{x: x - 8, y: y - 8, anchor: "end"}, text{x: x + 8, y: y - 8},
-		text{x: x, y: y + 20, anchor: "middle"}, text{x: x + 8, y: y + 16}, text{x: x - 8, y: y + 16, anchor: "end"})
+	s.try(n.Class+" h", n.Text, Text{X: x, Y: y - 10, Anchor: "middle"}, Text{X: x - 8, Y: y - 8, Anchor: "end"}, Text{X: x + 8, Y: y - 8},
+		Text{X: x, Y: y + 20, Anchor: "middle"}, Text{X: x + 8, Y: y + 16}, Text{X: x - 8, Y: y + 16, Anchor: "end"})
 }

@@ -6,7 +6,7 @@
 //	outline.go   the letters of a text, as outlines in pixels
 //	paint.go     fills, strokes, hatching and clips
 //
-// It knows what reports/chart writes and no more: a chart has no pictures, filters or scripts. An element that it does not know is an error
+// It knows what reports/plot writes and no more: a chart has no pictures, filters or scripts. An element that it does not know is an error
 // that names the element, because a chart with a part left out would mislead. The same drawing gives the same bytes.
 package png
 

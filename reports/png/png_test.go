@@ -234,9 +234,9 @@ func TestWhatCannotBeDrawnIsNamed(t *testing.T) {
 	}
 }
 
-// What ECharts drew, and how large it gets.
+// A plate with every mark, and how large it gets.
 func TestADrawnPlate(t *testing.T) {
-	svg, err := os.ReadFile("../chart/testdata/plate.svg")
+	svg, err := os.ReadFile("../plot/testdata/plate.svg")
 	if err != nil {
 		t.Fatal(err)
 	}

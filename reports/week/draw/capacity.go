@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis/week"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Capacity draws the share of requests within the SLO over the rate of one replica, on an axis on which each halving of
@@ -161,41 +161,41 @@ func drawCapacity(s *sheet, r *week.Report) {
 	for i, k := range s.keys {
 		s.text(inset, top-13-float64(len(s.keys)-1-i)*rowHeight, "", k.class, fit(k.text, isBold(k.class), s.width))
 	}
-	g := chart.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + 220, X: chart.Scale{From: from, To: to},
-		Y: chart.Scale{From: -math.Log10(misses.worst), To: -math.Log10(misses.best)}}
+	g := plot.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + 220, X: plot.Scale{From: from, To: to},
+		Y: plot.Scale{From: -math.Log10(misses.worst), To: -math.Log10(misses.best)}}
 	s.height = g.Bottom + 44
 	// No text is put beyond the axes: only the plot itself is free.
 	if low < high {
-		g.Marks = append(g.Marks, chart.Mark{Shape: chart.Boxed, Points: []chart.Point{{X: low, Y: g.Y.From}, {X: high, Y: g.Y.To}}, Fill: "var(--predicted-band)", Alpha: 0.5})
+		g.Marks = append(g.Marks, plot.Mark{Shape: plot.Boxed, Points: []plot.Point{{X: low, Y: g.Y.From}, {X: high, Y: g.Y.To}}, Fill: "var(--predicted-band)", Alpha: 0.5})
 	}
 	s.missTicks(&g, misses)
 	s.rateTicks(&g)
 	curve := s.curve(&g, b, misses)
 	s.slo(&g, b, misses)
 	if isNear {
-		g.Marks = append(g.Marks, line("var(--measured)", 2, chart.Point{X: now, Y: g.Y.From}, chart.Point{X: now, Y: g.Y.To}))
+		g.Marks = append(g.Marks, line("var(--measured)", 2, plot.Point{X: now, Y: g.Y.From}, plot.Point{X: now, Y: g.Y.To}))
 		s.mark(g, now, g.Y.From, now, g.Y.To)
 	}
 	s.probes(&g, b, misses)
 	s.grids = append(s.grids, g)
 	switch {
 	case isNear:
-		var spots []chart.Text
+		var spots []plot.Text
 		for y := g.Bottom - 12; y > g.Top+14; y -= 20 {
-			spots = append(spots, chart.Text{X: g.AtX(now) - 8, Y: y, Anchor: "end"}, chart.Text{X: g.AtX(now) + 8, Y: y})
+			spots = append(spots, plot.Text{X: g.AtX(now) - 8, Y: y, Anchor: "end"}, plot.Text{X: g.AtX(now) + 8, Y: y})
 		}
 		k := key{"this week’s busiest: " + rate(now) + "/s", "m"}
 		s.tryOrKey(k, g, spots)
 	case now > 0:
-		s.tryOrKey(key{"this week’s busiest, off the axis: " + rate(now) + "/s", "m"}, g, []chart.Text{{X: g.Left + 5, Y: g.Bottom - 8}, {X: g.Right - 5, Y: g.Top + 16, Anchor: "end"}})
+		s.tryOrKey(key{"this week’s busiest, off the axis: " + rate(now) + "/s", "m"}, g, []plot.Text{{X: g.Left + 5, Y: g.Bottom - 8}, {X: g.Right - 5, Y: g.Top + 16, Anchor: "end"}})
 	}
 	if len(curve) > 0 {
-		var spots []chart.Text
+		var spots []plot.Text
 		for i := range curve {
 			at := curve[len(curve)-1-i]
 			if !math.IsNaN(at.Y) {
 				for d := 14.0; d < 90; d += 12 {
-					spots = append(spots, chart.Text{X: g.AtX(at.X), Y: g.AtY(at.Y) + d + 6, Anchor: "end"}, chart.Text{X: g.AtX(at.X), Y: g.AtY(at.Y) - d})
+					spots = append(spots, plot.Text{X: g.AtX(at.X), Y: g.AtY(at.Y) + d + 6, Anchor: "end"}, plot.Text{X: g.AtX(at.X), Y: g.AtY(at.Y) - d})
 				}
 			}
 		}
@@ -204,7 +204,7 @@ func drawCapacity(s *sheet, r *week.Report) {
 }
 
 // tryOrKey writes inside the plot, or above it where there is no room.
-func (s *sheet) tryOrKey(k key, g chart.Grid, spots []chart.Text) {
+func (s *sheet) tryOrKey(k key, g plot.Grid, spots []plot.Text) {
 	for _, known := range s.keys {
 		if known == k {
 			return
@@ -221,7 +221,7 @@ func (s *sheet) tryOrKey(k key, g chart.Grid, spots []chart.Text) {
 	s.failed = append(s.failed, k)
 }
 
-func (s *sheet) missTicks(g *chart.Grid, misses missScale) {
+func (s *sheet) missTicks(g *plot.Grid, misses missScale) {
 	var ticks []tick
 	for _, m := range missTicks {
 		if m >= misses.best*0.999 && m <= misses.worst*1.001 {
@@ -232,43 +232,43 @@ func (s *sheet) missTicks(g *chart.Grid, misses missScale) {
 }
 
 // rateTicks writes the X axis.
-func (s *sheet) rateTicks(g *chart.Grid) {
+func (s *sheet) rateTicks(g *plot.Grid) {
 	n := 8
 	if s.isNarrow {
 		n = 4
 	}
 	step := nice(g.X.To-g.X.From, n)
-	axis := chart.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 5, X: g.X, Y: chart.Scale{From: 0, To: 1}}
-	var marks []chart.Point
+	axis := plot.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 5, X: g.X, Y: plot.Scale{From: 0, To: 1}}
+	var marks []plot.Point
 	places := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	for k := math.Ceil(g.X.From / step); k*step <= g.X.To+1e-9; k++ {
 		text := strconv.FormatFloat(k*step, 'f', places, 64)
 		if x := g.AtX(k * step); x+textWidth(text, false)/2 <= s.width {
 			s.text(x, g.Bottom+18, "middle", "", text)
 		}
-		marks = append(marks, chart.Point{X: k * step, Y: 0}, chart.Point{X: k * step, Y: 1}, gap)
+		marks = append(marks, plot.Point{X: k * step, Y: 0}, plot.Point{X: k * step, Y: 1}, gap)
 	}
-	axis.Marks = []chart.Mark{line("var(--axis)", 1, marks...)}
+	axis.Marks = []plot.Mark{line("var(--axis)", 1, marks...)}
 	s.grids = append(s.grids, axis)
 	s.text(g.Right, g.Bottom+37, "end", "", "requests/s of one replica")
 }
 
 // curve draws what was rehearsed and returns its centre.
-func (s *sheet) curve(g *chart.Grid, b week.Basis, misses missScale) []chart.Point {
-	band := chart.Mark{Fill: "var(--predicted-band)"}
-	centre := chart.Mark{Stroke: "var(--predicted)", Width: s.strokes(2), Dash: []float64{6, 4}}
+func (s *sheet) curve(g *plot.Grid, b week.Basis, misses missScale) []plot.Point {
+	band := plot.Mark{Fill: "var(--predicted-band)"}
+	centre := plot.Mark{Stroke: "var(--predicted)", Width: s.strokes(2), Dash: []float64{6, 4}}
 	for _, c := range b.Curve {
 		if c.RatePerS < g.X.From || c.RatePerS > g.X.To {
 			continue
 		}
 		if c.High > misses.best && c.Low < misses.worst {
-			band.Points, band.Lows = append(band.Points, chart.Point{X: c.RatePerS, Y: misses.at(c.Low)}), append(band.Lows, misses.at(c.High))
+			band.Points, band.Lows = append(band.Points, plot.Point{X: c.RatePerS, Y: misses.at(c.Low)}), append(band.Lows, misses.at(c.High))
 		}
 		y := misses.at(c.Missed)
 		if c.Missed < misses.best || c.Missed > misses.worst {
 			y = math.NaN()
 		}
-		centre.Points = append(centre.Points, chart.Point{X: c.RatePerS, Y: y})
+		centre.Points = append(centre.Points, plot.Point{X: c.RatePerS, Y: y})
 	}
 	g.Marks = append(g.Marks, band, centre)
 	for i := 0; i+1 < len(band.Points); i++ { // neither across the band nor across its edges
@@ -278,40 +278,40 @@ func (s *sheet) curve(g *chart.Grid, b week.Basis, misses missScale) []chart.Poi
 	return centre.Points
 }
 
-func (s *sheet) slo(g *chart.Grid, b week.Basis, misses missScale) {
+func (s *sheet) slo(g *plot.Grid, b week.Basis, misses missScale) {
 	if b.AllowedRatio == nil {
 		return
 	}
 	y := misses.at(*b.AllowedRatio)
-	limit := []chart.Point{{X: g.X.From, Y: y}, {X: g.X.To, Y: y}}
+	limit := []plot.Point{{X: g.X.From, Y: y}, {X: g.X.To, Y: y}}
 	g.Marks = append(g.Marks, line("var(--limit)", 2, limit...))
 	s.avoid(*g, limit, false)
 	s.names(*g, ending{g.AtY(y), plainNumber((1-*b.AllowedRatio)*100) + thin + "%, the SLO", "s", "var(--limit)", limit})
 }
 
 // probes draws the runs of the search.
-func (s *sheet) probes(g *chart.Grid, b week.Basis, misses missScale) {
+func (s *sheet) probes(g *plot.Grid, b week.Basis, misses missScale) {
 	colour := "var(--measured)"
 	if b.Kind == "predicted" || b.Kind == "rehearsed" || b.Kind == "simulated" {
 		colour = "var(--predicted)"
 	}
-	var bars, all, hollow []chart.Point
+	var bars, all, hollow []plot.Point
 	cap := 4 / (g.Right - g.Left) * (g.X.To - g.X.From)
 	for _, p := range b.Points {
 		low, high := misses.at(p.High), misses.at(p.Low)
-		bars = append(bars, chart.Point{X: p.RatePerS, Y: low}, chart.Point{X: p.RatePerS, Y: high}, gap)
+		bars = append(bars, plot.Point{X: p.RatePerS, Y: low}, plot.Point{X: p.RatePerS, Y: high}, gap)
 		for _, y := range []float64{low, high} {
-			bars = append(bars, chart.Point{X: p.RatePerS - cap, Y: y}, chart.Point{X: p.RatePerS + cap, Y: y}, gap)
+			bars = append(bars, plot.Point{X: p.RatePerS - cap, Y: y}, plot.Point{X: p.RatePerS + cap, Y: y}, gap)
 		}
-		at := chart.Point{X: p.RatePerS, Y: misses.at(p.Missed)}
+		at := plot.Point{X: p.RatePerS, Y: misses.at(p.Missed)}
 		all = append(all, at)
 		if !p.IsValid {
 			hollow = append(hollow, at)
 		}
 		s.marks = append(s.marks, box{g.AtX(p.RatePerS) - 6, g.AtY(high) - 2, g.AtX(p.RatePerS) + 6, g.AtY(low) + 2})
 	}
-	dots := func(points []chart.Point, fill string, radius float64) chart.Mark {
-		return chart.Mark{Shape: chart.Dotted, Points: points, Fill: fill, Width: radius}
+	dots := func(points []plot.Point, fill string, radius float64) plot.Mark {
+		return plot.Mark{Shape: plot.Dotted, Points: points, Fill: fill, Width: radius}
 	}
 	g.Marks = append(g.Marks, line(colour, 1.5, bars...), dots(all, "var(--ground)", 6), dots(all, colour, 4.5), dots(hollow, "var(--ground)", 3))
 }

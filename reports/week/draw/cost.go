@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"tidemark/analysis/week"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Cost draws what each hour cost and what the GPUs that it needed would have cost.
@@ -93,12 +93,12 @@ func drawCost(s *sheet, r *week.Report, n needs, price float64) {
 	paid := steps(count, func(i int) float64 { return n.paid[i] * price / factor })
 	run := n.table()
 	table := steps(count, func(i int) float64 { return run[i] * price / factor })
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Stepped, Points: needed, Fill: "var(--measured-band)"}, chart.Mark{Shape: chart.Stepped, Points: needed, Stroke: "var(--measured)", Width: s.strokes(1.5)})
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Stepped, Points: needed, Fill: "var(--measured-band)"}, plot.Mark{Shape: plot.Stepped, Points: needed, Stroke: "var(--measured)", Width: s.strokes(1.5)})
 	if n.isKnown {
-		g.Marks = append(g.Marks, chart.Mark{Shape: chart.Stepped, Points: table, Stroke: "var(--good)", Width: s.strokes(2), Dash: []float64{5, 3}})
+		g.Marks = append(g.Marks, plot.Mark{Shape: plot.Stepped, Points: table, Stroke: "var(--good)", Width: s.strokes(2), Dash: []float64{5, 3}})
 		s.avoid(g, table, true)
 	}
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Stepped, Points: paid, Stroke: "var(--limit)", Width: 2.5})
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Stepped, Points: paid, Stroke: "var(--limit)", Width: 2.5})
 	s.avoid(g, needed, true)
 	s.avoid(g, paid, true)
 	g = s.over(r.Hours, g)

@@ -6,7 +6,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // flow is one measure of the demand, a second.
@@ -142,8 +142,8 @@ func drawDemand(s *sheet, r *week.Report, flows []flow) {
 		for i := range lows {
 			lows[i] = f.of(i, factor, func(u *week.Usual) float64 { return u.Low })
 		}
-		g.Marks = append(g.Marks, chart.Mark{Points: highs, Lows: lows, Fill: "var(--history)"}, line("var(--axis)", 1, median...),
-			chart.Mark{Points: this, Stroke: "var(--measured)", Width: s.strokes(2)}, chart.Mark{Shape: chart.Dotted, Points: lonely(this), Fill: "var(--measured)", Width: 2})
+		g.Marks = append(g.Marks, plot.Mark{Points: highs, Lows: lows, Fill: "var(--history)"}, line("var(--axis)", 1, median...),
+			plot.Mark{Points: this, Stroke: "var(--measured)", Width: s.strokes(2)}, plot.Mark{Shape: plot.Dotted, Points: lonely(this), Fill: "var(--measured)", Width: 2})
 		if k == 0 && len(h.notes) > 0 {
 			at := this[peak]
 			g.Marks = append(g.Marks, ring(at, "var(--measured)")...)
@@ -167,7 +167,7 @@ func drawDemand(s *sheet, r *week.Report, flows []flow) {
 	}
 }
 
-func (s *sheet) demandNames(g chart.Grid, r *week.Report, this, median []chart.Point) {
+func (s *sheet) demandNames(g plot.Grid, r *week.Report, this, median []plot.Point) {
 	var names []ending
 	if at, known := last(this); known {
 		names = append(names, ending{g.AtY(at.Y), "this week", "m", "var(--measured)", this})

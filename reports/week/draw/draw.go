@@ -8,9 +8,9 @@
 //	widths.go    how wide a text is at most
 //	need.go demand.go heatmap.go capacity.go felt.go steps.go cost.go forecast.go   a chart each
 //
-// ECharts draws every mark (reports/chart); every text is placed here, at places that are worked out from the grid. It
-// refuses to fill holes: an hour without data breaks each line and is hatched. A report without the figures of a chart
-// gives an empty Figure.
+// reports/plot draws every mark; every text is placed here, at places that are worked out from the grid. It refuses to
+// fill holes: an hour without data breaks each line and is hatched. A report without the figures of a chart gives an empty
+// Figure.
 package draw
 
 // Figure is a chart with its words. An empty one says that the report has nothing to draw.

@@ -8,7 +8,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // latency is one metric of production, hour by hour. A quantile is known to the bucket that holds it.
@@ -168,7 +168,7 @@ func drawFelt(s *sheet, r *week.Report, ttft, tpot latency, failed []float64) {
 		h.lines = []string{"full: " + shown[0].rank + ", pale: p50"}
 	}
 	y := s.above(h)
-	var g chart.Grid
+	var g plot.Grid
 	for k, l := range shown {
 		height := 150.0
 		if k > 0 {
@@ -260,13 +260,13 @@ func p50(f *week.Felt) *week.Bounds {
 }
 
 // draw makes the strip of one metric.
-func (l latency) draw(s *sheet, r *week.Report, top, height float64) chart.Grid {
+func (l latency) draw(s *sheet, r *week.Report, top, height float64) plot.Grid {
 	edges := l.edges()
 	least, most := edges[0], edges[len(edges)-1]
 	if l.startsAtZero() || least == most {
 		least /= 2 // a bucket from 0 is drawn half a doubling deep
 	}
-	y := chart.Scale{From: l.at(least), To: l.at(most) + 0.15}
+	y := plot.Scale{From: l.at(least), To: l.at(most) + 0.15}
 	factor := 1.0
 	if l.isMs() {
 		factor = 1e3
@@ -300,8 +300,8 @@ func (l latency) draw(s *sheet, r *week.Report, top, height float64) chart.Grid 
 		}
 		return lows, highs
 	}
-	box := func(fill, stroke string, lows, highs []float64) chart.Mark {
-		return chart.Mark{Shape: chart.Boxed, Points: boxes(lows, highs), Fill: fill, Stroke: stroke, Width: 1}
+	box := func(fill, stroke string, lows, highs []float64) plot.Mark {
+		return plot.Mark{Shape: plot.Boxed, Points: boxes(lows, highs), Fill: fill, Stroke: stroke, Width: 1}
 	}
 	isBroken := func(i int) bool { return slices.Contains(l.broken, i) }
 	upperLow, upperHigh := bounds(func(i int) *week.Bounds {
@@ -335,7 +335,7 @@ func (l latency) draw(s *sheet, r *week.Report, top, height float64) chart.Grid 
 	}
 	var names []ending
 	if !math.IsNaN(l.limit) {
-		limit := []chart.Point{{X: 0, Y: l.at(l.limit)}, {X: float64(n), Y: l.at(l.limit)}}
+		limit := []plot.Point{{X: 0, Y: l.at(l.limit)}, {X: float64(n), Y: l.at(l.limit)}}
 		g.Marks = append(g.Marks, line("var(--limit)", 2, limit...))
 		s.avoid(g, limit, false)
 		if s.isNarrow && len(s.grids) > 0 {
@@ -355,12 +355,12 @@ func (l latency) draw(s *sheet, r *week.Report, top, height float64) chart.Grid 
 }
 
 // boxesOf are the boxes of several pairs of bounds.
-func boxesOf(pairs ...[]float64) [][2]chart.Point {
-	var out [][2]chart.Point
+func boxesOf(pairs ...[]float64) [][2]plot.Point {
+	var out [][2]plot.Point
 	for k := 0; k+1 < len(pairs); k += 2 {
 		corners := boxes(pairs[k], pairs[k+1])
 		for i := 0; i+1 < len(corners); i += 2 {
-			out = append(out, [2]chart.Point{corners[i], corners[i+1]})
+			out = append(out, [2]plot.Point{corners[i], corners[i+1]})
 		}
 	}
 	return out
@@ -373,7 +373,7 @@ func (l latency) startsAtZero() bool {
 }
 
 // quantileNames are the names at the right, beside the last buckets.
-func (l latency) quantileNames(g chart.Grid) []ending {
+func (l latency) quantileNames(g plot.Grid) []ending {
 	var names []ending
 	middle := func(b *week.Bounds) float64 {
 		low := math.Max(l.at(b.Low), g.Y.From)
@@ -393,7 +393,7 @@ func (l latency) quantileNames(g chart.Grid) []ending {
 }
 
 // failures draws errors and rejections as bars.
-func (s *sheet) failures(r *week.Report, top float64, failed []float64) chart.Grid {
+func (s *sheet) failures(r *week.Report, top float64, failed []float64) plot.Grid {
 	y, ticks, factor, thousands := fromZero(slices.Max(failed), 2)
 	s.text(inset, top+13, "", "i", unitOf("Errors and rejections, requests an hour", thousands))
 	g := s.strip(r.Hours, top+26, 64, y, ticks)
@@ -409,20 +409,20 @@ func (s *sheet) failures(r *week.Report, top float64, failed []float64) chart.Gr
 			s.mark(g, float64(i), 0, float64(i+1), bars[i])
 		}
 	}
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Boxed, Points: boxes(zeros, bars), Fill: "var(--bad)"})
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Boxed, Points: boxes(zeros, bars), Fill: "var(--bad)"})
 	g = s.over(r.Hours, g)
 	text := fmt.Sprintf("✕ %s in all, most on %s", show.Count(sum), hourName(r.Hours, most))
 	isNamed := false
 	x, right := g.AtX(float64(most)), g.AtX(float64(most+1))
 	short := "✕ " + show.Count(sum) + " in all"
 	for _, t := range []string{text, short} {
-		var spots []chart.Text
+		var spots []plot.Text
 		for _, y := range []float64{g.Top + 14, g.Top + 30, g.Top + 46} {
 			for d := 6.0; d < 160; d += 16 {
-				spots = append(spots, chart.Text{X: right + d, Y: y}, chart.Text{X: x - d, Y: y, Anchor: "end"})
+				spots = append(spots, plot.Text{X: right + d, Y: y}, plot.Text{X: x - d, Y: y, Anchor: "end"})
 			}
 		}
-		if s.try("x h", t, slices.DeleteFunc(spots, func(t2 chart.Text) bool {
+		if s.try("x h", t, slices.DeleteFunc(spots, func(t2 plot.Text) bool {
 			t2.Text, t2.Class = t, "x"
 			b := textBox(t2)
 			return b.left < g.Left || b.right > g.Right
@@ -432,7 +432,7 @@ func (s *sheet) failures(r *week.Report, top float64, failed []float64) chart.Gr
 		}
 	}
 	for _, t := range []string{text, short, "✕ " + show.Count(sum)} { // beside the name of the strip, where there is no room inside
-		if isNamed = isNamed || s.try("x", t, chart.Text{X: s.width - inset, Y: top + 13, Anchor: "end"}); isNamed {
+		if isNamed = isNamed || s.try("x", t, plot.Text{X: s.width - inset, Y: top + 13, Anchor: "end"}); isNamed {
 			break
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Forecast draws the weekly peaks that came and those to come, against what the replicas hold.
@@ -176,14 +176,14 @@ func drawForecast(s *sheet, r *week.Report) {
 		}
 	}
 	h := &head{unit: unit}
-	g := chart.Grid{Left: s.left, Right: s.right, Top: s.above(h), X: chart.Scale{From: -3.5, To: end + 3.5}, Y: y}
+	g := plot.Grid{Left: s.left, Right: s.right, Top: s.above(h), X: plot.Scale{From: -3.5, To: end + 3.5}, Y: y}
 	g.Bottom = g.Top + 220
 	s.height = g.Bottom + bottom
 	s.ticks(&g, ticks)
 	s.weekTicks(g, axis, all)
 	history, ahead := axis.line(fc.History), axis.line(fc.Ahead)
 	if len(history) > 0 && len(ahead) > 0 { // the forecast starts where the history ends
-		ahead = append([]chart.Point{history[len(history)-1]}, ahead...)
+		ahead = append([]plot.Point{history[len(history)-1]}, ahead...)
 	}
 	g.Marks = append(g.Marks, axis.band(fc, history))
 	for _, edge := range edges(g.Marks[len(g.Marks)-1]) {
@@ -193,7 +193,7 @@ func drawForecast(s *sheet, r *week.Report) {
 	s.avoid(g, ahead, false)
 	var names []ending
 	for _, h := range hold {
-		limit := []chart.Point{{X: g.X.From, Y: h.rate}, {X: g.X.To, Y: h.rate}}
+		limit := []plot.Point{{X: g.X.From, Y: h.rate}, {X: g.X.To, Y: h.rate}}
 		m := line("var(--limit)", 2, limit...)
 		if !h.isPaid {
 			m.Width, m.Dash = 1.5, []float64{7, 4}
@@ -206,9 +206,9 @@ func drawForecast(s *sheet, r *week.Report) {
 		}
 		names = append(names, ending{g.AtY(h.rate), text, "s", "var(--limit)", limit})
 	}
-	g.Marks = append(g.Marks, chart.Mark{Points: ahead, Stroke: "var(--predicted)", Width: 2.2, Dash: []float64{6, 4}},
+	g.Marks = append(g.Marks, plot.Mark{Points: ahead, Stroke: "var(--predicted)", Width: 2.2, Dash: []float64{6, 4}},
 		line("var(--measured)", 2, history...),
-		chart.Mark{Shape: chart.Dotted, Points: history, Fill: "var(--ground)", Width: 5.5}, chart.Mark{Shape: chart.Dotted, Points: history, Fill: "var(--measured)", Width: 4})
+		plot.Mark{Shape: plot.Dotted, Points: history, Fill: "var(--ground)", Width: 5.5}, plot.Mark{Shape: plot.Dotted, Points: history, Fill: "var(--measured)", Width: 4})
 	at := s.crossings(&g, r, axis, hold)
 	s.month(&g, fc, axis)
 	s.grids = append(s.grids, g)
@@ -220,9 +220,9 @@ func drawForecast(s *sheet, r *week.Report) {
 		s.beside(g, history, "m", "measured")
 	}
 	for _, c := range at {
-		var spots []chart.Text
+		var spots []plot.Text
 		for d := 16.0; d < 80; d += 12 {
-			spots = append(spots, chart.Text{X: c.x - 8, Y: c.y - d + 4, Anchor: "end"}, chart.Text{X: c.x + 8, Y: c.y + d + 4}, chart.Text{X: c.x, Y: c.y - d, Anchor: "middle"}, chart.Text{X: c.x, Y: c.y + d + 8, Anchor: "middle"})
+			spots = append(spots, plot.Text{X: c.x - 8, Y: c.y - d + 4, Anchor: "end"}, plot.Text{X: c.x + 8, Y: c.y + d + 4}, plot.Text{X: c.x, Y: c.y - d, Anchor: "middle"}, plot.Text{X: c.x, Y: c.y + d + 8, Anchor: "middle"})
 		}
 		for _, text := range []string{c.text, c.short} {
 			if at, found := s.tryInside(g, "s h", text, spots); found {
@@ -234,7 +234,7 @@ func drawForecast(s *sheet, r *week.Report) {
 }
 
 // tryInside is try with places outside of the plot left out.
-func (s *sheet) tryInside(g chart.Grid, class, text string, spots []chart.Text) (at chart.Text, found bool) {
+func (s *sheet) tryInside(g plot.Grid, class, text string, spots []plot.Text) (at plot.Text, found bool) {
 	for _, spot := range spots {
 		spot.Class, spot.Text = class, text
 		b := textBox(spot)
@@ -257,7 +257,7 @@ func (s *sheet) lead(c crossing, text box) {
 	if far < 14 {
 		return
 	}
-	s.leaders = append(s.leaders, chart.Leader{Points: []chart.Point{{X: c.x + dx/far*7, Y: c.y + dy/far*7}, {X: x, Y: y}}, Stroke: "var(--ink)"})
+	s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: c.x + dx/far*7, Y: c.y + dy/far*7}, {X: x, Y: y}}, Stroke: "var(--ink)"})
 }
 
 // hold is what a number of replicas takes, at the low end of the capacity.
@@ -284,7 +284,7 @@ func (s *sheet) holdLines(r *week.Report, most float64) []hold {
 }
 
 // around is an axis that starts at 0, or above it where all values lie close together far from it.
-func around(least, most float64) (chart.Scale, []tick, bool) {
+func around(least, most float64) (plot.Scale, []tick, bool) {
 	from := 0.0
 	step := nice(most, 5)
 	if least > 0.5*most {
@@ -300,21 +300,21 @@ func around(least, most float64) (chart.Scale, []tick, bool) {
 	if !(to > from) {
 		to = from + 1
 	}
-	return chart.Scale{From: from, To: to}, ticks, from > 0
+	return plot.Scale{From: from, To: to}, ticks, from > 0
 }
 
-func (w weekly) line(weeks []week.ForecastWeek) []chart.Point {
-	var out []chart.Point
+func (w weekly) line(weeks []week.ForecastWeek) []plot.Point {
+	var out []plot.Point
 	for _, f := range weeks {
 		if x, ok := w.at(f); ok {
-			out = append(out, chart.Point{X: x, Y: f.Peak})
+			out = append(out, plot.Point{X: x, Y: f.Peak})
 		}
 	}
 	return out
 }
 
-func (w weekly) band(fc week.Forecast, history []chart.Point) chart.Mark {
-	m := chart.Mark{Fill: "var(--predicted-band)"}
+func (w weekly) band(fc week.Forecast, history []plot.Point) plot.Mark {
+	m := plot.Mark{Fill: "var(--predicted-band)"}
 	for _, f := range fc.Ahead {
 		x, ok := w.at(f)
 		if !ok || f.Low == nil || f.High == nil {
@@ -323,31 +323,31 @@ func (w weekly) band(fc week.Forecast, history []chart.Point) chart.Mark {
 		if len(m.Points) == 0 && len(history) > 0 {
 			m.Points, m.Lows = append(m.Points, history[len(history)-1]), append(m.Lows, history[len(history)-1].Y)
 		}
-		m.Points, m.Lows = append(m.Points, chart.Point{X: x, Y: *f.High}), append(m.Lows, *f.Low)
+		m.Points, m.Lows = append(m.Points, plot.Point{X: x, Y: *f.High}), append(m.Lows, *f.Low)
 	}
 	return m
 }
 
 // edges are the upper and the lower line of an area.
-func edges(m chart.Mark) [2][]chart.Point {
-	out := [2][]chart.Point{m.Points}
+func edges(m plot.Mark) [2][]plot.Point {
+	out := [2][]plot.Point{m.Points}
 	for i, p := range m.Points {
-		out[1] = append(out[1], chart.Point{X: p.X, Y: m.Lows[i]})
+		out[1] = append(out[1], plot.Point{X: p.X, Y: m.Lows[i]})
 	}
 	return out
 }
 
 // weekTicks writes the Mondays, as many as fit.
-func (s *sheet) weekTicks(g chart.Grid, axis weekly, all []week.ForecastWeek) {
-	foot := chart.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 6, X: g.X, Y: chart.Scale{From: 0, To: 1}}
-	var marks []chart.Point
+func (s *sheet) weekTicks(g plot.Grid, axis weekly, all []week.ForecastWeek) {
+	foot := plot.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 6, X: g.X, Y: plot.Scale{From: 0, To: 1}}
+	var marks []plot.Point
 	free := 0.0
 	for _, w := range all {
 		x, ok := axis.at(w)
 		if !ok {
 			continue
 		}
-		marks = append(marks, chart.Point{X: x, Y: 0}, chart.Point{X: x, Y: 1}, gap)
+		marks = append(marks, plot.Point{X: x, Y: 0}, plot.Point{X: x, Y: 1}, gap)
 		name := axis.from.AddDate(0, 0, int(math.Round(x))).Format("2 Jan")
 		half := textWidth(name, false) / 2
 		if at := g.AtX(x); at-half >= free && at+half <= s.width {
@@ -355,7 +355,7 @@ func (s *sheet) weekTicks(g chart.Grid, axis weekly, all []week.ForecastWeek) {
 			free = at + half + 14
 		}
 	}
-	foot.Marks = []chart.Mark{line("var(--axis)", 1, marks...)}
+	foot.Marks = []plot.Mark{line("var(--axis)", 1, marks...)}
 	s.grids = append(s.grids, foot)
 }
 
@@ -366,7 +366,7 @@ type crossing struct {
 }
 
 // crossings rings the weeks in which the next replica is needed, by the centre and by the upper edge.
-func (s *sheet) crossings(g *chart.Grid, r *week.Report, axis weekly, hold []hold) []crossing {
+func (s *sheet) crossings(g *plot.Grid, r *week.Report, axis weekly, hold []hold) []crossing {
 	fc := r.Forecast
 	if len(hold) == 0 || thisPeak(fc) > hold[0].rate { // it is needed now: no week ahead is the first
 		return nil
@@ -379,7 +379,7 @@ func (s *sheet) crossings(g *chart.Grid, r *week.Report, axis weekly, hold []hol
 			continue
 		}
 		mark := func(y float64, text, short string) {
-			g.Marks = append(g.Marks, ring(chart.Point{X: x, Y: y}, "var(--limit)")...)
+			g.Marks = append(g.Marks, ring(plot.Point{X: x, Y: y}, "var(--limit)")...)
 			c := crossing{g.AtX(x), g.AtY(y), text, short}
 			s.marks = append(s.marks, box{c.x - 7, c.y - 7, c.x + 7, c.y + 7})
 			out = append(out, c)
@@ -395,7 +395,7 @@ func (s *sheet) crossings(g *chart.Grid, r *week.Report, axis weekly, hold []hol
 }
 
 // month rings what the forecast of a month ago said of this week, with its interval.
-func (s *sheet) month(g *chart.Grid, fc week.Forecast, axis weekly) {
+func (s *sheet) month(g *plot.Grid, fc week.Forecast, axis weekly) {
 	if fc.Month == nil || len(fc.History) == 0 {
 		return
 	}
@@ -405,8 +405,8 @@ func (s *sheet) month(g *chart.Grid, fc week.Forecast, axis weekly) {
 	}
 	x += 1.2 // beside the dot of what came
 	in := func(v float64) float64 { return math.Min(math.Max(v, g.Y.From), g.Y.To) }
-	at := chart.Point{X: x, Y: in(fc.Month.Forecast)}
-	g.Marks = append(g.Marks, line("var(--predicted)", 1.5, chart.Point{X: x, Y: in(fc.Month.Low)}, chart.Point{X: x, Y: in(fc.Month.High)}))
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Dotted, Points: []chart.Point{at}, Fill: "var(--predicted)", Width: 4.5}, chart.Mark{Shape: chart.Dotted, Points: []chart.Point{at}, Fill: "var(--ground)", Width: 2.5})
+	at := plot.Point{X: x, Y: in(fc.Month.Forecast)}
+	g.Marks = append(g.Marks, line("var(--predicted)", 1.5, plot.Point{X: x, Y: in(fc.Month.Low)}, plot.Point{X: x, Y: in(fc.Month.High)}))
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Dotted, Points: []plot.Point{at}, Fill: "var(--predicted)", Width: 4.5}, plot.Mark{Shape: plot.Dotted, Points: []plot.Point{at}, Fill: "var(--ground)", Width: 2.5})
 	s.marks = append(s.marks, box{g.AtX(x) - 6, g.AtY(in(fc.Month.High)), g.AtX(x) + 6, g.AtY(in(fc.Month.Low))})
 }

@@ -7,7 +7,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // heat is one map: the share of a whole in each cell of input and output length.
@@ -131,8 +131,8 @@ func drawHeat(s *sheet, maps ...heat) {
 		width, height = s.width-left-6, 240
 	}
 	for k, m := range maps {
-		g := chart.Grid{Left: left, Top: top, Right: left + width, Bottom: top + height,
-			X: chart.Scale{From: math.Log2(low[0]), To: math.Log2(high[0])}, Y: chart.Scale{From: math.Log2(low[1]), To: math.Log2(high[1])}}
+		g := plot.Grid{Left: left, Top: top, Right: left + width, Bottom: top + height,
+			X: plot.Scale{From: math.Log2(low[0]), To: math.Log2(high[0])}, Y: plot.Scale{From: math.Log2(low[1]), To: math.Log2(high[1])}}
 		s.heat(g, m, bounds)
 		if s.isNarrow {
 			top = g.Bottom + 84
@@ -146,15 +146,15 @@ func drawHeat(s *sheet, maps ...heat) {
 }
 
 // heat draws one map.
-func (s *sheet) heat(g chart.Grid, m heat, bounds [4]float64) {
-	g.Marks = append(g.Marks, filled([]chart.Point{{X: g.X.From, Y: g.Y.From}, {X: g.X.To, Y: g.Y.To}}, "var(--shade)"))
+func (s *sheet) heat(g plot.Grid, m heat, bounds [4]float64) {
+	g.Marks = append(g.Marks, filled([]plot.Point{{X: g.X.From, Y: g.Y.From}, {X: g.X.To, Y: g.Y.To}}, "var(--shade)"))
 	for class := range 5 {
 		if boxes := m.boxes(class, bounds); len(boxes) > 0 {
 			g.Marks = append(g.Marks, filled(boxes, fmt.Sprintf("var(--q%d)", class+1)))
 		}
 	}
 	x, y := math.Log2(m.in), math.Log2(m.out)
-	dotted := line("var(--ink)", 1.5, chart.Point{X: x, Y: g.Y.From}, chart.Point{X: x, Y: g.Y.To}, gap, chart.Point{X: g.X.From, Y: y}, chart.Point{X: g.X.To, Y: y})
+	dotted := line("var(--ink)", 1.5, plot.Point{X: x, Y: g.Y.From}, plot.Point{X: x, Y: g.Y.To}, gap, plot.Point{X: g.X.From, Y: y}, plot.Point{X: g.X.To, Y: y})
 	dotted.Dash = []float64{2, 3}
 	g.Marks = append(g.Marks, dotted)
 	s.grids = append(s.grids, g)
@@ -172,12 +172,12 @@ func (s *sheet) heat(g chart.Grid, m heat, bounds [4]float64) {
 	// Beside the dotted lines, on the side that has room.
 	in, out := tokens(m.in)+" in", tokens(m.out)+" out"
 	s.marks = append(s.marks, box{g.AtX(x) - 1, g.Top, g.AtX(x) + 1, g.Bottom}, box{g.Left, g.AtY(y) - 1, g.Right, g.AtY(y) + 1})
-	s.try("i h", in, chart.Text{X: g.AtX(x) + 6, Y: g.Top + 15}, chart.Text{X: g.AtX(x) - 6, Y: g.Top + 15, Anchor: "end"}, chart.Text{X: g.AtX(x) + 6, Y: g.Bottom - 6})
-	s.try("i h", out, chart.Text{X: g.Right - 4, Y: g.AtY(y) - 7, Anchor: "end"}, chart.Text{X: g.Right - 4, Y: g.AtY(y) + 17, Anchor: "end"}, chart.Text{X: g.Left + 4, Y: g.AtY(y) - 7})
+	s.try("i h", in, plot.Text{X: g.AtX(x) + 6, Y: g.Top + 15}, plot.Text{X: g.AtX(x) - 6, Y: g.Top + 15, Anchor: "end"}, plot.Text{X: g.AtX(x) + 6, Y: g.Bottom - 6})
+	s.try("i h", out, plot.Text{X: g.Right - 4, Y: g.AtY(y) - 7, Anchor: "end"}, plot.Text{X: g.Right - 4, Y: g.AtY(y) + 17, Anchor: "end"}, plot.Text{X: g.Left + 4, Y: g.AtY(y) - 7})
 }
 
 // boxes are the cells of one class; neighbours in a row are one box.
-func (m heat) boxes(class int, bounds [4]float64) []chart.Point {
+func (m heat) boxes(class int, bounds [4]float64) []plot.Point {
 	var in []week.Cell
 	for i, c := range m.cells {
 		k := 0
@@ -194,19 +194,19 @@ func (m heat) boxes(class int, bounds [4]float64) []chart.Point {
 		}
 		return int(math.Copysign(1, a.InputFrom-b.InputFrom))
 	})
-	var out []chart.Point
+	var out []plot.Point
 	for i, c := range in {
 		if i > 0 && in[i-1].OutputFrom == c.OutputFrom && math.Abs(in[i-1].InputTo/c.InputFrom-1) < 0.01 {
 			out[len(out)-1].X = math.Log2(c.InputTo)
 			continue
 		}
-		out = append(out, chart.Point{X: math.Log2(c.InputFrom), Y: math.Log2(c.OutputFrom)}, chart.Point{X: math.Log2(c.InputTo), Y: math.Log2(c.OutputTo)})
+		out = append(out, plot.Point{X: math.Log2(c.InputFrom), Y: math.Log2(c.OutputFrom)}, plot.Point{X: math.Log2(c.InputTo), Y: math.Log2(c.OutputTo)})
 	}
 	return out
 }
 
 // octaves are whole powers of two on a scale, at least apart pixels from one another.
-func octaves(on chart.Scale, pixels, apart float64) []float64 {
+func octaves(on plot.Scale, pixels, apart float64) []float64 {
 	every := 1.0
 	for every*pixels/(on.To-on.From) < apart {
 		every++
@@ -235,8 +235,8 @@ func (s *sheet) shades(y float64, bounds [4]float64) {
 		if x+w > s.width {
 			x, y = 0, y+rowHeight+4
 		}
-		swatch := chart.Grid{Left: x, Top: y - 2, Right: x + 18, Bottom: y + 10, X: chart.Scale{From: 0, To: 1}, Y: chart.Scale{From: 0, To: 1}}
-		swatch.Marks = []chart.Mark{{Shape: chart.Boxed, Points: []chart.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}, Fill: fmt.Sprintf("var(--q%d)", class+1), Stroke: "var(--axis)", Width: 1}}
+		swatch := plot.Grid{Left: x, Top: y - 2, Right: x + 18, Bottom: y + 10, X: plot.Scale{From: 0, To: 1}, Y: plot.Scale{From: 0, To: 1}}
+		swatch.Marks = []plot.Mark{{Shape: plot.Boxed, Points: []plot.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}, Fill: fmt.Sprintf("var(--q%d)", class+1), Stroke: "var(--axis)", Width: 1}}
 		s.grids = append(s.grids, swatch)
 		s.text(x+24, y+8, "", "", text)
 		x += w + 16

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis/week"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // bottom is the room below a plot for the names of days.
@@ -91,15 +91,15 @@ type tick struct {
 
 // strip adds a grid over the hours with what lies below its marks: weekends, lines of days and ticks. Marks are added by
 // the caller, then closed by over.
-func (s *sheet) strip(hours []week.Hour, top, height float64, y chart.Scale, ticks []tick) chart.Grid {
-	g := chart.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + height, X: chart.Scale{From: 0, To: float64(len(hours))}, Y: y}
-	var weekends, midnights []chart.Point
+func (s *sheet) strip(hours []week.Hour, top, height float64, y plot.Scale, ticks []tick) plot.Grid {
+	g := plot.Grid{Left: s.left, Right: s.right, Top: top, Bottom: top + height, X: plot.Scale{From: 0, To: float64(len(hours))}, Y: y}
+	var weekends, midnights []plot.Point
 	for _, weekend := range spans(len(hours), func(i int) bool { return hours[i].Day >= 5 }) {
 		weekends = append(weekends, rect(g, weekend)...)
 	}
 	for i := 1; i < len(hours); i++ {
 		if hours[i].Day != hours[i-1].Day {
-			midnights = append(midnights, chart.Point{X: float64(i), Y: y.From}, chart.Point{X: float64(i), Y: y.To}, gap)
+			midnights = append(midnights, plot.Point{X: float64(i), Y: y.From}, plot.Point{X: float64(i), Y: y.To}, gap)
 		}
 	}
 	g.Marks = append(g.Marks, filled(weekends, "var(--shade)"))
@@ -108,25 +108,25 @@ func (s *sheet) strip(hours []week.Hour, top, height float64, y chart.Scale, tic
 }
 
 // gap separates lines that are one mark.
-var gap = chart.Gap(math.NaN())
+var gap = plot.Gap(math.NaN())
 
 // ticks draws the lines of an axis and writes its labels; the line at its foot is darker.
-func (s *sheet) ticks(g *chart.Grid, ticks []tick, more ...chart.Point) {
+func (s *sheet) ticks(g *plot.Grid, ticks []tick, more ...plot.Point) {
 	for _, t := range ticks {
 		if t.at != g.Y.From {
-			more = append(more, chart.Point{X: g.X.From, Y: t.at}, chart.Point{X: g.X.To, Y: t.at}, gap)
+			more = append(more, plot.Point{X: g.X.From, Y: t.at}, plot.Point{X: g.X.To, Y: t.at}, gap)
 		}
 		if textWidth(t.text, false) <= g.Left-6 {
 			s.text(g.Left-6, g.AtY(t.at)+4.5, "end", "", t.text)
 		}
 	}
 	g.Marks = append(g.Marks, line("var(--grid)", 1, more...),
-		line("var(--axis)", 1, chart.Point{X: g.X.From, Y: g.Y.From}, chart.Point{X: g.X.To, Y: g.Y.From}))
+		line("var(--axis)", 1, plot.Point{X: g.X.From, Y: g.Y.From}, plot.Point{X: g.X.To, Y: g.Y.From}))
 }
 
 // over draws what lies above the marks, the missing hours, and adds the grid to the drawing.
-func (s *sheet) over(hours []week.Hour, g chart.Grid) chart.Grid {
-	var holes []chart.Point
+func (s *sheet) over(hours []week.Hour, g plot.Grid) plot.Grid {
+	var holes []plot.Point
 	for _, hole := range missing(hours) {
 		r := rect(g, hole)
 		holes = append(holes, r...)
@@ -140,17 +140,17 @@ func (s *sheet) over(hours []week.Hour, g chart.Grid) chart.Grid {
 }
 
 // days writes the names of days below the last strip and ends the drawing there.
-func (s *sheet) days(hours []week.Hour, g chart.Grid) {
+func (s *sheet) days(hours []week.Hour, g plot.Grid) {
 	s.height = g.Bottom + bottom
-	axis := chart.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 6, X: g.X, Y: chart.Scale{From: 0, To: 1}}
+	axis := plot.Grid{Left: g.Left, Right: g.Right, Top: g.Bottom, Bottom: g.Bottom + 6, X: g.X, Y: plot.Scale{From: 0, To: 1}}
 	month := ""
-	var midnights []chart.Point
+	var midnights []plot.Point
 	for from := 0; from < len(hours); {
 		until := from + 1
 		for until < len(hours) && hours[until].Day == hours[from].Day {
 			until++
 		}
-		midnights = append(midnights, chart.Point{X: float64(from), Y: 0}, chart.Point{X: float64(from), Y: 1}, gap)
+		midnights = append(midnights, plot.Point{X: float64(from), Y: 0}, plot.Point{X: float64(from), Y: 1}, gap)
 		day, m := dateOf(hours[from])
 		name := days[hours[from].Day]
 		names := []string{name}
@@ -169,61 +169,61 @@ func (s *sheet) days(hours []week.Hour, g chart.Grid) {
 		}
 		from = until
 	}
-	midnights = append(midnights, chart.Point{X: g.X.To, Y: 0}, chart.Point{X: g.X.To, Y: 1})
+	midnights = append(midnights, plot.Point{X: g.X.To, Y: 0}, plot.Point{X: g.X.To, Y: 1})
 	axis.Marks = append(axis.Marks, line("var(--axis)", 1, midnights...))
 	s.grids = append(s.grids, axis)
 }
 
 // rect is the corners of a stretch of hours over the whole height of a grid.
-func rect(g chart.Grid, over span) []chart.Point {
-	return []chart.Point{{X: float64(over.from), Y: g.Y.From}, {X: float64(over.until), Y: g.Y.To}}
+func rect(g plot.Grid, over span) []plot.Point {
+	return []plot.Point{{X: float64(over.from), Y: g.Y.From}, {X: float64(over.until), Y: g.Y.To}}
 }
 
-func filled(corners []chart.Point, fill string) chart.Mark {
-	return chart.Mark{Shape: chart.Boxed, Points: corners, Fill: fill}
+func filled(corners []plot.Point, fill string) plot.Mark {
+	return plot.Mark{Shape: plot.Boxed, Points: corners, Fill: fill}
 }
 
-func line(stroke string, width float64, points ...chart.Point) chart.Mark {
-	return chart.Mark{Points: points, Stroke: stroke, Width: width}
+func line(stroke string, width float64, points ...plot.Point) plot.Mark {
+	return plot.Mark{Points: points, Stroke: stroke, Width: width}
 }
 
 // ring marks one place.
-func ring(at chart.Point, stroke string) []chart.Mark {
-	return []chart.Mark{
-		{Shape: chart.Dotted, Points: []chart.Point{at}, Fill: stroke, Width: 6},
-		{Shape: chart.Dotted, Points: []chart.Point{at}, Fill: "var(--ground)", Width: 4},
+func ring(at plot.Point, stroke string) []plot.Mark {
+	return []plot.Mark{
+		{Shape: plot.Dotted, Points: []plot.Point{at}, Fill: stroke, Width: 6},
+		{Shape: plot.Dotted, Points: []plot.Point{at}, Fill: "var(--ground)", Width: 4},
 	}
 }
 
 // steps is a value of each hour as a line that holds it until the hour's end. NaN breaks it.
-func steps(n int, value func(i int) float64) []chart.Point {
-	var out []chart.Point
+func steps(n int, value func(i int) float64) []plot.Point {
+	var out []plot.Point
 	for i := range n {
 		y := value(i)
 		// A hole follows: the step still reaches the end of its own hour.
 		if i > 0 && math.IsNaN(y) && !math.IsNaN(out[len(out)-1].Y) {
-			out = append(out, chart.Point{X: float64(i), Y: out[len(out)-1].Y})
+			out = append(out, plot.Point{X: float64(i), Y: out[len(out)-1].Y})
 		}
-		out = append(out, chart.Point{X: float64(i), Y: y})
+		out = append(out, plot.Point{X: float64(i), Y: y})
 	}
 	if n > 0 {
-		out = append(out, chart.Point{X: float64(n), Y: out[len(out)-1].Y})
+		out = append(out, plot.Point{X: float64(n), Y: out[len(out)-1].Y})
 	}
 	return out
 }
 
 // middles is a value of each hour as a line through the middle of the hours.
-func middles(n int, value func(i int) float64) []chart.Point {
-	out := make([]chart.Point, n)
+func middles(n int, value func(i int) float64) []plot.Point {
+	out := make([]plot.Point, n)
 	for i := range n {
-		out[i] = chart.Point{X: float64(i) + 0.5, Y: value(i)}
+		out[i] = plot.Point{X: float64(i) + 0.5, Y: value(i)}
 	}
 	return out
 }
 
 // lonely are the points that have no neighbour to be joined with.
-func lonely(points []chart.Point) []chart.Point {
-	var out []chart.Point
+func lonely(points []plot.Point) []plot.Point {
+	var out []plot.Point
 	isGap := func(i int) bool { return i < 0 || i >= len(points) || math.IsNaN(points[i].Y) }
 	for i, p := range points {
 		if !isGap(i) && isGap(i-1) && isGap(i+1) {
@@ -234,16 +234,16 @@ func lonely(points []chart.Point) []chart.Point {
 }
 
 // last is the last value that is known.
-func last(points []chart.Point) (chart.Point, bool) {
+func last(points []plot.Point) (plot.Point, bool) {
 	for i := len(points) - 1; i >= 0; i-- {
 		if !math.IsNaN(points[i].Y) {
 			return points[i], true
 		}
 	}
-	return chart.Point{}, false
+	return plot.Point{}, false
 }
 
-func highest(points []chart.Point) float64 {
+func highest(points []plot.Point) float64 {
 	out := 0.0
 	for _, p := range points {
 		if !math.IsNaN(p.Y) {
@@ -269,7 +269,7 @@ func nice(top float64, n int) float64 {
 
 // fromZero is an axis from 0 to top or a little above, with about n ticks. A unit of a thousand or a million is taken where
 // labels would be long; its name is returned.
-func fromZero(top float64, n int) (y chart.Scale, ticks []tick, factor float64, unit string) {
+func fromZero(top float64, n int) (y plot.Scale, ticks []tick, factor float64, unit string) {
 	factor = 1
 	switch {
 	case top >= 2e6:
@@ -278,7 +278,7 @@ func fromZero(top float64, n int) (y chart.Scale, ticks []tick, factor float64, 
 		factor, unit = 1e3, "thousands"
 	}
 	step := nice(top/factor, n)
-	y = chart.Scale{From: 0, To: top / factor * 1.06}
+	y = plot.Scale{From: 0, To: top / factor * 1.06}
 	if whole := math.Ceil(top/factor/step-1e-9) * step; whole <= top/factor*1.3 { // the axis ends at a tick where that costs little room
 		y.To = math.Max(whole, top/factor*1.03)
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tidemark/analysis/week"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 	"tidemark/reports/week/sample"
 )
 
@@ -176,7 +176,7 @@ func TestMarksLieInTheirGrid(t *testing.T) {
 			if g.Bottom > s.height+0.5 || g.Right > s.width+0.5 || g.Left < 0 || g.Top < 0 {
 				t.Errorf("grid %d leaves the drawing: %+v", k, g)
 			}
-			inside := func(v float64, on chart.Scale) bool {
+			inside := func(v float64, on plot.Scale) bool {
 				slack := 0.02 * math.Abs(on.To-on.From)
 				return math.IsNaN(v) || v >= math.Min(on.From, on.To)-slack && v <= math.Max(on.From, on.To)+slack
 			}

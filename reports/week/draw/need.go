@@ -7,7 +7,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // needs are the GPUs of each hour. What is not known is NaN.
@@ -145,10 +145,10 @@ func (n needs) label(r *week.Report) string {
 }
 
 // notes are the busiest hour, the hours that broke the SLO, and how many hours are short.
-func (n needs) notes(s *sheet, r *week.Report) (notes []note, at []chart.Point) {
+func (n needs) notes(s *sheet, r *week.Report) (notes []note, at []plot.Point) {
 	add := func(i int, y float64, text, short, class, sign string) {
 		x := float64(i) + 0.5
-		notes, at = append(notes, note{x: s.hourX(r.Hours, x), text: text, short: short, class: class, sign: sign}), append(at, chart.Point{X: x, Y: y})
+		notes, at = append(notes, note{x: s.hourX(r.Hours, x), text: text, short: short, class: class, sign: sign}), append(at, plot.Point{X: x, Y: y})
 	}
 	if b := busiest(r); b >= 0 && n.high[b] > 0 {
 		name := hourName(r.Hours, b)
@@ -212,13 +212,13 @@ func (n needs) draw(s *sheet, r *week.Report) {
 	g := s.strip(r.Hours, top, 184, y, ticks)
 	count := len(r.Hours)
 	centre, paid := steps(count, func(i int) float64 { return n.centre[i] }), steps(count, func(i int) float64 { return n.paid[i] })
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Stepped, Points: centre, Fill: "var(--measured)", Alpha: 0.1})
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Stepped, Points: centre, Fill: "var(--measured)", Alpha: 0.1})
 	band := boxes(n.low, n.high)
 	for i := 0; i < len(band); i += 2 {
 		s.mark(g, band[i].X, band[i].Y, band[i+1].X, band[i+1].Y)
 	}
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Boxed, Points: band, Fill: "var(--measured-band)", Stroke: "var(--measured-edge)", Width: 1})
-	need := chart.Mark{Shape: chart.Stepped, Points: centre, Stroke: "var(--measured)", Width: s.strokes(2)}
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Boxed, Points: band, Fill: "var(--measured-band)", Stroke: "var(--measured-edge)", Width: 1})
+	need := plot.Mark{Shape: plot.Stepped, Points: centre, Stroke: "var(--measured)", Width: s.strokes(2)}
 	if r.Basis.Kind == "predicted" {
 		need.Stroke, need.Dash = "var(--predicted)", []float64{5, 2}
 		for i := range g.Marks {
@@ -230,8 +230,8 @@ func (n needs) draw(s *sheet, r *week.Report) {
 			}
 		}
 	}
-	g.Marks = append(g.Marks, chart.Mark{Shape: chart.Boxed, Points: boxes(n.paid, n.high), Fill: "var(--bad-ground)", Stroke: "var(--bad)", Width: 1},
-		need, chart.Mark{Shape: chart.Stepped, Points: paid, Stroke: "var(--limit)", Width: 2.5})
+	g.Marks = append(g.Marks, plot.Mark{Shape: plot.Boxed, Points: boxes(n.paid, n.high), Fill: "var(--bad-ground)", Stroke: "var(--bad)", Width: 1},
+		need, plot.Mark{Shape: plot.Stepped, Points: paid, Stroke: "var(--limit)", Width: 2.5})
 	s.avoid(g, centre, true)
 	s.avoid(g, paid, true)
 	ys := make([]float64, len(notes))
@@ -241,7 +241,7 @@ func (n needs) draw(s *sheet, r *week.Report) {
 			half := 4.0
 			w := half / (g.Right - g.Left) * float64(count)
 			v := half / (g.Bottom - g.Top) * y.To
-			g.Marks = append(g.Marks, filled([]chart.Point{{X: p.X - w, Y: p.Y - v}, {X: p.X + w, Y: p.Y + v}}, "var(--bad)"))
+			g.Marks = append(g.Marks, filled([]plot.Point{{X: p.X - w, Y: p.Y - v}, {X: p.X + w, Y: p.Y + v}}, "var(--bad)"))
 		} else {
 			g.Marks = append(g.Marks, ring(p, "var(--limit)")...)
 		}
@@ -261,7 +261,7 @@ func (s *sheet) strokes(width float64) float64 {
 	return width
 }
 
-func (n needs) scale() (y chart.Scale, ticks []tick, unit string) {
+func (n needs) scale() (y plot.Scale, ticks []tick, unit string) {
 	unit = "GPUs"
 	top := 0.0
 	for i := range n.paid {
@@ -281,27 +281,27 @@ func (n needs) scale() (y chart.Scale, ticks []tick, unit string) {
 	for v := 0.0; v <= top; v += step {
 		ticks = append(ticks, tick{v, plainNumber(v / factor)})
 	}
-	return chart.Scale{From: 0, To: math.Max(top, 1) * 1.06}, ticks, unit
+	return plot.Scale{From: 0, To: math.Max(top, 1) * 1.06}, ticks, unit
 }
 
 // boxes are the corners between two values of each hour, of the hours in which the second is above the first. Neighbours
 // with the same values are one.
-func boxes(lows, highs []float64) []chart.Point {
-	var out []chart.Point
+func boxes(lows, highs []float64) []plot.Point {
+	var out []plot.Point
 	for i := range lows {
 		n := len(out)
 		switch {
 		case !(highs[i] > lows[i]):
-		case n > 0 && out[n-1] == chart.Point{X: float64(i), Y: highs[i]} && out[n-2].Y == lows[i]:
+		case n > 0 && out[n-1] == plot.Point{X: float64(i), Y: highs[i]} && out[n-2].Y == lows[i]:
 			out[n-1].X++
 		default:
-			out = append(out, chart.Point{X: float64(i), Y: lows[i]}, chart.Point{X: float64(i + 1), Y: highs[i]})
+			out = append(out, plot.Point{X: float64(i), Y: lows[i]}, plot.Point{X: float64(i + 1), Y: highs[i]})
 		}
 	}
 	return out
 }
 
-func (n needs) name(s *sheet, g chart.Grid, r *week.Report, centre, paid []chart.Point) {
+func (n needs) name(s *sheet, g plot.Grid, r *week.Report, centre, paid []plot.Point) {
 	end, _ := last(paid)
 	endings := []ending{{g.AtY(end.Y), s.roomFor(show.Count(end.Y)+" paid for", "paid for"), "s", "var(--limit)", paid}}
 	class, stroke := "m", "var(--measured)"
@@ -318,9 +318,9 @@ func (n needs) name(s *sheet, g chart.Grid, r *week.Report, centre, paid []chart
 	// The name of the band is optional: the line under the title has it too.
 	for _, part := range spans(len(n.high), func(i int) bool { return n.high[i] > n.low[i] }) {
 		x, y := g.AtX(float64(part.from+part.until)/2), g.AtY(n.high[part.from])
-		for _, at := range []chart.Text{{X: x + 8, Y: y - 14}, {X: x - 8, Y: y - 14, Anchor: "end"}} {
+		for _, at := range []plot.Text{{X: x + 8, Y: y - 14}, {X: x - 8, Y: y - 14, Anchor: "end"}} {
 			if s.try(strings.TrimSpace(class+" h"), "90"+thin+"% interval", at) {
-				s.leaders = append(s.leaders, chart.Leader{Points: []chart.Point{{X: x, Y: y}, {X: x, Y: y - 18}, {X: x + (at.X-x)/2, Y: y - 18}}, Stroke: stroke})
+				s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: x, Y: y}, {X: x, Y: y - 18}, {X: x + (at.X-x)/2, Y: y - 18}}, Stroke: stroke})
 				return
 			}
 		}

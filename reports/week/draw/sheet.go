@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // Margins of every chart over hours, pixels: an hour has the same place in each of them.
@@ -21,9 +21,9 @@ type sheet struct {
 	isNarrow    bool
 	left, right float64 // edges of the plot
 	height      float64
-	grids       []chart.Grid
-	texts       []chart.Text
-	leaders     []chart.Leader
+	grids       []plot.Grid
+	texts       []plot.Text
+	leaders     []plot.Leader
 	taken       []box // by texts
 	marks       []box // by lines and edges, which a text may not cross
 	holes       []box // missing hours
@@ -59,7 +59,7 @@ func laidOut(width float64, on func(s *sheet)) *sheet {
 }
 
 func (s *sheet) svg(label string) (string, error) {
-	p := chart.Plate{Size: chart.Size{Width: int(s.width), Height: int(math.Ceil(s.height))}, Grids: s.grids, Leaders: s.leaders, Texts: s.texts}
+	p := plot.Plate{Width: s.width, Height: s.height, Grids: s.grids, Leaders: s.leaders, Texts: s.texts}
 	return p.SVG(label)
 }
 
@@ -69,7 +69,7 @@ func isBold(class string) bool {
 }
 
 // textBox is the room of a text, from its ascenders to its descenders.
-func textBox(t chart.Text) box {
+func textBox(t plot.Text) box {
 	w := textWidth(t.Text, isBold(t.Class))
 	left := t.X
 	switch t.Anchor {
@@ -86,13 +86,13 @@ func (s *sheet) text(x, y float64, anchor, class, text string) {
 	if text == "" {
 		return
 	}
-	t := chart.Text{X: x, Y: y, Anchor: anchor, Class: class, Text: text}
+	t := plot.Text{X: x, Y: y, Anchor: anchor, Class: class, Text: text}
 	s.texts = append(s.texts, t)
 	s.taken = append(s.taken, textBox(t))
 }
 
 // try writes at the first place where the text touches no other text, no line and no missing hour.
-func (s *sheet) try(class, text string, spots ...chart.Text) bool {
+func (s *sheet) try(class, text string, spots ...plot.Text) bool {
 	for _, spot := range spots {
 		spot.Class, spot.Text = class, text
 		if s.isFree(spot) {
@@ -103,7 +103,7 @@ func (s *sheet) try(class, text string, spots ...chart.Text) bool {
 	return false
 }
 
-func (s *sheet) isFree(t chart.Text) bool {
+func (s *sheet) isFree(t plot.Text) bool {
 	b := textBox(t)
 	if b.left < 0 || b.right > s.width || b.top < 0 || s.height > 0 && b.bottom > s.height {
 		return false
@@ -114,7 +114,7 @@ func (s *sheet) isFree(t chart.Text) bool {
 }
 
 // avoid remembers a line, so that no text is put across it.
-func (s *sheet) avoid(g chart.Grid, points []chart.Point, isStepped bool) {
+func (s *sheet) avoid(g plot.Grid, points []plot.Point, isStepped bool) {
 	for i := 0; i+1 < len(points); i++ {
 		a, b := points[i], points[i+1]
 		if math.IsNaN(a.Y) {
@@ -138,13 +138,13 @@ func (s *sheet) avoid(g chart.Grid, points []chart.Point, isStepped bool) {
 	}
 }
 
-func (s *sheet) mark(g chart.Grid, x0, y0, x1, y1 float64) {
+func (s *sheet) mark(g plot.Grid, x0, y0, x1, y1 float64) {
 	ax, bx, ay, by := g.AtX(x0), g.AtX(x1), g.AtY(y0), g.AtY(y1)
 	s.marks = append(s.marks, box{math.Min(ax, bx), math.Min(ay, by), math.Max(ax, bx), math.Max(ay, by)}.grown(1.5))
 }
 
 // beside looks along a line for a place to write its name: just above it or just below it, from the right to the left.
-func (s *sheet) beside(g chart.Grid, points []chart.Point, class, text string) bool {
+func (s *sheet) beside(g plot.Grid, points []plot.Point, class, text string) bool {
 	w := textWidth(text, isBold(class))
 	for x := g.Right - w - 3; x >= g.Left+3; x -= 4 {
 		high, low, ok := reach(g, points, x-2, x+w+2)
@@ -155,7 +155,7 @@ func (s *sheet) beside(g chart.Grid, points []chart.Point, class, text string) b
 			if y-11 < g.Top || y+4 > g.Bottom {
 				continue
 			}
-			if s.try(class+" h", text, chart.Text{X: x, Y: y}) {
+			if s.try(class+" h", text, plot.Text{X: x, Y: y}) {
 				return true
 			}
 		}
@@ -164,7 +164,7 @@ func (s *sheet) beside(g chart.Grid, points []chart.Point, class, text string) b
 }
 
 // reach is the highest and the lowest pixel of a stepped or joined line between two pixels of X.
-func reach(g chart.Grid, points []chart.Point, from, until float64) (high, low float64, ok bool) {
+func reach(g plot.Grid, points []plot.Point, from, until float64) (high, low float64, ok bool) {
 	high, low = math.Inf(1), math.Inf(-1)
 	for i := 0; i+1 < len(points); i++ {
 		a, b := points[i], points[i+1]
@@ -185,7 +185,7 @@ type ending struct {
 	y           float64 // pixel of the line's end
 	text, class string
 	stroke      string // of the leader
-	points      []chart.Point
+	points      []plot.Point
 }
 
 // roomFor is the first of the texts that the right margin has room for.
@@ -200,7 +200,7 @@ func (s *sheet) roomFor(texts ...string) string {
 
 // names writes the names of lines: in the right margin, moved apart, with leaders to lines that are not beside their name;
 // on a phone beside the line, or above the plot where there is no room.
-func (s *sheet) names(g chart.Grid, endings ...ending) {
+func (s *sheet) names(g plot.Grid, endings ...ending) {
 	if s.isNarrow {
 		for _, e := range endings {
 			k := key{e.text, e.class}
@@ -230,7 +230,7 @@ func (s *sheet) names(g chart.Grid, endings ...ending) {
 	}
 	for i, e := range endings {
 		if math.Abs(at[i]-e.y) > 3 {
-			s.leaders = append(s.leaders, chart.Leader{Points: []chart.Point{{X: g.Right + 1, Y: e.y}, {X: g.Right + 8, Y: at[i]}}, Stroke: e.stroke})
+			s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: g.Right + 1, Y: e.y}, {X: g.Right + 8, Y: at[i]}}, Stroke: e.stroke})
 		}
 		s.text(g.Right+10, at[i]+4.5, "", e.class, fit(e.text, isBold(e.class), s.width-g.Right-10))
 	}
@@ -261,9 +261,9 @@ type head struct {
 	lines []string // on a phone: how to read what has names in the margin elsewhere
 	gap   string   // 3 h missing
 	gapX  float64
-	gapW  float64      // how wide the hatching is
-	spots []chart.Text // of the notes, on a wide drawing
-	gapAt *chart.Text
+	gapW  float64     // how wide the hatching is
+	spots []plot.Text // of the notes, on a wide drawing
+	gapAt *plot.Text
 	rows  int
 }
 
@@ -276,7 +276,7 @@ func (s *sheet) above(h *head) float64 {
 	for ; ; h.notes = h.notes[:len(h.notes)-1] { // the last note is the first to go
 		for h.rows = 1; h.rows <= 4; h.rows++ {
 			for _, row := range []int{h.rows - 1, 0} {
-				unit := chart.Text{X: inset, Y: h.base(row), Text: h.unit, Class: "i"}
+				unit := plot.Text{X: inset, Y: h.base(row), Text: h.unit, Class: "i"}
 				if s.layNotes(h, []box{textBox(unit)}, nil) {
 					s.text(unit.X, unit.Y, "", unit.Class, unit.Text)
 					return h.base(h.rows-1) + 13
@@ -310,7 +310,7 @@ func (s *sheet) layNotes(h *head, taken []box, stems []box) bool {
 		}
 		for row := h.rows - 1; row >= 0; row-- {
 			for _, side := range []float64{1, -1} {
-				t := chart.Text{X: note.x + 12*side, Y: h.base(row), Class: note.class, Text: text}
+				t := plot.Text{X: note.x + 12*side, Y: h.base(row), Class: note.class, Text: text}
 				if side < 0 {
 					t.Anchor = "end"
 				}
@@ -344,7 +344,7 @@ func (s *sheet) layGap(h *head, taken, stems []box) bool {
 		}
 		x := h.gapX + off
 		x = math.Min(math.Max(x, w/2), s.width-w/2)
-		t := chart.Text{X: x, Y: h.base(h.rows - 1), Anchor: "middle", Class: "i", Text: h.gap}
+		t := plot.Text{X: x, Y: h.base(h.rows - 1), Anchor: "middle", Class: "i", Text: h.gap}
 		if b := textBox(t).grown(2); !meetsAny(box{b.left - 8, b.top, b.right + 8, b.bottom}, append(slices.Clone(taken), stems...)) {
 			h.gapAt = &t
 			return true
@@ -417,8 +417,8 @@ func (s *sheet) pin(h *head, ys []float64) {
 	for i, n := range h.notes {
 		if s.isNarrow {
 			if strings.HasPrefix(n.sign, "✕") {
-				cross := chart.Text{X: math.Min(n.x, s.width-6), Y: ys[i] - 9, Anchor: "middle"}
-				s.try("x", "✕", cross, chart.Text{X: cross.X - 12, Y: cross.Y, Anchor: "middle"}, chart.Text{X: cross.X + 12, Y: cross.Y, Anchor: "middle"})
+				cross := plot.Text{X: math.Min(n.x, s.width-6), Y: ys[i] - 9, Anchor: "middle"}
+				s.try("x", "✕", cross, plot.Text{X: cross.X - 12, Y: cross.Y, Anchor: "middle"}, plot.Text{X: cross.X + 12, Y: cross.Y, Anchor: "middle"})
 			}
 			continue
 		}
@@ -431,7 +431,7 @@ func (s *sheet) pin(h *head, ys []float64) {
 		if t.Anchor == "end" {
 			tip = t.X + 4
 		}
-		s.leaders = append(s.leaders, chart.Leader{Points: []chart.Point{{X: n.x, Y: ys[i]}, {X: n.x, Y: t.Y - 4}, {X: tip, Y: t.Y - 4}}, Stroke: n.stroke()})
+		s.leaders = append(s.leaders, plot.Leader{Points: []plot.Point{{X: n.x, Y: ys[i]}, {X: n.x, Y: t.Y - 4}, {X: tip, Y: t.Y - 4}}, Stroke: n.stroke()})
 		s.marks = append(s.marks, box{n.x - 2, t.Y, n.x + 2, ys[i]})
 	}
 	if h.gapAt != nil {

@@ -8,7 +8,7 @@ import (
 
 	"tidemark/analysis/week"
 	"tidemark/internal/show"
-	"tidemark/reports/chart"
+	"tidemark/reports/plot"
 )
 
 // tokenTime is the time per token of each hour, milliseconds. What is not known is NaN.
@@ -99,7 +99,7 @@ func (t tokenTime) soft(r *week.Report) string {
 
 func (t tokenTime) draw(s *sheet, r *week.Report) {
 	n := len(r.Hours)
-	pick := func(values []float64) []chart.Point { return middles(n, func(i int) float64 { return values[i] }) }
+	pick := func(values []float64) []plot.Point { return middles(n, func(i int) float64 { return values[i] }) }
 	measured, predicted, floor, low, high := pick(t.measured), pick(t.predicted), pick(t.floor), pick(t.low), pick(t.high)
 	y, ticks, _, _ := fromZero(math.Max(highest(measured), highest(high)), 4)
 	h := &head{unit: "TPOT, ms"}
@@ -124,20 +124,20 @@ func (t tokenTime) draw(s *sheet, r *week.Report) {
 	}
 	g := s.strip(r.Hours, s.above(h), 260, y, ticks)
 	t.stack(s, &g)
-	thinDash := func(points []chart.Point, width float64) chart.Mark {
-		return chart.Mark{Points: points, Stroke: "var(--predicted)", Width: width, Dash: []float64{4, 3}}
+	thinDash := func(points []plot.Point, width float64) plot.Mark {
+		return plot.Mark{Points: points, Stroke: "var(--predicted)", Width: width, Dash: []float64{4, 3}}
 	}
 	g.Marks = append(g.Marks, thinDash(high, 1), thinDash(low, 1), thinDash(predicted, s.strokes(2)),
-		chart.Mark{Points: floor, Stroke: "var(--limit)", Width: 2, Dash: []float64{2, 3}},
-		chart.Mark{Points: measured, Stroke: "var(--measured)", Width: s.strokes(2)},
-		chart.Mark{Shape: chart.Dotted, Points: lonely(measured), Fill: "var(--measured)", Width: 2.5})
-	for _, points := range [][]chart.Point{measured, predicted, floor, high, low} {
+		plot.Mark{Points: floor, Stroke: "var(--limit)", Width: 2, Dash: []float64{2, 3}},
+		plot.Mark{Points: measured, Stroke: "var(--measured)", Width: s.strokes(2)},
+		plot.Mark{Shape: plot.Dotted, Points: lonely(measured), Fill: "var(--measured)", Width: 2.5})
+	for _, points := range [][]plot.Point{measured, predicted, floor, high, low} {
 		s.avoid(g, points, false)
 	}
 	var ys []float64
 	if peak >= 0 {
 		ys = []float64{g.AtY(t.measured[peak]) - 5}
-		g.Marks = append(g.Marks, chart.Mark{Shape: chart.Dotted, Points: []chart.Point{measured[peak]}, Fill: "var(--bad)", Width: 4})
+		g.Marks = append(g.Marks, plot.Mark{Shape: plot.Dotted, Points: []plot.Point{measured[peak]}, Fill: "var(--bad)", Width: 4})
 	}
 	g = s.over(r.Hours, g)
 	s.days(r.Hours, g)
@@ -146,10 +146,10 @@ func (t tokenTime) draw(s *sheet, r *week.Report) {
 }
 
 // stack paints the terms from the highest to the lowest, each down to the axis, with a line on top.
-func (t tokenTime) stack(s *sheet, g *chart.Grid) {
+func (t tokenTime) stack(s *sheet, g *plot.Grid) {
 	for k := len(t.terms) - 1; k >= 0; k-- {
 		points := middles(len(t.measured), func(i int) float64 { return t.upTo[k][i] })
-		g.Marks = append(g.Marks, chart.Mark{Points: points, Fill: t.tint(k)}, line("var(--predicted)", 0.8, points...))
+		g.Marks = append(g.Marks, plot.Mark{Points: points, Fill: t.tint(k)}, line("var(--predicted)", 0.8, points...))
 	}
 }
 
@@ -161,7 +161,7 @@ func (t tokenTime) tint(k int) string {
 	return fmt.Sprintf("var(--p%d)", 5-int(math.Round(4*float64(k)/float64(len(t.terms)-1))))
 }
 
-func (t tokenTime) names(s *sheet, g chart.Grid, measured, floor []chart.Point) {
+func (t tokenTime) names(s *sheet, g plot.Grid, measured, floor []plot.Point) {
 	at, known := last(measured)
 	if !known {
 		return
