@@ -45,6 +45,9 @@ func (f File) Relation() string { return f.Schema + "." + f.Name }
 // kept in a table of the view's name.
 func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run.\n") }
 
+// IsHeld says that several kept views read it, and nobody else: its rows are computed once for all of these, and not kept.
+func (f File) IsHeld() bool { return strings.Contains(f.Text, "\n-- Held while runs are computed.\n") }
+
 // IsPublishedPerSource says that the view's rows of each source are written into the
 // published lake.
 func (f File) IsPublishedPerSource() bool {

@@ -25,6 +25,7 @@ type part struct {
 	rows     string // of a seed, as they stand in the file beside it
 	isView   bool
 	isKept   bool // a view whose rows are kept in a table, see keep.go
+	isHeld   bool // a view whose rows are held in a temporary table while those of kept ones are computed
 	create   func(ctx context.Context, tx *sql.Tx) error
 }
 
@@ -115,7 +116,7 @@ func viewParts() []part {
 		for _, file := range queries.In(schema, ".sql") {
 			text := strings.TrimRight(strings.TrimSpace(file.Text), ";")
 			parts = append(parts, part{
-				relation: file.Relation(), path: file.Path, text: file.Text, isView: true, isKept: file.IsKept(),
+				relation: file.Relation(), path: file.Path, text: file.Text, isView: true, isKept: file.IsKept(), isHeld: file.IsHeld(),
 				create: run("create view " + file.Relation() + " as\n" + text),
 			})
 		}

@@ -12,7 +12,8 @@
 // Kept tables. A view whose header says "Kept per run." is made as a table. Refresh
 // fills it with the rows of the runs that are new, each from parents that are
 // tables, within the transaction that takes the run in (keep.go, narrow.go). The
-// .sql file stays the definition.
+// .sql file stays the definition. What several of them read and nobody else asks
+// ("Held while runs are computed.") is a temporary table in the meantime.
 //
 // The packed warehouse. make packs an empty warehouse into the program
 // (makeempty, template.go): a new file begins as a copy of it, and Catalogue opens

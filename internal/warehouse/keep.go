@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -101,6 +102,7 @@ type relation struct {
 	name string // schema.name
 	text string // its select, over the narrowed names of its parents
 	kept bool
+	held bool // read by several kept tables: worked out once in a pass, and dropped behind the last of them
 }
 
 // requestsPerPass is how many requests one pass computes at most, unless a single run has
@@ -224,16 +226,63 @@ func (p passes) compute(ctx context.Context, db Querier, runs []string, catalogu
 		return err
 	}
 	defer limitMemory(ctx, requests)()
-	for _, r := range p {
-		if !r.kept {
-			continue
-		}
-		if _, err := db.ExecContext(ctx, fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)); err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
-		}
+	if err := p.insert(ctx, db, func(r relation) bool { return r.kept }); err != nil {
+		return err
 	}
 	_, err := db.ExecContext(ctx, "insert into warehouse.kept select unnest(?::varchar[]), ?, now()", runs, catalogue)
 	return err
+}
+
+// insert fills the wanted kept tables, whose rows must have been narrowed. A held relation that one of them reads is a temporary table from
+// its place in the order until its last reader is filled.
+func (p passes) insert(ctx context.Context, db Querier, wanted func(relation) bool) error {
+	lastReader := p.lastReaders(wanted)
+	for _, r := range p {
+		statement := fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)
+		if r.held {
+			statement = fmt.Sprintf("drop view %s; create temporary table %[1]s as\n%s", narrowed(r.name), r.text)
+		}
+		if !(r.kept && wanted(r)) && lastReader[r.name] == "" {
+			continue
+		}
+		for held, reader := range lastReader {
+			if reader == r.name {
+				statement += ";\ndrop table " + narrowed(held)
+			}
+		}
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+// lastReaders says of each held relation that is needed which relation reads it last.
+func (p passes) lastReaders(wanted func(relation) bool) map[string]string {
+	_, needs := ofRunsInOrder()
+	byName := map[string]relation{}
+	for _, r := range p {
+		byName[r.name] = r
+	}
+	last := map[string]string{}
+	var note func(reader, name string)
+	note = func(reader, name string) {
+		for _, below := range needs[name] {
+			switch r := byName[below]; {
+			case r.kept: // a table by now
+			case !r.held:
+				note(reader, below)
+			case last[below] == "":
+				last[below] = reader
+			}
+		}
+	}
+	for _, r := range slices.Backward(p) { // so that the last reader comes first
+		if r.kept && wanted(r) || last[r.name] != "" {
+			note(r.name, r.name)
+		}
+	}
+	return last
 }
 
 // narrow makes the temporary views: of raw tables and kept tables those rows that
@@ -308,7 +357,7 @@ var ofRunsInOrder = sync.OnceValues(func() (passes, map[string][]string) {
 		}
 		if len(needs[view.relation]) > 0 {
 			isOfRuns[view.relation] = true
-			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept})
+			all = append(all, relation{name: view.relation, text: overNarrowed(text, isOfRuns), kept: view.isKept, held: view.isHeld})
 			if view.isKept {
 				kept = append(kept, view.relation)
 			}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tidemark/queries"
@@ -141,13 +142,8 @@ func (s standing) dropping(relations []string) string {
 // fill computes the kept tables that do not stand, of the runs whose other rows do.
 func (s standing) fill(ctx context.Context, db Querier) error {
 	all, _ := ofRunsInOrder()
-	var lacking passes
-	for _, r := range all {
-		if r.kept && !s[r.name] {
-			lacking = append(lacking, r)
-		}
-	}
-	if len(lacking) == 0 {
+	lacks := func(r relation) bool { return r.kept && !s[r.name] }
+	if !slices.ContainsFunc(all, lacks) {
 		return nil
 	}
 	passes, total, err := runsByPass(ctx, db)
@@ -165,10 +161,8 @@ func (s standing) fill(ctx context.Context, db Querier) error {
 		if err := all.narrow(ctx, db, runs); err != nil {
 			return err
 		}
-		for _, r := range lacking {
-			if _, err := db.ExecContext(ctx, fmt.Sprintf("insert into %s by name\n%s", r.name, r.text)); err != nil {
-				return fmt.Errorf("%s: %w", r.name, err)
-			}
+		if err := all.insert(ctx, db, lacks); err != nil {
+			return err
 		}
 		done += len(runs)
 	}

@@ -6,7 +6,7 @@
 -- time follows from their tokens. Each prompt's work is placed just before its first token, at a rate of one second of work per
 -- second, however long the measured steps took: its sum up to t is the sum of rate * (t - start). Uncached tokens are the prompt's
 -- tokens less those that the server reports as cached; without a report none were.
--- Kept per run.
+-- Held while runs are computed.
 -- group: tpot
 -- run_id             the replay
 -- endpoint           base url of the server; '' where the run had one only

@@ -6,7 +6,7 @@
 -- is right on average. Costs are of one step, and null if the run's deployment is not known or nothing decodes.
 -- If data parallelism puts several engines behind one address, they are assumed to share its requests evenly: batch and contexts are
 -- of one engine on average, as is token_per_s. With fewer requests than engines, a step costs what an engine with one request pays.
--- Kept per run.
+-- Held while runs are computed.
 -- group: tpot
 -- run_id                    the replay
 -- endpoint                  base url of the server; '' where the run had one only
