@@ -3,6 +3,8 @@ TAGS    := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 GO      := go
 FUZZTIME ?= 30s
+# A test needs no symbols for a debugger, and lint vets: linking takes half as long. A panic still says where.
+LEAN    := -ldflags=-s -vet=off
 # Targets that are fuzzed at the same time, each on one core.
 FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
@@ -31,7 +33,7 @@ demo: build ## the whole journey on what is built in: trace, simulated vLLM, rep
 
 test: $(EMPTY) ## every test that needs Go and a C compiler alone
 	@test -d "$${TIDEMARK_SHARED:-../shared}/traces" || echo "LEFT OUT: checks on real traces; say where they are in TIDEMARK_SHARED"
-	$(GO) test -tags $(TAGS) -timeout 15m ./...
+	$(GO) test -tags $(TAGS) $(LEAN) -timeout 15m ./...
 
 lint: $(EMPTY) ## formatting and vet
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -49,6 +51,9 @@ fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
 	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/notebook -run Pages -count=1 -v -timeout 30m
+
+test-series: $(EMPTY) ## whole series of what make test does once: kills, seeds, statistics
+	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) $(SERIES) -count=1 -timeout 60m
 
 test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's, and every figure of the Monday page worked out anew (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
@@ -76,7 +81,7 @@ capacity-coverage: ## how often the interval of a capacity holds the truth: 250 
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/capacity -run 'TestCoverage|TestWrongSettings' -count=1 -v -timeout 120m
 
 forecast-backtest: ## forecasts of weekly peaks against what came: 150 seeded services of each of sixteen kinds (five minutes of CPU); prints the table of docs/forecast.md
-	TIDEMARK_FORECAST_SEEDS=150 $(GO) test ./analysis/week/forecast -run TestBackTest -count=1 -v -timeout 60m
+	TIDEMARK_PROOF=1 $(GO) test ./analysis/week/forecast -run TestBackTest -count=1 -v -timeout 60m
 
 headroom-coverage: $(EMPTY) ## how often the interval of a week's headroom holds the truth: 200 seeded services (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/week/fleet -run TestHeadroomCoverage -count=1 -v -timeout 180m
@@ -125,13 +130,16 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
-PROOFS       := accuracy capacity-knees fuzz test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
+# The packages whose tests ask internal/proof how often to repeat.
+SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay
+PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
-LONG_PROOFS  := coverage-intervals capacity-coverage forecast-backtest headroom-coverage soak
+LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 
 paths-accuracy           := queries/macros queries/seeds analysis ingest/hardware internal/accuracy docs/accuracy.md
 paths-capacity-knees     := queries/macros queries/seeds analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
 paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/proof
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/commandline internal/deployment
@@ -142,7 +150,6 @@ paths-test-prometheus    := internal/collect internal/realprometheus ingest/metr
 paths-test-vllm          := internal/realvllm replay analysis/capacity ingest/runs
 paths-coverage-intervals := internal/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
-paths-forecast-backtest  := analysis/week/forecast
 paths-headroom-coverage  := analysis/week/fleet
 paths-soak               := replay ingest internal/warehouse internal/published internal/notebook internal/privacy internal/soak
 
