@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tidemark/internal/notebook"
+	"tidemark/internal/proof"
 )
 
 // attack is one hostile request and the statuses that are a right answer to it.
@@ -42,27 +43,36 @@ type prey struct {
 const canarySecret = "canary-7f3a9c51e2"
 
 // Three hundred attacks on one server: each gets its status, none reads, writes or reaches anything outside, and after each group
-// the server answers.
+// the server answers. Of those that start a worker each day sees every third.
 func TestAttacks(t *testing.T) {
 	p := newPrey(t)
 	before := p.outside(t)
 	count := 0
 	for _, group := range []struct {
-		name    string
-		attacks []attack
+		name          string
+		attacks       []attack
+		startsWorkers bool
 	}{
-		{"files", p.fileAttacks()},
-		{"writing", p.writeAttacks()},
-		{"settings", p.settingAttacks()},
-		{"names", p.pathQuestions()},
-		{"size", p.sizeAttacks()},
-		{"bodies", p.bodyAttacks(t)},
-		{"tokens", p.tokenAttacks()},
-		{"paths", p.pathAttacks(t)},
-		{"wire", p.wireAttacks(t)},
+		{"files", p.fileAttacks(), true},
+		{"writing", p.writeAttacks(), true},
+		{"settings", p.settingAttacks(), true},
+		{"names", p.pathQuestions(), true},
+		{"size", p.sizeAttacks(), true},
+		{"bodies", p.bodyAttacks(t), false},
+		{"tokens", p.tokenAttacks(), false},
+		{"paths", p.pathAttacks(t), false},
+		{"wire", p.wireAttacks(t), false},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			p.fire(t, group.attacks)
+			every := 1
+			if group.startsWorkers {
+				every = proof.Many(3, 1)
+			}
+			var fired []attack
+			for i := 0; i < len(group.attacks); i += every {
+				fired = append(fired, group.attacks[i])
+			}
+			p.fire(t, fired)
 			if status, answer := text(t, p.ask(t, "select 42 as x", "Accept", asCSV)); status != 200 || answer != "x\n42\n" {
 				t.Fatalf("after the attacks select 42 gives %d %q", status, answer)
 			}
