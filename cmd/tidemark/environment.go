@@ -24,12 +24,16 @@ import (
 // deploymentFlags are a flag for each field of a deployment, for a verb that is asked about one. The catalogue's model is
 // --model there: no server has another name for it. Flags that the verb already has for the same thing are left out.
 func deploymentFlags(has ...cli.Flag) (flags []cli.Flag) {
+	var names []string // asked once: urfave's Names is slow
+	for _, flag := range has {
+		names = append(names, flag.Names()[0])
+	}
 	for _, f := range deployment.Fields {
 		flag := &cli.StringFlag{Name: f.Flag, Usage: f.Usage}
 		if f.Name == "catalog_model" {
 			flag.Name, flag.Aliases = "model", []string{f.Flag}
 		}
-		if !hasFlag(has, flag.Name) {
+		if !slices.Contains(names, flag.Name) {
 			flags = append(flags, flag)
 		}
 	}

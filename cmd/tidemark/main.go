@@ -104,7 +104,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		Commands: []*cli.Command{
 			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
 			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(commandline.About{Version: version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}),
+			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
 		},
 		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
@@ -117,13 +117,26 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
+	layOut := map[string]func(){}
+	app.Before = func(c *cli.Context) error {
+		for _, name := range c.Args().Slice() { // the verb, or what "help" is asked about
+			if help := layOut[name]; help != nil {
+				help()
+			}
+		}
+		return nil
+	}
 	for _, command := range app.Commands {
-		commandline.ShortHelp(command, strings.Fields(mostUsed[command.Name])...)
+		layOut[command.Name] = commandline.ShortHelp(command, strings.Fields(mostUsed[command.Name])...)
 		command.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 			return commandline.UsageError(c, err)
 		}
 	}
 	return app
+}
+
+func about() commandline.About {
+	return commandline.About{Version: version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}
 }
 
 // mostUsed are the flags that the help of a verb shows where not all of them fit on a screen, the most important first.

@@ -23,8 +23,8 @@ type About struct {
 	Commit  string `json:"commit,omitempty"`
 }
 
-// VersionCommand prints what the program is.
-func VersionCommand(about About) *cli.Command {
+// VersionCommand prints what the program is, which takes a moment to find out.
+func VersionCommand(ask func() About) *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "which version this is, and of what it is made",
@@ -41,6 +41,7 @@ Example:
 			if c.Args().Present() {
 				return hint.Misuse("version: takes no arguments, got %q", c.Args().First()).Hint("tidemark version --json")
 			}
+			about := ask()
 			about.Go, about.System, about.Commit = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH, commit()
 			out := terminal.Product(c.App.Writer)
 			if c.Bool("json") {

@@ -168,14 +168,19 @@ VERBS:{{range .VisibleCommands}}{{if ne .Name "help"}}
 var ofEveryVerb = []string{"wait", "publish", "quiet"}
 
 // ShortHelp puts the flags of a verb first that are used most. Its help shows these alone, so that it fits a screen; --help-all shows every flag.
-// Without such flags it shows all that are the verb's own.
-func ShortHelp(command *cli.Command, most ...string) {
+// Without such flags it shows all that are the verb's own. The help is laid out by the function that is returned, before it is shown: for all
+// verbs it takes longer than to start the program.
+func ShortHelp(command *cli.Command, most ...string) (layOut func()) {
 	var first, rest []cli.Flag
-	for _, name := range most {
-		first = append(first, flagOf(command, name))
+	names := make([]string, len(command.Flags)) // asked once: urfave's Names is slow
+	for i, flag := range command.Flags {
+		names[i] = flag.Names()[0]
 	}
-	for _, flag := range command.Flags {
-		name := flag.Names()[0]
+	for _, name := range most {
+		first = append(first, command.Flags[slices.Index(names, name)])
+	}
+	for i, flag := range command.Flags {
+		name := names[i]
 		switch {
 		case slices.Contains(most, name):
 		case len(most) == 0 && !slices.Contains(ofEveryVerb, name):
@@ -185,7 +190,6 @@ func ShortHelp(command *cli.Command, most ...string) {
 		}
 	}
 	all := slices.Concat(first, rest)
-	command.CustomHelpTemplate = screenHelp(command, first, len(rest))
 	command.Flags = append(all, &cli.BoolFlag{Name: helpAll, Usage: "show every flag", Hidden: true})
 	action := command.Action
 	command.Action = func(c *cli.Context) error {
@@ -195,6 +199,7 @@ func ShortHelp(command *cli.Command, most ...string) {
 		}
 		return action(c)
 	}
+	return func() { command.CustomHelpTemplate = screenHelp(command, first, len(rest)) }
 }
 
 const helpAll = "help-all"

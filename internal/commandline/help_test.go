@@ -17,7 +17,7 @@ func TestHelpFitsANarrowTerminal(t *testing.T) {
 		Description: "Each request is sent at its due time,\nwhether or not others have ended.\n\nExample:\n  tidemark send azure --duration 10m --base-url http://gpu1:8000",
 		Flags:       []cli.Flag{&cli.StringFlag{Name: "prometheus-auth-file", Usage: "`FILE` with a token, or with lines of user: and password:"}},
 	}}}
-	ShortHelp(app.Commands[0])
+	ShortHelp(app.Commands[0])()
 	text := app.Commands[0].CustomHelpTemplate
 	for line := range strings.SplitSeq(text, "\n") {
 		if utf8.RuneCountInString(line) > narrowest {
@@ -52,7 +52,7 @@ func TestHelpKeepsWhatFitsAScreen(t *testing.T) {
 			most = append(most, name)
 		}
 	}
-	ShortHelp(command, most...)
+	ShortHelp(command, most...)()
 	want := `tidemark send - send a trace
 USAGE: tidemark send [flags]
 
