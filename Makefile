@@ -46,7 +46,7 @@ race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
 fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
-	@set -e; for package in ingest ingest/read ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
+	@set -e; for package in ingest ingest/read ingest/runs ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
 test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)

@@ -16,9 +16,6 @@ func ArrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	if integers := reflect.TypeFor[[]int32](); kind.Kind() == reflect.Slice && kind.Elem() == integers.Elem() {
-		kind = integers // also under a name of its own
-	}
 	switch kind {
 	case reflect.TypeFor[int64]():
 		return arrow.PrimitiveTypes.Int64, func(b array.Builder, v reflect.Value) { b.(*array.Int64Builder).Append(v.Int()) }
@@ -42,7 +39,7 @@ func ArrowColumn(kind reflect.Type) (arrow.DataType, func(array.Builder, reflect
 		return arrow.ListOf(arrow.PrimitiveTypes.Int32), func(b array.Builder, v reflect.Value) {
 			list := b.(*array.ListBuilder)
 			list.Append(true)
-			list.ValueBuilder().(*array.Int32Builder).AppendValues(v.Convert(kind).Interface().([]int32), nil)
+			list.ValueBuilder().(*array.Int32Builder).AppendValues(v.Interface().([]int32), nil)
 		}
 	case reflect.TypeFor[[]uint64]():
 		return arrow.ListOf(arrow.PrimitiveTypes.Uint64), func(b array.Builder, v reflect.Value) {

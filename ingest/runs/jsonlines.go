@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -19,18 +20,40 @@ import (
 type jsonLines[T any] struct {
 	shape   *arrow.Schema
 	columns []jsonColumn
+	places  map[string]int // of the columns, by key
 }
 
 type jsonColumn struct {
 	key      string
 	must     bool
 	isTokens bool
-	append   func(b array.Builder, value reflect.Value)
+	kind     columnKind
+}
+
+type columnKind int
+
+const (
+	wholeColumn columnKind = iota
+	realColumn
+	textColumn
+	boolColumn
+	numbersColumn
+)
+
+var columnKinds = map[reflect.Type]struct {
+	kind columnKind
+	data arrow.DataType
+}{
+	reflect.TypeFor[*int64]():    {wholeColumn, arrow.PrimitiveTypes.Int64},
+	reflect.TypeFor[*float64]():  {realColumn, arrow.PrimitiveTypes.Float64},
+	reflect.TypeFor[*string]():   {textColumn, arrow.BinaryTypes.String},
+	reflect.TypeFor[*bool]():     {boolColumn, arrow.FixedWidthTypes.Boolean},
+	reflect.TypeFor[*integers](): {numbersColumn, arrow.ListOf(arrow.PrimitiveTypes.Int32)},
 }
 
 // newJSONLines derives columns and checks from the struct's fields and tags.
 func newJSONLines[T any]() *jsonLines[T] {
-	p := &jsonLines[T]{}
+	p := &jsonLines[T]{places: map[string]int{}}
 	var fields []arrow.Field
 	kind := reflect.TypeFor[T]()
 	for i := range kind.NumField() {
@@ -40,9 +63,10 @@ func newJSONLines[T any]() *jsonLines[T] {
 		if other := field.Tag.Get("sql"); other != "" {
 			name = other
 		}
-		dataType, appendValue := read.ArrowColumn(field.Type)
-		fields = append(fields, arrow.Field{Name: name, Type: dataType, Nullable: true})
-		p.columns = append(p.columns, jsonColumn{key, field.Tag.Get("must") != "", countsTokens(key, field.Type), appendValue})
+		is := columnKinds[field.Type]
+		fields = append(fields, arrow.Field{Name: name, Type: is.data, Nullable: true})
+		p.columns = append(p.columns, jsonColumn{key, field.Tag.Get("must") != "", countsTokens(key, field.Type), is.kind})
+		p.places[key] = i
 	}
 	p.shape = arrow.NewSchema(fields, nil)
 	return p
@@ -58,23 +82,20 @@ func (p *jsonLines[T]) Parse(b read.Block) *read.Batch {
 	builder := array.NewRecordBuilder(read.Memory, p.shape)
 	defer builder.Release()
 	made := &read.Batch{}
+	row := make([]value, len(p.columns))
 	b.Rows(made, func(_ int64, line []byte) *read.Reject {
-		var row T
-		if err := json.Unmarshal(line, &row); err != nil {
-			return read.JSONReject(err)
+		if !scan(line, p.places, p.columns, row) {
+			if err := p.decode(line, row); err != nil {
+				return read.JSONReject(err)
+			}
 		}
-		value := reflect.ValueOf(row)
 		for i, column := range p.columns {
-			if reason := column.problem(value.Field(i)); reason != "" {
+			if reason := column.problem(row[i]); reason != "" {
 				return &read.Reject{Column: column.key, Reason: reason}
 			}
 		}
 		for i, column := range p.columns {
-			if field := value.Field(i); field.IsNil() {
-				builder.Field(i).AppendNull()
-			} else {
-				column.append(builder.Field(i), field.Elem())
-			}
+			column.append(builder.Field(i), row[i])
 		}
 		made.Kept++
 		return nil
@@ -83,14 +104,67 @@ func (p *jsonLines[T]) Parse(b read.Block) *read.Batch {
 	return made
 }
 
-// problem is what is wrong with a value; "" for nothing.
-func (c jsonColumn) problem(value reflect.Value) string {
+// decode reads any line by encoding/json.
+func (p *jsonLines[T]) decode(line []byte, into []value) error {
+	var row T
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
+	fields := reflect.ValueOf(row)
+	for i := range into {
+		field := fields.Field(i)
+		into[i] = value{isSet: !field.IsNil()}
+		switch one := field.Interface().(type) {
+		case *int64:
+			into[i].whole = deref(one)
+		case *float64:
+			into[i].real = deref(one)
+		case *string:
+			into[i].text = []byte(deref(one))
+		case *bool:
+			into[i].is = deref(one)
+		case *integers:
+			into[i].numbers = deref(one)
+		}
+	}
+	return nil
+}
+
+func deref[V any](pointer *V) (value V) {
+	if pointer != nil {
+		value = *pointer
+	}
+	return value
+}
+
+// append adds the value to the column's builder. Text that is not UTF-8 would be refused by DuckDB, with the whole file.
+func (c jsonColumn) append(builder array.Builder, v value) {
 	switch {
-	case value.IsNil() && c.must:
+	case !v.isSet:
+		builder.AppendNull()
+	case c.kind == wholeColumn:
+		builder.(*array.Int64Builder).Append(v.whole)
+	case c.kind == realColumn:
+		builder.(*array.Float64Builder).Append(v.real)
+	case c.kind == textColumn:
+		builder.(*array.StringBuilder).BinaryBuilder.Append(bytes.ToValidUTF8(v.text, []byte("\ufffd")))
+	case c.kind == boolColumn:
+		builder.(*array.BooleanBuilder).Append(v.is)
+	default:
+		list := builder.(*array.ListBuilder)
+		list.Append(true)
+		list.ValueBuilder().(*array.Int32Builder).AppendValues(v.numbers, nil)
+	}
+}
+
+// problem is what is wrong with a value; "" for nothing.
+func (c jsonColumn) problem(v value) string {
+	switch {
+	case !v.isSet && c.must:
 		return read.Missing
-	case !value.IsNil() && c.isTokens && value.Elem().Int() > read.MaxTokens:
+	case v.isSet && c.isTokens && v.whole > read.MaxTokens:
 		return read.TooLarge
-	case !value.IsNil() && c.isTokens && value.Elem().Int() < 0:
+	case v.isSet && c.isTokens && v.whole < 0:
 		return read.Negative
 	}
 	return ""
