@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -28,13 +29,85 @@ func TestMain(m *testing.M) {
 		return
 	}
 	tellLeftOut()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(closing{m})
 }
 
-// open gives a warehouse of the test's own.
+// closing closes the warehouses that tests have given back, before anybody looks for what was left open.
+type closing struct{ *testing.M }
+
+func (c closing) Run() int {
+	code := c.M.Run()
+	for _, w := range givenBack.all {
+		if err := w.Close(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		os.RemoveAll(filepath.Dir(w.Path()))
+	}
+	return code
+}
+
+// givenBack are open warehouses that are empty again: another one costs as much as most tests.
+var givenBack warehouses
+
+type warehouses struct {
+	sync.Mutex
+	all []*warehouse.Warehouse
+}
+
+func (p *warehouses) put(w *warehouse.Warehouse) {
+	p.Lock()
+	defer p.Unlock()
+	p.all = append(p.all, w)
+}
+
+func (p *warehouses) take() (w *warehouse.Warehouse) {
+	p.Lock()
+	defer p.Unlock()
+	if n := len(p.all); n > 0 {
+		w, p.all = p.all[n-1], p.all[:n-1]
+	}
+	return w
+}
+
+// open gives an empty warehouse, which the test has for itself.
 func open(t testing.TB) *warehouse.Warehouse {
 	t.Helper()
-	return openFile(t, emptyFile(t))
+	w := givenBack.take()
+	if w == nil {
+		folder, err := os.MkdirTemp("", "tidemark-ingest")
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, "w.duckdb")
+		if err := warehousetest.Template(path); err != nil {
+			t.Fatal(err)
+		}
+		if w, err = warehouse.Open(context.Background(), path, warehouse.ReadWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { giveBack(t, w) })
+	return w
+}
+
+// giveBack empties the raw tables for the next test. A warehouse in which marts were computed is closed instead.
+func giveBack(t testing.TB, w *warehouse.Warehouse) {
+	t.Helper()
+	var statements string
+	err := w.DB().QueryRow(`select coalesce(string_agg('delete from raw.' || table_name, '; '), '')
+		from duckdb_tables() where schema_name = 'raw' and estimated_size > 0`).Scan(&statements)
+	if err == nil {
+		_, err = w.DB().Exec(statements)
+	}
+	if err == nil && !t.Failed() && number(t, w, "select count(*) from warehouse.kept") == 0 {
+		givenBack.put(w)
+		return
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	os.RemoveAll(filepath.Dir(w.Path()))
 }
 
 // emptyFile is the path of an empty warehouse.
