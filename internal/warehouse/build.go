@@ -131,8 +131,6 @@ func run(statement string) func(context.Context, *sql.Tx) error {
 	}
 }
 
-var reference = regexp.MustCompile(`\b(?:seeds|macros|staging|marts|checks)\.\w+`)
-
 // ordered sorts parts topologically, each after those that its text names.
 // Parts that do not need each other keep their order.
 func ordered(parts []part) ([]part, error) {
@@ -154,7 +152,7 @@ func ordered(parts []part) ([]part, error) {
 			return fmt.Errorf("%s: depends on itself: %s", p.path, strings.Join(trail, " -> "))
 		}
 		seen[i] = open
-		for _, name := range reference.FindAllString(queries.WithoutComments(p.text), -1) {
+		for _, name := range referred(p.text) {
 			for _, needed := range byName[name] {
 				if name == p.relation {
 					continue

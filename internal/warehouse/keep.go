@@ -84,6 +84,13 @@ func (tx *Tx) Refresh(ctx context.Context) error { return RefreshWithin(ctx, tx.
 // Querier must be one connection. Callers that can begin their transaction again
 // do so under Sparingly.
 func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
+	isDue, err := isRefreshDue(ctx, db)
+	if err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	if !isDue {
+		return nil
+	}
 	all, needs := ofRunsInOrder()
 	if len(asked) > 0 {
 		all = all.neededBy(asked, needs)
@@ -92,6 +99,13 @@ func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	return nil
+}
+
+// isRefreshDue says that a run is new or gone, or that the catalogue has changed since some were computed. Mostly none is, and then the views
+// need not even be put in order.
+func isRefreshDue(ctx context.Context, db Querier) (is bool, err error) {
+	err = db.QueryRowContext(ctx, "select exists (from raw.runs full join warehouse.kept using (run_id) where kept.catalogue is distinct from ("+catalogueQuery+") or runs.source_id is null)").Scan(&is)
+	return is, err
 }
 
 // passes are the relations that a refresh goes through, in order.

@@ -58,7 +58,7 @@ func unchanged(ctx context.Context, tx *sql.Tx, parts []part, migrated bool) (st
 	now, isOther := fingerprints(parts), map[string]bool{}
 	for _, p := range ordered {
 		isOther[p.relation] = isOther[p.relation] || !wasSo[p.relation+" "+now[p.relation]]
-		for _, name := range reference.FindAllString(queries.WithoutComments(p.text), -1) {
+		for _, name := range referred(p.text) {
 			isOther[p.relation] = isOther[p.relation] || isOther[name]
 		}
 	}

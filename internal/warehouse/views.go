@@ -7,8 +7,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-
-	"tidemark/queries"
 )
 
 // made ends a view's name while the views that read it are made.
@@ -65,7 +63,7 @@ func floorsOf(views []part) [][]part {
 	var floors [][]part
 	for _, view := range views {
 		on := 0
-		for _, name := range reference.FindAllString(queries.WithoutComments(view.text), -1) {
+		for _, name := range referred(view.text) {
 			if below, ok := height[name]; ok && name != view.relation {
 				on = max(on, below+1)
 			}
