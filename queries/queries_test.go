@@ -71,6 +71,11 @@ func TestViews(t *testing.T) {
 			} else if query == "" {
 				query = fmt.Sprintf("select %s from %s order by all", strings.Join(want[0], ", "), relation(path))
 			}
+			if strings.Contains(sections["setup.sql"], "seeds.") { // which only a new version of the program changes
+				if _, err := tx.Exec("update warehouse.known set fingerprint = ''"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := warehouse.RefreshWithin(t.Context(), tx, relation(path), query); err != nil {
 				t.Fatal(err)
 			}

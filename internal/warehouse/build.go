@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,12 +32,15 @@ type part struct {
 // rebuild makes seeds, macros, views, comments and those kept tables anew whose SQL has
 // changed (renew.go), and stamps the file.
 func rebuild(ctx context.Context, tx *sql.Tx, migrated bool) error {
-	parts := append(append(seedParts(), macroParts()...), viewParts()...)
+	parts := slices.Concat(seedParts(), macroParts(), knownParts(), viewParts())
 	stands, err := unchanged(ctx, tx, parts, migrated)
 	if err != nil {
 		return err
 	}
 	if err := build(ctx, tx, parts, stands); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, knownTable); err != nil {
 		return err
 	}
 	if err := comment(ctx, tx); err != nil {
@@ -109,6 +113,15 @@ func macroParts() []part {
 	return parts
 }
 
+// knownParts are the tables of the catalogue as it is known with what was taken in, see known.go.
+func knownParts() []part {
+	var parts []part
+	for _, file := range queries.In("warehouse", ".sql") {
+		parts = append(parts, part{relation: file.Relation(), path: file.Path, text: file.Text, create: run("create or replace table " + file.Relation() + " as\n" + file.Text)})
+	}
+	return parts
+}
+
 func viewParts() []part {
 	var parts []part
 	for _, schema := range queries.Views {
@@ -130,7 +143,7 @@ func run(statement string) func(context.Context, *sql.Tx) error {
 	}
 }
 
-var reference = regexp.MustCompile(`\b(?:seeds|macros|staging|marts|checks)\.\w+`)
+var reference = regexp.MustCompile(`\b(?:seeds|macros|warehouse|staging|marts|checks)\.\w+`)
 
 // ordered sorts parts topologically, each after those that its text names.
 // Parts that do not need each other keep their order.

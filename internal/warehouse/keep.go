@@ -113,6 +113,9 @@ func (p passes) refresh(ctx context.Context, db Querier) error {
 	if _, err := db.ExecContext(ctx, "set asof_loop_join_threshold = 0"); err != nil {
 		return err
 	}
+	if err := knowAgain(ctx, db); err != nil {
+		return err
+	}
 	var catalogue string
 	if err := db.QueryRowContext(ctx, catalogueQuery).Scan(&catalogue); err != nil {
 		return err
