@@ -20,8 +20,8 @@ import (
 const fromDeployment = `
 from macros.deployment($1::json) as d`
 
-// deploymentRow is a row of macros.deployment that has been computed. DuckDB needs 0.1 s to plan that macro, so whoever asks several
-// questions about one deployment has it computed once and hands the row over.
+// deploymentRow is a row of macros.deployment that has been computed. DuckDB plans that macro for longer than everything else that
+// is asked of one deployment, so it is asked once and the row handed over.
 type deploymentRow struct {
 	row       string // JSON
 	structure string // the row's type
@@ -44,15 +44,10 @@ func Resolve(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployme
 
 // deploy is Resolve, with the row that macros.deployment has for it.
 func deploy(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, deploymentRow, error) {
-	d = d.Normal()
-	if err := d.Check(); err != nil {
-		return deployment.Deployment{}, deploymentRow{}, hint.Misuse("deployment: %w", err)
-	}
-	model, err := readModel(ctx, db, d.CatalogModel)
+	d, err := checked(ctx, db, d)
 	if err != nil {
 		return deployment.Deployment{}, deploymentRow{}, err
 	}
-	d.CatalogModel = model
 	resolved, made := d, deploymentRow{}
 	var problem sql.NullString
 	err = db.QueryRowContext(ctx, `
@@ -76,14 +71,33 @@ select
 	if err != nil {
 		return deployment.Deployment{}, deploymentRow{}, fmt.Errorf("deployment: %w", err)
 	}
-	if problem.Valid {
-		return deployment.Deployment{}, deploymentRow{}, hint.Misuse("deployment: %s", problem.String).
-			Hint("tensor parallelism divides the attention heads; expert parallelism divides the experts and all GPUs, tensor times data parallel size")
+	if err := sharing(problem.String); err != nil {
+		return deployment.Deployment{}, deploymentRow{}, err
 	}
 	if strings.HasPrefix(d.CatalogModel, "{") {
 		resolved.CatalogModel = d.CatalogModel // a model that is given by its config has no name that could be found again
 	}
 	return resolved, made, nil
+}
+
+// checked is a deployment that does not contradict itself; a model that is a path has been read.
+func checked(ctx context.Context, db *sql.DB, d deployment.Deployment) (deployment.Deployment, error) {
+	d = d.Normal()
+	if err := d.Check(); err != nil {
+		return d, hint.Misuse("deployment: %w", err)
+	}
+	model, err := readModel(ctx, db, d.CatalogModel)
+	d.CatalogModel = model
+	return d, err
+}
+
+// sharing is the error for what macros.sharing_problem says; nil for null and for an empty text.
+func sharing(problem any) error {
+	if problem == nil || problem == "" {
+		return nil
+	}
+	return hint.Misuse("deployment: %s", problem).
+		Hint("tensor parallelism divides the attention heads; expert parallelism divides the experts and all GPUs, tensor times data parallel size")
 }
 
 // Spelled is a deployment with the catalogue's names for the pasted ones, and with the weight format that the model's name states. Unknown

@@ -32,24 +32,38 @@ func KVCosts(ctx context.Context, db *sql.DB, d deployment.Deployment, tokens []
 			return Table{}, fmt.Errorf("kv: %w", err) // any GPU will do: the cache has the same size on all
 		}
 	}
-	model, err := readModel(ctx, db, d.CatalogModel)
+	d, err := checked(ctx, db, d)
 	if err != nil {
 		return Table{}, err
 	}
-	d.CatalogModel = model
-	if _, err := Resolve(ctx, db, d); err != nil {
+	table, err := askFor(ctx, "kv", db, kvQuery, d.SQL(), isTimed, tokens)
+	if err != nil {
 		return Table{}, err
+	}
+	if len(table.Rows) == 0 && len(tokens) > 0 {
+		return Table{}, mistake(ctx, db, d)
+	}
+	problem := len(table.Columns) - 1
+	for _, row := range table.Rows {
+		if err := sharing(row[problem]); err != nil {
+			return Table{}, err
+		}
 	}
 	for _, n := range tokens {
 		if err := checkContext(ctx, db, "kv", d, n); err != nil {
 			return Table{}, err
 		}
 	}
-	return askFor(ctx, "kv", db, kvQuery, d.SQL(), isTimed, tokens)
+	table.Columns = table.Columns[:problem]
+	for i, row := range table.Rows {
+		table.Rows[i] = row[:problem]
+	}
+	return table, nil
 }
 
-// kvQuery asks for each deployment twice: on one GPU, which holds the whole cache (whole), and as it is (shared), for one GPU's part of it.
-// The time to read is at the reached bandwidth, which is below the peak, and is null if no GPU was named.
+// kvQuery asks for each format twice: on one GPU, which holds the whole cache (whole), and as the deployment is (shared), for one GPU's part of
+// it. The time to read is at the reached bandwidth, which is below the peak, and is null if no GPU was named. The last column says why the
+// GPUs cannot share the model, if they cannot.
 const kvQuery = `
 with formats as (
     select format
@@ -58,16 +72,32 @@ with formats as (
         and (coalesce($1::json ->> 'kv_cache_dtype', 'auto') = 'auto' or macros.is_named(format, aliases, $1::json ->> 'kv_cache_dtype'))
 ),
 
+deployments as (
+    select
+        place,
+        d
+    from macros.deployments((
+        select list({
+            'place': {'format': formats.format, 'is_whole': ways.is_whole},
+            'asked': json_merge_patch(
+                $1::json, json_object('kv_cache_dtype', formats.format), case when ways.is_whole then '{"tensor_parallel_size": 1}'::json else '{}'::json end
+            ),
+            'constants': null::map(varchar, double)
+        })
+        from formats
+        cross join (values (true), (false)) as ways (is_whole)
+    ))
+),
+
 costs as (
     select
-        whole,
-        shared,
+        whole.d as whole,
+        shared.d as shared,
         unnest($3::bigint[]) as tokens
-    from formats
-    cross join lateral macros.deployment(
-        json_merge_patch($1::json, json_object('kv_cache_dtype', formats.format, 'tensor_parallel_size', 1))
-    ) as whole
-    cross join lateral macros.deployment(json_merge_patch($1::json, json_object('kv_cache_dtype', formats.format))) as shared
+    from deployments as whole
+    inner join deployments as shared on shared.place.format = whole.place.format
+    where whole.place.is_whole
+        and not shared.place.is_whole
 )
 
 select
@@ -78,7 +108,8 @@ select
     macros.kv_request_bytes(whole, tokens) as request_bytes,
     shared.tensor_parallel_size,
     macros.kv_request_bytes(shared, tokens) as gpu_request_bytes,
-    case when $2::boolean then macros.kv_s(shared, tokens, least(tokens, coalesce(shared.window_tokens, tokens))) end as read_s
+    case when $2::boolean then macros.kv_s(shared, tokens, least(tokens, coalesce(shared.window_tokens, tokens))) end as read_s,
+    macros.sharing_problem(shared) as problem
 from costs
 order by
     tokens,

@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -55,15 +56,15 @@ func Fit(ctx context.Context, db *sql.DB, d deployment.Deployment, m Memory) (Ta
 	if err := m.check(); err != nil {
 		return Table{}, err
 	}
-	d, err := Resolve(ctx, db, d)
+	d, made, err := deploy(ctx, db, d)
 	if err != nil {
 		return Table{}, err
 	}
 	if err := checkContext(ctx, db, "fit", d, m.Tokens); err != nil {
 		return Table{}, err
 	}
-	return askFor(ctx, "fit", db, fitQuery, d.SQL(), m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
-		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens))
+	return askFor(ctx, "fit", db, fmt.Sprintf(fitQuery, made.from()), made.row, m.MemoryBytes, m.WeightBytes, m.OtherBytes, m.KVTokens,
+		float64(m.Tokens), float64(m.OutputTokens), float64(m.SharedTokens), d.CatalogModel)
 }
 
 // vLLM on an H200 was seen to use 3.9 GiB for anything except weights and KV cache at 128 sequences, and 5.5 GiB at 1024. The low
@@ -87,10 +88,10 @@ with asked as (
         formats.compute,
         models.max_context_tokens,
         case when models.is_mla then 0 else models.kv_heads end as kv_heads
-    from macros.deployment($1::json) as d
-    inner join macros.gpus() as gpus on gpus.gpu = d.gpu
-    inner join seeds.formats on formats.format = d.weight_format
-    cross join macros.models_named($1::json ->> 'catalog_model') as models
+    from (select d%s) as made
+    inner join macros.gpus() as gpus on gpus.gpu = made.d.gpu
+    inner join seeds.formats on formats.format = made.d.weight_format
+    cross join macros.models_named($9::varchar) as models
 ),
 
 rooms as (
@@ -180,27 +181,39 @@ with choices as (
 
 rooms as (
     select
-        choices.change,
+        place.change as change,
         d,
         macros.kv_room_bytes(
             d.memory_bytes, d.memory_utilization, macros.resident_bytes(d), coalesce($2::double, d.other_memory_bytes)
         ) as room_bytes,
-        coalesce(choices.size, -macros.resident_bytes(d)) as size
-    from choices
-    cross join lateral macros.deployment(json_merge_patch($1::json, choices.patch)) as d
+        coalesce(place.size, -macros.resident_bytes(d)) as size
+    from macros.deployments((
+        select list({
+            'place': {'change': change, 'size': size}, 'asked': json_merge_patch($1::json, patch), 'constants': null::map(varchar, double)
+        })
+        from choices
+    )) as deployments
     where macros.sharing_problem(d) is null
+),
+
+-- Materialized, because DuckDB 1.5 fails to plan "qualify" over what the macro does.
+options as materialized (
+    select
+        change,
+        size,
+        d.gpu as gpu,
+        d.tensor_parallel_size as tensor_parallel_size,
+        d.weight_format as weight_format,
+        macros.resident_bytes(d) as weight_bytes,
+        floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
+        macros.fitting_requests(d, room_bytes, $3::double, $4::double) as requests
+    from rooms
 )
 
 select
-    change,
-    d.gpu,
-    d.tensor_parallel_size,
-    d.weight_format,
-    macros.resident_bytes(d) as weight_bytes,
-    floor(room_bytes / macros.kv_token_bytes(d)) as kv_tokens,
-    macros.fitting_requests(d, room_bytes, $3::double, $4::double) as requests
-from rooms
-where macros.fitting_requests(d, room_bytes, $3::double, $4::double) >= 1
+    * exclude (size)
+from options
+where requests >= 1
 qualify row_number() over (partition by change order by size) <= 2
 order by
     case change when 'more GPUs' then 1 when 'smaller weights' then 2 else 3 end,

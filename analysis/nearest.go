@@ -69,6 +69,30 @@ measured as (
     from seeds.fitted_deployments%s
 ),
 
+gpus as (
+    select gpu, family, vendor, macros.gpu_spellings(gpu, aliases) as spellings from macros.gpus()
+),
+
+models as (
+    select model, architecture, macros.model_spellings(model, aliases) as spellings from macros.models()
+),
+
+-- Each name is spelled once, and looked up once.
+gpus_found as (
+    select distinct names.gpu as name, known.* exclude (spelling)
+    from (select distinct gpu from measured) as names
+    inner join (select gpu, family, vendor, unnest(spellings) as spelling from gpus) as known on known.spelling = macros.gpu_spelling(names.gpu)
+),
+
+models_found as (
+    select distinct names.model as name, known.* exclude (spelling)
+    from (
+        select model, unnest([macros.model_spelling(model), macros.bare_spelling(model)]) as spelling
+        from (select distinct model from measured) as written
+    ) as names
+    inner join (select model, architecture, unnest(spellings) as spelling from models) as known on known.spelling = names.spelling
+),
+
 asked as (
     select {
         'gpu': d.gpu, 'family': gpus.family, 'vendor': gpus.vendor, 'model': d.model, 'architecture': models.architecture,
@@ -76,8 +100,8 @@ asked as (
         'engine_version': d.engine_version, 'least_clients': nullif($2::double, 0), 'most_clients': nullif($2::double, 0)
     } as a
     from given
-    left join macros.gpus() as gpus on gpus.gpu = d.gpu
-    left join macros.models() as models on models.model = d.model
+    left join gpus on gpus.gpu = d.gpu
+    left join models on models.model = d.model
 ),
 
 named as (
@@ -91,10 +115,8 @@ named as (
         } as m,
         measured.is_users
     from measured
-    left join macros.gpus() as gpus on macros.is_gpu(gpus.gpu, gpus.aliases, measured.gpu)
-    left join macros.models() as models
-        on list_contains(macros.model_spellings(models.model, models.aliases), macros.model_spelling(measured.model))
-            or list_contains(macros.model_spellings(models.model, models.aliases), macros.bare_spelling(measured.model))
+    left join gpus_found as gpus on gpus.name = measured.gpu
+    left join models_found as models on models.name = measured.model
 )
 
 select

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -25,45 +26,52 @@ func (p Point) CheckNames() error {
 
 // checkLength refuses a longest request that the model was not made for, as engines do.
 func checkLength(ctx context.Context, db *sql.DB, d deployment.Deployment) error {
-	if d.MaxModelLen == 0 {
-		return nil
-	}
-	model, err := readModel(ctx, db, d.CatalogModel)
-	if err != nil {
-		return err
-	}
-	var most sql.NullInt64
-	err = db.QueryRowContext(ctx, "select max_context_tokens from macros.models_named(?)", model).Scan(&most)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil // an unknown model is said elsewhere
-	}
-	if err != nil {
-		return fmt.Errorf("predict: %w", err)
-	}
-	d.CatalogModel = model
-	if most.Valid && most.Int64 > 0 && int64(d.MaxModelLen) > most.Int64 {
-		return hint.Errorf("max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, d.ModelName(), most.Int64).
-			Hint("take at most the model's context, or leave it out")
-	}
-	return nil
+	why, err := lengthChecks{}.of(ctx, db, d)
+	return cmp.Or(err, why)
 }
 
-// lengthChecks asks once for what many rows have in common.
-type lengthChecks map[string]error
+// lengthChecks keeps what a model's context is, because many rows of a table have the same model.
+type lengthChecks map[string]modelLength
 
+type modelLength struct {
+	name string        // as an error calls the model
+	most sql.NullInt64 // tokens; null where the model is unknown, which is said elsewhere
+	why  error         // the model cannot be read
+}
+
+// of says why a deployment's longest request is too long, if it is.
 func (known lengthChecks) of(ctx context.Context, db *sql.DB, d deployment.Deployment) (why, err error) {
 	if d.MaxModelLen == 0 {
 		return nil, nil
 	}
-	key := fmt.Sprint(d.MaxModelLen, d.CatalogModel)
-	why, asked := known[key]
+	length, asked := known[d.CatalogModel]
 	if !asked {
-		why = checkLength(ctx, db, d)
-		known[key] = why
+		if length, err = lengthOf(ctx, db, d); err != nil {
+			return nil, err
+		}
+		known[d.CatalogModel] = length
 	}
+	if most := length.most.Int64; most > 0 && int64(d.MaxModelLen) > most {
+		return hint.Errorf("max_model_len: %d tokens are more than the context of %s, %d", d.MaxModelLen, length.name, most).
+			Hint("take at most the model's context, or leave it out"), nil
+	}
+	return length.why, nil
+}
+
+func lengthOf(ctx context.Context, db *sql.DB, d deployment.Deployment) (length modelLength, err error) {
+	model, err := readModel(ctx, db, d.CatalogModel)
 	var answer *hint.Error
-	if why != nil && !errors.As(why, &answer) {
-		return nil, why
+	if errors.As(err, &answer) {
+		return modelLength{why: err}, nil
 	}
-	return why, nil
+	if err != nil {
+		return length, err
+	}
+	d.CatalogModel = model
+	length.name = d.ModelName()
+	err = db.QueryRowContext(ctx, "select max_context_tokens from macros.models_named(?)", model).Scan(&length.most)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return length, fmt.Errorf("predict: %w", err)
+	}
+	return length, nil
 }

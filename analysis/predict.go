@@ -19,8 +19,8 @@ import (
 
 // Many predictions at once. The bandwidth model is in SQL (queries/macros/load.sql, step.sql; the laws are in physics.md 1.8): a load makes
 // a batch, a batch makes a step time, and the step time makes the load's times. This file hands deployments and loads over as two JSON
-// lists, because DuckDB needs longer to plan such a question than to answer it, so that a thousand points cost little more than one. Equal
-// deployments are handed over once. It reads the answers back and says why a point has none:
+// lists, because DuckDB needs longer to plan such a question than to answer it, so that a hundred points cost little more than one. Equal
+// deployments are handed over once, and a long table is done in parts. It reads the answers back and says why a point has none:
 //
 //   - the point contradicts itself (Load.Check, Deployment.Check);
 //   - the catalogue lacks its GPU, model or format (whyNot, by Resolve);
@@ -142,19 +142,13 @@ func predict(ctx context.Context, db *sql.DB, points []Point, known *deploymentR
 		return predictions, nil
 	}
 	whys := map[int]string{}
-	var rows deploymentRow
+	answered := map[int]bool{}
 	var err error
 	if known != nil {
-		rows = known.inPlace(0)
-	} else {
-		if whys, err = readModels(ctx, db, deployments); err != nil {
-			return nil, err
-		}
-		if rows, err = deployAll(ctx, db, deployments); err != nil {
-			return nil, err
-		}
+		answered, err = fillInParts(ctx, db, known.inPlace(0), asked, predictions)
+	} else if whys, err = readModels(ctx, db, deployments); err == nil {
+		answered, err = fillByDeployment(ctx, db, deployments, asked, predictions)
 	}
-	answered, err := fillInParts(ctx, db, rows, asked, predictions)
 	if err != nil {
 		return nil, err
 	}
@@ -176,17 +170,26 @@ func predict(ctx context.Context, db *sql.DB, points []Point, known *deploymentR
 // not there or not understood keeps its points from being predicted, but not the others.
 func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) (whys map[int]string, err error) {
 	whys = map[int]string{}
+	type reading struct {
+		model string
+		err   error
+	}
+	readings := map[string]reading{} // a table has a row for each load, and few models
 	for i, d := range deployments {
-		model, err := readModel(ctx, db, d.CatalogModel)
-		var answer *hint.Error
-		if err != nil && !errors.As(err, &answer) {
-			return nil, err
+		read, known := readings[d.CatalogModel]
+		if !known {
+			read.model, read.err = readModel(ctx, db, d.CatalogModel)
+			readings[d.CatalogModel] = read
 		}
-		if err != nil {
-			whys[i] = err.Error()
+		var answer *hint.Error
+		if read.err != nil && !errors.As(read.err, &answer) {
+			return nil, read.err
+		}
+		if read.err != nil {
+			whys[i] = read.err.Error()
 			continue
 		}
-		deployments[i].CatalogModel = model
+		deployments[i].CatalogModel = read.model
 	}
 	return whys, nil
 }
@@ -194,20 +197,47 @@ func readModels(ctx context.Context, db *sql.DB, deployments []askedDeployment) 
 // oneLine joins the lines of several errors, because a cell of a table holds one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// partPoints is the number of points from which a further connection pays: answering so many takes as long as planning the question.
-const partPoints = 1500
+// atOnce is how many deployments are resolved together, and how many points are predicted together. However long the table is, a part then
+// takes some 300 MB; and the time that DuckDB plans it, as long as a thousand rows take, is spent once for many.
+const atOnce = 2000
+
+// fillByDeployment resolves the deployments part by part, and predicts the points of each part. It says which places were answered.
+func fillByDeployment(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {
+	asked = slices.Clone(asked)
+	slices.SortStableFunc(asked, func(a, b askedLoad) int { return a.Deployment - b.Deployment })
+	answered := map[int]bool{}
+	for from := 0; from < len(deployments); from += atOnce {
+		until := min(from+atOnce, len(deployments))
+		rows, err := deployAll(ctx, db, deployments[from:until], from)
+		if err != nil {
+			return nil, err
+		}
+		of := 0
+		for of < len(asked) && asked[of].Deployment < until {
+			of++
+		}
+		part, err := fillInParts(ctx, db, rows, asked[:of], into)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(answered, part)
+		asked = asked[of:]
+	}
+	return answered, nil
+}
 
 // fillInParts asks on several connections at once, at most one per processor. DuckDB itself works on a few thousand rows with a single
 // thread. Each part writes to places of its own in into; only the map of answered places is shared and needs the lock.
 func fillInParts(ctx context.Context, db *sql.DB, rows deploymentRow, asked []askedLoad, into []Prediction) (map[int]bool, error) {
-	parts := min(runtime.NumCPU(), 1+len(asked)/partPoints)
-	size := (len(asked) + parts - 1) / parts
 	var mu sync.Mutex
 	var working sync.WaitGroup
 	var failed error
+	free := make(chan struct{}, runtime.NumCPU())
 	answered := map[int]bool{}
-	for part := range slices.Chunk(asked, size) {
+	for part := range slices.Chunk(asked, atOnce) {
+		free <- struct{}{}
 		working.Go(func() {
+			defer func() { <-free }()
 			of, err := fillPredictions(ctx, db, rows, part, into)
 			mu.Lock()
 			defer mu.Unlock()
@@ -221,13 +251,10 @@ func fillInParts(ctx context.Context, db *sql.DB, rows deploymentRow, asked []as
 
 // whyNot says why the model does not know a deployment.
 func whyNot(ctx context.Context, db *sql.DB, d deployment.Deployment) (string, error) {
-	_, err := Resolve(ctx, db, d)
+	err := mistake(ctx, db, d)
 	var answer *hint.Error
 	if errors.As(err, &answer) {
 		return err.Error(), nil
-	}
-	if err == nil {
-		err = errors.New("predict: the deployment is known, but nothing came of it")
 	}
 	return "", err
 }
@@ -241,15 +268,10 @@ func nothing(why string) Prediction {
 	return p
 }
 
-// askedDeployment is one deployment of predictQuery, used by all points that have it.
+// askedDeployment is one deployment of predictQuery, used by all points that have it; constants come before those of the warehouse.
 type askedDeployment struct {
 	deployment.Deployment
 	constants map[string]float64
-}
-
-// MarshalJSON writes what predictQuery reads: the argument of macros.deployment, and the constants that come first.
-func (d askedDeployment) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"deployment": json.RawMessage(d.SQL()), "constants": d.constants})
 }
 
 // askedLoad is one point of predictQuery: its place among the points, and the place of its deployment among the deployments.
@@ -354,27 +376,29 @@ func fillPredictions(ctx context.Context, db *sql.DB, rows deploymentRow, asked 
 	return answered, nil
 }
 
-// deployAll computes the rows of many deployments, as a list of {place, d}. A deployment that the catalogue does not know has none; with
-// no row at all the structure is empty.
-func deployAll(ctx context.Context, db *sql.DB, deployments []askedDeployment) (deploymentRow, error) {
-	text, err := json.Marshal(deployments)
+// deployAll computes the rows of many deployments, as a list of {place, d}; the first has the place `from`. A deployment that the catalogue does
+// not know has none; with no row at all the structure is empty.
+func deployAll(ctx context.Context, db *sql.DB, deployments []askedDeployment, from int) (deploymentRow, error) {
+	type one struct {
+		Place     int                `json:"place"`
+		Asked     json.RawMessage    `json:"asked"` // the argument of macros.deployment
+		Constants map[string]float64 `json:"constants"`
+	}
+	var all []one
+	for i, d := range deployments {
+		all = append(all, one{from + i, json.RawMessage(d.SQL()), d.constants})
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		return deploymentRow{}, fmt.Errorf("predict: %w", err)
 	}
 	var row, structure sql.NullString
 	err = db.QueryRowContext(ctx, `
-with asked as (
-    select
-        unnest(range(len(asked))) as place,
-        unnest(asked) as one
-    from (select from_json(?::json, '[{"deployment": "JSON", "constants": "MAP(VARCHAR, DOUBLE)"}]') as asked)
-)
-
 select
-    to_json(list({'place': asked.place, 'd': d}))::varchar,
+    to_json(list({'place': place, 'd': d}))::varchar,
     any_value(typeof(d))
-from asked
-cross join lateral macros.deployment(one.deployment, of_constants := one.constants) as d`, string(text)).Scan(&row, &structure)
+from macros.deployments(from_json(?::json, '[{"place": "BIGINT", "asked": "JSON", "constants": "MAP(VARCHAR, DOUBLE)"}]'))`,
+		string(text)).Scan(&row, &structure)
 	if err != nil {
 		return deploymentRow{}, fmt.Errorf("predict: %w", err)
 	}

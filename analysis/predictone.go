@@ -64,6 +64,10 @@ with deployments as (
     select d%s
 ),
 
+gpus as (
+    select gpu, family, vendor, is_measured from macros.gpus()
+),
+
 asked as (
     select
         d,
@@ -118,8 +122,8 @@ select
     d.gpu_kinship,
     (
         select string_agg(near.gpu, ', ' order by near.gpu)
-        from macros.gpus() as near
-        inner join macros.gpus() as own on own.gpu = d.gpu
+        from gpus as near
+        inner join gpus as own on own.gpu = d.gpu
         where near.is_measured
             and case d.gpu_kinship when 'same_family' then near.family = own.family else near.vendor = own.vendor end
     ) as measured_kin,
@@ -128,8 +132,9 @@ select
     d.is_async,
     d.cuda_graphs,
     (
-        select count(*) filter (where constants.engine = d.engine)
-        from macros.constants() as constants
+        select count(*)
+        from (select engine from seeds.constants union all select engine from raw.calibrations) as known
+        where known.engine = d.engine
     ) as engine_constants
 from sizes`
 

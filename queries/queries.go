@@ -4,6 +4,7 @@
 //	raw      numbered migrations: the only tables that a user's data lives in
 //	seeds    <name>.sql (the column list) beside <name>.csv, <name>.jsonl or <name>.csv.gz (the rows)
 //	macros   <topic>.sql, each with one or more "create macro macros.name(...)"
+//	warehouse bare selects, made into tables: what is worked out of seeds and of GPUs and kernel times that were taken in
 //	staging  bare selects, made into views; the first to read raw
 //	marts    bare selects, made into views; they read staging, never raw
 //	checks   bare selects, made into views: the rows that break a truth
@@ -27,7 +28,7 @@ import (
 
 // Files are the SQL texts and the seeds' rows.
 //
-//go:embed raw/*.sql seeds/*.sql macros/*.sql staging/*.sql marts/*.sql checks/*.sql examples/*.sql seeds/*.csv seeds/*.jsonl seeds/*.csv.gz
+//go:embed raw/*.sql seeds/*.sql macros/*.sql warehouse/*.sql staging/*.sql marts/*.sql checks/*.sql examples/*.sql seeds/*.csv seeds/*.jsonl seeds/*.csv.gz
 var Files embed.FS
 
 // File is one embedded text.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tidemark/internal/warehouse"
 )
 
 // largeBytes is the size from which a warehouse has a spare snapshot. Below it, a
@@ -163,7 +165,7 @@ func catchingUp(tables []table) (statements []string) {
 		case slices.Contains(whole, name):
 			add("delete from spare.%s; insert into spare.%s by name from %s", name, name, name)
 			continue
-		case t.key == "": // of the program, not of its data
+		case t.key == "": // of the program, not of its data, or what is known of GPUs and kernels, below
 			continue
 		case t.key == "source_ids": // worked out from several sources, and replaced when it is worked out again
 			add("delete from spare.%s as each where hash(each) not in (select hash(each) from %s as each)", name, name)
@@ -176,6 +178,12 @@ func catchingUp(tables []table) (statements []string) {
 		}
 		add("delete from spare.%s where %s in (from gone_%s)", name, t.key, changed)
 		add("insert into spare.%s by name select * from %s where %s in (from new_%s)", name, name, t.key, changed)
+	}
+	// What is known of GPUs and kernels is of all that was taken in together; the record comes last, because it says whether the others differ.
+	for _, name := range warehouse.Known() {
+		const differs = "(from spare.warehouse.known) is distinct from (from warehouse.known)"
+		add("delete from spare.%s where %s", name, differs)
+		add("insert into spare.%s by name select * from %s where not exists (from spare.%s)", name, name, name)
 	}
 	return statements
 }

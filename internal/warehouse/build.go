@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +33,15 @@ type part struct {
 // rebuild makes seeds, macros, views, comments and those kept tables anew whose SQL has
 // changed (renew.go), and stamps the file.
 func rebuild(ctx context.Context, tx *sql.Tx, migrated bool) error {
-	parts := append(append(seedParts(), macroParts()...), viewParts()...)
+	parts := slices.Concat(seedParts(), macroParts(), knownParts(), viewParts())
 	stands, err := unchanged(ctx, tx, parts, migrated)
 	if err != nil {
 		return err
 	}
 	if err := build(ctx, tx, parts, stands); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, knownTable); err != nil {
 		return err
 	}
 	if err := comment(ctx, tx); err != nil {
@@ -106,6 +110,15 @@ func macroParts() []part {
 			}
 			parts = append(parts, part{relation: relation, path: file.Path, text: statement, create: run(statement)})
 		}
+	}
+	return parts
+}
+
+// knownParts are the tables of the catalogue as it is known with what was taken in, see known.go.
+func knownParts() []part {
+	var parts []part
+	for _, file := range queries.In("warehouse", ".sql") {
+		parts = append(parts, part{relation: file.Relation(), path: file.Path, text: file.Text, create: run("create or replace table " + file.Relation() + " as\n" + file.Text)})
 	}
 	return parts
 }

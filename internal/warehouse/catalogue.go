@@ -5,6 +5,7 @@ package warehouse
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Catalogue opens a warehouse in memory with the seeds, the macros and empty
@@ -39,7 +40,7 @@ func (w *Warehouse) prepareCatalogue(ctx context.Context) error {
 	if _, err := migrate(ctx, tx); err != nil {
 		return err
 	}
-	if err := build(ctx, tx, append(seedParts(), macroParts()...), nil); err != nil {
+	if err := build(ctx, tx, slices.Concat(seedParts(), macroParts(), knownParts()), nil); err != nil {
 		return err
 	}
 	return tx.Commit()

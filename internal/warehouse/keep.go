@@ -84,6 +84,9 @@ func (tx *Tx) Refresh(ctx context.Context) error { return RefreshWithin(ctx, tx.
 // Querier must be one connection. Callers that can begin their transaction again
 // do so under Sparingly.
 func RefreshWithin(ctx context.Context, db Querier, asked ...string) error {
+	if err := KnowAgain(ctx, db); err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
 	isDue, err := isRefreshDue(ctx, db)
 	if err != nil {
 		return fmt.Errorf("refresh: %w", err)

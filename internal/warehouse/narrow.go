@@ -93,9 +93,9 @@ func mentioned(text string) (names []string) {
 	return names
 }
 
-// referred are all names that a text uses of what is derived, in quotes too: a macro may build a query.
+// referred are all names that a text uses of what is derived, and of the tables of known.go, in quotes too: a macro may build a query.
 func referred(text string) (names []string) {
 	text = queries.WithoutComments(text)
-	eachName(text, derived, func(begin, _, end int) { names = append(names, text[begin:end]) })
+	eachName(text, slices.Concat(derived, []string{"warehouse"}), func(begin, _, end int) { names = append(names, text[begin:end]) })
 	return names
 }

@@ -47,35 +47,67 @@ from (
     ) = 1
 ) as latest;
 
+-- The one model of each of many names, the columns of macros.models_named behind the name (asked_model); no row for a name that is not known.
+--   select asked_model, model, named_format from macros.models_found(['meta-llama/Llama-3.1-8B-Instruct-FP8', 'qwen3-8b'])
+create macro macros.models_found(names) as table
+with asked as (
+    select distinct unnest(names) as name
+),
+
+-- A whole name, and one without its format.
+wanted as (
+    select
+        name,
+        unnest([
+            {'spelling': macros.model_spelling(name), 'place': 0},
+            {'spelling': macros.bare_spelling(name), 'place': 2}
+        ]) as spelled
+    from asked
+    where not starts_with(name, '{')
+),
+
+known as (
+    select
+        models,
+        unnest(macros.model_spellings(models.model, models.aliases)) as spelling
+    from macros.models() as models
+),
+
+found as (
+    select
+        wanted.name,
+        arg_min(known.models, wanted.spelled.place + case when known.models.published_params is null then 0 else 1 end) as model,
+        min(wanted.spelled.place) as place
+    from wanted
+    inner join known on known.spelling = wanted.spelled.spelling
+    group by wanted.name
+)
+
+select
+    name as asked_model,
+    unnest(model),
+    case when place >= 2 then macros.format_of_name(name) end as named_format
+from found
+union all by name
+select
+    written.name as asked_model,
+    unnest(written.model),
+    'its config.json' as source
+from (
+    select
+        name,
+        macros.model_in(case when starts_with(name, '{') then name end) as model
+    from asked
+    where starts_with(name, '{')
+) as written
+where written.model.architecture is not null;
+
 -- The one model of a name, with named_format: the format that the name says, null where it says none (macros.format_of_name).
 -- A whole name comes before one without its format, a user's model before a built-in one, which alone has published
 -- parameters. A name that begins with a brace is the text of a model.
 --   select model, named_format from macros.models_named('meta-llama/Llama-3.1-8B-Instruct-FP8')
 create macro macros.models_named(of_model) as table
-select
-    unnest(found.model),
-    case when found.place >= 2 then macros.format_of_name(of_model) end as named_format
-from (
-    select
-        arg_min(models, place) as model,
-        min(place) as place
-    from (
-        select
-            spelled.models,
-            case when list_contains(spelled.spellings, macros.model_spelling(of_model)) then 0 else 2 end
-            + case when spelled.models.published_params is null then 0 else 1 end as place
-        from (select models, macros.model_spellings(models.model, models.aliases) as spellings from macros.models() as models) as spelled
-        where list_contains(spelled.spellings, macros.model_spelling(of_model))
-            or list_contains(spelled.spellings, macros.bare_spelling(of_model))
-    ) as named
-) as found
-where found.place is not null
-union all by name
-select
-    unnest(macros.model_in(asked.text)),
-    'its config.json' as source
-from (select case when starts_with(of_model, '{') then of_model end as text) as asked
-where macros.model_in(asked.text).architecture is not null;
+select * exclude (asked_model) from macros.models_found([of_model]);
 
 -- All GPUs, with the columns of seeds.gpus, those of seeds.gpu_families, and kinship. Kernel tables that were taken in make a GPU a
 -- measured one, too.
@@ -83,50 +115,29 @@ where macros.model_in(asked.text).architecture is not null;
 --   kinship       how near the nearest measured GPU is: 'measured' (itself), 'same_family', 'kin' (of the same vendor) or 'unmeasured'
 --   select gpu, hbm_bytes_per_s, kinship from macros.gpus() limit 3
 create macro macros.gpus() as table
-select
-    listed.*,
-    case
-        when listed.is_measured then 'measured'
-        when bool_or(listed.is_measured) over (partition by coalesce(listed.family, listed.gpu)) then 'same_family'
-        when bool_or(listed.is_measured) over (partition by coalesce(listed.vendor, listed.gpu)) then 'kin'
-        else 'unmeasured'
-    end as kinship
-from (
+select * from warehouse.gpus;
+
+-- The one GPU of each of many names, as one value behind the name (asked_gpu); a user's comes first.
+--   select asked_gpu, gpu.memory_bytes from macros.gpus_found(['NVIDIA H100 80GB HBM3', 'h200'])
+create macro macros.gpus_found(names) as table
+with known as (
     select
-        every.*,
-        families.vendor,
-        families.family,
-        coalesce(families.is_measured, false)
-        or (
-            select coalesce(bool_or(macros.is_gpu(every.gpu, every.aliases, tables.gpu)), false)
-            from (select distinct kernel_tables.gpu from raw.kernel_tables) as tables
-        ) as is_measured
-    from (
-        select * from seeds.gpus
-        where lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)
-        union all by name
-        select
-            -- In the place of a built-in one it answers to that one's names.
-            mine.* exclude (source_id) replace (coalesce(mine.aliases, built_in.aliases) as aliases),
-            sources.name as source
-        from raw.gpus as mine
-        inner join raw.sources using (source_id)
-        left join seeds.gpus as built_in on lower(built_in.gpu) = lower(mine.gpu)
-        qualify row_number() over (partition by lower(mine.gpu) order by mine.source_id desc) = 1
-    ) as every
-    left join seeds.gpu_families as families on lower(families.gpu) = lower(every.gpu)
-) as listed;
+        gpus,
+        unnest(macros.gpu_spellings(gpus.gpu, gpus.aliases)) as spelling
+    from macros.gpus() as gpus
+)
+
+select
+    asked.name as asked_gpu,
+    arg_min(known.gpus, lower(known.gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)) as gpu
+from (select distinct unnest(names) as name) as asked
+inner join known on known.spelling = macros.gpu_spelling(asked.name)
+group by asked.name;
 
 -- The one GPU of a name; a user's comes first.
 --   select gpu, memory_bytes from macros.gpus_named('NVIDIA H100 80GB HBM3')
 create macro macros.gpus_named(of_gpu) as table
-select unnest(found.gpu)
-from (
-    select arg_min(gpus, lower(gpus.gpu) not in (select lower(mine.gpu) from raw.gpus as mine)) as gpu
-    from macros.gpus() as gpus
-    where macros.is_gpu(gpus.gpu, gpus.aliases, of_gpu)
-) as found
-where found.gpu is not null;
+select unnest(gpu) from macros.gpus_found([of_gpu]);
 
 -- What GPUs cost, with the columns of seeds.prices and is_users: for a GPU that has prices of the user's, take
 -- those, the latest first (row 1 of each GPU is the one to use).

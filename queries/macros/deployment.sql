@@ -48,101 +48,137 @@ create macro macros.deployment_fields(asked) as
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
--- The nearest value of each constant, by name and format; a calibration of this very deployment before all, then a table of kernel times
--- of this GPU that was taken in. What was fitted to one family of models holds for no other.
---   select name, format, "constant".value from macros.constants_for('H100', 'vllm', '0.24.0', ['bf16'], null) limit 3
-create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment, of_architecture := null) as table
+-- What macros.constants_for answers to many questions, structs of gpu, engine, version, format, deployment and architecture.
+--   select question.format, name, "constant".value from macros.nearest_constants([{'gpu': 'H100', 'engine': 'vllm', 'version': '0.24.0',
+--       'format': 'bf16', 'deployment': null::varchar, 'architecture': 'llama'}]) limit 3
+create macro macros.nearest_constants(questions) as table
 select
+    asked.question,
     constants.name,
-    asked.format,
     arg_min(
         constants,
         case
             when constants.deployment is not null then -1e9
             when constants.measured_with is not null
-                then macros.table_distance(constants.measured_with, constants.engine_version, of_engine, of_version)
+                then macros.table_distance(constants.measured_with, constants.engine_version, asked.question.engine, asked.question.version)
                     + case when constants.architecture = '*' then 0.125e0 else 0e0 end
             else macros.constant_distance(
-                constants.engine, constants.engine_version, constants.gpu, constants.format, of_version
+                constants.engine, constants.engine_version, constants.gpu, constants.format, asked.question.version
             ) + case when constants.architecture = '*' then 0.125e0 else 0e0 end
         end
     ) as constant
-from (select unnest(of_formats) as format) as asked
+from (select distinct unnest(questions) as question) as asked
 inner join macros.constants() as constants
-    on constants.engine in ('*', of_engine)
-    and constants.gpu in ('*', of_gpu)
-    and constants.format in ('*', asked.format)
-    and constants.architecture in ('*', of_architecture)
+    on constants.engine in ('*', asked.question.engine)
+    and constants.gpu in ('*', asked.question.gpu)
+    and constants.format in ('*', asked.question.format)
+    and constants.architecture in ('*', asked.question.architecture)
     and (
         constants.deployment is null
         or (
-            constants.deployment = of_deployment
-            and coalesce(floor(macros.version_number(constants.engine_version)) = floor(macros.version_number(of_version)), true)
+            constants.deployment = asked.question.deployment
+            and coalesce(floor(macros.version_number(constants.engine_version)) = floor(macros.version_number(asked.question.version)), true)
         )
     )
 group by
-    constants.name,
-    asked.format;
+    asked.question,
+    constants.name;
 
--- A model in a format on some GPUs under an engine, as one row with everything that the step macros need. `asked` is a struct, or JSON
--- such as the environment of a run, with the fields of macros.deployment_fields. There is no row if the GPU, the model or a format is
--- not in the catalogue. The column d is the whole row.
---   select gpu, model, weight_format, plain_bytes from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
-create macro macros.deployment(asked, of_constants := null) as table
+-- The nearest value of each constant, by name and format; a calibration of this very deployment before all, then a table of kernel times
+-- of this GPU that was taken in. What was fitted to one family of models holds for no other.
+--   select name, format, "constant".value from macros.constants_for('H100', 'vllm', '0.24.0', ['bf16'], null) limit 3
+create macro macros.constants_for(of_gpu, of_engine, of_version, of_formats, of_deployment, of_architecture := null) as table
+select
+    name,
+    question.format as format,
+    constant
+from macros.nearest_constants(list_transform(of_formats, lambda format: {
+    'gpu': of_gpu, 'engine': of_engine, 'version': of_version::varchar, 'format': format,
+    'deployment': of_deployment::varchar, 'architecture': of_architecture::varchar
+}));
+
+-- Many deployments at once: a row for each that is known, as macros.deployment has it, behind its place. `asked` is a list of structs:
+--   place       any value by which the row is found again
+--   asked       JSON with the fields of macros.deployment_fields; others are skipped
+--   constants   a map of constants' names to values that come before all others, or null
+-- Nothing here is lateral: a thousand deployments are planned once, and what several have in common (a GPU, a model, an engine with its
+-- constants, a curve) is looked up once.
+--   select place, gpu, model from macros.deployments([
+--       {'place': 1, 'asked': '{"gpu": "H100", "catalog_model": "llama-3.1-8b"}'::json, 'constants': null::map(varchar, double)},
+--       {'place': 2, 'asked': '{"gpu": "H200", "catalog_model": "qwen3-8b"}'::json, 'constants': null::map(varchar, double)}])
+create macro macros.deployments(asked) as table
 with said as (
-    -- A misspelt field of a struct would silently be the default. JSON may be a run's of a later version: unknown fields are skipped.
     select
-        case
-            when typeof(asked) = 'VARCHAR' then error('macros.deployment: a text; write a struct, or the text with ::json')
-            when typeof(asked) = 'JSON'
-                or list_has_all(json_keys(to_json(macros.deployment_fields(asked))), json_keys(to_json(asked)))
-                then macros.deployment_fields(asked)
-            else error('macros.deployment: an unknown field in ' || to_json(asked) || '; the fields are in macros.deployment_fields')
-        end as fields
+        one.place,
+        macros.deployment_fields(one.asked) as fields,
+        one.constants
+    from (select unnest(asked) as one) as list
 ),
 
-named as (
+gpus as (
+    select * from macros.gpus_found((select list(distinct fields.gpu) from said))
+),
+
+models as (
+    select * from macros.models_found((select list(distinct fields.catalog_model) from said))
+),
+
+-- What each means by its GPU, its model and its formats.
+meant as (
     select
+        said.place,
         said.fields,
-        gpus as gpu,
+        said.constants,
+        struct_update(gpus.gpu, hbm_bytes_per_s := coalesce(nullif(said.fields.hbm_bytes_per_s, 0), gpus.gpu.hbm_bytes_per_s)) as gpu,
         models as model,
-        weight_formats as weight,
-        kv_formats as kv,
+        macros.meant_format(nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format) as weight_format,
+        coalesce(nullif(nullif(said.fields.kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16') as kv_format,
         coalesce(nullif(said.fields.tensor_parallel_size, 0), 1)::double as tp,
         coalesce(nullif(said.fields.data_parallel_size, 0), 1)::double as dp,
         coalesce(nullif(said.fields.expert_parallel_size, 0), 1)::double as ep,
         coalesce(nullif(lower(said.fields.engine), ''), 'vllm') as engine,
-        weight_formats.format = models.native_format as is_native,
+        nullif(said.fields.engine_version, '') as engine_version,
+        nullif(said.fields.compute_dtype, '') as compute_dtype
+    from said
+    inner join gpus on gpus.asked_gpu = said.fields.gpu
+    inner join models on models.asked_model = said.fields.catalog_model
+),
+
+named as (
+    select
+        meant.* exclude (weight_format, kv_format, compute_dtype),
+        weight_formats as weight,
+        kv_formats as kv,
+        weight_formats.format = meant.model.native_format as is_native,
         -- What multiplies the weights: a GPU without FP8 or FP4 unpacks to BF16.
         case
-            when coalesce(nullif(said.fields.compute_dtype, ''), weight_formats.compute) = 'fp4' and gpus.fp4_flop_per_s is not null then 'fp4'
-            when coalesce(nullif(said.fields.compute_dtype, ''), weight_formats.compute) = 'fp8' and gpus.fp8_flop_per_s is not null then 'fp8'
+            when coalesce(meant.compute_dtype, weight_formats.compute) = 'fp4' and meant.gpu.fp4_flop_per_s is not null then 'fp4'
+            when coalesce(meant.compute_dtype, weight_formats.compute) = 'fp8' and meant.gpu.fp8_flop_per_s is not null then 'fp8'
             else 'bf16'
         end as compute
-    from said
-    cross join lateral (select * replace (coalesce(nullif(said.fields.hbm_bytes_per_s, 0), hbm_bytes_per_s) as hbm_bytes_per_s) from macros.gpus_named(said.fields.gpu)) as gpus
-    cross join macros.models_named(said.fields.catalog_model) as models
-    cross join seeds.formats as weight_formats
-    cross join seeds.formats as kv_formats
-    where macros.is_weight_format(
-            weight_formats.format, weight_formats.aliases,
-            macros.meant_format(nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format),
-            models.named_format, models.native_format
+    from meant
+    inner join seeds.formats as weight_formats
+        on macros.is_weight_format(
+            weight_formats.format, weight_formats.aliases, meant.weight_format, meant.model.named_format, meant.model.native_format
         )
-        and (weight_formats.covers = 'all' or models.experts > 0)
-        and macros.is_named(kv_formats.format, kv_formats.aliases, coalesce(nullif(nullif(said.fields.kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16'))
+        and (weight_formats.covers = 'all' or meant.model.experts > 0)
+    inner join seeds.formats as kv_formats
+        on macros.is_named(kv_formats.format, kv_formats.aliases, meant.kv_format)
         and kv_formats.kv_bytes is not null
 ),
 
 -- Parameters by what they are, and whether they stay in 16 bits.
-parts as (
+parameters as (
     select
         named.*,
         coalesce(case when is_native then model.native_bytes_per_weight end, weight.bytes_per_weight) as packed_weight_bytes,
         -- Indexers are whole on each GPU; what the GPUs share is divided by their number below.
         macros.attention_params(model) + (tp - 1) * model.index_layers * macros.indexer_params(model) as attention,
         macros.mlp_params(model) as mlp,
-        macros.router_params(model) + macros.head_params(model) as always_plain,
+        macros.router_params(model) as router,
+        macros.head_params(model) as head,
+        macros.expert_params(model) as expert,
+        macros.kv_layer_token_elements(model) as kv_elements,
         macros.is_plain(model, weight, is_native, 'attention') as is_attention_plain,
         macros.is_plain(model, weight, is_native, 'mlp') as is_mlp_plain,
         -- Experts are whole on their GPU, or cut in as many pieces.
@@ -153,311 +189,402 @@ parts as (
     from named
 ),
 
+-- What is looked up for each, as questions that many may share.
+parts as (
+    select
+        *,
+        case when is_attention_plain then attention else 0 end as plain_attention,
+        case when is_attention_plain then 0 else attention end as packed_attention,
+        case when is_mlp_plain then mlp else 0 end as plain_mlp,
+        case when is_mlp_plain then 0 else mlp end as packed_mlp,
+        {'engine': engine, 'version': engine_version, 'gpu': gpu.gpu, 'memory_bytes': gpu.memory_bytes, 'context_tokens': context_tokens} as defaults_question,
+        {
+            'gpu': gpu.gpu, 'engine': engine, 'version': engine_version,
+            'deployment': case when deployment_key in (select calibrated.deployment from macros.calibrated() as calibrated) then deployment_key end,
+            'architecture': model.architecture, 'weight': weight.format, 'kv': kv.format, 'compute': compute
+        } as constants_question,
+        -- Replicas that share out their experts exchange tokens instead of partial sums: before the experts and behind them. Attention that
+        -- is cut as well (tensor parallel) is left with all-reduces for both.
+        {
+            'gpu': gpu.gpu, 'engine': engine, 'version': engine_version, 'gpus': greatest(tp, ep), 'is_graph': true,
+            'operation': case
+                when tp > 1 or dp = 1 or ep = 1 then 'all_reduce'
+                when engine = 'vllm' then 'gather_scatter'
+                else 'all_to_all'
+            end
+        } as collective_question,
+        {
+            'gpu': gpu.gpu, 'engine': engine, 'version': engine_version, 'format': weight.format,
+            'hidden': model.hidden, 'intermediate': model.expert_intermediate, 'experts': model.experts, 'experts_per_token': model.experts_per_token,
+            'tensor_parallel_size': expert_pieces, 'expert_parallel_size': ep, 'router': 'power_law_1.01'
+        } as experts_question
+    from parameters
+),
+
 -- What the engine takes by itself in this version and on this GPU.
 defaults as (
-    select any_value(one) as of_engine
-    from parts
-    cross join lateral macros.engine_defaults(
-        parts.engine, nullif(parts.fields.engine_version, ''), parts.gpu.gpu, parts.gpu.memory_bytes, parts.context_tokens
-    ) as one
+    select * from macros.engine_defaults_of((select list(distinct defaults_question) from parts))
+),
+
+constants_asked as (
+    select
+        question,
+        {
+            'gpu': question.gpu, 'engine': question.engine, 'version': question.version, 'format': format,
+            'deployment': question.deployment, 'architecture': question.architecture
+        } as wanted
+    from (
+        select
+            constants_question as question,
+            unnest(list_distinct(['bf16', constants_question.weight, constants_question.kv, constants_question.compute])) as format
+        from (select distinct constants_question from parts) as distinct_questions
+    ) as with_formats
+),
+
+nearest as (
+    select * from macros.nearest_constants((select list(distinct wanted) from constants_asked))
 ),
 
 constant as (
     select
-        -- Values that the caller gives come first, by name and format or by name.
-        map_from_entries(list((
-            nearest.name || ' ' || nearest.format,
-            coalesce(
-                (of_constants::map(varchar, double))[nearest.name || ' ' || nearest.format],
-                (of_constants::map(varchar, double))[nearest.name],
-                nearest.constant.value
-            )
-        ))) as value_of,
-        -- How much longer all that experts do takes than law and table have it: a calibration finds it.
-        coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
+        constants_asked.question,
+        map_from_entries(list((nearest.name || ' ' || constants_asked.wanted.format, nearest.constant.value))) as value_of,
         count(distinct nearest.name) filter (where nearest.constant.deployment is not null) as calibrated,
         max(nearest.constant.source) filter (where nearest.constant.deployment is not null) as calibration,
         count(*) filter (where nearest.constant.architecture <> '*' and nearest.constant.measured_with is null) > 0 as is_fitted,
         coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null
-                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio bf16'
+                and nearest.name = 'weight_bandwidth_ratio'
+                and constants_asked.wanted.format = 'bf16'
         ), 'law') as plain_from,
         coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null
-                and nearest.name || ' ' || nearest.format = 'weight_bandwidth_ratio ' || parts.weight.format
+                and nearest.name = 'weight_bandwidth_ratio'
+                and constants_asked.wanted.format = constants_asked.question.weight
         ), 'law') as packed_from,
         coalesce(any_value(nearest.constant.source) filter (
             where nearest.constant.measured_with is not null
                 and nearest.name = 'kv_bandwidth_ratio'
-                and nearest.format = parts.kv.format
+                and constants_asked.wanted.format = constants_asked.question.kv
         ), 'law') as kv_from,
         -- Minor versions to the nearest one that constants were fitted to; three are far.
         coalesce(least(1e0, abs(
-            floor(macros.version_number(any_value(parts.fields.engine_version)))
+            floor(macros.version_number(constants_asked.question.version))
             - floor(macros.version_number(any_value(nearest.constant.engine_version) filter (where nearest.name = 'fitted_engine')))
         ) / 3e0), 1e0) as far
-    from parts
-    cross join lateral macros.constants_for(
-        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''),
-        list_distinct(['bf16', parts.weight.format, parts.kv.format, parts.compute]), parts.deployment_key,
-        of_architecture := parts.model.architecture
-    ) as nearest
+    from constants_asked
+    inner join nearest on nearest.question is not distinct from constants_asked.wanted
+    group by constants_asked.question
 ),
 
--- Replicas that share out their experts exchange tokens instead of partial sums: before the experts and behind them. Attention that is cut
--- as well (tensor parallel) is left with all-reduces for both.
-all_reduce as (
+collectives as (
     select
+        points.question,
         any_value(points.operation) as operation,
         arg_min(points.seconds, points.message_bytes) as first_s,
         macros.curve_line(
             list(points.message_bytes::double order by points.message_bytes), list(points.seconds order by points.message_bytes)
         ) as line,
         any_value(macros.curve_origin(points.from_engine, points.from_version, points.from_gpu, points.is_carried)) as origin,
-        any_value(points.is_other_link and parts.gpu.link = 'pcie') as is_slower
-    from parts
-    cross join lateral macros.all_reduce_curve(
-        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), greatest(parts.tp, parts.ep), true,
-        of_operation := case
-            when parts.tp > 1 or parts.dp = 1 or parts.ep = 1 then 'all_reduce'
-            when parts.engine = 'vllm' then 'gather_scatter'
-            else 'all_to_all'
-        end
-    ) as points
+        any_value(points.is_other_link) as is_other_link
+    from macros.all_reduce_curves_of((select list(distinct collective_question) from parts)) as points
+    group by points.question
 ),
 
 -- Every power of two of tokens: between two of four times the tokens, a line is 11 % too high at 32 sequences.
 expert_points as (
-    select
-        points.*,
-        parts.weight.format as asked_format
-    from parts
-    cross join lateral macros.expert_curve(
-        parts.gpu.gpu, parts.engine, nullif(parts.fields.engine_version, ''), parts.weight.format,
-        parts.model.hidden, parts.model.expert_intermediate, parts.model.experts, parts.model.experts_per_token,
-        parts.expert_pieces, parts.ep, 'power_law_1.01'
-    ) as points
-    qualify row_number() over (partition by floor(log2(points.tokens)) order by points.tokens) = 1
-        or row_number() over (order by points.tokens desc) = 1
-    order by points.tokens
+    select points.*
+    from macros.expert_curves_of((select list(distinct experts_question) from parts where model.experts > 0)) as points
+    qualify row_number() over (partition by points.question, floor(log2(points.tokens)) order by points.tokens) = 1
+        or row_number() over (partition by points.question order by points.tokens desc) = 1
 ),
 
 experts as (
     select
+        question,
         arg_min(seconds, tokens) as first_s,
         macros.curve_line(list(tokens::double order by tokens), list(seconds order by tokens)) as line,
         macros.curve_origin(
             any_value(from_engine), any_value(from_version),
-            any_value(from_gpu) || case when any_value(from_format) <> any_value(asked_format) then ' in ' || any_value(from_format) else '' end,
+            any_value(from_gpu) || case when any_value(from_format) <> question.format then ' in ' || any_value(from_format) else '' end,
             bool_or(is_carried)
         ) as origin,
         any_value(from_gpu) as gpu
     from expert_points
+    group by question
 ),
 
-made as (
+put_together as (
     select
-        parts.gpu.gpu as gpu,
-        parts.gpu.kinship as gpu_kinship,
-        parts.model.model as model,
-        parts.model.architecture as architecture,
-        parts.tp::bigint as tensor_parallel_size,
-        parts.ep::bigint as expert_parallel_size,
-        parts.dp::bigint as data_parallel_size,
-        parts.weight.format as weight_format,
-        parts.compute as compute_format,
-        parts.kv.format as kv_format,
-        parts.engine,
-        nullif(parts.fields.engine_version, '') as engine_version,
-        coalesce(nullif(parts.fields.max_num_seqs, 0), defaults.of_engine.max_num_seqs, constant.value_of['max_num_seqs bf16'])::bigint
-            as max_num_seqs,
+        parts.*,
+        defaults.engine_version as defaults_from,
+        defaults.max_num_seqs as default_seqs,
+        defaults.max_num_batched_tokens as default_batched_tokens,
+        defaults.has_whole_prompts,
+        defaults.is_async,
+        defaults.cuda_graphs,
+        constant.* exclude (question, value_of),
+        macros.with_constants(constant.value_of, parts.constants) as value_of,
+        collectives.operation as collective,
+        collectives.first_s as collective_first_s,
+        collectives.line as collective_line,
+        collectives.origin as collective_from,
+        collectives.is_other_link and parts.gpu.link = 'pcie' as is_collective_slower,
+        experts.first_s as expert_curve_first_s,
+        coalesce(experts.line, {'first': null::double, 'logs': null::double[]}) as expert_curve_line,
+        experts.origin as expert_curve_from,
+        experts.gpu as expert_curve_gpu
+    from parts
+    left join defaults on defaults.question is not distinct from parts.defaults_question
+    left join constant on constant.question is not distinct from parts.constants_question
+    left join collectives on collectives.question is not distinct from parts.collective_question
+    left join experts on experts.question is not distinct from parts.experts_question
+),
+
+-- What several of the columns below need.
+rated as (
+    select
+        *,
+        -- How much longer all that experts do takes than law and table have it: a calibration finds it.
+        coalesce(value_of['expert_time_ratio bf16'], 1) as expert_time_ratio,
+        model.index_dim * (1 + 4 / 128e0) as index_token_bytes,
+        2e0 * model.index_heads * model.index_dim as index_pair_flop,
         coalesce(
-            nullif(parts.fields.max_num_batched_tokens, 0), defaults.of_engine.max_num_batched_tokens,
-            constant.value_of['max_num_batched_tokens bf16']
-        )::bigint as max_num_batched_tokens,
-        parts.context_tokens as max_context_tokens,
-        defaults.of_engine.engine_version as defaults_from,
-        defaults.of_engine.has_whole_prompts,
-        defaults.of_engine.is_async,
-        defaults.of_engine.cuda_graphs,
-
-        parts.model.layers,
-        parts.model.attention_layers,
-        parts.model.expert_layers,
-        parts.model.hidden,
-        parts.model.query_heads,
-        parts.model.kv_heads,
-        parts.model.head_dim,
-        parts.model.experts,
-        parts.model.experts_per_token,
-        parts.expert_tokens_ratio,
-        parts.model.window_tokens,
-        parts.model.windowed_layers,
-        parts.model.is_mla,
-        parts.model.index_layers,
-
-        -- Bytes that each step streams: everything but the embedding table. The head and the router are 16-bit.
-        2 * (
-            parts.always_plain
-            + case when parts.is_attention_plain then parts.attention else 0 end
-            + case when parts.is_mlp_plain then parts.mlp else 0 end
-        ) / parts.tp as plain_bytes,
-        parts.packed_weight_bytes * (
-            case when parts.is_attention_plain then 0 else parts.attention end
-            + case when parts.is_mlp_plain then 0 else parts.mlp end
-        ) / parts.tp as packed_bytes,
-        parts.packed_weight_bytes * parts.model.expert_layers * macros.expert_params(parts.model)
-        / parts.expert_pieces as expert_bytes,
-        case when parts.model.is_tied then 0 else 2 * macros.head_params(parts.model) end
-        / parts.tp as embedding_bytes,
-
-        -- Of one token in one layer. KV heads are repeated once there are more GPUs than heads; a latent cache is whole on each.
-        macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
-        / case when parts.model.is_mla then 1 else least(parts.tp, parts.model.kv_heads) end as kv_layer_token_bytes,
-        -- In FP8 with a scale of 4 bytes for every 128 numbers, whatever the format of the KV cache; whole on each GPU.
-        parts.model.index_dim * (1 + 4 / 128e0) as index_token_bytes,
-        parts.model.linear_state_bytes / parts.tp as state_bytes,
-
-        -- Parameters that multiply one token, by what multiplies them.
-        macros.head_params(parts.model) / parts.tp as head_params,
-        (
-            macros.router_params(parts.model)
-            + case when parts.is_attention_plain then parts.attention else 0 end
-            + case when parts.is_mlp_plain then parts.mlp else 0 end
-        ) / parts.tp as plain_params,
-        (
-            case when parts.is_attention_plain then 0 else parts.attention end
-            + case when parts.is_mlp_plain then 0 else parts.mlp end
-        ) / parts.tp as packed_params,
-        parts.model.experts_per_token * parts.model.expert_layers * macros.expert_params(parts.model)
-        * parts.expert_tokens_ratio / (parts.expert_pieces * parts.ep) as expert_params,
-        macros.pair_flop(parts.model) / parts.tp as pair_flop,
-        2e0 * parts.model.index_heads * parts.model.index_dim as index_pair_flop,
-
-        parts.gpu.memory_bytes,
-        parts.gpu.hbm_bytes_per_s,
-        parts.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio bf16'] as plain_bytes_per_s,
-        parts.gpu.hbm_bytes_per_s * constant.value_of['weight_bandwidth_ratio ' || parts.weight.format]
-            as packed_bytes_per_s,
-        parts.gpu.hbm_bytes_per_s * constant.value_of['expert_bandwidth_ratio ' || parts.weight.format]
-            / constant.expert_time_ratio as expert_bytes_per_s,
-        -- A latent cache is multiplied by every head: many heads on one GPU are bound by arithmetic.
-        least(
-            parts.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio ' || parts.kv.format],
-            macros.kv_layer_token_elements(parts.model) * parts.kv.kv_bytes
-            / (macros.decode_pair_flop(parts.model) / parts.tp / (parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16']))
-        ) as kv_bytes_per_s,
-        coalesce(
-            parts.gpu.fp8_flop_per_s * constant.value_of['compute_ratio fp8'],
-            parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16']
+            gpu.fp8_flop_per_s * value_of['compute_ratio fp8'],
+            gpu.bf16_flop_per_s * value_of['compute_ratio bf16']
         ) as index_flop_per_s,
-        least(
-            parts.gpu.hbm_bytes_per_s * constant.value_of['kv_bandwidth_ratio bf16'], -- no format of the KV cache is theirs
-            index_token_bytes / nullif(index_pair_flop / index_flop_per_s, 0)
-        ) as index_bytes_per_s,
-        parts.gpu.bf16_flop_per_s as peak_bf16_flop_per_s,
-        case parts.compute
-            when 'fp4' then parts.gpu.fp4_flop_per_s
-            when 'fp8' then parts.gpu.fp8_flop_per_s
-            else parts.gpu.bf16_flop_per_s
+        case compute
+            when 'fp4' then gpu.fp4_flop_per_s
+            when 'fp8' then gpu.fp8_flop_per_s
+            else gpu.bf16_flop_per_s
         end as peak_flop_per_s,
-        parts.gpu.bf16_flop_per_s * constant.value_of['compute_ratio bf16'] as plain_flop_per_s,
-        peak_flop_per_s * constant.value_of['compute_ratio ' || parts.compute] as packed_flop_per_s,
-        peak_flop_per_s
-            * coalesce(constant.value_of['expert_compute_ratio ' || parts.weight.format], constant.value_of['compute_ratio ' || parts.compute])
-            / constant.expert_time_ratio as expert_flop_per_s,
-        parts.gpu.bf16_flop_per_s * constant.value_of['attention_compute_ratio bf16'] as attention_flop_per_s,
-        constant.value_of['roof_hardness bf16'] as roof_hardness,
-        constant.value_of['layer_s bf16']
-        + case when parts.model.is_mla then constant.value_of['mla_layer_s bf16'] else 0 end
-        + constant.value_of['gemm_overhead_s ' || parts.weight.format]
-        * (
-            case when parts.is_attention_plain then 0 else 2 end
-            + case when parts.is_mlp_plain then 0 else 2e0 * parts.model.dense_layers / parts.model.layers end
-        ) as layer_s,
-        constant.value_of['expert_layer_s bf16'] * constant.expert_time_ratio as expert_layer_s,
-        experts.first_s * constant.expert_time_ratio as expert_first_s,
-        experts.line as expert_line,
-        constant.value_of['expert_overlap_s bf16'] * constant.expert_time_ratio as expert_overlap_s,
         case
-            when parts.model.experts = 0 or experts.first_s is null then 0
-            else constant.value_of['expert_table_ratio bf16']
+            when model.experts = 0 or expert_curve_first_s is null then 0
+            else value_of['expert_table_ratio bf16']
         end as expert_table_ratio,
-        case
-            when parts.model.experts = 0 then null
-            when experts.first_s is null then 'law'
-            else experts.origin
-        end as experts_from,
-        constant.plain_from,
-        constant.packed_from,
-        constant.kv_from,
-        constant.value_of['step_s bf16'] as step_s,
-        constant.value_of['sequence_s bf16']
-        * case when parts.tp > 1 then coalesce(constant.value_of['workers_sequence_ratio bf16'], 1) else 1 end as sequence_s,
-        constant.value_of['prefill_share bf16'] as prefill_share,
-        constant.value_of['request_s bf16'] as request_s,
-        constant.value_of['request_token_s bf16'] as request_token_s,
-        constant.value_of['prompt_ratio bf16'] as prompt_ratio,
-        constant.value_of['bunch_ratio bf16'] as bunch_ratio,
-        greatest(parts.tp, parts.ep)::bigint as all_reduce_gpus,
-        case when coalesce(all_reduce.operation, 'all_reduce') = 'all_reduce' then parts.model.layers else parts.model.expert_layers end::bigint
-            as all_reduce_layers,
-        -- A gather brings the tokens of all replicas to each GPU; an all-to-all sends each token to the GPUs of its experts.
-        2e0 * parts.model.hidden
-        * case all_reduce.operation
-            when 'gather_scatter' then parts.dp
-            when 'all_to_all' then least(parts.model.experts_per_token, parts.ep)
-            else 1
-        end as all_reduce_token_bytes,
-        all_reduce.first_s * case when all_reduce.is_slower then constant.value_of['pcie_all_reduce_ratio bf16'] else 1 end
-            as all_reduce_first_s,
-        case when parts.tp = 1 or not coalesce(parts.model.is_qk_norm_shared, false) then 0
-            else all_reduce_first_s + coalesce(constant.value_of['norm_reduce_kernels_s bf16'], 0)
-        end as norm_reduce_s,
-        all_reduce.line as all_reduce_line,
-        case when all_reduce_gpus > 1 then all_reduce.origin end as all_reduce_from,
-        case when all_reduce_gpus > 1 then macros.collective_text(all_reduce.operation) end as all_reduce_kind,
-        coalesce(nullif(parts.fields.gpu_memory_utilization, 0), constant.value_of['memory_utilization bf16']) as memory_utilization,
-        constant.value_of['other_memory_bytes bf16'] as other_memory_bytes,
-        -- A constant of that name is a band for all loads; a calibration has one.
-        case
-            when constant.calibrated > 0 then constant.value_of['calibrated_band_ratio bf16']
-            else constant.value_of['band_ratio bf16']
-        end as fixed_band_ratio,
+        greatest(tp, ep)::bigint as all_reduce_gpus,
+        collective_first_s * case when is_collective_slower then value_of['pcie_all_reduce_ratio bf16'] else 1 end as all_reduce_first_s,
         macros.term_spreads(
             spreads.of_terms,
-            case constant.value_of['gpu_distance bf16'] when 0 then 'measured' when 1 then 'related' else 'not measured' end,
-            constant.far,
+            case value_of['gpu_distance bf16'] when 0 then 'measured' when 1 then 'related' else 'not measured' end,
+            far,
             case
-                when parts.model.experts = 0 then null
+                when model.experts = 0 then null
                 when expert_table_ratio = 0 then 'law'
-                when experts.gpu = parts.gpu.gpu then 'table'
+                when expert_curve_gpu = gpu.gpu then 'table'
                 else 'carried'
             end,
-            parts.engine = 'vllm',
-            constant.is_fitted,
-            has_kin := parts.gpu.kinship in ('measured', 'same_family'),
-            has_replicas_sharing := parts.dp > 1 and parts.ep > 1,
-            has_indexers := parts.model.index_layers > 0
-        ) as spread,
-        constant.calibration
-    from parts
-    cross join defaults
-    cross join constant
-    cross join all_reduce
-    cross join experts
+            engine = 'vllm',
+            is_fitted,
+            has_kin := gpu.kinship in ('measured', 'same_family'),
+            has_replicas_sharing := dp > 1 and ep > 1,
+            has_indexers := model.index_layers > 0
+        ) as spread
+    from put_together
     cross join (select macros.spreads() as of_terms) as spreads
+),
+
+-- The whole row as one value: a macro that is given a table's alias takes it apart and puts it together for each field
+-- that it reads, ten times slower than with a column of that name.
+made as (
+    select
+        place,
+        {
+            'gpu': gpu.gpu,
+            'gpu_kinship': gpu.kinship,
+            'model': model.model,
+            'architecture': model.architecture,
+            'tensor_parallel_size': tp::bigint,
+            'expert_parallel_size': ep::bigint,
+            'data_parallel_size': dp::bigint,
+            'weight_format': weight.format,
+            'compute_format': compute,
+            'kv_format': kv.format,
+            'engine': engine,
+            'engine_version': nullif(fields.engine_version, ''),
+            'max_num_seqs': coalesce(nullif(fields.max_num_seqs, 0), default_seqs, value_of['max_num_seqs bf16'])::bigint,
+            'max_num_batched_tokens': coalesce(
+                nullif(fields.max_num_batched_tokens, 0), default_batched_tokens,
+                value_of['max_num_batched_tokens bf16']
+            )::bigint,
+            'max_context_tokens': context_tokens,
+            'defaults_from': defaults_from,
+            'has_whole_prompts': has_whole_prompts,
+            'is_async': is_async,
+            'cuda_graphs': cuda_graphs,
+
+            'layers': model.layers,
+            'attention_layers': model.attention_layers,
+            'expert_layers': model.expert_layers,
+            'hidden': model.hidden,
+            'query_heads': model.query_heads,
+            'kv_heads': model.kv_heads,
+            'head_dim': model.head_dim,
+            'experts': model.experts,
+            'experts_per_token': model.experts_per_token,
+            'expert_tokens_ratio': expert_tokens_ratio,
+            'window_tokens': model.window_tokens,
+            'windowed_layers': model.windowed_layers,
+            'is_mla': model.is_mla,
+            'index_layers': model.index_layers,
+
+            -- Bytes that each step streams: everything but the embedding table. The head and the router are 16-bit.
+            'plain_bytes': 2 * (
+                router + head
+                + plain_attention
+                + plain_mlp
+            ) / tp,
+            'packed_bytes': packed_weight_bytes * (
+                packed_attention
+                + packed_mlp
+            ) / tp,
+            'expert_bytes': packed_weight_bytes * model.expert_layers * expert
+            / expert_pieces,
+            'embedding_bytes': case when model.is_tied then 0 else 2 * head end
+            / tp,
+
+            -- Of one token in one layer. KV heads are repeated once there are more GPUs than heads; a latent cache is whole on each.
+            'kv_layer_token_bytes': kv_elements * kv.kv_bytes
+            / case when model.is_mla then 1 else least(tp, model.kv_heads) end,
+            'index_token_bytes': index_token_bytes,
+            'state_bytes': model.linear_state_bytes / tp,
+
+            -- Parameters that multiply one token, by what multiplies them.
+            'head_params': head / tp,
+            'plain_params': (
+                router
+                + plain_attention
+                + plain_mlp
+            ) / tp,
+            'packed_params': (
+                packed_attention
+                + packed_mlp
+            ) / tp,
+            'expert_params': model.experts_per_token * model.expert_layers * expert
+            * expert_tokens_ratio / (expert_pieces * ep),
+            'pair_flop': macros.pair_flop(model) / tp,
+            'index_pair_flop': index_pair_flop,
+
+            'memory_bytes': gpu.memory_bytes,
+            'hbm_bytes_per_s': gpu.hbm_bytes_per_s,
+            'plain_bytes_per_s': gpu.hbm_bytes_per_s * value_of['weight_bandwidth_ratio bf16'],
+            'packed_bytes_per_s': gpu.hbm_bytes_per_s * value_of['weight_bandwidth_ratio ' || weight.format],
+            'expert_bytes_per_s': gpu.hbm_bytes_per_s * value_of['expert_bandwidth_ratio ' || weight.format]
+                / expert_time_ratio,
+            -- A latent cache is multiplied by every head: many heads on one GPU are bound by arithmetic.
+            'kv_bytes_per_s': least(
+                gpu.hbm_bytes_per_s * value_of['kv_bandwidth_ratio ' || kv.format],
+                kv_elements * kv.kv_bytes
+                / (macros.decode_pair_flop(model) / tp / (gpu.bf16_flop_per_s * value_of['compute_ratio bf16']))
+            ),
+            'index_flop_per_s': index_flop_per_s,
+            'index_bytes_per_s': least(
+                gpu.hbm_bytes_per_s * value_of['kv_bandwidth_ratio bf16'], -- no format of the KV cache is theirs
+                index_token_bytes / nullif(index_pair_flop / index_flop_per_s, 0)
+            ),
+            'peak_bf16_flop_per_s': gpu.bf16_flop_per_s,
+            'peak_flop_per_s': peak_flop_per_s,
+            'plain_flop_per_s': gpu.bf16_flop_per_s * value_of['compute_ratio bf16'],
+            'packed_flop_per_s': peak_flop_per_s * value_of['compute_ratio ' || compute],
+            'expert_flop_per_s': peak_flop_per_s
+                * coalesce(value_of['expert_compute_ratio ' || weight.format], value_of['compute_ratio ' || compute])
+                / expert_time_ratio,
+            'attention_flop_per_s': gpu.bf16_flop_per_s * value_of['attention_compute_ratio bf16'],
+            'roof_hardness': value_of['roof_hardness bf16'],
+            'layer_s': value_of['layer_s bf16']
+            + case when model.is_mla then value_of['mla_layer_s bf16'] else 0 end
+            + value_of['gemm_overhead_s ' || weight.format]
+            * (
+                case when is_attention_plain then 0 else 2 end
+                + case when is_mlp_plain then 0 else 2e0 * model.dense_layers / model.layers end
+            ),
+            'expert_layer_s': value_of['expert_layer_s bf16'] * expert_time_ratio,
+            'expert_first_s': expert_curve_first_s * expert_time_ratio,
+            'expert_line': expert_curve_line,
+            'expert_overlap_s': value_of['expert_overlap_s bf16'] * expert_time_ratio,
+            'expert_table_ratio': expert_table_ratio,
+            'experts_from': case
+                when model.experts = 0 then null
+                when expert_curve_first_s is null then 'law'
+                else expert_curve_from
+            end,
+            'plain_from': plain_from,
+            'packed_from': packed_from,
+            'kv_from': kv_from,
+            'step_s': value_of['step_s bf16'],
+            'sequence_s': value_of['sequence_s bf16']
+            * case when tp > 1 then coalesce(value_of['workers_sequence_ratio bf16'], 1) else 1 end,
+            'prefill_share': value_of['prefill_share bf16'],
+            'request_s': value_of['request_s bf16'],
+            'request_token_s': value_of['request_token_s bf16'],
+            'prompt_ratio': value_of['prompt_ratio bf16'],
+            'bunch_ratio': value_of['bunch_ratio bf16'],
+            'all_reduce_gpus': all_reduce_gpus,
+            'all_reduce_layers': case when coalesce(collective, 'all_reduce') = 'all_reduce' then model.layers else model.expert_layers end::bigint,
+            -- A gather brings the tokens of all replicas to each GPU; an all-to-all sends each token to the GPUs of its experts.
+            'all_reduce_token_bytes': 2e0 * model.hidden
+            * case collective
+                when 'gather_scatter' then dp
+                when 'all_to_all' then least(model.experts_per_token, ep)
+                else 1
+            end,
+            'all_reduce_first_s': all_reduce_first_s,
+            'norm_reduce_s': case when tp = 1 or not coalesce(model.is_qk_norm_shared, false) then 0
+                else all_reduce_first_s + coalesce(value_of['norm_reduce_kernels_s bf16'], 0)
+            end,
+            'all_reduce_line': collective_line,
+            'all_reduce_from': case when all_reduce_gpus > 1 then collective_from end,
+            'all_reduce_kind': case when all_reduce_gpus > 1 then macros.collective_text(collective) end,
+            'memory_utilization': coalesce(nullif(fields.gpu_memory_utilization, 0), value_of['memory_utilization bf16']),
+            'other_memory_bytes': value_of['other_memory_bytes bf16'],
+            -- A constant of that name is a band for all loads; a calibration has one.
+            'fixed_band_ratio': case
+                when calibrated > 0 then value_of['calibrated_band_ratio bf16']
+                else value_of['band_ratio bf16']
+            end,
+            'spread': spread,
+            'calibration': calibration
+        } as d
+    from rated
 )
 
--- The whole row as one value too: a macro that is given a table's alias takes it apart and puts it together for each field
--- that it reads, ten times slower than with a column of that name.
 select
-    made.*,
-    macros.line_bends(made.expert_line) as expert_bends,
-    macros.line_bends(made.all_reduce_line) as all_reduce_bends,
-    made as d
+    place,
+    unnest(d),
+    macros.line_bends(d.expert_line) as expert_bends,
+    macros.line_bends(d.all_reduce_line) as all_reduce_bends,
+    d
 from made;
 
+-- Constants by 'name format', with those that a caller gives by that or by the name alone in their places.
+--   select macros.with_constants(map {'layer_s bf16': 1e-5}, map {'layer_s': 2e-5})
+create macro macros.with_constants(value_of, constants) as
+    case
+        when constants is null then value_of
+        else map_from_entries(list_transform(
+            map_entries(value_of),
+            lambda entry: (entry.key, coalesce(constants[entry.key], constants[split_part(entry.key, ' ', 1)], entry.value))
+        ))
+    end;
+
+-- A model in a format on some GPUs under an engine, as one row with everything that the step macros need. `asked` is a struct, or JSON
+-- such as the environment of a run, with the fields of macros.deployment_fields. There is no row if the GPU, the model or a format is
+-- not in the catalogue. The column d is the whole row.
+--   select gpu, model, weight_format, plain_bytes from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.deployment(asked, of_constants := null) as table
+select * exclude (place)
+from macros.deployments([{
+    'place': 0,
+    -- A misspelt field of a struct would silently be the default. JSON may be a run's of a later version: unknown fields are skipped.
+    'asked': case
+        when typeof(asked) = 'VARCHAR' then error('macros.deployment: a text; write a struct, or the text with ::json')
+        when typeof(asked) = 'JSON'
+            or list_has_all(json_keys(to_json(macros.deployment_fields(asked))), json_keys(to_json(asked)))
+            then to_json(asked)
+        else error('macros.deployment: an unknown field in ' || to_json(asked) || '; the fields are in macros.deployment_fields')
+    end,
+    'constants': of_constants::map(varchar, double)
+}]);
 -- Which table a time is from, in words.
 --   select macros.curve_origin('vllm', '0.24.0', 'H100', false)
 create macro macros.curve_origin(engine, engine_version, gpu, is_carried) as

@@ -4,63 +4,7 @@
 -- All curves, built in and ingested: tokens and seconds are lists of the same length.
 --   select gpu, format, experts, kernel from macros.expert_curves() limit 3
 create macro macros.expert_curves() as table
-with curves as (
-    select
-        'built in' as source,
-        *
-    from seeds.expert_curves
-    union all by name
-    select
-        * exclude (shape, xs),
-        unnest(shape),
-        xs as tokens
-    from macros.measured_curves((
-        select
-            list({
-                'source_id': source_id,
-                'table_seq': table_seq,
-                'shape': {
-                    'format': macros.kernel_format(format),
-                    'router': router,
-                    'hidden': hidden,
-                    'intermediate': intermediate,
-                    'experts': experts,
-                    'experts_per_token': experts_per_token,
-                    'tensor_parallel_size': tensor_parallel_size,
-                    'expert_parallel_size': expert_parallel_size
-                },
-                'x': tokens,
-                'kernel': kernel,
-                'seconds': seconds
-            })
-        from raw.expert_times
-    ))
-)
-
-select
-    *,
-    -- A narrow format that takes longer than 16 bits do where weights are all that counts was measured wrong: it streams a half
-    -- or a quarter of theirs.
-    coalesce(
-        format <> 'bf16'
-        and seconds[list_position(tokens, 64)] > 1.25e0 * max(case when format = 'bf16' then seconds[list_position(tokens, 64)] end) over (
-            partition by
-                source, gpu, engine, engine_version, router, hidden, intermediate, experts, experts_per_token,
-                tensor_parallel_size, expert_parallel_size
-        ),
-        false
-    )
-    -- Whole experts shared out over GPUs that take as long as all of them on one were not shared out.
-    or coalesce(
-        expert_parallel_size > 1
-        and seconds[list_position(tokens, 64)] > 0.9e0 * min(case when expert_parallel_size = 1 then seconds[list_position(tokens, 64)] end) over (
-            partition by
-                source, gpu, engine, engine_version, format, router, hidden, intermediate, experts, experts_per_token,
-                tensor_parallel_size
-        ),
-        false
-    ) as is_doubtful
-from curves;
+select * from warehouse.expert_curves;
 
 -- The family of kernels that an implementation is of: 'marlin', 'cutlass' or 'triton'; null: another. Of the same experts they take up to
 -- twice as long as each other.
@@ -116,6 +60,120 @@ create macro macros.carried_expert_s(measured_s, is_same, is_same_generation, ro
         else measured_s * roof_s / own_roof_s
     end;
 
+-- The asked share of an expert's weights to that of a curve.
+--   select macros.shape_ratio({'hidden': 2048, 'intermediate': 768, 'tensor_parallel_size': 2}, curves) as ratio
+--   from macros.expert_curves() as curves limit 1
+create macro macros.shape_ratio(question, curve) as
+    question.hidden * question.intermediate / question.tensor_parallel_size::double
+    / (curve.hidden * curve.intermediate / curve.tensor_parallel_size::double);
+
+-- What macros.expert_curve answers to many questions, structs of its arguments: gpu, engine, version, format, hidden, intermediate, experts,
+-- experts_per_token, tensor_parallel_size, expert_parallel_size, router.
+--   select question.gpu, tokens, seconds from macros.expert_curves_of([{'gpu': 'H100', 'engine': 'vllm', 'version': '0.24.0', 'format': 'fp8',
+--       'hidden': 2048, 'intermediate': 768, 'experts': 128, 'experts_per_token': 8, 'tensor_parallel_size': 1,
+--       'expert_parallel_size': 1, 'router': 'balanced'}]) limit 3
+create macro macros.expert_curves_of(questions) as table
+with near as (
+    select
+        asked.question,
+        curves.curve,
+        macros.shape_ratio(asked.question, curves.curve) as shape_ratio
+    from (select distinct unnest(questions) as question) as asked
+    inner join (select each as curve from macros.expert_curves() as each where not each.is_doubtful) as curves
+        on curves.curve.experts = asked.question.experts
+        and curves.curve.experts_per_token = asked.question.experts_per_token
+        and curves.curve.expert_parallel_size = coalesce(asked.question.expert_parallel_size, 1)
+        and macros.format_family(curves.curve.format) = macros.format_family(asked.question.format)
+    where abs(ln(shape_ratio)) < ln(1.5e0)
+),
+
+-- curve and peak are columns here, and no tables' aliases: see the end of macros.deployments.
+nearest as (
+    select
+        near.question,
+        macros.nearest_curve(
+            near.curve,
+            macros.kernel_distance(
+                near.curve, near.curve.format, near.question.engine, near.question.format, near.question.gpu, near.question.version, known.peak
+            )
+            -- Another kernel can take twice as long, another shape is further than another GPU, and that than another version.
+            + case when macros.is_other_kernel(near.curve.kernel, near.question.engine, near.question.format) then 5e6 else 0e0 end
+            + case when abs(ln(near.shape_ratio)) < 1e-9 then 0e0 else 1e6 * (1 + abs(ln(near.shape_ratio))) end
+            -- Of shares of the same size the model's own sizes.
+            + 1e-3 * (
+                abs(ln(near.curve.hidden / near.question.hidden::double))
+                + abs(ln(near.curve.tensor_parallel_size / near.question.tensor_parallel_size::double))
+            )
+            + case when near.curve.gpu = near.question.gpu then 0e0 else 1e4 end
+            + case
+                when near.curve.router = near.question.router then 0e0
+                when near.question.router is null and near.curve.router = 'balanced' then 0e0
+                else 0.5e0
+            end
+        ) as curve,
+        any_value(known.peak.gpu[near.question.gpu]) as ours,
+        any_value(known.peak) as peak
+    from near
+    cross join (select peak from macros.peaks() as peak) as known
+    where macros.is_portable(near.curve.gpu, near.question.gpu, known.peak)
+    group by near.question
+),
+
+points as (
+    select
+        question,
+        curve,
+        macros.shape_ratio(question, curve) as shape_ratio,
+        curve.gpu = question.gpu and abs(ln(shape_ratio)) < 1e-9 as is_same,
+        ours,
+        peak.gpu[curve.gpu] as theirs,
+        peak.format[curve.format] as format,
+        unnest(curve.tokens) as tokens,
+        unnest(curve.seconds) as curve_s,
+        curve_s * case
+            when curve.router = 'balanced' and starts_with(question.router, 'power_law')
+                then macros.skew_ratio(tokens * question.experts_per_token / question.experts::double)
+            else 1e0
+        end as measured_s
+    from nearest
+    where curve is not null
+),
+
+roofs as (
+    select
+        *,
+        macros.expert_roof_s(
+            points.tokens, question.hidden, question.intermediate / question.tensor_parallel_size::double,
+            question.experts / points.curve.expert_parallel_size::double, question.experts_per_token / points.curve.expert_parallel_size::double,
+            points.format.bytes_per_weight, points.ours.hbm_bytes_per_s,
+            macros.format_flop_per_s(points.ours, points.format.compute)
+        ) as roof_s,
+        macros.expert_roof_s(
+            points.tokens, points.curve.hidden, points.curve.intermediate / points.curve.tensor_parallel_size::double,
+            question.experts / points.curve.expert_parallel_size::double, question.experts_per_token / points.curve.expert_parallel_size::double,
+            points.format.bytes_per_weight, points.theirs.hbm_bytes_per_s,
+            macros.format_flop_per_s(points.theirs, points.format.compute)
+        ) as own_roof_s
+    from points
+)
+
+select
+    points.question,
+    points.tokens,
+    macros.carried_expert_s(
+        points.measured_s, points.is_same, points.ours.bf16_flop_per_s = points.theirs.bf16_flop_per_s, points.roof_s, points.own_roof_s
+    ) as seconds,
+    points.curve.gpu as from_gpu,
+    points.curve.engine as from_engine,
+    points.curve.engine_version as from_version,
+    points.curve.format as from_format,
+    points.curve.router as from_router,
+    points.curve.source as from_source,
+    points.curve.kernel as kernel,
+    points.shape_ratio,
+    not points.is_same as is_carried
+from roofs as points;
+
 -- Rows (tokens, seconds) of the nearest curve, carried to what was asked for; no rows where nothing is near: the number
 -- of experts, the experts of a token and the expert parallel degree must be those asked for, and each GPU's share
 -- of an expert within 1.5 times.
@@ -131,84 +189,9 @@ create macro macros.expert_curve(
     of_gpu, of_engine, of_version, of_format, of_hidden, of_intermediate, of_experts, of_experts_per_token,
     of_tensor_parallel_size, of_expert_parallel_size, of_router
 ) as table
-with near as (
-    select
-        curves.*,
-        of_hidden * of_intermediate / of_tensor_parallel_size::double
-        / (curves.hidden * curves.intermediate / curves.tensor_parallel_size::double) as shape_ratio
-    from macros.expert_curves() as curves
-    where curves.experts = of_experts
-        and curves.experts_per_token = of_experts_per_token
-        and curves.expert_parallel_size = coalesce(of_expert_parallel_size, 1)
-        and macros.format_family(curves.format) = macros.format_family(of_format)
-        and not curves.is_doubtful
-        and abs(ln(shape_ratio)) < ln(1.5e0)
-),
-
-nearest as (
-    select
-        macros.nearest_curve(
-            near,
-            macros.kernel_distance(near, near.format, of_engine, of_format, of_gpu, of_version, peak)
-            -- Another kernel can take twice as long, another shape is further than another GPU, and that than another version.
-            + case when macros.is_other_kernel(near.kernel, of_engine, of_format) then 5e6 else 0e0 end
-            + case when abs(ln(near.shape_ratio)) < 1e-9 then 0e0 else 1e6 * (1 + abs(ln(near.shape_ratio))) end
-            -- Of shares of the same size the model's own sizes.
-            + 1e-3 * (abs(ln(near.hidden / of_hidden::double)) + abs(ln(near.tensor_parallel_size / of_tensor_parallel_size::double)))
-            + case when near.gpu = of_gpu then 0e0 else 1e4 end
-            + case when near.router = of_router then 0e0 when of_router is null and near.router = 'balanced' then 0e0 else 0.5e0 end
-        ) as curve,
-        any_value(peak.gpu[of_gpu]) as ours,
-        any_value(peak) as peak
-    from near
-    cross join macros.peaks() as peak
-    where macros.is_portable(near.gpu, of_gpu, peak)
-),
-
-points as (
-    select
-        curve,
-        curve.gpu = of_gpu and abs(ln(curve.shape_ratio)) < 1e-9 as is_same,
-        ours,
-        peak.gpu[curve.gpu] as theirs,
-        peak.format[curve.format] as format,
-        unnest(curve.tokens) as tokens,
-        unnest(curve.seconds) as curve_s,
-        curve_s * case
-            when curve.router = 'balanced' and starts_with(of_router, 'power_law')
-                then macros.skew_ratio(tokens * of_experts_per_token / of_experts::double)
-            else 1e0
-        end as measured_s
-    from nearest
-    where curve is not null
-)
-
-select
-    points.tokens,
-    macros.carried_expert_s(
-        points.measured_s,
-        points.is_same,
-        points.ours.bf16_flop_per_s = points.theirs.bf16_flop_per_s,
-        macros.expert_roof_s(
-            points.tokens, of_hidden, of_intermediate / of_tensor_parallel_size::double,
-            of_experts / points.curve.expert_parallel_size::double, of_experts_per_token / points.curve.expert_parallel_size::double,
-            points.format.bytes_per_weight, points.ours.hbm_bytes_per_s,
-            macros.format_flop_per_s(points.ours, points.format.compute)
-        ),
-        macros.expert_roof_s(
-            points.tokens, points.curve.hidden, points.curve.intermediate / points.curve.tensor_parallel_size::double,
-            of_experts / points.curve.expert_parallel_size::double, of_experts_per_token / points.curve.expert_parallel_size::double,
-            points.format.bytes_per_weight, points.theirs.hbm_bytes_per_s,
-            macros.format_flop_per_s(points.theirs, points.format.compute)
-        )
-    ) as seconds,
-    points.curve.gpu as from_gpu,
-    points.curve.engine as from_engine,
-    points.curve.engine_version as from_version,
-    points.curve.format as from_format,
-    points.curve.router as from_router,
-    points.curve.source as from_source,
-    points.curve.kernel as kernel,
-    points.curve.shape_ratio,
-    not points.is_same as is_carried
-from points;
+select * exclude (question)
+from macros.expert_curves_of([{
+    'gpu': of_gpu, 'engine': of_engine, 'version': of_version::varchar, 'format': of_format, 'hidden': of_hidden,
+    'intermediate': of_intermediate, 'experts': of_experts, 'experts_per_token': of_experts_per_token,
+    'tensor_parallel_size': of_tensor_parallel_size, 'expert_parallel_size': of_expert_parallel_size, 'router': of_router::varchar
+}]);

@@ -118,7 +118,12 @@ create macro macros.gpu_spelling(names) as
         'rtx(\d)', 'rtx-\1', 'g'
     );
 
+-- All spellings of a GPU, of its name and its aliases, as a list.
+--   select macros.gpu_spellings('H100', 'H100 80GB HBM3')
+create macro macros.gpu_spellings(gpu, aliases) as
+    string_split(macros.gpu_spelling(concat_ws(';', gpu, aliases)), ';');
+
 -- Whether `wanted` is a GPU's name or one of its aliases, however it is spelled.
 --   select macros.is_gpu('H100', 'H100 80GB HBM3', 'NVIDIA H100 80GB HBM3')
 create macro macros.is_gpu(gpu, aliases, wanted) as
-    list_contains(string_split(macros.gpu_spelling(concat_ws(';', gpu, aliases)), ';'), macros.gpu_spelling(wanted));
+    list_contains(macros.gpu_spellings(gpu, aliases), macros.gpu_spelling(wanted));

@@ -25,15 +25,20 @@ create macro macros.hit_experts(d, tokens) as
         d.experts, d.expert_parallel_size
     );
 
--- Of `hit` experts out of `experts`, how many lie on the GPU that has most, if they scatter over so many GPUs by chance.
+-- Of `hit` experts out of `experts`, how many lie on the GPU that has most, if they scatter over so many GPUs by chance. The lambda plans
+-- its arguments once, however long they are, as in macros.curve_s.
 --   select macros.busiest_share(100, 128, 8)
 create macro macros.busiest_share(hit, experts, gpus) as
-    case when gpus = 1 or experts = 0 then hit
-        else least(
-            hit, experts::double / gpus,
-            hit / gpus + sqrt(2 * ln(gpus) * greatest(0e0, hit / gpus * (1 - hit / experts)))
-        )
-    end;
+    list_transform(
+        [{'hit': hit::double, 'experts': experts, 'gpus': gpus}],
+        lambda asked: case
+            when asked.gpus = 1 or asked.experts = 0 then asked.hit
+            else least(
+                asked.hit, asked.experts::double / asked.gpus,
+                asked.hit / asked.gpus + sqrt(2 * ln(asked.gpus) * greatest(0e0, asked.hit / asked.gpus * (1 - asked.hit / asked.experts)))
+            )
+        end
+    )[1];
 
 -- Seconds that streaming the weights of a step takes: all but the experts.
 --   select macros.weights_s(d, 32) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
@@ -46,13 +51,12 @@ create macro macros.multiply_s(d, decode, prefill, chunks) as
     2 * (decode + prefill) * (d.plain_params / d.plain_flop_per_s + d.packed_params / d.packed_flop_per_s)
     + 2 * (decode + chunks) * d.head_params / d.plain_flop_per_s;
 
--- Weights and arithmetic under a soft roofline, the p-norm of both times with p = hardness: 1 is their sum (no overlap), infinity
--- the larger of the two, which is the roofline of Williams, Waterman and Patterson (2009).
+-- Weights and arithmetic under a soft roofline, the p-norm of both times with p = hardness: 1 is their sum (no overlap), and the larger p
+-- is, the nearer it is to the larger of the two, the roofline of Williams, Waterman and Patterson (2009). Each argument is named once:
+-- DuckDB writes an argument out, however long, wherever a macro names it.
 --   select macros.roof_s(4e-3, 1e-3, 2)
 create macro macros.roof_s(weights_s, multiply_s, hardness) as
-    case when hardness = 1 then weights_s + multiply_s
-        else pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness)
-    end;
+    pow(pow(weights_s, hardness) + pow(multiply_s, hardness), 1 / hardness);
 
 -- Seconds of streaming the weights and of multiplying them, under the soft roofline of macros.roof_s; the experts are left out.
 --   select macros.gemm_s(d, 32, 512, 1) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})

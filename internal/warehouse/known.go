@@ -1,0 +1,65 @@
+//go:build duckdb_arrow
+
+package warehouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// What is known of GPUs and kernels: the tables of queries/warehouse hold what macros would otherwise work out of seeds, GPUs and kernel times
+// for each question. That takes DuckDB little time to do and much to plan, because the macros that a prediction asks name each other many
+// times. The tables change only with the program, and where GPUs or kernel times are taken in or forgotten.
+
+// knownQuery is a fingerprint of the data, other than seeds, that these tables are worked out from.
+const knownQuery = `
+select concat_ws(' ',
+    (select concat(count(*), '-', bit_xor(hash(gpus))) from raw.gpus),
+    (select concat(count(*), '-', bit_xor(hash(kernel_tables))) from raw.kernel_tables)
+) as fingerprint`
+
+// knownTable is the record of what they were worked out from.
+const knownTable = "create or replace table warehouse.known as" + knownQuery
+
+// KnowAgain works them out again if their data have changed.
+func KnowAgain(ctx context.Context, db Querier) error {
+	var isSame bool
+	if err := db.QueryRowContext(ctx, "select (from warehouse.known) is not distinct from ("+knownQuery+")").Scan(&isSame); err != nil || isSame {
+		return err
+	}
+	for _, p := range knownInOrder() {
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("delete from %s; insert into %s by name\n%s", p.relation, p.relation, p.text)); err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+	}
+	_, err := db.ExecContext(ctx, "update warehouse.known set fingerprint = ("+knownQuery+")")
+	return err
+}
+
+// knownInOrder are the tables, each after those that it is worked out from, through macros too.
+var knownInOrder = sync.OnceValue(func() (known []part) {
+	parts, err := ordered(slices.Concat(knownParts(), macroParts()))
+	if err != nil {
+		panic(err) // a loop in the source tree that every test shows
+	}
+	isKnown := map[string]bool{}
+	for _, p := range knownParts() {
+		isKnown[p.relation] = true
+	}
+	for _, p := range parts {
+		if isKnown[p.relation] {
+			known = append(known, p)
+		}
+	}
+	return known
+})
+
+// Known names these tables, the record last.
+func Known() (names []string) {
+	for _, p := range knownParts() {
+		names = append(names, p.relation)
+	}
+	return append(names, "warehouse.known")
+}
