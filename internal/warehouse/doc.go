@@ -14,6 +14,10 @@
 // tables, within the transaction that takes the run in (keep.go, narrow.go). The
 // .sql file stays the definition.
 //
+// What is known of GPUs and kernels. The selects of queries/warehouse are tables, too: what
+// macros make of seeds and of GPUs and kernel times that were taken in. Refresh works them
+// out again when one of these was taken in or forgotten (known.go).
+//
 // The packed warehouse. make packs an empty warehouse into the program
 // (makeempty, template.go): a new file begins as a copy of it, and Catalogue opens
 // it in memory.
