@@ -47,6 +47,13 @@ with asked as (
         "deployment": "JSON", "clients": "DOUBLE",
         "parts": [{"share": "DOUBLE", "uncached": "DOUBLE", "cached": "DOUBLE", "output": "DOUBLE", "context": "DOUBLE"}]
     }]') as asked)
+),
+
+deployments as (
+    select *
+    from macros.deployments((
+        select list({'place': place, 'asked': one.deployment, 'constants': null::map(varchar, double)}) from asked
+    ))
 )
 
 select
@@ -64,7 +71,7 @@ select
     prices.label,
     curve.*
 from asked
-cross join lateral macros.deployment(asked.one.deployment) as deployment
+inner join deployments as deployment on deployment.place = asked.place
 cross join lateral macros.mix_curve(deployment.d, asked.one.parts, nullif(asked.one.clients, 0)) as curve
 left join macros.prices() as prices
     on prices.gpu = deployment.gpu

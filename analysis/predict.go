@@ -199,7 +199,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // atOnce is how many deployments are resolved together, and how many points are predicted together. However long the table is, a part then
 // takes some 300 MB; and the time that DuckDB plans it, as long as a thousand rows take, is spent once for many.
-const atOnce = 2000
+var atOnce = 2000
 
 // fillByDeployment resolves the deployments part by part, and predicts the points of each part. It says which places were answered.
 func fillByDeployment(ctx context.Context, db *sql.DB, deployments []askedDeployment, asked []askedLoad, into []Prediction) (map[int]bool, error) {

@@ -235,6 +235,35 @@ H100,llama-3.1-8b,1000,500,1,131072,
 	}
 }
 
+// A long table is done in parts: each row has the answer that it has alone, unknown names and rows of one deployment in two parts with it.
+func TestPredictInParts(t *testing.T) {
+	w := catalogue(t)
+	var points []analysis.Point
+	for i := range 7 {
+		points = append(points, point(func(p *analysis.Point) {
+			p.MaxNumSeqs, p.Clients = []int{8, 16, 8, 64, 128}[i%5], float64(1+i)
+			if i == 3 {
+				p.CatalogModel = "nobody's"
+			}
+		}))
+	}
+	whole, err := analysis.Predict(t.Context(), w.DB(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer analysis.InPartsOf(2)()
+	parts, err := analysis.Predict(t.Context(), w.DB(), points)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(parts), fmt.Sprint(whole); got != want {
+		t.Errorf("in parts: got %s\nwant %s", got, want)
+	}
+	if !strings.Contains(parts[3].Why, "nobody's") || parts[6].Why != "" {
+		t.Errorf("got %q and %q, want a reason for the unknown model alone", parts[3].Why, parts[6].Why)
+	}
+}
+
 // Ten thousand configurations: what a table of a sweep may have.
 func BenchmarkTenThousandPoints(b *testing.B) {
 	w := catalogue(b)

@@ -165,7 +165,7 @@ order by
 // QueueOfSource is the prefill stage of a trace replayed on a deployment. There are no slots, because a trace does not say how long an
 // answer takes.
 func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.Deployment) (MeasuredQueue, error) {
-	d, err := Resolve(ctx, db, d)
+	_, made, err := deploy(ctx, db, d)
 	if err != nil {
 		return MeasuredQueue{}, err
 	}
@@ -173,11 +173,11 @@ func QueueOfSource(ctx context.Context, db *sql.DB, name string, d deployment.De
 select
     offset_s,
     macros.prompt_s(d, 1, greatest(1, input_tokens - coalesce(cached_tokens, 0)), coalesce(cached_tokens, 0))`+
-		fromDeployment+`
+		made.from()+`
 cross join staging.arrivals
 where arrivals.source_name = $2
     and arrivals.input_tokens > 0
-order by arrivals.seq`, d.SQL(), name)
+order by arrivals.seq`, made.row, name)
 	if err != nil {
 		return queue, fmt.Errorf("source %s: %w", name, err)
 	}

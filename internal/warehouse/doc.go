@@ -15,6 +15,10 @@
 // .sql file stays the definition. What several of them read and nobody else asks
 // ("Held while runs are computed.") is a temporary table in the meantime.
 //
+// What is known of GPUs and kernels. The selects of queries/warehouse are tables, too: what
+// macros make of seeds and of GPUs and kernel times that were taken in. Refresh works them
+// out again when one of these was taken in or forgotten (known.go).
+//
 // The packed warehouse. make packs an empty warehouse into the program
 // (makeempty, template.go): a new file begins as a copy of it, and Catalogue opens
 // it in memory.

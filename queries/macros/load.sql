@@ -67,10 +67,21 @@ create macro macros.static_tpot_s(d, l, batch, prompt_s, step_s) as
 --   select macros.loaded_step_s(d, l, 32) from (select d, macros.load(2000, 500, clients := 64) as l
 --   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
 create macro macros.loaded_step_s(d, l, batch) as
-    macros.decode_s(
-        d, batch * (1 + l.drafts), batch * macros.mean_context(l),
-        batch * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l)))
-    )
+    macros.drafted_s(d, l, batch, macros.decode_s(
+        d, batch * (1 + l.drafts), batch * macros.mean_context(l), batch * macros.windowed_context(d, l)
+    ));
+
+-- Mean context of a request while it decodes, cut at the window of the layers that have one, tokens.
+--   select macros.windowed_context(d, l) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
+create macro macros.windowed_context(d, l) as
+    least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l)));
+
+-- What drafts make of a step of so many seconds: they are guessed before it, and none of them is scheduled.
+--   select macros.drafted_s(d, l, 32, 10e-3) from (select d, macros.load(2000, 500, clients := 64) as l
+--   from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'}))
+create macro macros.drafted_s(d, l, batch, step_s) as
+    step_s
     - batch * l.drafts * d.sequence_s
     + l.drafts * macros.draft_s(d);
 
@@ -152,14 +163,39 @@ batches as (
     from given
 ),
 
+-- In stages, as macros.prediction: DuckDB writes an argument out wherever a macro names it.
+sizes as (
+    select
+        d,
+        l,
+        batch,
+        greatest(1e0, batch) as step_batch,
+        step_batch * (1 + l.drafts) as tokens,
+        step_batch * macros.mean_context(l) as context,
+        step_batch * macros.windowed_context(d, l) as windowed,
+        macros.new_tokens(l) as new_tokens,
+        macros.prefill_chunks(d, batch, macros.new_tokens(l)) as chunks,
+        macros.new_tokens(l) / macros.prefill_chunks(d, batch, macros.new_tokens(l)) as chunk_tokens
+    from batches
+),
+
+filled as (
+    select
+        *,
+        batch + chunk_tokens as filled
+    from sizes
+),
+
 costs as (
     select
         d,
         l,
         batch,
-        macros.loaded_step_s(d, l, greatest(1e0, batch)) as step_s,
-        macros.loaded_prompt_s(d, l, batch) as prompt_s
-    from batches
+        macros.drafted_s(d, l, step_batch, macros.decode_s(d, tokens, context, windowed)) as step_s,
+        macros.chunks_s(d, new_tokens, l.cached, chunks, macros.chunk_beside_s(
+            d, batch, chunk_tokens, filled, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch)
+        )) as prompt_s
+    from filled
 ),
 
 times as (
@@ -294,7 +330,7 @@ running as (
         greatest(1e0, batch) as step_batch,
         step_batch * (1 + l.drafts) as tokens,
         step_batch * macros.mean_context(l) as context,
-        step_batch * least(macros.mean_context(l), coalesce(d.window_tokens, macros.mean_context(l))) as windowed
+        step_batch * macros.windowed_context(d, l) as windowed
     from settled
 ),
 
@@ -302,27 +338,59 @@ running as (
 counted as (
     select
         *,
-        batch * case when is_open then 1 else greatest(0e0, 1 - 1 / l.clients) end as others
+        batch * case when is_open then 1 else greatest(0e0, 1 - 1 / l.clients) end as others,
+        macros.new_tokens(l) as new_tokens,
+        macros.prefill_chunks(d, batch, macros.new_tokens(l)) as prompt_chunks,
+        macros.prefill_chunks(d, 0, macros.new_tokens(l)) as alone_chunks,
+        macros.largest_chunk(d, l, batch) as chunk_tokens
     from running
+),
+
+-- In stages: DuckDB writes out an alias wherever the same select names it, and an argument wherever a macro does.
+sizes as (
+    select
+        *,
+        others * (1 + l.drafts) as others_tokens,
+        others * macros.mean_context(l) as others_context,
+        others * macros.windowed_context(d, l) as others_windowed,
+        new_tokens / prompt_chunks as prompt_tokens,
+        new_tokens / alone_chunks as alone_tokens,
+        batch + new_tokens / prompt_chunks as prompt_filled,
+        batch + chunk_tokens as chunk_filled
+    from counted
+),
+
+-- The terms of the step, and of the same batch without drafts, which chunks are added to.
+parts as (
+    select
+        *,
+        macros.gemm_s(d, tokens, 0, 0) as gemm_s,
+        macros.experts_s(d, tokens) as experts_s,
+        macros.kv_s(d, context, windowed) as kv_s,
+        macros.allreduce_s(d, tokens) as allreduce_s,
+        macros.gemm_s(d, batch, 0, 0) as batch_gemm_s,
+        macros.experts_s(d, batch) as batch_experts_s,
+        macros.allreduce_s(d, batch) as batch_allreduce_s
+    from sizes
 ),
 
 costs as (
     select
         *,
-        macros.loaded_step_s(d, l, step_batch) as step_s,
-        macros.loaded_step_s(d, l, others) as others_step_s,
-        macros.loaded_prompt_s(d, l, batch) as prompt_s,
+        macros.drafted_s(d, l, step_batch, macros.terms_sum(d, tokens, gemm_s, experts_s, kv_s, allreduce_s)) as step_s,
+        macros.drafted_s(d, l, others, macros.decode_s(d, others_tokens, others_context, others_windowed)) as others_step_s,
+        macros.chunks_s(d, new_tokens, l.cached, prompt_chunks, macros.chunk_beside_s(
+            d, batch, prompt_tokens, prompt_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s
+        )) as prompt_s,
         -- What the prompt costs where nobody decodes: so long it takes, and so long others wait for it.
-        macros.loaded_prompt_s(d, l, 0) as alone_s,
-        macros.largest_chunk(d, l, batch) as chunk_tokens
-    from counted
+        macros.chunks_s(d, new_tokens, l.cached, alone_chunks, macros.chunk_s(d, 0, alone_tokens)) as alone_s
+    from parts
 ),
 
--- In stages: DuckDB writes out an alias wherever the same select names it.
 beside as (
     select
         *,
-        macros.prefill_chunks(d, others, macros.new_tokens(l)) as chunks,
+        macros.prefill_chunks(d, others, new_tokens) as chunks,
         macros.loaded_tpot_s(d, l, step_s, prompt_s, batch * greatest(0e0, 1 - 1 / l.clients)) as closed_tpot_s,
         case when l.is_static then macros.static_tpot_s(d, l, batch, prompt_s, step_s) end as static_tpot_s
     from costs
@@ -396,7 +464,7 @@ tokens as (
             else closed_tpot_s
         end as tpot_s,
         -- More than one step in a hundred has a prompt's chunk in it.
-        batch * macros.prefill_chunks(d, batch, macros.new_tokens(l)) / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
+        batch * prompt_chunks / greatest(1, l.output - 1) > 1e-2 and batch > 1 as is_mixed
     from rates
 ),
 
@@ -406,11 +474,11 @@ terms as (
         *,
         {
             'weights': macros.weights_s(d, tokens) / l.tokens_per_step,
-            'experts': macros.experts_s(d, tokens) / l.tokens_per_step,
-            'kv': (macros.kv_s(d, context, windowed) + macros.state_s(d, tokens)) / l.tokens_per_step,
-            'arithmetic': macros.arithmetic_s(d, tokens, 0, 0) / l.tokens_per_step,
+            'experts': experts_s / l.tokens_per_step,
+            'kv': (kv_s + macros.state_s(d, tokens)) / l.tokens_per_step,
+            'arithmetic': (gemm_s - macros.weights_s(d, tokens)) / l.tokens_per_step,
             'layers': macros.layers_s(d) / l.tokens_per_step,
-            'allreduce': macros.allreduce_s(d, tokens) / l.tokens_per_step,
+            'allreduce': allreduce_s / l.tokens_per_step,
             'host': macros.host_s(d, step_batch) / l.tokens_per_step,
             'draft': l.drafts * macros.draft_s(d) / l.tokens_per_step,
             'prefill': tpot_s - step_s / l.tokens_per_step
@@ -459,7 +527,7 @@ select
     first.steps as ttft_steps_s,
     step_s + case
         when is_mixed
-            then macros.chunk_s(d, batch, chunk_tokens)
+            then macros.chunk_beside_s(d, batch, chunk_tokens, chunk_filled, batch_gemm_s, batch_experts_s, batch_allreduce_s)
                 + macros.prefill_attention_s(d, chunk_tokens, macros.prefill_pairs(chunk_tokens, l.input - chunk_tokens))
         else 0e0
     end as itl_p99_s,

@@ -15,13 +15,26 @@ create macro macros.prefill_chunks(d, batch, tokens) as
 -- Extra seconds that one chunk adds to the step it rides in, attention aside.
 --   select macros.chunk_s(d, 32, 2048) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.chunk_s(d, batch, tokens) as
-    macros.gemm_s(d, batch, tokens, 1) - macros.gemm_s(d, batch, 0, 0)
-    + macros.experts_s(d, batch + tokens) - macros.experts_s(d, batch)
-    + macros.allreduce_s(d, batch + tokens) - macros.allreduce_s(d, batch);
+    macros.chunk_beside_s(
+        d, batch, tokens, batch + tokens, macros.gemm_s(d, batch, 0, 0), macros.experts_s(d, batch), macros.allreduce_s(d, batch)
+    );
+
+-- The same, for who has the step's tokens (filled: batch + tokens) and the times of the step without the chunk already.
+--   select macros.chunk_beside_s(d, 32, 2048, 2080, 8e-3, 0, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.chunk_beside_s(d, batch, tokens, filled, gemm_s, experts_s, allreduce_s) as
+    macros.gemm_s(d, batch, tokens, 1) - gemm_s
+    + macros.experts_s(d, filled) - experts_s
+    + macros.allreduce_s(d, filled) - allreduce_s;
 
 -- Extra seconds that a whole prompt adds to the steps of `batch` others.
 --   select macros.prompt_s(d, 32, 2000, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.prompt_s(d, batch, tokens, cached) as
-    macros.prefill_chunks(d, batch, tokens)
-    * macros.chunk_s(d, batch, tokens / macros.prefill_chunks(d, batch, tokens))
-    + macros.prefill_attention_s(d, tokens, macros.prefill_pairs(tokens, cached));
+    macros.chunks_s(
+        d, tokens, cached, macros.prefill_chunks(d, batch, tokens),
+        macros.chunk_s(d, batch, tokens / macros.prefill_chunks(d, batch, tokens))
+    );
+
+-- The same, for who has the number of its chunks and the extra seconds of one already.
+--   select macros.chunks_s(d, 2000, 0, 2, 50e-3) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.chunks_s(d, tokens, cached, chunks, chunk_s) as
+    chunks * chunk_s + macros.prefill_attention_s(d, tokens, macros.prefill_pairs(tokens, cached));

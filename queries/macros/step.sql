@@ -184,13 +184,14 @@ create macro macros.prefill_attention_s(d, prefill, pairs) as
 -- Seconds of a step that only decodes: the sum of its terms.
 --   select macros.decode_s(d, 32, 32 * 2000, 32 * 2000) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
 create macro macros.decode_s(d, decode, context, windowed) as
-    macros.gemm_s(d, decode, 0, 0)
-    + macros.experts_s(d, decode)
-    + macros.kv_s(d, context, windowed)
-    + macros.state_s(d, decode)
-    + macros.allreduce_s(d, decode)
-    + macros.layers_s(d)
-    + macros.host_s(d, decode);
+    macros.terms_sum(
+        d, decode, macros.gemm_s(d, decode, 0, 0), macros.experts_s(d, decode), macros.kv_s(d, context, windowed), macros.allreduce_s(d, decode)
+    );
+
+-- The sum of the terms of such a step, for who has the four dear ones already.
+--   select macros.terms_sum(d, 32, 8e-3, 0, 1e-3, 0) from macros.deployment({'gpu': 'H100', 'catalog_model': 'llama-3.1-8b'})
+create macro macros.terms_sum(d, decode, gemm_s, experts_s, kv_s, allreduce_s) as
+    gemm_s + experts_s + kv_s + macros.state_s(d, decode) + allreduce_s + macros.layers_s(d) + macros.host_s(d, decode);
 
 -- Seconds of any step, with the prefill tokens of so many chunks and their query-key pairs.
 --   select macros.engine_step_s(d, 32, 32 * 2000, 32 * 2000, 512, 1, macros.prefill_pairs(512, 0))
