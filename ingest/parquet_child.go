@@ -47,7 +47,7 @@ func limitChild() {
 // kindOfError is the kind of a DuckDB error, whose words may hold values of the file.
 func kindOfError(err error) string {
 	kind, _, _ := strings.Cut(err.Error(), ":")
-	if !read.NameLike.MatchString(kind) {
+	if !read.NameLike().MatchString(kind) {
 		kind = "it cannot be read"
 	}
 	return kind

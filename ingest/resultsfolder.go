@@ -164,7 +164,7 @@ func (l *fileLoad) parts(ctx context.Context, tx *warehouse.Tx, parts []folderPa
 				return read.Counts{}, fmt.Errorf("%s: %w", p.name, err)
 			}
 		}
-		if keep && read.KeepsSecret.Match(p.content) {
+		if keep && read.KeepsSecret().Match(p.content) {
 			out.Note("%s is not kept: it holds what looks like a server's key; take that out, and take the folder in again", p.name)
 			keep = false
 		}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Group is a set of relations, macros and examples that answer one kind of question.
@@ -134,7 +135,10 @@ type Example struct {
 }
 
 // Examples lists the example questions, in the order of their groups.
-func Examples() []Example {
+func Examples() []Example { return examples() }
+
+// examples reads the headers once: the overview of schema asks for them with every group.
+var examples = sync.OnceValue(func() []Example {
 	var found []Example
 	for _, file := range In("examples", ".sql") {
 		header := ReadHeader(file.Text)
@@ -146,7 +150,7 @@ func Examples() []Example {
 	}
 	slices.SortStableFunc(found, func(a, b Example) int { return cmp.Compare(GroupPlace(a.Group), GroupPlace(b.Group)) })
 	return found
-}
+})
 
 // GroupPlace is the place of a group in the order of Groups; a name that is no group comes last.
 func GroupPlace(name string) int {

@@ -98,22 +98,22 @@ func Migrations() ([]Migration, error) {
 
 // Stamp is a fingerprint of everything that is embedded. A warehouse that
 // carries the same stamp has the same seeds, macros, views and comments.
-func Stamp() string {
+func Stamp() string { return stamp() }
+
+// stamp keeps no text: most verbs ask for it and for nothing else here.
+var stamp = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, file := range all() {
-		fmt.Fprintf(sum, "%s\x00%d\x00%s", file.Path, len(file.Text), file.Text)
-	}
+	each(func(name string, text []byte) {
+		fmt.Fprintf(sum, "queries/%s\x00%d\x00", name, len(text))
+		sum.Write(text)
+	})
 	return hex.EncodeToString(sum.Sum(nil))
-}
+})
 
 // all lists the embedded files by path. They are read once: a walk copies every text, the seeds' megabytes too.
 var all = sync.OnceValue(func() []File {
 	var found []File
-	err := fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := Files.ReadFile(name)
+	each(func(name string, text []byte) {
 		base := path.Base(name)
 		found = append(found, File{
 			Schema: path.Dir(name),
@@ -121,10 +121,21 @@ var all = sync.OnceValue(func() []File {
 			Path:   "queries/" + name,
 			Text:   string(text),
 		})
+	})
+	return found
+})
+
+// each reads the embedded files by path.
+func each(read func(name string, text []byte)) {
+	err := fs.WalkDir(Files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := Files.ReadFile(name)
+		read(name, text)
 		return err
 	})
 	if err != nil {
 		panic(err) // an embedded file system cannot fail to be read
 	}
-	return found
-})
+}

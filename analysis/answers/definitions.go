@@ -5,34 +5,34 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"tidemark/internal/lazy"
 	"tidemark/queries"
 )
 
 // Relations whose numbers come from other tools: figures have a definition each, and request times depend on the tool.
 var (
-	readsFigures  = regexp.MustCompile(`\b(?:(?:raw|staging|marts)"?\."?figures|marts"?\."?recomputed_figures)\b`)
-	readsRequests = regexp.MustCompile(`\b(?:raw|staging)"?\."?result_requests\b`)
+	readsFigures  = lazy.Regexp(`\b(?:(?:raw|staging|marts)"?\."?figures|marts"?\."?recomputed_figures)\b`)
+	readsRequests = lazy.Regexp(`\b(?:raw|staging)"?\."?result_requests\b`)
 )
 
 // describes recognises a query about a relation's columns, not its rows.
-var describes = regexp.MustCompile(`^\s*(?:describe|summarize|explain|show)\b`)
+var describes = lazy.Regexp(`^\s*(?:describe|summarize|explain|show)\b`)
 
 // countsOnly recognises a query that only counts rows.
-var countsOnly = regexp.MustCompile(`^\s*select\s+count\s*\(\s*\*?\s*\)(?:\s+(?:as\s+)?"?\w+"?)?\s+from\b`)
+var countsOnly = lazy.Regexp(`^\s*select\s+count\s*\(\s*\*?\s*\)(?:\s+(?:as\s+)?"?\w+"?)?\s+from\b`)
 
 // byDefinition recognises a definition_id that separates figures: selected, grouped by, or compared with a text or a list.
-var byDefinition = regexp.MustCompile(
+var byDefinition = lazy.Regexp(
 	`(?:\b(?:select|by)\b|,)\s*(?:all\s+|distinct\s+)?(?:\w+\.)?"?definition_id"?\s*(?:,|\bas\b|\bfrom\b|\border\b|\bhaving\b|\blimit\b|\)|;|$)` +
 		`|\bdefinition_id"?\s*(?:=|in\b|like\b)`)
 
 // bySource recognises the names or patterns that a query holds its sources to.
-var bySource = regexp.MustCompile(`\bsource_name"?\s*(?:=|like\b|ilike\b|in\b)\s*\(?\s*((?:'(?:[^']|'')*'[\s,]*)+)`)
+var bySource = lazy.Regexp(`\bsource_name"?\s*(?:=|like\b|ilike\b|in\b)\s*\(?\s*((?:'(?:[^']|'')*'[\s,]*)+)`)
 
 // texts matches texts in quotes. A word in them is no name of a relation.
-var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
+var texts = lazy.Regexp(`'(?:[^']|'')*'`)
 
 // MixedDefinitions is a warning for a query that may average figures of different meaning: it reads figures of other tools without
 // naming a definition, and the warehouse holds two or more definitions of a quantity that the query may reach. It is empty when there is
@@ -43,13 +43,13 @@ var texts = regexp.MustCompile(`'(?:[^']|'')*'`)
 // count(*).
 func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, error) {
 	text := strings.ToLower(queries.WithoutComments(query))
-	words := texts.ReplaceAllString(text, "''")
-	figures, requests := readsFigures.MatchString(words), readsRequests.MatchString(words)
-	if !figures && !requests || describes.MatchString(words) || countsOnly.MatchString(words) {
+	words := texts().ReplaceAllString(text, "''")
+	figures, requests := readsFigures().MatchString(words), readsRequests().MatchString(words)
+	if !figures && !requests || describes().MatchString(words) || countsOnly().MatchString(words) {
 		return "", nil
 	}
 	var parts []string
-	if figures && !byDefinition.MatchString(words) {
+	if figures && !byDefinition().MatchString(words) {
 		sources, err := json.Marshal(sourcesIn(text))
 		if err != nil {
 			return "", err
@@ -69,7 +69,7 @@ func MixedDefinitions(ctx context.Context, db *sql.DB, query string) (string, er
 		return "figures of different meaning may be mixed here: " + strings.Join(parts, "; ") +
 			`; name one definition_id each; "from seeds.definitions" says what they are`, nil
 	}
-	if !requests || namesSource.MatchString(words) {
+	if !requests || namesSource().MatchString(words) {
 		return "", nil
 	}
 	tools, err := Ask(ctx, db, toolsQuery)
@@ -85,8 +85,8 @@ const mostSaid = 3
 // sourcesIn are the names and patterns of sources that a query in small letters names; none: it may reach them all.
 func sourcesIn(text string) []string {
 	found := []string{}
-	for _, list := range bySource.FindAllStringSubmatch(text, -1) {
-		for _, quoted := range texts.FindAllString(list[1], -1) {
+	for _, list := range bySource().FindAllStringSubmatch(text, -1) {
+		for _, quoted := range texts().FindAllString(list[1], -1) {
 			found = append(found, strings.ReplaceAll(quoted[1:len(quoted)-1], "''", "'"))
 		}
 	}
@@ -94,7 +94,7 @@ func sourcesIn(text string) []string {
 }
 
 // namesSource recognises a query that separates requests by file or by tool.
-var namesSource = regexp.MustCompile(`\b(?:source_id|source_name|tool)\b`)
+var namesSource = lazy.Regexp(`\b(?:source_id|source_name|tool)\b`)
 
 // toolsQuery names the tools whose requests are here; empty for one tool, where nothing can be mixed.
 const toolsQuery = `

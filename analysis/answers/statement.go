@@ -6,10 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 
 	"github.com/duckdb/duckdb-go/v2"
 )
@@ -30,7 +30,7 @@ func allowed(ctx context.Context, db *sql.DB, query string) error {
 func readsOnly(connection driver.Conn, query string) error {
 	switch word, rest := firstWord(query); word {
 	case "explain": // its kind is always "explain", but "explain analyze" runs the statement: look at that
-		return readsOnly(connection, explainOptions.ReplaceAllString(rest, ""))
+		return readsOnly(connection, explainOptions().ReplaceAllString(rest, ""))
 	case "export": // creates its folder already while it is prepared
 		return noQuery()
 	}
@@ -56,30 +56,30 @@ func readsOnly(connection driver.Conn, query string) error {
 }
 
 var (
-	beginning      = regexp.MustCompile(`(?s)^(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)(.*)$`)
-	explainOptions = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:analyze\b|\([^)]*\b(?:analyze|format)\b[^)]*\))`)
+	beginning      = lazy.Regexp(`(?s)^(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)(.*)$`)
+	explainOptions = lazy.Regexp(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:analyze\b|\([^)]*\b(?:analyze|format)\b[^)]*\))`)
 )
 
 // showTables recognises DuckDB's statement for the tables of the schema main, in which a warehouse has none.
-var showTables = regexp.MustCompile(`(?i)^\s*show\s+tables\s*;?\s*$`)
+var showTables = lazy.Regexp(`(?i)^\s*show\s+tables\s*;?\s*$`)
 
 // Meant is the query that a person means: "show tables" lists all that there is.
 func Meant(query string) string {
-	if !showTables.MatchString(query) {
+	if !showTables().MatchString(query) {
 		return query
 	}
 	return "select relation as name, kind from (" + relations + ") where not ends_with(relation, '_now') order by relation"
 }
 
 // ownNames recognises DuckDB's guess at a name where it guesses tables of its own.
-var ownNames = regexp.MustCompile(`\n?Did you mean "(?:pg_|duckdb_|sqlite_|information_schema|system\.|temp\.)[^"]*"\?`)
+var ownNames = lazy.Regexp(`\n?Did you mean "(?:pg_|duckdb_|sqlite_|information_schema|system\.|temp\.)[^"]*"\?`)
 
 // WithoutOwnNames leaves DuckDB's guess out of its message where no relation of the warehouse is meant.
-func WithoutOwnNames(message string) string { return ownNames.ReplaceAllString(message, "") }
+func WithoutOwnNames(message string) string { return ownNames().ReplaceAllString(message, "") }
 
 // firstWord is the first word after all comments, in lower case, and what follows it.
 func firstWord(query string) (word, rest string) {
-	parts := beginning.FindStringSubmatch(query)
+	parts := beginning().FindStringSubmatch(query)
 	return strings.ToLower(parts[1]), parts[2]
 }
 

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tidemark/internal/lazy"
 )
 
 // Head is the start of a file, by which its format is recognised. What several
@@ -153,11 +154,11 @@ func jsonKeys(line []byte) []string {
 
 // NameLike matches what can be shown to the user as the name of a column or key.
 // Anything else might be data.
-var NameLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_ .-]{0,40}$`)
+var NameLike = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_ .-]{0,40}$`)
 
 // ListNames lists names for a message, or only counts them where one might be data.
 func ListNames(names []string) string {
-	if len(names) > 12 || slices.ContainsFunc(names, func(name string) bool { return !NameLike.MatchString(name) }) {
+	if len(names) > 12 || slices.ContainsFunc(names, func(name string) bool { return !NameLike().MatchString(name) }) {
 		return fmt.Sprintf("%d columns", len(names))
 	}
 	return strings.Join(names, ", ")
@@ -173,12 +174,12 @@ func HasAll(keys []string, wanted ...string) bool {
 	return true
 }
 
-var yamlKey = regexp.MustCompile(`(?m)^['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?:`)
+var yamlKey = lazy.Regexp(`(?m)^['"]?([A-Za-z_][A-Za-z0-9_]*)['"]?:`)
 
 // YAMLKeys are the names at the start of lines, as far as the text goes.
 func YAMLKeys(text []byte) []string {
 	var keys []string
-	for _, found := range yamlKey.FindAllSubmatch(text, 200) {
+	for _, found := range yamlKey().FindAllSubmatch(text, 200) {
 		keys = append(keys, string(found[1]))
 	}
 	return keys

@@ -130,7 +130,7 @@ func (r *Rows) add(one Row) error {
 // Session is a session's id as it is, or a number in its place where the id may be
 // somebody's name. Beyond the memory for numbers it is left out.
 func (r *Rows) Session(id *string) *string {
-	if id == nil || PlainID.MatchString(*id) {
+	if id == nil || PlainID().MatchString(*id) {
 		return id
 	}
 	r.Note("sessions: ids that might be names were numbered")
@@ -197,7 +197,7 @@ func (r *Rows) TextIn(name, otherwise string) error {
 		r.textNames = map[string]bool{}
 	}
 	r.textNames[name] = true
-	if !NameLike.MatchString(name) {
+	if !NameLike().MatchString(name) {
 		name = otherwise
 	}
 	return r.Text(name)

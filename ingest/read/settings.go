@@ -2,9 +2,10 @@ package read
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"tidemark/internal/lazy"
 )
 
 // Settings makes the JSON of a point's settings: numbers and booleans of any name,
@@ -20,7 +21,7 @@ func Settings(of map[string]any) *string {
 		case float64, int, int64, int32, bool, json.Number:
 			kept[key] = value
 		case string:
-			if saysNothing.MatchString(value) || takesAWord.MatchString(key) && IsNoPlace(value) && !looksSecret.MatchString(value) {
+			if saysNothing().MatchString(value) || takesAWord().MatchString(key) && IsNoPlace(value) && !looksSecret().MatchString(value) {
 				kept[key] = value
 			}
 		}
@@ -37,7 +38,7 @@ func Settings(of map[string]any) *string {
 
 // takesAWord matches keys whose words say how something was measured, by the end of
 // their names.
-var takesAWord = regexp.MustCompile(`(?i)(^|[._ -])(` + strings.Join([]string{
+var takesAWord = lazy.Regexp(`(?i)(^|[._ -])(` + strings.Join([]string{
 	"backend", "framework", "engine", "harness", "tool", "dtype", "precision", "quant(ization)?", "format", "type", "kind", "mode", "strategy",
 	"profile", "policy", "scheduler", "scheduling_policy", "dataset(_name)?", "split", "endpoint_type", "version", "image", "gpu", "gpus", "hw", "hardware",
 	"accelerator", "device", "arch(itecture)?", "platform", "model", "method", "algorithm", "sampler", "distribution", "unit", "units", "task", "state",
@@ -46,17 +47,17 @@ var takesAWord = regexp.MustCompile(`(?i)(^|[._ -])(` + strings.Join([]string{
 }, "|") + `)(_?type|_name|_mode|_id|_)?(\.[0-9]+)?$`)
 
 // saysNothing are words that may stand under any key.
-var saysNothing = regexp.MustCompile(`(?i)^(true|false|none|null|auto|maximi[sz]e|minimi[sz]e|yes|no|on|off|[-+]?inf|nan|[-+]?[0-9.]+(e[-+]?[0-9]+)?)$`)
+var saysNothing = lazy.Regexp(`(?i)^(true|false|none|null|auto|maximi[sz]e|minimi[sz]e|yes|no|on|off|[-+]?inf|nan|[-+]?[0-9.]+(e[-+]?[0-9]+)?)$`)
 
 // looksSecret matches a key of a server, whatever it is called.
-var looksSecret = regexp.MustCompile(`(?i)(bearer\s|\bsk-|\bhf_|\bghp_|\bglpat-|\bAKIA|\beyJ|[0-9a-f]{32}|[A-Za-z0-9]{36})`)
+var looksSecret = lazy.Regexp(`(?i)(bearer\s|\bsk-|\bhf_|\bghp_|\bglpat-|\bAKIA|\beyJ|[0-9a-f]{32}|[A-Za-z0-9]{36})`)
 
 // KeepsSecret finds a server's key in a text that would be kept as it is.
-var KeepsSecret = regexp.MustCompile(`(?i)(--?-?api[-_]?key[ =]+\S|authorization["']?\s*[:=]\s*\S|bearer\s+[A-Za-z0-9._-]{8}|\bsk-[A-Za-z0-9_-]{6}|\bhf_[A-Za-z0-9]{8}|\bghp_[A-Za-z0-9]{8}|(api[-_]?key|secret|password)["']?\s*[:=]\s*["']?[^\s"']{4})`)
+var KeepsSecret = lazy.Regexp(`(?i)(--?-?api[-_]?key[ =]+\S|authorization["']?\s*[:=]\s*\S|bearer\s+[A-Za-z0-9._-]{8}|\bsk-[A-Za-z0-9_-]{6}|\bhf_[A-Za-z0-9]{8}|\bghp_[A-Za-z0-9]{8}|(api[-_]?key|secret|password)["']?\s*[:=]\s*["']?[^\s"']{4})`)
 
 // notSettings matches keys of settings that name people, places or secrets, or hold
 // texts.
-var notSettings = regexp.MustCompile(`(?i)(^|[._-])(api_?key|token|secret|password|authorization|headers?|user(name)?|url|base_url|target|host(name)?|address|description|keywords|labels?|prompt|path|cwd|cmd|command|str|envars|environ|location|email|node|namespace|proxy|logs?|id_?|uid|cid|eid|pid)$`)
+var notSettings = lazy.Regexp(`(?i)(^|[._-])(api_?key|token|secret|password|authorization|headers?|user(name)?|url|base_url|target|host(name)?|address|description|keywords|labels?|prompt|path|cwd|cmd|command|str|envars|environ|location|email|node|namespace|proxy|logs?|id_?|uid|cid|eid|pid)$`)
 
 // Flatten puts what a tree says about how something was measured into settings,
 // under dotted keys: numbers, booleans and words. Places on disks and in networks
@@ -69,7 +70,7 @@ func Flatten(into map[string]any, prefix string, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range SortedKeys(value) {
-			if Word(key) == "" || strings.Contains(key, "/") || notSettings.MatchString(strings.TrimLeft(key, "-")) {
+			if Word(key) == "" || strings.Contains(key, "/") || notSettings().MatchString(strings.TrimLeft(key, "-")) {
 				continue
 			}
 			name := key

@@ -3,10 +3,10 @@ package read
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"tidemark/internal/lazy"
 	"tidemark/internal/splitmix"
 )
 
@@ -58,7 +58,7 @@ func IsNoPlace(text string) bool {
 }
 
 // PlainID matches an id that cannot be somebody's name with a blank or an @ in it.
-var PlainID = regexp.MustCompile(`^[A-Za-z0-9._:/#+-]{1,128}$`)
+var PlainID = lazy.Regexp(`^[A-Za-z0-9._:/#+-]{1,128}$`)
 
 // Numbered gives each name a number, in the order of first use, so that equal names
 // stay equal and none is kept.
@@ -102,7 +102,7 @@ func OrNil[T comparable](value T) *T {
 
 // KeyName is a key where it looks like a name.
 func KeyName(key string) string {
-	if NameLike.MatchString(key) {
+	if NameLike().MatchString(key) {
 		return key
 	}
 	return "one that does not look like a name"

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // AIPerf reads what AIPerf writes as JSON: profile_export_aiperf.json of one run
@@ -136,7 +136,7 @@ func aiperfCombinations(out *read.Rows, text json.RawMessage) (points []aiperfPo
 }
 
 // aiperfStatistic matches the percentiles, which have the same names here.
-var aiperfStatistic = regexp.MustCompile(`^p\d{1,2}(\.\d{1,6})?$`)
+var aiperfStatistic = lazy.Regexp(`^p\d{1,2}(\.\d{1,6})?$`)
 
 // aiperfNames are AIPerf's names of statistics and ours; ci_ is the confidence
 // interval over runs, se its standard error, cv the coefficient of variation.
@@ -157,7 +157,7 @@ func aiperfFigures(out *read.Rows, metrics resultObject) (figures []Figure) {
 		alone := metric["std"] == nil && metric["p50"] == nil && metric["ci_low"] == nil
 		for _, key := range read.SortedKeys(metric) {
 			statistic, value := aiperfNames[key], metric.number(key)
-			if aiperfStatistic.MatchString(key) {
+			if aiperfStatistic().MatchString(key) {
 				statistic = key
 			}
 			if alone && statistic == "mean" {

@@ -1,12 +1,12 @@
 package results
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // AIPerfCSV reads AIPerf's profile_export_aiperf.csv: a table of metrics by
@@ -67,12 +67,12 @@ func readAIPerfCSV(d *read.Document, out *read.Rows) error {
 }
 
 // unitInParentheses takes "Time to First Token (ms)" apart.
-var unitInParentheses = regexp.MustCompile(`^(.+) \(([A-Za-z%/]{1,20})\)$`)
+var unitInParentheses = lazy.Regexp(`^(.+) \(([A-Za-z%/]{1,20})\)$`)
 
 // aiperfCSVFigures reads "Time to First Token (ms),30.8,28.7,...".
 func aiperfCSVFigures(columns, fields []string) (figures []Figure, reason string) {
 	name, unit := fields[0], (*string)(nil)
-	if parts := unitInParentheses.FindStringSubmatch(name); parts != nil {
+	if parts := unitInParentheses().FindStringSubmatch(name); parts != nil {
 		name, unit = parts[1], new(parts[2])
 	}
 	name = snakeCase(name)
@@ -88,7 +88,7 @@ func aiperfCSVFigures(columns, fields []string) (figures []Figure, reason string
 		}
 		statistic := aiperfNames[column]
 		switch {
-		case aiperfStatistic.MatchString(column):
+		case aiperfStatistic().MatchString(column):
 			statistic = column
 		case column == "Value":
 			statistic = "value"
@@ -105,10 +105,10 @@ func aiperfCSVFigures(columns, fields []string) (figures []Figure, reason string
 }
 
 // notLetters become one underscore.
-var notLetters = regexp.MustCompile(`[^a-z0-9]+`)
+var notLetters = lazy.Regexp(`[^a-z0-9]+`)
 
 // snakeCase makes a metric's title its tag: "Time to First Token" is
 // time_to_first_token.
 func snakeCase(title string) string {
-	return strings.Trim(notLetters.ReplaceAllString(strings.ToLower(title), "_"), "_")
+	return strings.Trim(notLetters().ReplaceAllString(strings.ToLower(title), "_"), "_")
 }

@@ -2,11 +2,11 @@ package results
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 )
 
 // AutoTune reads the result.txt of vLLM's auto_tune.sh: one line for each pair of
@@ -17,7 +17,7 @@ import (
 var AutoTune = read.Format{
 	Name: "auto-tune",
 	Sees: func(h *read.Head) string {
-		if !tunedLine.Match(h.Line) && !(bytes.HasPrefix(h.Line, []byte("hash:")) && tunedLine.Match(h.Data[:min(len(h.Data), 4096)])) {
+		if !tunedLine().Match(h.Line) && !(bytes.HasPrefix(h.Line, []byte("hash:")) && tunedLine().Match(h.Data[:min(len(h.Data), 4096)])) {
 			return ""
 		}
 		return "auto_tune's result.txt, with max_num_seqs and max_num_batched_tokens"
@@ -28,9 +28,9 @@ var AutoTune = read.Format{
 }
 
 var (
-	tunedLine = regexp.MustCompile(`(?m)^(?:best_)?max_num_seqs: *\d+, (?:max|best)_num_batched_tokens: *\d+`)
-	tunedPair = regexp.MustCompile(`(?:^|, )([a-z_][a-z0-9_ ]*): *([^,]*)`)
-	unmet     = regexp.MustCompile(`does not meet latency requirement *([0-9.eE+]+)`)
+	tunedLine = lazy.Regexp(`(?m)^(?:best_)?max_num_seqs: *\d+, (?:max|best)_num_batched_tokens: *\d+`)
+	tunedPair = lazy.Regexp(`(?:^|, )([a-z_][a-z0-9_ ]*): *([^,]*)`)
+	unmet     = lazy.Regexp(`does not meet latency requirement *([0-9.eE+]+)`)
 )
 
 // maxTuned bounds the lines of one file.
@@ -52,17 +52,17 @@ func readAutoTune(d *read.Document, out *read.Rows) error {
 		switch {
 		case strings.HasPrefix(text, "hash:"):
 			hash = strings.TrimSpace(text[len("hash:"):])
-		case !tunedLine.MatchString(text):
+		case !tunedLine().MatchString(text):
 			if strings.Contains(text, "max_num_seqs") {
 				return &read.Reject{Reason: read.Missing}, nil
 			} // else it is talk of the script
 		default:
 			one := tuned{pairs: map[string]string{}}
-			if limit := unmet.FindStringSubmatch(text); limit != nil {
+			if limit := unmet().FindStringSubmatch(text); limit != nil {
 				one.limit = read.ParseNumber(limit[1])
 				text = strings.TrimSpace(text[:strings.Index(text, "does not")])
 			}
-			for _, pair := range tunedPair.FindAllStringSubmatch(text, 32) {
+			for _, pair := range tunedPair().FindAllStringSubmatch(text, 32) {
 				one.pairs[strings.ReplaceAll(pair[1], " ", "")] = strings.TrimSpace(pair[2])
 			}
 			if strings.HasPrefix(text, "best_") {

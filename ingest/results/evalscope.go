@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 )
 
 // Evalscope reads the summary of "evalscope perf". The tool writes a folder:
@@ -79,11 +79,11 @@ func readEvalscope(d *read.Document, out *read.Rows) error {
 }
 
 // unitBehind matches a name with its unit in parentheses.
-var unitBehind = regexp.MustCompile(`^(.*?) *\(([^()]*)\)$`)
+var unitBehind = lazy.Regexp(`^(.*?) *\(([^()]*)\)$`)
 
 // nameAndUnit takes "TTFT (ms)" apart.
 func nameAndUnit(key string) (name, unit string) {
-	parts := unitBehind.FindStringSubmatch(key)
+	parts := unitBehind().FindStringSubmatch(key)
 	if parts == nil {
 		return key, ""
 	}

@@ -2,11 +2,11 @@ package results
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // Names and units of figures. Tools agree on little: avg is mean, 99% is p99, a
@@ -101,11 +101,11 @@ func leavesAt(out *read.Rows, point int32, way []string, node any, words func([]
 
 // isoSpan is a duration of ISO 8601 without days or months, which are of no fixed
 // length.
-var isoSpan = regexp.MustCompile(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
+var isoSpan = lazy.Regexp(`^PT(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?$`)
 
 // isoDuration reads PT1H2M3.5S as seconds; nil where the text is anything else.
 func isoDuration(text string) *float64 {
-	parts := isoSpan.FindStringSubmatch(text)
+	parts := isoSpan().FindStringSubmatch(text)
 	if parts == nil || text == "PT" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func isoDuration(text string) *float64 {
 }
 
 // percentileName matches p99, p99.9, p99_9 and p99th.
-var percentileName = regexp.MustCompile(`^p(\d{1,3})(?:[._p](\d+))?(?:th)?$`)
+var percentileName = lazy.Regexp(`^p(\d{1,3})(?:[._p](\d+))?(?:th)?$`)
 
 // statistic is the name that raw.figures has for a tool's statistic; "" for a word
 // that is not one.
@@ -130,7 +130,7 @@ func statistic(name string) string {
 	case "min", "max", "count", "mode", "variance", "value":
 		return name
 	}
-	parts := percentileName.FindStringSubmatch(name)
+	parts := percentileName().FindStringSubmatch(name)
 	if parts == nil {
 		return ""
 	}

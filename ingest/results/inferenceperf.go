@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // InferencePerf reads inference-perf's reports, stage_N_lifecycle_metrics and
@@ -39,7 +39,7 @@ func seesInferencePerf(h *read.Head) string {
 
 // stageOfName finds the number of a stage in the file's name; the report does not
 // say it.
-var stageOfName = regexp.MustCompile(`stage_(\d{1,6})_`)
+var stageOfName = lazy.Regexp(`stage_(\d{1,6})_`)
 
 // readInferencePerf adds the report of one stage. Where the client itself sent
 // late, a note warns: then the latencies are partly its own.
@@ -71,7 +71,7 @@ func inferencePerfPoint(report map[string]any, d *read.Document) Point {
 	}
 	row.Load = cmp.Or(row.closedLoad(), row.openLoad())
 	flat := map[string]any{}
-	if stage := stageOfName.FindStringSubmatch(d.Base()); stage != nil {
+	if stage := stageOfName().FindStringSubmatch(d.Base()); stage != nil {
 		flat["stage"] = read.ParseNumber(stage[1]).Value
 	}
 	const longestConfig = 1 << 20

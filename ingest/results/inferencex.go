@@ -2,11 +2,11 @@ package results
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // InferenceX reads results of InferenceX (InferenceMAX before). It runs vLLM's
@@ -37,7 +37,7 @@ func seesInferenceX(h *read.Head) string {
 
 // isInferenceXKey tells median_ttft from median_ttft_ms.
 func isInferenceXKey(key string) bool {
-	parts := timedFigure.FindStringSubmatch(key)
+	parts := timedFigure().FindStringSubmatch(key)
 	return parts != nil && parts[4] == "" && slices.Contains([]string{"ttft", "tpot", "e2el", "itl"}, parts[3])
 }
 
@@ -73,12 +73,12 @@ func (o resultObject) inferenceXKeys(row *Point) {
 }
 
 // inferenceXName is the name of a raw file, MODEL_ENGINE_tp8_isl1024_osl1024_conc64...
-var inferenceXName = regexp.MustCompile(`_(vllm|sglang|trtllm|trt|atom)_(tp|tep|dep|dp|ep)(\d{1,4})_isl(\d{1,7})_osl(\d{1,7})_conc\d`)
+var inferenceXName = lazy.Regexp(`_(vllm|sglang|trtllm|trt|atom)_(tp|tep|dep|dp|ep)(\d{1,4})_isl(\d{1,7})_osl(\d{1,7})_conc\d`)
 
 // nameSays reads what a raw file's name says: tep is tensor-parallel attention with
 // expert-parallel MLPs, dep data-parallel attention with the same.
 func nameSays(name string, row *Point) {
-	parts := inferenceXName.FindStringSubmatch(name)
+	parts := inferenceXName().FindStringSubmatch(name)
 	if parts == nil {
 		return
 	}

@@ -2,12 +2,12 @@ package results
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // LLMDReport reads llm-d's benchmark report, schemas 0.1, 0.2 and 0.2.1, as YAML or
@@ -26,7 +26,7 @@ var LLMDReport = read.Format{
 }
 
 // llmdVersion finds the schema's version in the head, quoted or not.
-var llmdVersion = regexp.MustCompile(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
+var llmdVersion = lazy.Regexp(`(?m)(?:^|[{,])\s*"?version"?:\s*['"]?(0\.\d+(?:\.\d+)?)`)
 
 // seesLLMD asks for the keys of either schema and for a version that begins with 0.
 func seesLLMD(h *read.Head) string {
@@ -37,7 +37,7 @@ func seesLLMD(h *read.Head) string {
 	if !read.HasAll(keys, "version", "scenario") || !slices.Contains(keys, "metrics") && !slices.Contains(keys, "results") {
 		return ""
 	}
-	found := llmdVersion.FindSubmatch(h.Data)
+	found := llmdVersion().FindSubmatch(h.Data)
 	if found == nil {
 		return ""
 	}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 )
 
 // Result files of other clients are JSON as Python writes it: one object, several
@@ -203,7 +203,7 @@ func (o resultObject) object(key string) resultObject {
 }
 
 // percentileKey is a percentile as a key: "99", "99.9".
-var percentileKey = regexp.MustCompile(`^\d{1,2}(\.\d{1,6})?$`)
+var percentileKey = lazy.Regexp(`^\d{1,2}(\.\d{1,6})?$`)
 
 // firstName is the first of ["model", ...] or [{"name": "model"}, ...].
 func firstName(list json.RawMessage) *string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 )
 
 // Optuna reads the trials of an Optuna study: what trials_dataframe() writes as CSV
@@ -199,11 +199,11 @@ func trialCell(text string) any {
 }
 
 // timeDelta is how pandas and Python print a duration.
-var timeDelta = regexp.MustCompile(`^(?:(\d+) days?,? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)$`)
+var timeDelta = lazy.Regexp(`^(?:(\d+) days?,? )?(\d+):(\d{2}):(\d{2}(?:\.\d+)?)$`)
 
 // pandasDuration reads "0 days 00:01:23.5", Python's "0:01:23.5", and seconds.
 func pandasDuration(text string) *float64 {
-	parts := timeDelta.FindStringSubmatch(text)
+	parts := timeDelta().FindStringSubmatch(text)
 	if parts == nil {
 		return read.ParseNumber(text).Float()
 	}

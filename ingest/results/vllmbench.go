@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // VLLMBenchServe reads what "vllm bench serve" saves, and benchmark_serving.py
@@ -126,8 +126,8 @@ func (o resultObject) load() *string {
 }
 
 var (
-	timedFigure = regexp.MustCompile(`^(probe_)?(mean|median|std|min|max|p\d{1,2}(?:\.\d{1,6})?)_(\w{1,60}?)(_ms)?$`)
-	latencyWord = regexp.MustCompile(`^(ttft|tpot|itl|e2el|e2e_latency|intvty)`)
+	timedFigure = lazy.Regexp(`^(probe_)?(mean|median|std|min|max|p\d{1,2}(?:\.\d{1,6})?)_(\w{1,60}?)(_ms)?$`)
+	latencyWord = lazy.Regexp(`^(ttft|tpot|itl|e2el|e2e_latency|intvty)`)
 )
 
 // vllmUnits are the figures that have no statistic in their name, with their units.
@@ -151,8 +151,8 @@ func (o resultObject) vllmFigures(out *read.Rows, point int32, bare string) (fig
 	for _, key := range read.SortedKeys(o) {
 		name := strings.TrimSuffix(key, ":") // "request_goodput:" in some builds
 		unit, alone := vllmUnits[name]
-		parts := timedFigure.FindStringSubmatch(name)
-		isLatency := parts != nil && (parts[4] != "" || latencyWord.MatchString(parts[3]))
+		parts := timedFigure().FindStringSubmatch(name)
+		isLatency := parts != nil && (parts[4] != "" || latencyWord().MatchString(parts[3]))
 		if !alone && !isLatency {
 			continue
 		}
@@ -198,7 +198,7 @@ func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure
 		}
 		for _, key := range read.SortedKeys(of) {
 			var pairs [][2]float64
-			parts := listedPercentiles.FindStringSubmatch(key)
+			parts := listedPercentiles().FindStringSubmatch(key)
 			if parts == nil || json.Unmarshal(of[key], &pairs) != nil {
 				continue
 			}
@@ -218,7 +218,7 @@ func (o resultObject) partFigures(out *read.Rows, point int32) (figures []Figure
 }
 
 // listedPercentiles holds pairs of a percentile and its value.
-var listedPercentiles = regexp.MustCompile(`^percentiles_(\w{1,60})_ms$`)
+var listedPercentiles = lazy.Regexp(`^percentiles_(\w{1,60})_ms$`)
 
 // settings are all other keys: how it was measured. Names of models and tokenizers
 // lose the folders before them.

@@ -2,10 +2,10 @@ package results
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/lazy"
 )
 
 // VLLMBenchLog reads what "vllm bench serve" prints at its end, as auto_tune keeps
@@ -27,11 +27,11 @@ var VLLMBenchLog = read.Format{
 const benchTitle = "Serving Benchmark Result"
 
 var (
-	benchLine  = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9 ./()%-]*):\s+(\S+)\s*$`)
-	benchTimes = regexp.MustCompile(`^(Mean|Median|Std|P\d+(?:\.\d+)?) (TTFT|TPOT|ITL|E2EL) \(ms\)$`)
-	benchAsked = regexp.MustCompile(`\b(num_prompts|request_rate|max_concurrency|random_input_len|random_output_len|burstiness|seed)=([0-9.]+|inf)\b`)
-	benchModel = regexp.MustCompile(`\bmodel='([^']{1,128})'`)
-	nameOfLog  = regexp.MustCompile(`^bm_log_(\d+)_(\d+)_`)
+	benchLine  = lazy.Regexp(`^([A-Za-z][A-Za-z0-9 ./()%-]*):\s+(\S+)\s*$`)
+	benchTimes = lazy.Regexp(`^(Mean|Median|Std|P\d+(?:\.\d+)?) (TTFT|TPOT|ITL|E2EL) \(ms\)$`)
+	benchAsked = lazy.Regexp(`\b(num_prompts|request_rate|max_concurrency|random_input_len|random_output_len|burstiness|seed)=([0-9.]+|inf)\b`)
+	benchModel = lazy.Regexp(`\bmodel='([^']{1,128})'`)
+	nameOfLog  = lazy.Regexp(`^bm_log_(\d+)_(\d+)_`)
 )
 
 // benchWords are the lines that are figures: the JSON's name and its unit. Versions
@@ -79,10 +79,10 @@ func readBenchLog(d *read.Document, out *read.Rows) error {
 			log.take(text)
 			return nil, nil
 		}
-		for _, pair := range benchAsked.FindAllStringSubmatch(text, 32) {
+		for _, pair := range benchAsked().FindAllStringSubmatch(text, 32) {
 			asked[pair[1]] = pair[2]
 		}
-		if found := benchModel.FindStringSubmatch(text); found != nil {
+		if found := benchModel().FindStringSubmatch(text); found != nil {
 			model = found[1]
 		}
 		return nil, nil
@@ -107,12 +107,12 @@ func newBenchLog(asked map[string]string, model string) *benchLog {
 
 // take reads one line of the report; lines between the figures are passed over.
 func (l *benchLog) take(text string) {
-	found := benchLine.FindStringSubmatch(text)
+	found := benchLine().FindStringSubmatch(text)
 	if found == nil {
 		return
 	}
 	name, value := found[1], read.ParseNumber(found[2])
-	times := benchTimes.FindStringSubmatch(name)
+	times := benchTimes().FindStringSubmatch(name)
 	words, isFigure := benchWords[name]
 	switch {
 	case len(l.figures) > 200: // one report has some 40
@@ -147,7 +147,7 @@ func (l *benchLog) add(out *read.Rows, point int32, name string) {
 	if l.row.Completed != nil && l.row.Failed != nil {
 		l.row.Requests = new(*l.row.Completed + *l.row.Failed)
 	}
-	if found := nameOfLog.FindStringSubmatch(name); found != nil {
+	if found := nameOfLog().FindStringSubmatch(name); found != nil {
 		l.flat["max_num_seqs"], l.flat["max_num_batched_tokens"] = read.ParseNumber(found[1]).Value, read.ParseNumber(found[2]).Value
 		l.row.Label = new("max_num_seqs=" + found[1] + " max_num_batched_tokens=" + found[2])
 	}

@@ -77,7 +77,7 @@ func readVLLMLatency(d *read.Document, out *read.Rows) error {
 		figures := []Figure{{Point: point, Name: "latency", Statistic: "mean", Unit: new("s"), Value: *mean}}
 		percentiles := o.object("percentiles")
 		for _, key := range read.SortedKeys(percentiles) {
-			if value := percentiles.number(key); value != nil && percentileKey.MatchString(key) {
+			if value := percentiles.number(key); value != nil && percentileKey().MatchString(key) {
 				figures = append(figures, Figure{Point: point, Name: "latency", Statistic: "p" + key, Unit: new("s"), Value: *value})
 			}
 		}

@@ -77,7 +77,7 @@ func (s *spans) session(of *span, isOneOfSeveral bool) (in spanPlace, agent *spa
 	default:
 		return spanPlace{}, nil
 	}
-	if !read.PlainID.MatchString(conversation) {
+	if !read.PlainID().MatchString(conversation) {
 		number, ok := s.people.Of(conversation)
 		if !ok {
 			return spanPlace{}, nil
@@ -85,7 +85,7 @@ func (s *spans) session(of *span, isOneOfSeveral bool) (in spanPlace, agent *spa
 		conversation = "session-" + number
 	}
 	name := func(i int) string { // of the session of an agent
-		if i == len(agents)-1 || !read.PlainID.MatchString(agents[i].id) {
+		if i == len(agents)-1 || !read.PlainID().MatchString(agents[i].id) {
 			return conversation
 		}
 		return conversation + "/" + agents[i].id

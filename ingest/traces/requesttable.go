@@ -269,7 +269,7 @@ func (t *requestTable) session(r *request, row *read.Arrival, detail *read.Arriv
 
 // id keeps an id as it is, or puts a number in its place where it may be a name.
 func (t *requestTable) id(r *request, p part, names *read.Numbered) (*string, *read.Reject) {
-	if read.PlainID.Match(r[p]) {
+	if read.PlainID().Match(r[p]) {
 		return new(string(r[p])), nil
 	}
 	t.out.Note("%s: ids that might be names were numbered", t.name(p))

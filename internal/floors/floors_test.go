@@ -57,6 +57,7 @@ var floor = map[string]int{
 	"internal/vllmsim":                 1,
 	"internal/vllmsim/simprocess":      2,
 	"internal/hint":                    -1,
+	"internal/lazy":                    -1,
 	"internal/objects":                 0,
 	"internal/objects/objectstest":     0,
 	"internal/realobjects":             0,

@@ -1,28 +1,28 @@
 package notebook
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"net/http"
-	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed page.html
 var page []byte
 
-var (
-	pageScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
-	pageStyle  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
-)
-
 // pagePolicy allows the page's own script and style, known by their hashes, and requests to this server.
-var pagePolicy = "default-src 'none'; script-src " + hashOf(pageScript) + "; style-src " + hashOf(pageStyle) +
-	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+var pagePolicy = sync.OnceValue(func() string {
+	return "default-src 'none'; script-src " + hashOf("script") + "; style-src " + hashOf("style") +
+		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+})
 
-func hashOf(element *regexp.Regexp) string {
-	digest := sha256.Sum256(element.FindSubmatch(page)[1])
+func hashOf(element string) string {
+	_, from, _ := bytes.Cut(page, []byte("<"+element+">"))
+	inside, _, _ := bytes.Cut(from, []byte("</"+element+">"))
+	digest := sha256.Sum256(inside)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'"
 }
 
@@ -40,7 +40,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", pagePolicy())
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(page)

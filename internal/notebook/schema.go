@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"tidemark/internal/escape"
+	"tidemark/internal/lazy"
 	"tidemark/queries"
 )
 
@@ -177,13 +177,13 @@ func schemaOf(text []byte) ([]byte, error) {
 }
 
 var (
-	ratePattern = regexp.MustCompile(`(?:^|_)([a-z]+)_per_(s|h|million_tokens)$`)
-	unitPattern = regexp.MustCompile(`, (seconds|bytes|tokens|requests|USD|watts|joules|nanoseconds|microseconds|tokens per second|requests per second|bytes per second)\b`)
+	ratePattern = lazy.Regexp(`(?:^|_)([a-z]+)_per_(s|h|million_tokens)$`)
+	unitPattern = lazy.Regexp(`, (seconds|bytes|tokens|requests|USD|watts|joules|nanoseconds|microseconds|tokens per second|requests per second|bytes per second)\b`)
 )
 
 // unitOf is the unit of a column: its name says it by its end, or else its comment after a comma.
 func unitOf(name, comment string) string {
-	if rate := ratePattern.FindStringSubmatch(name); rate != nil {
+	if rate := ratePattern().FindStringSubmatch(name); rate != nil {
 		switch of := rate[1]; of {
 		case "bytes", "tokens", "requests", "sessions", "usd", "flops":
 			return of + "/" + rate[2]
@@ -197,7 +197,7 @@ func unitOf(name, comment string) string {
 			return ending.unit
 		}
 	}
-	if said := unitPattern.FindStringSubmatch(comment); said != nil {
+	if said := unitPattern().FindStringSubmatch(comment); said != nil {
 		return said[1]
 	}
 	return ""

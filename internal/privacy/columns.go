@@ -57,7 +57,7 @@ var textColumns = func() map[string]string {
 
 // patterns are the regular expressions of the kinds that SQL can check.
 var patterns = map[string]string{
-	aWord:     fit.String(),
+	aWord:     aFit,
 	aName:     `^[^\n]{1,64}$`,
 	someLabel: `^([A-Za-z_:][A-Za-z0-9_:.]*="[^"]{0,200}",?)*$`,
 	aSymbol:   `^[^\n]*$`,

@@ -13,13 +13,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tidemark/internal/hint"
+	"tidemark/internal/lazy"
 	"tidemark/internal/userfile"
 
 	"github.com/klauspost/compress/gzip"
@@ -179,13 +179,13 @@ func membersOf(text []byte) (n int) {
 	return n
 }
 
-var columnLike = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,40}$`)
+var columnLike = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]{0,40}$`)
 
 // refuse records a column that is not allowed, once. It repeats the column's
 // name only if that looks like one: the message may be published, and a name
 // can be a secret as well.
 func (s *subject) refuse(column, why string) {
-	if !columnLike.MatchString(column) && column != "a line" {
+	if !columnLike().MatchString(column) && column != "a line" {
 		column = "a column without a proper name"
 	}
 	if said := column + ": " + why; !slices.Contains(s.foreign, said) {
@@ -350,13 +350,13 @@ func (s *subject) refuseText(known []string, cell func(string) string) {
 		switch {
 		case err != nil:
 			s.refuse(name, "not a number")
-		case !(value >= 0) || value > float64(mostTokens) || value != math.Trunc(value) || !digitsOnly.MatchString(cell(name)):
+		case !(value >= 0) || value > float64(mostTokens) || value != math.Trunc(value) || !digitsOnly().MatchString(cell(name)):
 			s.refuse(name, "not a whole number from 0 on")
 		}
 	}
 }
 
-var digitsOnly = regexp.MustCompile(`^[0-9]+$`)
+var digitsOnly = lazy.Regexp(`^[0-9]+$`)
 
 func decimal(text string) float64 {
 	value, _ := strconv.ParseFloat(text, 64)

@@ -5,11 +5,11 @@ package privacy
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"tidemark/internal/lazy"
 	"tidemark/internal/show"
 )
 
@@ -100,12 +100,14 @@ const (
 
 // fit matches an id or a word of a fixed set. What people write contains
 // spaces.
-var fit = regexp.MustCompile(`^[A-Za-z0-9_.:/+@#=-]{1,64}$`)
+var fit = lazy.Regexp(aFit)
+
+const aFit = `^[A-Za-z0-9_.:/+@#=-]{1,64}$`
 
 func (c *textColumn) add(value string) {
 	c.values++
 	c.length += int64(len(value))
-	if !fit.MatchString(value) {
+	if !fit().MatchString(value) {
 		c.unfit++
 	}
 	if c.name == "class" && !isWord(value) {
@@ -215,11 +217,11 @@ func (s *subject) noText(Terms) (string, string) {
 	return holds("only columns of ids and words: %s%s", strings.Join(found, ", "), documents)
 }
 
-var pseudonym = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var pseudonym = lazy.Regexp(`^[0-9a-f]{16}$`)
 
 func foreignNames(list []string) (n int) {
 	for _, name := range list {
-		if name != "" && name != other && !pseudonym.MatchString(name) {
+		if name != "" && name != other && !pseudonym().MatchString(name) {
 			n++
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"tidemark/internal/lazy"
 	"tidemark/internal/show"
 	"tidemark/internal/warehouse"
 )
 
 var (
-	labelValue = regexp.MustCompile(`="([^"]*)"`)
+	labelValue = lazy.Regexp(`="([^"]*)"`)
 	// Devices have long names, such as "NVIDIA RTX PRO 6000 Blackwell Server
 	// Edition".
-	deviceName = regexp.MustCompile(`^(NVIDIA|AMD|Intel|Google|AWS|Tesla|Quadro|GeForce)\b`)
+	deviceName = lazy.Regexp(`^(NVIDIA|AMD|Intel|Google|AWS|Tesla|Quadro|GeForce)\b`)
 )
 
 const mostWordsOfADevice = 9
@@ -28,7 +28,7 @@ const mostWordsOfADevice = 9
 // recorded can hold an API key, and a run's name can hold a person's.
 func valueProblem(value string) string {
 	most := mostWords
-	if deviceName.MatchString(value) {
+	if deviceName().MatchString(value) {
 		most = mostWordsOfADevice
 	}
 	switch {
@@ -81,7 +81,7 @@ func (s *subject) inspectValues(ctx context.Context, w *warehouse.Warehouse, nam
 func partsOf(value, kind, column string) (parts []string) {
 	switch {
 	case kind == someLabel:
-		for _, match := range labelValue.FindAllStringSubmatch(value, -1) {
+		for _, match := range labelValue().FindAllStringSubmatch(value, -1) {
 			parts = append(parts, match[1])
 		}
 	case column == "settings":
