@@ -27,54 +27,71 @@ const mostBlockUses = 1 << 19
 // Only the leading blocks of a prompt that are in the cache help, so a block counts
 // as no nearer than the blocks before it. As in an engine, the end of a prompt is
 // evicted before its start.
+//
+// A block is looked up once a use, and then goes by its number: the map is most of the cost.
 type reuse struct {
-	last   map[uint64]int32 // block -> its place on the line of uses, the latest at the end
-	line   []int32          // Fenwick tree: how many blocks have their last use at a place
-	end    int32            // next free place
-	counts [66]int64        // uses by distance: [k] up to 2^k; [neverUsed] for the first time
+	numbers map[uint64]int32 // of the blocks, in the order of their first use
+	places  []int32          // of each, its last use's place on the line of uses, the latest at the end
+	used    int              // blocks that have a place
+	line    []int32          // Fenwick tree: how many blocks have their last use at a place
+	end     int32            // next free place
+	counts  [66]int64        // uses by distance: [k] up to 2^k; [neverUsed] for the first time
+	latest  []int32          // the numbers of one prompt's blocks
 }
 
-const neverUsed = 65
+const (
+	neverUsed = 65
+	noPlace   = -1
+)
 
 func newReuse() *reuse {
-	return &reuse{last: map[uint64]int32{}, line: make([]int32, 1<<10)}
+	return &reuse{numbers: map[uint64]int32{}, line: make([]int32, 1<<10)}
 }
 
 // prompt counts one request's blocks, and uses them.
 func (r *reuse) prompt(blocks []uint64) {
 	furthest := 0
+	r.latest = r.latest[:0]
 	for _, block := range blocks {
+		number, isKnown := r.numbers[block]
+		if !isKnown {
+			number = int32(len(r.places))
+			r.numbers[block], r.places = number, append(r.places, noPlace)
+		}
+		r.latest = append(r.latest, number)
 		if furthest != neverUsed {
-			furthest = max(furthest, r.distance(block))
+			furthest = max(furthest, r.distance(number))
 		}
 		r.counts[furthest]++
 	}
-	for i := len(blocks) - 1; i >= 0; i-- {
-		r.use(blocks[i])
+	for i := len(r.latest) - 1; i >= 0; i-- {
+		r.use(r.latest[i])
 	}
 }
 
 // distance is the block's place in the order of last use, as the power of two that
 // it is not beyond.
-func (r *reuse) distance(block uint64) int {
-	place, isKnown := r.last[block]
-	if !isKnown {
+func (r *reuse) distance(number int32) int {
+	place := r.places[number]
+	if place == noPlace {
 		return neverUsed
 	}
-	from := len(r.last) - int(r.upTo(place)) + 1
+	from := r.used - int(r.upTo(place)) + 1
 	return bits.Len(uint(from - 1))
 }
 
 // use makes a block the one that was used last.
-func (r *reuse) use(block uint64) {
-	if place, isKnown := r.last[block]; isKnown {
+func (r *reuse) use(number int32) {
+	if place := r.places[number]; place != noPlace {
 		r.add(place, -1)
+		r.places[number] = noPlace
+		r.used--
 	}
 	if int(r.end) == len(r.line)-1 {
-		delete(r.last, block)
 		r.shorten()
 	}
-	r.last[block] = r.end
+	r.places[number] = r.end
+	r.used++
 	r.add(r.end, 1)
 	r.end++
 }
@@ -82,16 +99,17 @@ func (r *reuse) use(block uint64) {
 // shorten leaves out the places that are not the last use of any block, and makes
 // room for as many again.
 func (r *reuse) shorten() {
-	places := make([]uint64, r.end)
-	isLast := make([]bool, r.end)
-	for block, place := range r.last {
-		places[place], isLast[place] = block, true
+	inOrder := make([]int32, r.end) // the number of each place's block, from 1
+	for number, place := range r.places {
+		if place != noPlace {
+			inOrder[place] = int32(number) + 1
+		}
 	}
-	r.line = make([]int32, max(1<<10, 2*len(r.last)+2))
+	r.line = make([]int32, max(1<<10, 2*r.used+2))
 	r.end = 0
-	for place, block := range places {
-		if isLast[place] {
-			r.last[block] = r.end
+	for _, number := range inOrder {
+		if number > 0 {
+			r.places[number-1] = r.end
 			r.add(r.end, 1)
 			r.end++
 		}

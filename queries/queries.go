@@ -49,6 +49,10 @@ func (f File) IsKept() bool { return strings.Contains(f.Text, "\n-- Kept per run
 // IsHeld says that several kept views read it, and nobody else: its rows are computed once for all of these, and not kept.
 func (f File) IsHeld() bool { return strings.Contains(f.Text, "\n-- Held while runs are computed.\n") }
 
+// IsPublishedPerRun says that the published lake has the view's rows of each run as it has those of kept ones. Its rows are not kept, because
+// they follow at once from those that are.
+func (f File) IsPublishedPerRun() bool { return strings.Contains(f.Text, "\n-- Published per run.\n") }
+
 // IsPublishedPerSource says that the view's rows of each source are written into the
 // published lake.
 func (f File) IsPublishedPerSource() bool {

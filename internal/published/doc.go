@@ -28,5 +28,6 @@
 //
 // It refuses to publish into a folder that holds anything else. It knows which
 // relations there are only from the headers in queries: what is "Kept per run.",
-// "Published per source." or "Published per week of a service." is in the lake.
+// "Published per run.", "Published per source." or "Published per week of a service."
+// is in the lake.
 package published

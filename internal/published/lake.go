@@ -135,7 +135,7 @@ func inSQL(column string) string {
 func published(column string) (relations []string) {
 	for _, schema := range queries.Views {
 		for _, file := range queries.In(schema, ".sql") {
-			if column == "run_id" && file.IsKept() || column == "source_id" && file.IsPublishedPerSource() || column == "service_week" && file.IsPublishedPerWeek() {
+			if column == "run_id" && (file.IsKept() || file.IsPublishedPerRun()) || column == "source_id" && file.IsPublishedPerSource() || column == "service_week" && file.IsPublishedPerWeek() {
 				relations = append(relations, file.Relation())
 			}
 		}

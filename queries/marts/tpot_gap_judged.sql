@@ -3,7 +3,7 @@
 --
 -- The floor is always that of the run's own requests: others can only add bytes, so it remains a bound. The terms of a prediction are in
 -- marts.tpot_gap, or in marts.tpot_gap_shared for predictions from the server's metrics.
--- Kept per run.
+-- Published per run.
 -- group: tpot
 -- run_id                  the replay
 -- seq                     the request's place in its plan
