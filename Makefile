@@ -3,8 +3,8 @@ TAGS    := duckdb_arrow
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.1.0-dev)
 GO      := go
 FUZZTIME ?= 30s
-# A test needs no symbols for a debugger, and lint vets: linking takes half as long. A panic still says where.
-LEAN    := -ldflags=-s -vet=off
+# A test needs no symbols for a debugger, and lint vets: linking takes half as long, and less with gold. A panic still says where.
+LEAN    := '-ldflags=-s $(if $(shell command -v ld.gold),-extldflags=-fuse-ld=gold)' -vet=off
 # Targets that are fuzzed at the same time, each on one core.
 FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
@@ -122,7 +122,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
 	SOAK_KILLS=$${SOAK_KILLS:-1000} SOAK_OPENS=$${SOAK_OPENS:-10000} SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 120m
-	$(GO) test -tags "$(TAGS)" ./internal/notebook -run TestAttacks -v -count=1 -timeout 20m
+	TIDEMARK_PROOF=1 $(GO) test -tags "$(TAGS)" ./internal/notebook -run TestAttacks -v -count=1 -timeout 20m
 	$(GO) test -tags "$(TAGS)" ./replay/... -run 'TheKey|AKey|Address|Scrub' -v -count=1 -timeout 10m
 	$(GO) test -tags "$(TAGS) soak" ./replay -run TestADayOfReplay -v -count=1 -timeout 60m
 	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
@@ -131,7 +131,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
-SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay
+SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/notebook ./cmd/tidemark
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
@@ -139,7 +139,7 @@ LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 paths-accuracy           := queries/macros queries/seeds analysis ingest/hardware internal/accuracy docs/accuracy.md
 paths-capacity-knees     := queries/macros queries/seeds analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
 paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/proof
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/notebook cmd/tidemark queries internal/proof
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/commandline internal/deployment

@@ -193,7 +193,7 @@ func (b *batch) fill(t *testing.T) error {
 			return fmt.Errorf("%w\n%s", err, statement)
 		}
 	}
-	if err := forgetKnown(w.DB(), strings.Join(b.catalogue, "\n")); err != nil {
+	if err := warehousetest.ForgetKnown(w.DB(), b.catalogue...); err != nil {
 		return err
 	}
 	return warehouse.Refresh(t.Context(), w.DB(), questions...)

@@ -78,7 +78,7 @@ func TestViews(t *testing.T) {
 			if _, err := tx.Exec(undescribedRuns); err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(forgetKnown(tx, sections["setup.sql"]), warehouse.KnowAgain(t.Context(), tx)); err != nil {
+			if err := errors.Join(warehousetest.ForgetKnown(tx, sections["setup.sql"]), warehouse.KnowAgain(t.Context(), tx)); err != nil {
 				t.Fatal(err)
 			}
 			if b != nil {
@@ -93,15 +93,6 @@ func TestViews(t *testing.T) {
 			compare(t, tx, query, want)
 		})
 	}
-}
-
-// forgetKnown has the tables of queries/warehouse made again where a case changes a seed, which otherwise only a new version of the program does.
-func forgetKnown(db warehouse.Querier, setup string) error {
-	if !strings.Contains(setup, "seeds.") {
-		return nil
-	}
-	_, err := db.ExecContext(context.Background(), "update warehouse.known set fingerprint = ''")
-	return err
 }
 
 // undescribedRuns are the runs of which a test gives requests or samples, and no run.json.

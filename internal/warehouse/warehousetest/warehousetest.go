@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -84,7 +85,20 @@ func Put(t testing.TB, w *warehouse.Warehouse, statements ...string) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
+	if err := ForgetKnown(w.DB(), statements...); err != nil {
+		t.Fatal(err)
+	}
 	if err := warehouse.Refresh(context.Background(), w.DB()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// ForgetKnown has the next refresh work out anew what is known of GPUs and kernels where the statements change a seed. Elsewhere only a new
+// version of the program changes one.
+func ForgetKnown(db warehouse.Querier, statements ...string) error {
+	if !strings.Contains(strings.Join(statements, "\n"), "seeds.") {
+		return nil
+	}
+	_, err := db.ExecContext(context.Background(), "update warehouse.known set fingerprint = ''")
+	return err
 }
