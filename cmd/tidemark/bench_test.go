@@ -6,14 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tidemark/internal/seeded"
 
@@ -53,6 +57,95 @@ func BenchmarkHundredThousandPlanned(b *testing.B) {
 			quantile_cont(lateness_s, 0.99) * 1e3 as "late-p99-ms"
 		from staging.requests`)
 	}
+}
+
+// BenchmarkStreamsTakenIn is a replay of streams of 512 tokens that all start at once, on a known deployment, with its ingest and its publication:
+// the CPU of the client's process for each token, and its most memory. With few tokens the end is most of it.
+func BenchmarkStreamsTakenIn(b *testing.B) {
+	const tokens = 512
+	for _, streams := range []int{64, 512} {
+		b.Run(fmt.Sprint(streams), func(b *testing.B) {
+			for b.Loop() {
+				bench := newReplayBench(b, 10_000, streams, tokens)
+				usage := bench.replay(b, "--gpu", "H100", "--catalog-model", "llama-3.1-8b")
+				b.ReportMetric(cpuSeconds(usage)*1e6/float64(streams*tokens), "CPU-us/token")
+				b.ReportMetric(float64(usage.Maxrss)/1024, "peak-MB")
+			}
+		})
+	}
+}
+
+// BenchmarkRunTakenIn takes a run into a warehouse that holds another, everything that is kept of it and its publication included: of 100,000
+// requests, 100 a second on two servers, or of as many as BENCH_REQUESTS says. It is rehearsed, so that it takes no hours to make.
+func BenchmarkRunTakenIn(b *testing.B) {
+	requests := 100_000
+	if asked := os.Getenv("BENCH_REQUESTS"); asked != "" {
+		if _, err := fmt.Sscan(asked, &requests); err != nil {
+			b.Fatalf("BENCH_REQUESTS: %v", err)
+		}
+	}
+	for b.Loop() {
+		r := replayBench{dir: b.TempDir()}
+		random := rand.New(rand.NewPCG(7, 7))
+		var trace strings.Builder
+		trace.WriteString("arrived_at,num_prefill_tokens,num_decode_tokens\n")
+		at := 0.0
+		for range requests {
+			at += random.ExpFloat64() / 100
+			fmt.Fprintf(&trace, "%.6f,%d,%d\n", at, 1+int(200*random.ExpFloat64()), 2+int(50*random.ExpFloat64()))
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte(trace.String()), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		rehearse := []string{"rehearse", "steady", "--gpu", "H100", "--model", "llama-3.1-8b", "--replicas", "2", "--keep"}
+		r.run(b, "ingest", "steady.csv", "--name", "steady")
+		r.run(b, append(rehearse, "--limit", "1000", "--runs", "small")...)
+		other := []string{"--warehouse", "other.duckdb", "--publish", "off"}
+		r.run(b, slices.Concat([]string{"ingest", "steady.csv", "--name", "steady"}, other)...)
+		r.run(b, slices.Concat(rehearse, []string{"--runs", "large"}, other)...)
+		folders, err := filepath.Glob(filepath.Join(r.dir, "large", "*"))
+		if err != nil || len(folders) != 1 {
+			b.Fatalf("%d folders (%v)", len(folders), err)
+		}
+		ingest := exec.Command("tidemark", "ingest", folders[0])
+		ingest.Dir = r.dir
+		began := time.Now()
+		if out, err := ingest.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		usage := ingest.ProcessState.SysUsage().(*syscall.Rusage)
+		b.ReportMetric(time.Since(began).Seconds(), "wall-s")
+		b.ReportMetric(cpuSeconds(usage), "CPU-s")
+		b.ReportMetric(float64(usage.Maxrss)/1024, "peak-MB")
+		for unit, path := range map[string]string{"warehouse-MB": "tidemark.duckdb", "published-MB": "tidemark.published", "folder-MB": folders[0]} {
+			b.ReportMetric(r.onDisk(b, path), unit)
+		}
+	}
+}
+
+func cpuSeconds(usage *syscall.Rusage) float64 {
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+// onDisk is the size of a file or of all files of a folder, in MB.
+func (r replayBench) onDisk(b *testing.B, path string) float64 {
+	b.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.dir, path)
+	}
+	bytes := int64(0)
+	err := filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		bytes += info.Size()
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(bytes) / 1e6
 }
 
 // BenchmarkDemo is the README's first command, warm.
@@ -175,12 +268,15 @@ func pin(b *testing.B, pid, core int) {
 }
 
 // replay sends the plan from the first core.
-func (r replayBench) replay(b *testing.B) *syscall.Rusage {
+func (r replayBench) replay(b *testing.B, flags ...string) *syscall.Rusage {
 	b.Helper()
-	client := exec.Command("taskset", "-c", "0", "tidemark", "replay", "plan.jsonl.zst",
-		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--max-stall", "1h", "--quiet")
+	client := exec.Command("taskset", slices.Concat([]string{"-c", "0", "tidemark", "replay", "plan.jsonl.zst",
+		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--max-stall", "1h", "--quiet"}, flags)...)
 	client.Dir = r.dir
-	if out, err := client.CombinedOutput(); err != nil {
+	out, err := client.CombinedOutput()
+	if client.ProcessState.ExitCode() == exitInvalid {
+		b.Logf("disturbed by other work: %s", out)
+	} else if err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	return client.ProcessState.SysUsage().(*syscall.Rusage)
