@@ -163,6 +163,32 @@ func BenchmarkDemo(b *testing.B) {
 	}
 }
 
+// BenchmarkStart is what a verb costs that has little to do: CPU of the program, user and system, the mean of twenty.
+func BenchmarkStart(b *testing.B) {
+	r := replayBench{dir: b.TempDir()}
+	if err := os.WriteFile(filepath.Join(r.dir, "steady.csv"), []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n"), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	r.run(b, "ingest", "steady.csv")
+	for _, verb := range []string{"version", "help", "runs", "schema"} {
+		b.Run(verb, func(b *testing.B) {
+			for b.Loop() {
+				const times = 20
+				var used time.Duration
+				for range times {
+					command := exec.Command("tidemark", verb)
+					command.Dir = r.dir
+					if out, err := command.CombinedOutput(); err != nil {
+						b.Fatalf("%v\n%s", err, out)
+					}
+					used += command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+				}
+				b.ReportMetric(used.Seconds()/times*1e3, "CPU-ms")
+			}
+		})
+	}
+}
+
 const (
 	benchService = `service: chat
 time_zone: Europe/Berlin

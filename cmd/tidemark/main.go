@@ -44,6 +44,7 @@ var version = "0.1.0-dev"
 func main() {
 	ingest.Child() // does not return in such a child
 	worker.Child(servedReport)
+	endsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 

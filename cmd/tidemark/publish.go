@@ -163,6 +163,9 @@ func reads(ctx context.Context, w *warehouse.Warehouse, openErr error, use func(
 		return openErr
 	}
 	err := use(ctx, w)
+	if isLeft, _ := ctx.Value(leftOpen{}).(bool); isLeft {
+		return err
+	}
 	if closeErr := w.Close(); err == nil {
 		err = closeErr
 	}

@@ -60,7 +60,7 @@ func runRuns(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return answering(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		switch {
 		case runID != "":
 			ids, err := analysis.RunIDs(ctx, w.DB(), []string{runID})

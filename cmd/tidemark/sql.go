@@ -260,7 +260,7 @@ func runSchema(c *cli.Context) error {
 	if c.Bool("stable") {
 		return printStable(c, name)
 	}
-	return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+	return answering(c, func(ctx context.Context, w *warehouse.Warehouse) error {
 		table, err := answers.Schema(ctx, w.DB(), name)
 		switch {
 		case err != nil:

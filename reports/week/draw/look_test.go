@@ -92,13 +92,17 @@ func look(t *testing.T, path string, r *week.Report) {
 	}
 }
 
-func BenchmarkFigures(b *testing.B) {
-	r := sample.Report()
-	for range b.N {
-		for _, figure := range order {
-			if _, err := plans[figure](r).drawn(); err != nil {
-				b.Fatal(err)
+// BenchmarkGallery draws every figure of every week at both widths.
+func BenchmarkGallery(b *testing.B) {
+	weeks := sample.All()
+	for b.Loop() {
+		for _, r := range weeks {
+			for _, figure := range order {
+				if _, err := plans[figure](r).drawn(); err != nil {
+					b.Fatal(err)
+				}
 			}
 		}
 	}
+	b.ReportMetric(float64(len(weeks)), "weeks")
 }
