@@ -24,7 +24,7 @@ func openEmpty(ctx context.Context, content []byte) (*Warehouse, error) {
 		return nil, err
 	}
 	path := fmt.Sprintf("/proc/self/fd/%d", descriptor)
-	db, err := connect(path, ReadOnly)
+	db, err := connect(path, ReadOnly, oneThread)
 	if err != nil {
 		return nil, err
 	}

@@ -254,7 +254,7 @@ func checkFolder(path string) error {
 
 // connect opens the pool. Extensions are never fetched or loaded by themselves;
 // those that are needed (json, icu, parquet) are linked in.
-func connect(path string, mode Mode) (*sql.DB, error) {
+func connect(path string, mode Mode, settings ...string) (*sql.DB, error) {
 	dsn := path
 	if path != Memory {
 		// An absolute path cannot be mistaken for a URL.
@@ -267,6 +267,9 @@ func connect(path string, mode Mode) (*sql.DB, error) {
 	dsn += "?autoinstall_known_extensions=false&autoload_known_extensions=false"
 	if (mode == ReadOnly || mode == AnyVersion) && path != Memory {
 		dsn += "&access_mode=read_only"
+	}
+	for _, setting := range settings {
+		dsn += "&" + setting
 	}
 	connector, err := duckdb.NewConnector(dsn, inUTC)
 	if err != nil {
