@@ -145,6 +145,9 @@ func rehearseRows(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, t
 func withTraffic(c *cli.Context, name string, use func(context.Context, *warehouse.Warehouse, traffic) error) error {
 	var run *analysis.RunTraffic
 	find := func(ctx context.Context, w *warehouse.Warehouse) error {
+		if w == nil {
+			return nil // no warehouse, no run
+		}
 		id, err := analysis.Subject(ctx, w.DB(), name)
 		if err != nil {
 			return err
@@ -158,7 +161,7 @@ func withTraffic(c *cli.Context, name string, use func(context.Context, *warehou
 		return err
 	}
 	if !isPlanFile(name) && !isProfileFile(name) {
-		if err := calculator(c, find); err != nil {
+		if err := withWarehouseIfAny(c, find); err != nil {
 			return err
 		}
 	}

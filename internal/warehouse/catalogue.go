@@ -16,18 +16,23 @@ const oneThread = "threads=1"
 // raw tables, but without views. This is all that the bandwidth model needs,
 // and views would take ten times as long to make.
 func Catalogue(ctx context.Context) (*Warehouse, error) {
-	if content := emptyFile(); content != nil {
-		if w, err := openEmpty(ctx, content); err == nil {
+	if content := catalogueFile(); content != nil {
+		if w, err := openPacked(ctx, content); err == nil {
 			return w, nil
 		}
 	}
-	db, err := connect(Memory, ReadWrite, oneThread)
+	return MakeCatalogue(ctx, Memory)
+}
+
+// MakeCatalogue makes at path what Catalogue opens.
+func MakeCatalogue(ctx context.Context, path string) (*Warehouse, error) {
+	db, err := connect(path, ReadWrite, oneThread)
 	if err != nil {
-		return nil, openError(Memory, err)
+		return nil, openError(path, err)
 	}
-	w := &Warehouse{path: Memory, db: db}
+	w := &Warehouse{path: path, db: db}
 	if err := w.prepareCatalogue(ctx); err != nil {
-		return nil, errors.Join(within(Memory, err), db.Close())
+		return nil, errors.Join(within(path, err), db.Close())
 	}
 	return w, nil
 }

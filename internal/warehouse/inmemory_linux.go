@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openEmpty opens the packed empty warehouse from a file in memory: nothing is
+// openPacked opens the packed catalogue from a file in memory: nothing is
 // written to a disk.
-func openEmpty(ctx context.Context, content []byte) (*Warehouse, error) {
+func openPacked(ctx context.Context, content []byte) (*Warehouse, error) {
 	descriptor, err := unix.MemfdCreate("tidemark-catalogue", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err

@@ -7,5 +7,5 @@ import (
 	"errors"
 )
 
-// openEmpty works on Linux only: elsewhere a file cannot be opened from memory.
-func openEmpty(context.Context, []byte) (*Warehouse, error) { return nil, errors.ErrUnsupported }
+// openPacked works on Linux only: elsewhere a file cannot be opened from memory.
+func openPacked(context.Context, []byte) (*Warehouse, error) { return nil, errors.ErrUnsupported }

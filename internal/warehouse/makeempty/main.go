@@ -25,10 +25,6 @@ func main() {
 }
 
 func write() error {
-	content, err := emptyWarehouse()
-	if err != nil {
-		return err
-	}
 	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
 	if err != nil {
 		return err
@@ -40,23 +36,37 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, queries.Stamp()+".duckdb.zst")
-	temporary := path + ".tmp"
-	if err := os.WriteFile(temporary, packer.EncodeAll(content, nil), 0o644); err != nil {
-		return err
+	for ending, open := range map[string]func(context.Context, string) (*warehouse.Warehouse, error){
+		".duckdb.zst": func(ctx context.Context, path string) (*warehouse.Warehouse, error) {
+			return warehouse.Open(ctx, path, warehouse.ReadWrite)
+		},
+		".catalogue.zst": warehouse.MakeCatalogue,
+	} {
+		content, err := copied(open)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(folder, queries.Stamp()+ending)
+		temporary := path + ".tmp"
+		if err := os.WriteFile(temporary, packer.EncodeAll(content, nil), 0o644); err != nil {
+			return err
+		}
+		if err := os.Rename(temporary, path); err != nil {
+			return err
+		}
 	}
-	return os.Rename(temporary, path)
+	return nil
 }
 
-// emptyWarehouse is the content of a file that has been copied once: the first one is
+// copied is the content of a file that has been copied once: the first one is
 // a quarter larger, because of the tables that stood in for views while they were made.
-func emptyWarehouse() ([]byte, error) {
+func copied(open func(context.Context, string) (*warehouse.Warehouse, error)) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "makeempty")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	w, err := warehouse.Open(context.Background(), filepath.Join(folder, "first.duckdb"), warehouse.ReadWrite)
+	w, err := open(context.Background(), filepath.Join(folder, "first.duckdb"))
 	if err != nil {
 		return nil, err
 	}
