@@ -55,6 +55,7 @@ test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, n
 
 test-series: $(EMPTY) ## whole series of what make test does once: kills, seeds, statistics
 	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) $(SERIES) -count=1 -timeout 60m
+	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) ./cmd/tidemark -run 'TestScripts/what-if$$' -count=1 -timeout 10m
 
 test-python: $(EMPTY) ## every view and every example in pip's DuckDB, which is newer than the driver's, and every figure of the Monday page worked out anew (a venv in the cache folder)
 	./queries/python_setup.sh $(CACHE)
@@ -132,7 +133,7 @@ soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load e
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
-SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/notebook ./cmd/tidemark
+SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/notebook
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
@@ -140,7 +141,7 @@ LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 paths-accuracy           := queries/macros queries/seeds analysis ingest/hardware internal/accuracy docs/accuracy.md
 paths-capacity-knees     := queries/macros queries/seeds analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
 paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/notebook cmd/tidemark queries internal/proof
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/notebook cmd/tidemark/testdata/script/what-if.txtar internal/proof
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/commandline internal/deployment
@@ -155,7 +156,7 @@ paths-headroom-coverage  := analysis/week/fleet
 paths-soak               := replay ingest internal/warehouse internal/published internal/notebook internal/privacy internal/soak
 
 proof: $(EMPTY) ## every proof, due or not, and a record of each that passes (an hour)
-	$(MAKE) -j2 -Otarget $(patsubst %,proof/%,$(filter-out $(ALONE),$(PROOFS)))
+	$(MAKE) -k -j2 -Otarget $(patsubst %,proof/%,$(filter-out $(ALONE),$(PROOFS)))
 	$(MAKE) $(patsubst %,proof/%,$(ALONE))
 
 due: ## which proofs CI would run now, and when each last passed
@@ -174,6 +175,6 @@ ci: test ci-rest ## all that CI runs: tests, lint, race, pages, and the proofs t
 
 # Two at a time, each on one core. A real vLLM measures how much it can take, so that nothing runs beside it.
 ci-rest: $(EMPTY)
-	$(MAKE) -j2 -Otarget lint race test-pages $(patsubst %,due/%,$(filter-out $(ALONE),$(PROOFS)))
+	$(MAKE) -k -j2 -Otarget lint race test-pages $(patsubst %,due/%,$(filter-out $(ALONE),$(PROOFS)))
 	$(MAKE) $(patsubst %,due/%,$(ALONE))
 	@$(foreach proof,$(LONG_PROOFS),echo "LEFT OUT: takes too long for CI: $$(.ci/proof say $(proof) $(paths-$(proof)))";)
