@@ -129,7 +129,8 @@ meant as (
         said.place,
         said.fields,
         said.constants,
-        struct_update(gpus.gpu, hbm_bytes_per_s := coalesce(nullif(said.fields.hbm_bytes_per_s, 0), gpus.gpu.hbm_bytes_per_s)) as gpu,
+        gpus.gpu,
+        coalesce(nullif(said.fields.hbm_bytes_per_s, 0), gpus.gpu.hbm_bytes_per_s) as hbm_bytes_per_s,
         models as model,
         macros.meant_format(nullif(nullif(said.fields.quantization, ''), 'auto'), models.named_format, models.native_format) as weight_format,
         coalesce(nullif(nullif(said.fields.kv_cache_dtype, ''), 'auto'), models.native_kv_format, 'bf16') as kv_format,
@@ -466,20 +467,20 @@ made as (
             'index_pair_flop': index_pair_flop,
 
             'memory_bytes': gpu.memory_bytes,
-            'hbm_bytes_per_s': gpu.hbm_bytes_per_s,
-            'plain_bytes_per_s': gpu.hbm_bytes_per_s * value_of['weight_bandwidth_ratio bf16'],
-            'packed_bytes_per_s': gpu.hbm_bytes_per_s * value_of['weight_bandwidth_ratio ' || weight.format],
-            'expert_bytes_per_s': gpu.hbm_bytes_per_s * value_of['expert_bandwidth_ratio ' || weight.format]
+            'hbm_bytes_per_s': hbm_bytes_per_s,
+            'plain_bytes_per_s': hbm_bytes_per_s * value_of['weight_bandwidth_ratio bf16'],
+            'packed_bytes_per_s': hbm_bytes_per_s * value_of['weight_bandwidth_ratio ' || weight.format],
+            'expert_bytes_per_s': hbm_bytes_per_s * value_of['expert_bandwidth_ratio ' || weight.format]
                 / expert_time_ratio,
             -- A latent cache is multiplied by every head: many heads on one GPU are bound by arithmetic.
             'kv_bytes_per_s': least(
-                gpu.hbm_bytes_per_s * value_of['kv_bandwidth_ratio ' || kv.format],
+                hbm_bytes_per_s * value_of['kv_bandwidth_ratio ' || kv.format],
                 kv_elements * kv.kv_bytes
                 / (macros.decode_pair_flop(model) / tp / (gpu.bf16_flop_per_s * value_of['compute_ratio bf16']))
             ),
             'index_flop_per_s': index_flop_per_s,
             'index_bytes_per_s': least(
-                gpu.hbm_bytes_per_s * value_of['kv_bandwidth_ratio bf16'], -- no format of the KV cache is theirs
+                hbm_bytes_per_s * value_of['kv_bandwidth_ratio bf16'], -- no format of the KV cache is theirs
                 index_token_bytes / nullif(index_pair_flop / index_flop_per_s, 0)
             ),
             'peak_bf16_flop_per_s': gpu.bf16_flop_per_s,
