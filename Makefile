@@ -138,8 +138,8 @@ PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark 
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 
-paths-accuracy           := queries/macros queries/seeds analysis ingest/hardware internal/accuracy docs/accuracy.md
-paths-capacity-knees     := queries/macros queries/seeds analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
+paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis ingest/hardware internal/accuracy docs/accuracy.md
+paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
 paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
 paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/notebook cmd/tidemark/testdata/script/what-if.txtar internal/proof
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py

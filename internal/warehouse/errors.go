@@ -89,9 +89,13 @@ func duckDBSays(err error) string {
 	return first
 }
 
-// Explain adds what to do to the error of a query that found the file damaged.
-// Any other error stays as it is.
+// Explain adds what to do to the error of a query that found the file damaged, or a file of another version without
+// what was asked. Any other error stays as it is.
 func (w *Warehouse) Explain(err error) error {
+	if of, answer := (*duckdb.Error)(nil), (*hint.Error)(nil); w.isOther && errors.As(err, &of) && of.Type == duckdb.ErrorTypeCatalog && !errors.As(err, &answer) {
+		return hint.Errorf("warehouse %s: it was written by another version of tidemark and lacks what this one asks: %w", w.path, err).
+			Hint(`"tidemark upgrade" of the warehouse brings it to this version and publishes it again`)
+	}
 	if err == nil || !isDamaged(err) || strings.Contains(err.Error(), "the file is damaged") {
 		return err
 	}

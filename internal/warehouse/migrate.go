@@ -74,15 +74,16 @@ func look(ctx context.Context, db querier) (state, error) {
 
 // checkStamp is all that a reader does: it checks that the file is ours and, unless
 // any version will do, of this version.
-func checkStamp(ctx context.Context, db *sql.DB, mode Mode) error {
-	found, err := look(ctx, db)
+func (w *Warehouse) checkStamp(ctx context.Context, mode Mode) error {
+	found, err := look(ctx, w.db)
 	if err != nil {
 		return err
 	}
 	if !found.ours {
 		return hint.Errorf("a DuckDB file, but without tidemark's tables").Hint("name another file with --warehouse FILE")
 	}
-	if found.stamp != queries.Stamp() && mode != AnyVersion {
+	w.isOther = found.stamp != queries.Stamp()
+	if w.isOther && mode != AnyVersion {
 		return errStale
 	}
 	return nil

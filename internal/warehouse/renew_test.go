@@ -3,6 +3,7 @@
 package warehouse_test
 
 import (
+	"strings"
 	"testing"
 
 	"tidemark/internal/warehouse"
@@ -55,3 +56,25 @@ values (1, 'a', 'run', 'run', 'p', 'a', 1, 2, 2, 0, null, false, 's', null, null
 insert into raw.runs values ('a', 1, '{"status": "done", "started_at": "2026-11-20T12:00:00Z", "ended_at": "2026-11-20T12:01:00Z", "run_id": "a"}');
 insert into raw.requests (run_id, seq, is_warm_up, input_tokens, output_tokens, due_s, sent_s, first_token_s, last_token_s, done_s, output_tokens_reported)
 values ('a', 0, false, 10, 3, 0, 0, 0.5, 0.7, 0.7, 3), ('a', 1, false, 20, 5, 1, 1, 1.5, 2, 2, 5);`
+
+// A snapshot that another version published lacks macros that this one asks: the error says what to do.
+func TestAFileOfAnotherVersionSaysWhatToDo(t *testing.T) {
+	path := warehousetest.File(t)
+	w := open(t, path, warehouse.ReadWrite)
+	exec1(t, w, "update warehouse.stamp set stamp = 'another version'")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = open(t, path, warehouse.AnyVersion)
+	_, err := w.DB().Exec("select macros.of_tomorrow(1)")
+	if err = w.Explain(err); err == nil || !strings.Contains(err.Error(), "another version of tidemark") {
+		t.Errorf("got %v, want that the file is of another version", err)
+	}
+	_, err = w.DB().Exec("select 1 from")
+	if err = w.Explain(err); err == nil || strings.Contains(err.Error(), "another version") {
+		t.Errorf("got %v, want DuckDB's own words: the version has nothing to do with it", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -44,6 +44,7 @@ type Warehouse struct {
 	isNew     bool // Open made the file
 	isUnasked bool // see DiscardIfNew
 	isRenewed bool // Open brought it to this version
+	isOther   bool // it is of another version, and a reader takes it as it is
 }
 
 // Open opens the warehouse at path. Every error names the file, and errors that
@@ -124,7 +125,7 @@ func (w *Warehouse) isEmpty() bool {
 // prepare brings the file up to date, or for a reader checks that it is.
 func (w *Warehouse) prepare(ctx context.Context, mode Mode) error {
 	if mode == ReadOnly || mode == AnyVersion {
-		return checkStamp(ctx, w.db, mode)
+		return w.checkStamp(ctx, mode)
 	}
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
