@@ -73,7 +73,9 @@ func (c *connection) tryWrite(b []byte) (int, error) {
 		return 0, nil
 	}
 	c.pending = b
-	if err := c.raw.Write(c.once); err != nil {
+	err := c.raw.Write(c.once)
+	c.pending = nil // a stream that its client has left still holds the connection
+	if err != nil {
 		return 0, err
 	}
 	return c.written, c.writeErr
