@@ -11,7 +11,7 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
 # The packed empty warehouse that the program contains: internal/warehouse/empty/README.md.
-EMPTY   := internal/warehouse/empty/made.zst
+EMPTY   := internal/warehouse/empty/made.s2
 
 # Only this target names a file that it makes.
 .PHONY: $(filter-out $(EMPTY),$(shell sed -nE 's/^([a-z-]+):.*/\1/p' Makefile))
@@ -20,7 +20,7 @@ help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/warehouse/*.go internal/warehouse/makeempty/*.go)
-	rm -f internal/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
+	rm -f internal/warehouse/empty/*.s2 internal/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
 	$(GO) run -tags $(TAGS) ./internal/warehouse/makeempty
 	@touch $@
 

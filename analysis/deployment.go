@@ -30,9 +30,10 @@ type deploymentRow struct {
 // rowColumns selects a deploymentRow from macros.deployment(...) as d.
 const rowColumns = "to_json(d)::varchar, typeof(d)"
 
-// from ends a query in the place of fromDeployment. The query's first argument is the row.
+// from ends a query in the place of fromDeployment. The query's first argument is the row: as varchar, because DuckDB plans a statement
+// twice where the argument that comes has another type than the one that it was prepared for.
 func (d deploymentRow) from() string {
-	return "\nfrom (select $1::json::" + d.structure + " as d) as deployments"
+	return "\nfrom (select $1::varchar::json::" + d.structure + " as d) as deployments"
 }
 
 // Resolve checks a deployment against the catalogue and returns it with the catalogue's names and with the defaults filled in. An unknown

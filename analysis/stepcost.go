@@ -3,6 +3,7 @@ package analysis
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -18,8 +19,9 @@ import (
 // steps without a database. Terms that depend on the tokens of a step by a curve are kept at many points; terms that are
 // proportional to something are kept as its factor. Seconds is safe for concurrent use. A test compares it with the macros.
 type StepCost struct {
-	SlidingWindow    int   // tokens; 0: none
-	KVCapacityTokens int64 // tokens whose KV cache fits in the memory, of all replicas
+	Deployment       deployment.Deployment // with the catalogue's names and the defaults filled in
+	SlidingWindow    int                   // tokens; 0: none
+	KVCapacityTokens int64                 // tokens whose KV cache fits in the memory, of all replicas
 
 	fewExpertsS []float64 // seconds of the experts with 1, 2, ... tokens in all, fewer than there are replicas
 
@@ -61,28 +63,31 @@ func grid() []float64 {
 // leastKVTokens is the KV cache of one request of a usual length, prompt and answer. An engine with less would start and then serve no request.
 const leastKVTokens = 2048
 
-// LoadStepCost evaluates the step macros for a deployment, in two queries: one for the factors, one for the curves. A model that does not fit the GPUs' memory, or that leaves no room for one
-// request, is an error, because a simulator with it would start and then serve nothing.
+// ErrDoesNotFit marks a deployment whose memory does not take the model, or leaves no room for a request.
+var ErrDoesNotFit = errors.New("does not fit")
+
+// LoadStepCost evaluates the step macros for a deployment, in three queries: it is resolved, then come the factors, then the curves. ErrDoesNotFit is an error, because a
+// simulator with such a deployment would start and then serve nothing; the Deployment of the cost is there also then.
 func LoadStepCost(ctx context.Context, db *sql.DB, d deployment.Deployment) (StepCost, error) {
-	_, made, err := deploy(ctx, db, d)
+	resolved, made, err := deploy(ctx, db, d)
 	if err != nil {
 		return StepCost{}, err
 	}
-	cost := StepCost{tokens: grid(), replicas: max(d.DataParallelSize, 1)}
+	cost := StepCost{Deployment: resolved, tokens: grid(), replicas: max(d.DataParallelSize, 1)}
 	if err := cost.loadFactors(ctx, db, made); err != nil {
-		return StepCost{}, fmt.Errorf("step cost: %w", err)
+		return cost, fmt.Errorf("step cost: %w", err)
 	}
 	if cost.KVCapacityTokens <= 0 {
-		return StepCost{}, hint.Errorf("%s does not fit in the memory of %d x %s", d.ModelName(), max(d.TensorParallelSize, 1), d.GPU).
-			Hint("take more GPUs, a larger one, or a smaller weight format")
+		return cost, hint.Errorf("%s does not fit in the memory of %d x %s", d.ModelName(), max(d.TensorParallelSize, 1), d.GPU).
+			Hint("take more GPUs, a larger one, or a smaller weight format").Mark(ErrDoesNotFit)
 	}
 	if cost.KVCapacityTokens < leastKVTokens {
-		return StepCost{}, hint.Errorf("%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
-			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens).Hint("take more GPUs, a larger one, or a smaller weight or KV cache format")
+		return cost, hint.Errorf("%s on %d x %s leaves room for the KV cache of %d tokens, less than one request of %d",
+			d.ModelName(), max(d.TensorParallelSize, 1), d.GPU, cost.KVCapacityTokens, leastKVTokens).Hint("take more GPUs, a larger one, or a smaller weight or KV cache format").Mark(ErrDoesNotFit)
 	}
 	cost.KVCapacityTokens *= int64(cost.replicas)
 	if err := cost.loadGrid(ctx, db, made); err != nil {
-		return StepCost{}, fmt.Errorf("step cost: %w", err)
+		return cost, fmt.Errorf("step cost: %w", err)
 	}
 	return cost, nil
 }
@@ -203,7 +208,8 @@ func (c StepCost) StepTime(factor float64) func(vllmsim.Step) time.Duration {
 
 // Engine is the engine that simulate serves and rehearsals play. Replicas behind one address are one engine with all their room: they share
 // every step.
-func (c StepCost) Engine(d deployment.Deployment) vllmsim.Config {
+func (c StepCost) Engine() vllmsim.Config {
+	d := c.Deployment
 	return vllmsim.Config{
 		MaxNumSeqs: d.MaxNumSeqs * c.replicas, MaxNumBatchedTokens: d.MaxNumBatchedTokens * c.replicas,
 		BlockSize: 16, SlidingWindow: c.SlidingWindow, KVBlocks: int(c.KVCapacityTokens / 16), EnablePrefixCaching: true, StepTime: c.StepTime(1),

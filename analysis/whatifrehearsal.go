@@ -96,14 +96,10 @@ func differences(formula, rehearsed Outlook) (said []string) {
 
 // rehearsed is the scenario's servers; replicas behind one address are played as one engine with all their room, as simulate does.
 func (s Scenario) rehearsed(ctx context.Context, db *sql.DB, choice MixChoice) (r rehearsal.Settings, cost StepCost, err error) {
-	d, err := Resolve(ctx, db, s.Deployment)
-	if err != nil {
+	if cost, err = LoadStepCost(ctx, db, s.Deployment); err != nil {
 		return r, cost, err
 	}
-	if cost, err = LoadStepCost(ctx, db, d); err != nil {
-		return r, cost, err
-	}
-	r.Engine = cost.Engine(d)
+	r.Engine = cost.Engine()
 	r.Engine.EnablePrefixCaching = !choice.IsCold
 	r.Engine.MaxModelLen = r.Engine.KVBlocks * r.Engine.BlockSize
 	r.Replicas = max(s.Replicas, 1)

@@ -17,7 +17,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/deployment"
 	"tidemark/internal/show"
 	"tidemark/internal/terminal"
 	"tidemark/internal/warehouse"
@@ -55,12 +54,9 @@ func runPlan(c *cli.Context) error {
 	if output == "-" {
 		return planToStdout(c, source)
 	}
-	var resolved deployment.Deployment
 	var cost analysis.StepCost
 	predict := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
-		if resolved, err = analysis.Resolve(ctx, w.DB(), *environment); err == nil {
-			cost, err = analysis.LoadStepCost(ctx, w.DB(), resolved)
-		}
+		cost, err = analysis.LoadStepCost(ctx, w.DB(), *environment)
 		return err
 	}
 	if environment == nil {
@@ -77,7 +73,7 @@ func runPlan(c *cli.Context) error {
 	}
 	printPlan(c.App.Writer, header)
 	if environment != nil && header.DurationS > 0 {
-		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, resolved, header))
+		fmt.Fprintf(c.App.Writer, "in flight      %s\n", steadyState(cost, header))
 	}
 	if output == "" {
 		tell(c, "nothing was written; --output plan.jsonl.zst keeps the plan")
@@ -173,7 +169,7 @@ func printPlan(w io.Writer, h plan.Header) {
 //	tau = T_dec(B) / (1 - lam x)    B = lam n tau
 //
 // iterated to the batch B that keeps itself up.
-func steadyState(cost analysis.StepCost, d deployment.Deployment, h plan.Header) string {
+func steadyState(cost analysis.StepCost, h plan.Header) string {
 	requests := float64(h.Requests)
 	lam := requests / h.DurationS
 	prompt := float64(h.InputTokens-h.SharedTokens) / requests
@@ -190,7 +186,7 @@ func steadyState(cost analysis.StepCost, d deployment.Deployment, h plan.Header)
 	if lam*prefill >= 1 {
 		return fmt.Sprintf("not sustained: each second brings %s of prefill", show.Duration(lam*prefill))
 	}
-	seats := min(float64(d.MaxNumSeqs*max(d.DataParallelSize, 1)), float64(cost.KVCapacityTokens)/context)
+	seats := min(float64(cost.Deployment.MaxNumSeqs*max(cost.Deployment.DataParallelSize, 1)), float64(cost.KVCapacityTokens)/context)
 	batch, tau := 1.0, 0.0
 	for range 1000 {
 		tau = step(batch, 0) / (1 - lam*prefill)

@@ -13,11 +13,7 @@ import (
 // of 1,050, a prompt of 1,000 tokens adds 17.4 ms.
 func TestSteadyState(t *testing.T) {
 	w := warehousetest.Open(t)
-	d, err := analysis.Resolve(t.Context(), w.DB(), demoDeployment)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), d)
+	cost, err := analysis.LoadStepCost(t.Context(), w.DB(), demoDeployment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +27,9 @@ func TestSteadyState(t *testing.T) {
 		{"59 prompts a second are more than a second of prefill", 59 * 60, 256, "not sustained: each second brings 1.03 s of prefill"},
 		{"40/s would need more than 16 seats", 40 * 60, 16, "not sustained: more than 16,"},
 	} {
-		d.MaxNumSeqs = c.seats
+		cost.Deployment.MaxNumSeqs = c.seats
 		h := plan.Header{Requests: c.requests, DurationS: 60, InputTokens: 1000 * c.requests, OutputTokens: 101 * c.requests}
-		if got := steadyState(cost, d, h); !strings.HasPrefix(got, c.want) {
+		if got := steadyState(cost, h); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: got %q, want %q...", c.sentence, got, c.want)
 		}
 	}

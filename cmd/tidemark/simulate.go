@@ -138,15 +138,12 @@ func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployme
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
-	d, err := analysis.Resolve(ctx, w.DB(), d)
-	if err != nil {
-		return d, vllmsim.Config{}, err
-	}
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
 	if err != nil {
 		return d, vllmsim.Config{}, err
 	}
-	config := cost.Engine(d)
+	d = cost.Deployment
+	config := cost.Engine()
 	config.Model, config.Version = d.ModelName(), d.EngineVersion
 	config.Simulates, err = asMap(d)
 	return d, config, err

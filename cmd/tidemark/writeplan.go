@@ -331,12 +331,11 @@ func (p *prepared) lookUp(ctx context.Context, w *warehouse.Warehouse, named *de
 	if named == nil {
 		return nil
 	}
-	resolved, err := analysis.Resolve(ctx, w.DB(), *named)
-	if err != nil {
+	cost, err := analysis.LoadStepCost(ctx, w.DB(), *named)
+	if err != nil && !errors.Is(err, analysis.ErrDoesNotFit) {
 		return err
 	}
-	p.environment, p.environmentSource, p.named = &resolved, from, *named
-	cost, err := analysis.LoadStepCost(ctx, w.DB(), resolved)
+	p.environment, p.environmentSource, p.named = &cost.Deployment, from, *named
 	if err != nil {
 		return nil // a deployment that does not fit has no prediction; the run can still be measured
 	}

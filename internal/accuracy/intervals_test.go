@@ -182,14 +182,11 @@ func TestIntervals(t *testing.T) {
 func engine(t *testing.T, d deployment.Deployment) vllmsim.Config {
 	t.Helper()
 	db := warehousetest.Open(t).DB()
-	d, err := analysis.Resolve(context.Background(), db, d)
-	if err != nil {
-		t.Fatal(err)
-	}
 	cost, err := analysis.LoadStepCost(context.Background(), db, d)
 	if err != nil {
 		t.Fatal(err)
 	}
+	d = cost.Deployment
 	return vllmsim.Config{
 		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens, MaxModelLen: 32768, KVBlocks: int(cost.KVCapacityTokens / 16),
 		StepTime: func(s vllmsim.Step) time.Duration {

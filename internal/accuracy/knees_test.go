@@ -272,14 +272,11 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) vllmsim.Config {
 	t.Helper()
 	ctx := context.Background()
-	d, err := analysis.Resolve(ctx, db, d)
-	if err != nil {
-		t.Fatal(err)
-	}
 	cost, err := analysis.LoadStepCost(ctx, db, d)
 	if err != nil {
 		t.Fatal(err)
 	}
+	d = cost.Deployment
 	var draftS, sequenceS float64
 	if err := db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (r *release) source() error {
 		return err
 	}
 	names := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	packed, err := filepath.Glob("internal/warehouse/empty/*.zst")
+	packed, err := filepath.Glob("internal/warehouse/empty/*.s2")
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"embed"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 
 	"tidemark/queries"
 )
@@ -18,7 +18,7 @@ var packed embed.FS
 
 // emptyFile is the content of an empty warehouse of this program's SQL, and catalogueFile of one without views, which opens in half the time;
 // nil where the program was built without them.
-var emptyFile, catalogueFile = unpacked(".duckdb.zst"), unpacked(".catalogue.zst")
+var emptyFile, catalogueFile = unpacked(".duckdb.s2"), unpacked(".catalogue.s2")
 
 func unpacked(ending string) func() []byte {
 	return sync.OnceValue(func() []byte {
@@ -26,12 +26,7 @@ func unpacked(ending string) func() []byte {
 		if err != nil {
 			return nil
 		}
-		unpacker, err := zstd.NewReader(nil)
-		if err != nil {
-			return nil
-		}
-		defer unpacker.Close()
-		file, err := unpacker.DecodeAll(content, nil)
+		file, err := s2.Decode(nil, content)
 		if err != nil {
 			return nil
 		}

@@ -25,15 +25,12 @@ var ErrNoLatency = errors.New("no objective is a latency")
 
 // ServerOf is one replica of a deployment, with the objectives of an SLO. A share of failures is no objective here: no rate follows from it.
 func ServerOf(ctx context.Context, db *sql.DB, d deployment.Deployment, slo analysis.SLO) (Server, error) {
-	resolved, err := analysis.Resolve(ctx, db, d)
+	cost, err := analysis.LoadStepCost(ctx, db, d)
 	if err != nil {
 		return Server{}, err
 	}
-	cost, err := analysis.LoadStepCost(ctx, db, resolved)
-	if err != nil {
-		return Server{}, err
-	}
-	s := Server{Engine: cost.Engine(resolved), Objectives: objectivesOf(slo)}
+	resolved := cost.Deployment
+	s := Server{Engine: cost.Engine(), Objectives: objectivesOf(slo)}
 	s.Engine.MaxModelLen = min(cmp.Or(resolved.MaxModelLen, 131072), s.Engine.KVBlocks*s.Engine.BlockSize)
 	if len(s.Objectives) == 0 {
 		return Server{}, hint.Errorf("slo %s: no objective is a latency: a share of failures alone is no limit to a rate", slo.Name).

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 
 	"tidemark/internal/warehouse"
 	"tidemark/queries"
@@ -25,11 +25,7 @@ func main() {
 }
 
 func write() error {
-	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
-	if err != nil {
-		return err
-	}
-	old, err := filepath.Glob(filepath.Join(folder, "*.zst")) // of other SQL
+	old, err := filepath.Glob(filepath.Join(folder, "*.s2")) // of other SQL
 	for _, path := range old {
 		err = errors.Join(err, os.Remove(path))
 	}
@@ -37,10 +33,10 @@ func write() error {
 		return err
 	}
 	for ending, open := range map[string]func(context.Context, string) (*warehouse.Warehouse, error){
-		".duckdb.zst": func(ctx context.Context, path string) (*warehouse.Warehouse, error) {
+		".duckdb.s2": func(ctx context.Context, path string) (*warehouse.Warehouse, error) {
 			return warehouse.Open(ctx, path, warehouse.ReadWrite)
 		},
-		".catalogue.zst": warehouse.MakeCatalogue,
+		".catalogue.s2": warehouse.MakeCatalogue,
 	} {
 		content, err := copied(open)
 		if err != nil {
@@ -48,7 +44,7 @@ func write() error {
 		}
 		path := filepath.Join(folder, queries.Stamp()+ending)
 		temporary := path + ".tmp"
-		if err := os.WriteFile(temporary, packer.EncodeAll(content, nil), 0o644); err != nil {
+		if err := os.WriteFile(temporary, s2.EncodeBest(nil, content), 0o644); err != nil {
 			return err
 		}
 		if err := os.Rename(temporary, path); err != nil {
