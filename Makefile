@@ -10,8 +10,8 @@ FUZZERS  := $(shell nproc 2>/dev/null || echo 2)
 # Tools that a target sets up for itself are kept here and used again.
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tidemark
 
-# The packed empty warehouse that the program contains: internal/warehouse/empty/README.md.
-EMPTY   := internal/warehouse/empty/made.s2
+# The packed empty warehouse that the program contains: internal/store/warehouse/empty/README.md.
+EMPTY   := internal/store/warehouse/empty/made.s2
 
 # Only this target names a file that it makes.
 .PHONY: $(filter-out $(EMPTY),$(shell sed -nE 's/^([a-z-]+):.*/\1/p' Makefile))
@@ -19,9 +19,9 @@ EMPTY   := internal/warehouse/empty/made.s2
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/warehouse/*.go internal/warehouse/makeempty/*.go)
-	rm -f internal/warehouse/empty/*.s2 internal/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
-	$(GO) run -tags $(TAGS) ./internal/warehouse/makeempty
+$(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/store/warehouse/*.go internal/store/warehouse/makeempty/*.go)
+	rm -f internal/store/warehouse/empty/*.s2 internal/store/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
+	$(GO) run -tags $(TAGS) ./internal/store/warehouse/makeempty
 	@touch $@
 
 # Without symbols and DWARF, as in a release: 23 MB, most of them names of DuckDB's. A panic still names function, file and line.
@@ -51,7 +51,7 @@ fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
 
 test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
-	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/notebook -run Pages -count=1 -v -timeout 30m
+	AXE_CORE_JS=$(CACHE)/axe-core-4.14.1/axe.min.js $(GO) test -tags "$(TAGS) pages" ./reports ./reports/week ./internal/serve -run Pages -count=1 -v -timeout 30m
 
 test-series: $(EMPTY) ## whole series of what make test does once: kills, seeds, statistics
 	TIDEMARK_PROOF=1 $(GO) test -tags $(TAGS) $(LEAN) $(SERIES) -count=1 -timeout 60m
@@ -66,18 +66,18 @@ test-spark: $(EMPTY) ## every figure of the Monday page by the same SQL on DuckD
 	SPARK_PYTHON=$(CACHE)/spark/bin/python PYSPARK_PYTHON=$(CACHE)/spark/bin/python SPARK_SUBMIT=$(CACHE)/spark/bin/spark-submit $(GO) test -tags "$(TAGS) spark" ./cmd/tidemark -run OnSpark -count=1 -v -timeout 30m
 
 test-notebooks: build ## the notebooks and the dashboard of docs, against a live serve and a published folder (a venv of 1.1 GB in the cache folder); BOOKS_OUTPUT=DIR keeps the plots
-	./internal/books/setup.sh $(CACHE)
-	BOOKS_TIDEMARK=$(CURDIR)/tidemark BOOKS_PYTHON=$(CACHE)/notebooks/bin/python $(GO) test -tags "$(TAGS) notebooks" ./internal/books -count=1 -v
+	./internal/proof/books/setup.sh $(CACHE)
+	BOOKS_TIDEMARK=$(CURDIR)/tidemark BOOKS_PYTHON=$(CACHE)/notebooks/bin/python $(GO) test -tags "$(TAGS) notebooks" ./internal/proof/books -count=1 -v
 
 accuracy: $(EMPTY) ## the built-in kernel times beside their tables, predictions beside public measurements that nothing was fitted to; UPDATE=1 writes docs/accuracy.md anew
 	$(if $(UPDATE),,TIDEMARK_KERNEL_CURVES=compare $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 5m)
-	$(GO) test -tags "$(TAGS) accuracy" ./internal/accuracy -count=1 -v -timeout 40m $(if $(UPDATE),-args -update)
+	$(GO) test -tags "$(TAGS) accuracy" ./internal/proof/accuracy -count=1 -v -timeout 40m $(if $(UPDATE),-args -update)
 
 capacity-knees: $(EMPTY) ## rehearsed capacity beside knees that others measured (a minute of CPU); UPDATE=1 writes docs/capacity-knees.md anew
-	$(GO) test -tags "$(TAGS) knees" ./internal/accuracy -run TestKnees -count=1 -v -timeout 30m $(if $(UPDATE),-args -update-knees)
+	$(GO) test -tags "$(TAGS) knees" ./internal/proof/accuracy -run TestKnees -count=1 -v -timeout 30m $(if $(UPDATE),-args -update-knees)
 
 coverage-intervals: ## how often the intervals of an SLO and of a comparison hold the truth: runs in virtual time (half an hour of CPU)
-	$(GO) test -tags "$(TAGS) coverage" ./internal/accuracy -run TestIntervals -count=1 -v -timeout 60m
+	$(GO) test -tags "$(TAGS) coverage" ./internal/proof/accuracy -run TestIntervals -count=1 -v -timeout 60m
 
 capacity-coverage: ## how often the interval of a capacity holds the truth: 250 searches in virtual time (half an hour of CPU)
 	$(GO) test -tags "$(TAGS) coverage" ./analysis/capacity -run 'TestCoverage|TestWrongSettings' -count=1 -v -timeout 120m
@@ -92,68 +92,68 @@ kernel-curves: ## the built-in kernel times, thinned anew from the tables in TID
 	TIDEMARK_KERNEL_CURVES=remake $(GO) test -tags $(TAGS) ./ingest -run TestKernelCurvesAreOfTheTables -count=1 -v -timeout 10m
 
 test-vllm: ## the real path against a real vLLM on the CPU (a venv of 5 GB in the cache folder), or VLLM_BASE_URL
-	./internal/realvllm/setup.sh
-	$(GO) test -tags "$(TAGS) vllm" ./internal/realvllm -count=1 -v -timeout 30m
+	./internal/proof/realvllm/setup.sh
+	$(GO) test -tags "$(TAGS) vllm" ./internal/proof/realvllm -count=1 -v -timeout 30m
 
 test-prometheus: $(EMPTY) ## collect against Debian's Prometheus (20 MB in the cache folder), which scrapes two simulated vLLM
-	./internal/realprometheus/setup.sh $(CACHE)
-	PROMETHEUS_FOLDER=$(CACHE)/prometheus/usr/bin $(GO) test -tags "$(TAGS) prometheus" ./internal/realprometheus -count=1 -v -timeout 15m
+	./internal/proof/realprometheus/setup.sh $(CACHE)
+	PROMETHEUS_FOLDER=$(CACHE)/prometheus/usr/bin $(GO) test -tags "$(TAGS) prometheus" ./internal/proof/realprometheus -count=1 -v -timeout 15m
 
 test-objects: build ## publish into a bucket and serve from it, against a real S3 server (versitygw, built in the cache folder, 84 MB)
-	sh internal/realobjects/setup.sh $(CACHE)
-	OBJECTS_SERVER=$(CACHE)/versitygw-v1.8.0/versitygw OBJECTS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) objects" ./internal/realobjects -count=1 -v -timeout 15m
+	sh internal/proof/realobjects/setup.sh $(CACHE)
+	OBJECTS_SERVER=$(CACHE)/versitygw-v1.8.0/versitygw OBJECTS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) objects" ./internal/proof/realobjects -count=1 -v -timeout 15m
 
 release: $(EMPTY) ## dist/: static binaries for Linux on amd64 and arm64, archives, .deb, .rpm, images, SBOM, licences, checksums (on Debian amd64)
-	sh internal/release/setup.sh $(CACHE)
-	$(GO) run ./internal/release -version $(VERSION) -cache $(CACHE)
+	sh internal/proof/release/setup.sh $(CACHE)
+	$(GO) run ./internal/proof/release -version $(VERSION) -cache $(CACHE)
 
 test-release: RELEASE := $(CACHE)/release-test
 test-release: $(EMPTY) ## a release made and looked at: the same twice, static, its packages and its image run, arm64 in an emulator; RELEASE_FRESH=1 builds the second time without a build cache
-	sh internal/release/setup.sh $(CACHE)
-	$(GO) run ./internal/release -version 0.0.0 -cache $(CACHE) -output $(RELEASE)
-	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/release -count=1 -v -timeout 30m
+	sh internal/proof/release/setup.sh $(CACHE)
+	$(GO) run ./internal/proof/release -version 0.0.0 -cache $(CACHE) -output $(RELEASE)
+	RELEASE_VERSION=0.0.0 RELEASE_CACHE=$(CACHE) RELEASE_FOLDER=$(RELEASE) $(GO) test -tags "$(TAGS) release" ./internal/proof/release -count=1 -v -timeout 30m
 
 bench: $(EMPTY) ## the figures of docs/benchmarks.md, side by side in one run
-	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/notebook ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
+	$(GO) test -tags $(TAGS) ./ingest ./replay ./internal/vllmsim ./internal/serve ./analysis ./reports/... ./cmd/tidemark -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 bench-peers: build ## ours beside AIPerf, GuideLLM, inference-perf and vLLM's two, each in a venv of its own (some GB in the cache folder)
-	./internal/peers/setup.sh
-	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/peers -run TestPeers -v -count=1 -timeout 90m
+	./internal/proof/peers/setup.sh
+	PEERS_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) peers" ./internal/proof/peers -run TestPeers -v -count=1 -timeout 90m
 
 soak: build ## SOAK_MINUTES (10) of kills, freezes and storms against the load engine; SOAK_KILLS (1000) of ingests, publications and purges while snapshots are opened SOAK_OPENS (10000) times; attacks on serve; secrets; a day of replay in fake time; a year of a service in the warehouse, SOAK_WEEK_REQUESTS (10 million) in its last week
 	TIDEMARK_TEST_KILLS=200 $(GO) test -tags $(TAGS) ./ingest -run 'TestKilled$$' -v -count=1 -timeout 20m
-	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestSoak -v -count=1 -timeout 60m
-	SOAK_KILLS=$${SOAK_KILLS:-1000} SOAK_OPENS=$${SOAK_OPENS:-10000} SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestKilledAnywhere -v -count=1 -timeout 120m
-	TIDEMARK_PROOF=1 $(GO) test -tags "$(TAGS)" ./internal/notebook -run TestAttacks -v -count=1 -timeout 20m
+	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/proof/soak -run TestSoak -v -count=1 -timeout 60m
+	SOAK_KILLS=$${SOAK_KILLS:-1000} SOAK_OPENS=$${SOAK_OPENS:-10000} SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/proof/soak -run TestKilledAnywhere -v -count=1 -timeout 120m
+	TIDEMARK_PROOF=1 $(GO) test -tags "$(TAGS)" ./internal/serve -run TestAttacks -v -count=1 -timeout 20m
 	$(GO) test -tags "$(TAGS)" ./replay/... -run 'TheKey|AKey|Address|Scrub' -v -count=1 -timeout 10m
 	$(GO) test -tags "$(TAGS) soak" ./replay -run TestADayOfReplay -v -count=1 -timeout 60m
-	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/soak -run TestYear -v -count=1 -timeout 120m
+	SOAK_TIDEMARK=$(CURDIR)/tidemark $(GO) test -tags "$(TAGS) soak" ./internal/proof/soak -run TestYear -v -count=1 -timeout 120m
 	$(GO) test -tags "$(TAGS) soak" ./internal/privacy -run TestDictionary -v -count=1 -timeout 10m
 
 # Proofs take minutes. Each is a target above. It is due when a file under its paths has changed since it last passed, as docs/proofs.csv has it.
 ALONE        := test-vllm
 # The packages whose tests ask internal/proof how often to repeat.
-SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/notebook
+SERIES       := ./analysis/capacity ./analysis/week/... ./ingest ./internal/privacy ./internal/vllmsim ./replay ./internal/serve
 PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark test-examples test-notebooks test-objects test-release test-prometheus $(ALONE)
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 
-paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis ingest/hardware internal/accuracy docs/accuracy.md
-paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/accuracy internal/rehearsal internal/vllmsim docs/capacity-knees.md
+paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis ingest/hardware internal/proof/accuracy docs/accuracy.md
+paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine/rehearsal internal/vllmsim docs/capacity-knees.md
 paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/warehouse internal/privacy internal/vllmsim replay internal/notebook cmd/tidemark/testdata/script/what-if.txtar internal/proof
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/store/warehouse internal/privacy internal/vllmsim replay internal/serve cmd/tidemark/testdata/script/what-if.txtar internal/proof
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
-paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
-paths-test-examples      := cmd/tidemark internal/commandline internal/deployment
-paths-test-notebooks     := docs/notebooks docs/grafana internal/books internal/notebook internal/published
-paths-test-objects       := internal/objects internal/published internal/realobjects
-paths-test-release       := internal/release go.mod
-paths-test-prometheus    := internal/collect internal/realprometheus ingest/metrics docs/tidemark-rules.yaml
-paths-test-vllm          := internal/realvllm replay analysis/capacity ingest/runs
-paths-coverage-intervals := internal/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
+paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/store/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
+paths-test-examples      := cmd/tidemark internal/cli/commandline internal/deployment
+paths-test-notebooks     := docs/notebooks docs/grafana internal/proof/books internal/serve internal/store/published
+paths-test-objects       := internal/store/objects internal/store/published internal/proof/realobjects
+paths-test-release       := internal/proof/release go.mod
+paths-test-prometheus    := ingest/collect internal/proof/realprometheus ingest/metrics docs/tidemark-rules.yaml
+paths-test-vllm          := internal/proof/realvllm replay analysis/capacity ingest/runs
+paths-coverage-intervals := internal/proof/accuracy queries/macros/intervals.sql queries/macros/resampling.sql analysis/regression
 paths-capacity-coverage  := analysis/capacity analysis/regression
 paths-headroom-coverage  := analysis/week/fleet
-paths-soak               := replay ingest internal/warehouse internal/published internal/notebook internal/privacy internal/soak
+paths-soak               := replay ingest internal/store/warehouse internal/store/published internal/serve internal/privacy internal/proof/soak
 
 proof: $(EMPTY) ## every proof, due or not, and a record of each that passes (an hour)
 	$(MAKE) -k -j2 -Otarget $(patsubst %,proof/%,$(filter-out $(ALONE),$(PROOFS)))

@@ -10,8 +10,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 var someDay = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

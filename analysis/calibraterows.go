@@ -10,7 +10,7 @@ import (
 	"tidemark/analysis/regression"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // The measurements that a calibration is fitted to. A measurement is the time per token of a group of requests with the terms that the model

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Keeping, listing and forgetting calibrations. The tables that the warehouse keeps ready (staging.deployments and what follows from it)

@@ -13,7 +13,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // What a name says of the format is believed, and what vLLM calls the same thing is no contradiction.

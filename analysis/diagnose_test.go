@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tidemark/analysis/answers"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // A figure in no mart never fires anything; a figure that no rule and no table names is work for nothing.

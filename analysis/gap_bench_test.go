@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // A million requests of one run, ten a second with about twenty decoding, each with its chunks: every request

@@ -13,7 +13,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // An engine whose steps take exactly the predicted time must come out as one: the

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Any SLO on anything that has requests: a run, whatever SLO it was made for, or a result of another tool. There is one judge, marts.slo, and

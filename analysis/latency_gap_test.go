@@ -9,7 +9,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // An engine whose steps take exactly the predicted time brings its first tokens and its longest

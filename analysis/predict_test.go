@@ -13,8 +13,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 func catalogue(t testing.TB) *warehouse.Warehouse {

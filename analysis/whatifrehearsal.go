@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"tidemark/internal/rehearsal"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/show"
 	"tidemark/replay/plan"
 )

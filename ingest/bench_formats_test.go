@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // benchRows is how many rows a benchmark takes in, unless the environment says

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // rowsVariable overrides how many rows the benchmark takes in.

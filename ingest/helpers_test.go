@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 func TestMain(m *testing.M) {

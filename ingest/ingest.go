@@ -36,7 +36,7 @@ import (
 	"runtime"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Options say how files are taken in. The zero value is ready for use.

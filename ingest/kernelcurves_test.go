@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // How the built-in curves are thinned out of the tables; queries/seeds/NOTICE says the

@@ -22,7 +22,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/proof"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // childVariable makes the test binary take a file in and end: the process that

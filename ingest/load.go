@@ -13,7 +13,7 @@ import (
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // loadOne takes in one candidate of any kind. What no format recognises is an error

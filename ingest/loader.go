@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"tidemark/ingest/read"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // largeBytes is the size from which a file keeps all cores busy by itself: only one

@@ -8,7 +8,7 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/ingest/runs"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 const (

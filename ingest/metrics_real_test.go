@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // loadAs takes in a file under a name.

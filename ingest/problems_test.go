@@ -12,7 +12,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 const header = "TIMESTAMP,ContextTokens,GeneratedTokens\n"

@@ -17,8 +17,8 @@ import (
 
 	"tidemark/ingest/read"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
-	"tidemark/internal/warehouse"
 )
 
 // A results folder holds what was measured of one server: hardware.md,

@@ -10,7 +10,7 @@ import (
 	"tidemark/ingest/runs"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // loadRun takes in a run's folder. A run is known by the fingerprint of all its

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // What a client's user adds to a result (--metadata K=V) goes along where it is a

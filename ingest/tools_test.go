@@ -13,7 +13,7 @@ import (
 
 	"tidemark/ingest"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Each small file of another tool comes in as the file next to it says: points,

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
 )
 

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
 )
 

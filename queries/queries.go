@@ -11,7 +11,7 @@
 //	examples the questions that an analyst asks first, with their answers in SQL: run by hand, never made into views
 //
 // The package only holds and lists the text, and reads the header comments that
-// document it. It runs nothing: internal/warehouse does.
+// document it. It runs nothing: internal/store/warehouse does.
 package queries
 
 import (

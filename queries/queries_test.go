@@ -19,8 +19,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/queries"
 )
 

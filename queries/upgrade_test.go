@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"tidemark/internal/rehearsal"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/engines"
 	"tidemark/replay/plan"

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tidemark/internal/rehearsal"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/host"
 	"tidemark/replay/plan"

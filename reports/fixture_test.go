@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/reports"
 )
 

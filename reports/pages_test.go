@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/chromium"
+	"tidemark/internal/proof/chromium"
 	"tidemark/reports"
 )
 

@@ -9,7 +9,7 @@ import (
 // Faults of DuckDB and its driver that users can avoid, and cannot act on by what these say.
 
 // WindowFault is what DuckDB 1.5 says when a window of all rows, over (), fails by chance on more than one thread (DuckDB issue 25713; mended
-// in 2.0). A window with a partition does not fail. No SQL of this program has over () for that reason; internal/floors tests it.
+// in 2.0). A window with a partition does not fail. No SQL of this program has over () for that reason; internal/proof/floors tests it.
 const WindowFault = "Attempted to access index 0 within vector of size 0"
 
 // WindowFaultHint says what helps.

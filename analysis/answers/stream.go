@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Stream is Query for an answer of any size: rows are handed out one by one while DuckDB produces them, so that memory does not grow

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"tidemark/internal/rehearsal"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"

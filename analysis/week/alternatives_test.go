@@ -13,7 +13,7 @@ import (
 
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
 

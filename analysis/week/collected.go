@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
 )
 
 // What tidemark collect wrote: the demand of a service that names no traffic, and a source of the page for every other.

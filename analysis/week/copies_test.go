@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/analysis/week/service"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Source 1 has a request every six seconds or so of Monday's first hour, of lengths that differ. Sources 2 and up are made of it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/internal/service"
+	"tidemark/analysis/week/service"
 )
 
 // Demand of one week, as it is kept: it is added up again only when its sources change.

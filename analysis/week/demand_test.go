@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Four traces around the Sunday on which the clocks of Berlin go back, and one without dates.

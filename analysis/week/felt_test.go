@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // feltCounters are two hours of two replicas. From nine to ten both are looked at each quarter: 100 requests each in all, whose first tokens

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/internal/service"
+	"tidemark/analysis/week/service"
 )
 
 // weekOf is one week of the service while a report is made.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // halfHour is a request a minute for a week on Lord Howe Island, whose clock goes back by half an hour on Sunday 2026-04-05: 168.5 hours. The last

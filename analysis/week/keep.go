@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"slices"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 

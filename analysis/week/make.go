@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"tidemark/analysis"
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // twoDays are rates of Monday and Tuesday by the clock of Berlin, in windows of five minutes of 12 requests each, but: from ten to eleven 120

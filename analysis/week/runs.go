@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tidemark/internal/service"
+	"tidemark/analysis/week/service"
 )
 
 // fillRuns lists the replays of the week: runs on the service's model and GPU that began in it, or that sent traffic of it whenever that was,

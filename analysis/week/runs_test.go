@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/analysis/week/service"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Plans of the traffic around the Sunday of the clock change (around), whose traces begin at 22:00 UTC on Saturday. The week ends on Sunday at

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
 )
 
 // part is a source of the service's traffic, with what was chosen of it.

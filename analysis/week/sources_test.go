@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/service"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/analysis/week/service"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Hours of Kolkata begin at half past by UTC: its last hour of the week is covered to the week's end, whenever in it the last request came.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 var toy = deployment.Deployment{GPU: "toy", CatalogModel: "toy"}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // The fleet's second hour: its queue climbs by 4 a quarter, along a straight line through 1, 5, 9 and 13, so that growth is 16 over a mean of 7; and a GPU

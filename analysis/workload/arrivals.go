@@ -14,7 +14,7 @@ import (
 
 	"tidemark/analysis/answers"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

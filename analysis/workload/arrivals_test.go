@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tidemark/analysis/workload"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // open gives a warehouse in memory after some SQL.

@@ -17,12 +17,12 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
-	"tidemark/internal/endings"
+	"tidemark/internal/cli/endings"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
 	"tidemark/internal/show"
-	"tidemark/internal/tables"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // isForPrograms reports whether stdout is read by a program.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"tidemark/internal/commandline"
+	"tidemark/internal/cli/commandline"
 )
 
 // Users write flags behind arguments; urfave/cli stops at the first argument.

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/seeded"
+	"tidemark/fixtures/seeded"
 
 	"golang.org/x/sys/unix"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // realRun puts a run into a warehouse as if a real server had been measured, whose weights take so many times as long as

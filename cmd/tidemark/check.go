@@ -11,7 +11,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func checkCommand() *cli.Command {

@@ -1,6 +1,6 @@
 package main
 
-// The verb collect asks the Prometheus server of a service for what a week needs and ingests it. Package internal/collect asks and
+// The verb collect asks the Prometheus server of a service for what a week needs and ingests it. Package ingest/collect asks and
 // keeps the growing file; this file reads the service file, the flags and the environment, and says what came.
 //
 // Nothing new is no error: a CronJob may run it as often as it likes. The warehouse is opened after the last question.
@@ -17,12 +17,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis/week/service"
 	"tidemark/ingest"
-	"tidemark/internal/collect"
+	"tidemark/ingest/collect"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func collectCommand() *cli.Command {

@@ -22,10 +22,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/cli/tables"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/tables"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func compareCommand() *cli.Command {

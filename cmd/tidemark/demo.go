@@ -35,12 +35,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis/week/service"
 	"tidemark/fixtures"
-	"tidemark/internal/commandline"
+	"tidemark/fixtures/seeded"
+	"tidemark/internal/cli/commandline"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/seeded"
-	"tidemark/internal/service"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/experiment"
 )

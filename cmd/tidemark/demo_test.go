@@ -13,9 +13,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/week/service"
 	"tidemark/fixtures"
-	"tidemark/internal/seeded"
-	"tidemark/internal/service"
+	"tidemark/fixtures/seeded"
 	"tidemark/replay/experiment"
 )
 

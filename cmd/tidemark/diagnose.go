@@ -17,8 +17,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/store/warehouse"
 )
 
 func diagnoseCommand() *cli.Command {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
-	"tidemark/internal/terminal"
 	"tidemark/internal/userfile"
 )
 

@@ -35,11 +35,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/internal/commandline"
-	"tidemark/internal/endings"
+	"tidemark/internal/cli/commandline"
+	"tidemark/internal/cli/endings"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/experiment"
 )

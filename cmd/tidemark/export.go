@@ -21,8 +21,8 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
-	"tidemark/internal/warehouse"
 )
 
 func exportCommand() *cli.Command {

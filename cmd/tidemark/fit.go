@@ -22,7 +22,7 @@ import (
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func fitCommand() *cli.Command {

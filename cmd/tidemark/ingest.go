@@ -23,11 +23,11 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/ingest"
+	"tidemark/internal/cli/progress"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/progress"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func ingestCommand() *cli.Command {

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/internal/vllmsim"
-	"tidemark/internal/warehouse/warehousetest"
 )
 
 // inFolder is a folder with an empty warehouse, in which a test runs the program.

@@ -29,10 +29,10 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // of machines that have no certificates, such as the image
 
 	"tidemark/ingest"
-	"tidemark/internal/commandline"
-	"tidemark/internal/notebook/worker"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/cli/commandline"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/serve/worker"
+	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 

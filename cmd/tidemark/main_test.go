@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"tidemark/ingest"
-	"tidemark/internal/objects/objectstest"
 	"tidemark/internal/proof"
+	"tidemark/internal/store/objects/objectstest"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/vllmsim"
-	"tidemark/internal/warehouse"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/commandline"
+	"tidemark/internal/cli/commandline"
 )
 
 // Words of other tools, short ones and mistyped ones get the right word, and exit code 2.

@@ -19,7 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
 
-	"tidemark/internal/service"
+	"tidemark/analysis/week/service"
 )
 
 // The guide to the Monday report, and the files beside it that make one every Monday.

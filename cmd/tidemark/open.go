@@ -24,7 +24,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // withWarehouse opens the warehouse of the command for the duration of one

@@ -17,9 +17,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/show"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tidemark/analysis"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/replay/plan"
 )
 

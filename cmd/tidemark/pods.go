@@ -2,7 +2,7 @@ package main
 
 // Load from many clients: the flags that make a replay one shard of a plan, and the verb k8s, which prints the Job whose pods
 // are such clients. replay/plan splits the plan, replay keeps the start and looks at the clock, ingest merges the folders,
-// and internal/pods writes the manifests.
+// and replay/pods writes the manifests.
 //
 // A shard does not touch the warehouse: it is no run before all of them are there.
 
@@ -19,14 +19,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis/week/service"
 	"tidemark/internal/hint"
-	"tidemark/internal/objects"
-	"tidemark/internal/pods"
-	"tidemark/internal/service"
 	"tidemark/internal/show"
+	"tidemark/internal/store/objects"
 	"tidemark/internal/userfile"
 	"tidemark/replay"
 	"tidemark/replay/plan"
+	"tidemark/replay/pods"
 )
 
 // completionIndex is where Kubernetes says which pod of an Indexed Job this is.

@@ -23,11 +23,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
-	"tidemark/internal/tables"
-	"tidemark/internal/terminal"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
-	"tidemark/internal/warehouse"
 )
 
 func predictCommand() *cli.Command {

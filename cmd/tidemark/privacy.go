@@ -28,13 +28,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
-	"tidemark/internal/objects"
 	"tidemark/internal/privacy"
-	"tidemark/internal/published"
 	"tidemark/internal/show"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/objects"
+	"tidemark/internal/store/published"
+	"tidemark/internal/store/warehouse"
 )
 
 func privacyCommand() *cli.Command {

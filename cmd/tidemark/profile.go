@@ -22,11 +22,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis/workload"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/terminal"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/userfile"
-	"tidemark/internal/warehouse"
 	"tidemark/replay/profile"
 )
 

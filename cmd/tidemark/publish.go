@@ -1,7 +1,7 @@
 package main
 
 // The published copy of the warehouse: how verbs read it, how they write it, and the verb
-// publish, which does nothing else. internal/published says what is in the folder.
+// publish, which does nothing else. internal/store/published says what is in the folder.
 //
 // Where --publish names a bucket, the folder beside the warehouse is published as ever, and
 // then copied there: verbs that read stay on this machine, and a slow network holds up
@@ -26,10 +26,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/objects"
-	"tidemark/internal/published"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/objects"
+	"tidemark/internal/store/published"
+	"tidemark/internal/store/warehouse"
 )
 
 // publishFlag can be set for a whole shell by the environment.

@@ -11,7 +11,7 @@ import (
 
 	"io"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // A disk that fills while an ingest publishes, and a folder that cannot be written, cost the ingest nothing: it says so,

@@ -33,7 +33,7 @@ import (
 	"tidemark/analysis/queueing"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func queueCommand() *cli.Command {

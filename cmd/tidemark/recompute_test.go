@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/commandline"
-	"tidemark/internal/seeded"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/fixtures/seeded"
+	"tidemark/internal/cli/commandline"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Every figure of the Monday page is worked out anew by another engine: pip's DuckDB reads the published lake, and plain Python adds up, sorts and

@@ -1,7 +1,7 @@
 package main
 
 // The verb rehearse plays a plan in virtual time on the simulator's engine model. Package
-// internal/rehearsal plays; this file draws the plan, as replay does, and says what came
+// internal/engine/rehearsal plays; this file draws the plan, as replay does, and says what came
 // of it. With --keep replay.Rehearse writes the folder of a run, which is ingested and
 // judged like any other.
 //
@@ -20,10 +20,10 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
-	"tidemark/internal/rehearsal"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay"
 	"tidemark/replay/plan"
 )

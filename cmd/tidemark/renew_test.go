@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // A warehouse whose views another version made is renewed by whoever reads it.

@@ -21,11 +21,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis/week"
+	"tidemark/analysis/week/service"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
-	"tidemark/internal/service"
 	"tidemark/internal/show"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	weekpage "tidemark/reports/week"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
-	"tidemark/internal/endings"
-	"tidemark/internal/tables"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/cli/endings"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/store/warehouse"
 )
 
 func runsCommand() *cli.Command {

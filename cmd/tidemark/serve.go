@@ -1,7 +1,7 @@
 package main
 
-// The verb serve answers SQL over HTTP, for notebooks and for a page in the browser. internal/notebook is the server; each
-// query runs in a process of its own (internal/notebook/worker), which main starts as this program again.
+// The verb serve answers SQL over HTTP, for notebooks and for a page in the browser. internal/serve is the server; each
+// query runs in a process of its own (internal/serve/worker), which main starts as this program again.
 //
 // It serves the published snapshot and never the warehouse, so that nobody who reads waits for somebody who writes.
 //
@@ -26,10 +26,10 @@ import (
 	"tidemark/analysis/week"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/notebook"
-	"tidemark/internal/notebook/worker"
-	"tidemark/internal/published"
+	"tidemark/internal/serve"
+	"tidemark/internal/serve/worker"
 	"tidemark/internal/show"
+	"tidemark/internal/store/published"
 	"tidemark/reports"
 	weekpage "tidemark/reports/week"
 )

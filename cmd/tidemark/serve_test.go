@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 const tokenOfTests = "0123456789abcdef0123456789abcdef"

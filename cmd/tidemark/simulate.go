@@ -22,8 +22,8 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
 	"tidemark/internal/vllmsim"
-	"tidemark/internal/warehouse"
 )
 
 func simulateCommand() *cli.Command {

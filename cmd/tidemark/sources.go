@@ -23,10 +23,10 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/answers"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/escape"
-	"tidemark/internal/tables"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 func sourcesCommand() *cli.Command {

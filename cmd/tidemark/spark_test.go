@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // Every question of queries/portable has the same answer on DuckDB and on Spark, over the lake of two services and five weeks, and it is what the Monday page

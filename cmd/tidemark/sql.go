@@ -1,7 +1,7 @@
 package main
 
 // The verbs sql and schema: any question to the warehouse, and the list of what can be
-// asked about. internal/shell confines a query, runs it and streams its rows; in a
+// asked about. internal/cli/shell confines a query, runs it and streams its rows; in a
 // terminal and without a query it is a shell.
 //
 // A query may come from anywhere, so it is confined before it runs: read-only, no files
@@ -24,11 +24,11 @@ import (
 	"golang.org/x/term"
 
 	"tidemark/analysis/answers"
+	"tidemark/internal/cli/shell"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
 	"tidemark/internal/hint"
-	"tidemark/internal/shell"
-	"tidemark/internal/tables"
-	"tidemark/internal/terminal"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 

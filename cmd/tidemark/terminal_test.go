@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"tidemark/internal/terminal/terminaltest"
+	"tidemark/internal/cli/terminal/terminaltest"
 )
 
 // onTerminal runs the program with a terminal for stdout and stderr, and gives what the terminal was sent, less what

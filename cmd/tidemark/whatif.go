@@ -27,7 +27,7 @@ import (
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 )
 

@@ -29,11 +29,11 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/workload"
+	"tidemark/internal/cli/progress"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
-	"tidemark/internal/progress"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 	"tidemark/replay/plan"
 	"tidemark/replay/profile"
 )

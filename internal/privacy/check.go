@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // called finds the sources of a name, which may be that of a collection.

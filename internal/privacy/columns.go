@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // What may stand in a column of text. The kinds differ in how far a stranger

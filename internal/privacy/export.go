@@ -16,7 +16,7 @@ import (
 
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Options say what leaves and how much of it. Default has the usual values.

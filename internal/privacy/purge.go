@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tidemark/internal/hint"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 // Purged is one source that was removed.

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 // marked is a trace whose session ids are a mark that can be found in raw bytes.

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"tidemark/ingest"
-	"tidemark/internal/warehouse"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 func TestMain(m *testing.M) {

@@ -11,7 +11,7 @@ import (
 
 	"tidemark/internal/lazy"
 	"tidemark/internal/show"
-	"tidemark/internal/warehouse"
+	"tidemark/internal/store/warehouse"
 )
 
 var (

@@ -11,7 +11,7 @@
 
 -- How often blocks are drawn, and into how many blocks the time is cut for it. Fewer blocks are longer and hold longer bursts: with 20, and
 -- latencies that remember 50 requests of 4,000, the interval held the truth in 83 of 100 runs. It is widened for the small number
--- (macros.resampling_factor). internal/accuracy/pairs_test.go has the study.
+-- (macros.resampling_factor). internal/proof/accuracy/pairs_test.go has the study.
 --   select macros.replicates() as replicates
 create macro macros.replicates() as 400;
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"tidemark/internal/chromium"
+	"tidemark/internal/proof/chromium"
 	page "tidemark/reports/week"
 	"tidemark/reports/week/sample"
 )

@@ -13,7 +13,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
-	"tidemark/internal/warehouse/warehousetest"
+	"tidemark/internal/store/warehouse/warehousetest"
 )
 
 var onH100 = deployment.Deployment{GPU: "H100", CatalogModel: "llama-3.1-8b", Engine: "vllm", EngineVersion: "0.11.2"}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
-	"tidemark/internal/rehearsal"
+	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )

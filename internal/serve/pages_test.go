@@ -1,0 +1,137 @@
+//go:build duckdb_arrow && pages
+
+package notebook_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tidemark/internal/proof/chromium"
+)
+
+// until waits in the page until an expression is true.
+const until = `new Promise(done => { const look = () => (%s) ? done("yes") : setTimeout(look, 20); look(); })`
+
+func await(b *chromium.Browser, condition string) { b.Evaluate(fmt.Sprintf(until, condition)) }
+
+// A person opens the page, gives the token, looks for a relation, asks, plots, shares the address, makes a mistake.
+func TestPagesAskInABrowser(t *testing.T) {
+	s := serve(t, nil)
+	b := chromium.Start(t)
+	b.Size(1280)
+	b.Open(s.url + "/")
+	await(b, `!document.getElementById("door").hidden`)
+	b.Screenshot("ask-door")
+	b.CheckAccessibility(t)
+	b.Evaluate(`document.getElementById("token").focus(); ""`)
+	b.Type("wrong-token-0123456789abcdef012345")
+	b.Enter(false)
+	await(b, `document.body.innerText.includes("not one of the server's")`)
+	b.Evaluate(`document.getElementById("token").focus(); ""`)
+	b.Type(secret)
+	b.Enter(false)
+	await(b, `document.querySelectorAll("#relations li").length > 50`)
+	if got := b.Evaluate(`JSON.stringify([localStorage.length, sessionStorage.length, document.cookie, location.href.includes("token")])`); got != `[0,1,"",false]` {
+		t.Errorf("the token is kept in %s, want the session's storage alone", got)
+	}
+
+	if got := b.Evaluate(`document.querySelector("#relations h3").textContent + document.querySelector("#relations ul b").textContent`); got != "Start heremarts.runs" {
+		t.Errorf("the list begins with %q", got)
+	}
+	b.Screenshot("ask-list")
+	b.Evaluate(`document.getElementById("find").focus(); ""`)
+	b.Type("arrival hours")
+	await(b, `document.querySelector("#relations b").textContent === "marts.arrival_hours"`)
+
+	b.Evaluate(`document.getElementById("sql").value = "select seq, sqrt(seq) as ttft_s, 9007199254740993 as big_id from range(100) as numbers (seq)"; document.getElementById("sql").focus(); ""`)
+	b.Enter(true)
+	await(b, `document.querySelectorAll("#sheet tbody tr").length === 100`)
+	if got := b.Evaluate(`document.querySelector("#sheet tbody tr:nth-child(5)").innerText.replace(/\s+/g, " ")`); strings.TrimSpace(got) != "4 2 9007199254740993" {
+		t.Errorf("got the row %q, want 4, its root and a whole number in full", got)
+	}
+	if got := b.Evaluate(`document.querySelector("#plot svg").getAttribute("aria-label")`); got != "ttft_s, s by seq, n = 100" {
+		t.Errorf("the plot says %q", got)
+	}
+	for _, kind := range []string{"bar", "scatter", "line"} {
+		b.Evaluate(fmt.Sprintf(`{const k = document.getElementById("kind"); k.value = %q; k.dispatchEvent(new Event("change"))}; ""`, kind))
+		mark := map[string]string{"bar": "rect.column", "scatter": "circle", "line": "path.line"}[kind]
+		want := map[string]string{"bar": "100", "scatter": "100", "line": "1"}[kind]
+		if got := b.Evaluate(`String(document.querySelectorAll("#plot ` + mark + `").length)`); got != want {
+			t.Errorf("as %s: got %s marks, want %s", kind, got, want)
+		}
+	}
+	shared := b.Evaluate(`location.href`)
+	for _, look := range []struct {
+		name   string
+		width  int
+		isDark bool
+	}{{"light", 1280, false}, {"dark", 1280, true}, {"phone", 390, false}, {"phone-dark", 390, true}} {
+		b.Size(look.width)
+		b.Dark(look.isDark)
+		if got := b.Evaluate(`String(document.documentElement.scrollWidth - document.documentElement.clientWidth)`); got != "0" {
+			t.Errorf("%s: the page is %s px too wide", look.name, got)
+		}
+		b.Screenshot("ask-" + look.name)
+		b.CheckAccessibility(t)
+	}
+	b.Size(1280)
+	b.Dark(false)
+
+	b.Open("about:blank")
+	b.Open(shared)
+	await(b, `document.querySelectorAll("#sheet tbody tr").length === 100 && document.getElementById("kind").value === "line"`)
+
+	b.Open("about:blank")
+	b.Open(s.url + "/#sql=" + url.QueryEscape("from range(3000)"))
+	await(b, `document.body.innerText.includes("Cut: the first 2,000 rows")`)
+
+	b.Evaluate(`document.getElementById("sql").value = "from marts.rums"; document.getElementById("run").click(); ""`)
+	await(b, `document.querySelector("#problem .problem")`)
+	if got := b.Evaluate(`document.getElementById("problem").innerText`); !strings.Contains(got, "marts.rums") && !strings.Contains(got, "rums does not exist") || !strings.Contains(got, "Hint: ") {
+		t.Errorf("a mistake is shown as %q", got)
+	}
+	b.Screenshot("ask-mistake")
+	b.CheckAccessibility(t)
+
+	// Names that look like numbers, and one name twice, stay in the order of the query; bars below zero hang from it.
+	b.Evaluate(`document.getElementById("sql").value = "select 'b{' as b, -1e0 as \"10\", -2e0 as \"2\", 3 as b union all select 'c', -4, -5, 6"; document.getElementById("run").click(); ""`)
+	if got := b.Evaluate(`String(document.getElementById("answer").hidden && document.getElementById("plotting").hidden)`); got != "true" {
+		t.Errorf("the answer of another query is shown while one runs")
+	}
+	await(b, `!document.getElementById("answer").hidden`)
+	if got := b.Evaluate(`[...document.querySelectorAll("#sheet th")].map(h => h.textContent).join()`); got != "b,10,2,b_2" {
+		t.Errorf("got the columns %s, want b,10,2,b_2", got)
+	}
+	if got := b.Evaluate(`String([...document.querySelectorAll("#plot rect.column")].every(r => Number(r.getAttribute("y")) >= 26) && document.querySelectorAll("#plot rect.column").length)`); got != "2" {
+		t.Errorf("bars of negative values: got %s, want 2 that begin below the top edge", got)
+	}
+	if got := b.Evaluate(`document.getElementById("asked").textContent.slice(0, 9)`); got != "select 'b" {
+		t.Errorf("a print has the query %q", got)
+	}
+
+	hostile := `</script><img src=x onerror="window.__pwned=1">`
+	b.Evaluate(fmt.Sprintf(`document.getElementById("sql").value = %q; document.getElementById("run").click(); ""`,
+		`select '`+hostile+`' as "`+strings.ReplaceAll(hostile, `"`, `""`)+`", 1 as n from range(2)`))
+	await(b, `document.querySelectorAll("#sheet tbody tr").length === 2`)
+	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img").length`); got != "undefined0" {
+		t.Errorf("a value ran as script: %s", got)
+	}
+	// A token that no header can carry left neither the room nor the door.
+	b.Evaluate(`sessionStorage.setItem("tidemark-token", "€€"); ""`)
+	b.Open("about:blank")
+	b.Open(s.url + "/")
+	await(b, `!document.getElementById("door").hidden && document.body.innerText.includes("not one of the server's")`)
+
+	for _, asked := range b.Requested() {
+		if !strings.HasPrefix(asked, s.url+"/") && !strings.HasPrefix(asked, "data:,") && asked != "about:blank" {
+			t.Errorf("the page asks for %s", asked)
+		}
+	}
+	for _, complaint := range b.Complaints() {
+		if !strings.Contains(complaint, "status of 401") && !strings.Contains(complaint, "status of 400") {
+			t.Errorf("the browser complains: %s", complaint)
+		}
+	}
+}

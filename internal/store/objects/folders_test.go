@@ -1,0 +1,127 @@
+package objects_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tidemark/internal/hint"
+	"tidemark/internal/store/objects"
+	"tidemark/internal/store/objects/objectstest"
+)
+
+// made is a folder with these files, whose content is their name.
+func made(t *testing.T, name string, files ...string) string {
+	folder := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func TestFoldersOfRunsGoAndComeBack(t *testing.T) {
+	server := objectstest.New(t)
+	store := at(t, server)
+	for _, name := range []string{"one-shard-0-of-2", "one-shard-1-of-2", "two-shard-0-of-1"} {
+		if err := store.PutFolder(t.Context(), made(t, name, "plan.jsonl.zst", "requests.jsonl.zst", "run.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	into := filepath.Join(t.TempDir(), "runs")
+	for range 2 { // the second time they are there
+		folders, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-shard-*", into)
+		if want := []string{filepath.Join(into, "one-shard-0-of-2"), filepath.Join(into, "one-shard-1-of-2")}; err != nil || !slices.Equal(folders, want) {
+			t.Fatalf("got %q, %v", folders, err)
+		}
+	}
+	if content, err := os.ReadFile(filepath.Join(into, "one-shard-1-of-2", "requests.jsonl.zst")); err != nil || string(content) != "requests.jsonl.zst" {
+		t.Errorf("%q, %v", content, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(into, ".fetch-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	plan := filepath.Join(t.TempDir(), "plan.jsonl.zst")
+	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/two-shard-0-of-1/plan.jsonl.zst", plan); err != nil {
+		t.Error(err)
+	}
+	if err := objects.FetchFile(t.Context(), "s3://traffic/some/prefix/none.zst", plan+"2"); !errors.Is(err, objects.ErrNotThere) {
+		t.Errorf("an object that is not there: %v", err)
+	}
+}
+
+// run.json is sent last: without it the client has only begun.
+func TestAFolderWithoutItsLastFileIsRefused(t *testing.T) {
+	server := objectstest.New(t)
+	store := at(t, server)
+	whole, torn := made(t, "one-shard-0-of-2", "requests.jsonl.zst", "run.json"), made(t, "one-shard-1-of-2", "requests.jsonl.zst")
+	if err := store.PutFolder(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.PutFolder(t.Context(), torn); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is torn is sent: %v", err)
+	}
+	_, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "one-shard-1-of-2 has no run.json") || !strings.Contains(hint.Of(err), "wait for it") {
+		t.Errorf("%v", err)
+	}
+}
+
+// While a client sends, its folder goes into the bucket again and again; what was fetched then is fetched anew once it has ended.
+func TestAFolderIsKeptWhileItGrows(t *testing.T) {
+	server := objectstest.New(t)
+	store := at(t, server)
+	folder := made(t, "one-shard-0-of-1", "plan.jsonl.zst")
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	into := filepath.Join(t.TempDir(), "runs")
+	fetched := func() string {
+		if _, err := objects.FetchFolders(t.Context(), "s3://traffic/some/prefix/one-*", into); err != nil {
+			return ""
+		}
+		content, err := os.ReadFile(filepath.Join(into, "one-shard-0-of-1", "requests.jsonl.zst"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	stop := store.KeepFolder(t.Context(), folder, 12*time.Millisecond)
+	write("requests.jsonl.zst", "one")
+	write("run.json", `{"status": "running"}`)
+	for _, want := range []string{"one", "two"} {
+		write("requests.jsonl.zst", want)
+		for range 1000 {
+			if fetched() == want {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := fetched(); got != want {
+			t.Errorf("while it runs: got %q, want %q", got, want)
+		}
+	}
+	stop()
+	write("run.json", `{"status": "done"}`)
+	if err := store.PutFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	fetched()
+	write("requests.jsonl.zst", "three")
+	if err := store.PutFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	if got := fetched(); got != "two" {
+		t.Errorf("one that has ended was fetched again: %q", got)
+	}
+}
