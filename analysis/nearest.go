@@ -34,28 +34,40 @@ func nearest(ctx context.Context, db *sql.DB, made deploymentRow, clients float6
 	return n, nil
 }
 
-// hasPoints asks the raw tables, because marts.points is dear to plan. A catalogue without a warehouse may have no such tables.
+// hasPoints is false for a catalogue without a warehouse, which may have no such tables, and for a warehouse without measurements.
 func hasPoints(ctx context.Context, db *sql.DB) (bool, error) {
 	var isWarehouse, hasRows bool
 	err := db.QueryRowContext(ctx, `
-select count(*) > 0 from information_schema.tables where table_schema = 'marts' and table_name = 'points'`).Scan(&isWarehouse)
+select count(*) > 0 from information_schema.tables where table_schema = 'staging' and table_name = 'points'`).Scan(&isWarehouse)
 	if err != nil || !isWarehouse {
 		return false, err
 	}
-	err = db.QueryRowContext(ctx, `select exists (from raw.runs) or exists (from raw.points) or exists (from raw.figures) or exists (from raw.result_requests)`).Scan(&hasRows)
+	err = db.QueryRowContext(ctx, `select exists (from raw.runs) or exists (from raw.points)`).Scan(&hasRows)
 	return hasRows, err
 }
 
-// nearestResults are the measurements in the warehouse whose deployment the catalogue knows; their format is known where the name of the model
-// says it. A catalogue without a warehouse has no marts.
+// nearestResults are the measurements of TPOT in the warehouse. It does not ask marts.points, which predicts each of them; their format is known
+// where the name of the model says it.
 const nearestResults = `
     union all
     select
-        gpu, model, tensor_parallel_size, macros.format_of_name(model), engine, engine_version, max_concurrency, max_concurrency, true
-    from marts.points
-    where is_known
-        and mean_tpot_s is not null
-        and coalesce(origin, 'measured') = 'measured'`
+        d.gpu, d.catalog_model, d.tensor_parallel_size, macros.format_of_name(d.catalog_model), nullif(d.engine, ''), nullif(d.engine_version, ''), clients, clients, true
+    from (
+        select deployment as d, case when mode = 'closed' then max_concurrency end as clients
+        from staging.runs
+        where not is_draft
+            and origin = 'measured'
+            and exists (from staging.requests where requests.run_id = runs.run_id and is_success and tpot_s is not null)
+        union all
+        select macros.measured_on(points), max_concurrency
+        from staging.points
+        where exists (from staging.result_requests as r where r.source_id = points.source_id and r.point = points.point and tpot_s is not null)
+            or exists (
+                from staging.figures as f
+                where f.source_id = points.source_id and f.point = points.point and f.quantity = 'tpot_s' and f.statistic = 'mean' and isfinite(f.value)
+            )
+    ) as told
+    where d.tensor_parallel_size > 0`
 
 // nearestQuery ranks what was measured by macros.measured_distance. Names are spelled as the catalogue spells them.
 const nearestQuery = `
@@ -117,6 +129,7 @@ named as (
     from measured
     left join gpus_found as gpus on gpus.name = measured.gpu
     left join models_found as models on models.name = measured.model
+    where not measured.is_users or gpus.gpu is not null and models.model is not null
 )
 
 select

@@ -139,7 +139,12 @@ func calculator(c *cli.Context, use func(context.Context, *warehouse.Warehouse) 
 	path := c.String("warehouse")
 	_, err := os.Stat(path)
 	if err == nil {
-		return withWarehouse(c.Context, c, warehouse.ReadOnly, use)
+		return withWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+			if err := w.OneThread(ctx); err != nil {
+				return err
+			}
+			return use(ctx, w)
+		})
 	}
 	if file := (*os.PathError)(nil); c.IsSet("warehouse") && errors.As(err, &file) {
 		tell(c, "warehouse %s: %v, so the built-in GPUs, models and constants are used", path, file.Err)

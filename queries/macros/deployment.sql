@@ -48,6 +48,17 @@ create macro macros.deployment_fields(asked) as
         "hbm_bytes_per_s": "DOUBLE"
     }');
 
+-- What a row of staging.points was measured on, as macros.deployment_fields: what its file says, and over it what "ingest --environment" said.
+--   select macros.measured_on({'hardware': 'H100', 'model': 'llama-3.1-8b', 'tensor_parallel_size': 1, 'engine': 'vllm', 'engine_version': null, 'settings': null})
+create macro macros.measured_on(point) as
+    macros.deployment_fields(json_merge_patch(
+        json_object(
+            'gpu', point.hardware, 'catalog_model', point.model, 'tensor_parallel_size', point.tensor_parallel_size,
+            'engine', point.engine, 'engine_version', point.engine_version
+        ),
+        coalesce(point.settings -> '$.environment', '{}'::json)
+    ));
+
 -- What macros.constants_for answers to many questions, structs of gpu, engine, version, format, deployment and architecture.
 --   select question.format, name, "constant".value from macros.nearest_constants([{'gpu': 'H100', 'engine': 'vllm', 'version': '0.24.0',
 --       'format': 'bf16', 'deployment': null::varchar, 'architecture': 'llama'}]) limit 3

@@ -147,15 +147,7 @@ results as (
     left join from_requests as requests
         on requests.source_id = points.source_id
         and requests.point = points.point
-    cross join lateral (
-        select macros.deployment_fields(json_merge_patch(
-            json_object(
-                'gpu', points.hardware, 'catalog_model', points.model, 'tensor_parallel_size', points.tensor_parallel_size,
-                'engine', points.engine, 'engine_version', points.engine_version
-            ),
-            coalesce(points.settings -> '$.environment', '{}'::json)
-        )) as deployment
-    ) as said
+    cross join lateral (select macros.measured_on(points) as deployment) as said
 ),
 
 measured as (

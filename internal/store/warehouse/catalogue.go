@@ -12,6 +12,12 @@ import (
 // fifth more than doing them. Many questions are asked on several connections, each with its own thread.
 const oneThread = "threads=1"
 
+// OneThread is oneThread for a warehouse that is open.
+func (w *Warehouse) OneThread(ctx context.Context) error {
+	_, err := w.db.ExecContext(ctx, "set "+oneThread)
+	return err
+}
+
 // Catalogue opens a warehouse in memory with the seeds, the macros and empty
 // raw tables, but without views. This is all that the bandwidth model needs,
 // and views would take ten times as long to make.
