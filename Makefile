@@ -26,7 +26,7 @@ $(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/store
 
 # Without symbols and DWARF, as in a release: 23 MB, most of them names of DuckDB's. A panic still names function, file and line.
 build: $(EMPTY) ## ./tidemark
-	$(GO) build -tags $(TAGS) -ldflags "-s -w -X main.version=$(VERSION)" -o tidemark ./cmd/tidemark
+	$(GO) build -tags $(TAGS) -ldflags "-s -w -X tidemark/internal/cli/kit.Version=$(VERSION)" -o tidemark ./cmd/tidemark
 
 demo: build ## the whole journey on what is built in: trace, simulated vLLM, report, and the Monday report of a service
 	rm -rf tidemark-demo

@@ -130,6 +130,19 @@ select
 	return d, nil
 }
 
+// CatalogName is the catalogue's name for a model that a server reports, to compare it with the one that was asked for. It is empty where
+// the catalogue does not know one of them.
+func CatalogName(ctx context.Context, db *sql.DB, served, asked string) (name string, err error) {
+	err = db.QueryRowContext(ctx, `
+select model
+from macros.models_named(?)
+where exists (from macros.models_named(?))`, served, asked).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return name, err
+}
+
 // mistake is the error for a deployment that macros.deployment does not find: it looks for the name that the catalogue lacks, or for two
 // names that contradict each other.
 func mistake(ctx context.Context, db *sql.DB, d deployment.Deployment) error {

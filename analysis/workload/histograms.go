@@ -42,6 +42,12 @@ type Sampled struct {
 	Notes   []string // what a reader of the plan must know
 }
 
+// IsSource says whether the warehouse has a source, or a collection of files, of this name.
+func IsSource(ctx context.Context, db *sql.DB, name string) (is bool, err error) {
+	err = db.QueryRowContext(ctx, "select count(*) > 0 from raw.sources where name = $1 or collection = $1", name).Scan(&is)
+	return is, err
+}
+
 // IsHistogram says whether a source, or all files of a collection, hold histograms and rates instead of single arrivals.
 func IsHistogram(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	var shapes, arrivals int64

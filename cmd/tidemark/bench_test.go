@@ -19,9 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"tidemark/fixtures/seeded"
-
 	"golang.org/x/sys/unix"
+
+	"tidemark/fixtures/seeded"
+	"tidemark/internal/cli/kit"
 )
 
 // 200 requests/s of 16 tokens against a server of exactly known times, client
@@ -300,7 +301,7 @@ func (r replayBench) replay(b *testing.B, flags ...string) *syscall.Rusage {
 		"--base-url", r.url, "--model", "llama-3.1-8b", "--max-lateness", "1h", "--max-stall", "1h", "--quiet"}, flags)...)
 	client.Dir = r.dir
 	out, err := client.CombinedOutput()
-	if client.ProcessState.ExitCode() == exitInvalid {
+	if client.ProcessState.ExitCode() == kit.ExitInvalid {
 		b.Logf("disturbed by other work: %s", out)
 	} else if err != nil {
 		b.Fatalf("%v\n%s", err, out)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tidemark/cmd/tidemark/verbs/take"
 )
 
 // fakePrometheus has one replica, which finished a request a second since 1970 and began each with 0.2 s of wait. It wants the token "open-sesame"
@@ -52,7 +54,7 @@ func TestInstantOf(t *testing.T) {
 		"yesterday": "", "-8d": "", "8": "", "d": "",
 	} {
 		got := ""
-		if at, ok := instantOf(text, now, berlin); ok {
+		if at, ok := take.InstantOf(text, now, berlin); ok {
 			got = at.UTC().Format(time.RFC3339)
 		}
 		if got != want {

@@ -36,9 +36,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis/week/service"
+	"tidemark/cmd/tidemark/verbs/send"
 	"tidemark/fixtures"
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/cli/commandline"
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
 	"tidemark/internal/vllmsim"
@@ -57,7 +59,7 @@ Example:
   tidemark demo --output demo`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Usage: "work in `DIR`, which must not exist or be empty", Value: "tidemark-demo"},
-			quietFlag(),
+			kit.QuietFlag(),
 		},
 		Action: runDemo,
 	}
@@ -75,7 +77,7 @@ func runDemo(c *cli.Context) error {
 	if err := d.writeInputs(); err != nil {
 		return err
 	}
-	urls, stop, err := startServers(c.Context, demoDeployment, 1)
+	urls, stop, err := startServers(c.Context, send.DemoDeployment, 1)
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ var demoWeeks = [2]string{"demo-weeks-1.csv", "demo-weeks-2.csv"}
 func (d demo) play(url string, sent func()) (busy string, err error) {
 	replayed, err := d.replay(url, "demo", sent)
 	if err == nil && replayed.Outcome == experiment.Invalid {
-		tell(d.c, "this machine was too busy to measure on; trying once more")
+		kit.Tell(d.c, "this machine was too busy to measure on; trying once more")
 		replayed, err = d.replay(url, "demo-again", sent)
 	}
 	if err != nil {
@@ -161,15 +163,15 @@ func (d demo) play(url string, sent func()) (busy string, err error) {
 
 // replay sends the trace.
 func (d demo) replay(url, name string, sent func()) (experiment.Result, error) {
-	return d.lateIsNoError(d.stepIn(d.c.Context, d.c.App, sent, "replay", "demo-chat", "--base-url", url, "--model", demoDeployment.CatalogModel,
+	return d.lateIsNoError(d.stepIn(d.c.Context, d.c.App, sent, "replay", "demo-chat", "--base-url", url, "--model", send.DemoDeployment.CatalogModel,
 		"--runs", d.path("runs"), "--name", name))
 }
 
 // lateIsNoError passes a run that is invalid because the client was late; any other
 // invalid run is an error.
 func (d demo) lateIsNoError(result experiment.Result, err error) (experiment.Result, error) {
-	var coded exitError
-	if !errors.As(err, &coded) || coded.code != exitInvalid {
+	var coded kit.ExitError
+	if !errors.As(err, &coded) || coded.Code != kit.ExitInvalid {
 		return result, err
 	}
 	wasLate, ferr := wasLate(filepath.Join(d.dir, "runs", result.RunID))
@@ -205,10 +207,10 @@ func (d demo) step(args ...string) (experiment.Result, error) {
 // stepIn runs it in an app of its own output; sent is called between the sending of a replay and its ingest.
 func (d demo) stepIn(ctx context.Context, app *cli.App, sent func(), args ...string) (experiment.Result, error) {
 	args = append(args, "--warehouse", d.path("tidemark.duckdb"))
-	tell(d.c, "$ tidemark %s", asTyped(args))
-	want := &asked{sent: func(string) error { sent(); return nil }, wait: time.Minute}
-	err := app.RunContext(context.WithValue(ctx, askedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
-	return want.result, err
+	kit.Tell(d.c, "$ tidemark %s", asTyped(args))
+	want := &send.Asked{Sent: func(string) error { sent(); return nil }, Wait: time.Minute}
+	err := app.RunContext(context.WithValue(ctx, send.AskedKey{}, want), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...)))
+	return want.Result, err
 }
 
 // asTyped quotes what a shell would take apart.
@@ -247,7 +249,7 @@ const busiestMinutes = `select source_name, strftime(make_timestamp(epoch_us(arr
 // busiest finds the busiest five minutes and starts the servers.
 func (d demo) busiest() (*demoSlice, error) {
 	var answer bytes.Buffer
-	if _, err := d.stepIn(d.c.Context, newApp(strings.NewReader(""), &answer, messages(d.c)), func() {}, "sql", "--json", busiestMinutes); err != nil {
+	if _, err := d.stepIn(d.c.Context, newApp(strings.NewReader(""), &answer, kit.Messages(d.c)), func() {}, "sql", "--json", busiestMinutes); err != nil {
 		return nil, err
 	}
 	var found []struct {
@@ -298,21 +300,16 @@ func (s *demoSlice) takeIn(hasFailed bool) (late string, err error) {
 	close(s.isFree)
 	<-s.ended
 	s.cancel()
-	messages(s.c).Write(s.said.Bytes())
+	kit.Messages(s.c).Write(s.said.Bytes())
 	if s.err == nil && s.result.Outcome == experiment.Invalid {
 		late = s.result.FirstLine
 	}
 	return late, s.err
 }
 
-// demoDeployment is a single H100 with an 8B model, the most common small one.
-var demoDeployment = deployment.Deployment{
-	GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm",
-}
-
 // startServers serves replicas of a deployment, each on a port of its own.
 func startServers(ctx context.Context, d deployment.Deployment, replicas int) (urls []string, stop func(), err error) {
-	config, err := simulatorOf(ctx, d)
+	config, err := send.SimulatorOf(ctx, d)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -14,8 +14,10 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/analysis/week/service"
+	"tidemark/cmd/tidemark/verbs/send"
 	"tidemark/fixtures"
 	"tidemark/fixtures/seeded"
+	"tidemark/internal/cli/kit"
 	"tidemark/replay/experiment"
 )
 
@@ -56,14 +58,14 @@ func TestTheDemoTriesOnceMoreOnABusyMachine(t *testing.T) {
 		command("replay").Action = func(c *cli.Context) error {
 			id := tries[0]
 			tries = tries[1:]
-			asked := askedFor(c)
-			if err := asked.sent(id); err != nil || asked.wait == 0 {
+			asked := send.AskedFor(c)
+			if err := asked.Sent(id); err != nil || asked.Wait == 0 {
 				t.Errorf("%s: a replay cannot say that it was sent: %v", id, err)
 			}
-			asked.result = experiment.Result{RunID: id, Outcome: experiment.Measured, FirstLine: id + " is valid"}
+			asked.Result = experiment.Result{RunID: id, Outcome: experiment.Measured, FirstLine: id + " is valid"}
 			if id != "whole" {
-				asked.result.Outcome, asked.result.FirstLine = experiment.Invalid, id+" is invalid"
-				return exitError{code: exitInvalid}
+				asked.Result.Outcome, asked.Result.FirstLine = experiment.Invalid, id+" is invalid"
+				return kit.ExitError{Code: kit.ExitInvalid}
 			}
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
 )
 
@@ -40,8 +41,8 @@ func TestAFlagOfADeploymentThatCannotBe(t *testing.T) {
 	} {
 		var said strings.Builder
 		code := run(append([]string{"tidemark"}, strings.Fields(command)...), strings.NewReader(""), io.Discard, &said)
-		if code != exitMisuse || !strings.Contains(said.String(), says) {
-			t.Errorf("tidemark %s: got code %d and\n%swant %d and %q", command, code, said.String(), exitMisuse, says)
+		if code != kit.ExitMisuse || !strings.Contains(said.String(), says) {
+			t.Errorf("tidemark %s: got code %d and\n%swant %d and %q", command, code, said.String(), kit.ExitMisuse, says)
 		}
 	}
 }

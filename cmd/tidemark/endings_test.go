@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tidemark/internal/cli/kit"
 )
 
 // The verdict of a replay was one line of 600 characters, and an experiment printed 24 lines for each level.
@@ -71,7 +73,7 @@ func TestEndingsFitTheTerminal(t *testing.T) {
 	}
 	// Programs look for the verdict in the first line.
 	var out, said bytes.Buffer
-	if code := run(append([]string{"tidemark"}, replay...), strings.NewReader(""), &out, &said); code != exitNotMet {
+	if code := run(append([]string{"tidemark"}, replay...), strings.NewReader(""), &out, &said); code != kit.ExitNotMet {
 		t.Fatalf("exit code %d: %s", code, said.String())
 	}
 	if first, rest, _ := strings.Cut(out.String(), "\n"); !strings.HasPrefix(first, "SLO chat not met: p90 TTFT from due") || !strings.Contains(first, "; valid; p50 TTFT ") || !strings.Contains(rest, "\nTTFT from due ") {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"tidemark/internal/cli/kit"
 )
 
 // exampleNeeds is what an example wants to find, by its first words, and what keeps it short. The rest is as the help prints it.
@@ -176,7 +178,7 @@ func playExample(t *testing.T, example string, named *strings.Replacer) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if code != 0 && code != exitNotMet && code != exitInvalid {
+	if code != 0 && code != kit.ExitNotMet && code != kit.ExitInvalid {
 		t.Errorf("%s: exit code %d\n%s", typed, code, out)
 	}
 }

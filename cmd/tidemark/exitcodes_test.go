@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tidemark/internal/cli/kit"
 )
 
 // Each kind of mistake has one exit code, whichever verb finds it.
@@ -39,7 +41,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 		code    int
 		lines   []string
 	}{
-		{"a file that is missing", exitFailed, []string{
+		{"a file that is missing", kit.ExitFailed, []string{
 			"ingest nothing.csv",
 			"collect --service nothing.yaml",
 			"collect --service service.yaml --prometheus-auth-file nothing",
@@ -73,7 +75,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"serve --no-token --published nothing",
 			"serve --token-file nothing",
 		}},
-		{"a folder in the place of a file", exitFailed, []string{
+		{"a folder in the place of a file", kit.ExitFailed, []string{
 			"replay trace " + send + "--slo folder.yaml",
 			"replay trace " + send + "--environment folder.yaml",
 			"replay trace " + send + "--api-key-file folder.yaml",
@@ -83,8 +85,8 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"profile show folder.yaml",
 			"sql 'select 1' --warehouse folder.yaml",
 		}},
-		{"a flag that does not exist", exitMisuse, everyVerb("--frobnicate 1")},
-		{"a key that does not exist, in a file", exitMisuse, []string{
+		{"a flag that does not exist", kit.ExitMisuse, everyVerb("--frobnicate 1")},
+		{"a key that does not exist, in a file", kit.ExitMisuse, []string{
 			"replay trace " + send + "--slo broken-slo.yaml",
 			"collect --service broken-ser.yaml",
 			"replay trace " + send + "--environment broken-env.json",
@@ -96,7 +98,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"plan broken-pro.yaml --output p.jsonl.zst",
 			"predict --points broken-pts.csv",
 		}},
-		{"a value that cannot be meant", exitMisuse, []string{
+		{"a value that cannot be meant", kit.ExitMisuse, []string{
 			"ingest trace.csv --format frobnicate",
 			"collect --service service.yaml --since frobnicate",
 			"collect --service service.yaml --since 1d --until 2d",
@@ -129,7 +131,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"ingest trace.csv --publish s3://traffic/?frobnicate=1",
 			"profile fit --input-tokens p50=x --output-tokens p50=1 --output f.yaml",
 		}},
-		{"a name that nothing has", exitMisuse, []string{
+		{"a name that nothing has", kit.ExitMisuse, []string{
 			"sources nothing",
 			"plan nothing --output p.jsonl.zst",
 			"replay nothing " + send,
@@ -155,7 +157,7 @@ func TestAMistakeHasOneExitCodeInEveryVerb(t *testing.T) {
 			"kv --model nothing",
 			"simulate --gpu H1000 --model llama-3.1-8b",
 		}},
-		{"an argument that is missing", exitMisuse, []string{
+		{"an argument that is missing", kit.ExitMisuse, []string{
 			"ingest", "collect", "plan", "replay", "experiment", "what-if", "compare", "judge", "export", "diagnose", "privacy export", "profile show", "purge",
 		}},
 	} {

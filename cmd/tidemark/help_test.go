@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tidemark/internal/cli/kit"
 )
 
 // Of 141 lines of the help of replay a terminal showed the last 24. Of a verb 23 are shown, so that the prompt below does not move the first one away.
@@ -143,7 +145,7 @@ func TestZshAndFishComplete(t *testing.T) {
 		}
 	}
 	var out, said bytes.Buffer
-	if code := run([]string{"tidemark", "completion", "tcsh"}, strings.NewReader(""), &out, &said); code != exitMisuse || !strings.Contains(said.String(), "hint: bash, zsh or fish") {
+	if code := run([]string{"tidemark", "completion", "tcsh"}, strings.NewReader(""), &out, &said); code != kit.ExitMisuse || !strings.Contains(said.String(), "hint: bash, zsh or fish") {
 		t.Errorf("another shell: exit code %d: %s", code, said.String())
 	}
 }

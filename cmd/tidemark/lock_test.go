@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/store/warehouse/warehousetest"
 	"tidemark/internal/vllmsim"
 )
@@ -221,8 +222,8 @@ rows: [1, 2]
 	writes := r.begin(t, trace, "ingest", "-", "--name", "late")
 	writes.waitUntilHeld(t)
 	code, said := r.fails(t, "experiment", "lock.yaml", "--wait", "20ms")
-	if code != exitFailed || !strings.Contains(said, "2 of 2 runs are not ingested yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
-		t.Errorf("exit code %d with %d runs, want %d with 2 and how to take them in; stderr:\n%s", code, runs(), exitFailed, said)
+	if code != kit.ExitFailed || !strings.Contains(said, "2 of 2 runs are not ingested yet") || !strings.Contains(said, "hint: nothing is lost; when it is free: tidemark ingest runs/") || runs() != 2 {
+		t.Errorf("exit code %d with %d runs, want %d with 2 and how to take them in; stderr:\n%s", code, runs(), kit.ExitFailed, said)
 	}
 
 	again := r.begin(t, nil, "experiment", "lock.yaml")

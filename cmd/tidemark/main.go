@@ -1,12 +1,18 @@
 // Command tidemark replays production traffic shapes against a vLLM server and
 // compares what it measures with what memory bandwidth allows.
 //
-// Each file holds one verb: its flags, the calls to the packages that do the work,
-// what is printed, and the exit code. Nothing here measures, parses or computes.
+// A verb is a file in a room of verbs: its flags, the calls to the packages that do
+// the work, what is printed, and the exit code. Nothing there measures, parses or
+// computes.
 //
-// What several verbs share is in answer.go (printing), arguments.go (checking),
-// open.go (the warehouse), flags.go, environment.go and choices.go (shared flags),
-// and errors.go (exit codes).
+//	verbs/take   takes traces, metrics and results in, and looks at what leaves
+//	verbs/send   plans, sends, rehearses, and searches for the capacity
+//	verbs/model  asks the model of bandwidth
+//	verbs/read   reads runs, reports and tables; serves them
+//	verbs/keep   keeps house: checks, upgrades, publishes
+//	demo.go      the whole journey, by the other verbs
+//
+// What verbs share is in internal/cli/kit.
 //
 // Two signals: the first cancels the context, and a verb comes to an orderly end (a
 // replay stops sending and lets streams finish). The second ends the program at
@@ -22,29 +28,31 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/urfave/cli/v2"
 	_ "golang.org/x/crypto/x509roots/fallback" // of machines that have no certificates, such as the image
 
+	"tidemark/cmd/tidemark/verbs/keep"
+	"tidemark/cmd/tidemark/verbs/model"
+	"tidemark/cmd/tidemark/verbs/read"
+	"tidemark/cmd/tidemark/verbs/send"
+	"tidemark/cmd/tidemark/verbs/take"
 	"tidemark/ingest"
 	"tidemark/internal/cli/commandline"
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
 )
 
-// version is set by the Makefile from the repository's state.
-var version = "0.1.0-dev"
-
 // main runs the program, unless this process is a child that reads a foreign file
 // for ingest, or a worker of serve.
 func main() {
 	ingest.Child() // does not return in such a child
-	worker.Child(servedReport)
-	endsAfterVerb = true
+	worker.Child(read.ServedReport)
+	kit.EndsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -53,23 +61,23 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// A file-size limit is treated like a full disk: without this the signal would
 	// kill the program; with it the write fails with an error.
 	signal.Ignore(syscall.SIGXFSZ)
-	stop := watchSignals()
-	defer stop.release()
+	stop := kit.WatchSignals()
+	defer stop.Release()
 
-	out := terminal.New(stdout, stderr, stop.soft.Done())
+	out := terminal.New(stdout, stderr, stop.Soft.Done())
 	defer out.Close()
 
 	app := newApp(stdin, out.Stdout, out.Stderr)
-	err := app.RunContext(withStop(context.Background(), stop), helpAlone(commandline.FlagsFirst(app, args)))
+	err := app.RunContext(kit.WithStop(context.Background(), stop), helpAlone(commandline.FlagsFirst(app, args)))
 	if printErr := out.Flush(); printErr != nil {
 		err = printErr // the reader of stdout has an incomplete answer, whatever the verb returned
 	}
-	code := exitCode(err)
-	if signalled := stop.code(); signalled != 0 {
+	code := kit.ExitCode(err)
+	if signalled := stop.Code(); signalled != 0 {
 		code = signalled
 	}
 	if isWorthSaying(err, code) {
-		printError(out.Stderr, err)
+		kit.PrintError(out.Stderr, err)
 	}
 	return code
 }
@@ -95,7 +103,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:      "tidemark",
 		Usage:     "replay LLM traffic; compare TPOT with what memory bandwidth allows",
-		Version:   version,
+		Version:   kit.Version,
 		Reader:    stdin,
 		Writer:    stdout,
 		ErrWriter: stderr,
@@ -103,9 +111,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		// A comma belongs to a header's value.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			demoCommand(), ingestCommand(), collectCommand(), sourcesCommand(), planCommand(), profileCommand(), replayCommand(), experimentCommand(), simulateCommand(), rehearseCommand(), capacityCommand(),
-			predictCommand(), fitCommand(), kvCommand(), queueCommand(), whatIfCommand(), calibrateCommand(),
-			runsCommand(), diagnoseCommand(), reportCommand(), compareCommand(), judgeCommand(), exportCommand(), sqlCommand(), schemaCommand(), checkCommand(), k8sCommand(), serveCommand(), privacyCommand(), purgeCommand(), publishCommand(), upgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
+			demoCommand(), take.IngestCommand(), take.CollectCommand(), take.SourcesCommand(), send.PlanCommand(), send.ProfileCommand(), send.ReplayCommand(), send.ExperimentCommand(), send.SimulateCommand(), send.RehearseCommand(), send.CapacityCommand(),
+			model.PredictCommand(), model.FitCommand(), model.KvCommand(), model.QueueCommand(), model.WhatIfCommand(), model.CalibrateCommand(),
+			read.RunsCommand(), read.DiagnoseCommand(), read.ReportCommand(), read.CompareCommand(), read.JudgeCommand(), read.ExportCommand(), read.SqlCommand(), read.SchemaCommand(), keep.CheckCommand(), send.K8sCommand(), read.ServeCommand(), take.PrivacyCommand(), take.PurgeCommand(), keep.PublishCommand(), keep.UpgradeCommand(), commandline.CompletionCommand(), commandline.ManualCommand(), commandline.VersionCommand(about),
 		},
 		CustomAppHelpTemplate: commandline.Overview,
 		Action: func(c *cli.Context) error {
@@ -118,6 +126,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return commandline.UsageErrorWithoutVerb(err) },
 	}
+	kit.WithMaker(app, newApp)
 	layOut := map[string]func(){}
 	app.Before = func(c *cli.Context) error {
 		for _, name := range c.Args().Slice() { // the verb, or what "help" is asked about
@@ -137,7 +146,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *cli.App {
 }
 
 func about() commandline.About {
-	return commandline.About{Version: version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}
+	return commandline.About{Version: kit.Version, Stamp: queries.Stamp(), DuckDB: strings.TrimPrefix(duckdb.LibraryVersion(), "v")}
 }
 
 // mostUsed are the flags that the help of a verb shows where not all of them fit on a screen, the most important first.
@@ -166,82 +175,8 @@ var mostUsed = map[string]string{
 // isWorthSaying is false for a bare exit code, and for the cancellation that the
 // user asked for.
 func isWorthSaying(err error, code int) bool {
-	if coded, isCode := err.(exitError); isCode && coded.err == nil {
+	if coded, isCode := err.(kit.ExitError); isCode && coded.Err == nil {
 		return false
 	}
 	return err != nil && !(code > 128 && (errors.Is(err, context.Canceled) || warehouse.WasInterrupted(err)))
-}
-
-// stopSignals reports what the user or the system sent: the first signal asks a
-// verb to end, the second to leave at once.
-type stopSignals struct {
-	soft, hard context.Context
-	release    func()
-	code       func() int
-}
-
-// watchSignals handles SIGINT and SIGTERM until release is called. Go ends a program at
-// the first of them otherwise, and a replay would lose its open streams.
-//
-// The exit code is 128 plus the number of the first signal, as shells expect it. It wins
-// over the verb's own code: an interrupted replay did not fail.
-func watchSignals() stopSignals {
-	soft, cancelSoft := context.WithCancel(context.Background())
-	hard, cancelHard := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	got := make(chan int, 1)
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-done:
-				return
-			case s := <-signals:
-				if soft.Err() != nil {
-					cancelHard()
-					// A verb that does not end at the second signal is abandoned.
-					time.AfterFunc(5*time.Second, func() { os.Exit(130) })
-					continue
-				}
-				got <- map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143}[s]
-				cancelSoft()
-			}
-		}
-	}()
-	return stopSignals{
-		soft: soft, hard: hard,
-		release: func() { signal.Stop(signals); close(done); cancelSoft(); cancelHard() },
-		code: func() int {
-			select {
-			case code := <-got:
-				return code
-			default:
-				return 0
-			}
-		},
-	}
-}
-
-type stopKey struct{}
-
-// withStop makes the first signal cancel the context. hardStop finds the second.
-func withStop(ctx context.Context, stop stopSignals) context.Context {
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, stopKey{}, stop.hard))
-	context.AfterFunc(stop.soft, cancel)
-	return ctx
-}
-
-// hardStop is done at the second signal.
-func hardStop(ctx context.Context) context.Context {
-	return ctx.Value(stopKey{}).(context.Context)
-}
-
-// messages is where a verb writes what a person should know: stderr, or nowhere
-// with --quiet.
-func messages(c *cli.Context) io.Writer {
-	if c.Bool("quiet") {
-		return io.Discard
-	}
-	return c.App.ErrWriter
 }

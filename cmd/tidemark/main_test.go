@@ -18,13 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tidemark/cmd/tidemark/verbs/send"
 	"tidemark/ingest"
 	"tidemark/internal/proof"
 	"tidemark/internal/store/objects/objectstest"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/vllmsim"
-
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // Scripts run the real program, as a user's shell would.
@@ -110,7 +111,7 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // simulated is the demo's deployment, computed once per process.
-var simulated = sync.OnceValues(func() (vllmsim.Config, error) { return simulatorOf(context.Background(), demoDeployment) })
+var simulated = sync.OnceValues(func() (vllmsim.Config, error) { return send.SimulatorOf(context.Background(), send.DemoDeployment) })
 
 // startSimulator serves it.
 func startSimulator(e *testscript.Env) string {

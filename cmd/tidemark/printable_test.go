@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/escape"
 )
 
@@ -49,7 +50,7 @@ func TestNamesOfFilesAreShownNotObeyed(t *testing.T) {
 
 func TestAnErrorOfSeveralLines(t *testing.T) {
 	var said bytes.Buffer
-	printError(&said, errors.New("a\x1b[2J\nb"))
+	kit.PrintError(&said, errors.New("a\x1b[2J\nb"))
 	if want := "tidemark: error: a\\x1b[2J\n  b\n"; said.String() != want {
 		t.Errorf("got %q, want %q", said.String(), want)
 	}

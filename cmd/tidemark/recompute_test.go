@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"tidemark/fixtures/seeded"
 	"tidemark/internal/cli/commandline"
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/store/warehouse/warehousetest"
 )
 
@@ -134,7 +134,9 @@ func typed(t *testing.T, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
 	app := newApp(strings.NewReader(""), &out, &out)
-	if err := app.RunContext(context.WithValue(t.Context(), stopKey{}, t.Context()), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
+	stop := kit.WatchSignals()
+	defer stop.Release()
+	if err := app.RunContext(kit.WithStop(t.Context(), stop), commandline.FlagsFirst(app, append([]string{"tidemark"}, args...))); err != nil {
 		t.Fatalf("tidemark %s: %v\n%s", strings.Join(args, " "), err, &out)
 	}
 }

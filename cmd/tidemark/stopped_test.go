@@ -14,6 +14,7 @@ import (
 
 	"github.com/duckdb/duckdb-go/v2"
 
+	"tidemark/internal/cli/kit"
 	"tidemark/internal/hint"
 )
 
@@ -44,8 +45,8 @@ func TestARunThatStopsByItselfIsTakenIn(t *testing.T) {
 	}
 	r.tidemark(t, "ingest", "steady.jsonl")
 	code, stderr := r.fails(t, "replay", "steady", "--base-url", server.URL, "--model", "llama-3.1-8b", "--max-lateness", "1ns", "--max-stall", "1ns")
-	if code != exitNotMet || !strings.Contains(stderr, "stopped: the server at "+strings.TrimPrefix(server.URL, "http://")) {
-		t.Errorf("exit code %d, want %d with the address of the server; stderr:\n%s", code, exitNotMet, stderr)
+	if code != kit.ExitNotMet || !strings.Contains(stderr, "stopped: the server at "+strings.TrimPrefix(server.URL, "http://")) {
+		t.Errorf("exit code %d, want %d with the address of the server; stderr:\n%s", code, kit.ExitNotMet, stderr)
 	}
 	if _, completed, planned := r.counts(t); completed < 3 || completed == planned || planned != 100 {
 		t.Errorf("completed %d of %d, want at least 3 and not all of 100", completed, planned)
@@ -60,13 +61,13 @@ func TestWhatIsWorthSaying(t *testing.T) {
 		want bool
 	}{
 		{nil, 0, false},
-		{exitError{code: exitInvalid}, exitInvalid, false},
-		{exitError{code: exitInvalid}, 130, false},
+		{kit.ExitError{Code: kit.ExitInvalid}, kit.ExitInvalid, false},
+		{kit.ExitError{Code: kit.ExitInvalid}, 130, false},
 		{context.Canceled, 130, false},
-		{context.Canceled, exitFailed, true},
+		{context.Canceled, kit.ExitFailed, true},
 		{fmt.Errorf("report: template: %w", &duckdb.Error{Type: duckdb.ErrorTypeInterrupt}), 143, false},
 		{errors.New("disk full"), 130, true},
-		{hint.Misuse("no file"), exitMisuse, true},
+		{hint.Misuse("no file"), kit.ExitMisuse, true},
 	} {
 		if got := isWorthSaying(c.err, c.code); got != c.want {
 			t.Errorf("%v with code %d: got %v, want %v", c.err, c.code, got, c.want)

@@ -32,7 +32,7 @@ var howStatic = map[string]string{"amd64": "-static", "arm64": "-static-libgcc"}
 // build makes the binary in a folder of its own. The linker's warnings about a static C library are about what the
 // program never calls: DuckDB's loading of extensions, its HTTP client, and "~" in a path.
 func (r *release) build(arch string) error {
-	ldflags := "-s -w -buildid= -X main.version=" + r.version + " -linkmode=external -extldflags=" + howStatic[arch]
+	ldflags := "-s -w -buildid= -X tidemark/internal/cli/kit.Version=" + r.version + " -linkmode=external -extldflags=" + howStatic[arch]
 	arguments := append([]string{"build"}, buildFlags...)
 	cmd := exec.Command("go", append(arguments, "-ldflags", ldflags, "-o", r.binary(arch), "./cmd/tidemark")...)
 	cmd.Env = r.environment(arch)

@@ -1,0 +1,248 @@
+package read
+
+// Two verbs that ask what results mean.
+//
+// The verb judge applies an SLO to anything that has requests: a run, or the result of another
+// tool. analysis.JudgeAny does it. Exit codes, as those of replay: 0 met; 1 not met or undecided; 3 the
+// run is invalid; 2 for a name that does not exist, and for a result that the SLO cannot judge.
+//
+// The verb compare prints in which settings two runs differ and how their results differ, with
+// 90 % intervals. analysis.Compare asks marts.run_differences and marts.run_pairs; repeats
+// of either side are named with commas between them.
+//
+// Exit codes: 0 whatever the difference is, because it is an answer; 2 where the runs are of
+// other models, loads or origins and --force is missing, and for a run that does not exist.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+)
+
+func CompareCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "compare",
+		Usage:     "what differs between two runs, with 90 % intervals",
+		ArgsUsage: "BEFORE AFTER   (a run, or repeats of one: RUN,RUN,RUN)",
+		Description: `A change is AFTER over BEFORE; ~ means that no difference is shown. Runs of one
+plan are paired by request. Of repeats the unit is the run. Runs of other
+models, loads or origins are refused (exit 2).
+
+Example:
+  tidemark compare monday,tuesday,wednesday thursday,friday --json`,
+		Flags: kit.WithTableFlags(
+			&cli.BoolFlag{Name: "force", Usage: "compare runs of other models, loads or origins all the same"},
+		),
+		Action: runCompare,
+	}
+}
+
+func runCompare(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return hint.Misuse("compare: %s named, two are needed", show.Things(c.NArg(), "run", "runs")).Hint("tidemark compare BEFORE AFTER")
+	}
+	before, after := strings.Split(c.Args().Get(0), ","), strings.Split(c.Args().Get(1), ",")
+	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		comparison, err := compared(ctx, w, before, after)
+		if err != nil {
+			return err
+		}
+		why := comparison.Refused()
+		if why != "" && !c.Bool("force") {
+			return hint.Misuse("compare: these runs are not alike: %s", why).Hint("give --force if they are to be compared all the same")
+		}
+		for _, unusable := range comparison.Unusable {
+			kit.Tell(c, "%s", unusable)
+		}
+		kit.Remark(c, "%s", comparison.FirstLine())
+		if why != "" {
+			kit.Remark(c, "not alike, compared by --force: %s", why)
+		}
+		if kit.IsForPrograms(c) {
+			for _, row := range kit.RowsOf(comparison.Settings) {
+				kit.Tell(c, "%s: %s, then %s", row.Text("setting"), row.Text("value"), row.Text("other_value"))
+			}
+			return kit.PrintTable(c, comparison.Results)
+		}
+		return printComparison(c, comparison)
+	})
+}
+
+// compared takes runs by their ids or names.
+func compared(ctx context.Context, w *warehouse.Warehouse, before, after []string) (analysis.Comparison, error) {
+	ids, err := analysis.RunIDs(ctx, w.DB(), slices.Concat(before, after))
+	if err != nil {
+		return analysis.Comparison{}, err
+	}
+	return analysis.Compare(ctx, w.DB(), ids[:len(before)], ids[len(before):])
+}
+
+func JudgeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "judge",
+		Usage:     "apply any SLO to a run or to the requests of another tool",
+		ArgsUsage: "RUN | SOURCE | SOURCE#POINT",
+		Description: `A source is judged measurement by measurement. Exits 0 where the SLO is met,
+1 where it is not or more requests are needed to decide, 3 where the run is
+invalid.
+
+Example:
+  tidemark judge RUN --slo slo.yaml`,
+		Flags: kit.WithTableFlags(
+			&cli.StringFlag{Name: "slo", Usage: "judge by the SLO in this YAML `FILE`"},
+		),
+		Action: runJudge,
+	}
+}
+
+func runJudge(c *cli.Context) error {
+	name, err := kit.OneArgument(c, "run or source")
+	if err != nil {
+		return err
+	}
+	if err := kit.RequireFlags(c, "slo"); err != nil {
+		return err
+	}
+	slo, err := analysis.ReadSLO(c.String("slo"))
+	if err != nil {
+		return err
+	}
+	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		name, err := analysis.Subject(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
+		verdicts, err := analysis.JudgeAny(ctx, w.DB(), c.String("warehouse"), name, slo)
+		if err != nil {
+			return err
+		}
+		if err := printJudged(c, verdicts); err != nil {
+			return err
+		}
+		outcomes := map[string]bool{}
+		for _, verdict := range verdicts {
+			outcomes[verdict.Outcome] = true
+		}
+		switch {
+		case outcomes[analysis.NotMet], outcomes[analysis.Undecided]:
+			return kit.ExitError{Code: kit.ExitNotMet}
+		case outcomes[analysis.Invalid]:
+			return kit.ExitError{Code: kit.ExitInvalid}
+		}
+		return nil
+	})
+}
+
+// printJudged prints a line for each subject; for programs a row for each objective of it, in the columns of marts.slo.
+func printJudged(c *cli.Context, verdicts []analysis.AnyVerdict) error {
+	table := kit.TableOf("subject", "metric", "percentile", "class", "at_most", "observed", "low", "high", "samples", "effective_samples", "above",
+		"outcome", "reason", "more_requests")
+	for _, verdict := range verdicts {
+		line := verdict.FirstLine()
+		if len(verdicts) > 1 {
+			line = verdict.Subject + ": " + line
+		}
+		kit.Remark(c, "%s", line)
+		for _, o := range verdict.Objectives {
+			var more any
+			if o.MoreRequests != nil {
+				more = *o.MoreRequests
+			}
+			table.Rows = append(table.Rows, []any{verdict.Subject, o.Metric, kit.OrNull(o.Percentile), kit.OrNull(o.Class), o.AtMost,
+				kit.ValueOrNull(o.Observed), kit.ValueOrNull(o.Low), kit.ValueOrNull(o.High), o.Samples, o.EffectiveSamples, o.Above,
+				o.Outcome, kit.OrNull(o.Reason), more})
+		}
+	}
+	if kit.IsForPrograms(c) {
+		return kit.PrintTable(c, table)
+	}
+	return nil
+}
+
+// printComparison prints the settings that differ and the results, a table each.
+func printComparison(c *cli.Context, comparison analysis.Comparison) error {
+	kit.Gap(c)
+	if len(comparison.Settings.Rows) == 0 {
+		kit.Remark(c, "no setting differs")
+	} else {
+		settings := kit.TableOf("setting", "before", "after")
+		for _, row := range kit.RowsOf(comparison.Settings) {
+			settings.Rows = append(settings.Rows, []any{row.Text("setting"), row.Text("value"), row.Text("other_value")})
+		}
+		if err := kit.PrintTable(c, settings); err != nil {
+			return err
+		}
+	}
+	kit.Gap(c)
+	if err := kit.PrintForms(c, resultForms(comparison)...); err != nil {
+		return err
+	}
+	kit.Gap(c)
+	kit.Remark(c, "%s", basisOf(comparison))
+	return nil
+}
+
+// resultForms are the results, the widest first: a narrow terminal shows the change with its interval, the narrowest the change alone.
+func resultForms(comparison analysis.Comparison) []analysis.Table {
+	full := kit.TableOf("metric", "before", "after", "change", "90 % interval")
+	changes, least := kit.TableOf("metric", "change", "90 % interval"), kit.TableOf("metric", "after", "change")
+	for _, row := range kit.RowsOf(comparison.Results) {
+		cells := resultForPeople(row)
+		full.Rows = append(full.Rows, cells)
+		changes.Rows = append(changes.Rows, []any{cells[0], cells[3], cells[4]})
+		least.Rows = append(least.Rows, []any{cells[0], cells[2], cells[3]})
+	}
+	return []analysis.Table{full, changes, least}
+}
+
+// resultForPeople is one row: ~ in the place of a change that the interval does not show.
+func resultForPeople(row kit.RowOf) []any {
+	write := func(column string) string { return show.Duration(row.Number(column)) }
+	if !strings.HasSuffix(row.Text("metric"), "_s") || strings.HasSuffix(row.Text("metric"), "_per_s") {
+		write = func(column string) string { return show.Figures(row.Number(column)) }
+	}
+	value := func(column string) string {
+		if !kit.HasValue(row.Number(column)) {
+			return "-"
+		}
+		return write(column)
+	}
+	change, interval := analysis.Change(row["ratio"]), row.Text("reason")
+	if kit.HasValue(row.Number("low_ratio")) {
+		interval = analysis.Change(row["low_ratio"]) + " to " + analysis.Change(row["high_ratio"])
+		if row["is_different"] != true {
+			change = "~"
+		}
+	} else if interval != "" {
+		interval = "none: " + interval
+	}
+	name := analysis.StatisticName(row.Text("statistic"), row.Text("metric"))
+	return []any{name, tables.Figure(value("value")), tables.Figure(value("other_value")), tables.Figure(change), interval}
+}
+
+// basisOf says on what the intervals rest.
+func basisOf(comparison analysis.Comparison) string {
+	rows := kit.RowsOf(comparison.Results)
+	if len(rows) == 0 {
+		return "no metric has a value in both"
+	}
+	if len(comparison.Before)+len(comparison.After) > 2 {
+		return fmt.Sprintf("%d and %d runs; a value is their geometric mean, and the interval is Welch's over the runs", len(comparison.Before), len(comparison.After))
+	}
+	at := max(slices.IndexFunc(rows, func(row kit.RowOf) bool { return row.Text("metric") == "e2e_s" }), 0)
+	samples, others := show.Count(rows[at].Number("samples")), show.Count(rows[at].Number("other_samples"))
+	if rows[at]["is_paired"] == true {
+		return fmt.Sprintf("one plan: paired by %s requests that are successful in both; intervals by blocks of time", samples)
+	}
+	return fmt.Sprintf("two plans, not paired: %s and %s requests; intervals by blocks of time", samples, others)
+}

@@ -1,0 +1,103 @@
+package read
+
+// The verb export writes a results folder: one that was ingested, byte for byte, or a
+// run in the layout of "vllm bench serve". analysis.Export makes the files in
+// memory; this file writes all of them or none.
+//
+// Exit codes: 4 where a file of that name exists with other contents and --force is
+// missing; 2 where nothing in the warehouse has that name.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
+)
+
+func ExportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write a results folder, as ingested or made from a run",
+		ArgsUsage: "SOURCE | RUN",
+		Description: `The folder has hardware.md, server-flags.md, row-NAME.json in the keys of
+"vllm bench serve", and interpretation.md. One that was ingested
+is written byte for byte.
+
+Example:
+  tidemark export week-47 --output week-47-again`,
+		Flags: kit.WithWarehouseFlags(
+			&cli.StringFlag{Name: "output", Usage: "write into `DIR`, which is made if it is missing"},
+			&cli.BoolFlag{Name: "force", Usage: "replace files of these names in DIR"},
+		),
+		Action: runExport,
+	}
+}
+
+func runExport(c *cli.Context) error {
+	name, err := kit.OneArgument(c, "a results folder or a run")
+	if err != nil {
+		return err
+	}
+	if err := kit.RequireFlags(c, "output"); err != nil {
+		return err
+	}
+	folder := c.String("output")
+	var files []analysis.File
+	var leftOut []string
+	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		subject, err := analysis.Subject(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
+		files, leftOut, err = analysis.Export(ctx, w.DB(), subject)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeFolder(folder, files, c.Bool("force")); err != nil {
+		return err
+	}
+	if len(leftOut) > 0 {
+		kit.Tell(c, "not written, because they held text: %s", strings.Join(leftOut, ", "))
+	}
+	kit.Tell(c, "%d files in %s", len(files), folder)
+	return nil
+}
+
+// writeFolder writes all files, or none if a file of that name exists with other
+// content.
+func writeFolder(folder string, files []analysis.File, replace bool) error {
+	for _, file := range files {
+		there, err := userfile.ReadAll(filepath.Join(folder, file.Name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("export: %w", err)
+		case !replace && !bytes.Equal(there, file.Content):
+			return hint.Errorf("export: %s is there already, with other contents", filepath.Join(folder, file.Name)).
+				Hint("name another folder, or give --force")
+		}
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(folder, file.Name), file.Content, 0o644); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package read
+
+// The Monday report: report --service FILE. Package analysis/week finds out, reports/week writes the page; this file reads the service file,
+// stores the report, and puts the page and the summary where they are wanted. The warehouse is only read while the report is made, which can
+// take minutes the first time, and opened to write for a moment at the end.
+//
+// Exit codes: 0; 1 where --fail-below-headroom is not reached (the page is written all the same); 2 for a service file that says what cannot be;
+// 4 where the week has no data, or a file is missing or cannot be written.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis/week"
+	"tidemark/analysis/week/service"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+	weekpage "tidemark/reports/week"
+)
+
+// serviceReportFlags are the flags of report that are about a service.
+func serviceReportFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "service", Usage: "the Monday report of the service in `FILE`: does last week's traffic fit the GPUs that are paid for"},
+		&cli.StringFlag{Name: "week", Usage: "of ISO week `2026-W47` in the service's time zone (default: the last week that the data cover to its end)"},
+		&cli.StringFlag{Name: "summary", Usage: "write summary.md, summary.json and three PNG into `DIR` as well"},
+		&cli.Float64Flag{Name: "fail-below-headroom", Usage: "exit 1 where the low end of the headroom is below `SHARE`: 0.1"},
+	}
+}
+
+func runServiceReport(c *cli.Context) error {
+	if c.Args().Present() || c.IsSet("source") {
+		return hint.Misuse("report: --service is about a service, and not about runs or results").Hint("leave out the names of runs, and --source")
+	}
+	f, err := service.Read(c.String("service"))
+	if err != nil {
+		return err
+	}
+	output := c.String("output")
+	if err := mayWrite(output, c.Bool("force")); err != nil {
+		return err
+	}
+	if dir := c.String("summary"); dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return hint.Errorf("report: --summary: %w", err).Hint("name a folder that can be written")
+		}
+	}
+	if c.IsSet("fail-below-headroom") && math.IsNaN(c.Float64("fail-below-headroom")) {
+		return hint.Misuse("report: --fail-below-headroom: not a number").Hint("a share of what the traffic needs: 0.1 is ten per cent")
+	}
+	r, err := makeServiceReport(c, f)
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := weekpage.Write(&page, r, weekpage.Options{GeneratedAt: dateOf(r)}); err != nil {
+		return err
+	}
+	if output == "-" {
+		if _, err := terminal.Product(c.App.Writer).Write(page.Bytes()); err != nil {
+			return err
+		}
+	} else if err := putPage(output, page.Bytes(), c.Bool("force")); err != nil {
+		return err
+	}
+	if err := writeSummary(c.String("summary"), r); err != nil {
+		return err
+	}
+	if output != "-" {
+		fmt.Fprintln(terminal.Product(c.App.Writer), r.Sums.Sentence)
+		kit.Tell(c, "report of %s, week %s, in %s: open it in any browser", r.Service, r.Week, output)
+	}
+	return gate(c, r)
+}
+
+// makeServiceReport makes the report from what can be read, and stores it.
+func makeServiceReport(c *cli.Context, f service.File) (r *week.Report, err error) {
+	var kept *week.Kept
+	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		r, kept, err = week.Make(ctx, w.DB(), f, week.Options{Week: c.String("week"), Version: kit.Version})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Sums.Sentence = weekpage.Headline(r)
+	return r, kit.WithWarehouse(c.Context, c, warehouse.Update, func(ctx context.Context, w *warehouse.Warehouse) error {
+		return week.Keep(ctx, w, f, r, kept)
+	})
+}
+
+// writeSummary writes what is pasted into a chat, read by a dashboard, and looked at in a mail.
+func writeSummary(dir string, r *week.Report) error {
+	if dir == "" {
+		return nil
+	}
+	json, err := weekpage.JSON(r)
+	if err != nil {
+		return err
+	}
+	pictures, err := weekpage.Pictures(r)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(writeWhole(filepath.Join(dir, "summary.md"), weekpage.Summary(r)), writeWhole(filepath.Join(dir, "summary.json"), json))
+	for _, picture := range pictures {
+		err = errors.Join(err, writeWhole(filepath.Join(dir, picture.Name), picture.PNG))
+	}
+	return err
+}
+
+// gate is the exit code of --fail-below-headroom.
+func gate(c *cli.Context, r *week.Report) error {
+	if !c.IsSet("fail-below-headroom") {
+		return nil
+	}
+	wanted, low := c.Float64("fail-below-headroom"), r.Sums.LowHeadroom
+	switch {
+	case low == nil:
+		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("the headroom of %s in week %s is not known, and at least %s is wanted", r.Service, r.Week, show.Percent(wanted))}
+	case !(*low >= wanted): // NaN is no share
+		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("the headroom of %s in week %s is %s at the capacity's low end%s, and at least %s is wanted",
+			r.Service, r.Week, show.Percent(*low), atBusiest(r), show.Percent(wanted))}
+	}
+	return nil
+}
+
+// atBusiest is the hour that decides, with the replicas that were paid for in it.
+func atBusiest(r *week.Report) string {
+	for _, h := range r.Hours {
+		if at := r.Sums.BusiestHourStart; at != nil && h.Start.Equal(*at) {
+			return fmt.Sprintf(" (%s, with %s)", h.Local, show.Things(h.PaidReplicas, "replica", "replicas"))
+		}
+	}
+	return ""
+}
+
+// dateOf is the date on the page: the week's end, because the same data give the same bytes; SOURCE_DATE_EPOCH sets another one.
+func dateOf(r *week.Report) time.Time {
+	if os.Getenv("SOURCE_DATE_EPOCH") != "" || len(r.Hours) == 0 {
+		return now()
+	}
+	return r.Hours[0].Start.Add(time.Duration(week.Lasting(r.Hours) * float64(time.Hour))).UTC()
+}
+
+// putPage writes a file that is complete or absent. Where another one took the name since this command began, it stays unless replace is said.
+func putPage(path string, content []byte, replace bool) error {
+	if replace {
+		return writeWhole(path, content)
+	}
+	whole := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	defer os.Remove(whole)
+	if err := writeWhole(whole, content); err != nil {
+		return err
+	}
+	if err := os.Link(whole, path); errors.Is(err, fs.ErrExist) {
+		return mayWrite(path, false)
+	} else if err != nil { // a file system without links
+		return os.Rename(whole, path)
+	}
+	return nil
+}
+
+// writeWhole writes a file that is complete or absent.
+func writeWhole(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

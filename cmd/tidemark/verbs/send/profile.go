@@ -1,0 +1,407 @@
+package send
+
+// The verb profile works with traffic shapes in YAML: list, show, keys, fit and diff.
+// replay/profile parses, draws and fits; analysis/workload has the lengths of sources.
+//
+// A profile that takes its lengths from an ingested source needs a warehouse. Every
+// other profile works without one, and then none is opened.
+//
+// Exit codes: 0; 1 where diff finds two workloads further apart than --threshold; 2 for
+// a profile that does not exist or does not parse; 4 for a file that exists already.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis/workload"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/userfile"
+	"tidemark/replay/profile"
+)
+
+func ProfileCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "profile",
+		Usage:     "traffic shapes in YAML: list, show, keys, fit, diff",
+		ArgsUsage: "list | keys | show NAME | fit | diff A B",
+		Description: `show draws a profile and compares the draw with what the profile asks for.
+keys prints a profile with every key and distribution there is, explained.
+fit makes one from quantiles, a histogram (--histogram) or an ingested trace
+(--source). diff says how far apart two workloads are: profiles, traces or
+runs. A profile is a name of the list or a .yaml file.
+
+Example:
+  tidemark profile show gtc-multiturn --draw 10000
+  tidemark profile fit --rate 2 \
+    --input-tokens p50=5900,p95=12700 --output-tokens p50=978,p95=1720`,
+		Flags: kit.WithTableFlags(
+			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
+			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
+			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
+			kit.SeedFlag(),
+			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
+			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
+			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},
+			&cli.StringFlag{Name: "histogram", Usage: "fit: buckets in a CSV `FILE` with the columns until and count, or le and count where counts are cumulative as Prometheus has them; of says whose: input (if left out), output or cached; from is the bound before, if left out"},
+			&cli.StringFlag{Name: "source", Usage: "fit: an ingested `TRACE`'s lengths, rate and burstiness"},
+			&cli.Float64Flag{Name: "rate", Usage: "fit: `2` requests/s (default: the trace's own, else 1)"},
+			&cli.StringFlag{Name: "name", Usage: "fit: call the profile `NAME`", Value: "fitted"},
+			&cli.Float64Flag{Name: "threshold", Usage: "diff: exit with 1 above `0.1` of either distance", Value: 0.1},
+			&cli.StringFlag{Name: "output", Usage: "fit: write `FILE`; - is stdout", Value: "-"},
+		),
+		Action: runProfile,
+	}
+}
+
+// runProfile dispatches to list, show, keys, fit and diff.
+func runProfile(c *cli.Context) error {
+	verb, names := c.Args().First(), c.Args().Tail()
+	action, isKnown := profileActions[verb]
+	switch {
+	case !isKnown:
+		return hint.Misuse("profile: %q: must be list, show, keys, fit or diff", verb).Hint("tidemark profile --help")
+	case len(names) != action.names:
+		return hint.Misuse("profile %s: %s", verb, action.wants).Hint("tidemark profile --help")
+	}
+	return action.run(c, names)
+}
+
+// profileActions are the verbs of profile, with the number of names that each wants.
+var profileActions = map[string]struct {
+	names int
+	wants string
+	run   func(c *cli.Context, names []string) error
+}{
+	"list": {0, "takes no name", func(c *cli.Context, _ []string) error { return listProfiles(c) }},
+	"show": {1, "one name or file", func(c *cli.Context, names []string) error { return showProfile(c, names[0]) }},
+	"keys": {0, "takes no name", func(c *cli.Context, _ []string) error { return writeProduct(c, profile.Keys()) }},
+	"fit":  {0, "takes no name; --name gives it", func(c *cli.Context, _ []string) error { return fitProfile(c) }},
+	"diff": {2, "two workloads: profiles, traces or runs", func(c *cli.Context, names []string) error { return diffProfiles(c, names[0], names[1]) }},
+}
+
+// writeProduct writes bytes that may be meant for another program.
+func writeProduct(c *cli.Context, text []byte) error {
+	_, err := terminal.Product(c.App.Writer).Write(text)
+	return err
+}
+
+func listProfiles(c *cli.Context) error {
+	table := kit.TableOf("name", "mode", "classes", "description")
+	for _, name := range profile.Builtins() {
+		p, _ := profile.Builtin(name)
+		var classes []string
+		for _, class := range p.Classes {
+			classes = append(classes, class.Name)
+		}
+		table.Rows = append(table.Rows, []any{name, p.Mode, strings.Join(classes, " "), p.Description})
+	}
+	return kit.PrintTable(c, table)
+}
+
+// loadedProfile is a built-in profile or that of a file, and its text.
+func loadedProfile(name string) (*profile.Profile, []byte, error) {
+	if text, ok := profile.BuiltinText(name); ok {
+		p, err := profile.Parse(name, text)
+		return p, text, err
+	}
+	if !IsProfileFile(name) {
+		return nil, nil, hint.Misuse("profile: no profile named %q", name).
+			Hint("built in are %s; a file is named by .yaml", strings.Join(profile.Builtins(), ", "))
+	}
+	text, err := userfile.ReadAll(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("profile: %w", err)
+	}
+	p, err := profile.Parse(name, text)
+	return p, text, hint.AsMisuse(err)
+}
+
+// IsProfileFile looks at the name only, so that a profile that does not exist is reported
+// as a missing file.
+func IsProfileFile(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// showProfile prints the profile as YAML, or what it asks for next to what a draw
+// gives.
+func showProfile(c *cli.Context, name string) error {
+	p, text, err := loadedProfile(name)
+	if err != nil {
+		return err
+	}
+	if c.Bool("yaml") {
+		return writeProduct(c, text)
+	}
+	if c.Int64("draw") < 1 {
+		return hint.Misuse("profile show: --draw must be above 0")
+	}
+	shapes, err := alone(c, p)
+	if err != nil {
+		return err
+	}
+	if p.Description != "" {
+		kit.Tell(c, "%s: %s", p.Name, p.Description)
+	} else {
+		kit.Tell(c, "%s", p.Name)
+	}
+	return withLengths(c, p, func(lengths func(string) (profile.Lengths, error)) error {
+		table := kit.TableOf("class", "quantity", "asked", "drawn", "off_ratio")
+		for _, shape := range shapes {
+			rows, err := figuresOf(c, shape, lengths)
+			if err != nil && len(shapes) > 1 {
+				kit.Tell(c, "class %s is left out: %v", shape.Classes[0].Name, err)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			table.Rows = append(table.Rows, rows...)
+		}
+		return kit.PrintTable(c, table)
+	})
+}
+
+// alone are the profiles to draw one by one: the profile itself, the chosen class,
+// or each class of a profile whose classes are played alone.
+func alone(c *cli.Context, p *profile.Profile) ([]*profile.Profile, error) {
+	if c.IsSet("class") || p.Arrivals.Process != "" {
+		only, err := chosenClass(c, p)
+		return []*profile.Profile{only}, err
+	}
+	var all []*profile.Profile
+	for _, class := range p.Classes {
+		only, err := p.Only(class.Name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, only)
+	}
+	return all, nil
+}
+
+// endless is a profile that only the number of requests (--draw) ends.
+func endless(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) (*profile.Profile, profile.Options) {
+	const forever = 100 * 365 * 24 * time.Hour
+	shape := *p
+	shape.Sessions = 0
+	return &shape, profile.Options{Seed: c.Uint64("seed"), Duration: forever, Limit: c.Int64("draw"), Lengths: lengths}
+}
+
+// figuresOf compares what a profile asks for with a draw. off_ratio is null where nothing
+// is asked for, or zero.
+func figuresOf(c *cli.Context, p *profile.Profile, lengths func(string) (profile.Lengths, error)) ([][]any, error) {
+	shape, options := endless(c, p, lengths)
+	figures, err := shape.Measure(options)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]any
+	for _, f := range figures {
+		row := []any{f.Class, f.Quantity, nil, f.Drawn, nil}
+		if !math.IsNaN(f.Asked) {
+			row[2] = f.Asked
+			if f.Asked != 0 {
+				row[4] = f.Off()
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// withLengths lends the lengths of ingested sources to a profile that uses any. A
+// profile that uses none needs no warehouse.
+func withLengths(c *cli.Context, p *profile.Profile, use func(func(string) (profile.Lengths, error)) error) error {
+	if len(p.Sources()) == 0 {
+		return use(nil)
+	}
+	return kit.WithWarehouseIfAny(c, func(ctx context.Context, w *warehouse.Warehouse) error { return use(lengthsIn(ctx, w)) })
+}
+
+// lengthsIn looks up the lengths of sources in a warehouse; nil without one.
+func lengthsIn(ctx context.Context, w *warehouse.Warehouse) func(string) (profile.Lengths, error) {
+	if w == nil {
+		return nil
+	}
+	return func(source string) (profile.Lengths, error) { return lengthsOf(ctx, w, source) }
+}
+
+// lengthsOf are the lengths of a complete ingested trace.
+func lengthsOf(ctx context.Context, w *warehouse.Warehouse, source string) (profile.Lengths, error) {
+	return workload.Lengths(ctx, w.DB(), source, workload.Window{})
+}
+
+func fitProfile(c *cli.Context) error {
+	fitting, err := fittingOf(c)
+	if err != nil {
+		return err
+	}
+	text, err := profile.Fit(fitting)
+	if err != nil {
+		return hint.AsMisuse(err)
+	}
+	if output := c.String("output"); output == "-" {
+		err = writeProduct(c, text)
+	} else if err = writeNew(output, text); err == nil {
+		kit.Tell(c, "profile in %s; look at it: tidemark profile show %s", output, output)
+	}
+	if err == nil && !c.IsSet("rate") && c.String("source") == "" {
+		kit.Tell(c, "profile fit: no --rate: 1/s is written")
+	}
+	return err
+}
+
+// writeNew writes a file and refuses to overwrite one.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return hint.Errorf("profile fit: %s exists", path).Hint("name another file; nothing is overwritten")
+	}
+	if err != nil {
+		return fmt.Errorf("profile fit: %w", err)
+	}
+	_, err = file.Write(text)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// fittingOf collects what the profile is fitted to: a trace, then a histogram, then
+// quantiles. The later ones replace what the earlier ones said.
+func fittingOf(c *cli.Context) (f profile.Fitting, err error) {
+	var from []string
+	if source := c.String("source"); source != "" {
+		if f, err = traceFitting(c, source); err != nil {
+			return f, err
+		}
+		from = append(from, "the trace "+source)
+	}
+	if path := c.String("histogram"); path != "" {
+		if err := histogramFitting(path, &f); err != nil {
+			return f, err
+		}
+		from = append(from, "the histogram "+filepath.Base(path))
+	}
+	for _, given := range []struct {
+		flag string
+		into *profile.Shape
+	}{{"input-tokens", &f.Input}, {"output-tokens", &f.Output}, {"cached-tokens", &f.Cached}} {
+		if !c.IsSet(given.flag) {
+			continue
+		}
+		if *given.into, err = profile.ParseQuantiles(c.String(given.flag)); err != nil {
+			return f, hint.Misuse("profile fit: --%s: %w", given.flag, err)
+		}
+		from = append(from, given.flag+" "+c.String(given.flag))
+	}
+	f.From, f.Name = strings.Join(from, ", "), c.String("name")
+	if c.IsSet("rate") {
+		f.RatePerS = c.Float64("rate")
+	} else if f.RatePerS == 0 {
+		f.RatePerS = 1
+	}
+	return f, nil
+}
+
+func traceFitting(c *cli.Context, source string) (f profile.Fitting, err error) {
+	err = kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		lengths, err := lengthsOf(ctx, w, source)
+		if err != nil {
+			return err
+		}
+		f, err = profile.FitLengths(lengths)
+		return err
+	})
+	return f, err
+}
+
+// histogramFitting replaces the shapes that the file has buckets for.
+func histogramFitting(path string, f *profile.Fitting) error {
+	file, err := userfile.Open(path)
+	if err != nil {
+		return fmt.Errorf("profile fit: %w", err)
+	}
+	defer file.Close()
+	shapes, err := profile.Histograms(file)
+	if err != nil {
+		return hint.Misuse("profile fit: %s: %w", path, err)
+	}
+	for of, into := range map[string]*profile.Shape{"input": &f.Input, "output": &f.Output, "cached": &f.Cached} {
+		if shape, given := shapes[of]; given {
+			*into = shape
+		}
+	}
+	return nil
+}
+
+// diffProfiles says how far apart two workloads are, and exits with 1 if that is
+// more than the threshold.
+func diffProfiles(c *cli.Context, a, b string) error {
+	threshold := c.Float64("threshold")
+	if !(threshold > 0) {
+		return hint.Misuse("profile diff: --threshold must be above 0")
+	}
+	var sides [2]profile.Lengths
+	gather := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
+		for i, name := range []string{a, b} {
+			if sides[i], err = namedLengths(ctx, c, w, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := kit.WithWarehouseIfAny(c, gather); err != nil {
+		return err
+	}
+	input, output := profile.Distances(sides[0], sides[1])
+	table := kit.TableOf("tokens", "ks_ratio", "wasserstein_ln", "within")
+	isWithin := true
+	for _, one := range []struct {
+		tokens string
+		apart  profile.Distance
+	}{{"input", input}, {"output", output}} {
+		within := one.apart.KS <= threshold && one.apart.Wasserstein <= threshold
+		isWithin = isWithin && within
+		table.Rows = append(table.Rows, []any{one.tokens, one.apart.KS, one.apart.Wasserstein, within})
+	}
+	if err := kit.PrintTable(c, table); err != nil {
+		return err
+	}
+	if !isWithin {
+		return kit.ExitError{Code: kit.ExitNotMet, Err: fmt.Errorf("profile diff: %s is not the workload of %s: further apart than %s", a, b, show.Figures(threshold))}
+	}
+	return nil
+}
+
+// namedLengths is the lengths of a profile, of a trace, or of what a run sent.
+func namedLengths(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, name string) (profile.Lengths, error) {
+	p, _, err := loadedProfile(name)
+	if err == nil {
+		if p, err = chosenClass(c, p); err != nil {
+			return profile.Lengths{}, err
+		}
+		shape, options := endless(c, p, lengthsIn(ctx, w))
+		return shape.Drawn(options)
+	}
+	if IsProfileFile(name) || w == nil {
+		return profile.Lengths{}, err
+	}
+	if l, isRun, err := workload.LengthsOfRun(ctx, w.DB(), name); isRun || err != nil {
+		return l, err
+	}
+	return lengthsOf(ctx, w, name)
+}

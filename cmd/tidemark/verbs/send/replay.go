@@ -1,0 +1,321 @@
+package send
+
+// The verb replay sends a plan to a server and ingests the run. Package replay sends;
+// this file checks before, and judges after.
+//
+// The order of the steps matters:
+//
+//  1. Flags are checked against each other, before the warehouse is opened.
+//  2. The plan is drawn and the warehouse is closed again (writeplan.go).
+//  3. The plan is checked against the flags, before the first request.
+//  4. replay.Run sends. Its files are complete whatever happens from here on.
+//  5. The run is ingested and judged, also after a Ctrl-C, with a context of its own.
+//
+// If step 5 cannot have the warehouse the run is safe on disk, and the hint names the
+// command that ingests it.
+//
+// Exit codes: 0 valid, and the SLO met; 1 too many requests failed, or the SLO was not
+// met or could not be decided; 3 the client or its set-up spoilt the run; 2 misuse; 4
+// anything else; 130 and 143 after a signal.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/progress"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/warehouse"
+	"tidemark/replay"
+	"tidemark/replay/experiment"
+	"tidemark/replay/plan"
+)
+
+func ReplayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "send a trace to an LLM server, on time; ingest the run",
+		ArgsUsage: "SOURCE | PROFILE | PLAN",
+		Description: `Each request is sent at its due time, whether or not others have ended. The
+key comes from $OPENAI_API_KEY or --api-key-file. The first Ctrl-C stops
+sending and lets open streams finish; the second ends the program at once.
+The run's folder is complete either way. Exit code 1: too many requests
+failed, or the SLO was not met, or more requests are needed to decide; 3:
+this client or its set-up made the run invalid; the verdict says why.
+
+Example:
+  tidemark replay azure-code --duration 10m --base-url http://gpu1:8000 \
+    --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
+  tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
+    --base-url http://gpu1:8000 --model llama`,
+		Flags:  kit.WithWarehouseFlags(slices.Concat(ChoiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, shardFlags(), kit.EnvironmentFlags(ChoiceFlags()...))...),
+		Action: runReplay,
+	}
+}
+
+// runReplay checks the flags against each other and the plan before anything is
+// sent. Then it sends, and judges what came back.
+func runReplay(c *cli.Context) error {
+	what, err := kit.OneArgument(c, "source, profile or plan")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(kit.NotASnapshot(c), needTarget(c)); err != nil {
+		return err
+	}
+	shard, startAt, err := shardAsked(c, what)
+	if err != nil {
+		return err
+	}
+	what, drop, err := fetchedPlan(c, what)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	if c.IsSet("steps") {
+		return runSteps(c, what)
+	}
+	if err := setConcurrency(c, what); err != nil {
+		return err
+	}
+	if c.String("history") == "answered" && !c.IsSet("mode") {
+		c.Set("mode", "sessions") // the only mode in which a turn waits for the answer before it
+	}
+	settings, err := settingsOf(c)
+	if err != nil {
+		return err
+	}
+	settings.StartAt = startAt
+	runID := newRunID(what)
+	ready, err := prepare(c, what)
+	if err != nil {
+		return err
+	}
+	defer ready.drop()
+	settings.RunID = runID
+	settings.Environment, settings.EnvironmentSource = ready.environment, ready.environmentSource
+	settings.Named = ready.named
+	settings.CatalogName = func(served string) string {
+		return catalogName(c.Context, served, ready.environment.CatalogModel)
+	}
+	settings.PredictTPOT = ready.predictTPOT
+	settings.Series = AskedFor(c).series
+	if shard != nil {
+		return sendShard(c, what, *shard, settings)
+	}
+	folder := filepath.Join(c.String("runs"), runID)
+	sendErr := send(c, ready.planPath, folder, settings)
+	if _, err := os.Stat(filepath.Join(folder, "run.json")); err != nil || errors.Is(sendErr, fs.ErrExist) {
+		return sendErr // there is no run, or another process has it
+	}
+	asked := AskedFor(c)
+	if c.Context.Err() == nil {
+		if err := asked.Sent(runID); err != nil {
+			return err
+		}
+	}
+	err = conclude(c, asked, folder, runID)
+	switch {
+	case asked.Result.Outcome == experiment.NotTakenIn:
+		return nil // the experiment ingests it later
+	case sendErr == nil:
+		return err
+	case kit.ExitCode(err) == kit.ExitInvalid, kit.ExitCode(err) == kit.ExitNotMet:
+		return kit.ExitError{Code: kit.ExitCode(err), Err: sendErr} // it was ingested as well; the reason why it stopped matters more
+	}
+	return errors.Join(sendErr, err)
+}
+
+// setConcurrency uses the concurrency that a profile or a plan is meant for, unless
+// another is requested.
+func setConcurrency(c *cli.Context, what string) error {
+	if c.IsSet("max-concurrency") {
+		return nil
+	}
+	most := 0
+	if IsPlanFile(what) {
+		plan, err := plan.Open(what)
+		if err != nil {
+			return err
+		}
+		most = plan.Header().MaxConcurrency
+	} else if shape, err := chosenProfile(c, what); err != nil {
+		return err
+	} else if shape != nil {
+		most = shape.MaxConcurrency
+	}
+	if most == 0 {
+		return nil
+	}
+	kit.Tell(c, "at most %d in flight, as %s has it", most, what)
+	return c.Set("max-concurrency", strconv.Itoa(most))
+}
+
+// needTarget is a misuse error if nothing says where to send.
+func needTarget(c *cli.Context) error {
+	if len(c.StringSlice("base-url")) == 0 && len(c.StringSlice("route")) == 0 {
+		return hint.Misuse("%s: --base-url is missing", c.Command.Name).Hint("tidemark %s --help", c.Command.Name)
+	}
+	return kit.RequireFlags(c, "model")
+}
+
+// send replays a plan into a folder.
+func send(c *cli.Context, planPath, folder string, settings replay.Settings) error {
+	plan, err := plan.Open(planPath)
+	if err != nil {
+		return err
+	}
+	h := plan.Header()
+	if !c.IsSet("mode") && h.Mode != "" {
+		settings.Mode = h.Mode
+	}
+	if settings.Mode == "sessions" && h.Mode != "sessions" && h.Sessions < h.Requests {
+		// Otherwise a turn may be due before it is read, and would count as late.
+		return hint.Misuse("replay: %s was planned for mode open", planPath).Hint("plan it again with --mode sessions")
+	}
+	if err := checkAgainstPlan(settings, h); err != nil {
+		return err
+	}
+	settings.Seed = privateSeed(h.Seed, settings.RunID)
+	kit.Tell(c, "sending %s to %s; seed %d", load(c, settings.Mode, h), shownServers(settings), h.Seed)
+	shown, end := progress.Replay(kit.Messages(c), settings.Mode)
+	settings.Progress = shown
+	settings.Tell = func(text string) { kit.Tell(c, "%s", text) }
+	silent := context.AfterFunc(c.Context, func() {
+		kit.Tell(c, "stopping: nothing more is sent, open streams may finish; Ctrl-C again ends at once")
+	})
+	defer silent()
+	_, err = replay.Run(c.Context, plan, settings, folder)
+	end()
+	return err
+}
+
+// privateSeed seeds the tokens that belong to no shared block. In production nobody
+// else has these tokens, so two runs of one plan must not find each other's prompts
+// in the server's cache. The run keeps the seed.
+func privateSeed(planSeed uint64, runID string) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", planSeed, runID)
+	return h.Sum64() >> 1 // fits SQL's bigint, which is signed
+}
+
+// checkAgainstPlan finds settings that contradict this plan, before anything is
+// sent.
+func checkAgainstPlan(s replay.Settings, h plan.Header) error {
+	if s.Mode != "closed" && s.Mode != "sessions" && s.WarmUp > 0 && s.WarmUp.Seconds() >= h.DurationS {
+		return hint.Misuse("replay: --warm-up %v is all of the plan: its last request is due at %s", s.WarmUp, show.Duration(h.DurationS)).
+			Hint("what is warm-up is left out of every figure: make it shorter, or the plan longer")
+	}
+	for class := range s.Routes {
+		if err := checkClass(h, "--route", class); err != nil {
+			return err
+		}
+	}
+	var slo analysis.SLO
+	if s.SLO != nil {
+		if err := json.Unmarshal(s.SLO, &slo); err != nil {
+			return err
+		}
+	}
+	for _, objective := range slo.Objectives {
+		if err := checkClass(h, "--slo", objective.Class); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostClasses is how many classes a plan names. If it has more, no class can be
+// refused as unknown.
+const mostClasses = 100
+
+// checkClass refuses a class that no request of the plan has: its bound would hold for
+// nothing, and its server would get nothing.
+func checkClass(h plan.Header, flag, class string) error {
+	if class == "" || slices.Contains(h.Classes, class) || len(h.Classes) == mostClasses {
+		return nil
+	}
+	known := "the plan has no classes"
+	if len(h.Classes) > 0 {
+		known = "its classes are " + strings.Join(h.Classes, ", ")
+	}
+	return hint.Misuse("replay: %s: no request of the plan is of class %q", flag, class).Hint("%s", known)
+}
+
+// load says how much is sent and in which mode.
+func load(c *cli.Context, mode string, h plan.Header) string {
+	switch mode {
+	case "closed":
+		return fmt.Sprintf("%d requests, %d in flight", h.Requests, c.Int("max-concurrency"))
+	case "sessions":
+		return fmt.Sprintf("%d requests of sessions, in %s or longer", h.Requests, show.Duration(h.DurationS))
+	}
+	if h.MeanRatePerS == 0 {
+		return fmt.Sprintf("%d requests, all at once,", h.Requests)
+	}
+	return fmt.Sprintf("%d requests in %s at %s/s", h.Requests, show.Duration(h.DurationS), show.Figures(h.MeanRatePerS))
+}
+
+// conclude ingests the run, prints the verdict and returns the exit code.
+func conclude(c *cli.Context, asked *Asked, folder, runID string) error {
+	// With a context of its own: an interrupted run is ingested too.
+	said, err := kit.IngestRun(context.WithoutCancel(c.Context), c, asked.Wait, folder, runID)
+	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
+		kit.Tell(c, "%v; the run is kept and will be ingested later", err)
+		asked.Result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if asked.series != nil {
+		kit.Remark(c, "%s", said.Headline()) // the experiment prints the figures of all rows
+	} else if err := kit.PrintRunsEnding(c, said); err != nil {
+		return err
+	} else {
+		kit.Tell(c, "run in %s", folder)
+		kit.Tell(c, "see it: tidemark report %s --output report.html%s", runID, kit.WarehouseWords(c))
+	}
+	asked.Result = experiment.Result{RunID: runID, Outcome: said.Outcome, FirstLine: said.FirstLine}
+	switch said.Outcome {
+	case experiment.Invalid:
+		return kit.ExitError{Code: kit.ExitInvalid}
+	case experiment.NotMet, experiment.Undecided:
+		return kit.ExitError{Code: kit.ExitNotMet}
+	}
+	return nil
+}
+
+var notInID = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// stemOf is a part of a run's name that says what was sent: "azure-code".
+func stemOf(what string) string {
+	stem := strings.ToLower(filepath.Base(what))
+	for _, suffix := range []string{".zst", ".jsonl", ".yaml", ".yml"} {
+		stem = strings.TrimSuffix(stem, suffix)
+	}
+	return strings.Trim(notInID.ReplaceAllString(stem, "-"), "-")
+}
+
+// newRunID combines the instant, what is sent and a random part:
+// "20260101-093000-azure-code-3f9a". Runs that start at the same time, in whatever
+// folders, get different ids.
+func newRunID(what string) string {
+	return fmt.Sprintf("%s-%s-%04x", time.Now().UTC().Format("20060102-150405"), stemOf(what), rand.N(1<<16))
+}

@@ -1,0 +1,166 @@
+package send
+
+// The verb simulate serves a simulated vLLM over HTTP. internal/vllmsim is the server;
+// the time of a step comes from the bandwidth model, evaluated once in SQL before
+// the server starts.
+//
+// A simulator says on every interface that it is one, and a run against it is marked, so
+// that nobody mistakes its figures for a GPU's.
+//
+// Exit codes: 0 or the signal's code after Ctrl-C; 2 for a deployment that does not
+// exist; 4 where the port is taken.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/deployment"
+	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+	"tidemark/internal/vllmsim"
+)
+
+func SimulateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "simulate",
+		Usage: "a simulated vLLM over HTTP, as fast as a chosen GPU",
+		Description: `Whatever is measured against it says so. With --fixed-ttft and --fixed-tpot
+every token leaves at an exactly known time, to test clients; GET /sim/truth
+tells when each answer's first and last token really left.
+
+Example:
+  tidemark simulate --gpu H200 --model llama-3.1-70b --quantization fp8`,
+		Flags: append(kit.DeploymentFlags(),
+			&cli.StringFlag{Name: "served-model-name", Usage: "answer to `NAME` (default: the model's)"},
+			&cli.StringFlag{Name: "host", Usage: "listen on `HOST`", Value: "127.0.0.1"},
+			&cli.IntFlag{Name: "port", Usage: "listen on `PORT`; 0 takes a free one", Value: 8000},
+			&cli.IntFlag{Name: "block-size", Usage: "`TOKENS` of a KV block", Value: 16},
+			&cli.BoolFlag{Name: "no-prefix-caching", Usage: "switch the prefix cache off"},
+			&cli.DurationFlag{Name: "fixed-ttft", Usage: "first token exactly `50ms` after the request"},
+			&cli.DurationFlag{Name: "fixed-tpot", Usage: "then a token exactly every `10ms`"},
+			kit.QuietFlag(),
+		),
+		Action: runSimulate,
+	}
+}
+
+func runSimulate(c *cli.Context) error {
+	if err := kit.NoArguments(c, "name the model by --model"); err != nil {
+		return err
+	}
+	if port := c.Int("port"); port < 0 || port > 65535 {
+		return hint.Misuse("simulate: --port %d: not a port", port).Hint("--port 8000, or --port 0 for a free one")
+	}
+	config, err := simulatorConfig(c)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.String("host"), fmt.Sprint(c.Int("port"))))
+	if err != nil {
+		return hint.Errorf("simulate: %w", err).Hint("take another --port, or --port 0 for a free one")
+	}
+	return serve(c, config, listener)
+}
+
+// serve ends without an error when the user stops it.
+func serve(c *cli.Context, config vllmsim.Config, listener net.Listener) error {
+	server, err := vllmsim.New(config)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	kit.Tell(c, "simulated vLLM at http://%s, model %s; Ctrl-C ends it", listener.Addr(), config.Model)
+	stop := context.AfterFunc(c.Context, func() { server.Close() })
+	defer stop()
+	err = server.Serve(listener)
+	if c.Context.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// simulatorConfig takes the GPU and model of the demo where none is named.
+func simulatorConfig(c *cli.Context) (vllmsim.Config, error) {
+	if err := kit.PositiveFlags(c, "block-size"); err != nil {
+		return vllmsim.Config{}, err
+	}
+	fixed := c.IsSet("fixed-ttft") || c.IsSet("fixed-tpot")
+	if fixed && !(c.IsSet("fixed-ttft") && c.IsSet("fixed-tpot")) {
+		return vllmsim.Config{}, hint.Misuse("--fixed-ttft and --fixed-tpot go together")
+	}
+	d, err := kit.GivenDeployment(c)
+	if err != nil {
+		return vllmsim.Config{}, err
+	}
+	d.GPU, d.CatalogModel = cmp.Or(d.GPU, DemoDeployment.GPU), cmp.Or(d.CatalogModel, DemoDeployment.CatalogModel)
+	config, err := SimulatorOf(c.Context, d)
+	if err != nil {
+		return config, err
+	}
+	if name := c.String("served-model-name"); name != "" {
+		config.Model = name
+	}
+	config.MaxModelLen = cmp.Or(d.MaxModelLen, 131072)
+	config.BlockSize = c.Int("block-size")
+	config.EnablePrefixCaching = !c.Bool("no-prefix-caching")
+	if fixed {
+		config.Fixed = &vllmsim.Fixed{TTFT: c.Duration("fixed-ttft"), TPOT: c.Duration("fixed-tpot")}
+		config.RecordTruth = true
+		// It stands for no GPU: nothing that is measured against it may be compared with one.
+		config.Simulates = map[string]any{"engine": "fixed times"}
+	}
+	return config, nil
+}
+
+// simulatedVersion is the version of vLLM that a simulator reports unless a flag names
+// another: the one whose wire format it was tested against.
+const simulatedVersion = "0.32.0"
+
+// SimulatorOf gives the simulator its step time: the SQL model, evaluated once,
+// so that no step asks the database.
+func SimulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
+	var config vllmsim.Config
+	err := kit.InCatalogue(ctx, func(w *warehouse.Warehouse) (err error) {
+		_, config, err = engineOf(ctx, w, d)
+		return err
+	})
+	return config, err
+}
+
+// engineOf is the engine of one server as the warehouse's catalogue and calibrations have it.
+func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, vllmsim.Config, error) {
+	if d.EngineVersion == "" {
+		d.EngineVersion = simulatedVersion
+	}
+	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
+	if err != nil {
+		return d, vllmsim.Config{}, err
+	}
+	d = cost.Deployment
+	config := cost.Engine()
+	config.Model, config.Version = d.ModelName(), d.EngineVersion
+	config.Simulates, err = asMap(d)
+	return d, config, err
+}
+
+// asMap is the deployment under the names that a run's environment uses.
+func asMap(d deployment.Deployment) (map[string]any, error) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	return m, json.Unmarshal(text, &m)
+}
+
+// DemoDeployment is a single H100 with an 8B model, the most common small one.
+var DemoDeployment = deployment.Deployment{
+	GPU: "H100", CatalogModel: "llama-3.1-8b", TensorParallelSize: 1, Engine: "vllm",
+}

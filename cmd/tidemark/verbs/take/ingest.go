@@ -1,0 +1,238 @@
+package take
+
+// The verb ingest reads traces, results, metrics, hardware tables and runs into the
+// warehouse. Package ingest recognises the format and does the work; this file reads the
+// flags, shows progress and reports per file.
+//
+// What a file gives is reported on stderr even when a later file fails: the files before
+// it are in the warehouse. The table on stdout is the product and has a row per
+// file that was ingested or known already.
+//
+// Exit codes: 0 all files are in; 4 some file could not be read or had too many rejected
+// rows; 2 for flags that make no sense.
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/ingest"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/progress"
+	"tidemark/internal/deployment"
+	"tidemark/internal/hint"
+	"tidemark/internal/show"
+	"tidemark/internal/store/objects"
+	"tidemark/internal/store/warehouse"
+)
+
+func IngestCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "ingest",
+		Usage:     "read traces, results and runs into the warehouse",
+		ArgsUsage: "PATH...",
+		Description: `The format is recognised from the content and named. gzip and zstd are
+unpacked. A row that cannot be read is a reject with line, column and
+reason. --column maps a table of requests whose columns have other names.
+
+Examples:
+  tidemark ingest AzureLLMInferenceTrace_code.csv --name azure-code
+  tidemark ingest log.csv --column arrival_ms=when --column input_tokens=in --column output_tokens=out`,
+		Flags: kit.WithTableFlags(
+			&cli.StringFlag{Name: "format", Usage: "insist on a `FORMAT`: " + strings.Join(ingest.Formats(), ", ")},
+			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
+			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports"},
+			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
+			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
+			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction"},
+			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs"},
+			&cli.Float64Flag{Name: "max-rejected", Usage: "refuse a file with a larger `SHARE` of rejected rows", Value: 0.001},
+		),
+		Action: runIngest,
+	}
+}
+
+// runIngest prints a result for each file even if a later one fails: what came before is
+// in the warehouse.
+func runIngest(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return hint.Misuse("ingest: no file given").Hint("tidemark ingest PATH...")
+	}
+	if share := c.Float64("max-rejected"); !(share >= 0 && share <= 1) {
+		return hint.Misuse("ingest: --max-rejected %v is not a share", share).Hint("a share lies between 0 and 1")
+	}
+	columns, err := columnsSaid(c.StringSlice("column"))
+	if err != nil {
+		return err
+	}
+	if text := c.String("text"); text != "strip" && text != "refuse" {
+		return hint.Misuse("ingest: --text %q", text).Hint("--text strip or --text refuse")
+	}
+	var environment deployment.Deployment
+	if path := c.String("environment"); path != "" {
+		if environment, err = kit.EnvironmentFile(path); err != nil {
+			return fmt.Errorf("environment %s: %w", path, err)
+		}
+	}
+	paths, err := fetchedFolders(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	return kit.WithWarehouse(c.Context, c, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+		options := ingest.Options{
+			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
+			Stdin: c.App.Reader, Licence: c.String("licence"),
+			Columns: columns, RefuseText: c.String("text") == "refuse",
+		}
+		show, end := progress.Ingest(kit.Messages(c))
+		options.Progress = show
+		if options.MaxRejectedRatio == 0 {
+			options.MaxRejectedRatio = -1 // none at all; 0 would mean the default
+		}
+		results, err := ingest.Load(ctx, w, paths, options)
+		end()
+		for _, result := range results {
+			tellIngested(c, result)
+		}
+		if printErr := printIngested(c, results); printErr != nil {
+			return printErr
+		}
+		if err != nil || !c.IsSet("environment") {
+			return err
+		}
+		return nameDeployment(ctx, c, w, results, environment)
+	})
+}
+
+// nameDeployment stores what the results were measured on, also of files that are known already.
+func nameDeployment(ctx context.Context, c *cli.Context, w *warehouse.Warehouse, results []ingest.Result, d deployment.Deployment) error {
+	var sources []string
+	for _, result := range results {
+		if result.Format != "" {
+			sources = append(sources, result.Name)
+		}
+	}
+	points, err := analysis.NameDeployment(ctx, w.DB(), sources, d)
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	kit.Tell(c, "%s measured on %s, %s", show.Things(points, "result", "results"), d.GPU, d.ModelName())
+	return nil
+}
+
+// columnsSaid reads --column into a map from our column to theirs.
+func columnsSaid(said []string) (map[string]string, error) {
+	columns := map[string]string{}
+	for _, one := range said {
+		ours, theirs, ok := strings.Cut(one, "=")
+		switch _, twice := columns[ours]; {
+		case !ok || ours == "" || theirs == "":
+			return nil, hint.Misuse("ingest: --column %q is not OURS=THEIRS", one).Hint("as in --column input_tokens=prompt_len")
+		case twice:
+			return nil, hint.Misuse("ingest: --column %s is said twice", ours).Hint("name one column for each thing")
+		}
+		columns[ours] = theirs
+	}
+	return columns, nil
+}
+
+// What ingest says about each file, and the table that it prints. --csv and --json list
+// every file. People get a line per file up to a dozen, and beyond that a line per
+// format.
+
+// tellIngested says as which format a file was recognised, how many of its rows
+// were kept, and what a reader of its numbers must know.
+func tellIngested(c *cli.Context, r ingest.Result) {
+	switch {
+	case r.AlreadyKnown:
+		kit.Tell(c, "%s: known already as %s, nothing changed", r.Path, r.Name)
+		if name := c.String("name"); name != "" && name != r.Name {
+			kit.Tell(c, "%s: the name %s is not used", r.Path, name)
+		}
+	case r.Format != "":
+		kit.Tell(c, "%s: recognised as %s (%s): %d rows kept, %d rejected", r.Path, r.Format, r.FormatWhy, r.RowsKept, r.RowsRejected)
+	}
+	for _, note := range r.Notes {
+		kit.Tell(c, "%s: %s", r.Path, note)
+	}
+}
+
+// mostListed is the number of files up to which each has a line in the table for
+// people. Beyond it there is a line per format.
+const mostListed = 12
+
+// printIngested leaves files out that no format recognises; a line on stderr counts them.
+func printIngested(c *cli.Context, results []ingest.Result) error {
+	taken := slices.DeleteFunc(slices.Clone(results), func(r ingest.Result) bool { return r.Format == "" })
+	if passed := len(results) - len(taken); passed > 0 {
+		defer kit.Tell(c, "%s ingested or known, %d skipped", show.Things(len(taken), "file", "files"), passed)
+	}
+	switch {
+	case len(taken) == 0:
+		return nil
+	case kit.IsForPrograms(c):
+		return kit.PrintTable(c, ingestTable(taken, true))
+	case len(taken) <= mostListed:
+		return kit.PrintTable(c, ingestTable(taken, false))
+	}
+	kit.Tell(c, "by format; --csv lists each file")
+	return kit.PrintTable(c, formatTable(taken))
+}
+
+func ingestTable(results []ingest.Result, withPath bool) analysis.Table {
+	table := kit.TableOf("name", "format", "rows_read", "rows_kept", "rows_rejected", "took_s")
+	if withPath {
+		table.Columns = append(table.Columns, analysis.Column{Name: "path"})
+	}
+	for _, r := range results {
+		row := []any{r.Name, r.Format, r.RowsRead, r.RowsKept, r.RowsRejected, r.Seconds}
+		if withPath {
+			row = append(row, r.Path)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
+
+// formatTable sums the files of each format.
+func formatTable(results []ingest.Result) analysis.Table {
+	table := kit.TableOf("format", "files", "rows_read", "rows_kept", "rows_rejected", "took_s")
+	results = slices.SortedStableFunc(slices.Values(results), func(a, b ingest.Result) int { return cmp.Compare(a.Format, b.Format) })
+	for len(results) > 0 {
+		end := slices.IndexFunc(results, func(r ingest.Result) bool { return r.Format != results[0].Format })
+		if end < 0 {
+			end = len(results)
+		}
+		var read, kept, rejected int64
+		var seconds float64
+		for _, r := range results[:end] {
+			read, kept, rejected, seconds = read+r.RowsRead, kept+r.RowsKept, rejected+r.RowsRejected, seconds+r.Seconds
+		}
+		table.Rows = append(table.Rows, []any{results[0].Format, int64(end), read, kept, rejected, seconds})
+		results = results[end:]
+	}
+	return table
+}
+
+// fetchedFolders are the paths with the folders in their place that an address of a bucket names, fetched into --runs.
+func fetchedFolders(c *cli.Context, paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		if !objects.IsAddress(path) {
+			all = append(all, path)
+			continue
+		}
+		folders, err := objects.FetchFolders(c.Context, path, c.String("runs"))
+		if err != nil {
+			return nil, err
+		}
+		kit.Tell(c, "%s: %s in %s", path, show.Things(len(folders), "folder", "folders"), c.String("runs"))
+		all = append(all, folders...)
+	}
+	return all, nil
+}

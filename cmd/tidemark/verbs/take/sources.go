@@ -1,0 +1,212 @@
+package take
+
+// The verb sources lists what was ingested, or audits one source. analysis.AuditOf has
+// the audit.
+//
+// People get the columns that fit a terminal. Programs get all of them, because a
+// script that breaks when a column is missing cannot widen its window.
+//
+// What "tidemark sources NAME" prints for people: the facts about a source, the tables
+// behind them and the findings. analysis.AuditOf finds everything; this file only lays
+// it out.
+//
+// The layout is not package tables': names stand on the left in a column of fixed width,
+// and a long text continues under itself. diagnose.go uses the same layout (labelled).
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/analysis/answers"
+	"tidemark/internal/cli/kit"
+	"tidemark/internal/cli/tables"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/store/warehouse"
+)
+
+func SourcesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sources",
+		Usage:     "list what was ingested; with a name, audit that source",
+		ArgsUsage: "[NAME]",
+		Description: `Example:
+  tidemark sources azure-code`,
+		Flags:  kit.WithTableFlags(),
+		Action: runSources,
+	}
+}
+
+// briefTraces has the columns that fit a terminal; with a name, --csv or --json all
+// are shown. The files of a collection are one row.
+const briefTraces = `
+select
+    coalesce(files.collection, files.source_name) as name,
+    case when any_value(files.collection) is null then any_value(files.format) else count(*) || ' ' || any_value(files.format) end as format,
+    sum(files.rows_kept)::bigint as rows,
+    case when count(*) = 1 then max(traces.duration_s) end as span_s,
+    case when count(*) = 1 then max(traces.mean_rate_per_s) end as rate_per_s,
+    coalesce(max(collections.p50_input_tokens), max(traces.p50_input_tokens)) as p50_in,
+    coalesce(max(collections.p50_output_tokens), max(traces.p50_output_tokens)) as p50_out
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+left join marts.collections on collections.collection = files.collection
+where files.kind = 'arrivals'
+group by name
+order by name`
+
+// briefOthers has the name last, because it may be long.
+const briefOthers = `
+select
+    kind,
+    format,
+    rows_kept as rows,
+    source_name as name
+from staging.sources
+where kind not in ('arrivals', 'run')
+order by
+    kind,
+    name`
+
+// allSources has all columns of traces, and for other sources those that apply.
+const allSources = `
+select
+    files.kind,
+    files.collection,
+    files.licence,
+    coalesce(traces.source_name, files.source_name) as source_name,
+    files.format,
+    files.rows_read,
+    files.rows_kept,
+    files.rows_rejected,
+    traces.* exclude (source_name, format, rows_read, rows_kept, rows_rejected)
+from staging.sources as files
+left join marts.sources as traces on traces.source_name = files.source_name
+where files.kind <> 'run'
+order by files.source_name`
+
+func runSources(c *cli.Context) error {
+	name, err := kit.OptionalArgument(c, "name")
+	if err != nil {
+		return err
+	}
+	return kit.WithWarehouse(c.Context, c, warehouse.ReadOnly, func(ctx context.Context, w *warehouse.Warehouse) error {
+		switch {
+		case name == "" && kit.IsForPrograms(c):
+			return kit.PrintQuery(ctx, c, w, allSources)
+		case name == "":
+			return listSources(ctx, c, w)
+		case kit.IsForPrograms(c):
+			table, err := analysis.Source(ctx, w.DB(), name)
+			if err != nil {
+				return err
+			}
+			return kit.PrintTable(c, table)
+		}
+		audit, err := analysis.AuditOf(ctx, w.DB(), name)
+		if err != nil {
+			return err
+		}
+		return writeAudit(c.App.Writer, audit, terminal.Width(c.App.Writer))
+	})
+}
+
+// listSources prints the traces, and then everything else.
+func listSources(ctx context.Context, c *cli.Context, w *warehouse.Warehouse) error {
+	traces, err := answers.Query(ctx, w.DB(), briefTraces)
+	if err != nil {
+		return err
+	}
+	others, err := answers.Query(ctx, w.DB(), briefOthers)
+	if err != nil {
+		return err
+	}
+	if len(traces.Rows) > 0 || len(others.Rows) == 0 {
+		if err := kit.PrintTable(c, traces); err != nil || len(others.Rows) == 0 {
+			return err
+		}
+		fmt.Fprintln(c.App.Writer)
+	}
+	return kit.PrintTable(c, others)
+}
+
+// writeAudit shows what is known about a source: facts, then the tables behind
+// them, then the findings.
+func writeAudit(w io.Writer, audit analysis.Audit, width int) error {
+	var b strings.Builder
+	writeFacts(&b, audit.Facts, width)
+	columns(&b, "evenness", "a Poisson stream has an index of dispersion of 1 at every width", audit.Windows)
+	columns(&b, "reuse", "by a cache that drops the prompt block used longest ago", audit.Caches)
+	if audit.IsTrace {
+		writeFindings(&b, audit.Findings, width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeFacts aligns the facts in two columns.
+func writeFacts(b *strings.Builder, facts analysis.Table, width int) {
+	const names = 15
+	for _, row := range facts.Rows {
+		kit.Labelled(b, tables.Plain(row[0]), names, tables.Plain(row[1]), width)
+	}
+}
+
+// columns writes a table under its name, if it has rows.
+func columns(b *strings.Builder, name, what string, table analysis.Table) {
+	if len(table.Rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%-15s%s\n%15s", name, what, "")
+	for _, column := range table.Columns {
+		fmt.Fprintf(b, "%12s", column.Name)
+	}
+	for _, row := range table.Rows {
+		fmt.Fprintf(b, "\n%15s", "")
+		for _, cell := range row {
+			fmt.Fprintf(b, "%12s", tables.Plain(cell))
+		}
+	}
+	b.WriteString("\n")
+}
+
+// writeFindings lists alarms first; known peculiarities of a format are only
+// counted.
+func writeFindings(b *strings.Builder, findings analysis.Table, width int) {
+	alarms := 0
+	for _, row := range findings.Rows {
+		if row[1] == true {
+			alarms++
+		}
+	}
+	b.WriteString("\n")
+	switch known := len(findings.Rows) - alarms; {
+	case len(findings.Rows) == 0:
+		b.WriteString("Nothing odd was found.\n")
+	case alarms == 0:
+		fmt.Fprintf(b, "Nothing misleads a replay. To know:\n")
+	case known == 0:
+		fmt.Fprintf(b, "Sent as recorded, it misleads (!):\n")
+	default:
+		fmt.Fprintf(b, "Sent as recorded, it misleads (!); the rest is to know:\n")
+	}
+	for _, row := range findings.Rows {
+		mark := " "
+		if row[1] == true {
+			mark = "!"
+		}
+		fmt.Fprintf(b, "\n%s %s\n", mark, row[0])
+		const names = 15
+		kit.Labelled(b, "    found", names, tables.Plain(row[3]), width)
+		kit.Labelled(b, "    means", names, tables.Plain(row[4]), width)
+		remedy := "none; no option changes it"
+		if row[5] != nil {
+			remedy = tables.Plain(row[5])
+		}
+		kit.Labelled(b, "    option", names, remedy, width)
+	}
+}

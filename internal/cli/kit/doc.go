@@ -1,0 +1,14 @@
+// Package kit is what the verbs of the command line share.
+//
+//	answer.go       printing: tables, lines, remarks for a person, forms for programs
+//	arguments.go    flags that many verbs have, and the checks of flags against each other
+//	environment.go  flags and files that name a deployment
+//	open.go         how a verb opens the warehouse, and how it waits for it
+//	published.go    how verbs read and write the published copy of the warehouse
+//	takein.go       a run is taken in and judged
+//	errors.go       exit codes, and how an error is printed
+//	signals.go      the first signal asks a verb to end, the second to leave at once
+//	app.go          a verb that runs another verb in this process
+//
+// It refuses to know a single verb.
+package kit

@@ -1,0 +1,92 @@
+package kit
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"tidemark/analysis"
+	"tidemark/ingest"
+	"tidemark/internal/cli/endings"
+	"tidemark/internal/cli/terminal"
+	"tidemark/internal/hint"
+	"tidemark/internal/store/warehouse"
+	"tidemark/replay/experiment"
+)
+
+// Judged is the verdict on a run.
+type Judged struct {
+	Outcome   experiment.Outcome
+	FirstLine string       // all of it in one line
+	ending    endings.Text // the same with a table; empty where the run was stopped at once
+}
+
+// judge asks whether the run can be trusted, and then whether it met its SLO.
+func judge(ctx context.Context, w *warehouse.Warehouse, runID string) (Judged, error) {
+	verdict, err := analysis.JudgeSLO(ctx, w.DB(), runID)
+	if err != nil {
+		return Judged{}, err
+	}
+	outcome := experiment.Outcome(verdict.Outcome)
+	switch {
+	case !verdict.IsValid:
+		outcome = experiment.Invalid
+	case verdict.Outcome == "":
+		outcome = experiment.Measured
+	}
+	ending, err := endings.Run(ctx, w.DB(), verdict)
+	return Judged{outcome, verdict.FirstLine(), ending}, err
+}
+
+// Headline is the verdict without its figures.
+func (j Judged) Headline() string {
+	if len(j.ending.Lead) == 0 {
+		return j.FirstLine
+	}
+	return j.ending.Lead[0]
+}
+
+// PrintRunsEnding prints the verdict and the run's figures. Of a file or a pipe the first line is the whole verdict, because programs look for
+// it there.
+func PrintRunsEnding(c *cli.Context, said Judged) error {
+	ending := said.ending
+	switch {
+	case len(ending.Lead) == 0:
+		PrintLine(c, "%s", said.FirstLine)
+		return nil
+	case !terminal.Is(c.App.Writer):
+		PrintLine(c, "%s", said.FirstLine)
+		ending.Lead, ending.Notes = nil, nil
+	}
+	return PrintEnding(c, ending)
+}
+
+// takeIn ingests a run's folder and judges the run. If that cannot be done now it
+// says what to do: the run itself is safe on disk.
+func IngestRun(ctx context.Context, c *cli.Context, wait time.Duration, folder, runID string) (said Judged, err error) {
+	err = withWarehouseWithin(ctx, c, wait, warehouse.ReadWrite, func(ctx context.Context, w *warehouse.Warehouse) error {
+		// Who has pressed Ctrl-C twice wants to leave: the rows go in, and the next verb computes what can be asked of them.
+		isHurried := HardStop(c.Context).Err() != nil
+		results, err := ingest.Load(ctx, w, []string{folder}, ingest.Options{Format: "run", MaxRejectedRatio: 1, RefreshLater: isHurried})
+		for _, result := range results {
+			for _, note := range result.Notes {
+				Tell(c, "%s: %s", folder, note)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if isHurried {
+			said.FirstLine = "stopped at once; \"tidemark runs " + runID + WarehouseWords(c) + "\" says what came of it until then"
+			return nil
+		}
+		said, err = judge(ctx, w, runID)
+		return err
+	})
+	if err != nil {
+		return said, hint.Errorf("the run in %s was not ingested: %w", folder, err).
+			Hint("tidemark ingest %s%s", folder, WarehouseWords(c))
+	}
+	return said, nil
+}
