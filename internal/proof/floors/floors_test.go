@@ -57,6 +57,7 @@ var floor = map[string]int{
 	"internal/vllmsim":                       1,
 	"internal/vllmsim/simprocess":            2,
 	"internal/hint":                          -1,
+	"internal/jsonscan":                      -1,
 	"internal/lazy":                          -1,
 	"internal/store/objects":                 0,
 	"internal/store/objects/objectstest":     0,
