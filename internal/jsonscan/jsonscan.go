@@ -65,11 +65,12 @@ func (s *Scanner) Text() ([]byte, bool) {
 	if !s.Take('"') {
 		return nil, false
 	}
-	for start := s.at; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; {
+	text := s.text[s.at:]
+	for i, c := range text {
+		switch {
 		case c == '"':
-			s.at++
-			return s.text[start : s.at-1], true
+			s.at += i + 1
+			return text[:i], true
 		case c < ' ' || c == '\\' || c > '~':
 			return nil, false
 		}
@@ -79,18 +80,19 @@ func (s *Scanner) Text() ([]byte, bool) {
 
 // Whole reads an integer of up to 18 digits, which always fit. It says no to -0, because not all who read integers take a sign there.
 func (s *Scanner) Whole() (int64, bool) {
-	isNegative := s.at < len(s.text) && s.text[s.at] == '-'
+	text, at := s.text, s.at
+	isNegative := at < len(text) && text[at] == '-'
 	if isNegative {
-		s.at++
+		at++
 	}
-	start, value := s.at, int64(0)
-	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
-		value = value*10 + int64(s.text[s.at]-'0')
-		s.at++
+	start, value := at, int64(0)
+	for at < len(text) && text[at]-'0' <= 9 {
+		value = value*10 + int64(text[at]-'0')
+		at++
 	}
-	width := s.at - start
-	if width == 0 || width > 18 || s.text[start] == '0' && (width > 1 || isNegative) ||
-		s.at < len(s.text) && (s.text[s.at] == '.' || s.text[s.at]|0x20 == 'e') {
+	s.at = at
+	width := at - start
+	if width == 0 || width > 18 || text[start] == '0' && (width > 1 || isNegative) || at < len(text) && (text[at] == '.' || text[at]|0x20 == 'e') {
 		return 0, false
 	}
 	if isNegative {
