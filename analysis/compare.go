@@ -14,6 +14,7 @@ import (
 	"tidemark/analysis/regression"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
+	"tidemark/internal/stat"
 )
 
 // Two runs side by side. marts.run_differences says in which settings they differ and whether they may be compared, marts.run_pairs has the
@@ -153,7 +154,7 @@ func compareRepeats(ctx context.Context, db *sql.DB, before, after []string) (Ta
 		if len(one) == 0 || len(two) == 0 {
 			continue
 		}
-		value, other := math.Exp(meanOf(one)), math.Exp(meanOf(two))
+		value, other := math.Exp(stat.Mean(one)), math.Exp(stat.Mean(two))
 		cells := []any{row["metric"], row["statistic"], false, int64(len(one)), int64(len(two)), value, other, other / value,
 			nil, nil, other - value, nil, nil, nil, "too few runs"}
 		if len(one) == len(before) && len(two) == len(after) {
@@ -180,27 +181,19 @@ func logarithms(cell any) (logs []float64) {
 // an interval without width.
 func welch(one, two []float64) (low, high float64) {
 	squareOf := func(values []float64) float64 { // of the standard error
-		sum, mean := 0.0, meanOf(values)
+		sum, mean := 0.0, stat.Mean(values)
 		for _, v := range values {
 			sum += (v - mean) * (v - mean)
 		}
 		return sum / float64(len(values)-1) / float64(len(values))
 	}
 	a, b := squareOf(one), squareOf(two)
-	difference, width := meanOf(two)-meanOf(one), 0.0
+	difference, width := stat.Mean(two)-stat.Mean(one), 0.0
 	if a+b > 0 {
 		freedom := (a + b) * (a + b) / (a*a/float64(len(one)-1) + b*b/float64(len(two)-1))
 		width = regression.StudentT95(freedom) * math.Sqrt(a+b)
 	}
 	return difference - width, difference + width
-}
-
-func meanOf(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
 
 // Refused says why the runs must not be compared: they are of other models, loads or origins. It is empty if they may.

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"tidemark/internal/stat"
 )
 
 // Predictions for a table of configurations, written next to the user's own columns, and how far they are from measurements that stand in
@@ -201,17 +203,8 @@ func (e *Errors) close(ratios []float64) {
 		e.Bias += ratio / float64(len(ratios))
 	}
 	slices.Sort(sizes)
-	e.Median, e.P90 = quantileOf(sizes, 0.5), quantileOf(sizes, 0.9)
+	e.Median, e.P90 = stat.Quantile(sizes, 0.5), stat.Quantile(sizes, 0.9)
 	e.InBand /= float64(len(ratios))
-}
-
-// quantileOf interpolates linearly between the two nearest of the sorted values (type 7 of Hyndman and Fan 1996), as DuckDB's
-// quantile_cont does.
-func quantileOf(sorted []float64, q float64) float64 {
-	at := q * float64(len(sorted)-1)
-	below := int(at)
-	above := min(below+1, len(sorted)-1)
-	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
 }
 
 // String is the summary in one line: rows, how many are compared, and the errors in percent.

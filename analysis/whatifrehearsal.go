@@ -11,6 +11,7 @@ import (
 
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/show"
+	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
 
@@ -174,18 +175,14 @@ func (a *answered) of(metric string) float64 {
 // figureOf is a quantile over the requests of a class, or their mean where q is below 0; NaN of none.
 func figureOf(all []answered, metric, class string, q float64) float64 {
 	var values []float64
-	sum := 0.0
 	for i := range all {
 		if v := all[i].of(metric); (class == "" || all[i].class == class) && !math.IsNaN(v) {
-			values, sum = append(values, v), sum+v
+			values = append(values, v)
 		}
 	}
-	switch {
-	case len(values) == 0:
-		return math.NaN()
-	case q < 0:
-		return sum / float64(len(values))
+	if q < 0 {
+		return stat.Mean(values)
 	}
 	slices.Sort(values)
-	return quantileOf(values, q)
+	return stat.Quantile(values, q)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"tidemark/analysis/regression"
+	"tidemark/internal/stat"
 )
 
 // Without a usable twin: runs of the whole window, and a line of ln(quantile / bound) over ln of the multiple.
@@ -84,7 +85,7 @@ func (of *ofObjective) line(o Objective, j int, runs []*Run) {
 	var w, x, y []float64
 	for _, r := range runs {
 		values := o.values(r.requests, r.replies, cutOf(r))
-		at := quantile(values, o.Quantile)
+		at := stat.Quantile(values, o.Quantile)
 		if o.Quantile == 0 && len(values) > 0 {
 			at = r.reading.tallies[j].sum / float64(len(values))
 		}

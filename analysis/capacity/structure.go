@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/stat"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
@@ -306,7 +307,7 @@ func (t *twin) distance(r *Run, shift Shift) (float64, error) {
 		sum += apart(o, r, got)
 		a, b := o.values(r.requests, r.replies, cutOf(r)), o.values(r.requests, got, cutOf(r))
 		for _, share := range []float64{0.5, 0.9, 0.99} {
-			if x := math.Abs(math.Log(quantile(a, share) / quantile(b, share))); !math.IsNaN(x) {
+			if x := math.Abs(math.Log(stat.Quantile(a, share) / stat.Quantile(b, share))); !math.IsNaN(x) {
 				sum += min(x, 2) / 3
 			}
 		}

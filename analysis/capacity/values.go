@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
 
@@ -31,8 +32,8 @@ func (q *Question) read(requests []plan.Request, replies []Reply, cut time.Durat
 	for i, o := range q.Objectives {
 		r.tallies[i] = o.tally(o.values(requests, replies, cut))
 	}
-	r.ttft = quantile(Objective{Metric: TTFT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
-	r.tpot = quantile(Objective{Metric: TPOT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
+	r.ttft = stat.Quantile(Objective{Metric: TTFT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
+	r.tpot = stat.Quantile(Objective{Metric: TPOT, AtMost: math.Inf(1)}.values(requests, replies, cut), 0.5)
 	return r
 }
 
@@ -130,20 +131,9 @@ func (o Objective) tail(values []float64, sum float64) float64 {
 	}
 	total := 0.0
 	for _, share := range at {
-		total += math.Log(max(quantile(values, share), 1e-6))
+		total += math.Log(max(stat.Quantile(values, share), 1e-6))
 	}
 	return total / float64(len(at))
-}
-
-// quantile interpolates linearly between sorted values, as quantile_cont does; NaN without any.
-func quantile(sorted []float64, share float64) float64 {
-	if len(sorted) == 0 {
-		return math.NaN()
-	}
-	at := share * float64(len(sorted)-1)
-	low := int(at)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }
 
 // excess is above 0 where the tally is beyond its objective: ln of the odds of a miss over the allowed odds, or of the mean over the

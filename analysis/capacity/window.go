@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
 
@@ -41,7 +42,7 @@ func BusiestWindow(requests []plan.Request, length time.Duration) Window {
 			continue // not busier: it need not be compared
 		}
 		in, out := lengthsOf(requests[first:last])
-		w.Distance = max(distance(inputs, in), distance(outputs, out))
+		w.Distance = max(stat.Distance(inputs, in), stat.Distance(outputs, out))
 		if w.Distance <= mostUnlike && w.RatePerS > best.RatePerS {
 			best = w
 		}
@@ -84,21 +85,4 @@ func lengthsOf(requests []plan.Request) (inputs, outputs []int) {
 	slices.Sort(inputs)
 	slices.Sort(outputs)
 	return inputs, outputs
-}
-
-// distance is the largest difference of two distribution functions, of sorted samples.
-func distance(a, b []int) (most float64) {
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		v := min(a[i], b[j])
-		for i < len(a) && a[i] == v {
-			i++
-		}
-		for j < len(b) && b[j] == v {
-			j++
-		}
-		d := float64(i)/float64(len(a)) - float64(j)/float64(len(b))
-		most = max(most, d, -d)
-	}
-	return most
 }

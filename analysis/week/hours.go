@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tidemark/analysis/week/service"
+	"tidemark/internal/stat"
 )
 
 // weekOf is one week of the service while a report is made.
@@ -127,7 +128,7 @@ func fillUsual(week service.Week, hours []Hour, before []weekOf) {
 func usual(values []float64) *Usual {
 	slices.Sort(values)
 	n := len(values)
-	return &Usual{Median: (values[(n-1)/2] + values[n/2]) / 2, Low: values[0], High: values[n-1], Weeks: n}
+	return &Usual{Median: stat.Median(values), Low: values[0], High: values[n-1], Weeks: n}
 }
 
 // gaps are the stretches of missing hours.

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"tidemark/ingest/read"
+	"tidemark/internal/jsonscan"
 )
 
 // Mooncake reads Mooncake's traces, which aiperf calls mooncake_trace: JSON lines
@@ -252,123 +253,46 @@ func (r *mooncakeRow) reset() {
 // fast returns false for every line that is not the usual one, right or wrong.
 func (r *mooncakeRow) fast(line []byte) bool {
 	r.reset()
-	s := scanner{text: line}
-	if !s.take('{') {
+	s := jsonscan.On(line)
+	if !s.Take('{') {
 		return false
 	}
 	seen := 0
 	for {
-		key := s.key()
+		key, _ := s.Key()
 		var bit int
 		var ok bool
 		switch string(key) {
 		case "timestamp":
 			digits := r.digits()
-			bit, ok = hasTimestamp, digits > 0 && s.number(&r.arrival, digits)
+			bit, ok = hasTimestamp, digits > 0 && scale(&s, &r.arrival, digits)
 		case "input_length":
-			bit, ok = hasInput, s.number(&r.input, 0)
+			bit, ok = hasInput, scale(&s, &r.input, 0)
 		case "output_length":
-			bit, ok = hasOutput, s.number(&r.output, 0)
+			bit, ok = hasOutput, scale(&s, &r.output, 0)
 		case "hash_ids":
-			r.ids, ok = s.ids(r.ids)
+			r.ids, ok = jsonscan.Integers(&s, r.ids)
 			ok = ok && len(r.ids) > 0
 		}
 		if !ok || bit != 0 && seen&bit != 0 {
 			return false
 		}
 		seen |= bit
-		if s.take(',') {
+		if s.Take(',') {
 			continue
 		}
-		return s.take('}') && s.atEnd() && seen == hasAll
+		return s.Take('}') && s.AtEnd() && seen == hasAll
 	}
 }
 
-// scanner reads the plain parts of a JSON line.
-type scanner struct {
-	text []byte
-	at   int
-}
-
-// blanks skips blanks and tabs.
-func (s *scanner) blanks() {
-	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\t') {
-		s.at++
-	}
-}
-
-// take consumes one byte, if it is the next one.
-func (s *scanner) take(c byte) bool {
-	s.blanks()
-	if s.at < len(s.text) && s.text[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
-}
-
-// atEnd says that nothing but blanks is left.
-func (s *scanner) atEnd() bool {
-	s.blanks()
-	return s.at == len(s.text)
-}
-
-// key reads "name": and returns nil where there is none.
-func (s *scanner) key() []byte {
-	if !s.take('"') {
-		return nil
-	}
-	width := bytes.IndexByte(s.text[s.at:], '"')
-	if width < 0 {
-		return nil
-	}
-	name := s.text[s.at : s.at+width]
-	s.at += width + 1
-	if !s.take(':') {
-		return nil
-	}
-	return name
-}
-
-// number reads a number times 10^digits; with no digits it is a number of tokens.
-// It refuses fractions, which parse reads exactly.
-func (s *scanner) number(into *int64, digits int) bool {
-	s.blanks()
-	rest := s.text[s.at:]
-	if len(rest) > 1 && rest[0] == '0' && rest[1]-'0' <= 9 {
-		return false // JSON has no leading zeros
-	}
-	value, used, reason := read.Integer(rest)
-	if reason != "" || used < len(rest) && !read.IsEnd(rest[used]) || value > math.MaxInt64/read.PowersOfTen[digits] || digits == 0 && value > read.MaxTokens {
+// scale reads a number times 10^digits; with no digits it is a number of tokens. It refuses fractions and signs, which slow reads.
+func scale(s *jsonscan.Scanner, into *int64, digits int) bool {
+	value, ok := s.Whole()
+	if !ok || value < 0 || value > math.MaxInt64/read.PowersOfTen[digits] || digits == 0 && value > read.MaxTokens {
 		return false
 	}
 	*into = value * read.PowersOfTen[digits]
-	s.at += used
 	return true
-}
-
-// ids reads a list of numbers of up to 19 digits, which always fit 64 bits.
-func (s *scanner) ids(into []uint64) ([]uint64, bool) {
-	if !s.take('[') {
-		return into, false
-	}
-	for {
-		s.blanks()
-		start, value := s.at, uint64(0)
-		for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
-			value = value*10 + uint64(s.text[s.at]-'0')
-			s.at++
-		}
-		width := s.at - start
-		if width == 0 || width > 19 || width > 1 && s.text[start] == '0' { // 19 digits always fit 64 bits
-			return into, false
-		}
-		into = append(into, value)
-		if s.take(',') {
-			continue
-		}
-		return into, s.take(']')
-	}
 }
 
 // slow reads any JSON object and says what is wrong with it.

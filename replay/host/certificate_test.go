@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"tidemark/internal/stat"
 )
 
 func TestLagsAreKeptWithinThreePercent(t *testing.T) {
@@ -19,7 +21,7 @@ func TestLagsAreKeptWithinThreePercent(t *testing.T) {
 	}
 	slices.Sort(all)
 	got := h.Quantiles()
-	for _, c := range []struct{ name, got, want any }{{"p50", got.P50, quantile(all, 0.5)}, {"p99", got.P99, quantile(all, 0.99)}} {
+	for _, c := range []struct{ name, got, want any }{{"p50", got.P50, stat.Quantile(all, 0.5)}, {"p99", got.P99, stat.Quantile(all, 0.99)}} {
 		if got, want := c.got.(float64), c.want.(float64); math.Abs(got/want-1) > 0.035 {
 			t.Errorf("%s: got %v, want %v", c.name, got, want)
 		}

@@ -4,10 +4,11 @@
 package host
 
 import (
-	"math"
 	"math/bits"
 	"sync/atomic"
 	"time"
+
+	"tidemark/internal/stat"
 )
 
 // Quantiles of seconds, by linear interpolation.
@@ -17,21 +18,12 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// QuantilesOf are those of sorted numbers.
+// QuantilesOf are those of sorted numbers; of none they are 0.
 func QuantilesOf(sorted []float64) Quantiles {
-	return Quantiles{quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1)}
-}
-
-// quantile interpolates between the two nearest samples, as DuckDB's quantile_cont does, so that both say the same
-// number.
-func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
-		return 0
+		return Quantiles{}
 	}
-	at := q * float64(len(sorted)-1)
-	low := int(math.Floor(at))
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (sorted[high]-sorted[low])*(at-float64(low))
+	return Quantiles{stat.Quantile(sorted, 0.5), stat.Quantile(sorted, 0.99), stat.Quantile(sorted, 1)}
 }
 
 // Histogram holds durations in a constant space: 16 steps an octave, so that a quantile is within 3 %, from a

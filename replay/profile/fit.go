@@ -178,6 +178,7 @@ func FitLengths(l Lengths) (Fitting, error) {
 	}
 	f.GapCV = math.Sqrt(squares / float64(len(l.GapsS)))
 	gaps := slices.Sorted(slices.Values(l.GapsS))
+	// The median is a gap of the trace (the upper of two), not a mean of two as stat.Median.
 	f.RatePerS, f.Burstiness = 1/mean, burstiness(gaps[len(gaps)/2]/mean)
 	return f, nil
 }

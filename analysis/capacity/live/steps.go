@@ -98,6 +98,7 @@ func (s *Server) lookAt(ctx context.Context, folder string, atOnce, n, prompt in
 	return looked{median(ttft), median(tpot), median(e2e)}, nil
 }
 
+// median is the upper of two values in the middle: a time that was measured, not a mean of two (as stat.Median).
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tidemark/internal/splitmix"
+	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
 
@@ -301,11 +302,7 @@ func (s *Shape) look() looks {
 }
 
 func meanOf(values []float64) figure {
-	n, sum, squares := float64(len(values)), 0.0, 0.0
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / n
+	n, mean, squares := float64(len(values)), stat.Mean(values), 0.0
 	for _, v := range values {
 		squares += (v - mean) * (v - mean)
 	}
@@ -314,12 +311,7 @@ func meanOf(values []float64) figure {
 
 // quantileOf sorted values. Its standard error is half the way between the quantiles one standard deviation of the rank below and above.
 func quantileOf(sorted []float64, q, allowed float64) figure {
-	at := func(q float64) float64 {
-		x := max(0, min(1, q)) * float64(len(sorted)-1)
-		low := int(x)
-		high := min(low+1, len(sorted)-1)
-		return math.Log(sorted[low] + (x-float64(low))*(sorted[high]-sorted[low]))
-	}
+	at := func(q float64) float64 { return math.Log(stat.Quantile(sorted, q)) }
 	by := math.Sqrt(q * (1 - q) / float64(len(sorted)))
 	return figure{at(q), (at(q+by) - at(q-by)) / 2, allowed}
 }
@@ -426,21 +418,5 @@ func Distance(a, b []plan.Request) float64 {
 		return values
 	}
 	input, output := func(r *plan.Request) int { return r.InputTokens }, func(r *plan.Request) int { return r.OutputTokens }
-	return max(distance(lengths(a, input), lengths(b, input)), distance(lengths(a, output), lengths(b, output)))
-}
-
-// distance is the largest difference of two distribution functions, of sorted samples.
-func distance(a, b []int) (most float64) {
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		v := min(a[i], b[j])
-		for i < len(a) && a[i] == v {
-			i++
-		}
-		for j < len(b) && b[j] == v {
-			j++
-		}
-		most = max(most, math.Abs(float64(i)/float64(len(a))-float64(j)/float64(len(b))))
-	}
-	return most
+	return max(stat.Distance(lengths(a, input), lengths(b, input)), stat.Distance(lengths(a, output), lengths(b, output)))
 }

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"tidemark/internal/stat"
 )
 
 // HoursOfWeek by the local clock. A week has 167 in spring, when one does not occur, and 169 in autumn, when one occurs twice.
@@ -127,8 +129,8 @@ func Of(weeks []Week, asked Asked) (Forecast, error) {
 	hours := history.hoursAhead(asked.Ahead, asked.Zone)
 	out.Ahead = history.bands(model.ahead(hours))
 	out.Naive = history.bands(model.naiveAhead(hours))
-	out.Requests = history.bands(choose(newSeries(history, requestsOf, sum)).ahead(hours))
-	out.Tokens = history.bands(choose(newSeries(history, tokensOf, sum)).ahead(hours))
+	out.Requests = history.bands(choose(newSeries(history, requestsOf, stat.Sum)).ahead(hours))
+	out.Tokens = history.bands(choose(newSeries(history, tokensOf, stat.Sum)).ahead(hours))
 	out.Growth, out.LowGrowth, out.HighGrowth = model.growth()
 	out.Month = monthAgo(history)
 	out.needs(asked)

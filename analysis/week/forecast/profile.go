@@ -3,6 +3,8 @@ package forecast
 import (
 	"math"
 	"slices"
+
+	"tidemark/internal/stat"
 )
 
 // series is one figure of the hours of the weeks that count.
@@ -19,13 +21,6 @@ func requestsOf(h Hour) float64 { return h.Requests }
 func tokensOf(h Hour) float64   { return h.Tokens }
 
 func greatest(values []float64) float64 { return slices.Max(values) }
-
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
-}
 
 func newSeries(h history, figure func(Hour) float64, combine func([]float64) float64) series {
 	out := series{now: h.now, combine: combine}
@@ -141,7 +136,7 @@ func (s series) level(week int, shape *[HoursOfWeek]float64) (ln, days float64) 
 		expected[hour/24] += shape[hour]
 	}
 	var ratios []float64
-	total := sum(expected[:])
+	total := stat.Sum(expected[:])
 	for day := range came {
 		// A day of which an hour or two are covered says little.
 		if expected[day] > 0.03*total {
@@ -180,8 +175,4 @@ func locate(values []float64, usualSpread float64) (mean, variance float64) {
 	return mean, squares / (n + 1)
 }
 
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
+func median(values []float64) float64 { return stat.Median(slices.Sorted(slices.Values(values))) }

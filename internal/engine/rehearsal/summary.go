@@ -1,10 +1,10 @@
 package rehearsal
 
 import (
-	"math"
 	"slices"
 	"time"
 
+	"tidemark/internal/stat"
 	"tidemark/internal/vllmsim"
 )
 
@@ -36,27 +36,15 @@ func (v *Values) add(d time.Duration) { v.values, v.sorted = append(v.values, d.
 
 // Quantile is by linear interpolation between the two nearest values; NaN of none.
 func (v *Values) Quantile(q float64) float64 {
-	if len(v.values) == 0 {
-		return math.NaN()
-	}
 	if !v.sorted {
 		slices.Sort(v.values)
 		v.sorted = true
 	}
-	place := q * float64(len(v.values)-1)
-	low := int(place)
-	high := min(low+1, len(v.values)-1)
-	return v.values[low] + (place-float64(low))*(v.values[high]-v.values[low])
+	return stat.Quantile(v.values, q)
 }
 
 // Mean is NaN of none.
-func (v *Values) Mean() float64 {
-	sum := 0.0
-	for _, x := range v.values {
-		sum += x
-	}
-	return sum / float64(len(v.values))
-}
+func (v *Values) Mean() float64 { return stat.Mean(v.values) }
 
 // Add takes a request that has ended.
 func (s *Summary) Add(r *Request) error {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"time"
 
+	"tidemark/internal/stat"
 	"tidemark/replay/plan"
 )
 
@@ -246,30 +247,15 @@ func ReadServing(pattern string, seed uint64) (s Stage, err error) {
 		if r.TTFTs[i] > 0 {
 			ttfts = append(ttfts, r.TTFTs[i])
 		}
-		if n := len(r.Gaps[i]); n > 0 {
-			tpots = append(tpots, sum(r.Gaps[i])/float64(n))
+		if len(r.Gaps[i]) > 0 {
+			tpots = append(tpots, stat.Mean(r.Gaps[i]))
 		}
 	}
 	slices.Sort(ttfts)
 	slices.Sort(tpots)
 	s.Name, s.Level, s.PerStep = fmt.Sprintf("%.0f/s", r.Rate), r.Rate, 1
-	s.Measured = Figures{r.PerS, sortedQuantile(ttfts, 0.5), sortedQuantile(ttfts, 0.99), sortedQuantile(tpots, 0.5), sortedQuantile(tpots, 0.99)}
+	s.Measured = Figures{r.PerS, stat.Quantile(ttfts, 0.5), stat.Quantile(ttfts, 0.99), stat.Quantile(tpots, 0.5), stat.Quantile(tpots, 0.99)}
 	return s, nil
-}
-
-func sum(values []float64) (s float64) {
-	for _, v := range values {
-		s += v
-	}
-	return s
-}
-
-// sortedQuantile interpolates between the two nearest values.
-func sortedQuantile(sorted []float64, q float64) float64 {
-	place := q * float64(len(sorted)-1)
-	low := int(place)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (place-float64(low))*(sorted[high]-sorted[low])
 }
 
 func readJSON(path string, into any) error {

@@ -5,8 +5,11 @@ package accuracy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
+
+	"tidemark/internal/stat"
 )
 
 // Score summarises the errors of some predictions: predicted over measured, less one.
@@ -43,20 +46,10 @@ func ScoreOf(guesses []Guess) Score {
 			score.InBand += 1 / float64(n)
 		}
 	}
-	score.Median, score.P90, score.Bias = quantile(absolute, 0.5), quantile(absolute, 0.9), quantile(signed, 0.5)
+	slices.Sort(absolute)
+	slices.Sort(signed)
+	score.Median, score.P90, score.Bias = stat.Quantile(absolute, 0.5), stat.Quantile(absolute, 0.9), stat.Quantile(signed, 0.5)
 	return score
-}
-
-// quantile interpolates linearly between order statistics.
-func quantile(values []float64, q float64) float64 {
-	sorted := append([]float64(nil), values...)
-	sort.Float64s(sorted)
-	at := q * float64(len(sorted)-1)
-	low := int(at)
-	if low+1 >= len(sorted) {
-		return sorted[low]
-	}
-	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
 func (s Score) cells() []string {

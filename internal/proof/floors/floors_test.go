@@ -65,6 +65,7 @@ var floor = map[string]int{
 	"internal/vllmsim":                       1,
 	"internal/vllmsim/simprocess":            2,
 	"internal/hint":                          -1,
+	"internal/jsonscan":                      -1,
 	"internal/lazy":                          -1,
 	"internal/store/objects":                 0,
 	"internal/store/objects/objectstest":     0,
@@ -83,6 +84,7 @@ var floor = map[string]int{
 	"internal/cli/commandline":               2,
 	"internal/escape":                        0,
 	"internal/splitmix":                      -1,
+	"internal/stat":                          -1,
 	"internal/userfile":                      0,
 	"internal/show":                          0,
 	"fixtures/seeded":                        0,
@@ -107,7 +109,7 @@ var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the
 // engine model that a rehearsal is played on, which stand alone too.
-var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix",
+var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix", "tidemark/internal/stat",
 	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire",
 	"tidemark/replay/schedule", "tidemark/internal/engine/rehearsal", "tidemark/internal/vllmsim"}
 

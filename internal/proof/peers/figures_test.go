@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tidemark/internal/stat"
 )
 
 // cell is what stands in the table for one client and row, and the footnotes to it.
@@ -179,16 +181,7 @@ func (o outcome) notices() cell {
 }
 
 func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 == len(sorted) {
-		return sorted[i]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	return stat.Quantile(slices.Sorted(slices.Values(values)), q)
 }
 
 // milli writes seconds as milliseconds with three figures and no more than two places.
