@@ -162,6 +162,15 @@ func marksOf(b *chromium.Browser, kind string) string {
 		String([...document.querySelectorAll("#plot path")].filter(p => p.getAttribute("` + attribute + `") === colour).length)}`)
 }
 
+// checkTexts reports texts of the plot that lie on each other.
+func checkTexts(t *testing.T, b *chromium.Browser) {
+	t.Helper()
+	if got := b.Evaluate(`{const texts = [...document.querySelectorAll("#plot text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+		texts.flatMap(([a, p], i) => texts.slice(i + 1).filter(([, q]) => p.left < q.right && q.left < p.right && p.top + 2 < q.bottom && q.top + 2 < p.bottom).map(([c]) => a + " on " + c)).join()}`); got != "" {
+		t.Errorf("texts of the plot lie on each other: %s", got)
+	}
+}
+
 // pagesPlot looks at plots that a page of one kind does not have: gaps, many series, a map, what is too much, mistakes.
 func pagesPlot(t *testing.T, b *chromium.Browser) {
 	ask := func(sql, caption string) {
@@ -186,6 +195,7 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 		for _, isDark := range []bool{false, true} {
 			b.Dark(isDark)
 			b.Screenshot(fmt.Sprintf("ask-series-%s-%t", kind, isDark))
+			checkTexts(t, b)
 			b.CheckAccessibility(t)
 		}
 		b.Dark(false)
@@ -197,6 +207,7 @@ func pagesPlot(t *testing.T, b *chromium.Browser) {
 	for _, isDark := range []bool{false, true} {
 		b.Dark(isDark)
 		b.Screenshot(fmt.Sprintf("ask-heatmap-%t", isDark))
+		checkTexts(t, b)
 		b.CheckAccessibility(t)
 	}
 	b.Dark(false)
