@@ -126,6 +126,12 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`String(document.querySelector("#plot svg").textContent.includes("<img src=x onerror"))`); got != "true" {
 		t.Errorf("the plot does not show the text as it is")
 	}
+	// A tooltip has the text too, and ECharts would make HTML of it if it were not told otherwise.
+	b.Evaluate(`chart.dispatchAction({type: "showTip", seriesIndex: 0, dataIndex: 0}); ""`)
+	await(b, `[...document.querySelectorAll("#plot text")].filter(e => e.textContent.includes("onerror=")).length > 1`)
+	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img, #plot div div").length`); got != "undefined0" {
+		t.Errorf("a tooltip of such a text: got %s, want nothing that ran, and no element", got)
+	}
 	pagesPlot(t, b)
 	// A token that no header can carry left neither the room nor the door.
 	b.Evaluate(`sessionStorage.setItem("tidemark-token", "€€"); ""`)
