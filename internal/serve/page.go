@@ -13,9 +13,10 @@ import (
 //go:embed page.html
 var page []byte
 
-// pagePolicy allows the page's own script and style, known by their hashes, and requests to this server.
+// pagePolicy allows the page's own script and style, known by their hashes, ECharts from this server, and requests to it. Whatever
+// else this server sends is no script, and says so by X-Content-Type-Options.
 var pagePolicy = sync.OnceValue(func() string {
-	return "default-src 'none'; script-src " + hashOf("script") + "; style-src " + hashOf("style") +
+	return "default-src 'none'; script-src 'self' " + hashOf("script") + "; style-src " + hashOf("style") +
 		"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 })
 

@@ -51,14 +51,17 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`document.querySelector("#sheet tbody tr:nth-child(5)").innerText.replace(/\s+/g, " ")`); strings.TrimSpace(got) != "4 2 9007199254740993" {
 		t.Errorf("got the row %q, want 4, its root and a whole number in full", got)
 	}
-	if got := b.Evaluate(`document.querySelector("#plot svg").getAttribute("aria-label")`); got != "ttft_s, s by seq, n = 100" {
+	await(b, `document.querySelector("#plot svg")`)
+	if got := b.Evaluate(`document.getElementById("plot").getAttribute("aria-label")`); got != "ttft_s, s by seq, n = 100" {
 		t.Errorf("the plot says %q", got)
 	}
+	if got := b.Evaluate(`[...document.querySelectorAll("#plot text")].map(e => e.textContent).filter(text => text.includes("seq") || text.includes("ttft")).sort().join("|")`); got != "seq|ttft_s, s" {
+		t.Errorf("the axes are named %q", got)
+	}
 	for _, kind := range []string{"bar", "scatter", "line"} {
-		b.Evaluate(fmt.Sprintf(`{const k = document.getElementById("kind"); k.value = %q; k.dispatchEvent(new Event("change"))}; ""`, kind))
-		mark := map[string]string{"bar": "rect.column", "scatter": "circle", "line": "path.line"}[kind]
+		choose(b, "kind", kind)
 		want := map[string]string{"bar": "100", "scatter": "100", "line": "1"}[kind]
-		if got := b.Evaluate(`String(document.querySelectorAll("#plot ` + mark + `").length)`); got != want {
+		if got := marksOf(b, kind); got != want {
 			t.Errorf("as %s: got %s marks, want %s", kind, got, want)
 		}
 	}
@@ -96,16 +99,17 @@ func TestPagesAskInABrowser(t *testing.T) {
 	b.CheckAccessibility(t)
 
 	// Names that look like numbers, and one name twice, stay in the order of the query; bars below zero hang from it.
-	b.Evaluate(`document.getElementById("sql").value = "select 'b{' as b, -1e0 as \"10\", -2e0 as \"2\", 3 as b union all select 'c', -4, -5, 6"; document.getElementById("run").click(); ""`)
-	if got := b.Evaluate(`String(document.getElementById("answer").hidden && document.getElementById("plotting").hidden)`); got != "true" {
+	hidden := b.Evaluate(`document.getElementById("sql").value = "select 'b{' as b, -1e0 as \"10\", -2e0 as \"2\", 3 as b union all select 'c', -4, -5, 6"; document.getElementById("run").click();
+		String(document.getElementById("answer").hidden && document.getElementById("plotting").hidden)`)
+	if hidden != "true" {
 		t.Errorf("the answer of another query is shown while one runs")
 	}
 	await(b, `!document.getElementById("answer").hidden`)
 	if got := b.Evaluate(`[...document.querySelectorAll("#sheet th")].map(h => h.textContent).join()`); got != "b,10,2,b_2" {
 		t.Errorf("got the columns %s, want b,10,2,b_2", got)
 	}
-	if got := b.Evaluate(`String([...document.querySelectorAll("#plot rect.column")].every(r => Number(r.getAttribute("y")) >= 26) && document.querySelectorAll("#plot rect.column").length)`); got != "2" {
-		t.Errorf("bars of negative values: got %s, want 2 that begin below the top edge", got)
+	if got := marksOf(b, "bar"); got != "2" {
+		t.Errorf("bars of negative values: got %s, want 2", got)
 	}
 	if got := b.Evaluate(`document.getElementById("asked").textContent.slice(0, 9)`); got != "select 'b" {
 		t.Errorf("a print has the query %q", got)
@@ -118,6 +122,17 @@ func TestPagesAskInABrowser(t *testing.T) {
 	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img").length`); got != "undefined0" {
 		t.Errorf("a value ran as script: %s", got)
 	}
+	await(b, `document.querySelector("#plot svg")`)
+	if got := b.Evaluate(`String(document.querySelector("#plot svg").textContent.includes("<img src=x onerror"))`); got != "true" {
+		t.Errorf("the plot does not show the text as it is")
+	}
+	// A tooltip has the text too, and ECharts would make HTML of it if it were not told otherwise.
+	b.Evaluate(`chart.dispatchAction({type: "showTip", seriesIndex: 0, dataIndex: 0}); ""`)
+	await(b, `[...document.querySelectorAll("#plot text")].filter(e => e.textContent.includes("onerror=")).length > 1`)
+	if got := b.Evaluate(`String(window.__pwned) + document.querySelectorAll("img, #plot div div").length`); got != "undefined0" {
+		t.Errorf("a tooltip of such a text: got %s, want nothing that ran, and no element", got)
+	}
+	pagesPlot(t, b)
 	// A token that no header can carry left neither the room nor the door.
 	b.Evaluate(`sessionStorage.setItem("tidemark-token", "€€"); ""`)
 	b.Open("about:blank")
@@ -134,4 +149,75 @@ func TestPagesAskInABrowser(t *testing.T) {
 			t.Errorf("the browser complains: %s", complaint)
 		}
 	}
+}
+
+// choose takes an option and waits for its plot.
+func choose(b *chromium.Browser, id, value string) {
+	b.Evaluate(fmt.Sprintf(`{const s = document.getElementById(%q); s.value = %q; s.dispatchEvent(new Event("change"))}; ""`, id, value))
+	await(b, `document.getElementById("caption").textContent !== "plotting"`)
+}
+
+// marksOf counts what is drawn in the colours of the data: without fill for lines.
+func marksOf(b *chromium.Browser, kind string) string {
+	await(b, `document.querySelector("#plot svg")`)
+	attribute := map[string]string{"line": "stroke"}[kind]
+	if attribute == "" {
+		attribute = "fill"
+	}
+	return b.Evaluate(`{const colour = getComputedStyle(document.documentElement).getPropertyValue("--measured").trim();
+		String([...document.querySelectorAll("#plot path")].filter(p => p.getAttribute("` + attribute + `") === colour).length)}`)
+}
+
+// checkTexts reports texts of the plot that lie on each other.
+func checkTexts(t *testing.T, b *chromium.Browser) {
+	t.Helper()
+	if got := b.Evaluate(`{const texts = [...document.querySelectorAll("#plot text")].map(e => [e.textContent, e.getBoundingClientRect()]);
+		texts.flatMap(([a, p], i) => texts.slice(i + 1).filter(([, q]) => p.left < q.right && q.left < p.right && p.top + 2 < q.bottom && q.top + 2 < p.bottom).map(([c]) => a + " on " + c)).join()}`); got != "" {
+		t.Errorf("texts of the plot lie on each other: %s", got)
+	}
+}
+
+// pagesPlot looks at plots that a page of one kind does not have: gaps, many series, a map, what is too much, mistakes.
+func pagesPlot(t *testing.T, b *chromium.Browser) {
+	ask := func(sql, caption string) {
+		t.Helper()
+		b.Evaluate(fmt.Sprintf(`document.getElementById("sql").value = %q; document.getElementById("run").click(); ""`, sql))
+		await(b, `document.getElementById("caption").textContent.includes(`+fmt.Sprintf("%q", caption)+`)`)
+	}
+	ask("select seq, case when seq // 10 % 2 = 0 then seq end as tpot_s from range(100) as numbers (seq)", "n = 50")
+	await(b, `document.querySelector("#plot svg")`)
+	moves := b.Evaluate(`String([...document.querySelectorAll("#plot path")].filter(p => p.getAttribute("stroke") === "#0072b2").reduce((n, p) => n + (p.getAttribute("d").match(/M/g) || []).length, 0))`)
+	if moves != "5" {
+		t.Errorf("a line with five pieces is drawn in %s", moves)
+	}
+	b.Screenshot("ask-gaps")
+	ask("select 'run-' || seq % 7 as run, seq // 7 as batch, sqrt(seq) + seq % 7 as step_s from range(700) as numbers (seq)", "batch by run, n = 700")
+	choose(b, "x", "batch")
+	choose(b, "series", "run")
+	choose(b, "y", "step_s")
+	for _, kind := range []string{"line", "scatter"} {
+		choose(b, "kind", kind)
+		await(b, `document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch, for each run, n = 700"`)
+		for _, isDark := range []bool{false, true} {
+			b.Dark(isDark)
+			b.Screenshot(fmt.Sprintf("ask-series-%s-%t", kind, isDark))
+			checkTexts(t, b)
+			b.CheckAccessibility(t)
+		}
+		b.Dark(false)
+	}
+	choose(b, "y", "run")
+	choose(b, "value", "step_s")
+	choose(b, "kind", "heatmap")
+	await(b, `document.querySelector("#plot svg") && document.getElementById("caption").textContent === "step_s, s by batch and run, n = 700"`)
+	for _, isDark := range []bool{false, true} {
+		b.Dark(isDark)
+		b.Screenshot(fmt.Sprintf("ask-heatmap-%t", isDark))
+		checkTexts(t, b)
+		b.CheckAccessibility(t)
+	}
+	b.Dark(false)
+	choose(b, "x", "run")
+	await(b, `document.getElementById("plot-problem").innerText.includes("aggregate in the query")`)
+	ask("select seq, seq as twice from range(10001) as numbers (seq)", "n = 10,000; these are the first rows, and there are more")
 }

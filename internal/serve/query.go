@@ -213,14 +213,11 @@ func memoryProblem() *problem {
 		hint: "ask for less at once: fewer columns, a shorter window, no order by; or start the server with more --memory"}
 }
 
-// collect runs a query of the server's own and returns its answer in JSON.
-func (s *Server) collect(ctx context.Context, asker, query string) ([]byte, *problem) {
+// collect does an errand whose answer the server itself reads.
+func (s *Server) collect(ctx context.Context, asker string, errand worker.Errand) (*memory, error) {
 	w := &memory{header: http.Header{}}
-	a := &answer{w: w, form: worker.JSON}
-	if _, err := s.do(ctx, asker, worker.Errand{SQL: query, Form: worker.JSON}, a); err != nil {
-		return nil, s.explain(ctx, err)
-	}
-	return w.body.Bytes(), nil
+	_, err := s.do(ctx, asker, errand, &answer{w: w, form: errand.Form})
+	return w, err
 }
 
 // memory takes the place of a client.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -88,9 +89,6 @@ func quality(accept, name string) float64 {
 // readErrand reads what is asked. A body that comes too slowly is given up.
 func readErrand(w http.ResponseWriter, r *http.Request) (worker.Errand, error) {
 	var errand worker.Errand
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" {
-		return errand, &problem{status: http.StatusUnsupportedMediaType, outcome: outcomeBad, text: "a compressed body is not read", hint: "send the query as it is"}
-	}
 	body, err := readBody(w, r)
 	if err != nil {
 		return errand, err
@@ -103,6 +101,9 @@ func readErrand(w http.ResponseWriter, r *http.Request) (worker.Errand, error) {
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" {
+		return nil, &problem{status: http.StatusUnsupportedMediaType, outcome: outcomeBad, text: "a compressed body is not read", hint: "send the query as it is"}
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(longestBody))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
@@ -130,26 +131,41 @@ func checkSQL(sql string) error {
 	return nil
 }
 
+// toldErrand is the JSON of a query.
+type toldErrand struct {
+	SQL        *string         `json:"sql"`
+	Parameters json.RawMessage `json:"parameters"`
+	MaxRows    *int64          `json:"max_rows"`
+}
+
 // errandOf reads {"sql": …, "parameters": …, "max_rows": …}.
 func errandOf(body []byte) (worker.Errand, error) {
 	const example = `send {"sql": "from marts.runs where run_id = $run", "parameters": {"run": "…"}}`
-	var errand worker.Errand
-	if !utf8.Valid(body) {
-		return errand, bad("the body is not UTF-8", "send it as UTF-8")
+	var told toldErrand
+	if err := decode(body, &told, example); err != nil {
+		return worker.Errand{}, err
 	}
-	var told struct {
-		SQL        *string         `json:"sql"`
-		Parameters json.RawMessage `json:"parameters"`
-		MaxRows    *int64          `json:"max_rows"`
+	return told.errand(example)
+}
+
+// decode reads a body that is one JSON object with known names.
+func decode(body []byte, into any, example string) error {
+	if !utf8.Valid(body) {
+		return bad("the body is not UTF-8", "send it as UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&told); err != nil {
-		return errand, bad("the body is not the JSON that is expected: "+inWords(err), example)
+	if err := decoder.Decode(into); err != nil {
+		return bad("the body is not the JSON that is expected: "+inWords(err), example)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return errand, bad("the body has something after its JSON", example)
+		return bad("the body has something after its JSON", example)
 	}
+	return nil
+}
+
+func (told toldErrand) errand(example string) (worker.Errand, error) {
+	var errand worker.Errand
 	if told.SQL == nil {
 		return errand, bad("the body has no \"sql\"", example)
 	}
@@ -174,8 +190,8 @@ func inWords(err error) string {
 		return strings.TrimPrefix(err.Error(), "json: ")
 	case wrong.Field == "":
 		return "it is " + article(wrong.Value) + " and not an object"
-	case wrong.Field == "sql":
-		return `"sql" is ` + article(wrong.Value) + " and not a text"
+	case wrong.Type.Kind() == reflect.String:
+		return fmt.Sprintf("%q is %s and not a text", wrong.Field, article(wrong.Value))
 	}
 	return fmt.Sprintf("%q is %s and not a whole number", wrong.Field, article(wrong.Value))
 }

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"tidemark/internal/escape"
 	"tidemark/internal/lazy"
+	"tidemark/internal/serve/worker"
 	"tidemark/queries"
 )
 
@@ -120,38 +122,61 @@ order by list_position(['marts', 'staging', 'checks', 'seeds', 'macros', 'raw'],
 
 // schemaCache keeps the schema of one snapshot.
 type schemaCache struct {
-	mu   sync.Mutex
-	of   *snapshot
-	text []byte
+	mu    sync.Mutex
+	of    *snapshot
+	text  []byte
+	units map[string]string // by the name of a column; of its first relation that has one
 }
 
 // serveSchema answers GET /v1/schema.
 func (s *Server) serveSchema(w http.ResponseWriter, r *http.Request, asker string) {
 	began := time.Now()
+	text, _, of, err := s.schemaNow(r.Context(), asker)
+	if err != nil {
+		s.refuse(w, s.explain(r.Context(), err), began)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Tidemark-Snapshot", of.publishedAt())
+	_, _ = w.Write(text)
+}
+
+// schemaNow is the schema of the newest snapshot, and the units of its columns.
+func (s *Server) schemaNow(ctx context.Context, asker string) (text []byte, units map[string]string, of *snapshot, err error) {
 	newest, _ := s.snapshots.newest()
 	s.schema.mu.Lock()
 	defer s.schema.mu.Unlock()
 	if s.schema.of != newest {
-		rows, p := s.collect(r.Context(), asker, schemaQuery)
-		if p != nil {
-			s.refuse(w, p, began)
-			return
-		}
-		text, err := schemaOf(rows)
+		rows, err := s.collect(ctx, asker, worker.Errand{SQL: schemaQuery, Form: worker.JSON})
 		if err != nil {
-			s.refuse(w, err, began)
-			return
+			return nil, nil, nil, err
 		}
-		s.schema.of, s.schema.text = newest, text
+		relations, err := relationsOf(rows.body.Bytes())
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		text, err := json.MarshalIndent(guideTo(relations), "", " ")
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		s.schema.of, s.schema.text, s.schema.units = newest, text, unitsOf(relations)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Tidemark-Snapshot", newest.publishedAt())
-	_, _ = w.Write(s.schema.text)
+	return s.schema.text, s.schema.units, newest, nil
 }
 
-// schemaOf groups the rows of schemaQuery by relation.
-func schemaOf(text []byte) ([]byte, error) {
+func unitsOf(relations []*relation) map[string]string {
+	units := map[string]string{}
+	for _, r := range relations {
+		for _, c := range r.Columns {
+			units[c.Name] = cmp.Or(units[c.Name], c.Unit)
+		}
+	}
+	return units
+}
+
+// relationsOf groups the rows of schemaQuery by relation.
+func relationsOf(text []byte) ([]*relation, error) {
 	var rows []struct {
 		Relation, Kind, Comment, Column, Type, ColumnComment string
 	}
@@ -173,7 +198,7 @@ func schemaOf(text []byte) ([]byte, error) {
 			last.Columns = append(last.Columns, column{Name: row.Column, Type: row.Type, Unit: unitOf(row.Column, comment), Comment: comment})
 		}
 	}
-	return json.MarshalIndent(guideTo(all), "", " ")
+	return all, nil
 }
 
 var (

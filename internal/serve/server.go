@@ -15,6 +15,7 @@ import (
 
 	"tidemark/internal/escape"
 	"tidemark/internal/hint"
+	"tidemark/internal/serve/plot"
 	"tidemark/internal/serve/worker"
 )
 
@@ -117,12 +118,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// routes are all paths. Only /healthz is open.
+// routes are all paths. Only /healthz and the script of the page are open.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.serveHealth)
 	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.HandleFunc("GET /"+plot.ScriptName, serveScript)
 	mux.HandleFunc("POST /v1/sql", s.asked(s.serveSQL))
+	mux.HandleFunc("POST /v1/plot", s.asked(s.servePlot))
 	mux.HandleFunc("GET /v1/schema", s.asked(s.serveSchema))
 	mux.HandleFunc("GET /v1/runs", s.asked(s.serveRuns))
 	mux.HandleFunc("GET /v1/reports/runs/{run}", s.asked(s.serveReport))
@@ -164,13 +167,13 @@ func (s *Server) trouble() error {
 
 // serveNothing answers a path or a method that is not there.
 func (s *Server) serveNothing(w http.ResponseWriter, r *http.Request, _ string) {
-	known := map[string]string{"/v1/sql": "POST", "/v1/schema": "GET", "/v1/runs": "GET", "/metrics": "GET", "/": "GET", "/healthz": "GET"}
+	known := map[string]string{"/v1/sql": "POST", "/v1/plot": "POST", "/v1/schema": "GET", "/v1/runs": "GET", "/metrics": "GET", "/": "GET", "/healthz": "GET"}
 	if method, is := known[r.URL.Path]; is {
 		w.Header().Set("Allow", method)
 		(&problem{status: http.StatusMethodNotAllowed, text: r.URL.Path + " takes " + method, hint: "curl --data 'from marts.runs' URL/v1/sql"}).write(w)
 		return
 	}
-	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql; GET /v1/schema, /v1/runs, /v1/reports/runs/RUN, /v1/reports/services/SERVICE/WEEK, /metrics, /healthz, /"}).write(w)
+	(&problem{status: http.StatusNotFound, text: "nothing here", hint: "POST /v1/sql, /v1/plot; GET /v1/schema, /v1/runs, /v1/reports/runs/RUN, /v1/reports/services/SERVICE/WEEK, /metrics, /healthz, /"}).write(w)
 }
 
 // guarded refuses what no notebook sends: a page of another site that asks in the user's place, and, where no token is

@@ -25,7 +25,7 @@ func NewJSON(w io.Writer) *jsonRows { return &jsonRows{out: bufio.NewWriterSize(
 
 func (r *jsonRows) Begin(columns []answers.Column) error {
 	r.columns = columns
-	for _, name := range distinct(names(columns)) {
+	for _, name := range Distinct(names(columns)) {
 		name, err := json.Marshal(name)
 		if err != nil {
 			return err

@@ -42,9 +42,9 @@ func names(columns []answers.Column) []string {
 	return names
 }
 
-// distinct numbers names that come again: run_id, run_id_2. An object in JSON has one value of a name, and readers keep the last. Names that are
+// Distinct numbers names that come again: run_id, run_id_2. An object in JSON has one value of a name, and readers keep the last. Names that are
 // there as they are come first, so that a column that is called run_id_2 keeps its name.
-func distinct(names []string) []string {
+func Distinct(names []string) []string {
 	isTaken := map[string]bool{}
 	for _, name := range names {
 		isTaken[name] = true

@@ -81,6 +81,7 @@ var floor = map[string]int{
 	"internal/cli/terminal/terminaltest":     0,
 	"internal/serve":                         6,
 	"internal/serve/worker":                  5,
+	"internal/serve/plot":                    1,
 	"internal/cli/commandline":               2,
 	"internal/escape":                        0,
 	"internal/splitmix":                      -1,

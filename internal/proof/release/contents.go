@@ -147,7 +147,7 @@ func thirdParty(modules []module) ([]byte, error) {
 	for _, m := range modules {
 		fmt.Fprintf(&b, "%s %s (%s)\n", m.Path, m.Version, m.licence)
 	}
-	b.WriteString("DuckDB 1.5, linked from github.com/duckdb/duckdb-go-bindings (MIT)\n")
+	b.WriteString("Apache ECharts 6, with parts of d3 (Apache-2.0, BSD-3-Clause)\nDuckDB 1.5, linked from github.com/duckdb/duckdb-go-bindings (MIT)\n")
 	b.WriteString("the GNU C library (LGPL-2.1-or-later) and the GNU C++ library (GPL-3.0 with the GCC Runtime Library Exception), linked statically;\n")
 	b.WriteString("the source archive of the release is what is needed to link the program with other versions of them\n")
 	seen := map[string]bool{}
@@ -163,6 +163,11 @@ func thirdParty(modules []module) ([]byte, error) {
 		}
 	}
 	var errs []error
+	for _, name := range []string{"LICENSE", "LICENSE-d3", "NOTICE"} {
+		text, err := os.ReadFile(filepath.Join("internal/serve/plot/echarts", name))
+		errs = append(errs, err)
+		write("Apache ECharts: "+name, strings.TrimSpace(string(text)))
+	}
 	for _, path := range []string{"doc/libc6/copyright", "doc/libgcc-s1/copyright", "common-licenses/LGPL-2.1", "common-licenses/GPL-3"} {
 		text, err := os.ReadFile(filepath.Join("/usr/share", path)) // Debian's, as its compiler is
 		errs = append(errs, err)
@@ -195,6 +200,7 @@ func (r *release) components(modules []module) map[string]any {
 		add("library", m.Path, m.Version, m.licence, "pkg:golang/"+m.Path+"@"+m.Version)
 	}
 	add("library", "duckdb", "1.5.5", "MIT", "pkg:github/duckdb/duckdb@v1.5.5")
+	add("library", "echarts", "6.1.0", "Apache-2.0", "pkg:npm/echarts@6.1.0")
 	add("library", "glibc", firstLine("getconf", "GNU_LIBC_VERSION"), "LGPL-2.1-or-later", "pkg:generic/glibc")
 	add("library", "libstdc++", firstLine("gcc", "-dumpfullversion"), "GPL-3.0-or-later", "pkg:generic/libstdc%2B%2B") // with the runtime exception
 	sum := sha1.Sum([]byte(strings.Join(needs, "\n") + root))

@@ -243,7 +243,7 @@ func (t *tableForm) batch(batch arrow.RecordBatch) error {
 	for row := range int(batch.NumRows()) {
 		t.cells = t.cells[:0]
 		for column := range int(batch.NumCols()) {
-			t.cells = append(t.cells, cell(batch.Column(column), row))
+			t.cells = append(t.cells, Cell(batch.Column(column), row))
 		}
 		if err := t.rows.Row(t.cells); err != nil {
 			return err

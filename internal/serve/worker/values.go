@@ -9,9 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// cell reduces a value to the few Go types that package tables prints, as package answers does for "tidemark sql":
+// Cell reduces a value to the few Go types that package tables prints, as package answers does for "tidemark sql":
 // integers beyond 64 bits become their digits, decimals numbers, bytes hex, and anything unknown its text.
-func cell(column arrow.Array, row int) any {
+func Cell(column arrow.Array, row int) any {
 	if column.IsNull(row) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func cell(column arrow.Array, row int) any {
 	case *array.MonthDayNanoInterval:
 		return interval(c.Value(row))
 	case *array.Dictionary:
-		return cell(c.Dictionary(), c.GetValueIndex(row))
+		return Cell(c.Dictionary(), c.GetValueIndex(row))
 	case *array.Map:
 		return mapped(c, row)
 	case array.ListLike:
@@ -70,7 +70,7 @@ func cell(column arrow.Array, row int) any {
 	case *array.Struct:
 		named := make(map[string]any, c.NumField())
 		for i, field := range c.DataType().(*arrow.StructType).Fields() {
-			named[field.Name] = cell(c.Field(i), row)
+			named[field.Name] = Cell(c.Field(i), row)
 		}
 		return named
 	}
@@ -88,7 +88,7 @@ func listed(list array.ListLike, row int) []any {
 	from, to := list.ValueOffsets(row)
 	items := make([]any, 0, to-from)
 	for i := from; i < to; i++ {
-		items = append(items, cell(list.ListValues(), int(i)))
+		items = append(items, Cell(list.ListValues(), int(i)))
 	}
 	return items
 }
@@ -98,7 +98,7 @@ func mapped(m *array.Map, row int) map[string]any {
 	from, to := m.ValueOffsets(row)
 	named := make(map[string]any, to-from)
 	for i := from; i < to; i++ {
-		named[fmt.Sprint(cell(m.Keys(), int(i)))] = cell(m.Items(), int(i))
+		named[fmt.Sprint(Cell(m.Keys(), int(i)))] = Cell(m.Items(), int(i))
 	}
 	return named
 }
