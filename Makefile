@@ -47,7 +47,7 @@ race: ## the load engine and the simulator under the race detector
 	$(GO) test -race ./replay/... ./internal/vllmsim
 
 fuzz: $(EMPTY) ## each fuzz target for FUZZTIME (30s; 5s in ci)
-	@set -e; for package in ingest ingest/read ingest/runs ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
+	@set -e; for package in internal/jsonscan ingest ingest/read ingest/runs ingest/traces internal/privacy internal/vllmsim replay replay/profile; do .ci/fuzz $$package $(FUZZTIME) $(FUZZERS) $(CACHE); done
 
 test-pages: $(EMPTY) ## the report and the page of serve in headless Chromium, network off (installs Chromium where it is missing)
 	./reports/pages_setup.sh $(CACHE)
@@ -138,10 +138,10 @@ PROOFS       := accuracy capacity-knees fuzz test-series test-python test-spark 
 # These take from half an hour to hours: CI never runs them, and says when they last passed.
 LONG_PROOFS  := coverage-intervals capacity-coverage headroom-coverage soak
 
-paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis ingest/hardware internal/proof/accuracy docs/accuracy.md
+paths-accuracy           := queries/macros queries/seeds queries/warehouse analysis internal/stat ingest/hardware internal/proof/accuracy docs/accuracy.md
 paths-capacity-knees     := queries/macros queries/seeds queries/warehouse analysis/capacity internal/proof/accuracy internal/engine/rehearsal internal/vllmsim docs/capacity-knees.md
-paths-fuzz               := ingest internal/privacy internal/vllmsim replay .ci/fuzz
-paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/store/warehouse internal/privacy internal/vllmsim replay internal/serve cmd/tidemark/testdata/script/what-if.txtar internal/proof
+paths-fuzz               := ingest internal/jsonscan internal/privacy internal/vllmsim replay .ci/fuzz
+paths-test-series        := analysis/capacity analysis/regression analysis/week ingest internal/store/warehouse internal/privacy internal/vllmsim replay internal/serve cmd/tidemark/testdata/script/what-if.txtar internal/proof/proof.go
 paths-test-python        := queries analysis/week cmd/tidemark/recompute_test.go cmd/tidemark/testdata/recompute.py
 paths-test-spark         := queries/portable queries/staging queries/spark_setup.sh internal/store/published analysis/week cmd/tidemark/spark_test.go cmd/tidemark/testdata/portable.py docs/spark
 paths-test-examples      := cmd/tidemark internal/cli/commandline internal/deployment

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package notebook_test
+package serve_test
 
 import (
 	"bytes"
@@ -113,8 +113,8 @@ func newPrey(t *testing.T) *prey {
 			connection.Close()
 		}
 	}()
-	p.served = serve(t, func(c *notebook.Config) { c.Timeout, c.MemoryBytes = 1500*time.Millisecond, 128<<20 })
-	p.hurried = serve(t, func(c *notebook.Config) { c.Timeout, c.MemoryBytes = 500*time.Millisecond, 128<<20 })
+	p.served = serving(t, func(c *serve.Config) { c.Timeout, c.MemoryBytes = 1500*time.Millisecond, 128<<20 })
+	p.hurried = serving(t, func(c *serve.Config) { c.Timeout, c.MemoryBytes = 500*time.Millisecond, 128<<20 })
 	return p
 }
 
@@ -131,7 +131,7 @@ func (p *prey) outside(t *testing.T) string {
 			fmt.Fprintf(&b, " %s", entry.Name())
 		}
 	}
-	snapshot, err := os.ReadFile(filepath.Join(p.folder, notebook.SnapshotName))
+	snapshot, err := os.ReadFile(filepath.Join(p.folder, serve.SnapshotName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func (p *prey) raw(t *testing.T, name, request string, want ...int) attack {
 
 func (p *prey) fileAttacks() (attacks []attack) {
 	paths := []string{p.canary, "/etc/passwd", "file://" + p.canary, "../../../../../../../../etc/passwd", "/proc/self/environ", "/dev/fd/3", "/dev/stdin",
-		"http://" + p.network + "/x.csv", "s3://bucket/x.parquet", filepath.Dir(p.canary) + "/*", filepath.Join(p.folder, notebook.SnapshotName)}
+		"http://" + p.network + "/x.csv", "s3://bucket/x.parquet", filepath.Dir(p.canary) + "/*", filepath.Join(p.folder, serve.SnapshotName)}
 	functions := []string{"read_text", "read_csv", "read_json", "read_parquet", "read_blob", "sniff_csv", "parquet_metadata", "read_ndjson_objects"}
 	for place, path := range paths {
 		for i := range 3 {

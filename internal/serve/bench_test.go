@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package notebook_test
+package serve_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // A million rows of ten columns as Arrow over HTTP into a client, beside DuckDB that opens the same file and reads them into Arrow itself.
 // The worker waits, as it does between questions of a notebook.
 func BenchmarkMillionRowsOverHTTP(b *testing.B) {
-	s := serve(b, nil)
+	s := serving(b, nil)
 	var served, itself, first time.Duration
 	rounds := time.Duration(0)
 	for b.Loop() {
@@ -50,7 +50,7 @@ func BenchmarkMillionRowsOverHTTP(b *testing.B) {
 
 // The first answer of a worker that waits, and of one that must be started first.
 func BenchmarkFirstRow(b *testing.B) {
-	s := serve(b, nil)
+	s := serving(b, nil)
 	for name, isWarm := range map[string]bool{"warm": true, "cold": false} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -90,7 +90,7 @@ func (f *firstByte) Read(p []byte) (int, error) {
 // readItself is DuckDB in this process: it opens the file and reads all rows into Arrow.
 func readItself(b *testing.B, folder string) {
 	b.Helper()
-	connector, err := duckdb.NewConnector(filepath.Join(folder, notebook.SnapshotName)+"?access_mode=read_only", nil)
+	connector, err := duckdb.NewConnector(filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

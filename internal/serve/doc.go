@@ -1,4 +1,4 @@
-// Package notebook is the server of "tidemark serve": SQL over HTTP on the published snapshot, for notebooks and for a
+// Package serve is the server of "tidemark serve": SQL over HTTP on the published snapshot, for notebooks and for a
 // page in the browser.
 //
 //	server.go    settings, routes, time-outs
@@ -20,4 +20,4 @@
 //
 // It refuses to change anything, to listen beyond this machine without token and TLS, and to pass off a part of an answer
 // as the whole.
-package notebook
+package serve

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package notebook_test
+package serve_test
 
 import (
 	"context"
@@ -114,7 +114,7 @@ func publish(t testing.TB, folder string, content []byte) {
 	if err := os.WriteFile(next, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(next, filepath.Join(folder, notebook.SnapshotName)); err != nil {
+	if err := os.Rename(next, filepath.Join(folder, serve.SnapshotName)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -128,8 +128,8 @@ type served struct {
 	told   []string // what the operator was told
 }
 
-// serve starts a server on the small warehouse. It ends with the test.
-func serve(t testing.TB, change func(*notebook.Config)) *served {
+// serving starts a server on the small warehouse. It ends with the test.
+func serving(t testing.TB, change func(*serve.Config)) *served {
 	t.Helper()
 	content, err := small()
 	if err != nil {
@@ -137,15 +137,15 @@ func serve(t testing.TB, change func(*notebook.Config)) *served {
 	}
 	s := &served{folder: t.TempDir()}
 	publish(t, s.folder, content)
-	tokens, err := notebook.ReadTokens("tokens", "# who may ask\nalice "+secret+"\nbob "+otherSecret+"\n")
+	tokens, err := serve.ReadTokens("tokens", "# who may ask\nalice "+secret+"\nbob "+otherSecret+"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := notebook.Config{Published: s.folder, Tokens: tokens, MemoryBytes: 1 << 30, Timeout: time.Minute, Workers: 2, Queue: 16, MostBytes: 1 << 30, Tell: s.tell}
+	config := serve.Config{Published: s.folder, Tokens: tokens, MemoryBytes: 1 << 30, Timeout: time.Minute, Workers: 2, Queue: 16, MostBytes: 1 << 30, Tell: s.tell}
 	if change != nil {
 		change(&config)
 	}
-	server, err := notebook.New(config)
+	server, err := serve.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

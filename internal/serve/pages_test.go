@@ -1,6 +1,6 @@
 //go:build duckdb_arrow && pages
 
-package notebook_test
+package serve_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func await(b *chromium.Browser, condition string) { b.Evaluate(fmt.Sprintf(until
 
 // A person opens the page, gives the token, looks for a relation, asks, plots, shares the address, makes a mistake.
 func TestPagesAskInABrowser(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	b := chromium.Start(t)
 	b.Size(1280)
 	b.Open(s.url + "/")

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package notebook_test
+package serve_test
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ func (s *served) plotted(t *testing.T, sql string, columns ...string) (shownPlot
 }
 
 func TestPlots(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	values := func(p shownPlot, series int) string {
 		var all []any
 		for _, mark := range p.Options.Series[series].Data {
@@ -143,7 +143,7 @@ func (s *served) unitOnlyInTheSchema(t *testing.T) (name, unit string) {
 
 // What the data says is text, in every place where a plot shows it.
 func TestTextsInAPlotStayTexts(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, hostile := range []string{"</script><script>alert(1)</script>", "__f__function(){alert(1)}__f__", "<img src=x onerror=alert(1)>", "{a|b}", "__proto__"} {
 		quoted := strings.ReplaceAll(hostile, `"`, `""`)
 		query := fmt.Sprintf(`select '%[1]s' as "%[2]s", 1 as "n %[2]s"`, strings.ReplaceAll(hostile, "'", "''"), quoted)
@@ -164,7 +164,7 @@ func TestTextsInAPlotStayTexts(t *testing.T) {
 }
 
 func TestEachMistakeOfAPlot(t *testing.T) {
-	s := serve(t, func(c *notebook.Config) { c.MostBytes = 1 << 20 })
+	s := serving(t, func(c *serve.Config) { c.MostBytes = 1 << 20 })
 	for _, c := range []struct {
 		body   string
 		status int
@@ -207,7 +207,7 @@ func TestEachMistakeOfAPlot(t *testing.T) {
 // The script that draws is the published one, whether it travels packed or not.
 func TestTheScriptOfPlots(t *testing.T) {
 	const want = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0" // dist/echarts.min.js of echarts 6.1.0 at npm
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, coding := range []string{"gzip", "identity"} {
 		response, err := s.do("GET", "/"+plot.ScriptName, nil, "Accept-Encoding", coding, "Authorization", "")
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build duckdb_arrow
 
-package notebook_test
+package serve_test
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ from range(10) as numbers (seq)`
 
 // What the server says in CSV and JSON is, byte for byte, what "tidemark sql" says.
 func TestAnswersAreThoseOfSQL(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	db := openSnapshot(t, s.folder)
 	for _, query := range []string{sixteen, "select * exclude (started_at) from marts.runs", "from staging.requests order by all limit 50", "from marts.runs where false"} {
 		table, err := answers.Query(context.Background(), db, query)
@@ -65,7 +65,7 @@ func TestAnswersAreThoseOfSQL(t *testing.T) {
 
 func openSnapshot(t *testing.T, folder string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("duckdb", filepath.Join(folder, notebook.SnapshotName)+"?access_mode=read_only")
+	db, err := sql.Open("duckdb", filepath.Join(folder, serve.SnapshotName)+"?access_mode=read_only")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func openSnapshot(t *testing.T, folder string) *sql.DB {
 
 // A million rows arrive whole, in order and with their count, as Arrow and as Parquet.
 func TestAMillionRows(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	response := s.ask(t, "from staging.million") // Arrow is the default
 	defer response.Body.Close()
 	if got := response.Header.Get("Content-Type"); got != asArrow {
@@ -139,7 +139,7 @@ func readParquet(t *testing.T, content string) (rows, sum int64, err error) {
 }
 
 func TestParametersAreBound(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, c := range []struct{ body, want string }{
 		{`{"sql": "select $a + 1 as x, $b as y, $c as z", "parameters": {"a": 41, "b": "it's", "c": null}}`, "42,it's,\n"},
 		{`{"sql": "select $1 || $2", "parameters": ["a", "b"]}`, "ab\n"},
@@ -171,14 +171,14 @@ func TestACutAnswerCannotBeTakenForWhole(t *testing.T) {
 		why    string
 		query  string
 		says   string
-		change func(*notebook.Config)
+		change func(*serve.Config)
 	}{
-		{"rows", "from staging.million", "cut after 300,000 rows", func(c *notebook.Config) { c.MostRows = 300_000 }},
-		{"bytes", "from staging.million", "cut after 2,000,000 bytes", func(c *notebook.Config) { c.MostBytes = 2_000_000 }},
+		{"rows", "from staging.million", "cut after 300,000 rows", func(c *serve.Config) { c.MostRows = 300_000 }},
+		{"bytes", "from staging.million", "cut after 2,000,000 bytes", func(c *serve.Config) { c.MostBytes = 2_000_000 }},
 		{"an error", fails, "no further", nil},
-		{"the deadline", endless, "stopped after 800ms", func(c *notebook.Config) { c.Timeout = 800 * time.Millisecond }},
+		{"the deadline", endless, "stopped after 800ms", func(c *serve.Config) { c.Timeout = 800 * time.Millisecond }},
 	} {
-		s := serve(t, c.change)
+		s := serving(t, c.change)
 		for j, form := range []string{asParquet, asCSV, asArrow, asJSON} {
 			if !proof.IsFull() && i != j {
 				continue
@@ -231,7 +231,7 @@ func readAll(t *testing.T, form string, content []byte) error {
 
 // A cut that the client asked for is known ahead: the answer is whole as a stream and says in its head that it is not all.
 func TestACutThatWasAskedFor(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, c := range []struct {
 		most string
 		rows int64
@@ -257,7 +257,7 @@ func TestACutThatWasAskedFor(t *testing.T) {
 }
 
 func TestEachMistakeHasItsStatus(t *testing.T) {
-	s := serve(t, func(c *notebook.Config) { c.Timeout, c.MemoryBytes = 1500*time.Millisecond, 128<<20 })
+	s := serving(t, func(c *serve.Config) { c.Timeout, c.MemoryBytes = 1500*time.Millisecond, 128<<20 })
 	for _, c := range []struct {
 		query  string
 		status int
@@ -333,7 +333,7 @@ const long = "select count(*) from range(10000000) as a (n), range(10000000) as 
 // With one place, five queries of alice wait. The first of bob runs after at most one of them. A client that leaves ends its query,
 // and one too many is sent away.
 func TestAskersTakeTurns(t *testing.T) {
-	s := serve(t, func(c *notebook.Config) { c.Workers, c.Queue = 1, 5 })
+	s := serving(t, func(c *serve.Config) { c.Workers, c.Queue = 1, 5 })
 	ctx, leave := context.WithCancel(context.Background())
 	request, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/sql", strings.NewReader(long))
 	if err != nil {
@@ -384,7 +384,7 @@ func TestAskersTakeTurns(t *testing.T) {
 
 // A new snapshot is served without a restart. A query that runs keeps the one that it began with.
 func TestANewSnapshotIsServed(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	running := s.ask(t, "from staging.million")
 	defer running.Body.Close()
 	first := make([]byte, 1000) // the rest waits in the worker: pipes and sockets hold less than 60 MB
@@ -412,7 +412,7 @@ func TestANewSnapshotIsServed(t *testing.T) {
 
 // Who ends publishing sees it in /healthz, and answers go on from the last snapshot, with its date.
 func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	health := func() (int, string) {
 		t.Helper()
 		response, err := s.do("GET", "/healthz", nil)
@@ -421,7 +421,7 @@ func TestHealthSaysThatTheSnapshotIsGone(t *testing.T) {
 		}
 		return text(t, response)
 	}
-	if err := os.Remove(filepath.Join(s.folder, notebook.SnapshotName)); err != nil {
+	if err := os.Remove(filepath.Join(s.folder, serve.SnapshotName)); err != nil {
 		t.Fatal(err)
 	}
 	if status, got := health(); status != 503 || !strings.Contains(got, "is not there any more; answers are of that of 20") || strings.Contains(got, s.folder) {
@@ -466,7 +466,7 @@ func otherSnapshot(t *testing.T) []byte {
 
 // The schema lists what "tidemark schema" lists, with the comments and units of columns.
 func TestSchemaListsRelations(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	response, err := s.do("GET", "/v1/schema", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -515,7 +515,7 @@ func TestSchemaListsRelations(t *testing.T) {
 }
 
 func TestRunsAndTheirReports(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, c := range []struct {
 		path   string
 		status int
@@ -558,18 +558,18 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a name that looks like this machine", "127.0.0.1.evil.example", 1, false, "only ask over TLS", "--tls-cert"},
 		{"everywhere with both", "0.0.0.0", 1, true, "", ""},
 	} {
-		err := notebook.CheckListening(c.host, c.tokens, c.hasTLS)
+		err := serve.CheckListening(c.host, c.tokens, c.hasTLS)
 		if c.mayNot == "" && err != nil || c.mayNot != "" && (err == nil || !strings.Contains(err.Error(), c.mayNot) || !strings.Contains(hint.Of(err), c.adviser)) {
 			t.Errorf("%s: got %v (%s)", c.why, err, hint.Of(err))
 		}
 	}
 	for _, file := range []string{"", "alice", "alice short", "alice " + secret + " more", "alice " + secret + "\nalice " + otherSecret} {
-		if _, err := notebook.ReadTokens("f", file); err == nil || strings.Contains(err.Error(), secret) || !hint.IsMisuse(err) {
+		if _, err := serve.ReadTokens("f", file); err == nil || strings.Contains(err.Error(), secret) || !hint.IsMisuse(err) {
 			t.Errorf("the token file %q: got %v, want a misuse without the token", file, err)
 		}
 	}
 
-	open := serve(t, func(c *notebook.Config) { c.Tokens = nil })
+	open := serving(t, func(c *serve.Config) { c.Tokens = nil })
 	if status, got := text(t, open.ask(t, "select 1 as x", "Authorization", "", "Accept", asCSV)); status != 200 || got != "x\n1\n" {
 		t.Errorf("without tokens: got %d %q", status, got)
 	}
@@ -589,7 +589,7 @@ func TestWhoMayAsk(t *testing.T) {
 
 // What the tester of issue 13 asked and did not get.
 func TestSmallThingsOfTheEndpoint(t *testing.T) {
-	s := serve(t, nil)
+	s := serving(t, nil)
 	for _, c := range []struct{ query, want string }{
 		{"show tables", `{"name": "marts.runs", "kind": "table"}`},
 		{"select 1 as n, 2 as n", `{"n": 1, "n_2": 2}`},

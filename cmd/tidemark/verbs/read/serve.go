@@ -68,7 +68,7 @@ Example:
 }
 
 func runServe(c *cli.Context) error {
-	config, err := notebookConfig(c)
+	config, err := configOf(c)
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,13 @@ func runServe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := notebook.CheckListening(c.String("host"), len(config.Tokens), certificate != nil); err != nil {
+	if err := serve.CheckListening(c.String("host"), len(config.Tokens), certificate != nil); err != nil {
 		return err
 	}
 	if err := follow(c, &config); err != nil {
 		return err
 	}
-	server, err := notebook.New(config)
+	server, err := serve.New(config)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func runServe(c *cli.Context) error {
 
 // follow fetches what is published in a bucket, if it is one that is to be served, and goes on doing so until the first
 // signal.
-func follow(c *cli.Context, config *notebook.Config) error {
+func follow(c *cli.Context, config *serve.Config) error {
 	at, is, err := kit.BucketOf(c, "published")
 	if err != nil || !is {
 		return err
@@ -115,7 +115,7 @@ func follow(c *cli.Context, config *notebook.Config) error {
 }
 
 // serveUntilStopped lets running queries end after the first signal; the second one ends them.
-func serveUntilStopped(c *cli.Context, server *notebook.Server, listener net.Listener) error {
+func serveUntilStopped(c *cli.Context, server *serve.Server, listener net.Listener) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(c.Context, func() { stopped <- server.Shutdown(kit.HardStop(c.Context)) })
 	err := server.Serve(listener)
@@ -126,15 +126,15 @@ func serveUntilStopped(c *cli.Context, server *notebook.Server, listener net.Lis
 	return errors.Join(err, server.Shutdown(c.Context))
 }
 
-func whoMayAsk(config notebook.Config) string {
+func whoMayAsk(config serve.Config) string {
 	if len(config.Tokens) == 0 {
 		return "no token: everybody on this machine may ask"
 	}
 	return "for " + show.Things(len(config.Tokens), "token", "tokens")
 }
 
-// notebookConfig checks every flag before anything is opened.
-func notebookConfig(c *cli.Context) (config notebook.Config, err error) {
+// configOf checks every flag before anything is opened.
+func configOf(c *cli.Context) (config serve.Config, err error) {
 	if err := kit.NoArguments(c, "the SQL comes over HTTP; name the folder by --published"); err != nil {
 		return config, err
 	}
@@ -162,7 +162,7 @@ func notebookConfig(c *cli.Context) (config notebook.Config, err error) {
 		return config, err
 	}
 	tokens, err := tokensOf(c)
-	return notebook.Config{
+	return serve.Config{
 		Published: published.Folder(c.String("warehouse"), c.String("published")), Tokens: tokens, MemoryBytes: memory, Timeout: c.Duration("timeout"),
 		Workers: cmp.Or(c.Int("workers"), max(runtime.NumCPU(), 2)), Queue: c.Int("queue"), MostRows: c.Int64("max-rows"), MostBytes: mostBytes,
 		Tell: func(format string, args ...any) { kit.Tell(c, format, args...) },
@@ -180,7 +180,7 @@ func sizeOf(c *cli.Context, flag string) (int64, error) {
 }
 
 // tokensOf takes tokens from a file or the environment, never from a flag, which other users of the machine could read.
-func tokensOf(c *cli.Context) ([]notebook.Token, error) {
+func tokensOf(c *cli.Context) ([]serve.Token, error) {
 	secret := os.Getenv("TIDEMARK_TOKEN")
 	switch {
 	case c.Bool("no-token") && c.IsSet("token-file"):
@@ -192,14 +192,14 @@ func tokensOf(c *cli.Context) ([]notebook.Token, error) {
 		if err != nil {
 			return nil, err
 		}
-		tokens, err := notebook.ReadTokens(c.String("token-file"), string(text))
+		tokens, err := serve.ReadTokens(c.String("token-file"), string(text))
 		return tokens, named(err)
 	case secret == "":
 		return nil, hint.Misuse("serve: no token").
 			Hint("set $TIDEMARK_TOKEN (openssl rand -hex 16 makes one), name a --token-file, or give --no-token to let everybody on this machine ask")
 	}
-	token, err := notebook.NewToken("in $TIDEMARK_TOKEN", secret)
-	return []notebook.Token{token}, named(err)
+	token, err := serve.NewToken("in $TIDEMARK_TOKEN", secret)
+	return []serve.Token{token}, named(err)
 }
 
 func named(err error) error {
