@@ -51,13 +51,13 @@ type CalibratedConstant struct {
 }
 
 // FitError is how far predictions are off, weighted as in the fit: the median of |predicted / measured - 1|, and the mean with its sign. The
-// errors after a fit are on the data that was fitted, so they are smaller than those of a later run will be (physics.md 0: median 4.2 %
+// errors after a fit are on the data that was fitted, so they are smaller than those of a later run will be (median 4.2 %
 // after one calibration run).
 type FitError struct{ Median, Bias float64 }
 
 // constantsOf lists the constants behind each term. spread is the prior: the standard deviation of the logarithm of the term's time around
 // that of the measured kernels, taken from how far constants differ between the measured engine versions and GPUs. Bandwidths hardly
-// differ (6 %), host time per sequence most (70 %: 20-140 us on engines of late 2025, about nothing since; physics.md 0). isRate means
+// differ (6 %), host time per sequence most (70 %: 20-140 us on engines of late 2025, about nothing since). isRate means
 // that half of the constant takes twice the time.
 var constantsOf = []struct {
 	term, name string

@@ -13,7 +13,7 @@ import (
 )
 
 // What a context costs in KV cache: bytes per token, per request and per GPU, and the time to read it once. The formula is
-// 2 * layers * KV heads * head size * bytes of an element (physics.md 1.4), with these exceptions, which macros.kv_request_bytes knows:
+// 2 * layers * KV heads * head size * bytes of an element, with these exceptions, which macros.kv_request_bytes knows:
 //
 //   - a layer with a sliding window keeps only its window; sparse attention keeps all, and a key of its indexer with each token, but reads
 //     only what it chooses, besides those keys;

@@ -9,7 +9,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Whether a model fits on a GPU, and how many requests fit next to it. The sum is (physics.md 1.13)
+// Whether a model fits on a GPU, and how many requests fit next to it. The sum is
 //
 //	room = memory * gpu_memory_utilization - resident weights - other use        bytes for the KV cache, per GPU
 //	tokens = room / bytes of one token in the cache

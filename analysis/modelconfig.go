@@ -17,7 +17,7 @@ import (
 )
 
 // A model that the catalogue lacks, from a user's file. Go only finds and reads the files; what their keys mean is in SQL
-// (macros.model_config, macros.model_problems; physics.md 3.1). Next to config.json two more files matter: hf_quant_config.json, where
+// (macros.model_config, macros.model_problems). Next to config.json two more files matter: hf_quant_config.json, where
 // ModelOpt writes how it quantized, and the index of the weights, whose total size checks the parameters that were derived: more than 3 % off
 // means that the config was misread, and then nothing is predicted.
 

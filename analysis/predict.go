@@ -17,7 +17,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Many predictions at once. The bandwidth model is in SQL (queries/macros/load.sql, step.sql; the laws are in physics.md 1.8): a load makes
+// Many predictions at once. The bandwidth model is in SQL (queries/macros/load.sql, step.sql): a load makes
 // a batch, a batch makes a step time, and the step time makes the load's times. This file hands deployments and loads over as two JSON
 // lists, because DuckDB needs longer to plan such a question than to answer it, so that a hundred points cost little more than one. Equal
 // deployments are handed over once, and a long table is done in parts. It reads the answers back and says why a point has none:

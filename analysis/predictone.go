@@ -10,8 +10,8 @@ import (
 
 // One prediction with everything that it rests on, for a reader who wants to check it by hand: the bytes of a step, the limits of the
 // batch, and each constant with its source. The numbers come from the same macros as every other prediction; this file only asks for
-// more of them. The other answer here, weights over peak bandwidth, is the usual rule of thumb: it is too fast by 60-70 % in the median
-// (physics.md 0), and it is printed next to the prediction to show that.
+// more of them. The other answer here, weights over peak bandwidth, is the usual rule of thumb: it is too fast by 60-70 % in the median,
+// and it is printed next to the prediction to show that.
 
 // Argument is one prediction together with its bytes, limits and constants. Bytes and Constant are tables and not fields, because they are
 // only printed: a new line of the argument is a new column or row of SQL.
@@ -176,7 +176,7 @@ func WeightsOverPeak(ctx context.Context, db *sql.DB, d deployment.Deployment, p
 	return askFor(ctx, "predict", db, weightsQuery, d.GPU, d.Quantization, max(d.TensorParallelSize, 1), d.HBMBytesPerS, parameters)
 }
 
-// weightsQuery needs no model: bytes are parameters times the format's bytes per weight, scales included (physics.md 1.2).
+// weightsQuery needs no model: bytes are parameters times the format's bytes per weight, scales included.
 const weightsQuery = `
 with asked as (
     select

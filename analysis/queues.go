@@ -12,7 +12,7 @@ import (
 	"tidemark/internal/hint"
 )
 
-// Queueing formulas for people, and the stages of a measured run or a recorded trace as queues (physics.md 1.14). A server has two stages: a
+// Queueing formulas for people, and the stages of a measured run or a recorded trace as queues. A server has two stages: a
 // prefill stage, which works on one prompt after the other, and slots, one per sequence that can run at once. Service times are predicted by
 // the bandwidth model; arrivals are the recorded ones. Each stage is answered twice: by the formulas for its rate and its variation, and by
 // serving the recorded requests one by one (queueing.Serve). Where the two differ, the arrivals are burstier than the formulas assume.

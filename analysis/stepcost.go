@@ -216,7 +216,7 @@ func (c StepCost) Engine() vllmsim.Config {
 	}
 }
 
-// roof is macros.roof_s: the time for streaming weights and for arithmetic under a soft roofline, (w^p + c^p)^(1/p) (physics.md 1.8).
+// roof is macros.roof_s: the time for streaming weights and for arithmetic under a soft roofline, (w^p + c^p)^(1/p).
 // Hardness p = 1 is their sum, which fits measurements best; infinity is their maximum, the textbook roofline.
 func (c StepCost) roof(weights, multiply float64) float64 {
 	if c.roofHardness == 1 {

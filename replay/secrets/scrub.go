@@ -22,7 +22,7 @@ const Redacted = "[redacted]"
 // and a server's own description may hold its command line and environment. It looks at texts alone, never at numbers.
 type Scrubber struct {
 	secrets []string // whole, in the forms in which they are sent about
-	runs    gramSet  // of the long ones, see secretgrams.go
+	runs    gramSet  // of the long ones, see runs.go
 	hexRuns gramSet
 	sieve   *sieve
 	public  []string // bare: what may be told, also where a secret has a part of it
