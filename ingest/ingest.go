@@ -119,7 +119,7 @@ func loadAll(ctx context.Context, w *warehouse.Warehouse, paths []string, opts O
 		m.meter.sum.Size += files[i].size
 	}
 	nameFiles(files, m.names)
-	if err := boundMemory(ctx, w, m.meter.sum.Size); err != nil {
+	if err := boundDuckDB(ctx, w, m.meter.sum.Size); err != nil {
 		return nil, err
 	}
 	isTogether := m.defersRefresh(files)
@@ -146,12 +146,16 @@ func (m *loader) defersRefresh(files []candidate) bool {
 	return true
 }
 
-// boundMemory keeps DuckDB from holding on to what it has written of large files:
+// boundDuckDB keeps DuckDB from holding on to what it has written of large files:
 // it would take four fifths of the machine's memory before it gives any back. Each
 // of its threads needs some to work in. For small files the limit is left alone,
-// because that is faster.
-func boundMemory(ctx context.Context, w *warehouse.Warehouse, size int64) error {
-	const largeBytes, leastMB, threadMB = 1 << 30, 600, 150
+// because that is faster. Small files are planned for longer than they are worked
+// on, and handing the work to a second thread costs a tenth more than doing it.
+func boundDuckDB(ctx context.Context, w *warehouse.Warehouse, size int64) error {
+	const smallBytes, largeBytes, leastMB, threadMB = 1 << 20, 1 << 30, 600, 150
+	if size < smallBytes {
+		return w.OneThread(ctx)
+	}
 	if size < largeBytes {
 		return nil
 	}
