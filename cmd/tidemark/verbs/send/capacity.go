@@ -224,7 +224,7 @@ func newSearch(c *cli.Context, what string) (*search, error) {
 			return nil, hint.Misuse("capacity: --%s %s: must be %s", flag, c.String(flag), strings.Join(words, " or "))
 		}
 	}
-	if err := kit.PositiveFlags(c, "replicas", "max-concurrency"); err != nil {
+	if err := errors.Join(settleHistory(c), kit.PositiveFlags(c, "replicas", "max-concurrency")); err != nil {
 		return nil, err
 	}
 	for _, flag := range []string{"budget", "window"} {

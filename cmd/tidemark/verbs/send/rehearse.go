@@ -105,8 +105,8 @@ func checkRehearse(c *cli.Context) error {
 			return hint.Misuse("rehearse: --%s %s: must be %s or %s", flag, c.String(flag), words[0], words[1])
 		}
 	}
-	if c.String("history") == "answered" && !c.IsSet("mode") {
-		c.Set("mode", "sessions")
+	if err := settleHistory(c); err != nil {
+		return err
 	}
 	return setScale(c)
 }

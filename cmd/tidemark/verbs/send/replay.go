@@ -94,8 +94,8 @@ func runReplay(c *cli.Context) error {
 	if err := setConcurrency(c, what); err != nil {
 		return err
 	}
-	if c.String("history") == "answered" && !c.IsSet("mode") {
-		c.Set("mode", "sessions") // the only mode in which a turn waits for the answer before it
+	if err := settleHistory(c); err != nil {
+		return err
 	}
 	settings, err := settingsOf(c)
 	if err != nil {

@@ -183,3 +183,18 @@ func apiKey(c *cli.Context) (string, error) {
 	text, err := kit.FileOf(c, "api-key-file")
 	return strings.TrimSpace(string(text)), err
 }
+
+// settleHistory has turns that repeat what was answered wait for that answer: --mode sessions is the only one in which they do.
+func settleHistory(c *cli.Context) error {
+	if c.String("history") != "answered" {
+		return nil
+	}
+	if !c.IsSet("mode") {
+		return c.Set("mode", "sessions")
+	}
+	if mode := c.String("mode"); mode != "sessions" {
+		return hint.Misuse("%s: --history answered: with --mode %s no turn waits for the answer before it", c.Command.Name, mode).
+			Hint("take --mode sessions, or leave --mode out")
+	}
+	return nil
+}
