@@ -123,7 +123,7 @@ func shared() string {
 	if dir := os.Getenv("TIDEMARK_SHARED"); dir != "" {
 		return dir
 	}
-	return filepath.Join("..", "..", "..", "shared")
+	return filepath.Join("..", "..", "..", "..", "shared")
 }
 
 // mooncakeFile writes rows in Mooncake's format, its timestamps in so many units a second.

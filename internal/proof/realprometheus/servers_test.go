@@ -118,8 +118,7 @@ func build(t *testing.T) program {
 	t.Helper()
 	folder := t.TempDir()
 	p := program{filepath.Join(folder, "tidemark"), folder}
-	cmd := exec.Command("go", "build", "-tags", "duckdb_arrow", "-o", p.binary, "./cmd/tidemark")
-	cmd.Dir = filepath.Join("..", "..")
+	cmd := exec.Command("go", "build", "-tags", "duckdb_arrow", "-o", p.binary, "tidemark/cmd/tidemark")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

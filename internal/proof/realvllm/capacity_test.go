@@ -90,7 +90,7 @@ func conversation(t *testing.T) (path string, minute []string) {
 	t.Helper()
 	shared := os.Getenv("TIDEMARK_SHARED")
 	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
+		shared = filepath.Join("..", "..", "..", "..", "shared")
 	}
 	real := filepath.Join(shared, "traces", "azure-2023", "AzureLLMInferenceTrace_conv.csv")
 	if _, err := os.Stat(real); err == nil {

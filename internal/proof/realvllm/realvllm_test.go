@@ -52,7 +52,7 @@ func azureSlice(t *testing.T, s *server, program *tidemark) {
 func azureTrace(t *testing.T) (path string, choices []string) {
 	shared := os.Getenv("TIDEMARK_SHARED")
 	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
+		shared = filepath.Join("..", "..", "..", "..", "shared")
 	}
 	real := filepath.Join(shared, "traces", "azure-2023", "AzureLLMInferenceTrace_code.csv")
 	if _, err := os.Stat(real); err == nil {

@@ -26,8 +26,7 @@ func build(t *testing.T) *tidemark {
 	t.Helper()
 	folder := t.TempDir()
 	binary := filepath.Join(folder, "tidemark")
-	cmd := exec.Command("go", "build", "-tags", "duckdb_arrow", "-o", binary, "./cmd/tidemark")
-	cmd.Dir = filepath.Join("..", "..")
+	cmd := exec.Command("go", "build", "-tags", "duckdb_arrow", "-o", binary, "tidemark/cmd/tidemark")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
