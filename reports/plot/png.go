@@ -24,7 +24,7 @@ var light = map[string]uint32{
 	"link": 0x005a8c, "measured": 0x0072b2, "measured-band": 0xb9d9ec, "measured-edge": 0x5797c1, "predicted": 0xa2417c,
 	"predicted-band": 0xedd3e3, "limit": 0x17202a, "history": 0xc9d1d9, "missing": 0x7b8894, "good": 0x00795a, "good-ground": 0xe2f3ec,
 	"bad": 0xb84500, "bad-ground": 0xfdeee2, "on-q": 0x17202a, "on-q-deep": 0xffffff,
-	"q0": 0xf1f5f9, "q1": 0xd3e5f2, "q2": 0xa5cce5, "q3": 0x66a7d1, "q4": 0x2b7db5, "q5": 0x0b4f80, "q6": 0x06304f,
+	"q0": 0xf1f5f9, "q1": 0xd3e5f2, "q2": 0xa5cce5, "q3": 0x66a7d1, "q4": 0x2a7bb2, "q5": 0x0b4f80, "q6": 0x06304f,
 	"p1": 0xe3bdd4, "p2": 0xe9cbdd, "p3": 0xefd9e6, "p4": 0xf4e5ee, "p5": 0xf8f0f5,
 }
 

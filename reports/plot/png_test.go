@@ -2,11 +2,13 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -195,6 +197,28 @@ func TestPlatesAndChartsAsPictures(t *testing.T) {
 	chart.strips(sample("p99"))
 	if _, err := chart.png(960); err != nil {
 		t.Error(err)
+	}
+}
+
+// A picture has the colours of the page, whose stylesheet says them for the light ground first.
+func TestTheLightPaletteIsTheStylesheets(t *testing.T) {
+	sheets, err := os.ReadFile("../style/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, colour := range light {
+		said := regexp.MustCompile(`--` + name + `: #([0-9a-f]+);`).FindSubmatch(sheets)
+		if said == nil {
+			t.Errorf("--%s is not in the stylesheet", name)
+			continue
+		}
+		want := string(said[1])
+		if len(want) == 3 {
+			want = regexp.MustCompile(`.`).ReplaceAllString(want, "$0$0")
+		}
+		if got := fmt.Sprintf("%06x", colour); got != want {
+			t.Errorf("--%s: got %s, want %s", name, got, want)
+		}
 	}
 }
 
