@@ -81,9 +81,9 @@ func (s *sheet) sample(e entry, x, y float64) {
 		s.dots([]xy{{x + 8, y}}, 4, e.look.Colour, 1)
 	case e.kind == Area || e.kind == Hill:
 		s.fill(rectangle(x, y-5, x+16, y+5), e.look.Colour, 0.35)
-		s.stroke("M"+num(x)+" "+num(y-5)+"h16", e.look.Colour, 1, nil)
+		s.stroke(piece(x, y-5, 16), e.look.Colour, 1, nil)
 	default:
-		s.stroke("M"+num(x)+" "+num(y)+"h16", e.look.Colour, 2, e.look.Dash)
+		s.stroke(piece(x, y, 16), e.look.Colour, 2, e.look.Dash)
 	}
 }
 
@@ -119,10 +119,10 @@ func (s *sheet) names(strip Strip, across, up scale) {
 		at[i] = math.Min(at[i], lowest)
 		lowest = at[i] - apart
 	}
-	leaders := ""
+	var leaders path
 	for i, e := range ends {
 		if math.Abs(at[i]-e.y) > 3 {
-			leaders += "M" + num(s.right+1) + " " + num(e.y) + "L" + num(s.right+8) + " " + num(at[i])
+			leaders = append(leaders, step{'M', s.right + 1, e.y}, step{'L', s.right + 8, at[i]})
 		}
 		s.write(s.right+10, at[i]+4.5, "", e.look.Class, e.name)
 	}

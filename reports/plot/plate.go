@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Plate is a drawing whose places the caller sets: grids of a fixed rectangle, marks in the values of a grid, and texts
@@ -79,10 +78,27 @@ func Gap(x float64) Point { return Point{X: x, Y: math.NaN()} }
 
 // SVG draws the plate. label is read aloud in place of the picture.
 func (p Plate) SVG(label string) (string, error) {
+	s, err := p.sheet()
+	if err != nil {
+		return "", err
+	}
+	return s.svg(label), nil
+}
+
+// PNG draws the plate so many pixels wide, in the light colours of the pages, in at most MostBytes: for a mail or a chat that shows no SVG.
+func (p Plate) PNG(width int) ([]byte, error) {
+	s, err := p.sheet()
+	if err != nil {
+		return nil, err
+	}
+	return s.png(width)
+}
+
+func (p Plate) sheet() (*sheet, error) {
 	s := &sheet{width: p.Width, height: p.Height, texts: p.Texts}
 	for i, g := range p.Grids {
 		if !(g.Right > g.Left && g.Bottom > g.Top) || !g.X.isScale() || !g.Y.isScale() {
-			return "", fmt.Errorf("plot: grid %d has no room or no scale", i)
+			return nil, fmt.Errorf("plot: grid %d has no room or no scale", i)
 		}
 		for _, m := range g.Marks {
 			s.mark(g, m)
@@ -93,9 +109,9 @@ func (p Plate) SVG(label string) (string, error) {
 		for i, at := range l.Points {
 			places[i] = xy{at.X, at.Y}
 		}
-		s.stroke(path(places), l.Stroke, 1, nil)
+		s.stroke(joined(places), l.Stroke, 1, nil)
 	}
-	return s.svg(label), nil
+	return s, nil
 }
 
 // mark draws a fill below its line.
@@ -123,7 +139,7 @@ func (s *sheet) mark(g Grid, m Mark) {
 		zero := math.Min(math.Max(0, math.Min(g.Y.From, g.Y.To)), math.Max(g.Y.From, g.Y.To))
 		s.fill(areas(places, g.AtY(zero)), m.Fill, alpha)
 	}
-	s.stroke(path(places), m.Stroke, m.Width, m.Dash)
+	s.stroke(joined(places), m.Stroke, m.Width, m.Dash)
 }
 
 // places are the pixels of points. A gap keeps its X: a step reaches up to it.
@@ -139,19 +155,19 @@ func (g Grid) places(points []Point) []xy {
 }
 
 // boxed has a rectangle from each place to the place after it.
-func boxed(places []xy) string {
-	var d strings.Builder
+func boxed(places []xy) path {
+	var d path
 	for i := 0; i+1 < len(places); i += 2 {
 		if a, b := places[i], places[i+1]; isFinite(a.y) && isFinite(b.y) {
-			d.WriteString(rectangle(a.x, a.y, b.x, b.y))
+			d = append(d, rectangle(a.x, a.y, b.x, b.y)...)
 		}
 	}
-	return d.String()
+	return d
 }
 
 // between is the area between the points of a mark and its lows, in pieces where either has a gap.
-func (g Grid) between(m Mark) string {
-	var d strings.Builder
+func (g Grid) between(m Mark) path {
+	var d path
 	var high, low []xy
 	for i := range len(m.Points) + 1 {
 		if i < len(m.Points) && m.Points[i].isFinite() && isFinite(m.Lows[i]) {
@@ -161,9 +177,9 @@ func (g Grid) between(m Mark) string {
 		}
 		if len(high) > 1 {
 			slices.Reverse(low)
-			d.WriteString(path(append(high, low...)) + "Z")
+			d = append(d, joined(append(high, low...)).closed()...)
 		}
 		high, low = nil, nil
 	}
-	return d.String()
+	return d
 }

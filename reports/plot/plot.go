@@ -1,8 +1,10 @@
-// Package plot draws every chart of a page as SVG. A Chart, of a run, a comparison, an experiment or results, is laid out here: lines, bands
+// Package plot draws every chart of a page. A Chart, of a run, a comparison, an experiment or results, is laid out here: lines, bands
 // and dots on strips that share one axis (strips.go), and rows of bars (rows.go). A Plate (plate.go) has its places from the caller: the charts of
-// a week, in reports/week/draw. Both are drawn for a width, so that texts have the size of the page's, and svg.go writes both.
+// a week, in reports/week/draw. Both are drawn for a width, so that texts have the size of the page's, on a sheet that records marks and texts
+// (sheet.go, marks.go). The sheet has two back ends: svg.go writes it for a page, and png.go paints it for a mail, with paint.go and letters.go.
 //
-// Colours are CSS, such as var(--measured) or url(#hatch): the page's stylesheet gives them, and one drawing serves light, dark and paper.
+// Colours are CSS, such as var(--measured) or url(#hatch): the page's stylesheet gives them, and one drawing serves light, dark and paper. A picture
+// has those of the light page.
 // Every text of a Chart is placed where it touches no other; sheet.go knows what is taken.
 //
 // It knows numbers, not what they are about, and it refuses: text that is anything but text, elements that load or run something, values that

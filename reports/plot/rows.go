@@ -51,14 +51,14 @@ func (s *sheet) rows(c Chart) {
 	x := c.X.lay(r, s.xLabels()-3, false)
 	across := scale{from: x.from, to: x.to, start: s.left, end: s.right}
 	bottom := y + float64(len(c.Rows))*rowHeight
-	lines := ""
+	var lines path
 	for _, t := range x.ticks {
 		if at := across.at(t.At); at > s.left+0.5 {
-			lines += "M" + num(at) + " " + num(y) + "V" + num(bottom)
+			lines = append(lines, upright(at, y, bottom)...)
 		}
 	}
 	s.stroke(lines, "var(--grid)", 1, nil)
-	s.stroke("M"+num(across.at(0))+" "+num(y)+"V"+num(bottom), "var(--axis)", 1, nil)
+	s.stroke(upright(across.at(0), y, bottom), "var(--axis)", 1, nil)
 	for i, row := range c.Rows {
 		s.row(row, across, y+float64(i)*rowHeight)
 	}
@@ -83,7 +83,7 @@ func (s *sheet) row(row Row, across scale, y float64) {
 	}
 	if row.High > row.Low {
 		low, high := across.at(row.Low), across.at(row.High)
-		s.stroke("M"+num(low)+" "+num(middle-5)+"v10M"+num(low)+" "+num(middle)+"H"+num(high)+"M"+num(high)+" "+num(middle-5)+"v10", "var(--ink)", 1.5, nil)
+		s.stroke(slices.Concat(tick(low, middle-5, 10), level(low, high, middle), tick(high, middle-5, 10)), "var(--ink)", 1.5, nil)
 		end = math.Max(end, high)
 	}
 	class := or(row.Class, "s") + " h"

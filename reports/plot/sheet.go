@@ -10,7 +10,7 @@ type sheet struct {
 	width, height float64
 	isNarrow      bool
 	left, right   float64 // edges of the plot
-	marks         strings.Builder
+	marks         []mark
 	texts         []Text
 	taken         []box // by texts
 }

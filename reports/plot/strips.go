@@ -106,7 +106,7 @@ func (s *sheet) strip(c Chart, strip Strip, l, x laid, across scale, y float64) 
 	}
 	for _, limit := range strip.Limits {
 		at := up.at(limit.At)
-		s.stroke("M"+num(s.left)+" "+num(at)+"H"+num(s.right), limit.Look.Colour, 2, limit.Look.Dash)
+		s.stroke(level(s.left, s.right, at), limit.Look.Colour, 2, limit.Look.Dash)
 	}
 	for _, series := range strip.Series {
 		s.series(series, across, up)
@@ -120,27 +120,27 @@ func (s *sheet) strip(c Chart, strip Strip, l, x laid, across scale, y float64) 
 
 // grid draws the lines behind the data, and the labels of Y.
 func (s *sheet) grid(l, x laid, across, up scale, of Axis) {
-	var lines, base string
+	var lines path
 	for _, t := range l.ticks {
 		at := up.at(t.At)
 		if !isFinite(at) || at < up.end-0.5 || at > up.start+0.5 {
 			continue
 		}
 		if at < up.start-0.5 {
-			lines += "M" + num(s.left) + " " + num(at) + "H" + num(s.right)
+			lines = append(lines, level(s.left, s.right, at)...)
 		}
 		s.write(s.left-8, at+4.5, "end", "", t.Text)
 	}
 	if len(of.Ticks) > 0 || of.IsLog {
 		for _, t := range x.ticks {
 			if at := across.at(t.At); at > s.left+0.5 && at < s.right+0.5 {
-				lines += "M" + num(at) + " " + num(up.start) + "V" + num(up.end)
+				lines = append(lines, upright(at, up.start, up.end)...)
 			}
 		}
 	}
-	base = "M" + num(s.left) + " " + num(up.start) + "H" + num(s.right)
+	base := level(s.left, s.right, up.start)
 	if l.from < 0 && l.to > 0 { // zero is the axis, and not the edge
-		base += "M" + num(s.left) + " " + num(up.at(0)) + "H" + num(s.right)
+		base = append(base, level(s.left, s.right, up.at(0))...)
 	}
 	s.stroke(lines, "var(--grid)", 1, nil)
 	s.stroke(base, "var(--axis)", 1, nil)
@@ -148,7 +148,7 @@ func (s *sheet) grid(l, x laid, across, up scale, of Axis) {
 
 // labelX writes the labels of X, those first that find room, and the axis's name below their end.
 func (s *sheet) labelX(a Axis, x laid, across scale, y float64) {
-	ticks := ""
+	var ticks path
 	last := math.Inf(-1)
 	for _, t := range x.ticks {
 		at := across.at(t.At)
@@ -160,7 +160,7 @@ func (s *sheet) labelX(a Axis, x laid, across scale, y float64) {
 		if from < last+6 {
 			continue
 		}
-		ticks += "M" + num(at) + " " + num(y) + "v4"
+		ticks = append(ticks, tick(at, y, 4)...)
 		s.write(from+w/2, y+18, "middle", "", t.Text)
 		last = from + w
 	}
@@ -194,7 +194,7 @@ func (s *sheet) band(b Band, across, up scale) {
 		return
 	}
 	slices.Reverse(low)
-	s.fill(path(append(high, low...))+"Z", b.Look.Colour, 1)
+	s.fill(joined(append(high, low...)).closed(), b.Look.Colour, 1)
 }
 
 func (s *sheet) series(series Series, across, up scale) {
@@ -216,14 +216,14 @@ func (s *sheet) series(series Series, across, up scale) {
 	}
 	if series.Kind == Area || series.Kind == Hill {
 		s.fill(areas(line, up.start), series.Look.Colour, 0.35)
-		s.stroke(path(line), series.Look.Colour, 1, nil)
+		s.stroke(joined(line), series.Look.Colour, 1, nil)
 		return
 	}
 	width := 2.0
 	if series.Kind == Step {
 		width = 1.5
 	}
-	s.stroke(path(line), series.Look.Colour, width, series.Look.Dash)
+	s.stroke(joined(line), series.Look.Colour, width, series.Look.Dash)
 	s.dots(marked(series, places), 3, series.Look.Colour, 1)
 }
 
@@ -257,8 +257,8 @@ func stepped(places []xy) []xy {
 }
 
 // areas closes a line down to the axis.
-func areas(line []xy, base float64) string {
-	d := ""
+func areas(line []xy, base float64) path {
+	var d path
 	for from := 0; from < len(line); {
 		until := from
 		for until < len(line) && isFinite(line[until].y) {
@@ -266,7 +266,7 @@ func areas(line []xy, base float64) string {
 		}
 		if until-from > 1 {
 			part := append([]xy{{line[from].x, base}}, line[from:until]...)
-			d += path(append(part, xy{line[until-1].x, base})) + "Z"
+			d = append(d, joined(append(part, xy{line[until-1].x, base})).closed()...)
 		}
 		from = until + 1
 	}

@@ -14,7 +14,9 @@ func (s *sheet) svg(label string) string {
 	var out strings.Builder
 	w, h := num(s.width), num(math.Ceil(s.height))
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%[1]s" height="%[2]s" role="img" aria-label="%s">`, w, h, escape(shorten(label, 1000)))
-	out.WriteString(s.marks.String())
+	for _, m := range s.marks {
+		m.svg(&out)
+	}
 	for _, t := range s.texts {
 		attributes := fmt.Sprintf(` x="%s" y="%s"`, num(t.X), num(t.Y))
 		if t.Anchor != "" {
@@ -29,71 +31,73 @@ func (s *sheet) svg(label string) string {
 	return out.String()
 }
 
-// stroke draws a line.
-func (s *sheet) stroke(d string, colour string, width float64, dash []float64) {
-	if d == "" || colour == "" {
-		return
+func (l line) svg(out *strings.Builder) {
+	fmt.Fprintf(out, `<path d="%s" fill="none" stroke="%s"`, l.path, paint(l.colour))
+	if l.width != 1 {
+		fmt.Fprintf(out, ` stroke-width="%s"`, num2(l.width))
 	}
-	fmt.Fprintf(&s.marks, `<path d="%s" fill="none" stroke="%s"`, d, paint(colour))
-	if width != 1 {
-		fmt.Fprintf(&s.marks, ` stroke-width="%s"`, num2(width))
-	}
-	if len(dash) > 0 {
-		texts := make([]string, len(dash))
-		for i, v := range dash {
+	if len(l.dash) > 0 {
+		texts := make([]string, len(l.dash))
+		for i, v := range l.dash {
 			texts[i] = num(v)
 		}
-		fmt.Fprintf(&s.marks, ` stroke-dasharray="%s"`, strings.Join(texts, " "))
+		fmt.Fprintf(out, ` stroke-dasharray="%s"`, strings.Join(texts, " "))
 	}
-	s.marks.WriteString(` stroke-linejoin="round"/>`)
+	out.WriteString(` stroke-linejoin="round"/>`)
 }
 
-// fill draws an area; alpha 1 is opaque.
-func (s *sheet) fill(d, colour string, alpha float64) {
-	if d == "" || colour == "" || colour == "none" {
+func (a area) svg(out *strings.Builder) {
+	fmt.Fprintf(out, `<path d="%s" fill="%s"`, a.path, paint(a.colour))
+	if a.alpha < 1 {
+		fmt.Fprintf(out, ` fill-opacity="%s"`, num2(a.alpha))
+	}
+	out.WriteString(`/>`)
+}
+
+func (d dots) svg(out *strings.Builder) {
+	if d.isPath {
+		d.path(out)
 		return
 	}
-	fmt.Fprintf(&s.marks, `<path d="%s" fill="%s"`, d, paint(colour))
-	if alpha < 1 {
-		fmt.Fprintf(&s.marks, ` fill-opacity="%s"`, num2(alpha))
+	for _, p := range d.places {
+		if !isFinite(p.x) || !isFinite(p.y) {
+			continue
+		}
+		fmt.Fprintf(out, `<circle cx="%s" cy="%s" r="%s" fill="%s"`, num(p.x), num(p.y), num(d.radius), paint(d.fill))
+		if d.edge != "" {
+			fmt.Fprintf(out, ` stroke="%s" stroke-width="2"`, paint(d.edge))
+		}
+		out.WriteString("/>")
 	}
-	s.marks.WriteString(`/>`)
 }
 
-// dots draws round dots of one size as one path: lines of no length with round ends, a fifth of the bytes of circles.
-func (s *sheet) dots(places []xy, radius float64, colour string, alpha float64) {
-	if len(places) == 0 {
-		return
+// path writes dots as lines of no length with round ends.
+func (d dots) path(out *strings.Builder) {
+	out.WriteString(`<path d="`)
+	for _, p := range d.places {
+		out.WriteString("M" + num(p.x) + " " + num(p.y) + "h0")
 	}
-	var d strings.Builder
-	for _, p := range places {
-		d.WriteString("M" + num(p.x) + " " + num(p.y) + "h0")
+	fmt.Fprintf(out, `" fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round"`, paint(d.fill), num(2*d.radius))
+	if d.alpha < 1 {
+		fmt.Fprintf(out, ` stroke-opacity="%s"`, num2(d.alpha))
 	}
-	fmt.Fprintf(&s.marks, `<path d="%s" fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round"`, d.String(), paint(colour), num(2*radius))
-	if alpha < 1 {
-		fmt.Fprintf(&s.marks, ` stroke-opacity="%s"`, num2(alpha))
-	}
-	s.marks.WriteString(`/>`)
+	out.WriteString(`/>`)
 }
 
-// circles draws round dots as circles, which every reader of SVG knows.
-func (s *sheet) circles(places []xy, radius float64, colour string) {
-	for _, p := range places {
-		if isFinite(p.x) && isFinite(p.y) {
-			fmt.Fprintf(&s.marks, `<circle cx="%s" cy="%s" r="%s" fill="%s"/>`, num(p.x), num(p.y), num(radius), paint(colour))
+func (d path) String() string {
+	var out strings.Builder
+	for _, s := range d {
+		out.WriteByte(s.command)
+		switch s.command {
+		case 'H', 'h':
+			out.WriteString(num(s.x))
+		case 'V', 'v':
+			out.WriteString(num(s.y))
+		case 'M', 'L':
+			out.WriteString(num(s.x) + " " + num(s.y))
 		}
 	}
-}
-
-// rings draws dots of which only the outline is seen.
-func (s *sheet) rings(places []xy, radius float64, colour string) {
-	for _, p := range places {
-		fmt.Fprintf(&s.marks, `<circle cx="%s" cy="%s" r="%s" fill="var(--ground)" stroke="%s" stroke-width="2"/>`, num(p.x), num(p.y), num(radius), paint(colour))
-	}
-}
-
-func rectangle(left, top, right, bottom float64) string {
-	return "M" + num(left) + " " + num(top) + "H" + num(right) + "V" + num(bottom) + "H" + num(left) + "Z"
+	return out.String()
 }
 
 // paint is a colour as an attribute. It loads nothing: of all that a drawing could refer to, only the page's own pattern, of what is missing, passes.
@@ -102,42 +106,6 @@ func paint(colour string) string {
 		return "none"
 	}
 	return escape(colour)
-}
-
-// path joins places; a place that is not finite begins anew. A level stretch is one line, however many places lie on it.
-func path(places []xy) string {
-	var d strings.Builder
-	isOpen := false
-	lastX, lastY := "", ""
-	for i, p := range places {
-		if !isFinite(p.x) || !isFinite(p.y) {
-			isOpen = false
-			continue
-		}
-		if 0 < i && i+1 < len(places) && isOnLevel(places[i-1], p, places[i+1]) {
-			continue
-		}
-		x, y := num(p.x), num(p.y)
-		switch {
-		case !isOpen:
-			d.WriteString("M" + x + " " + y)
-		case y == lastY && x == lastX:
-		case y == lastY:
-			d.WriteString("H" + x)
-		case x == lastX:
-			d.WriteString("V" + y)
-		default:
-			d.WriteString("L" + x + " " + y)
-		}
-		isOpen, lastX, lastY = true, x, y
-	}
-	return d.String()
-}
-
-// isOnLevel says that p lies on a level line between its neighbours.
-func isOnLevel(before, p, after xy) bool {
-	y := tenth(p.y)
-	return tenth(before.y) == y && tenth(after.y) == y && (p.x-before.x)*(after.x-p.x) >= 0
 }
 
 // num writes a coordinate to a tenth of a pixel, which nobody sees and which keeps a page small.

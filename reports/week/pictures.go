@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"tidemark/analysis/week"
-	"tidemark/reports/png"
 	"tidemark/reports/week/draw"
 )
 
 // Picture is a chart of the page, for a mail or a chat that shows no page.
 type Picture struct {
 	Name string // of its file
-	PNG  []byte // at most png.MostBytes
+	PNG  []byte // at most plot.MostBytes
 }
 
 // pictureWidth is twice that of the page's charts, pixels.
@@ -35,7 +34,7 @@ func Pictures(r *week.Report) (all []Picture, err error) {
 		if figure.Wide == "" {
 			continue
 		}
-		picture, err := png.Draw(figure.Wide, pictureWidth, png.Light())
+		picture, err := figure.PNG(pictureWidth)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", chart.name, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	report "tidemark/analysis/week"
-	"tidemark/reports/png"
+	"tidemark/reports/plot"
 	"tidemark/reports/week/sample"
 )
 
@@ -19,7 +19,7 @@ func TestPicturesFitAMail(t *testing.T) {
 			t.Fatalf("%s: %d pictures", name, len(all))
 		}
 		for i, p := range all {
-			if len(p.PNG) > png.MostBytes || !bytes.HasPrefix(p.PNG, []byte("\x89PNG")) || !bytes.Equal(p.PNG, again[i].PNG) {
+			if len(p.PNG) > plot.MostBytes || !bytes.HasPrefix(p.PNG, []byte("\x89PNG")) || !bytes.Equal(p.PNG, again[i].PNG) {
 				t.Errorf("%s: %s has %d bytes, or others the second time", name, p.Name, len(p.PNG))
 			}
 		}

@@ -59,7 +59,6 @@ var floor = map[string]int{
 	"replay/experiment":                      2,
 	"replay/profile":                         2,
 	"reports/plot":                           0,
-	"reports/png":                            0,
 	"reports/style":                          0,
 	"internal/engine/rehearsal":              3,
 	"internal/vllmsim":                       1,
@@ -106,7 +105,7 @@ var floor = map[string]int{
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
 var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule",
-	"reports/plot", "reports/png", "internal/vllmsim", "internal/engine/rehearsal"}
+	"reports/plot", "internal/vllmsim", "internal/engine/rehearsal"}
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the
 // engine model that a rehearsal is played on, which stand alone too.

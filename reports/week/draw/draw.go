@@ -13,14 +13,20 @@
 // Figure.
 package draw
 
+import "tidemark/reports/plot"
+
 // Figure is a chart with its words. An empty one says that the report has nothing to draw.
 type Figure struct {
-	Title  string // the finding: at most 90 characters, no full stop
-	Soft   string // what, unit, n, interval, how to read
-	Label  string // for who cannot see the drawing
-	Wide   string // SVG of 960 pixels
-	Narrow string // SVG of 358 pixels, for a phone
+	Title  string      // the finding: at most 90 characters, no full stop
+	Soft   string      // what, unit, n, interval, how to read
+	Label  string      // for who cannot see the drawing
+	Wide   string      // SVG of 960 pixels
+	Narrow string      // SVG of 358 pixels, for a phone
+	plate  *plot.Plate // of the wide drawing
 }
+
+// PNG is the wide drawing of a figure that is not empty, as a picture so many pixels wide.
+func (f Figure) PNG(width int) ([]byte, error) { return f.plate.PNG(width) }
 
 // Hatch is the pattern of what is missing. A page with drawings holds it once.
 const Hatch = `<svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="var(--missing)" stroke-width="3"/></pattern></defs></svg>`
@@ -39,9 +45,10 @@ func (p plan) drawn() (Figure, error) {
 		return Figure{}, nil
 	}
 	var err error
-	if p.Wide, err = laidOut(wide, p.on).svg(p.Label); err != nil {
+	p.plate = laidOut(wide, p.on).plate()
+	if p.Wide, err = p.plate.SVG(p.Label); err != nil {
 		return Figure{}, err
 	}
-	p.Narrow, err = laidOut(narrow, p.on).svg(p.Label)
+	p.Narrow, err = laidOut(narrow, p.on).plate().SVG(p.Label)
 	return p.Figure, err
 }

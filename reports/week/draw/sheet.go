@@ -58,9 +58,8 @@ func laidOut(width float64, on func(s *sheet)) *sheet {
 	}
 }
 
-func (s *sheet) svg(label string) (string, error) {
-	p := plot.Plate{Width: s.width, Height: s.height, Grids: s.grids, Leaders: s.leaders, Texts: s.texts}
-	return p.SVG(label)
+func (s *sheet) plate() *plot.Plate {
+	return &plot.Plate{Width: s.width, Height: s.height, Grids: s.grids, Leaders: s.leaders, Texts: s.texts}
 }
 
 // isBold says whether a class of texts is bold: all but plain ink and what has no class.
