@@ -62,7 +62,7 @@ func TestPromisedColumnsStayAsTheyAre(t *testing.T) {
 	}
 	for name := range now {
 		if !promised[name] {
-			t.Errorf("%s is in the lake and not promised: go test ./queries -run TestPromised -args -update", name)
+			t.Errorf("%s is in the lake and not promised: go test -tags duckdb_arrow ./queries -run TestPromised -args -update", name)
 		}
 	}
 }

@@ -99,7 +99,10 @@ func runTable(quantiles map[string]map[float64]*float64, objectives []analysis.O
 
 // labelOf names a row without its percentile, which stands with the bound.
 func labelOf(o analysis.ObjectiveVerdict) string {
-	label := "failures"
+	label := strings.TrimSuffix(o.Metric, "_s")
+	if o.Metric == failureRatio {
+		label = "failures"
+	}
 	for _, metric := range append(runMetrics, struct{ name, label string }{"e2e_from_due_s", "E2E from due"}) {
 		if o.Metric+"_s" == metric.name {
 			label = metric.label

@@ -151,7 +151,7 @@ func RowsOf(table analysis.Table) (rows []RowOf) {
 	return rows
 }
 
-// Number is NaN where the cell is null or holds no number; hasValue tells.
+// Number is NaN where the cell is null or holds no number; HasValue tells.
 func (r RowOf) Number(name string) float64 {
 	switch v := r[name].(type) {
 	case float64:

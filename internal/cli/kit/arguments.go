@@ -10,7 +10,7 @@ package kit
 //   - c.IsSet is the only way to tell a default from the same value given by the user.
 //     It is also true for a value from the environment, such as $TIDEMARK_WAREHOUSE.
 //   - urfave's own Required flags print an error in other words and with another exit
-//     code, so requireFlags takes their place.
+//     code, so RequireFlags takes their place.
 
 import (
 	"fmt"
@@ -105,8 +105,8 @@ func FileOf(c *cli.Context, flag string) ([]byte, error) {
 	return text, nil
 }
 
-// The flags that many verbs share. A verb wraps its own flags in withWarehouseFlags or
-// withTableFlags; help shows its own first.
+// The flags that many verbs share. A verb wraps its own flags in WithWarehouseFlags or
+// WithTableFlags; help shows its own first.
 
 // WarehouseFlag can be set for a whole shell by the environment. c.IsSet is true then too.
 func WarehouseFlag() cli.Flag {

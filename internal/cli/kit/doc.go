@@ -8,6 +8,7 @@
 //	takein.go       a run is taken in and judged
 //	errors.go       exit codes, and how an error is printed
 //	signals.go      the first signal asks a verb to end, the second to leave at once
+//	about.go        the version
 //	app.go          a verb that runs another verb in this process
 //
 // It refuses to know a single verb.

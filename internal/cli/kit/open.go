@@ -8,11 +8,12 @@ package kit
 // publishes before it closes. The wait polls ten times a second: there is no signal that
 // a lock is free.
 //
-// Three ways to open it:
+// Four ways to open it:
 //
-//   - withWarehouse: the file itself, which must exist unless it is opened to write;
-//   - withWarehouseIfAny: the file, or nil for verbs that can do without one;
-//   - calculator: the file, or the built-in catalogue in memory.
+//   - WithWarehouse: the file itself, which must exist unless it is opened to write;
+//   - Answering: the same to read, for a verb that ends with its answer;
+//   - WithWarehouseIfAny: the file, or nil for verbs that can do without one;
+//   - Calculator: the file, or the built-in catalogue in memory.
 
 import (
 	"context"

@@ -61,7 +61,7 @@ func WatchSignals() StopSignals {
 
 type stopKey struct{}
 
-// WithStop makes the first signal cancel the context. hardStop finds the second.
+// WithStop makes the first signal cancel the context. HardStop finds the second.
 func WithStop(ctx context.Context, stop StopSignals) context.Context {
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, stopKey{}, stop.hard))
 	context.AfterFunc(stop.Soft, cancel)

@@ -2,7 +2,7 @@ package model
 
 // The verb predict computes TPOT, TTFT and their limits for one configuration or for a
 // table of them (--points). analysis.Argue and analysis.PredictPoints ask the bandwidth
-// model in SQL; predictprint.go shows one prediction to people, predictpoints.go
+// model in SQL; predictprint.go shows one prediction to people, predictPoints
 // handles tables.
 //
 // A default must be visible: whatever the user did not say and the model assumed is in
@@ -50,7 +50,7 @@ Examples:
 	}
 }
 
-// pointFlags are the load and the speculation, next to deploymentFlags.
+// pointFlags are the load and the speculation, next to kit.DeploymentFlags.
 func pointFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "points", Usage: "CSV `FILE` of many configurations (-: stdin)"},

@@ -1,2 +1,3 @@
-// Package read holds the verbs that read what the warehouse has: runs, reports, comparisons, SQL, and the server for notebooks. It refuses to write into the warehouse.
+// Package read holds the verbs that read what the warehouse has: runs, diagnoses, reports, comparisons, verdicts, exports, SQL, and
+// the server for notebooks. It refuses to write into the warehouse.
 package read

@@ -1,2 +1,3 @@
-// Package send holds the verbs that plan traffic, send it, rehearse it in virtual time and search for the capacity of a server. It refuses to measure: replay, analysis/capacity and internal/engine do.
+// Package send holds the verbs that plan traffic, send it from here or from many pods, rehearse it in virtual time, search for the
+// capacity of a server and simulate one. It refuses to measure: replay, analysis/capacity and internal/engine do.
 package send

@@ -1,7 +1,7 @@
 package send
 
 // The verb plan draws what would be sent and describes it: requests, minutes, mean and
-// peak rate, tokens, and with a deployment the expected requests in flight. draw.go
+// peak rate, tokens, and with a deployment the expected requests in flight. writeplan.go
 // makes the plan; this file prints it.
 //
 // Where the plan itself goes to stdout (--output -), its description goes to stderr.

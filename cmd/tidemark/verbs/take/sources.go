@@ -11,7 +11,7 @@ package take
 // it out.
 //
 // The layout is not package tables': names stand on the left in a column of fixed width,
-// and a long text continues under itself. diagnose.go uses the same layout (labelled).
+// and a long text continues under itself. diagnose uses the same layout (kit.Labelled).
 
 import (
 	"context"
