@@ -20,7 +20,7 @@ help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 $(EMPTY): $(wildcard queries/*.go queries/*/*.sql queries/seeds/* internal/store/warehouse/*.go internal/store/warehouse/makeempty/*.go)
-	rm -f internal/store/warehouse/empty/*.s2 internal/store/warehouse/empty/*.zst # else the new one would begin as a copy of the old one
+	rm -f internal/store/warehouse/empty/*.s2 # else the new one would begin as a copy of the old one
 	$(GO) run -tags $(TAGS) ./internal/store/warehouse/makeempty
 	@touch $@
 

@@ -26,7 +26,7 @@ import (
 	"tidemark/internal/store/warehouse"
 )
 
-func KvCommand() *cli.Command {
+func KVCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "kv",
 		Usage: "what a context costs in KV cache",

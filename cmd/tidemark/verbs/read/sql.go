@@ -33,7 +33,7 @@ import (
 	"tidemark/queries"
 )
 
-func SqlCommand() *cli.Command {
+func SQLCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sql",
 		Usage:     "ask anything; \"tidemark schema\" lists what there is to ask",
