@@ -105,6 +105,13 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[{"text":"all at once"}]}`)
 		}, "protocol", "no event stream: 200 OK, 36 bytes of application/json", 200},
+		{"a packed stream", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, "\x1f\x8b\x08")
+		}, "protocol", "Content-Encoding: gzip", 200},
+		{"a usage of the first chunk alone, and cut", rawStream(rawHead, rawChunk(`{"choices":[{"text":"a"}],"usage":{"prompt_tokens":9,"completion_tokens":0}}`),
+			rawChunk(`{"choices":[{"text":"b"}]}`), rawChunk(`{"choices":[{"text":"c"}]}`)), "cut_stream", "after 3 chunks (their tokens are not counted)", 200},
 		{"an event that is no chunk", events(`{"choices":7}`, "[DONE]"), "protocol", "not a completion chunk", 200},
 		{"bytes that are no HTTP", rawStream("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "protocol", "not an HTTP response", 0},
 		{"broken chunked coding", rawStream(rawHead, "zz\r\n"), "protocol", "chunked", 200},

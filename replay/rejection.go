@@ -20,6 +20,8 @@ const errorBodyLimit = 16 << 10
 func (x *exchange) rejection() (kind, detail string) {
 	said := wire.ErrorBody(x.text).String() // fail scrubs and cuts
 	switch status := x.answer.Status; {
+	case x.answer.Encoding != "":
+		return "protocol", "the answer is packed, and no stream (Content-Encoding: " + x.answer.Encoding + "), though nothing asked for that"
 	case status == http.StatusOK:
 		return "protocol", "the answer is no event stream: " + cmp.Or(said, describeBody(x.answer, x.text))
 	case status >= 300 && status < 400:
