@@ -25,6 +25,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,7 +51,8 @@ import (
 // main runs the program, unless this process is a child that reads a foreign file
 // for ingest, or a worker of serve.
 func main() {
-	ingest.Child() // does not return in such a child
+	debug.SetTraceback("crash") // a crash ends by SIGABRT, 134: Go's own exit code for it, 2, is a mistake in the command here
+	ingest.Child()              // does not return in such a child
 	worker.Child(read.ServedReport)
 	kit.EndsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))

@@ -262,6 +262,9 @@ func (p *Plan) check(file io.Reader) error {
 			return fmt.Errorf("holds more than the %d requests that its first line says", p.header.Requests)
 		}
 	}
+	if lines == 0 {
+		return errors.New("holds no request")
+	}
 	if lines < p.header.Requests {
 		return fmt.Errorf("holds %d requests, its first line says %d", lines, p.header.Requests)
 	}

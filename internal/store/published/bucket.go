@@ -6,7 +6,7 @@ package published
 //
 //	manifest.json                                               names everything else; replaced last
 //	snapshots/NUMBER.duckdb                                     latest.duckdb
-//	lake/<schema>.<relation>/run_date=.../run_id=R/part.NUMBER.parquet
+//	lake/<schema>.<relation>/run_date=.../run=R/part.NUMBER.parquet
 //
 // NUMBER is another one for each publication, so that no object ever changes: who has read a manifest finds all that it
 // names, byte for byte. An object that the next manifest does not name is listed there as retired and removed an hour
