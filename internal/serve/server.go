@@ -66,6 +66,12 @@ func New(config Config) (*Server, error) {
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 		ErrorLog:       log.New(discard{}, "", 0), // a client's mistakes in TLS or HTTP are not the operator's
+		ConnState:      newConnections(mostConnections(config.Workers)).changed,
+	}
+	if err := s.pool.prove(following.current); err != nil {
+		s.pool.close()
+		following.close()
+		return nil, hint.Errorf("serve: %s: %w", following.path, err).Hint(`if it is damaged, "tidemark publish" makes it anew`)
 	}
 	s.pool.refill()
 	go s.watch()
@@ -145,7 +151,7 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 		return
 	}
-	what := "is damaged"
+	what := "is damaged or cannot be opened"
 	if errors.Is(err, fs.ErrNotExist) {
 		what = "is not there any more"
 	} else if err == nil {

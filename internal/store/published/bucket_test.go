@@ -438,6 +438,14 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 	b.mustChange(t, path, namedTrace("2"))
 	for what, answer := range map[string]func(w http.ResponseWriter){
 		"other bytes": func(w http.ResponseWriter) { _, _ = w.Write(old) },
+		"without end": func(w http.ResponseWriter) {
+			for range 1000 {
+				if _, err := w.Write(old); err != nil {
+					return
+				}
+			}
+			t.Error("a snapshot that is longer than the manifest says was fetched to its end")
+		},
 		"cut short": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(old)))
 			_, _ = w.Write(old[:1000])
@@ -446,10 +454,13 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 			objectstest.Refuse(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
 		},
 	} {
+		f.FetchAgain()
+		fetched := 0
 		b.Before = func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.Path, "/snapshots/") {
 				return false
 			}
+			fetched++
 			w.Header().Set("Last-Modified", "Mon, 23 Nov 2026 10:00:00 GMT")
 			answer(w)
 			return true
@@ -457,11 +468,17 @@ func TestAFollowerHasAWholeSnapshot(t *testing.T) {
 		if err := refresh(false); err == nil {
 			t.Errorf("%s: no error", what)
 		}
+		if what == "other bytes" {
+			if err := refresh(false); err == nil || fetched != 1 {
+				t.Errorf("a damaged snapshot was fetched %d times while its manifest was the same (%v)", fetched, err)
+			}
+		}
 		if got, err := os.ReadFile(snapshot); err != nil || !bytes.Equal(got, old) {
 			t.Errorf("%s: the last snapshot is not there any more (%v)", what, err)
 		}
 	}
 	b.Before = nil
+	f.FetchAgain()
 	if err := refresh(true); err != nil {
 		t.Error(err)
 	}
