@@ -24,6 +24,7 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/hint"
+	"tidemark/internal/wildcard"
 )
 
 // Options choose what a report is about.
@@ -114,7 +115,7 @@ order by source_name`)
 	for _, name := range known.texts("source_name") {
 		names = append(names, name)
 		for _, pattern := range patterns {
-			if isLike(pattern, name) {
+			if wildcard.Match(pattern, name) {
 				isFound[pattern] = true
 				if !chosen[name] {
 					chosen[name] = true

@@ -183,7 +183,7 @@ func TestTrafficThatCannotBe(t *testing.T) {
 		{"[relative]", "line 3: traffic: source relative: its times are relative", "dates", true},
 		{"[a, {source: 'l*', class: z}]", `line 3: traffic: no request of "l*" has the class "z"`, "the classes are x, y", true},
 		{"[{source: 'l*', class: x, model: m}]", `line 3: traffic: no request of "l*" has the model "m" and the class "x"`, "its requests have no model; the classes are x, y", true},
-		{"['[']", `traffic "[": not a pattern`, "", true},
+		{"['[']", `no source is named "["`, "", true},
 	} {
 		_, err := parts(context.Background(), db, read(t, c.traffic))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(hint.Of(err), c.hint) || hint.IsMisuse(err) != c.isMisuse {

@@ -266,6 +266,19 @@ func TestABucketThatRefuses(t *testing.T) {
 	if b.seen(t) == nil || bytes.Equal(before, b.Get("team/manifest.json")) {
 		t.Error("when the bucket takes objects again, nothing was published")
 	}
+	// What fails once the manifest is the new one leaves readers with the new state.
+	isNew := false
+	b.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		isNew = isNew || r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "manifest.json")
+		isList := r.Method == http.MethodGet && r.URL.Query().Has("list-type")
+		if isNew && isList {
+			objectstest.Refuse(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
+		}
+		return isNew && isList
+	}
+	if _, err := b.changed(t, path, namedTrace("14")); err == nil || !strings.Contains(hint.Of(err), "readers see the new state") {
+		t.Errorf("a list that fails behind the new manifest: %v; hint %q", err, hint.Of(err))
+	}
 }
 
 func TestWhatIsNotOurs(t *testing.T) {
