@@ -470,6 +470,26 @@ func TestRunsOfOneNameAreToldApart(t *testing.T) {
 	}
 }
 
+// Two runs whose p99 has no interval were "0 of 1 runs differ" below a headline of 2x: what the intervals of the medians tell counts.
+func TestTheTableOfRunsSaysWhatTheHeadlineSays(t *testing.T) {
+	one := recorded{id: "tp1", name: "tp1", requests: 200, lateness: 0.003}
+	same, slow := one, one
+	same.id, same.name = "same", "same"
+	slow.id, slow.name, slow.slowness = "tp2", "tp2", 2
+	html := write(t, record(t, one, slow), reports.Options{})
+	for _, want := range []string{"The second run differs from the first by more than chance", "median 2.00× (", "median TPOT 2.00"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of two runs does not say %q", want)
+		}
+	}
+	html = write(t, record(t, one, same), reports.Options{})
+	for _, want := range []string{"Nothing shows that the second run differs from the first", "~ median 1.00×"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page of two equal runs does not say %q", want)
+		}
+	}
+}
+
 func TestRunsThatAreNotThere(t *testing.T) {
 	for what, c := range map[string]struct {
 		db         *sql.DB
