@@ -111,8 +111,8 @@ qualify row_number() over (partition by other_run_id, metric order by is_differe
 	return c, nil
 }
 
-// counts is false for a run whose figures are compared with nothing.
-func (run *Run) counts() bool { return run.IsValid && !run.HasFailed }
+// counts is false for a run whose figures are compared with nothing: of a draft nobody knows what it ran on.
+func (run *Run) counts() bool { return run.IsValid && !run.HasFailed && !run.IsDraft }
 
 // judge gives a run's verdict in a word or two.
 func (r *comparedRow) judge() {
@@ -154,7 +154,7 @@ func ratioText(pairs *Result, i int) (string, told) {
 // finding says how many runs differ from the first in a latency or in throughput, of those that have an interval.
 func (c comparison) finding(valid int) string {
 	if valid < 2 {
-		return "Fewer than two of these runs are valid: nothing is compared"
+		return "Fewer than two of these runs are valid and no drafts: nothing is compared"
 	}
 	compared, differ := 0, 0
 	for _, row := range c.Rows[1:] {

@@ -227,7 +227,7 @@ func TestALateRunOfFewRequests(t *testing.T) {
 		says, nots []string
 	}{
 		{[]string{"few"}, []string{"Not valid: a request went out 500 ms late, limit 10 ms</h1>", `class="broke"><dt>Client’s lateness, latest</dt><dd class="v">500`}, []string{"Client’s lateness, p99"}},
-		{[]string{"few", "again"}, []string{"Fewer than two of these runs are valid: nothing is compared"}, []string{"×, no interval", "~ 1"}},
+		{[]string{"few", "again"}, []string{"Fewer than two of these runs are valid and no drafts: nothing is compared"}, []string{"×, no interval", "~ 1"}},
 	} {
 		html := write(t, db, reports.Options{RunIDs: c.runs})
 		for _, text := range c.says {
