@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -127,7 +128,8 @@ func BenchmarkScheduler(b *testing.B) {
 	}
 	s := newScheduler(cfg)
 	for i := range 256 {
-		s.add(&sequence{sampling: &sampling{seed: uint64(i), vocab: cfg.Vocab}, prompt: 16, output: 1 << 22, start: chainStart, hashes: []uint64{uint64(i)}})
+		prefix := &tokens{prompt: make([]int32, 16), output: func(at int) int32 { return int32(i ^ at) }, hashes: []uint64{uint64(i)}}
+		s.add(&sequence{prompt: 16, output: 1 << 22, prefix: prefix, findable: math.MaxInt})
 	}
 	s.complete(s.schedule())
 	for b.Loop() {

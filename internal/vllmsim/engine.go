@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,24 @@ type engine struct {
 // mostLag is how far the engine may fall behind its timeline before it stops
 // catching up. A machine that was suspended must not answer with a burst.
 const mostLag = 250 * time.Millisecond
+
+// output is a sequence and whom its tokens are for.
+type output struct {
+	sequence
+	stream *stream
+	choice int
+	times  sequenceTimes
+}
+
+func newOutput(st *stream, choice int, queued time.Duration) *output {
+	c := &st.choices[choice]
+	o := &output{stream: st, choice: choice, times: sequenceTimes{queued: queued}}
+	o.sequence = sequence{prompt: len(c.prompt.ids), output: c.tokens, findable: math.MaxInt, owner: o, prefix: &tokens{
+		prompt: c.prompt.ids, output: c.sampling.token, start: c.prompt.start,
+		hashes: c.prompt.hashes[:len(c.prompt.hashes):len(c.prompt.hashes)], // appended to by each of n outputs
+	}}
+	return o
+}
 
 func newEngine(s *Server) *engine {
 	return &engine{server: s, sched: newScheduler(s.cfg), sequences: map[*stream][]*sequence{}}
@@ -176,13 +195,7 @@ func (e *engine) accept(st *stream) {
 	}
 	now := e.server.sinceStart()
 	for i := range st.choices {
-		c := &st.choices[i]
-		q := &sequence{
-			sampling: &c.sampling, prompt: len(c.prompt.ids), output: c.tokens,
-			start: c.prompt.start, tail: c.prompt.tail,
-			hashes: c.prompt.hashes[:len(c.prompt.hashes):len(c.prompt.hashes)], // appended to by each of n outputs
-			stream: st, choice: i, times: sequenceTimes{queued: now},
-		}
+		q := &newOutput(st, i, now).sequence
 		e.sequences[st] = append(e.sequences[st], q)
 		e.sched.add(q)
 	}
@@ -199,7 +212,7 @@ func (e *engine) begin(b *batch) {
 	now := e.server.sinceStart()
 	for _, q := range b.admitted {
 		if q.preemptions == 0 {
-			q.times.scheduled = now
+			q.owner.(*output).times.scheduled = now
 		}
 	}
 	m := e.server.metrics
@@ -230,7 +243,7 @@ func (e *engine) finish(b batch) {
 	m.mu.Lock()
 	tokens := 0
 	for _, q := range yielded {
-		tokens += e.yield(q, now)
+		tokens += e.yield(q.owner.(*output), now)
 	}
 	if len(yielded) > 0 {
 		m.iterationTokens.observe(float64(tokens))
@@ -246,7 +259,7 @@ func (e *engine) finish(b batch) {
 // this sequence adds to the step as vLLM counts them: the uncached part of a
 // prompt counts as a whole in the step of its first token. The metrics' lock is
 // held.
-func (e *engine) yield(q *sequence, now time.Duration) int {
+func (e *engine) yield(q *output, now time.Duration) int {
 	m, tokens := e.server.metrics, 1
 	if q.generated == 1 {
 		q.times.first = now
@@ -289,7 +302,8 @@ func (e *engine) forget(st *stream) {
 func (e *engine) abortAll() {
 	now := e.server.sinceStart()
 	for st, sequences := range e.sequences {
-		for _, q := range sequences {
+		for _, s := range sequences {
+			q := s.owner.(*output)
 			if q.isGone {
 				continue
 			}

@@ -101,7 +101,7 @@ func (m *metrics) gap(d time.Duration) {
 }
 
 // finished counts an output that ended; mu is held.
-func (m *metrics) finished(q *sequence, why finishReason, now time.Duration) {
+func (m *metrics) finished(q *output, why finishReason, now time.Duration) {
 	t, n := q.times, q.generated
 	m.success[why]++
 	m.requestPrompt.observe(float64(q.prompt))

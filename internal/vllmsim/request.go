@@ -33,7 +33,6 @@ type prompt struct {
 	ids    []int32
 	start  uint64 // of its hash chain
 	hashes []uint64
-	tail   []int32
 }
 
 // readTextRequest turns a body into a request or into vLLM's refusal. The
@@ -72,7 +71,7 @@ func (s *Server) readTextRequest(body []byte, isChat bool, requestID string) (*t
 	}
 	for i := range a.prompts {
 		p := &a.prompts[i]
-		p.hashes, p.tail = hashBlocks(p.ids, p.start, s.cfg.BlockSize)
+		p.hashes = hashBlocks(p.ids, p.start, s.cfg.BlockSize)
 	}
 	if refusal := s.checkIDs(a); refusal != nil {
 		return a, refusal

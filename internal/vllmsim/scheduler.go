@@ -1,10 +1,6 @@
 package vllmsim
 
-import (
-	"slices"
-
-	"tidemark/internal/splitmix"
-)
+import "slices"
 
 // The scheduler follows vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py):
 // there are no separate prefill and decode phases. A step has a budget of
@@ -21,13 +17,11 @@ import (
 // sequence is one output in the making: a prompt, how far its KV is computed,
 // and the blocks that hold it.
 type sequence struct {
-	sampling *sampling
-	prompt   int     // tokens
-	output   int     // tokens it will yield in all
-	start    uint64  // of the hash chain; differs with the cache salt
-	tail     []int32 // prompt tokens after the last full block; the first tokens of the output complete that block
-	hashes   []uint64
-	content  *Content // in place of tail, hashes and sampling: in virtual time nobody reads tokens
+	prompt   int // tokens
+	output   int // tokens it will yield in all
+	prefix   prefix
+	findable int // how many leading tokens another sequence may have too; without a prefix 0
+	owner    any // the caller's
 
 	generated   int
 	computed    int // tokens whose KV is in the cache
@@ -37,33 +31,26 @@ type sequence struct {
 	cached      int // prompt tokens found in the cache when first admitted; -1 before
 	preemptions int
 	isGone      bool // finished or aborted
+}
 
-	stream *stream // nil in virtual time, where nobody listens
-	job    *Job    // nil but in virtual time
-	choice int
-	times  sequenceTimes
+// prefix says what the prefix cache knows the blocks of a sequence by.
+type prefix interface {
+	// hash is that of a full block, which covers the whole prefix up to its end.
+	hash(block, size int) uint64
 }
 
 func (s *sequence) tokens() int { return s.prompt + s.generated }
 
-// hash is that of a full block, which covers the whole prefix up to its end.
-func (s *sequence) hash(block, size int) uint64 {
-	if s.content != nil {
-		return s.content.hash(block, size)
-	}
-	return s.hashes[block]
-}
-
-// hashed is how many leading blocks have a hash. In virtual time those that no other sequence can ask for count only once
-// the sequence has been preempted: then it may find them itself.
+// hashed is how many leading blocks have a hash. Those that no other sequence can ask for count only once the sequence has
+// been preempted: then it may find them itself.
 func (s *sequence) hashed(size int) int {
 	switch {
-	case s.content == nil:
-		return len(s.hashes)
+	case s.prefix == nil:
+		return 0
 	case s.preemptions > 0:
 		return s.tokens() / size
 	}
-	return min(s.content.Findable, s.tokens()) / size
+	return min(s.findable, s.tokens()) / size
 }
 
 // batch is the work of one step.
@@ -275,7 +262,7 @@ func (s *scheduler) lookUpHead() []int32 {
 	next := uint64(0)
 	hasNext := s.cfg.EnablePrefixCaching && len(found) < min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
 	if hasNext {
-		next = q.hash(len(found), s.cfg.BlockSize)
+		next = q.prefix.hash(len(found), s.cfg.BlockSize)
 	}
 	s.pool.watch(s.head.found, found, next, hasNext)
 	s.head = lookup{q, found}
@@ -291,7 +278,7 @@ func (s *scheduler) lookUp(q *sequence) []int32 {
 	most := min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
 	var found []int32
 	for block := range most {
-		i, isThere := s.pool.find(q.hash(block, s.cfg.BlockSize))
+		i, isThere := s.pool.find(q.prefix.hash(block, s.cfg.BlockSize))
 		if !isThere {
 			break
 		}
@@ -328,7 +315,7 @@ func (s *scheduler) remember(q *sequence, tokens int) {
 		return
 	}
 	for full := min(tokens/s.cfg.BlockSize, q.hashed(s.cfg.BlockSize)); q.remembered < full; q.remembered++ {
-		s.pool.remember(q.blocks[q.remembered], q.hash(q.remembered, s.cfg.BlockSize))
+		s.pool.remember(q.blocks[q.remembered], q.prefix.hash(q.remembered, s.cfg.BlockSize))
 	}
 }
 
@@ -347,7 +334,6 @@ func (s *scheduler) complete(b batch) []*sequence {
 			continue // more prompt to compute
 		}
 		q.generated++
-		s.extendHashes(q)
 		yielded = append(yielded, q)
 		if q.generated == q.output {
 			isAnyDone = true
@@ -360,27 +346,6 @@ func (s *scheduler) complete(b batch) []*sequence {
 	return yielded
 }
 
-// extendHashes adds the hash of the block that the newest token has filled.
-func (s *scheduler) extendHashes(q *sequence) {
-	size := s.cfg.BlockSize
-	if !s.cfg.EnablePrefixCaching || q.sampling == nil || q.tokens()%size != 0 {
-		return
-	}
-	block := len(q.hashes)
-	hash := q.start
-	if block > 0 {
-		hash = q.hashes[block-1]
-	}
-	for at := block * size; at < (block+1)*size; at++ {
-		if at < q.prompt {
-			hash = chain(hash, q.tail[at-q.prompt/size*size])
-			continue
-		}
-		hash = chain(hash, q.sampling.token(at-q.prompt))
-	}
-	q.hashes = append(q.hashes, hash)
-}
-
 func (s *scheduler) drop(q *sequence) {
 	s.pool.release(q.blocks)
 	if cap(q.blocks) > 0 && len(s.spare) < s.cfg.MaxNumSeqs {
@@ -389,13 +354,13 @@ func (s *scheduler) drop(q *sequence) {
 	q.blocks, q.remembered, q.computed = nil, 0, 0
 }
 
-// end frees what q holds, its hashes as well: there is one for each block of
+// end frees what q holds, its prefix as well: that has a hash for each block of
 // its prompt, and an answer may have thousands of outputs that end long before
 // the last.
 func (s *scheduler) end(q *sequence) {
 	q.isGone = true
 	s.drop(q)
-	q.hashes = nil
+	q.prefix = nil
 }
 
 // abort removes sequences wherever they are, in one pass: there may be
@@ -409,28 +374,4 @@ func (s *scheduler) abort(sequences ...*sequence) {
 	isGone := func(q *sequence) bool { return q.isGone }
 	s.running = slices.DeleteFunc(s.running, isGone)
 	s.waiting = slices.DeleteFunc(s.waiting, isGone)
-}
-
-// chainStart is the first link of the hash chain of a prompt without a cache
-// salt.
-const chainStart uint64 = 0x243f6a8885a308d3
-
-// chain hashes one more token. A block's hash covers the whole prefix up to its
-// end, so equal hashes mean equal prefixes.
-func chain(hash uint64, id int32) uint64 {
-	return splitmix.Mix(hash ^ uint64(uint32(id)))
-}
-
-// hashBlocks returns the chained hashes of the prompt's full blocks, and the
-// tokens after the last of these.
-func hashBlocks(ids []int32, start uint64, size int) (hashes []uint64, tail []int32) {
-	hashes = make([]uint64, 0, len(ids)/size+1)
-	hash := start
-	for full := len(ids) / size; len(hashes) < full; {
-		for _, id := range ids[len(hashes)*size : (len(hashes)+1)*size] {
-			hash = chain(hash, id)
-		}
-		hashes = append(hashes, hash)
-	}
-	return hashes, slices.Clone(ids[len(hashes)*size:])
 }

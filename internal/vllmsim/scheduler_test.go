@@ -2,6 +2,7 @@ package vllmsim
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -27,14 +28,17 @@ func newRig(t *testing.T, c Config) *rig {
 }
 
 func (r *rig) add(ids []int32, output int) *sequence {
-	s := &sampling{seed: uint64(len(r.added)), vocab: r.cfg.Vocab, maxTokens: output, ignoreEOS: true}
-	q := &sequence{sampling: s, prompt: len(ids), output: output, start: chainStart}
-	q.hashes, q.tail = hashBlocks(ids, chainStart, r.cfg.BlockSize)
+	seed := len(r.added)
+	q := &sequence{prompt: len(ids), output: output, findable: math.MaxInt}
+	q.prefix = &tokens{prompt: ids, output: func(i int) int32 { return answered(seed, i) }, start: chainStart, hashes: hashBlocks(ids, chainStart, r.cfg.BlockSize)}
 	r.sched.add(q)
 	r.added = append(r.added, q)
 	r.open[q] = true
 	return q
 }
+
+// answered is the i-th token of the answer to a rig's n-th prompt: no two answers share one, nor with a prompt.
+func answered(n, i int) int32 { return int32(1_000_000 + 10_000*n + i) }
 
 // step runs one engine step and checks everything that must hold after any.
 func (r *rig) step() (batch, []*sequence) {
@@ -293,13 +297,13 @@ func TestPrefixCacheFindsWholeBlocksBelowTheLastToken(t *testing.T) {
 
 func TestPrefixCacheKeepsOutputs(t *testing.T) {
 	r := newRig(t, small())
-	first := r.add(ids(0, 20), 30)
+	r.add(ids(0, 20), 30)
 	r.drain()
 	// The next turn repeats prompt and output; the last of 50 tokens was never
 	// computed, so 48 are cached.
 	turn := ids(0, 20)
 	for i := range 30 {
-		turn = append(turn, first.sampling.token(i))
+		turn = append(turn, answered(0, i))
 	}
 	q := r.add(append(turn, 7, 8, 9), 1)
 	r.drain()

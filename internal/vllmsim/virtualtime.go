@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
-
-	"tidemark/internal/splitmix"
 )
 
 // Virtual plays requests through the scheduler in virtual time: whoever drives it says when a request arrives, and moves
@@ -52,45 +50,18 @@ type Job struct {
 	runs []tokenRun
 }
 
+func (j *Job) sequence() *sequence {
+	q := &sequence{prompt: j.Prompt, output: j.Output, owner: j}
+	if j.Content != nil {
+		q.prefix, q.findable = j.Content, j.Content.Findable
+	}
+	return q
+}
+
 // tokenRun says that a job's tokens from one on came in successive steps, beginning with one.
 type tokenRun struct {
 	token int
 	step  int64
-}
-
-// Content says what a request's tokens share with others. Two requests with an equal id at a place share all tokens up to
-// there.
-type Content struct {
-	Blocks      []uint64 // ids of the leading blocks of the prompt
-	BlockTokens int      // tokens in each of them
-	BlocksEnd   int      // tokens of the prompt that they cover
-	Answers     []Span   // of earlier turns, which stand in place of blocks, and the answer itself
-	Own         uint64   // the id of everything else
-	// Findable is how many leading tokens, of prompt and answer together, a later request may have too.
-	Findable int
-}
-
-// Span is the tokens [Start, End).
-type Span struct {
-	Start, End int
-	ID         uint64
-}
-
-// hash is that of a block of the engine: the id of what its last token belongs to, and its place.
-func (c *Content) hash(block, size int) uint64 {
-	return splitmix.Mix(c.idAt((block+1)*size-1) ^ splitmix.Mix(uint64(block)))
-}
-
-func (c *Content) idAt(token int) uint64 {
-	for _, span := range c.Answers {
-		if token >= span.Start && token < span.End {
-			return span.ID
-		}
-	}
-	if token < c.BlocksEnd {
-		return c.Blocks[token/c.BlockTokens]
-	}
-	return c.Own
 }
 
 // Noise makes an engine as uneven as a real one; the zero value is none.
@@ -202,7 +173,7 @@ func (v *Virtual) Fits(job *Job) error {
 // Add lets a request arrive. The instant must not lie before one that the engine was told of, nor after End.
 func (v *Virtual) Add(job *Job, at time.Duration) {
 	job.Arrived = at
-	v.sched.add(&sequence{prompt: job.Prompt, output: job.Output, content: job.Content, job: job})
+	v.sched.add(job.sequence())
 	switch {
 	case v.now.steps == 0: // whatever arrives at the same instant shares its first step
 		v.wakes = min(v.wakes, at)
@@ -251,8 +222,9 @@ func (v *Virtual) Finish(ended func(*Job)) {
 	for _, q := range yielded {
 		v.yield(q, &s, end)
 		if q.isGone {
-			q.job.Preemptions = q.preemptions
-			over = append(over, q.job)
+			job := q.owner.(*Job)
+			job.Preemptions = q.preemptions
+			over = append(over, job)
 		}
 	}
 	v.over = over
@@ -267,7 +239,7 @@ func (v *Virtual) Finish(ended func(*Job)) {
 
 // yield notes the instants of a sequence's newest tokens.
 func (v *Virtual) yield(q *sequence, s *stretch, end time.Duration) {
-	job := q.job
+	job := q.owner.(*Job)
 	if q.generated == 1 {
 		job.First = end
 		job.Cached = max(q.cached, 0)
@@ -296,8 +268,8 @@ func (v *Virtual) keep(s stretch) {
 	oldest := v.done
 	for _, list := range [][]*sequence{v.sched.running, v.sched.waiting} {
 		for _, q := range list {
-			if len(q.job.runs) > 0 {
-				oldest = min(oldest, q.job.runs[0].step)
+			if runs := q.owner.(*Job).runs; len(runs) > 0 {
+				oldest = min(oldest, runs[0].step)
 			}
 		}
 	}
@@ -357,7 +329,7 @@ func (v *Virtual) admitted(at time.Duration) {
 	v.counts.PrefixHits += int64(v.batch.hit)
 	for _, q := range v.batch.admitted {
 		if q.preemptions == 0 {
-			q.job.Scheduled = at
+			q.owner.(*Job).Scheduled = at
 		}
 	}
 }

@@ -56,14 +56,15 @@ func walked(cfg Config, jobs []*Job, at []time.Duration) (tokens map[*Job][]time
 			clock = max(clock, at[next])
 		}
 		for ; next < len(jobs) && at[next] <= clock; next++ {
-			s.add(&sequence{prompt: jobs[next].Prompt, output: jobs[next].Output, content: jobs[next].Content, job: jobs[next]})
+			s.add(jobs[next].sequence())
 		}
 		b := s.schedule()
 		preempted += len(b.preempted)
 		hits += b.hit
 		clock += cfg.StepTime(b.step)
 		for _, q := range s.complete(b) {
-			tokens[q.job] = append(tokens[q.job], clock)
+			job := q.owner.(*Job)
+			tokens[job] = append(tokens[job], clock)
 		}
 	}
 	return tokens, preempted, hits
