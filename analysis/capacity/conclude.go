@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"tidemark/analysis/regression"
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -187,7 +187,7 @@ func (s *search) describe(a *Answer, e *estimate) {
 		shift := c.shift
 		shift.All += of.k
 		if requests, err := s.plans.whole(math.Exp(e.ln), s.q.curveSeed(0)); err == nil {
-			if replies, err := c.play(requests, math.Exp(e.ln), shift, vllmsim.Noise{}); err == nil {
+			if replies, err := c.play(requests, math.Exp(e.ln), shift, engine.Noise{}); err == nil {
 				n := users(requests, replies, s.q.length(math.Exp(e.ln)))
 				a.Users = &n
 			}

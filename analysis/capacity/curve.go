@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -25,7 +25,7 @@ type curve struct {
 	plans    *plans
 	shift    Shift
 	requests int // played at a point
-	noise    vllmsim.Noise
+	noise    engine.Noise
 	points   map[place]*sampled
 	limits   map[limitKey]limit
 	err      error
@@ -64,7 +64,7 @@ func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 			break
 		}
 	}
-	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: vllmsim.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
+	return &curve{twin: t, plans: p, shift: shift, requests: requests, noise: engine.Noise{StepSD: 0.05}, points: map[place]*sampled{}, limits: map[limitKey]limit{}}
 }
 
 // at plays a point, or more seeds of it where more requests are asked for than before.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -88,8 +88,8 @@ type Shift struct {
 
 // Twin is the engine model of the server that is asked about.
 type Twin struct {
-	Engine   vllmsim.Config // of one replica; StepTime is not read
-	StepTime func(Shift) func(vllmsim.Step) time.Duration
+	Engine   engine.Config // of one replica; StepTime is not read
+	StepTime func(Shift) func(engine.Step) time.Duration
 
 	Replicas       int
 	Routing        string // as rehearsal.Settings
@@ -103,10 +103,10 @@ type Twin struct {
 
 // ShiftedSteps makes the twin's StepTime of a prediction: what a step takes without its prompts is its decode part, what they add is
 // its prefill part.
-func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(vllmsim.Step) time.Duration {
-	return func(s Shift) func(vllmsim.Step) time.Duration {
+func ShiftedSteps(predicted func(engine.Step) time.Duration) func(Shift) func(engine.Step) time.Duration {
+	return func(s Shift) func(engine.Step) time.Duration {
 		decode, prefill := math.Exp(s.Decode+s.All), math.Exp(s.Prefill+s.All)
-		return func(step vllmsim.Step) time.Duration {
+		return func(step engine.Step) time.Duration {
 			whole := predicted(step)
 			if step.PrefillTokens == 0 {
 				return time.Duration(decode * float64(whole))
@@ -121,7 +121,7 @@ func ShiftedSteps(predicted func(vllmsim.Step) time.Duration) func(Shift) func(v
 // Check refuses what cannot be meant. A question whose twin has no step time yet is checked without it.
 func (q Question) Check() error {
 	if q.Twin.StepTime == nil {
-		q.Twin.StepTime = func(Shift) func(vllmsim.Step) time.Duration { return nil }
+		q.Twin.StepTime = func(Shift) func(engine.Step) time.Duration { return nil }
 	}
 	_, err := q.settled()
 	return err
@@ -185,8 +185,7 @@ func (q Question) checkObjectives() error {
 // hash is the name of the question. A search ignores events that have another name. The budget is not in it, so that a search can be given more time.
 func (q Question) hash() string {
 	h := sha256.New()
-	engine := q.Twin.Engine
-	engine.StepTime, engine.Fixed = nil, nil
+	e := q.Twin.Engine
 	asked := struct {
 		Objectives       []Objective
 		Mode             string
@@ -200,8 +199,8 @@ func (q Question) hash() string {
 		Answered, IsCold bool
 		LengthS          float64
 	}{q.Objectives, q.Mode, q.BySpeed, q.Seed, q.MinScale, q.MaxScale,
-		[6]int{engine.MaxNumBatchedTokens, engine.MaxNumSeqs, engine.KVBlocks, engine.BlockSize, engine.MaxModelLen, engine.SlidingWindow},
-		engine.EnablePrefixCaching, q.Twin.Replicas, q.Twin.MaxConcurrency, q.Twin.Routing, q.Twin.IsAnswered, q.Twin.IsCold, q.Length.Seconds()}
+		[6]int{e.MaxNumBatchedTokens, e.MaxNumSeqs, e.KVBlocks, e.BlockSize, e.MaxModelLen, e.SlidingWindow},
+		e.EnablePrefixCaching, q.Twin.Replicas, q.Twin.MaxConcurrency, q.Twin.Routing, q.Twin.IsAnswered, q.Twin.IsCold, q.Length.Seconds()}
 	text, err := json.Marshal(asked)
 	if err != nil {
 		panic(err) // numbers and texts

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tidemark/internal/vllmsim"
+	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
 
@@ -424,7 +424,7 @@ func (s *search) worstPlace(r *Run, e *estimate) (time.Duration, error) {
 	best, most := time.Duration(0), -1.0
 	for _, start := range places(s.q.length(r.Scale), length, 10) {
 		requests := piece(whole, start, length)
-		replies, err := c.play(requests, r.Scale, shift, vllmsim.Noise{})
+		replies, err := c.play(requests, r.Scale, shift, engine.Noise{})
 		if err != nil {
 			return 0, err
 		}
@@ -452,7 +452,7 @@ func (s *search) countClosed(r *Run, e *estimate, start time.Duration) error {
 		t, shift = s.rivals[0].twin, s.rivals[0].shift
 	}
 	requests := piece(s.q.Window, s.q.Window[r.First].Due, s.q.Length)
-	replies, err := t.play(requests, r.Scale, shift, vllmsim.Noise{})
+	replies, err := t.play(requests, r.Scale, shift, engine.Noise{})
 	for _, reply := range replies {
 		if reply.IsSent && reply.Last.Seconds() <= r.LengthS {
 			r.Count++

@@ -10,21 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/proof"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
 
-func engine(budget, blocks int) vllmsim.Config {
-	return vllmsim.Config{MaxNumBatchedTokens: budget, MaxNumSeqs: 256, KVBlocks: blocks, MaxModelLen: 32768}
+func engineOf(budget, blocks int) engine.Config {
+	return engine.Config{MaxNumBatchedTokens: budget, MaxNumSeqs: 256, KVBlocks: blocks, MaxModelLen: 32768}
 }
 
 // asked is a question about three minutes of Poisson traffic on the twin of an 8B model, with few requests at each point of the curve.
 func asked() Question {
 	return Question{
 		Window: poisson(6, 3*time.Minute, 3), Length: 3 * time.Minute, Objectives: latency(0.95, 1, 0.035), Precision: 0.1,
-		Twin: Twin{Engine: engine(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}, curveRequests: 2500, MaxScale: 5,
+		Twin: Twin{Engine: engineOf(2048, 26000), StepTime: ShiftedSteps(llama8B.time)}, curveRequests: 2500, MaxScale: 5,
 	}
 }
 
@@ -77,7 +77,7 @@ func deref(x *float64) float64 {
 func TestSearchesHoldTheTruth(t *testing.T) {
 	s := studied{
 		window: func(testing.TB) []plan.Request { return poisson(6, 3*time.Minute, 3) }, length: 3 * time.Minute, slo: latency(0.95, 1, 0.035),
-		twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engine(2048, 26000),
+		twin: llama8B, real: llama8B.off(1.3, 1.2, 1.25, 1), engine: engineOf(2048, 26000),
 	}
 	truth, _ := s.truth(t, 20_000)
 	searches, held := proof.Many(1, 10), 0

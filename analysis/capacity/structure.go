@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/stat"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -270,7 +270,7 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 		k := c.lastSpeed(runs)
 		shift := c.shift
 		shift.All += k
-		replies, err := c.play(requests, 1.1*scale, shift, vllmsim.Noise{})
+		replies, err := c.play(requests, 1.1*scale, shift, engine.Noise{})
 		if err != nil {
 			continue
 		}
@@ -297,7 +297,7 @@ func (s *search) keepRivals(fitting []contender, runs []*Run) error {
 
 // distance of the twin's latencies from those of a run, request by request and in quantiles: mean |ln|.
 func (t *twin) distance(r *Run, shift Shift) (float64, error) {
-	got, err := t.play(r.requests, r.Scale, shift, vllmsim.Noise{})
+	got, err := t.play(r.requests, r.Scale, shift, engine.Noise{})
 	if err != nil {
 		return 0, err
 	}

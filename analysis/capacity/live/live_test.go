@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay"
 	"tidemark/replay/host"
@@ -57,15 +58,15 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // known is the step time of the simulated server.
 var known = Steps{Base: 10e-3, Sequence: 0.4e-3, Context: 0.5e-6, Prompt: 40e-6}
 
-func engineOf(steps Steps) vllmsim.Config {
-	return vllmsim.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 32, MaxNumBatchedTokens: 2048, KVBlocks: 8192, EnablePrefixCaching: true, StepTime: steps.Time}
+func engineOf(steps Steps) engine.Config {
+	return engine.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 32, MaxNumBatchedTokens: 2048, KVBlocks: 8192, EnablePrefixCaching: true, StepTime: steps.Time}
 }
 
 // onServer runs a test on a fake clock with a search's server that is there; crash takes it away.
-func onServer(t *testing.T, c vllmsim.Config, test func(t *testing.T, s *Server, crash func())) {
+func onServer(t *testing.T, c engine.Config, test func(t *testing.T, s *Server, crash func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		simulated, err := vllmsim.New(c)
+		simulated, err := vllmsim.New(vllmsim.Config{Config: c})
 		if err != nil {
 			t.Fatal(err)
 		}

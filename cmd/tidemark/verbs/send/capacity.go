@@ -39,11 +39,11 @@ import (
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -287,7 +287,7 @@ func (s *search) ready(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var engine vllmsim.Config
+	var engine engine.Config
 	isAsked := named == nil
 	ask := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		isAsked = true

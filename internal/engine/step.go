@@ -1,4 +1,4 @@
-package vllmsim
+package engine
 
 // Step is the work of one engine step, in the quantities that its duration
 // depends on: weights are read once per step, KV once per context token, and
