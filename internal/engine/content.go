@@ -2,8 +2,8 @@ package engine
 
 import "tidemark/internal/splitmix"
 
-// Content is the prefix of a request whose tokens nobody reads, as in virtual time: it says what they share with others. Two requests with an equal id at a place share all tokens up to
-// there.
+// Content is the prefix of a request whose tokens nobody reads: it says what they share with those of others. Two requests
+// with an equal id at a place share all tokens up to there.
 type Content struct {
 	Blocks      []uint64 // ids of the leading blocks of the prompt
 	BlockTokens int      // tokens in each of them

@@ -1,7 +1,6 @@
 // Package engine models one inference engine of vLLM's kind: which requests share a step, and when each token comes.
 //
-//	config.go      what the engine has, and how long a step takes (StepTime)
-//	step.go        the work of a step, on which its time depends
+//	config.go      what the engine has, how long a step takes (StepTime), and the work on which that depends (Step)
 //	scheduler.go   what a step holds: token budget, chunked prefill, preemption
 //	blocks.go      the paged KV cache and its prefix cache
 //	content.go     what the prefix cache knows a sequence by, where only lengths and shared blocks are known

@@ -15,22 +15,24 @@ import "slices"
 // counting those that the prefix cache already has.
 
 // Sequence is one output in the making: a prompt, how far its KV is computed,
-// and the blocks that hold it.
+// and the blocks that hold it. The caller fills in the first group and reads
+// the second.
 type Sequence struct {
-	Prompt   int // tokens
-	Output   int // tokens it will yield in all
-	Prefix   prefix
-	Findable int // how many leading tokens another sequence may have too; without a prefix 0
-	Owner    any // the caller's
+	Prompt   int    // tokens
+	Output   int    // tokens it will yield in all
+	Prefix   prefix // *Content or *Tokens; nil: it is not found in the prefix cache, not even by itself
+	Findable int    // how many leading tokens another sequence may have too
+	Owner    any    // the caller's
 
-	Generated   int
-	computed    int // tokens whose KV is in the cache
-	planned     int // tokens in the current step
-	blocks      []int32
-	remembered  int // leading blocks already offered to the prefix cache
+	Generated   int // tokens so far
 	Cached      int // prompt tokens found in the cache when first admitted; -1 before
 	Preemptions int
 	IsGone      bool // finished or aborted
+
+	computed   int // tokens whose KV is in the cache
+	planned    int // tokens in the current step
+	blocks     []int32
+	remembered int // leading blocks already offered to the prefix cache
 }
 
 // prefix says what the prefix cache knows the blocks of a sequence by.
@@ -63,8 +65,8 @@ type Batch struct {
 	Hit       int // tokens of these that were found
 }
 
-// Scheduler decides what an engine step holds. It knows neither time nor HTTP;
-// schedule and complete are called in turn, with aborts in between.
+// Scheduler decides what an engine step holds. It knows no time. Schedule and
+// Complete are called in turn, with Add and Abort in between.
 type Scheduler struct {
 	cfg     Config
 	pool    *blockPool
@@ -82,15 +84,18 @@ type lookup struct {
 	found []int32
 }
 
+// NewScheduler takes settings that WithDefaults has completed.
 func NewScheduler(cfg Config) *Scheduler {
 	return &Scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks)}
 }
 
+// Add lets a sequence wait behind the others.
 func (s *Scheduler) Add(q *Sequence) {
 	q.Cached = -1
 	s.waiting = append(s.waiting, q)
 }
 
+// IsIdle says that nothing runs and nothing waits.
 func (s *Scheduler) IsIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
 
 // Rest lets go of the sequences of the last step: an idle engine holds no answer.

@@ -405,6 +405,3 @@ func (v *Virtual) Counts(at time.Duration) Counts {
 
 // Load is how many requests the engine has, running and waiting.
 func (v *Virtual) Load() int { return len(v.sched.running) + len(v.sched.waiting) }
-
-// ResetPrefixCache forgets the cached blocks, unless one is in use.
-func (v *Virtual) ResetPrefixCache() bool { return v.sched.ResetPrefixCache() }
