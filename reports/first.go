@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -79,7 +80,7 @@ func observed(o analysis.ObjectiveVerdict) string {
 	return "was " + valueOf(o.Objective, *o.Observed) + ", limit " + limitOf(o.Objective)
 }
 
-func isShare(o analysis.Objective) bool { return o.Metric == "failure_ratio" }
+func isShare(o analysis.Objective) bool { return o.Metric == metric.FailureRatio }
 
 func valueOf(o analysis.Objective, v float64) string {
 	if isShare(o) {
@@ -206,7 +207,7 @@ func (run *Run) missed() string {
 		things = "gaps between tokens"
 	}
 	allowed := trimZeros(100-o.Percentile) + " % is allowed"
-	what := "were beyond " + limitOf(o.Objective) + " of " + words(o.Metric)
+	what := "were beyond " + limitOf(o.Objective) + " of " + show.Words(o.Metric)
 	if isShare(o.Objective) {
 		what, allowed = "failed", limitOf(o.Objective)+" is allowed"
 	}

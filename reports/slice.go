@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -102,16 +103,13 @@ type burst struct {
 	Misses, All int64
 }
 
-// missedBy are the columns of staging.requests by which a request misses an objective.
-var missedBy = map[string]string{"ttft": "ttft_s", "ttft_from_due": "ttft_from_due_s", "tpot": "tpot_s", "e2e": "e2e_s", "e2e_from_due": "e2e_from_due_s"}
-
 // findBurst looks for the shortest part of a run, of a fifth at most, that holds four fifths of the misses of the objective that decided.
 func (run *Run) findBurst(ctx context.Context, db *sql.DB) error {
 	if !run.HasSLO {
 		return nil
 	}
 	o := run.binding()
-	column := missedBy[o.Metric]
+	column := metric.Column(o.Metric)
 	if column == "" || o.Above == 0 {
 		return nil
 	}

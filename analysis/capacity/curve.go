@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/replay/schedule"
 )
@@ -59,7 +60,7 @@ type limit struct {
 
 func newCurve(t *twin, p *plans, shift Shift, requests int) *curve {
 	for _, o := range t.q.Objectives {
-		if o.Metric == ITL { // a request has hundreds of gaps
+		if o.Metric == metric.ITL { // a request has hundreds of gaps
 			requests /= 10
 			break
 		}

@@ -3,6 +3,8 @@ package capacity
 import (
 	"context"
 	"math"
+
+	"tidemark/analysis/metric"
 )
 
 // Limits are where the objectives of one question end at several speeds of the twin: for somebody who asks about many windows and needs
@@ -56,7 +58,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	excess := func(n int) float64 {
 		worst := math.Inf(-1)
 		for j, o := range q.Objectives {
-			if o.Metric != FailureRatio {
+			if o.Metric != metric.FailureRatio {
 				worst = max(worst, c.at(place{n, 0})[j].excess)
 			}
 		}
@@ -102,7 +104,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 	}
 	for j, o := range q.Objectives {
 		a, b := c.at(place{low, 0})[j], c.at(place{high, 0})[j]
-		if o.Metric == FailureRatio || b.excess <= 0 {
+		if o.Metric == metric.FailureRatio || b.excess <= 0 {
 			continue
 		}
 		ln, width := float64(low)*curveStep, float64(high-low)*curveStep

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -40,28 +41,17 @@ type Question struct {
 
 // Objective is one bound, as in an SLO file.
 type Objective struct {
-	Metric   string  `json:"metric"`             // ttft, ttft_from_due, tpot, e2e, e2e_from_due, itl, failure_ratio
+	Metric   string  `json:"metric"`             // of package metric
 	Quantile float64 `json:"quantile,omitempty"` // 0.99 for a p99; 0: the mean; of failure_ratio none
 	AtMost   float64 `json:"at_most"`            // seconds; a share for failure_ratio
 	Class    string  `json:"class,omitempty"`    // of requests; empty: all
 }
 
-// The metrics. Those from due contain the wait of a request that was held back.
-const (
-	TTFT         = "ttft"
-	TTFTFromDue  = "ttft_from_due"
-	TPOT         = "tpot"
-	E2E          = "e2e"
-	E2EFromDue   = "e2e_from_due"
-	ITL          = "itl"
-	FailureRatio = "failure_ratio"
-)
-
 // String is the objective's name as marts.slo writes it: p99 ttft_from_due.
 func (o Objective) String() string {
 	text := o.Metric
 	switch {
-	case o.Metric == FailureRatio:
+	case o.Metric == metric.FailureRatio:
 	case o.Quantile == 0:
 		text = "mean " + text
 	default:
@@ -74,7 +64,7 @@ func (o Objective) String() string {
 }
 
 // isShare says that the objective is about a share of requests, and not about a mean or failures.
-func (o Objective) isShare() bool { return o.Metric != FailureRatio && o.Quantile > 0 }
+func (o Objective) isShare() bool { return o.Metric != metric.FailureRatio && o.Quantile > 0 }
 
 // allowed is the share of requests that may miss.
 func (o Objective) allowed() float64 { return 1 - o.Quantile }
@@ -166,12 +156,12 @@ func (q Question) checkObjectives() error {
 	fitted := 0
 	for _, o := range q.Objectives {
 		switch o.Metric {
-		case TTFT, TTFTFromDue, TPOT, E2E, E2EFromDue, ITL:
+		case metric.TTFT, metric.TTFTFromDue, metric.TPOT, metric.E2E, metric.E2EFromDue, metric.ITL:
 			fitted++
 			if !(o.AtMost > 0) || o.Quantile < 0 || o.Quantile >= 1 {
 				return fmt.Errorf("capacity: %s at most %v: want a bound above 0 s and a quantile below 1", o, o.AtMost)
 			}
-		case FailureRatio:
+		case metric.FailureRatio:
 		default:
 			return fmt.Errorf("capacity: no metric %q", o.Metric)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/proof"
 	"tidemark/replay/plan"
@@ -342,7 +343,7 @@ func TestAServerUnlikeItsTwinIsNotAnsweredWithConfidence(t *testing.T) {
 
 func TestAShareOfFailuresIsBoundedAndNotFitted(t *testing.T) {
 	q := asked()
-	q.Objectives = append(q.Objectives, Objective{Metric: FailureRatio, AtMost: 0.01})
+	q.Objectives = append(q.Objectives, Objective{Metric: metric.FailureRatio, AtMost: 0.01})
 	a := searched(t, q, behaves(&q, llama8B, 1))
 	if a.Outcome != Found || !strings.Contains(strings.Join(a.Notes, " "), "the share of failures is at most") {
 		t.Errorf("%+v", a)
@@ -361,7 +362,7 @@ func TestAShareOfFailuresIsBoundedAndNotFitted(t *testing.T) {
 func TestAnObjectiveOnGaps(t *testing.T) {
 	q := asked()
 	q.Window, q.Length, q.MaxScale = poisson(4, time.Minute, 4), time.Minute, 6
-	q.Objectives = []Objective{{Metric: ITL, Quantile: 0.99, AtMost: 0.06}}
+	q.Objectives = []Objective{{Metric: metric.ITL, Quantile: 0.99, AtMost: 0.06}}
 	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "p99 itl" {
 		t.Errorf("%+v", a)
 	}
@@ -372,7 +373,7 @@ func TestMeansAndClasses(t *testing.T) {
 	for i := range q.Window {
 		q.Window[i].Class = []string{"chat", "batch"}[i%2]
 	}
-	q.Objectives = []Objective{{Metric: TTFT, AtMost: 0.2, Class: "chat"}, {Metric: E2E, Quantile: 0.9, AtMost: 20, Class: "batch"}}
+	q.Objectives = []Objective{{Metric: metric.TTFT, AtMost: 0.2, Class: "chat"}, {Metric: metric.E2E, Quantile: 0.9, AtMost: 20, Class: "batch"}}
 	if a := searched(t, q, behaves(&q, llama8B.off(1.2, 1.2, 1.2, 1), 1)); a.Outcome != Found || *a.BindingObjective != "mean ttft of class chat" && *a.BindingObjective != "p90 e2e of class batch" {
 		t.Errorf("%+v", a)
 	}
@@ -384,7 +385,7 @@ func TestMistakesInAQuestion(t *testing.T) {
 		"step time":      func(q *Question) { q.Twin.StepTime = nil },
 		"mode":           func(q *Question) { q.Mode = "half-open" },
 		"no metric":      func(q *Question) { q.Objectives[0].Metric = "ttfb" },
-		"a latency":      func(q *Question) { q.Objectives = []Objective{{Metric: FailureRatio, AtMost: 0.01}} },
+		"a latency":      func(q *Question) { q.Objectives = []Objective{{Metric: metric.FailureRatio, AtMost: 0.01}} },
 		"below the larg": func(q *Question) { q.MinScale = 7 },
 		"precision":      func(q *Question) { q.Precision = 2 },
 	} {

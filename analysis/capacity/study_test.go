@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
@@ -39,7 +40,7 @@ func ofAzure(name string, from time.Duration) func(testing.TB) []plan.Request {
 
 // latency is an SLO of a TTFT from due and a TPOT, both at one quantile, in seconds.
 func latency(q, ttft, tpot float64) []Objective {
-	return []Objective{{Metric: TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: TPOT, Quantile: q, AtMost: tpot}}
+	return []Objective{{Metric: metric.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: metric.TPOT, Quantile: q, AtMost: tpot}}
 }
 
 // servers are those of the study.

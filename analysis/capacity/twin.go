@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/replay/plan"
@@ -50,7 +51,7 @@ func (q *Question) rehearsal(engine engine.Config, scale float64) rehearsal.Sett
 		IsAnswered: t.IsAnswered, IsCold: t.IsCold,
 	}
 	for _, o := range q.Objectives {
-		s.KeepsTokens = s.KeepsTokens || o.Metric == ITL
+		s.KeepsTokens = s.KeepsTokens || o.Metric == metric.ITL
 	}
 	return s
 }

@@ -230,17 +230,15 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// metricNames are a latency's name on the page, by its name in the contract. What counts from the due time says so.
-var metricNames = map[string]string{
-	"ttft": "TTFT", "ttft_from_due": "TTFT from due", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "e2e_from_due": "E2E from due",
-	"queue": "wait in the queue", "failure_ratio": "share that fails",
-}
-
+// metricName is a latency's name on the page, by its name in the contract. What counts from the due time says so.
 func metricName(metric string) string {
-	if name, ok := metricNames[metric]; ok {
-		return name
+	switch metric {
+	case "queue":
+		return "wait in the queue"
+	case "failure_ratio":
+		return "share that fails"
 	}
-	return strings.ReplaceAll(metric, "_", " ")
+	return show.Words(metric)
 }
 
 // quantileName: p99, p99.9.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay"
@@ -226,7 +227,7 @@ func TestASearchByReplay(t *testing.T) {
 		}
 		q := capacity.Question{
 			Window: evenly(60, time.Second, 800, 20), Length: time.Minute, Seed: 3, Precision: 0.1, Budget: 6 * time.Minute,
-			Objectives: []capacity.Objective{{Metric: capacity.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: capacity.TPOT, Quantile: 0.9, AtMost: 0.035}},
+			Objectives: []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: metric.TPOT, Quantile: 0.9, AtMost: 0.035}},
 			Twin:       capacity.Twin{Engine: Engine(said, 820), StepTime: capacity.ShiftedSteps(steps.Time)},
 		}
 		found, err := capacity.Search(t.Context(), q, s, nil, func(e capacity.Event) error {

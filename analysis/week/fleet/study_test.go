@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/replay/plan"
@@ -37,7 +38,7 @@ func engineOf(s steps) engine.Config {
 }
 
 func latency(q, ttft, tpot float64) []capacity.Objective {
-	return []capacity.Objective{{Metric: capacity.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: capacity.TPOT, Quantile: q, AtMost: tpot}}
+	return []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: q, AtMost: ttft}, {Metric: metric.TPOT, Quantile: q, AtMost: tpot}}
 }
 
 // traffic is how requests of an hour are drawn: lognormal lengths, and a rate that changes every twenty seconds.
@@ -134,7 +135,7 @@ func truth(t testing.TB, f traffic, engine engine.Config, objectives []capacity.
 			n++
 			for j, o := range objectives {
 				value := r.TTFT()
-				if o.Metric == capacity.TPOT {
+				if o.Metric == metric.TPOT {
 					value = r.TPOT()
 				}
 				if value.Seconds() > o.AtMost {

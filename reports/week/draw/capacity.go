@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tidemark/analysis/week"
+	"tidemark/internal/show"
 	"tidemark/reports/plot"
 )
 
@@ -80,7 +81,7 @@ func capacitySoft(r *week.Report) string {
 func bound(slo week.SLO, name string) string {
 	for _, o := range slo.Objectives {
 		if o.Name == name {
-			return fmt.Sprintf("p%s %s %s", plainNumber(o.Percent), metricName(o.Metric), seconds(o.AtMost))
+			return fmt.Sprintf("p%s %s %s", plainNumber(o.Percent), show.Words(o.Metric), seconds(o.AtMost))
 		}
 	}
 	return name

@@ -43,7 +43,7 @@ func feltPlan(r *week.Report) plan {
 }
 
 func latencyOf(r *week.Report, metric string) latency {
-	l := latency{name: metricName(metric), rank: "p99", rows: make([]*week.Felt, len(r.Hours)), upper: make([]*week.Bounds, len(r.Hours)), limit: math.NaN()}
+	l := latency{name: show.Words(metric), rank: "p99", rows: make([]*week.Felt, len(r.Hours)), upper: make([]*week.Bounds, len(r.Hours)), limit: math.NaN()}
 	for _, o := range r.SLO.Objectives {
 		if strings.HasPrefix(o.Metric, metric) && (o.Percent == 50 || o.Percent == 95) {
 			l.rank = fmt.Sprintf("p%.0f", o.Percent)

@@ -162,21 +162,6 @@ func ordinal(n int) string {
 	return show.Count(n) + suffix
 }
 
-// metricName is how a page calls a metric: TTFT.
-func metricName(metric string) string {
-	switch {
-	case strings.HasSuffix(metric, "_from_due"):
-		return metricName(strings.TrimSuffix(metric, "_from_due")) + " from due"
-	case strings.HasPrefix(metric, "ttft"):
-		return "TTFT"
-	case strings.HasPrefix(metric, "tpot"):
-		return "TPOT"
-	case strings.HasPrefix(metric, "e2e"):
-		return "E2E"
-	}
-	return strings.ReplaceAll(metric, "_", " ")
-}
-
 // binds says in words what an objective is about.
 func binds(objective string) string {
 	for part, words := range map[string]string{"ttft": "time to first token", "tpot": "time per token", "e2e": "time to the last token", "itl": "time between tokens"} {

@@ -33,6 +33,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/capacity/live"
+	"tidemark/analysis/metric"
 	"tidemark/ingest"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
@@ -584,7 +585,7 @@ func (s *search) say(c *cli.Context, a capacity.Answer) error {
 func (s *search) spoken(text string) string {
 	for _, o := range s.question.Objectives {
 		said := analysis.Objective{Metric: o.Metric, Percentile: 100 * o.Quantile, Class: o.Class}.String()
-		if o.Quantile > 0 || o.Metric == capacity.FailureRatio {
+		if o.Quantile > 0 || o.Metric == metric.FailureRatio {
 			text = strings.ReplaceAll(text, o.String(), said)
 		}
 	}
