@@ -186,7 +186,7 @@ func (o Objective) bindsAs(other Objective) bool {
 func (o Objective) String() string {
 	text := "share of failures"
 	if o.Metric != metric.FailureRatio {
-		text = "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " " + show.Words(o.Metric)
+		text = show.Percentile(o.Percentile) + " " + show.Words(o.Metric)
 	}
 	if o.Class != "" {
 		text += " of class " + o.Class

@@ -91,13 +91,10 @@ func valueOf(o analysis.Objective, v float64) string {
 
 // limitOf writes a bound as it was chosen: 1 s, 50 ms, 1 %.
 func limitOf(o analysis.Objective) string {
-	switch {
-	case isShare(o):
-		return trimZeros(o.AtMost*100) + " %"
-	case o.AtMost < 1:
-		return trimZeros(o.AtMost*1e3) + " ms"
+	if isShare(o) {
+		return show.Plain(o.AtMost*100) + " %"
 	}
-	return trimZeros(o.AtMost) + " s"
+	return show.Setting(o.AtMost)
 }
 
 // short is an objective without its class.
@@ -206,7 +203,7 @@ func (run *Run) missed() string {
 	if o.Metric == "itl" {
 		things = "gaps between tokens"
 	}
-	allowed := trimZeros(100-o.Percentile) + " % is allowed"
+	allowed := show.Plain(100-o.Percentile) + " % is allowed"
 	what := "were beyond " + limitOf(o.Objective) + " of " + show.Words(o.Metric)
 	if isShare(o.Objective) {
 		what, allowed = "failed", limitOf(o.Objective)+" is allowed"

@@ -87,7 +87,7 @@ func (r *Result) style(column int) (head string, write func(float64) string) {
 	case strings.HasSuffix(name, "_ratio"):
 		return show.Words(strings.TrimSuffix(name, "_ratio")) + ", %", func(share float64) string { return show.Figures(share * 100) }
 	case name == "quantile":
-		return "quantile, %", func(q float64) string { return trimZeros(q * 100) }
+		return "quantile, %", func(q float64) string { return show.Plain(q * 100) }
 	}
 	if r.isWhole(column) {
 		return show.Words(name), func(n float64) string { return show.Count(n) }

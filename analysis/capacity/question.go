@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"tidemark/analysis/metric"
 	"tidemark/internal/engine"
+	"tidemark/internal/show"
 	"tidemark/replay/plan"
 	"tidemark/replay/schedule"
 )
@@ -55,7 +55,7 @@ func (o Objective) String() string {
 	case o.Quantile == 0:
 		text = "mean " + text
 	default:
-		text = "p" + strconv.FormatFloat(math.Round(o.Quantile*1e8)/1e6, 'f', -1, 64) + " " + text
+		text = show.Percentile(o.Quantile*100) + " " + text
 	}
 	if o.Class != "" {
 		text += " of class " + o.Class

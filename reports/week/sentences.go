@@ -258,12 +258,12 @@ func (f *facts) sayNext() candidate {
 	first, earliest := mondayInWords(next.Week, f.Week), mondayInWords(next.Earliest, f.Week)
 	switch {
 	case next.Week == "" && next.Earliest == "":
-		return candidate{5, plain(fmt.Sprintf("No %s replica is needed %s%s.", ordinal(next.Replicas), ahead, growth)), plain(fmt.Sprintf("No %s replica is needed %s.", ordinal(next.Replicas), ahead))}
+		return candidate{5, plain(fmt.Sprintf("No %s replica is needed %s%s.", show.Ordinal(next.Replicas), ahead, growth)), plain(fmt.Sprintf("No %s replica is needed %s.", show.Ordinal(next.Replicas), ahead))}
 	case next.Week == "":
-		said := join(fmt.Sprintf("The %s replica is needed ", ordinal(next.Replicas)), bold("in the week of "+earliest+" at the earliest"))
+		said := join(fmt.Sprintf("The %s replica is needed ", show.Ordinal(next.Replicas)), bold("in the week of "+earliest+" at the earliest"))
 		return candidate{4, join(said, growth+"."), join(said, ".")}
 	}
-	said := join(fmt.Sprintf("The %s replica is needed in ", ordinal(next.Replicas)), bold("the week of "+first))
+	said := join(fmt.Sprintf("The %s replica is needed in ", show.Ordinal(next.Replicas)), bold("the week of "+first))
 	if next.Earliest != "" && next.Earliest != next.Week {
 		said = join(said, ", "+earliest+" at the earliest")
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tidemark/analysis"
@@ -112,7 +111,7 @@ func boundOf(o analysis.ObjectiveVerdict) string {
 	if o.Metric == metric.FailureRatio {
 		return "≤ " + show.Percent(o.AtMost)
 	}
-	return "p" + strconv.FormatFloat(o.Percentile, 'f', -1, 64) + " ≤ " + show.Duration(o.AtMost)
+	return show.Percentile(o.Percentile) + " ≤ " + show.Duration(o.AtMost)
 }
 
 // markOf says what was observed too, unless it stands in the row already.
