@@ -243,19 +243,12 @@ func (run *Run) worth(c *Result) string {
 	}
 	text := fmt.Sprintf("The run is %s: %d of %d lines of its certificate hold", strong(is), tell["ok"], c.Len())
 	if tell["breaks"] > 0 {
-		text += fmt.Sprintf(", %d %s", tell["breaks"], verb(tell["breaks"], "breaks", "break"))
+		text += fmt.Sprintf(", %d %s", tell["breaks"], show.Verb(tell["breaks"], "breaks", "break"))
 	}
 	if tell["note"] > 0 {
-		text += fmt.Sprintf(", %d %s to know", tell["note"], verb(tell["note"], "is", "are"))
+		text += fmt.Sprintf(", %d %s to know", tell["note"], show.Verb(tell["note"], "is", "are"))
 	}
 	return text + "."
-}
-
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func (p *page) certificate(runID string) (*Result, error) {

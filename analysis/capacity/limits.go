@@ -64,31 +64,7 @@ func (l *Limits) smallest(c *curve, guess float64) Limit {
 		}
 		return worst
 	}
-	const usualSlope, apart = 8, 2
-	low, high := least-1, most+1
-	n := inside(int(math.Round(guess / curveStep)))
-	for stride := 1; c.err == nil && low < most && high > least && (low < least || high > most); stride *= 2 {
-		e := excess(n)
-		step := max(stride, int(min(40, math.Abs(e)/usualSlope/curveStep)))
-		if e <= 0 {
-			low = n
-			n = inside(n + step)
-		} else {
-			high = n
-			n = inside(n - step)
-		}
-	}
-	for round := 0; c.err == nil && low >= least && high <= most && high-low > apart; round++ {
-		n = (low + high) / 2
-		if a, b := excess(low), excess(high); round%2 == 0 && !math.IsInf(a, 0) {
-			n = max(low+1, min(high-1, low+int(math.Round(float64(high-low)*-a/(b-a)))))
-		}
-		if excess(n) <= 0 {
-			low = n
-		} else {
-			high = n
-		}
-	}
+	low, high := c.bracket(excess, inside(int(math.Round(guess/curveStep))), least, most, 2, 40)
 	got := Limit{Ln: math.Inf(1)}
 	switch {
 	case c.err != nil || high > most:

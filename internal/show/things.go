@@ -13,6 +13,14 @@ func Things[N int | int64](n N, one, many string) string {
 	return Count(n) + " " + many
 }
 
+// Verb is the form for so many: is for one, are for others.
+func Verb[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // Ordinal writes a place: 1st, 2nd, 7th, 11th.
 func Ordinal(n int) string {
 	ending := "th"

@@ -185,7 +185,7 @@ func (f *facts) sayShort() candidate {
 	if len(hours) > 1 {
 		up = " up to"
 	}
-	takes := fmt.Sprintf(", %s more than %s paid for", count(f.further()), isOrAre(f.Paid))
+	takes := fmt.Sprintf(", %s more than %s paid for", count(f.further()), show.Verb(f.Paid, "is", "are"))
 	if cost := f.weekly(f.further()); cost != "" {
 		takes += " (" + cost + " a week)"
 	}
@@ -206,7 +206,7 @@ func (f *facts) sayChange() candidate {
 	if f.ChangedAt.IsZero() {
 		return candidate{}
 	}
-	said := join(replicas(f.Paid)+" "+isOrAre(f.Paid)+" paid for since ", bold(f.hour(f.ChangedAt)), ", "+count(f.PaidFirst)+" before")
+	said := join(replicas(f.Paid)+" "+show.Verb(f.Paid, "is", "are")+" paid for since ", bold(f.hour(f.ChangedAt)), ", "+count(f.PaidFirst)+" before")
 	if n := len(f.Short); n > 0 && !f.isShort() {
 		return candidate{3, join(said, ", too few in "+counted(n, "hour")+"."), join(said, ".")}
 	}
@@ -380,7 +380,7 @@ func (f *facts) sayMissing() candidate {
 	if n == 0 {
 		return candidate{}
 	}
-	said := bold(fmt.Sprintf("%s of %s %s missing", count(n), counted(len(f.Hours), "hour"), isOrAre(n)))
+	said := bold(fmt.Sprintf("%s of %s %s missing", count(n), counted(len(f.Hours), "hour"), show.Verb(n, "is", "are")))
 	if !f.isLargelyMissing() {
 		return candidate{2, join(said, "."), nil}
 	}

@@ -182,14 +182,6 @@ func listed(words []string) string {
 // replicas counts them: 1 replica, 6 replicas.
 func replicas(n int) string { return counted(n, "replica") }
 
-// isOrAre follows a count.
-func isOrAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
 // metricName is a latency's name on the page, by its name in the contract. What counts from the due time says so.
 func metricName(metric string) string {
 	switch metric {

@@ -77,12 +77,7 @@ func holdsAtMost(r *week.Report, n int) float64 {
 	return float64(n) * *r.Basis.RatePerS
 }
 
-func holds(n int) string {
-	if n == 1 {
-		return "1 replica holds"
-	}
-	return show.Count(n) + " replicas hold"
-}
+func holds(n int) string { return show.Things(n, "replica holds", "replicas hold") }
 
 func bandWords(w week.ForecastWeek) string {
 	if w.Low == nil || w.High == nil {
