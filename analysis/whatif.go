@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/deployment"
 	"tidemark/internal/hint"
@@ -234,7 +235,7 @@ func (s Scenario) outlook(c *mixCurve, slo SLO) Outlook {
 		o.RequestsPerS, o.InFlight = served, engines*load
 	}
 	for _, objective := range slo.Objectives {
-		if objective.Metric != failureRatio {
+		if objective.Metric != metric.FailureRatio {
 			o.Objectives = append(o.Objectives, c.expect(objective, at))
 		}
 	}
@@ -392,7 +393,7 @@ func (c *mixCurve) mostWithin(slo SLO, slower float64) float64 {
 	isKept := func(perS float64) bool {
 		state := c.At(perS, true, slower)
 		for _, o := range slo.Objectives {
-			if o.Metric != failureRatio && c.of(state, o) > o.AtMost {
+			if o.Metric != metric.FailureRatio && c.of(state, o) > o.AtMost {
 				return false
 			}
 		}

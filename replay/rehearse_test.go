@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay/host"
@@ -82,9 +83,9 @@ func manyRequests(seed uint64, n int, sessions bool) (requests []plan.Request) {
 
 // A rehearsal gives every request the instants that a run against the simulated server gives it, where time is exact.
 func TestRehearsalIsARunAgainstTheSimulator(t *testing.T) {
-	cfg := vllmsim.Config{
+	cfg := engine.Config{
 		Model: "tiny", MaxModelLen: 2048, MaxNumSeqs: 24, MaxNumBatchedTokens: 512, KVBlocks: 420, EnablePrefixCaching: true,
-		StepTime: func(s vllmsim.Step) time.Duration {
+		StepTime: func(s engine.Step) time.Duration {
 			return 4*time.Millisecond + time.Duration(40*s.DecodeSequences)*time.Microsecond + time.Duration(60*s.ContextTokens) + time.Duration(21*s.PrefillTokens)*time.Microsecond
 		},
 	}
@@ -162,11 +163,11 @@ func bySeq(rows []line) []line {
 }
 
 // onSimulatedClock runs the plan against the simulated server on a fake clock.
-func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg vllmsim.Config) []line {
+func onSimulatedClock(t *testing.T, planned *plan.Plan, s Settings, cfg engine.Config) []line {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "run")
 	synctest.Test(t, func(t *testing.T) {
-		server, err := vllmsim.New(cfg)
+		server, err := vllmsim.New(vllmsim.Config{Config: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,7 +186,7 @@ func (c comparison) finding(valid int) string {
 
 // scaled is the axis of a time: by its logarithm where the largest is more than thirty times the median, so that no run lies on the axis.
 func scaled(r *Result, column string, unit show.Unit) (plot.Axis, error) {
-	a := plot.Axis{Name: words(column[:len(column)-2]) + ", " + unit.Name}
+	a := plot.Axis{Name: show.Words(column[:len(column)-2]) + ", " + unit.Name}
 	high, err := r.Max(column)
 	if err != nil {
 		return a, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/internal/show"
 )
 
@@ -79,7 +80,7 @@ func observed(o analysis.ObjectiveVerdict) string {
 	return "was " + valueOf(o.Objective, *o.Observed) + ", limit " + limitOf(o.Objective)
 }
 
-func isShare(o analysis.Objective) bool { return o.Metric == "failure_ratio" }
+func isShare(o analysis.Objective) bool { return o.Metric == metric.FailureRatio }
 
 func valueOf(o analysis.Objective, v float64) string {
 	if isShare(o) {
@@ -90,13 +91,10 @@ func valueOf(o analysis.Objective, v float64) string {
 
 // limitOf writes a bound as it was chosen: 1 s, 50 ms, 1 %.
 func limitOf(o analysis.Objective) string {
-	switch {
-	case isShare(o):
-		return trimZeros(o.AtMost*100) + " %"
-	case o.AtMost < 1:
-		return trimZeros(o.AtMost*1e3) + " ms"
+	if isShare(o) {
+		return show.Plain(o.AtMost*100) + " %"
 	}
-	return trimZeros(o.AtMost) + " s"
+	return show.Setting(o.AtMost)
 }
 
 // short is an objective without its class.
@@ -205,8 +203,8 @@ func (run *Run) missed() string {
 	if o.Metric == "itl" {
 		things = "gaps between tokens"
 	}
-	allowed := trimZeros(100-o.Percentile) + " % is allowed"
-	what := "were beyond " + limitOf(o.Objective) + " of " + words(o.Metric)
+	allowed := show.Plain(100-o.Percentile) + " % is allowed"
+	what := "were beyond " + limitOf(o.Objective) + " of " + show.Words(o.Metric)
 	if isShare(o.Objective) {
 		what, allowed = "failed", limitOf(o.Objective)+" is allowed"
 	}
@@ -245,19 +243,12 @@ func (run *Run) worth(c *Result) string {
 	}
 	text := fmt.Sprintf("The run is %s: %d of %d lines of its certificate hold", strong(is), tell["ok"], c.Len())
 	if tell["breaks"] > 0 {
-		text += fmt.Sprintf(", %d %s", tell["breaks"], verb(tell["breaks"], "breaks", "break"))
+		text += fmt.Sprintf(", %d %s", tell["breaks"], show.Verb(tell["breaks"], "breaks", "break"))
 	}
 	if tell["note"] > 0 {
-		text += fmt.Sprintf(", %d %s to know", tell["note"], verb(tell["note"], "is", "are"))
+		text += fmt.Sprintf(", %d %s to know", tell["note"], show.Verb(tell["note"], "is", "are"))
 	}
 	return text + "."
-}
-
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func (p *page) certificate(runID string) (*Result, error) {

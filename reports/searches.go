@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"tidemark/internal/show"
 	"tidemark/internal/wildcard"
 	"tidemark/reports/plot"
 )
@@ -97,7 +98,7 @@ func missedAxis(name string, allowed any) plot.Axis {
 	decades := int(math.Round(-math.Log10(least)))
 	axis := plot.Axis{Name: name, To: float64(decades)}
 	for i := range decades + 1 {
-		text := trimZeros(100*least*math.Pow10(i)) + " %"
+		text := show.Plain(100*least*math.Pow10(i)) + " %"
 		if i == 0 {
 			text = "≤ " + text
 		}
@@ -118,7 +119,7 @@ func missedLimit(allowed any) any {
 // chosenShare writes a share that was chosen and not measured: 1 %, not 1.00 %.
 func chosenShare(v any) string {
 	share, _ := number(v)
-	return trimZeros(share*100) + " %"
+	return show.Plain(share*100) + " %"
 }
 
 // Missed are the points of a share over a multiple. They are drawn larger than one of many dots, because each is a run.

@@ -56,7 +56,7 @@ func (p *page) comparisonFirst() (first, error) {
 	case len(p.Runs) == 2 && pair != "":
 		f.Headline = pair
 	case judged > 1:
-		f.Headline = fmt.Sprintf("%d of %d runs %s the SLO", met, judged, verb(met, "meets", "meet"))
+		f.Headline = fmt.Sprintf("%d of %d runs %s the SLO", met, judged, show.Verb(met, "meets", "meet"))
 		if judged == len(p.Runs) && met == judged {
 			f.Headline = fmt.Sprintf("All %d runs meet the SLO", met)
 		}

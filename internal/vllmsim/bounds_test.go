@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // repeated is a list or an object of n members.
@@ -98,7 +100,7 @@ func TestLeavingFreesMemory(t *testing.T) {
 		name, body string
 		change     func(*Config)
 	}{
-		{"engine", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.StepTime = func(Step) time.Duration { return 20 * time.Millisecond } }},
+		{"engine", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.StepTime = func(engine.Step) time.Duration { return 20 * time.Millisecond } }},
 		{"fixed, before its first token", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.Fixed = &Fixed{TTFT: time.Hour, TPOT: time.Hour} }},
 		{"fixed, between two tokens", `"max_tokens":250,"ignore_eos":true`, func(c *Config) { c.Fixed = &Fixed{TPOT: time.Hour} }},
 		{"fixed, not streamed", `"max_tokens":250,"ignore_eos":true,"stream":false`, func(c *Config) { c.Fixed = &Fixed{TPOT: time.Hour} }},

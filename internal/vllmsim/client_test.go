@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"tidemark/internal/engine"
 )
 
 func TestMain(m *testing.M) {
@@ -26,8 +28,11 @@ func TestMain(m *testing.M) {
 // small is a server with a tiny vocabulary and an instant engine.
 func small() Config {
 	return Config{
-		Model: "tiny", Vocab: 8192, MaxModelLen: 4096, MaxNumSeqs: 32, MaxNumBatchedTokens: 4096, BlockSize: 16, KVBlocks: 1024,
-		EnablePrefixCaching: true, EndOfText: -1, StepTime: func(Step) time.Duration { return time.Millisecond },
+		Config: engine.Config{
+			Model: "tiny", MaxModelLen: 4096, MaxNumSeqs: 32, MaxNumBatchedTokens: 4096, BlockSize: 16, KVBlocks: 1024,
+			EnablePrefixCaching: true, StepTime: func(engine.Step) time.Duration { return time.Millisecond },
+		},
+		Vocab: 8192, EndOfText: -1,
 	}
 }
 
@@ -252,4 +257,12 @@ func fromHex(s string) int {
 		return -1
 	}
 	return int(n)
+}
+
+func ids(from, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(from + i)
+	}
+	return out
 }

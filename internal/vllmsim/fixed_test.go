@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tidemark/internal/engine"
 )
 
 // TestFixedInstants runs in fake time: every token must come at exactly its
@@ -50,7 +52,7 @@ func TestStepsFollowTheTimeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := small()
 		// 10 ms a step and 1 ms for each 100 prompt tokens.
-		c.StepTime = func(s Step) time.Duration {
+		c.StepTime = func(s engine.Step) time.Duration {
 			return 10*time.Millisecond + time.Duration(s.PrefillTokens)*10*time.Microsecond
 		}
 		s, err := New(c)

@@ -89,6 +89,12 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 	if choices, err = choices.settled(); err != nil {
 		return header, err
 	}
+	header.begin(choices)
+	return writePlan(path, header, func(header *Header, body *lineFile) error { return header.fill(body, choices, source) })
+}
+
+// writePlan makes a plan file at path, which must not exist. fill writes the requests, and completes the header.
+func writePlan(path string, header Header, fill func(*Header, *lineFile) error) (_ Header, err error) {
 	file, err := createNew(path)
 	if err != nil {
 		return header, fmt.Errorf("plan: %w", err)
@@ -98,14 +104,13 @@ func Write(path string, header Header, choices Choices, source iter.Seq2[Request
 			os.Remove(path)
 		}
 	}()
-	header.begin(choices)
 	// The counts stand in the first line and are known last, so the requests wait in a file of their own.
 	body, err := newLineFile(filepath.Dir(path))
 	if err != nil {
 		return header, err
 	}
 	defer body.remove()
-	if err := header.fill(body, choices, source); err != nil {
+	if err := fill(&header, body); err != nil {
 		return header, err
 	}
 	if err := body.close(); err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"tidemark/analysis/capacity"
+	"tidemark/analysis/metric"
+	"tidemark/internal/engine"
 	"tidemark/internal/vllmsim"
 	"tidemark/replay"
 	"tidemark/replay/host"
@@ -57,15 +59,15 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // known is the step time of the simulated server.
 var known = Steps{Base: 10e-3, Sequence: 0.4e-3, Context: 0.5e-6, Prompt: 40e-6}
 
-func engineOf(steps Steps) vllmsim.Config {
-	return vllmsim.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 32, MaxNumBatchedTokens: 2048, KVBlocks: 8192, EnablePrefixCaching: true, StepTime: steps.Time}
+func engineOf(steps Steps) engine.Config {
+	return engine.Config{Model: "tiny", MaxModelLen: 8192, MaxNumSeqs: 32, MaxNumBatchedTokens: 2048, KVBlocks: 8192, EnablePrefixCaching: true, StepTime: steps.Time}
 }
 
 // onServer runs a test on a fake clock with a search's server that is there; crash takes it away.
-func onServer(t *testing.T, c vllmsim.Config, test func(t *testing.T, s *Server, crash func())) {
+func onServer(t *testing.T, c engine.Config, test func(t *testing.T, s *Server, crash func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		simulated, err := vllmsim.New(c)
+		simulated, err := vllmsim.New(vllmsim.Config{Config: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +227,7 @@ func TestASearchByReplay(t *testing.T) {
 		}
 		q := capacity.Question{
 			Window: evenly(60, time.Second, 800, 20), Length: time.Minute, Seed: 3, Precision: 0.1, Budget: 6 * time.Minute,
-			Objectives: []capacity.Objective{{Metric: capacity.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: capacity.TPOT, Quantile: 0.9, AtMost: 0.035}},
+			Objectives: []capacity.Objective{{Metric: metric.TTFTFromDue, Quantile: 0.9, AtMost: 0.25}, {Metric: metric.TPOT, Quantile: 0.9, AtMost: 0.035}},
 			Twin:       capacity.Twin{Engine: Engine(said, 820), StepTime: capacity.ShiftedSteps(steps.Time)},
 		}
 		found, err := capacity.Search(t.Context(), q, s, nil, func(e capacity.Event) error {

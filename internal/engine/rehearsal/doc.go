@@ -7,7 +7,7 @@
 //	summary.go   what it came to: counts and quantiles
 //
 // The order of requests is package replay/schedule's, which the load engine follows too; what a step holds is decided by
-// internal/vllmsim's scheduler, and how long it lasts by Config.StepTime, which is the bandwidth model's. So there is one
+// internal/engine's scheduler, and how long it lasts by Config.StepTime, which is the bandwidth model's. So there is one
 // scheduler and one schedule, and a rehearsal differs from a run against "tidemark simulate" only in what sockets and
 // clocks add.
 //

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"tidemark/internal/engine"
 	"tidemark/internal/stat"
-	"tidemark/internal/vllmsim"
 )
 
 // Summary is what a rehearsal came to. Hand Add to Play and Sample to Settings.Sample, then read the rest. A request that was
@@ -68,7 +68,7 @@ func (s *Summary) Add(r *Request) error {
 }
 
 // Sample takes the state of one replica.
-func (s *Summary) Sample(_ time.Duration, _ int, c vllmsim.Counts) {
+func (s *Summary) Sample(_ time.Duration, _ int, c engine.Counts) {
 	s.samples++
 	s.running += float64(c.Running)
 	s.MaxWaiting = max(s.MaxWaiting, c.Waiting)

@@ -18,11 +18,11 @@ import (
 
 	"tidemark/analysis"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/proof/accuracy"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse/warehousetest"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -269,7 +269,7 @@ func rehearsed(t *testing.T, db *sql.DB, s sweep, stage accuracy.Stage, c change
 }
 
 // engineOfKnees is the engine as "tidemark rehearse" would have it. Drafts are added to a step as macros.loaded_step_s adds them.
-func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) vllmsim.Config {
+func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c change) engine.Config {
 	t.Helper()
 	ctx := context.Background()
 	cost, err := analysis.LoadStepCost(ctx, db, d)
@@ -281,13 +281,13 @@ func engineOfKnees(t *testing.T, db *sql.DB, d deployment.Deployment, s sweep, c
 	if err := db.QueryRow("select macros.draft_s(d), d.sequence_s from (select d from macros.deployment(?::json) as d)", d.SQL()).Scan(&draftS, &sequenceS); err != nil {
 		t.Fatal(err)
 	}
-	step := func(st vllmsim.Step) time.Duration {
+	step := func(st engine.Step) time.Duration {
 		guessed := float64(s.drafts * st.DecodeSequences)
 		seconds := cost.Seconds(st.DecodeSequences*(1+s.drafts), st.ContextTokens, st.WindowTokens, st.PrefillTokens, st.PrefillChunks, st.PrefillPairs) -
 			guessed*sequenceS + float64(s.drafts)*draftS
 		return time.Duration(seconds * 1e9)
 	}
-	return vllmsim.Config{
+	return engine.Config{
 		MaxNumSeqs: d.MaxNumSeqs, MaxNumBatchedTokens: d.MaxNumBatchedTokens, BlockSize: 16, SlidingWindow: cost.SlidingWindow,
 		KVBlocks: int(cost.KVCapacityTokens / 16), EnablePrefixCaching: s.isCaching, StepTime: step,
 	}

@@ -31,6 +31,7 @@ var floor = map[string]int{
 	"analysis/answers":                       3,
 	"analysis/capacity":                      4,
 	"analysis/capacity/live":                 5,
+	"analysis/metric":                        -1,
 	"analysis/queueing":                      0,
 	"analysis/regression":                    0,
 	"analysis/week":                          7,
@@ -60,6 +61,7 @@ var floor = map[string]int{
 	"replay/profile":                         2,
 	"reports/plot":                           0,
 	"reports/style":                          0,
+	"internal/engine":                        0,
 	"internal/engine/rehearsal":              3,
 	"internal/vllmsim":                       1,
 	"internal/vllmsim/simprocess":            2,
@@ -105,13 +107,13 @@ var floor = map[string]int{
 // alone are the packages that import nothing of this module except the leaves, and that build without cgo. Their tests
 // take a second, and no change to the store can disturb them.
 var alone = []string{"replay", "replay/engines", "replay/host", "replay/plan", "replay/secrets", "replay/wire", "replay/experiment", "replay/schedule",
-	"reports/plot", "internal/vllmsim", "internal/engine/rehearsal"}
+	"reports/plot", "internal/vllmsim", "internal/engine", "internal/engine/rehearsal"}
 
 // leaves are what a package that stands alone may import of ours: errors, files, the deployment, the rooms of replay, and the
 // engine model that a rehearsal is played on, which stand alone too.
 var leaves = []string{"tidemark/internal/hint", "tidemark/internal/userfile", "tidemark/internal/deployment", "tidemark/internal/yamlfile", "tidemark/internal/splitmix", "tidemark/internal/stat",
 	"tidemark/replay/engines", "tidemark/replay/host", "tidemark/replay/plan", "tidemark/replay/secrets", "tidemark/replay/wire",
-	"tidemark/replay/schedule", "tidemark/internal/engine/rehearsal", "tidemark/internal/vllmsim"}
+	"tidemark/replay/schedule", "tidemark/internal/engine", "tidemark/internal/engine/rehearsal", "tidemark/internal/vllmsim"}
 
 type listed struct {
 	ImportPath     string
@@ -150,6 +152,15 @@ func TestRoomsThatStandAlone(t *testing.T) {
 					t.Errorf("%s needs %s; it stands alone", pkg.ImportPath, dep)
 				}
 			}
+		}
+	}
+}
+
+// The engine model is the same on virtual time and behind HTTP.
+func TestTheEngineKnowsNoHTTP(t *testing.T) {
+	for _, pkg := range ours(t) {
+		if inside(pkg.ImportPath) == "internal/engine" && slices.Contains(pkg.Deps, "net") {
+			t.Error("internal/engine needs the network; HTTP is internal/vllmsim's")
 		}
 	}
 }

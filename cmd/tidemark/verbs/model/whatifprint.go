@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"tidemark/analysis"
+	"tidemark/analysis/metric"
 	"tidemark/analysis/queueing"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/show"
@@ -321,7 +322,7 @@ func whatIfAssumptions(c *cli.Context, t traffic, rows []whatIfRow, slo analysis
 		}
 	}
 	for _, o := range slo.Objectives {
-		if o.Metric == "failure_ratio" {
+		if o.Metric == metric.FailureRatio {
 			note("failures", "A share of failures is not predicted; that objective is left out.")
 		}
 	}

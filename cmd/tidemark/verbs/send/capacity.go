@@ -33,17 +33,18 @@ import (
 	"tidemark/analysis"
 	"tidemark/analysis/capacity"
 	"tidemark/analysis/capacity/live"
+	"tidemark/analysis/metric"
 	"tidemark/ingest"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/tables"
 	"tidemark/internal/cli/terminal"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/engine/rehearsal"
 	"tidemark/internal/hint"
 	"tidemark/internal/show"
 	"tidemark/internal/store/warehouse"
-	"tidemark/internal/vllmsim"
 	"tidemark/replay/plan"
 )
 
@@ -287,7 +288,7 @@ func (s *search) ready(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var engine vllmsim.Config
+	var engine engine.Config
 	isAsked := named == nil
 	ask := func(ctx context.Context, w *warehouse.Warehouse) (err error) {
 		isAsked = true
@@ -584,7 +585,7 @@ func (s *search) say(c *cli.Context, a capacity.Answer) error {
 func (s *search) spoken(text string) string {
 	for _, o := range s.question.Objectives {
 		said := analysis.Objective{Metric: o.Metric, Percentile: 100 * o.Quantile, Class: o.Class}.String()
-		if o.Quantile > 0 || o.Metric == capacity.FailureRatio {
+		if o.Quantile > 0 || o.Metric == metric.FailureRatio {
 			text = strings.ReplaceAll(text, o.String(), said)
 		}
 	}

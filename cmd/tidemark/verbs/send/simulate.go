@@ -22,6 +22,7 @@ import (
 	"tidemark/analysis"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/deployment"
+	"tidemark/internal/engine"
 	"tidemark/internal/hint"
 	"tidemark/internal/store/warehouse"
 	"tidemark/internal/vllmsim"
@@ -128,26 +129,28 @@ const simulatedVersion = "0.32.0"
 func SimulatorOf(ctx context.Context, d deployment.Deployment) (vllmsim.Config, error) {
 	var config vllmsim.Config
 	err := kit.InCatalogue(ctx, func(w *warehouse.Warehouse) (err error) {
-		_, config, err = engineOf(ctx, w, d)
+		if d, config.Config, err = engineOf(ctx, w, d); err != nil {
+			return err
+		}
+		config.Simulates, err = asMap(d)
 		return err
 	})
 	return config, err
 }
 
 // engineOf is the engine of one server as the warehouse's catalogue and calibrations have it.
-func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, vllmsim.Config, error) {
+func engineOf(ctx context.Context, w *warehouse.Warehouse, d deployment.Deployment) (deployment.Deployment, engine.Config, error) {
 	if d.EngineVersion == "" {
 		d.EngineVersion = simulatedVersion
 	}
 	cost, err := analysis.LoadStepCost(ctx, w.DB(), d)
 	if err != nil {
-		return d, vllmsim.Config{}, err
+		return d, engine.Config{}, err
 	}
 	d = cost.Deployment
 	config := cost.Engine()
 	config.Model, config.Version = d.ModelName(), d.EngineVersion
-	config.Simulates, err = asMap(d)
-	return d, config, err
+	return d, config, nil
 }
 
 // asMap is the deployment under the names that a run's environment uses.

@@ -1,10 +1,6 @@
-package vllmsim
+package engine
 
-import (
-	"slices"
-
-	"tidemark/internal/splitmix"
-)
+import "slices"
 
 // The scheduler follows vLLM's V1 scheduler (vllm/v1/core/sched/scheduler.py):
 // there are no separate prefill and decode phases. A step has a budget of
@@ -18,72 +14,65 @@ import (
 // A sequence is admitted only if all its tokens so far fit into free blocks,
 // counting those that the prefix cache already has.
 
-// sequence is one output in the making: a prompt, how far its KV is computed,
-// and the blocks that hold it.
-type sequence struct {
-	sampling *sampling
-	prompt   int     // tokens
-	output   int     // tokens it will yield in all
-	start    uint64  // of the hash chain; differs with the cache salt
-	tail     []int32 // prompt tokens after the last full block; the first tokens of the output complete that block
-	hashes   []uint64
-	content  *Content // in place of tail, hashes and sampling: in virtual time nobody reads tokens
+// Sequence is one output in the making: a prompt, how far its KV is computed,
+// and the blocks that hold it. The caller fills in the first group and reads
+// the second.
+type Sequence struct {
+	Prompt   int    // tokens
+	Output   int    // tokens it will yield in all
+	Prefix   prefix // *Content or *Tokens; nil: it is not found in the prefix cache, not even by itself
+	Findable int    // how many leading tokens another sequence may have too
+	Owner    any    // the caller's
 
-	generated   int
-	computed    int // tokens whose KV is in the cache
-	planned     int // tokens in the current step
-	blocks      []int32
-	remembered  int // leading blocks already offered to the prefix cache
-	cached      int // prompt tokens found in the cache when first admitted; -1 before
-	preemptions int
-	isGone      bool // finished or aborted
+	Generated   int // tokens so far
+	Cached      int // prompt tokens found in the cache when first admitted; -1 before
+	Preemptions int
+	IsGone      bool // finished or aborted
 
-	stream *stream // nil in virtual time, where nobody listens
-	job    *Job    // nil but in virtual time
-	choice int
-	times  sequenceTimes
+	computed   int // tokens whose KV is in the cache
+	planned    int // tokens in the current step
+	blocks     []int32
+	remembered int // leading blocks already offered to the prefix cache
 }
 
-func (s *sequence) tokens() int { return s.prompt + s.generated }
-
-// hash is that of a full block, which covers the whole prefix up to its end.
-func (s *sequence) hash(block, size int) uint64 {
-	if s.content != nil {
-		return s.content.hash(block, size)
-	}
-	return s.hashes[block]
+// prefix says what the prefix cache knows the blocks of a sequence by.
+type prefix interface {
+	// hash is that of a full block, which covers the whole prefix up to its end.
+	hash(block, size int) uint64
 }
 
-// hashed is how many leading blocks have a hash. In virtual time those that no other sequence can ask for count only once
-// the sequence has been preempted: then it may find them itself.
-func (s *sequence) hashed(size int) int {
+func (s *Sequence) tokens() int { return s.Prompt + s.Generated }
+
+// hashed is how many leading blocks have a hash. Those that no other sequence can ask for count only once the sequence has
+// been preempted: then it may find them itself.
+func (s *Sequence) hashed(size int) int {
 	switch {
-	case s.content == nil:
-		return len(s.hashes)
-	case s.preemptions > 0:
+	case s.Prefix == nil:
+		return 0
+	case s.Preemptions > 0:
 		return s.tokens() / size
 	}
-	return min(s.content.Findable, s.tokens()) / size
+	return min(s.Findable, s.tokens()) / size
 }
 
-// batch is the work of one step.
-type batch struct {
-	step      Step
-	sequences []*sequence
-	admitted  []*sequence // those of them that were waiting until now
-	preempted []*sequence
-	queried   int // tokens that first admissions looked up in the prefix cache
-	hit       int // tokens of these that were found
+// Batch is the work of one step.
+type Batch struct {
+	Step      Step
+	sequences []*Sequence
+	Admitted  []*Sequence // those of them that were waiting until now
+	Preempted []*Sequence
+	Queried   int // tokens that first admissions looked up in the prefix cache
+	Hit       int // tokens of these that were found
 }
 
-// scheduler decides what an engine step holds. It knows neither time nor HTTP;
-// schedule and complete are called in turn, with aborts in between.
-type scheduler struct {
+// Scheduler decides what an engine step holds. It knows no time. Schedule and
+// Complete are called in turn, with Add and Abort in between.
+type Scheduler struct {
 	cfg     Config
 	pool    *blockPool
-	running []*sequence // in order of admission
-	waiting []*sequence
-	scratch []*sequence // of the batch: schedule and complete take turns
+	running []*Sequence // in order of admission
+	waiting []*Sequence
+	scratch []*Sequence // of the batch: schedule and complete take turns
 	spare   [][]int32   // lists of blocks whose sequence has ended, to be used again
 	head    lookup      // of the sequence that waits longest
 }
@@ -91,37 +80,46 @@ type scheduler struct {
 // lookup is what the prefix cache has of a sequence. One that waits for room is looked at in every step, and a long prompt has
 // thousands of blocks, so it is kept until the pool says that it is no longer so.
 type lookup struct {
-	of    *sequence
+	of    *Sequence
 	found []int32
 }
 
-func newScheduler(cfg Config) *scheduler {
-	return &scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks)}
+// NewScheduler takes settings that WithDefaults has completed.
+func NewScheduler(cfg Config) *Scheduler {
+	return &Scheduler{cfg: cfg, pool: newBlockPool(cfg.KVBlocks)}
 }
 
-func (s *scheduler) add(q *sequence) {
-	q.cached = -1
+// Add lets a sequence wait behind the others.
+func (s *Scheduler) Add(q *Sequence) {
+	q.Cached = -1
 	s.waiting = append(s.waiting, q)
 }
 
-func (s *scheduler) isIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
+// IsIdle says that nothing runs and nothing waits.
+func (s *Scheduler) IsIdle() bool { return len(s.running) == 0 && len(s.waiting) == 0 }
 
-// rest lets go of the sequences of the last step: an idle engine holds no answer.
-func (s *scheduler) rest() {
+// Rest lets go of the sequences of the last step: an idle engine holds no answer.
+func (s *Scheduler) Rest() {
 	clear(s.scratch[:cap(s.scratch)])
 	s.pool.watch(s.head.found, nil, 0, false)
 	s.head = lookup{}
 }
 
-// usage is the share of KV blocks in use.
-func (s *scheduler) usage() float64 {
+// Load is how many sequences run and how many wait.
+func (s *Scheduler) Load() (running, waiting int) { return len(s.running), len(s.waiting) }
+
+// ResetPrefixCache forgets the cached blocks, unless one of them is in use.
+func (s *Scheduler) ResetPrefixCache() bool { return s.pool.reset() }
+
+// Usage is the share of KV blocks in use.
+func (s *Scheduler) Usage() float64 {
 	return 1 - float64(s.pool.free)/float64(s.pool.size)
 }
 
-// schedule fills one step: running sequences in order, then, if none had to be
+// Schedule fills one step: running sequences in order, then, if none had to be
 // preempted, waiting ones in order while budget, places and blocks last.
-func (s *scheduler) schedule() batch {
-	b := batch{sequences: s.scratch[:0]}
+func (s *Scheduler) Schedule() Batch {
+	b := Batch{sequences: s.scratch[:0]}
 	budget := s.cfg.MaxNumBatchedTokens
 	for i := 0; i < len(s.running) && budget > 0; i++ {
 		q := s.running[i]
@@ -131,7 +129,7 @@ func (s *scheduler) schedule() batch {
 		}
 		budget -= s.plan(&b, q, n)
 	}
-	if len(b.preempted) == 0 {
+	if len(b.Preempted) == 0 {
 		s.admit(&b, budget)
 	}
 	return b
@@ -139,12 +137,12 @@ func (s *scheduler) schedule() batch {
 
 // makeRoom finds blocks for n more tokens of q by preempting from the end of
 // the running list. It returns false when q itself was last and had to go.
-func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
+func (s *Scheduler) makeRoom(q *Sequence, n int, b *Batch) bool {
 	for !s.grow(q, q.computed+n) {
 		last := s.running[len(s.running)-1]
 		s.running = s.running[:len(s.running)-1]
 		s.preempt(last)
-		b.preempted = append(b.preempted, last)
+		b.Preempted = append(b.Preempted, last)
 		if last == q {
 			return false
 		}
@@ -154,15 +152,15 @@ func (s *scheduler) makeRoom(q *sequence, n int, b *batch) bool {
 
 // preempt frees a sequence's blocks; its tokens will be computed again (vLLM's
 // recompute mode).
-func (s *scheduler) preempt(q *sequence) {
-	q.preemptions++
+func (s *Scheduler) preempt(q *Sequence) {
+	q.Preemptions++
 	s.remember(q, q.computed)
 	s.drop(q)
 	s.waiting = slices.Insert(s.waiting, 0, q)
 }
 
 // grow gives q blocks for that many tokens, or none at all.
-func (s *scheduler) grow(q *sequence, tokens int) bool {
+func (s *Scheduler) grow(q *Sequence, tokens int) bool {
 	need := ceilDiv(tokens, s.cfg.BlockSize) - len(q.blocks)
 	if need > s.pool.free {
 		return false
@@ -178,7 +176,7 @@ func (s *scheduler) grow(q *sequence, tokens int) bool {
 
 // admit starts waiting sequences, first come first served. One that does not
 // fit blocks those behind it, as in vLLM.
-func (s *scheduler) admit(b *batch, budget int) {
+func (s *Scheduler) admit(b *Batch, budget int) {
 	for len(s.waiting) > 0 && budget > 0 && len(s.running) < s.cfg.MaxNumSeqs {
 		q := s.waiting[0]
 		found := s.lookUpHead()
@@ -194,24 +192,24 @@ func (s *scheduler) admit(b *batch, budget int) {
 		s.head = lookup{}
 		q.blocks, q.remembered = found, len(found)
 		q.computed = len(found) * s.cfg.BlockSize
-		if q.cached < 0 {
-			q.cached = q.computed
+		if q.Cached < 0 {
+			q.Cached = q.computed
 			if s.cfg.EnablePrefixCaching {
-				b.queried += q.prompt
-				b.hit += q.computed
+				b.Queried += q.Prompt
+				b.Hit += q.computed
 			}
 		}
 		n := min(q.tokens()-q.computed, budget)
 		s.grow(q, q.computed+n)
 		s.waiting[0], s.waiting = nil, s.waiting[1:] // nil: the array keeps what lies before the queue
 		s.running = append(s.running, q)
-		b.admitted = append(b.admitted, q)
+		b.Admitted = append(b.Admitted, q)
 		budget -= s.plan(b, q, n)
 	}
 }
 
 // canAdmit says whether the next step could admit the sequence that waits longest.
-func (s *scheduler) canAdmit() bool {
+func (s *Scheduler) canAdmit() bool {
 	if len(s.running) >= min(s.cfg.MaxNumSeqs, s.cfg.MaxNumBatchedTokens) {
 		return false
 	}
@@ -221,7 +219,7 @@ func (s *scheduler) canAdmit() bool {
 }
 
 // stepsWithRoom is for how many steps, at most so many, every running sequence can decode before blocks run out.
-func (s *scheduler) stepsWithRoom(most int) int {
+func (s *Scheduler) stepsWithRoom(most int) int {
 	if len(s.running)*(most/s.cfg.BlockSize+1) <= s.pool.free {
 		return most
 	}
@@ -245,28 +243,28 @@ func (s *scheduler) stepsWithRoom(most int) int {
 
 // decoded lets every running sequence decode so many tokens, as that many steps would, and returns them all. Those whose
 // output is complete have left.
-func (s *scheduler) decoded(steps int) []*sequence {
+func (s *Scheduler) decoded(steps int) []*Sequence {
 	yielded := append(s.scratch[:0], s.running...)
 	s.scratch = yielded
 	isAnyDone := false
 	for _, q := range yielded {
 		s.grow(q, q.computed+steps)
-		q.generated += steps
+		q.Generated += steps
 		q.computed += steps
 		s.remember(q, q.computed)
-		if q.generated == q.output {
+		if q.Generated == q.Output {
 			isAnyDone = true
 			s.end(q)
 		}
 	}
 	if isAnyDone {
-		s.running = slices.DeleteFunc(s.running, func(q *sequence) bool { return q.isGone })
+		s.running = slices.DeleteFunc(s.running, func(q *Sequence) bool { return q.IsGone })
 	}
 	return yielded
 }
 
 // lookUpHead is lookUp for the sequence that waits longest.
-func (s *scheduler) lookUpHead() []int32 {
+func (s *Scheduler) lookUpHead() []int32 {
 	q := s.waiting[0]
 	if s.head.of == q && !s.pool.isStale {
 		return s.head.found
@@ -275,7 +273,7 @@ func (s *scheduler) lookUpHead() []int32 {
 	next := uint64(0)
 	hasNext := s.cfg.EnablePrefixCaching && len(found) < min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
 	if hasNext {
-		next = q.hash(len(found), s.cfg.BlockSize)
+		next = q.Prefix.hash(len(found), s.cfg.BlockSize)
 	}
 	s.pool.watch(s.head.found, found, next, hasNext)
 	s.head = lookup{q, found}
@@ -284,14 +282,14 @@ func (s *scheduler) lookUpHead() []int32 {
 
 // lookUp finds q's cached blocks. The last token must be computed to yield the
 // next, so the cache can supply at most tokens-1, in whole blocks.
-func (s *scheduler) lookUp(q *sequence) []int32 {
+func (s *Scheduler) lookUp(q *Sequence) []int32 {
 	if !s.cfg.EnablePrefixCaching {
 		return nil
 	}
 	most := min(q.hashed(s.cfg.BlockSize), (q.tokens()-1)/s.cfg.BlockSize)
 	var found []int32
 	for block := range most {
-		i, isThere := s.pool.find(q.hash(block, s.cfg.BlockSize))
+		i, isThere := s.pool.find(q.Prefix.hash(block, s.cfg.BlockSize))
 		if !isThere {
 			break
 		}
@@ -302,86 +300,64 @@ func (s *scheduler) lookUp(q *sequence) []int32 {
 
 // plan puts n tokens of q into the step. Blocks that the step fills can be
 // found by other sequences from now on, even in the same step, as in vLLM.
-func (s *scheduler) plan(b *batch, q *sequence, n int) int {
+func (s *Scheduler) plan(b *Batch, q *Sequence, n int) int {
 	q.planned = n
 	b.sequences = append(b.sequences, q)
-	if n == 1 && q.generated > 0 {
+	if n == 1 && q.Generated > 0 {
 		context := int64(q.computed + 1)
-		b.step.DecodeSequences++
-		b.step.ContextTokens += context
+		b.Step.DecodeSequences++
+		b.Step.ContextTokens += context
 		if w := int64(s.cfg.SlidingWindow); w > 0 {
 			context = min(context, w)
 		}
-		b.step.WindowTokens += context
+		b.Step.WindowTokens += context
 	} else {
-		b.step.PrefillTokens += n
-		b.step.PrefillChunks++
-		b.step.PrefillPairs += float64(n)*float64(q.computed) + float64(n)*float64(n)/2
+		b.Step.PrefillTokens += n
+		b.Step.PrefillChunks++
+		b.Step.PrefillPairs += float64(n)*float64(q.computed) + float64(n)*float64(n)/2
 	}
 	s.remember(q, q.computed+n)
 	return n
 }
 
 // remember offers q's newly filled blocks to the prefix cache.
-func (s *scheduler) remember(q *sequence, tokens int) {
+func (s *Scheduler) remember(q *Sequence, tokens int) {
 	if !s.cfg.EnablePrefixCaching {
 		return
 	}
 	for full := min(tokens/s.cfg.BlockSize, q.hashed(s.cfg.BlockSize)); q.remembered < full; q.remembered++ {
-		s.pool.remember(q.blocks[q.remembered], q.hash(q.remembered, s.cfg.BlockSize))
+		s.pool.remember(q.blocks[q.remembered], q.Prefix.hash(q.remembered, s.cfg.BlockSize))
 	}
 }
 
-// complete ends the step and returns the sequences that have one more token.
+// Complete ends the step and returns the sequences that have one more token.
 // Those whose output is complete have left, and their blocks are free.
-func (s *scheduler) complete(b batch) []*sequence {
+func (s *Scheduler) Complete(b Batch) []*Sequence {
 	s.scratch = b.sequences
 	yielded := b.sequences[:0]
 	isAnyDone := false
 	for _, q := range b.sequences {
-		if q.isGone {
+		if q.IsGone {
 			continue // aborted during the step
 		}
 		q.computed += q.planned
 		if q.computed < q.tokens() {
 			continue // more prompt to compute
 		}
-		q.generated++
-		s.extendHashes(q)
+		q.Generated++
 		yielded = append(yielded, q)
-		if q.generated == q.output {
+		if q.Generated == q.Output {
 			isAnyDone = true
 			s.end(q)
 		}
 	}
 	if isAnyDone {
-		s.running = slices.DeleteFunc(s.running, func(q *sequence) bool { return q.isGone })
+		s.running = slices.DeleteFunc(s.running, func(q *Sequence) bool { return q.IsGone })
 	}
 	return yielded
 }
 
-// extendHashes adds the hash of the block that the newest token has filled.
-func (s *scheduler) extendHashes(q *sequence) {
-	size := s.cfg.BlockSize
-	if !s.cfg.EnablePrefixCaching || q.sampling == nil || q.tokens()%size != 0 {
-		return
-	}
-	block := len(q.hashes)
-	hash := q.start
-	if block > 0 {
-		hash = q.hashes[block-1]
-	}
-	for at := block * size; at < (block+1)*size; at++ {
-		if at < q.prompt {
-			hash = chain(hash, q.tail[at-q.prompt/size*size])
-			continue
-		}
-		hash = chain(hash, q.sampling.token(at-q.prompt))
-	}
-	q.hashes = append(q.hashes, hash)
-}
-
-func (s *scheduler) drop(q *sequence) {
+func (s *Scheduler) drop(q *Sequence) {
 	s.pool.release(q.blocks)
 	if cap(q.blocks) > 0 && len(s.spare) < s.cfg.MaxNumSeqs {
 		s.spare = append(s.spare, q.blocks[:0])
@@ -389,48 +365,24 @@ func (s *scheduler) drop(q *sequence) {
 	q.blocks, q.remembered, q.computed = nil, 0, 0
 }
 
-// end frees what q holds, its hashes as well: there is one for each block of
+// end frees what q holds, its prefix as well: that has a hash for each block of
 // its prompt, and an answer may have thousands of outputs that end long before
 // the last.
-func (s *scheduler) end(q *sequence) {
-	q.isGone = true
+func (s *Scheduler) end(q *Sequence) {
+	q.IsGone = true
 	s.drop(q)
-	q.hashes = nil
+	q.Prefix = nil
 }
 
-// abort removes sequences wherever they are, in one pass: there may be
+// Abort removes sequences wherever they are, in one pass: there may be
 // thousands.
-func (s *scheduler) abort(sequences ...*sequence) {
+func (s *Scheduler) Abort(sequences ...*Sequence) {
 	for _, q := range sequences {
-		if !q.isGone {
+		if !q.IsGone {
 			s.end(q)
 		}
 	}
-	isGone := func(q *sequence) bool { return q.isGone }
+	isGone := func(q *Sequence) bool { return q.IsGone }
 	s.running = slices.DeleteFunc(s.running, isGone)
 	s.waiting = slices.DeleteFunc(s.waiting, isGone)
-}
-
-// chainStart is the first link of the hash chain of a prompt without a cache
-// salt.
-const chainStart uint64 = 0x243f6a8885a308d3
-
-// chain hashes one more token. A block's hash covers the whole prefix up to its
-// end, so equal hashes mean equal prefixes.
-func chain(hash uint64, id int32) uint64 {
-	return splitmix.Mix(hash ^ uint64(uint32(id)))
-}
-
-// hashBlocks returns the chained hashes of the prompt's full blocks, and the
-// tokens after the last of these.
-func hashBlocks(ids []int32, start uint64, size int) (hashes []uint64, tail []int32) {
-	hashes = make([]uint64, 0, len(ids)/size+1)
-	hash := start
-	for full := len(ids) / size; len(hashes) < full; {
-		for _, id := range ids[len(hashes)*size : (len(hashes)+1)*size] {
-			hash = chain(hash, id)
-		}
-		hashes = append(hashes, hash)
-	}
-	return hashes, slices.Clone(ids[len(hashes)*size:])
 }
