@@ -42,6 +42,7 @@ import (
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
@@ -51,7 +52,7 @@ import (
 // for ingest, or a worker of serve.
 func main() {
 	ingest.Child() // does not return in such a child
-	worker.Child(read.ServedReport)
+	worker.Child(pages.Reporter(kit.Version))
 	kit.EndsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

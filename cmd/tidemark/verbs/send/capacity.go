@@ -83,7 +83,7 @@ Example:
 			&cli.IntFlag{Name: "replicas", Usage: "without --base-url: `N` servers share the traffic", Value: 1},
 			&cli.StringFlag{Name: "routing", Usage: "without --base-url: they share it in `turns`, or least-loaded", Value: rehearsal.Turns},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
-		}, choices, target, kit.EnvironmentFlags(choices...))...),
+		}, choices, target, new(kit.Deployment).ServedFlags(choices...))...),
 		Action: runCapacity,
 	}
 }
@@ -490,7 +490,7 @@ func (s *search) onServer(c *cli.Context) (capacity.Answer, error) {
 		kit.Tell(c, "run %d (%s): %s times for %s, %d requests", p.Number, p.Why, show.Figures(p.Scale), show.Duration(p.Length.Seconds()), len(p.Requests))
 	}
 	s.server.Ended = func(ctx context.Context, folder, runID string) error {
-		if _, err := kit.IngestRun(context.WithoutCancel(ctx), c, c.Duration("wait"), folder, runID); err != nil {
+		if _, err := kit.Of(c).IngestRun(context.WithoutCancel(ctx), c.Duration("wait"), folder, runID); err != nil {
 			kit.Tell(c, "%v", err) // its folder stays, and the search does not need the warehouse
 		}
 		return nil

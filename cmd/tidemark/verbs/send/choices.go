@@ -41,7 +41,7 @@ func ChoiceFlags() []cli.Flag {
 		&cli.IntFlag{Name: "max-model-len", Usage: "the server's limit in `TOKENS`; what is longer is counted and refused"},
 		&cli.StringFlag{Name: "overlong", Usage: "`refuse`, drop or cap what is longer than --max-model-len", Value: "refuse"},
 		&cli.StringFlag{Name: "mode", Usage: "`open`, sessions or closed; open: each at its due time; sessions: a turn after the one before and its think time; closed: --max-concurrency in flight (default: as the plan was made, else open)"},
-		kit.SeedFlag(),
+		kit.SeedFlag(new(uint64)),
 	}
 }
 

@@ -35,6 +35,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"tidemark/analysis"
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/endings"
 	"tidemark/internal/cli/kit"
@@ -97,7 +98,7 @@ func runExperiment(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := kit.NotASnapshot(c); err != nil {
+	if err := kit.Of(c).NotASnapshot(); err != nil {
 		return err
 	}
 	file, err := experiment.Read(path)
@@ -238,7 +239,7 @@ func ingestLater(ctx context.Context, c *cli.Context, done experiment.Done, take
 	if takesTime {
 		wait = 10 * c.Duration("wait")
 	}
-	said, err := kit.IngestRun(ctx, c, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
+	said, err := kit.Of(c).IngestRun(ctx, wait, filepath.Join(c.String("runs"), done.RunID), done.RunID)
 	switch {
 	case ctx.Err() != nil:
 		return experiment.Result{}, ctx.Err()
@@ -291,7 +292,7 @@ func checkOptions(file experiment.File) error {
 // sent: a mistake in row five should not cost an hour.
 func checkRows(c *cli.Context, file experiment.File) error {
 	for _, step := range file.Steps() {
-		app := kit.Another(c, strings.NewReader(""), io.Discard, io.Discard)
+		app := kit.Of(c).Another(strings.NewReader(""), io.Discard, io.Discard)
 		app.Command("replay").Action = func(c *cli.Context) error {
 			err := errors.Join(needTarget(c), setConcurrency(c, file.Send), checkChoices(c))
 			if err == nil {
@@ -343,7 +344,7 @@ func playStep(ctx context.Context, c *cli.Context, file experiment.File, seriesI
 	}
 	// The output of a replay is only progress here; the product is the table of all
 	// rows.
-	app := kit.Another(c, strings.NewReader(""), kit.Messages(c), kit.Messages(c))
+	app := kit.Of(c).Another(strings.NewReader(""), kit.Messages(c), kit.Messages(c))
 	err := app.RunContext(context.WithValue(ctx, AskedKey{}, asked), commandline.FlagsFirst(app, argsOfStep(c, file, step)))
 	if code := kit.ExitCode(err); code == kit.ExitNotMet || code == kit.ExitInvalid {
 		err = nil // the exit code is the outcome
@@ -395,12 +396,12 @@ func printSteps(c *cli.Context, seriesID string, file experiment.File, done []ex
 			return err
 		}
 		if !kit.IsForPrograms(c) {
-			return kit.PrintEnding(c, ending)
+			return kit.Of(c).PrintEnding(ending)
 		}
 		for _, sentence := range ending.Lead {
 			kit.Tell(c, "%s", sentence)
 		}
-		return kit.PrintQuery(ctx, c, w, "from marts.steps where series_id = ? order by series_row", seriesID)
+		return kit.Of(c).PrintAnswer(analysis.Steps(ctx, w.DB(), seriesID))
 	})
 }
 

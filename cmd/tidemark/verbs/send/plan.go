@@ -35,7 +35,7 @@ func PlanCommand() *cli.Command {
 Example:
   tidemark plan azure-code --duration 2m
   tidemark plan azure-code --from +10m --duration 2m --output slice.jsonl.zst`,
-		Flags: kit.WithWarehouseFlags(append(append(ChoiceFlags(), kit.EnvironmentFlags(ChoiceFlags()...)...),
+		Flags: kit.WithWarehouseFlags(append(append(ChoiceFlags(), new(kit.Deployment).ServedFlags(ChoiceFlags()...)...),
 			&cli.StringFlag{Name: "output", Usage: "write the plan to `FILE`, usually .jsonl.zst; - is stdout"})...),
 		Action: runPlan,
 	}

@@ -231,7 +231,7 @@ func runK8s(c *cli.Context) error {
 	if n := c.Int("shards"); n < 1 || n > pods.MostShards {
 		return hint.Misuse("k8s: --shards %d", n).Hint("from 1 to %d", pods.MostShards)
 	}
-	slo, err := kit.FileOf(c, "slo")
+	slo, err := kit.FileOf("slo", c.String("slo"))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ Example:
 			&cli.Int64Flag{Name: "draw", Usage: "show, diff: draw `N` requests", Value: 10_000},
 			&cli.StringFlag{Name: "class", Usage: "show, diff: one `CLASS` alone"},
 			&cli.BoolFlag{Name: "yaml", Usage: "show: print the file itself"},
-			kit.SeedFlag(),
+			kit.SeedFlag(new(uint64)),
 			&cli.StringFlag{Name: "input-tokens", Usage: "fit: `QUANTILES` of prompts, such as p50=5900,p95=12700"},
 			&cli.StringFlag{Name: "output-tokens", Usage: "fit: `QUANTILES` of answers"},
 			&cli.StringFlag{Name: "cached-tokens", Usage: "fit: `QUANTILES` of the prompt tokens that the prefix cache had"},

@@ -64,7 +64,7 @@ Example:
     --model llama --gpu H100 --catalog-model llama-3.1-8b --slo slo.yaml
   tidemark replay gtc-multiturn --steps 0.5,1,2,4 --duration 5m \
     --base-url http://gpu1:8000 --model llama`,
-		Flags:  kit.WithWarehouseFlags(slices.Concat(ChoiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, shardFlags(), kit.EnvironmentFlags(ChoiceFlags()...))...),
+		Flags:  kit.WithWarehouseFlags(slices.Concat(ChoiceFlags(), targetFlags(), []cli.Flag{stepsFlag()}, shardFlags(), new(kit.Deployment).ServedFlags(ChoiceFlags()...))...),
 		Action: runReplay,
 	}
 }
@@ -76,7 +76,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kit.NotASnapshot(c), needTarget(c)); err != nil {
+	if err := errors.Join(kit.Of(c).NotASnapshot(), needTarget(c)); err != nil {
 		return err
 	}
 	shard, startAt, err := shardAsked(c, what)
@@ -275,7 +275,7 @@ func load(c *cli.Context, mode string, h plan.Header) string {
 // conclude ingests the run, prints the verdict and returns the exit code.
 func conclude(c *cli.Context, asked *Asked, folder, runID string) error {
 	// With a context of its own: an interrupted run is ingested too.
-	said, err := kit.IngestRun(context.WithoutCancel(c.Context), c, asked.Wait, folder, runID)
+	said, err := kit.Of(c).IngestRun(context.WithoutCancel(c.Context), asked.Wait, folder, runID)
 	if asked.series != nil && errors.Is(err, warehouse.ErrHeld) {
 		kit.Tell(c, "%v; the run is kept and will be ingested later", err)
 		asked.Result = experiment.Result{RunID: runID, Outcome: experiment.NotTakenIn}
@@ -286,7 +286,7 @@ func conclude(c *cli.Context, asked *Asked, folder, runID string) error {
 	}
 	if asked.series != nil {
 		kit.Remark(c, "%s", said.Headline()) // the experiment prints the figures of all rows
-	} else if err := kit.PrintRunsEnding(c, said); err != nil {
+	} else if err := kit.Of(c).PrintRunsEnding(said); err != nil {
 		return err
 	} else {
 		kit.Tell(c, "run in %s", folder)

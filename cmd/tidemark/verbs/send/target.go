@@ -95,7 +95,7 @@ func settingsOf(c *cli.Context) (replay.Settings, error) {
 	if err != nil {
 		return replay.Settings{}, err
 	}
-	body, err := kit.FileOf(c, "body")
+	body, err := kit.FileOf("body", c.String("body"))
 	if err != nil {
 		return replay.Settings{}, err
 	}
@@ -145,7 +145,7 @@ func headersOf(c *cli.Context) (http.Header, error) {
 			return nil, hint.Misuse("--header: number %d has no colon", i+1).Hint(`--header "Name: value"`)
 		}
 	}
-	text, err := kit.FileOf(c, "header-file")
+	text, err := kit.FileOf("header-file", c.String("header-file"))
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func apiKey(c *cli.Context) (string, error) {
 	if c.String("api-key-file") == "" {
 		return os.Getenv("OPENAI_API_KEY"), nil
 	}
-	text, err := kit.FileOf(c, "api-key-file")
+	text, err := kit.FileOf("api-key-file", c.String("api-key-file"))
 	return strings.TrimSpace(string(text)), err
 }
 
