@@ -54,6 +54,12 @@ type Config struct {
 	RecordTruth bool
 }
 
+// KVTokens is the size of the KV cache, in tokens.
+func (c *Config) KVTokens() int { return c.KVBlocks * c.BlockSize }
+
+// SetBlockSize cuts the KV cache into blocks of so many tokens; it stays as large as it is.
+func (c *Config) SetBlockSize(tokens int) { c.KVBlocks, c.BlockSize = c.KVTokens()/tokens, tokens }
+
 // Fixed asks for exact times. TTFT runs from the instant at which the last byte
 // of the request had reached the socket (the kernel's own stamp where there is
 // one, otherwise the read) to the write of the first token's chunk. Every

@@ -130,9 +130,16 @@ func (d *Deployment) Environment(c *Call) (environment *deployment.Deployment, s
 
 // more is the first flag that is said of a deployment beside its GPU and model. --engine also says how to speak to a server, and
 // --max-model-len also chooses requests: both stand alone.
-func (d *Deployment) more() string {
+func (d *Deployment) more() string { return d.First("gpu", "catalog_model", "engine", "max_model_len") }
+
+// First is the flag of the first field that is said of a deployment, without some fields; empty: none is said.
+func (d *Deployment) First(except ...string) string {
 	for _, f := range deployment.Fields {
-		if !slices.Contains([]string{"gpu", "catalog_model", "engine", "max_model_len"}, f.Name) && f.Get(d.Said) != nil {
+		switch {
+		case slices.Contains(except, f.Name) || f.Get(d.Said) == nil:
+		case f.Name == "catalog_model":
+			return d.modelFlag
+		default:
 			return f.Flag
 		}
 	}

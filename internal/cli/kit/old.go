@@ -2,9 +2,7 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -85,19 +83,4 @@ func DeploymentOf(c *cli.Context) (deployment.Deployment, bool, error) {
 		return said, false, err
 	}
 	return (&Deployment{Said: said, modelFlag: "model"}).Named(Of(c))
-}
-func PatientlyOld(ctx context.Context, c *cli.Context, wait time.Duration, try func() error) error {
-	return Of(c).Patiently(ctx, wait, try)
-}
-func NamedEnvironment(c *cli.Context) (*deployment.Deployment, string, error) {
-	d := Deployment{environment: c.String("environment")}
-	d.ServedFlags()
-	for _, f := range deployment.Fields {
-		if text := fmt.Sprint(c.Value(f.Flag)); c.IsSet(f.Flag) {
-			if err := d.say(c.Command.Name, f, text, servedEngines()); err != nil {
-				return nil, "", err
-			}
-		}
-	}
-	return d.Environment(Of(c))
 }
