@@ -43,6 +43,7 @@ import (
 	"tidemark/internal/cli/commandline"
 	"tidemark/internal/cli/kit"
 	"tidemark/internal/cli/terminal"
+	"tidemark/internal/serve/pages"
 	"tidemark/internal/serve/worker"
 	"tidemark/internal/store/warehouse"
 	"tidemark/queries"
@@ -53,7 +54,7 @@ import (
 func main() {
 	debug.SetTraceback("crash") // a crash ends by SIGABRT, 134: Go's own exit code for it, 2, is a mistake in the command here
 	ingest.Child()              // does not return in such a child
-	worker.Child(read.ServedReport)
+	worker.Child(pages.Reporter(kit.Version))
 	kit.EndsAfterVerb = true
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }

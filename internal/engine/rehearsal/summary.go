@@ -77,3 +77,10 @@ func (s *Summary) Sample(_ time.Duration, _ int, c engine.Counts) {
 
 // MeanRunning is how many requests a replica ran on average, at whole seconds.
 func (s *Summary) MeanRunning() float64 { return s.running / float64(max(s.samples, 1)) }
+
+// RequestsPerS and OutputPerS are means from the start to the last token.
+func (s *Summary) RequestsPerS() float64 { return float64(s.Requests) / max(s.End.Seconds(), 1e-9) }
+func (s *Summary) OutputPerS() float64   { return float64(s.OutputTokens) / max(s.End.Seconds(), 1e-9) }
+
+// CachedRatio is the share of the prompts that the prefix cache had.
+func (s *Summary) CachedRatio() float64 { return float64(s.CachedTokens) / float64(s.InputTokens) }
