@@ -2,6 +2,7 @@ package week
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -206,4 +207,13 @@ func TestTrafficThatCannotBe(t *testing.T) {
 			t.Errorf("week %q: got %v, want %q", asked, err, want)
 		}
 	}
+}
+
+// addUp adds up a week of some parts.
+func addUp(ctx context.Context, conn *sql.Conn, week service.Week, parts []part) (demand, error) {
+	a, err := newAdder(ctx, conn, week, parts)
+	if err != nil {
+		return demand{}, err
+	}
+	return a.addUp(ctx)
 }

@@ -124,7 +124,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             until_s,
             increase,
             median(until_s - from_s) over (partition by source_id, target, name) as usual_s
-        from macros.growth_between(source_ids, from_at, until_at)
+        from macros.growth_of(source_ids, null::varchar[], from_at, until_at)
         where until_s > from_s
             and (
                 quantity in ('itl_s', 'tpot_s') and part in ('sum', 'count')
@@ -141,7 +141,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             from_s,
             until_s,
             increase,
-            unnest(range(floor(from_s / 900)::bigint, ceil(until_s / 900)::bigint)) as quarter
+            unnest(macros.bins_touched(from_s, until_s, 900)) as quarter
         from grown
         where until_s - from_s <= 1.25e0 * usual_s
     ),
@@ -151,7 +151,7 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
             source_id,
             quarter,
             counted,
-            sum(increase * (least(until_s, (quarter + 1) * 900) - greatest(from_s, quarter * 900)) / (until_s - from_s)) as increase
+            sum(increase * macros.overlap_s(from_s, until_s, quarter, 900) / (until_s - from_s)) as increase
         from shared
         group by
             source_id,

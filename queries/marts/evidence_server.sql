@@ -73,7 +73,7 @@ counted as (
             run_id,
             quantity,
             value,
-            value - case when lag(value) over of_series > value then 0 else lag(value) over of_series end as gain
+            macros.counter_growth(value, lag(value) over of_series) as gain
         from staging.server_samples
         where quantity in (
             'preemptions', 'rejections', 'accepted_tokens', 'drafts', 'acceptance_length', 'gpu_nvlink_byte_per_s', 'gpu_pcie_byte_per_s'

@@ -64,7 +64,7 @@ gains as (
         part,
         labels,
         value,
-        value - case when value >= lag(value) over of_series then lag(value) over of_series else 0 end as gain,
+        macros.counter_growth(value, coalesce(lag(value) over of_series, 0)) as gain,
         lag(at_s) over of_series as since_s
     from staging.server_samples
     window of_series as (partition by run_id, url, quantity, part, labels order by at_s)
