@@ -86,7 +86,7 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer file.close()
+	defer file.file.Close()
 	result.Path, result.IsNew = s.Path, file.isNew
 	if s.Since.IsZero() {
 		s.Since = cmp.Or(file.until(), s.Until.Add(-Since))

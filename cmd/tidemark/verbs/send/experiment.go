@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -109,21 +108,7 @@ func runExperiment(c *cli.Context) error {
 	}
 	file.Override(optionsOf(c, "runs", "restart", "warehouse", "wait", "quiet", "csv", "json"))
 	journal := filepath.Join(c.String("runs"), file.Name+".experiment.jsonl")
-	if c.Bool("restart") {
-		if err := putAside(journal); err != nil {
-			return err
-		}
-	}
 	return playExperiment(c, file, journal)
-}
-
-// putAside renames a journal after the time of its last change.
-func putAside(journal string) error {
-	info, err := os.Stat(journal)
-	if err != nil {
-		return nil // nothing to keep
-	}
-	return os.Rename(journal, strings.TrimSuffix(journal, ".jsonl")+info.ModTime().UTC().Format(".20060102-150405")+".jsonl")
 }
 
 // runSteps is an experiment written on the command line: replay --steps 1,2,4.
@@ -187,7 +172,7 @@ func playExperiment(c *cli.Context, file experiment.File, journal string) error 
 	if varied := file.Varied(); len(varied) > 1 {
 		kit.Tell(c, "note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
 	}
-	log, err := experiment.OpenLog(journal, file, time.Now)
+	log, err := experiment.OpenLog(journal, file, c.Bool("restart"), time.Now)
 	if err != nil {
 		return err
 	}
