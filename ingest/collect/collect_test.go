@@ -24,6 +24,7 @@ type prometheus struct {
 	names      []string
 	ofPods     bool // DCGM's series belong to the engine's pods
 	mostPoints int
+	newest     float64      // of its samples, Unix seconds; 0: as new as what is asked for
 	asked      []url.Values // of query_range
 	refuse     func(w http.ResponseWriter, r *http.Request) bool
 }
@@ -52,11 +53,25 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": found})
 	case "query":
 		result := `[]`
-		if p.ofPods {
+		if at := number(r.Form.Get("time")); strings.Contains(r.Form.Get("query"), "timestamp(") {
+			if newest := p.newestAt(at); newest > 0 {
+				result = fmt.Sprintf(`[{"metric":{},"value":[%f,"%f"]}]`, at, newest)
+			}
+		} else if p.ofPods {
 			result = `[{"metric":{},"value":[1,"2"]}]`
 		}
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":%s}}`, result)
 	case "query_range":
+		if from, until := number(r.Form.Get("start")), number(r.Form.Get("end")); strings.HasPrefix(r.Form.Get("query"), "count(") {
+			values := []string{}
+			for at := from; at <= until; at += number(r.Form.Get("step")) {
+				if p.newestAt(at) > 0 {
+					values = append(values, fmt.Sprintf(`[%f,"1"]`, at))
+				}
+			}
+			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[%s]}]}}`, strings.Join(values, ","))
+			return
+		}
 		p.asked = append(p.asked, r.PostForm)
 		from, until, step := number(r.Form.Get("start")), number(r.Form.Get("end")), number(r.Form.Get("step"))
 		if most := float64(p.mostPoints); most > 0 && (until-from)/step+1 > most {
@@ -72,6 +87,17 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// newestAt is the time of the sample that an instant's look-back holds; 0: there is none.
+func (p *prometheus) newestAt(at float64) float64 {
+	switch {
+	case p.newest == 0 || at < p.newest:
+		return at
+	case at > p.newest+300:
+		return 0
+	}
+	return p.newest
 }
 
 func number(text string) float64 {
@@ -144,8 +170,8 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)
 	result := run(t, s)
-	if !result.IsNew || result.Requests != 4+2*3 || len(p.asked) != 6 {
-		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, and three days of two groups", result, len(p.asked))
+	if !result.IsNew || result.Requests != 5+2*3 || len(p.asked) != 6 {
+		t.Errorf("got %+v, %d ranges: want two questions about names, two about pods, one about the newest sample, and three days of two groups", result, len(p.asked))
 	}
 	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "no GPU figures") {
 		t.Errorf("got the notes %q", result.Notes)
@@ -170,6 +196,26 @@ func TestItAsksForWhatIsMissing(t *testing.T) {
 	s.Since = instant("2026-11-15 23:00:00") // what was before
 	run(t, s)
 	whole(t, p.instants(t)["60"], 60, instant("2026-11-15 23:00:00"), instant("2026-11-15 23:59:00"))
+}
+
+// What a server that lags did not have yet was never asked for again.
+func TestWhatWasNotThereYetIsAskedForAgain(t *testing.T) {
+	p := &prometheus{names: vllm, newest: float64(instant("2026-11-17 23:50:20").Unix())}
+	s := settings(t, p)
+	if result := run(t, s); len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "the newest sample of the service is of 2026-11-17 23:50 UTC") {
+		t.Errorf("got the notes %q", result.Notes)
+	}
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-16 00:00:00"), instant("2026-11-17 23:50:00"))
+	whole(t, p.instants(t)["900"], 900, instant("2026-11-16 00:00:00"), instant("2026-11-17 23:45:00"))
+	p.newest, p.asked, s.Since = 0, nil, time.Time{} // it has caught up
+	run(t, s)
+	whole(t, p.instants(t)["60"], 60, instant("2026-11-17 23:51:00"), instant("2026-11-18 00:10:00"))
+	whole(t, p.instants(t)["900"], 900, instant("2026-11-18 00:00:00"), instant("2026-11-18 00:00:00"))
+	p = &prometheus{names: vllm, newest: float64(instant("2026-11-14 00:00:00").Unix())}
+	s = settings(t, p)
+	if _, err := Run(t.Context(), s); err == nil || len(p.asked) > 0 || !strings.Contains(err.Error(), "has a value between 2026-11-16 00:00 UTC and 2026-11-18 00:10 UTC") {
+		t.Errorf("a service that ended before: got %d questions, %v", len(p.asked), err)
+	}
 }
 
 func TestItGoesOnAfterAKill(t *testing.T) {

@@ -122,6 +122,9 @@ func collectSettings(c *cli.Context) (s collect.Settings, err error) {
 		}
 		*flag.at = at
 	}
+	if s.Until.After(now) {
+		return s, hint.Misuse("collect: --until %s is in the future: nothing is known of it yet", c.String("until")).Hint("leave it out: collect asks up to now")
+	}
 	if !s.Since.IsZero() && !s.Since.Before(s.Until) {
 		return s, hint.Misuse("collect: --since is not before --until").Hint("--since 8d")
 	}
