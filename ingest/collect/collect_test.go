@@ -317,6 +317,22 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// A redirect's target got the token, and its answer was kept as that of the first address.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	reached := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	t.Cleanup(other.Close)
+	s := settings(t, &prometheus{refuse: func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+		return true
+	}})
+	s.Auth.Token = "t0p5ecret"
+	_, err := Run(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "redirects (307) to "+other.URL+"/api/v1/label/__name__/values") || !strings.Contains(hint.Of(err), "name the final address") || reached {
+		t.Errorf("got %v, the target was reached: %t", err, reached)
+	}
+}
+
 func TestAFileIsOfOneServiceAndSelector(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)

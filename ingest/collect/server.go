@@ -91,12 +91,14 @@ func newServer(s Settings) (*server, error) {
 		return nil, hint.Misuse("collect: the address of %s holds a user or a password", secrets.ShownURL(s.URL)).Hint(authHint)
 	}
 	u.RawQuery, u.Fragment = "", ""
-	client := s.Client
-	if client == nil {
-		client = &http.Client{Timeout: 3 * time.Minute}
+	client := http.Client{Timeout: 3 * time.Minute}
+	if s.Client != nil {
+		client = *s.Client
 	}
+	// What the server is shown is for it alone, and the answer of another one must not be filed under its name.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1")
-	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, client: client}, nil
+	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, client: &client}, nil
 }
 
 // refusal is an answer that is none.
@@ -255,6 +257,9 @@ func (s *server) refused(response *http.Response, body []byte) error {
 		strings.Contains(text, "too many") || strings.Contains(text, "maximum resolution") || strings.Contains(text, "limit"):
 		return refusal{hint.Errorf("collect: %s: this is too much for the server even for one instant (%d): %s", s.shown, code, cmp.Or(words, "no reason given")).
 			Hint("choose fewer series (metrics_selector in the service file), or raise its limits (--query.max-samples, --query.timeout)"), true}
+	case code >= 300 && code < 400:
+		return refusal{hint.Errorf("collect: %s redirects (%d)%s", s.shown, code, prefixed(" to ", secrets.ShownURL(response.Header.Get("Location")))).
+			Hint("redirects are not followed: name the final address, before /api/v1: metrics: in the service file"), false}
 	case code == http.StatusNotFound:
 		return refusal{hint.Errorf("collect: %s has no HTTP API of Prometheus (404)", s.shown).Hint("is there a path before /api/v1? metrics: http://host/prometheus"), false}
 	case said.ErrorType == "bad_data":
