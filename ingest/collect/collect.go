@@ -119,11 +119,16 @@ func Run(ctx context.Context, s Settings) (result Result, err error) {
 		questions = append(questions, missing(g, file.asked[g.name], s.Since, earlier(newest, s.Until))...)
 	}
 	defer func() { result.Requests = ask.requests }()
-	series := map[string]int{}
+	series, silences := map[string]int{}, 0
 	for i := 0; i < len(questions); i++ {
 		q := questions[i]
 		answer, err := ask.rangeOf(ctx, q)
-		if halves := q.halves(); err != nil && isTooMuch(err) && len(halves) == 2 {
+		if silences++; !isSilence(err) {
+			silences = 0
+		}
+		// A question that takes too long is asked in parts, but a server that answers none of three hangs.
+		mayBeSplit := isTooMuch(err) || isSilence(err) && silences < 3
+		if halves := q.halves(); mayBeSplit && len(halves) == 2 {
 			questions = append(questions[:i], append(halves, questions[i+1:]...)...)
 			i--
 			continue

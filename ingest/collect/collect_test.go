@@ -333,6 +333,25 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
+// A server that accepts and never answers was asked for ever smaller spans.
+func TestAServerThatHangsIsGivenUp(t *testing.T) {
+	for hangs, most := range map[string]int{"/values": 1, "query_range": 3} {
+		asked := 0
+		s := settings(t, &prometheus{names: vllm, refuse: func(_ http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, hangs) {
+				return false
+			}
+			asked++
+			<-r.Context().Done()
+			return true
+		}})
+		s.Client = &http.Client{Timeout: 500 * time.Millisecond}
+		if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), s.URL+" did not answer within 500ms") || hint.IsMisuse(err) || asked != most {
+			t.Errorf("%s: got %v after %d requests", hangs, err, asked)
+		}
+	}
+}
+
 func TestAFileIsOfOneServiceAndSelector(t *testing.T) {
 	p := &prometheus{names: vllm}
 	s := settings(t, p)

@@ -82,6 +82,9 @@ type server struct {
 	requests int
 }
 
+// patience is how long one answer may take, from the connection to its last byte.
+const patience = time.Minute
+
 func newServer(s Settings) (*server, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -91,7 +94,7 @@ func newServer(s Settings) (*server, error) {
 		return nil, hint.Misuse("collect: the address of %s holds a user or a password", secrets.ShownURL(s.URL)).Hint(authHint)
 	}
 	u.RawQuery, u.Fragment = "", ""
-	client := http.Client{Timeout: 3 * time.Minute}
+	client := http.Client{Timeout: patience}
 	if s.Client != nil {
 		client = *s.Client
 	}
@@ -105,6 +108,7 @@ func newServer(s Settings) (*server, error) {
 type refusal struct {
 	why       *hint.Error
 	isTooMuch bool
+	isSilence bool // nothing came in time
 }
 
 func (r refusal) Error() string { return r.why.Error() }
@@ -114,6 +118,12 @@ func (r refusal) Unwrap() error { return r.why }
 func isTooMuch(err error) bool {
 	var r refusal
 	return errors.As(err, &r) && r.isTooMuch
+}
+
+// isSilence says that a server did not answer in time.
+func isSilence(err error) bool {
+	var r refusal
+	return errors.As(err, &r) && r.isSilence
 }
 
 // rangeOf is the answer to a question, as JSON on one line.
@@ -200,9 +210,10 @@ func (s *server) once(ctx context.Context, path string, values url.Values) (answ
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
 	switch {
 	case err != nil:
-		return nil, true, s.unreachable(ctx, err)
+		err = s.unreachable(ctx, err)
+		return nil, !isSilence(err), err
 	case len(body) > mostBytes:
-		return nil, false, refusal{hint.Errorf("collect: an answer of %s is larger than %d MB", s.shown, mostBytes>>20).Hint("choose fewer series: metrics_selector in the service file"), true}
+		return nil, false, refusal{why: hint.Errorf("collect: an answer of %s is larger than %d MB", s.shown, mostBytes>>20).Hint("choose fewer series: metrics_selector in the service file"), isTooMuch: true}
 	}
 	err = s.refused(response, body)
 	code := response.StatusCode
@@ -219,7 +230,8 @@ func (s *server) unreachable(ctx context.Context, err error) error {
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return refusal{hint.Errorf("collect: %s did not answer in time", s.shown).Hint("ask again: what was answered is kept; a narrower metrics_selector asks for less"), true}
+		return refusal{why: hint.Errorf("collect: %s did not answer within %s", s.shown, s.client.Timeout).
+			Hint("does it hang? ask again: what was answered is kept; a narrower metrics_selector asks for less"), isSilence: true}
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -252,26 +264,26 @@ func (s *server) refused(response *http.Response, body []byte) error {
 		if s.auth != (Auth{}) {
 			shown = "with what it was shown"
 		}
-		return refusal{hint.Errorf("collect: %s refuses the request %s (%d)", s.shown, shown, code).Hint(authHint), false}
+		return refusal{why: hint.Errorf("collect: %s refuses the request %s (%d)", s.shown, shown, code).Hint(authHint)}
 	case code == http.StatusUnprocessableEntity || code == http.StatusGatewayTimeout || said.ErrorType == "timeout" ||
 		strings.Contains(text, "too many") || strings.Contains(text, "maximum resolution") || strings.Contains(text, "limit"):
-		return refusal{hint.Errorf("collect: %s: this is too much for the server even for one instant (%d): %s", s.shown, code, cmp.Or(words, "no reason given")).
-			Hint("choose fewer series (metrics_selector in the service file), or raise its limits (--query.max-samples, --query.timeout)"), true}
+		return refusal{why: hint.Errorf("collect: %s: this is too much for the server even for one instant (%d): %s", s.shown, code, cmp.Or(words, "no reason given")).
+			Hint("choose fewer series (metrics_selector in the service file), or raise its limits (--query.max-samples, --query.timeout)"), isTooMuch: true}
 	case code >= 300 && code < 400:
-		return refusal{hint.Errorf("collect: %s redirects (%d)%s", s.shown, code, prefixed(" to ", secrets.ShownURL(response.Header.Get("Location")))).
-			Hint("redirects are not followed: name the final address, before /api/v1: metrics: in the service file"), false}
+		return refusal{why: hint.Errorf("collect: %s redirects (%d)%s", s.shown, code, prefixed(" to ", secrets.ShownURL(response.Header.Get("Location")))).
+			Hint("redirects are not followed: name the final address, before /api/v1: metrics: in the service file")}
 	case code == http.StatusNotFound:
-		return refusal{hint.Errorf("collect: %s has no HTTP API of Prometheus (404)", s.shown).Hint("is there a path before /api/v1? metrics: http://host/prometheus"), false}
+		return refusal{why: hint.Errorf("collect: %s has no HTTP API of Prometheus (404)", s.shown).Hint("is there a path before /api/v1? metrics: http://host/prometheus")}
 	case said.ErrorType == "bad_data":
-		return refusal{hint.Errorf("collect: %s does not understand the question: %s", s.shown, words).Hint("check metrics_selector in the service file"), false}
+		return refusal{why: hint.Errorf("collect: %s does not understand the question: %s", s.shown, words).Hint("check metrics_selector in the service file")}
 	case code != http.StatusOK:
-		return refusal{hint.Errorf("collect: %s answers %d%s", s.shown, code, prefixed(": ", words)).Hint("ask again: what was answered is kept"), false}
+		return refusal{why: hint.Errorf("collect: %s answers %d%s", s.shown, code, prefixed(": ", words)).Hint("ask again: what was answered is kept")}
 	}
 	return s.notPrometheus("its answer is no JSON of Prometheus")
 }
 
 func (s *server) notPrometheus(why string) error {
-	return refusal{hint.Errorf("collect: %s: %s", s.shown, why).Hint("is it a Prometheus, and not the page of a login or of Grafana? metrics: http://prometheus:9090"), false}
+	return refusal{why: hint.Errorf("collect: %s: %s", s.shown, why).Hint("is it a Prometheus, and not the page of a login or of Grafana? metrics: http://prometheus:9090")}
 }
 
 // clean is a server's own words, short, and without what it was shown.
