@@ -227,10 +227,10 @@ func (f *File) coverage(text string) (by string, from, until time.Time, err erro
 	return BySpan, from, until, nil
 }
 
-// instant reads an instant with its offset, or a date, which is its midnight in the service's zone.
+// instant reads an instant with its offset, or a date, which is its first instant in the service's zone.
 func (f *File) instant(text string) (time.Time, error) {
-	if at, err := time.ParseInLocation(time.DateOnly, text, f.Zone); err == nil {
-		return at.UTC(), nil
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return FirstInstant(day.Year(), day.Month(), day.Day(), f.Zone).UTC(), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

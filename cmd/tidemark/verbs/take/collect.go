@@ -142,7 +142,8 @@ func InstantOf(text string, now time.Time, zone *time.Location) (time.Time, bool
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return now.Add(-ago), true
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		day = service.FirstInstant(day.Year(), day.Month(), day.Day(), zone)
 		return day, true
 	}
 	at, err := time.Parse(time.RFC3339, text)
