@@ -289,6 +289,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		{why: "nothing listens", change: func(s *Settings) { s.URL = "http://127.0.0.1:1" }, says: "http://127.0.0.1:1 cannot be reached", todo: "port-forward"},
 		{why: "no address", change: func(s *Settings) { s.URL = "prometheus:9090" }, says: "not the address of a server", todo: "metrics: http://", isMisuse: true},
 		{why: "a password in the address", change: func(s *Settings) { s.URL = "http://me:hunter22@h:9090" }, says: "holds a user or a password", todo: "TIDEMARK_PROMETHEUS_TOKEN", isMisuse: true},
+		{why: "a token in the address", change: func(s *Settings) { s.URL = "http://h:9090/p?token=hunter22" }, says: "the address of http://h:9090/p has a query", todo: "TIDEMARK_PROMETHEUS_TOKEN", isMisuse: true},
+		{why: "an echo in hex", p: prometheus{names: vllm, refuse: ranges(500, `{"status":"error","errorType":"internal","error":"sent 74307035656372657421"}`)}, change: func(s *Settings) { s.Auth.Token = "t0p5ecret!" }, says: "answers 500: sent [redacted]", todo: "ask again"},
 		{why: "401", p: prometheus{refuse: answer(401, "no")}, says: "refuses the request without a token or password (401)", todo: "TIDEMARK_PROMETHEUS_TOKEN"},
 		{why: "403 with a token", p: prometheus{refuse: answer(403, "no")}, change: func(s *Settings) { s.Auth.Token = "t0p5ecret" }, says: "with what it was shown (403)", todo: "--prometheus-auth-file"},
 		{why: "404", p: prometheus{refuse: answer(404, "page not found")}, says: "no HTTP API of Prometheus (404)", todo: "path before /api/v1"},
@@ -348,6 +350,31 @@ func TestAServerThatHangsIsGivenUp(t *testing.T) {
 		s.Client = &http.Client{Timeout: 500 * time.Millisecond}
 		if _, err := Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), s.URL+" did not answer within 500ms") || hint.IsMisuse(err) || asked != most {
 			t.Errorf("%s: got %v after %d requests", hangs, err, asked)
+		}
+	}
+}
+
+// A label in which a proxy gives back the header of a request stayed in the file, in the warehouse and on the page.
+func TestALabelThatEchoesTheTokenIsCleaned(t *testing.T) {
+	s := settings(t, &prometheus{names: vllm, refuse: func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "query_range") {
+			return false
+		}
+		fmt.Fprint(w, `{"status":"success","data":{"resultType":"matrix","result":[`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"}a"},"values":[[1763251200,"1"]]},`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"b","seen":"Bearer t0p5ecret-of-18-c"},"values":[[1763251200,"2"]]},`+
+			`{"metric":{"__name__":"vllm:prompt_tokens_total","instance":"c"},"values":[[1763251200,"3"]]}]}}`)
+		return true
+	}})
+	s.Auth.Token = "t0p5ecret-of-18-c"
+	run(t, s)
+	text, err := os.ReadFile(s.Path)
+	if err != nil || strings.Contains(string(text), "t0p5ecret") {
+		t.Errorf("the token is in the file, %v", err)
+	}
+	for _, kept := range []string{`"instance":"}a"},"values":[[1763251200,"1"]]`, `"instance":"b","seen":"Bearer [redacted]"},"values":[[1763251200,"2"]]`, `"instance":"c"},"values":[[1763251200,"3"]]`} {
+		if !strings.Contains(string(text), kept) {
+			t.Errorf("%s is not in the file", kept)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +77,7 @@ type server struct {
 	base     string
 	shown    string
 	auth     Auth
+	scrub    secrets.Scrubber
 	client   *http.Client
 	requests int
 }
@@ -93,7 +93,10 @@ func newServer(s Settings) (*server, error) {
 	if u.User != nil {
 		return nil, hint.Misuse("collect: the address of %s holds a user or a password", secrets.ShownURL(s.URL)).Hint(authHint)
 	}
-	u.RawQuery, u.Fragment = "", ""
+	if u.RawQuery != "" {
+		return nil, hint.Misuse("collect: the address of %s has a query, which would not be sent", secrets.ShownURL(s.URL)).Hint(authHint)
+	}
+	u.Fragment = ""
 	client := http.Client{Timeout: patience}
 	if s.Client != nil {
 		client = *s.Client
@@ -101,7 +104,7 @@ func newServer(s Settings) (*server, error) {
 	// What the server is shown is for it alone, and the answer of another one must not be filed under its name.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	base := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1")
-	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, client: &client}, nil
+	return &server{base: base, shown: secrets.ShownURL(base), auth: s.Auth, scrub: s.Auth.scrubber(), client: &client}, nil
 }
 
 // refusal is an answer that is none.
@@ -128,10 +131,11 @@ func isSilence(err error) bool {
 
 // rangeOf is the answer to a question, as JSON on one line.
 func (s *server) rangeOf(ctx context.Context, q question) ([]byte, error) {
-	return s.ask(ctx, "query_range", url.Values{"query": {q.group.query},
+	answer, err := s.ask(ctx, "query_range", url.Values{"query": {q.group.query},
 		"start": {stamp(q.from)}, "end": {stamp(q.until)}, "step": {strconv.FormatFloat(q.group.step.Seconds(), 'f', -1, 64)},
 		"partial_response": {"false"}, // of Thanos, which would leave out what a store does not give
 	})
+	return s.withoutSecrets(answer), err
 }
 
 func stamp(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1e3, 'f', -1, 64) }
@@ -256,7 +260,7 @@ func (s *server) refused(response *http.Response, body []byte) error {
 	if response.StatusCode == http.StatusOK && isJSON && said.Status == "success" {
 		return nil
 	}
-	words := s.clean(said.Error)
+	words := s.scrub.Detail(said.Error)
 	text := strings.ToLower(words)
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
@@ -286,17 +290,47 @@ func (s *server) notPrometheus(why string) error {
 	return refusal{why: hint.Errorf("collect: %s: %s", s.shown, why).Hint("is it a Prometheus, and not the page of a login or of Grafana? metrics: http://prometheus:9090")}
 }
 
-// clean is a server's own words, short, and without what it was shown.
-func (s *server) clean(words string) string {
-	for _, secret := range []string{s.auth.Token, s.auth.Password, base64.StdEncoding.EncodeToString([]byte(s.auth.User + ":" + s.auth.Password))} {
-		if len(secret) > 1 {
-			words = strings.ReplaceAll(words, secret, secrets.Redacted)
+// scrubber takes out what a server is shown.
+func (a Auth) scrubber() secrets.Scrubber {
+	scrub := secrets.New()
+	scrub.Add(a.Token)
+	if a.User != "" {
+		scrub.Add(a.Password)
+		scrub.Add(a.User + ":" + a.Password)
+	}
+	scrub.Seal()
+	return scrub
+}
+
+// withoutSecrets is an answer whose labels do not hold what the server was shown: a proxy may write the header of a request into one.
+func (s *server) withoutSecrets(answer []byte) []byte {
+	if s.auth == (Auth{}) {
+		return answer
+	}
+	const labels = `"metric":`
+	var clean []byte // with what was answered up to done; nil: nothing was found yet
+	done := 0
+	for at := 0; ; {
+		next := bytes.Index(answer[at:], []byte(labels))
+		if next < 0 {
+			break
 		}
+		at += next + len(labels)
+		at += len(answer[at:]) - len(bytes.TrimLeft(answer[at:], " \t\r\n"))
+		var object json.RawMessage
+		if json.NewDecoder(bytes.NewReader(answer[at:])).Decode(&object) != nil {
+			break // it was cut, which is seen where it is stored
+		}
+		if s.scrub.Text(string(object)) != string(object) {
+			clean = append(append(clean, answer[done:at]...), s.scrub.JSON(object)...)
+			done = at + len(object)
+		}
+		at += len(object)
 	}
-	if len(words) > 300 {
-		words = words[:300] + "..."
+	if done == 0 {
+		return answer
 	}
-	return words
+	return append(clean, answer[done:]...)
 }
 
 func prefixed(prefix, words string) string {

@@ -245,15 +245,20 @@ func (f *File) readMetrics(where string, node *yamlfile.Node) error {
 		return yamlfile.Errorf(node, "%s: %w", where, hint.Misuse("%q is not the address of a Prometheus server", redacted(node.Value, at)).
 			Hint("write http://prometheus:9090; a password or token goes into the environment: TIDEMARK_PROMETHEUS_TOKEN"))
 	}
+	if at.RawQuery != "" || at.ForceQuery || at.Fragment != "" {
+		return yamlfile.Errorf(node, "%s: %w", where, hint.Misuse("the address of %s has a query, which would not be sent", at.Host).
+			Hint("leave out what follows the ?; a password or token goes into the environment: TIDEMARK_PROMETHEUS_TOKEN"))
+	}
 	f.Metrics = strings.TrimRight(node.Value, "/")
 	return nil
 }
 
-// redacted leaves out what may be a password.
+// redacted leaves out what may be a password or a token.
 func redacted(text string, at *url.URL) string {
 	if at != nil && at.User != nil {
-		return at.Redacted()
+		text = at.Redacted()
 	}
+	text, _, _ = strings.Cut(text, "?")
 	return text
 }
 
