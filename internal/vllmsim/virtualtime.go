@@ -284,7 +284,7 @@ func (v *Virtual) yield(q *sequence, s *stretch, end time.Duration) {
 	}
 }
 
-// keep remembers a stretch for as long as a running request has tokens in it.
+// keep remembers a stretch for as long as a request has tokens in it that runs or is just over.
 func (v *Virtual) keep(s stretch) {
 	if !v.keepsIt {
 		return
@@ -294,12 +294,18 @@ func (v *Virtual) keep(s stretch) {
 		return
 	}
 	oldest := v.done
+	needs := func(job *Job) {
+		if len(job.runs) > 0 {
+			oldest = min(oldest, job.runs[0].step)
+		}
+	}
 	for _, list := range [][]*sequence{v.sched.running, v.sched.waiting} {
 		for _, q := range list {
-			if len(q.job.runs) > 0 {
-				oldest = min(oldest, q.job.runs[0].step)
-			}
+			needs(q.job)
 		}
+	}
+	for _, job := range v.over {
+		needs(job)
 	}
 	n := 0
 	for n < len(v.past) && v.past[n].first+int64(v.past[n].steps) <= oldest {
