@@ -48,6 +48,7 @@ Examples:
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)"},
 			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports"},
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each"},
+			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)"},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip"},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction"},
 			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs"},
@@ -70,6 +71,9 @@ func runIngest(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if unit := c.String("time-unit"); c.IsSet("time-unit") && !slices.Contains([]string{"s", "ms", "us", "ns"}, unit) {
+		return hint.Misuse("ingest: --time-unit %q", unit).Hint("s, ms, us or ns")
+	}
 	if text := c.String("text"); text != "strip" && text != "refuse" {
 		return hint.Misuse("ingest: --text %q", text).Hint("--text strip or --text refuse")
 	}
@@ -87,7 +91,7 @@ func runIngest(c *cli.Context) error {
 		options := ingest.Options{
 			Format: c.String("format"), Name: c.String("name"), MaxRejectedRatio: c.Float64("max-rejected"),
 			Stdin: c.App.Reader, Licence: c.String("licence"),
-			Columns: columns, RefuseText: c.String("text") == "refuse",
+			Columns: columns, TimeUnit: c.String("time-unit"), RefuseText: c.String("text") == "refuse",
 		}
 		show, end := progress.Ingest(kit.Messages(c))
 		options.Progress = show
