@@ -86,7 +86,7 @@ spoken as (
         sum(gain) filter (where quantity = 'finished_requests') as finished,
         sum(gain) filter (where quantity = 'preemptions') as preemptions,
         sum(gain) filter (where quantity = 'rejections') as rejections,
-        nullif(count(distinct labels) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
+        nullif(count(distinct macros.gpu_labels(labels, false)) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
         avg(value) filter (where quantity = 'gpu_sm_active_ratio') as sm_active_ratio,
         avg(value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
         sum(value) filter (where quantity = 'gpu_power_w') as power_w,
