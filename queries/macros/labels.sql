@@ -1,16 +1,18 @@
 -- What the labels of a series say of whom it is of: 'k="v",...' sorted by key.
 -- group: server
 
--- Labels without the ranks and processes whose series repeat one scheduler's: SGLang exposes each figure once for each rank of a
--- tensor-, pipeline- or context-parallel group, vLLM's front ends one for each process. Data-parallel ranks (dp_rank, engine) stay: each has
--- a scheduler of its own.
+-- Labels without the ranks whose series repeat one scheduler's: SGLang exposes each figure once for each rank of a tensor-, pipeline- or
+-- context-parallel group. Data-parallel ranks (dp_rank, engine) stay: each has a scheduler of its own.
 --   select macros.without_ranks('dp_rank="0",tp_rank="3"')
 create macro macros.without_ranks(labels) as
     case
-        when contains(labels, '_rank="') or contains(labels, 'pid="')
-            then ltrim(regexp_replace(labels, '(^|,)(pid|tp_rank|pp_rank|cp_rank|moe_ep_rank)="[^"]*"', '', 'g'), ',')
+        when contains(labels, '_rank="') then ltrim(regexp_replace(labels, '(^|,)(tp_rank|pp_rank|cp_rank|moe_ep_rank)="[^"]*"', '', 'g'), ',')
         else labels
     end;
+
+-- Labels without the process of a front end: of vLLM's several, one knows the engine's state and the others say 0.
+--   select macros.without_processes('engine="0",pid="12"')
+create macro macros.without_processes(labels) as ltrim(regexp_replace(labels, '(^|,)pid="[^"]*"', '', 'g'), ',');
 
 -- Labels of a GPU alone, without the pods that share it; with its instance (MIG) where the figure is of an instance and not of the whole card.
 -- Where no UUID tells GPUs apart, the exporter's address may.

@@ -80,7 +80,7 @@ select
                 labels,
                 quantity not in ('gpu_power_w', 'gpu_energy_j', 'gpu_sm_clock_hz', 'gpu_memory_clock_hz', 'gpu_temperature_c', 'gpu_throttle_reasons')
             )
-        else macros.without_ranks(labels)
+        else macros.without_processes(macros.without_ranks(labels))
     end as labels,
     max(value) as value
 from said
