@@ -112,6 +112,14 @@ func TestEveryFailureHasItsKind(t *testing.T) {
 		}, "protocol", "Content-Encoding: gzip", 200},
 		{"a usage of the first chunk alone, and cut", rawStream(rawHead, rawChunk(`{"choices":[{"text":"a"}],"usage":{"prompt_tokens":9,"completion_tokens":0}}`),
 			rawChunk(`{"choices":[{"text":"b"}]}`), rawChunk(`{"choices":[{"text":"c"}]}`)), "cut_stream", "after 3 chunks (their tokens are not counted)", 200},
+		{"a stream under another name", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `data: {"choices":[{"text":"words of an answer"}]}`+"\n\n")
+		}, "protocol", "the answer is no event stream: 200 OK, 51 bytes of application/json", 200},
+		{"an error in a 200 that is no stream", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"error":{"message":"busy"}}`)
+		}, "protocol", "the answer is no event stream: busy", 200},
 		{"an event that is no chunk", events(`{"choices":7}`, "[DONE]"), "protocol", "not a completion chunk", 200},
 		{"bytes that are no HTTP", rawStream("SSH-2.0-OpenSSH_9.6\r\n\r\n"), "protocol", "not an HTTP response", 0},
 		{"broken chunked coding", rawStream(rawHead, "zz\r\n"), "protocol", "chunked", 200},

@@ -63,7 +63,7 @@ create macro macros.metric_series_of(source_ids) as table (
             parts.* exclude (pairs),
             case when part = 'bucket' then try_cast(regexp_extract(labels, '(?:^|,)le="([^"]*)"', 1) as double) end as le,
             nullif(regexp_extract(labels, '(?:^|,)(?:model_name|model|gen_ai_request_model)="((?:[^"\\]|\\.)*)"', 1), '') as model,
-            nullif(regexp_extract(labels, '(?:^|,)engine="([^"]*)"', 1), '') as engine,
+            nullif(regexp_extract(labels, '(?:^|,)(?:engine|dp_rank)="([^"]*)"', 1), '') as engine,
             array_to_string(
                 list_filter(pairs, lambda pair: regexp_matches(pair, '^(instance|pod|namespace|job|container|cluster|node|replica|service|WorkerId|ReplicaId|NodeAddress|SessionName|endpoint_url)=')),
                 ','
@@ -98,6 +98,7 @@ create macro macros.metric_series_of(source_ids) as table (
         labelled.part <> 'value' or coalesce(metric_names.kind = 'counter', labelled.name like '%\_total' escape '\') as is_counter,
         labelled.model,
         labelled.engine,
+        count(*) over (partition by labelled.source_id, labelled.name, macros.without_ranks(labelled.labels)) as repeats,
         labelled.target,
         labelled.gpu,
         labelled.exporter,
@@ -137,7 +138,7 @@ create macro macros.growth_of(source_ids, quantities, from_at, until_at) as tabl
             *,
             dense_rank() over (order by source_id, target) as server,
             dense_rank() over (order by source_id, target, name) as name_number,
-            dense_rank() over (order by source_id, name, le, case when part = 'bucket' then regexp_replace(labels, '(^|,)le="[^"]*"', '') else labels end) as series
+            dense_rank() over (order by source_id, name, le, case when part = 'bucket' then regexp_replace(macros.without_ranks(labels), '(^|,)le="[^"]*"', '') else macros.without_ranks(labels) end) as series
         from macros.metric_series_of(source_ids)
         where is_counter
             and quantity is not null
@@ -296,20 +297,34 @@ create macro macros.felt(source_ids, hour_starts) as table (
         qualify counters = max(counters) over (partition by hour_start, quantity, part)
     ),
 
-    gauges as (
+    engine_gauges as (
         select
             hours.hour_start,
             looks.quantity,
             looks.source_id,
             looks.target,
+            looks.engine,
             looks.at_s,
-            sum(looks.base_value) as of_engines,
-            avg(looks.base_value) as of_one
+            sum(looks.base_value / looks.repeats) as amount,
+            max(looks.base_value) as most
         from macros.gauges_between(source_ids, list_min(hour_starts), list_max(hour_starts) + interval 1 hour) as looks
         inner join hours
             on looks.at_s >= hours.hour_s
             and looks.at_s < hours.hour_s + 3600
         where looks.quantity in ('waiting_requests', 'kv_used_ratio')
+        group by all
+    ),
+
+    gauges as (
+        select
+            hour_start,
+            quantity,
+            source_id,
+            target,
+            at_s,
+            sum(amount) as of_engines,
+            avg(most) as of_one
+        from engine_gauges
         group by all
     ),
 

@@ -18,6 +18,7 @@ create macro macros.gauges_between(source_ids, from_at, until_at) as table (
         series.target,
         series.engine,
         series.gpu,
+        series.repeats,
         series.quantity,
         epoch(sources.origin_at) + metrics.at_ns / 1e9 as at_s,
         metrics.value,
@@ -70,9 +71,9 @@ create macro macros.server_quarters(source_ids, from_at, until_at) as table (
         select
             source_id,
             floor(at_s / 900)::bigint as quarter,
-            sum(base_value) filter (where quantity = 'running_requests') as running,
-            sum(base_value) filter (where quantity = 'waiting_requests') as waiting,
-            avg(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
+            sum(base_value / repeats) filter (where quantity = 'running_requests') as running,
+            sum(base_value / repeats) filter (where quantity = 'waiting_requests') as waiting,
+            max(base_value) filter (where quantity = 'kv_used_ratio') as kv_used_ratio
         from macros.gauges_between(source_ids, from_at, until_at)
         where quantity in ('running_requests', 'waiting_requests', 'kv_used_ratio')
         group by

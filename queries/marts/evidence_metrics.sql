@@ -8,7 +8,7 @@
 with engines as (
     select
         source_name,
-        max(kv_used_ratio) as kv_usage_max_ratio,
+        max(max_kv_used_ratio) as kv_usage_max_ratio,
         sum(preemptions) as preemptions,
         avg(waiting_requests) as queue_depth,
         max(waiting_requests) as max_queue_depth,

@@ -15,7 +15,7 @@ with seconds as (
         second,
         sum(running) as running,
         sum(queue_depth) as queue_depth,
-        max(kv_usage_ratio) as kv_usage_ratio,
+        max(max_kv_usage_ratio) as kv_usage_ratio,
         sum(mean_batch_size) as mean_batch_size,
         max(p99_queue_above_s) as p99_queue_above_s,
         case when count(p99_queue_above_s) = count(p99_queue_up_to_s) then max(p99_queue_up_to_s) end as p99_queue_up_to_s,

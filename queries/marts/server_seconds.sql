@@ -12,7 +12,8 @@
 -- second                        0-based: from so many seconds since the run began, one second long
 -- running                       requests that the engine runs
 -- queue_depth                   requests that wait in the engine
--- kv_usage_ratio                share of the KV cache in use: memory utilization as vLLM means it
+-- kv_usage_ratio                share of the KV cache in use, mean over engines: memory utilization as vLLM means it
+-- max_kv_usage_ratio            of the engine whose cache is fullest: where several share the address, the first to run out of room
 -- mean_batch_size               tokens generated per engine step; where steps are not counted, the requests running
 -- p99_queue_above_s             time in the engine's queue, 99th percentile in the minute before the second's end: above this, the lower
 --                               bound of the bucket of the server's histogram in which it lies (within a bucket nothing is known), seconds
@@ -78,6 +79,7 @@ spoken as (
         sum(value) filter (where quantity = 'running_requests') as running,
         sum(value) filter (where quantity = 'waiting_requests') as queue_depth,
         avg(value) filter (where quantity = 'kv_used_ratio') as kv_usage_ratio,
+        max(value) filter (where quantity = 'kv_used_ratio') as max_kv_usage_ratio,
         sum(gain) filter (where quantity = 'prompt_tokens') as prompt_tokens,
         sum(gain) filter (where quantity = 'generation_tokens') as generation_tokens,
         sum(gain) filter (where quantity = 'step_tokens' and part = 'count') as steps,
@@ -86,7 +88,7 @@ spoken as (
         sum(gain) filter (where quantity = 'finished_requests') as finished,
         sum(gain) filter (where quantity = 'preemptions') as preemptions,
         sum(gain) filter (where quantity = 'rejections') as rejections,
-        nullif(count(distinct labels) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
+        nullif(count(distinct macros.gpu_labels(labels, false)) filter (where starts_with(quantity, 'gpu_')), 0) as gpus,
         avg(value) filter (where quantity = 'gpu_sm_active_ratio') as sm_active_ratio,
         avg(value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
         sum(value) filter (where quantity = 'gpu_power_w') as power_w,
@@ -296,6 +298,7 @@ select
     spoken.running,
     spoken.queue_depth,
     spoken.kv_usage_ratio,
+    spoken.max_kv_usage_ratio,
     coalesce(spoken.generation_tokens / nullif(spoken.steps, 0), spoken.running) as mean_batch_size,
     queue_times.above_s as p99_queue_above_s,
     queue_times.up_to_s as p99_queue_up_to_s,

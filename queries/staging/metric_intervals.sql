@@ -33,7 +33,7 @@ with series as materialized (
         dense_rank() over (order by name) as name_number,
         dense_rank() over (order by name, labels) as spelling,
         dense_rank() over (
-            order by name, le, case when part = 'bucket' then regexp_replace(labels, '(^|,)le="[^"]*"', '') else labels end
+            order by name, le, case when part = 'bucket' then regexp_replace(macros.without_ranks(labels), '(^|,)le="[^"]*"', '') else macros.without_ranks(labels) end
         ) as series
     from staging.metric_series
     where is_counter

@@ -122,7 +122,7 @@ func TestAnInvalidRowIsNoFailure(t *testing.T) {
 func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	f, path := parsed(t, rates), filepath.Join(t.TempDir(), "log")
 	first := &player{outcomes: []Outcome{Met, Met, Met}, dieAt: 4}
-	log, err := OpenLog(path, f, noon)
+	log, err := OpenLog(path, f, false, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestAnInterruptedExperimentGoesOn(t *testing.T) {
 	if len(third.did) != 0 {
 		t.Errorf("did %v of an experiment that had ended", third.did)
 	}
-	log, err = OpenLog(path, f, noon)
+	log, err = OpenLog(path, f, false, noon)
 	if err != nil || log.SeriesID != series {
 		t.Errorf("series %q, %v; want %q", log.SeriesID, err, series)
 	}
@@ -194,7 +194,7 @@ func TestAnExperimentGoesOnByTakingInWhatWasSent(t *testing.T) {
 func TestAChangedFileIsNotGoneOnWith(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	play(t, parsed(t, rates), path, &player{outcomes: []Outcome{Met, Met, Met}})
-	_, err := OpenLog(path, parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 3", 1)), noon)
+	_, err := OpenLog(path, parsed(t, strings.Replace(rates, "repeats: 2", "repeats: 3", 1)), false, noon)
 	if err == nil || !strings.Contains(err.Error(), "has changed") || hint.Of(err) == "" {
 		t.Errorf("got %v, want that it has changed, with a hint", err)
 	}
@@ -237,7 +237,7 @@ func TestRowsThatChangeTwoThingsAreToldSo(t *testing.T) {
 
 func play(t *testing.T, f File, path string, p *player) []Done {
 	t.Helper()
-	log, err := OpenLog(path, f, noon)
+	log, err := OpenLog(path, f, false, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -416,7 +416,7 @@ func (s *sending) tidy(ctx context.Context, old, now bucketManifest) error {
 			remove = append(remove, o)
 		}
 	}
-	_ = s.store.EndUploads(ctx, clock.Add(-leftAfter)) // not every server can
+	_ = s.store.EndUploads(ctx, clock.Add(-leftAfter), isOurObject) // not every server can
 	if err := s.store.Remove(ctx, remove); err != nil {
 		return hint.Errorf("it is published, and what is older cannot be removed: %w", err).Hint("%s", hint.Of(err))
 	}
@@ -518,8 +518,11 @@ func emptyBucket(ctx context.Context, place bucketPlace, version string, off boo
 			isOurs, err = true, nil
 		}
 		isThere := tag != ""
-		if err != nil || isThere && !isOurs || !off && (!isThere || old.IsOff) {
+		if err != nil || isThere && !isOurs {
 			return false, err
+		}
+		if !off && (!isThere || old.IsOff) { // nothing is published, but a publisher that was killed may have left rows
+			return false, removeAll(ctx, store)
 		}
 		next := bucketManifest{Format: bucketFormat, IsOff: off, Version: version, Publisher: place.publisher, Published: time.Now().UTC().Format(time.RFC3339), Parts: []Part{}, Retired: []retired{}}
 		text, err := json.MarshalIndent(next, "", " ")
@@ -533,14 +536,24 @@ func emptyBucket(ctx context.Context, place bucketPlace, version string, off boo
 		if err != nil {
 			return false, err
 		}
-		there, err := store.ListVersions(ctx)
-		if err != nil {
-			return false, err
-		}
-		there = slices.DeleteFunc(there, func(o objects.Object) bool {
-			return !isOurObject(o.Name) && o.Name != bucketManifestName || o.Name == bucketManifestName && o.IsNow()
-		})
-		return true, store.Remove(ctx, there)
+		return true, removeAll(ctx, store)
 	}
 	return false, objects.ErrChanged
+}
+
+// removeAll removes what was published, old versions too, and what was not published whole; the manifest of now stays.
+func removeAll(ctx context.Context, store *objects.Store) error {
+	there, err := store.ListVersions(ctx)
+	if err != nil {
+		return err
+	}
+	there = slices.DeleteFunc(there, func(o objects.Object) bool {
+		return !isOurObject(o.Name) && o.Name != bucketManifestName || o.Name == bucketManifestName && o.IsNow()
+	})
+	err = store.Remove(ctx, there)
+	// Its clock may be ahead of this one's.
+	if unended := store.EndUploads(ctx, time.Now().AddDate(1, 0, 0), isOurObject); unended != nil {
+		err = errors.Join(err, fmt.Errorf("uploads that were broken off cannot be ended: %w", unended))
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -386,6 +387,60 @@ func TestNothingInABucketOutlivesAPurge(t *testing.T) {
 	}
 	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err == nil || !strings.Contains(err.Error(), "s3://traffic/team may still have rows") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Parts of an upload that a kill broke off stayed in the bucket for ever, with rows that were purged.
+func TestNoUploadOutlivesAPurge(t *testing.T) {
+	b := newBucket(t)
+	path := warehousetest.File(t)
+	b.mustChange(t, path, namedTrace("1"))
+	begin := func(key string) {
+		ask := func(method, query string, body io.Reader) string {
+			request, err := http.NewRequestWithContext(t.Context(), method, b.URL+"/"+objectstest.Bucket+"/"+key+"?"+query, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			text, _ := io.ReadAll(answer.Body)
+			return string(text)
+		}
+		_, id, _ := strings.Cut(ask(http.MethodPost, "uploads", nil), "<UploadId>")
+		id, _, _ = strings.Cut(id, "<")
+		ask(http.MethodPut, "partNumber=1&uploadId="+id, strings.NewReader("a part of "+key))
+	}
+	holds := func(text string) bool {
+		return slices.ContainsFunc(b.Everything(), func(content []byte) bool { return bytes.Contains(content, []byte(text)) })
+	}
+	begin("team/snapshots/broken-off.duckdb")
+	begin("team/mine.bin")
+	if !holds("a part of team/snapshots") {
+		t.Fatal("the test shows nothing")
+	}
+	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if holds("a part of team/snapshots") || !holds("a part of team/mine.bin") {
+		t.Error("an upload that was broken off is there, or the user's is not")
+	}
+	// Nothing is published here any more, but somebody was killed when it was to be.
+	begin("team/lake/marts.runs/again.parquet")
+	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err != nil || holds("a part of team/lake") {
+		t.Errorf("where nothing is published: %v", err)
+	}
+	b.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		cannot := r.URL.Query().Has("uploads")
+		if cannot {
+			objectstest.Refuse(w, http.StatusNotImplemented, "NotImplemented", "no multipart here")
+		}
+		return cannot
+	}
+	if _, err := published.EmptyBuckets(t.Context(), path, "test"); err == nil || !strings.Contains(err.Error(), "uploads that were broken off cannot be ended") {
+		t.Errorf("a server that cannot list uploads: %v", err)
 	}
 }
 

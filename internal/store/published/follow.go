@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"tidemark/internal/hint"
@@ -150,7 +149,7 @@ func (f *Follower) refresh(ctx context.Context) (isNew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	release, err := lockCache(f.folder)
+	release, err := lockFile(f.folder, 0o600)
 	if err != nil {
 		return false, err
 	}
@@ -228,16 +227,4 @@ func isFile(path string, is file) bool {
 	hash := sha256.New()
 	_, err = io.Copy(hash, from)
 	return err == nil && hex.EncodeToString(hash.Sum(nil)) == is.SHA256
-}
-
-// lockCache keeps programs apart that follow the same bucket.
-func lockCache(folder string) (release func(), err error) {
-	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return func() { lock.Close() }, nil
 }

@@ -232,7 +232,7 @@ func (p publication) writeParts(ctx context.Context, relation string, o owner, c
 	}
 	defer os.RemoveAll(temporary)
 	rows := fmt.Sprintf("from %s where %s", relation, areOf(relation, o))
-	if err := os.MkdirAll(temporary, folderMode(p.mode)); err != nil {
+	if err := os.Mkdir(temporary, folderMode(p.mode)); err != nil {
 		return nil, err
 	}
 	to, options := filepath.Join(temporary, "part.parquet"), "format parquet, compression zstd"

@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -112,21 +111,7 @@ func (f *experimentFlags) run() error {
 	}
 	file.Override(optionsOf(&f.Call, "runs", "restart", "warehouse", "wait", "quiet", "csv", "json"))
 	journal := filepath.Join(f.runs, file.Name+".experiment.jsonl")
-	if f.restart {
-		if err := putAside(journal); err != nil {
-			return err
-		}
-	}
-	return player{&f.Call, f.runs, file}.play(journal)
-}
-
-// putAside renames a journal after the time of its last change.
-func putAside(journal string) error {
-	info, err := os.Stat(journal)
-	if err != nil {
-		return nil // nothing to keep
-	}
-	return os.Rename(journal, strings.TrimSuffix(journal, ".jsonl")+info.ModTime().UTC().Format(".20060102-150405")+".jsonl")
+	return player{Call: &f.Call, runs: f.runs, file: file, isFresh: f.restart}.play(journal)
 }
 
 // runSteps is an experiment written on the command line: replay --steps 1,2,4.
@@ -156,7 +141,7 @@ func (f *replayFlags) runSteps(what string) error {
 	}
 	file.SLO = f.SLO
 	stamp := time.Now().UTC().Format("20060102-150405")
-	return player{&f.Call, f.Runs, file}.play(filepath.Join(f.Runs, stamp+"-"+name+".experiment.jsonl"))
+	return player{Call: &f.Call, runs: f.Runs, file: file}.play(filepath.Join(f.Runs, stamp+"-"+name+".experiment.jsonl"))
 }
 
 // optionsOf are the flags that were given, by name, without some.
@@ -177,8 +162,9 @@ func optionsOf(c *kit.Call, except ...string) map[string]any {
 // player plays an experiment.
 type player struct {
 	*kit.Call
-	runs string // the folder of the runs
-	file experiment.File
+	runs    string // the folder of the runs
+	file    experiment.File
+	isFresh bool // a journal that is there is put aside
 }
 
 // play plays the rows and prints their table.
@@ -192,7 +178,7 @@ func (p player) play(journal string) error {
 	if varied := p.file.Varied(); len(varied) > 1 {
 		p.Tell("note: rows differ in %s: an effect cannot be attributed to one of them", strings.Join(varied, " and "))
 	}
-	log, err := experiment.OpenLog(journal, p.file, time.Now)
+	log, err := experiment.OpenLog(journal, p.file, p.isFresh, time.Now)
 	if err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func (f *collectFlags) settings() (s collect.Settings, err error) {
 		}
 		*flag.at = at
 	}
+	if s.Until.After(now) {
+		return s, hint.Misuse("collect: --until %s is in the future: nothing is known of it yet", f.until).Hint("leave it out: collect asks up to now")
+	}
 	if !s.Since.IsZero() && !s.Since.Before(s.Until) {
 		return s, hint.Misuse("collect: --since is not before --until").Hint("--since 8d")
 	}
@@ -145,7 +148,8 @@ func InstantOf(text string, now time.Time, zone *time.Location) (time.Time, bool
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return now.Add(-ago), true
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		day = service.FirstInstant(day.Year(), day.Month(), day.Day(), zone)
 		return day, true
 	}
 	at, err := time.Parse(time.RFC3339, text)

@@ -33,9 +33,9 @@ import (
 
 type ingestFlags struct {
 	kit.Call
-	format, name, licence, text, environment, runs string
-	column                                         cli.StringSlice
-	maxRejected                                    float64
+	format, name, licence, text, environment, runs, timeUnit string
+	column                                                   cli.StringSlice
+	maxRejected                                              float64
 }
 
 func IngestCommand() *cli.Command {
@@ -56,6 +56,7 @@ Examples:
 			&cli.StringFlag{Name: "name", Usage: "call the source `NAME` (one file only)", Destination: &f.name},
 			&cli.StringFlag{Name: "licence", Usage: "`WORDS` that name the licence of the data, for reports", Destination: &f.licence},
 			&cli.StringSliceFlag{Name: "column", Usage: "of a plain table: `OURS=THEIRS` says which of its columns is which of ours, as in input_tokens=prompt_len; again for each", Destination: &f.column},
+			&cli.StringFlag{Name: "time-unit", Usage: "`UNIT` of stamps without one: s, ms, us or ns (default: told by their size, or asked for)", Destination: &f.timeUnit, Action: kit.OneOf("time-unit", "s", "ms", "us", "ns")},
 			&cli.StringFlag{Name: "text", Usage: "of files that hold prompts or answers: `strip` keeps lengths and times alone, refuse leaves the file out", Value: "strip", Destination: &f.text, Action: kit.OneOf("text", "strip", "refuse")},
 			&cli.StringFlag{Name: "environment", Usage: "of results of another tool: JSON `FILE` that names what they were measured on, for floor and prediction", Destination: &f.environment},
 			&cli.StringFlag{Name: "runs", Usage: "keep run folders of s3://bucket/prefix/RUN* in `DIR`", Value: "runs", Destination: &f.runs},
@@ -92,7 +93,7 @@ func (f *ingestFlags) run() error {
 		options := ingest.Options{
 			Format: f.format, Name: f.name, MaxRejectedRatio: f.maxRejected,
 			Stdin: f.App.Reader, Licence: f.licence,
-			Columns: columns, RefuseText: f.text == "refuse",
+			Columns: columns, TimeUnit: f.timeUnit, RefuseText: f.text == "refuse",
 		}
 		show, end := progress.Ingest(f.Messages())
 		options.Progress = show
