@@ -140,7 +140,7 @@ func (p *Planning) planSource(ctx context.Context, w *warehouse.Warehouse, sourc
 		return plan.Header{}, err
 	}
 	choices, err := p.choicesAt(stats)
-	if err == nil && p.SpreadTicks {
+	if err == nil && p.IsSpread {
 		choices.SpreadTicks, err = analysis.Tick(ctx, w.DB(), source)
 	}
 	if err == nil {
