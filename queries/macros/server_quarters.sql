@@ -221,8 +221,7 @@ create macro macros.gpu_quarters(source_ids, from_at, until_at) as table (
             avg(base_value) filter (where quantity = 'gpu_busy_ratio') as busy_ratio,
             avg(base_value) filter (where quantity = 'gpu_dram_active_ratio') as dram_active_ratio,
             max(base_value) filter (where quantity = 'gpu_temperature_c') as temperature_c,
-            -- Idle (1) and clocks set by the user (2) are not throttling.
-            bool_or((value::ubigint & ~3::ubigint) <> 0) filter (where quantity = 'gpu_throttle_reasons') as is_throttled
+            bool_or(macros.throttle_causes(value) <> []) filter (where quantity = 'gpu_throttle_reasons') as is_throttled
         from macros.gauges_between(source_ids, from_at, until_at)
         where gpu is not null
             and quantity in (
